@@ -134,12 +134,24 @@ fn series_are_configured_in_a_file_and_shown_by_graphql_health_and_metrics() {
         get(&url, query),
         r#"{"data":{"seriesTypes":[{"name":"T","entityCount":1,"attributes":[{"name":"n","type":"Number"}]}]}}"#
     );
-    assert!(
-        get(&url, "/health").contains("\"series\":{\"durability\":\"sync\",\"rows\":2"),
-        "{}",
-        get(&url, "/health")
-    );
+    assert_eq!(get(&url, "/health"), "{\"status\":\"pass\"}");
     assert!(get(&url, "/metrics").contains("prony_series_rows{source="), "{}", get(&url, "/metrics"));
+}
+
+/// Beside others, the server speaks for all.
+#[test]
+fn series_beside_another_source_are_a_part_of_its_health() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.args(["serve", "--listen", "127.0.0.1:0"]);
+    for source in ["series", "graph"] {
+        command.arg(format!("{source}:{}", directory.path().join(source).display()));
+    }
+    let mut process = PronyProcess::start_command(command);
+    let url = process.wait_for_url();
+    let health = get(&url, "/health");
+    assert!(health.starts_with("{\"status\":\"ok\""), "{health}");
+    assert!(health.contains("\"series\":{\"durability\":\"sync\",\"rows\":0"), "{health}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use http::{StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 use prony_series_store::{Waiting, WaitingWrites};
 use prony_source::http_api::{ApiConnection, ApiLimits, ApiRequest, ApiResponse, Progress};
 
@@ -24,7 +24,7 @@ use crate::{
         result::{self, Asked},
         shape::Writer,
     },
-    series::Series,
+    series::{Series, with_causes},
 };
 
 /// Bodies of more bytes are read by a thread of their own: a core's other requests would wait for about a millisecond for so many.
@@ -79,6 +79,7 @@ impl SeriesConnection {
         }
         match call {
             Call::Root => write_root(response),
+            Call::Health => self.write_health(response),
             Call::Version => {
                 let body = response.begin_body(StatusCode::OK, JSON);
                 body.extend_from_slice(b"{\"version\":");
@@ -169,6 +170,25 @@ impl SeriesConnection {
         }
         self.waiting = Some(waiting);
         Progress::Waits
+    }
+
+    /// `fail` where writes are refused, `warn` where segments cannot be written, as the draft of health checks for HTTP APIs
+    /// (draft-inadarei-api-health-check) has it.
+    fn write_health(&self, response: &mut ApiResponse) {
+        let health = self.shared.series.store.health();
+        let (status, word, failure) = match (&health.log_failure, &health.seals.failure) {
+            (Some((error, _)), _) => (StatusCode::SERVICE_UNAVAILABLE, "fail", Some(with_causes(error))),
+            (None, Some((error, _))) => (StatusCode::OK, "warn", Some(with_causes(error))),
+            (None, None) => (StatusCode::OK, "pass", None),
+        };
+        let body = response.begin_body(status, JSON);
+        body.extend_from_slice(format!("{{\"status\":\"{word}\"").as_bytes());
+        if let Some(failure) = failure {
+            body.extend_from_slice(b",\"output\":");
+            prony_graphql::json::write_string(body, &failure);
+        }
+        body.push(b'}');
+        response.headers.push((header::CACHE_CONTROL, HeaderValue::from_static("max-age=180")));
     }
 
     fn no_room(&self) -> Progress {

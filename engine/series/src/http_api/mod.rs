@@ -36,6 +36,10 @@ impl HttpApi for SeriesApi {
         &["/v2", "/version"]
     }
 
+    fn responds_to_health(&self) -> bool {
+        true
+    }
+
     fn allow(&self) -> &'static str {
         if self.shared.series.settings.common.read_only {
             "GET, HEAD, POST, OPTIONS"

@@ -12,6 +12,8 @@ pub(super) enum Call {
     Version,
     Notify,
     LastValues,
+    /// Whether series can be read and written.
+    Health,
     /// Which entities there are.
     Entities,
     /// Rows of one entity, of those of a type, or of all.
@@ -78,6 +80,7 @@ fn read_get(segments: &[&str]) -> Option<Call> {
     };
     match segments {
         ["version"] | ["v2", "version"] => Some(Call::Version),
+        ["health"] => Some(Call::Health),
         ["v2"] => Some(Call::Root),
         ["v2", "entities"] => Some(Call::Entities),
         ["v2", "entities", id] => rows(Shape::Entity, Owner::Entity((*id).to_owned()), None),

@@ -146,7 +146,12 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
                 Ok(ApiAsker::Unrestricted) => apis::by_hyper::respond(core, connections, id, request).await,
             }
         }
-        None => route_other(core, path, request).await,
+        None => match (path, apis.of_health()) {
+            (Path::Health, Some(id)) if !changes(request.method()) && request.method() != Method::OPTIONS => {
+                apis::by_hyper::respond(core, connections, id, request).await
+            }
+            _ => route_other(core, path, request).await,
+        },
     }
 }
 

@@ -40,6 +40,11 @@ pub trait HttpApi: Debug + Send + Sync {
         false
     }
 
+    /// Whether it responds at `/health` in its own form, to everybody, where its source is the only one of a server.
+    fn responds_to_health(&self) -> bool {
+        false
+    }
+
     /// Writes a refusal that the server has decided on, such as of a body that is too large, in the form of this API.
     fn refuse(&self, status: StatusCode, message: &str, response: &mut ApiResponse);
 

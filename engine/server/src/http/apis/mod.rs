@@ -22,6 +22,8 @@ use crate::config::Settings;
 #[derive(Debug)]
 pub(crate) struct HttpApis {
     apis: Vec<ServedApi>,
+    /// How many sources there are, with and without an API.
+    sources: usize,
     limits: ApiLimits,
 }
 
@@ -42,10 +44,11 @@ impl HttpApis {
         sources: impl IntoIterator<Item = &'a Arc<dyn Source>>,
         settings: &Settings,
     ) -> Self {
-        let numbered = (0u16..).map(SourceId).zip(sources);
-        let apis = numbered.filter_map(|(id, source)| Some((id, source.http_api()?)));
+        let apis: Vec<_> = sources.into_iter().map(|source| source.http_api()).collect();
+        let sources = apis.len();
+        let apis = (0u16..).map(SourceId).zip(apis).filter_map(|(id, api)| Some((id, api?)));
         let apis = apis.map(|(source, api)| ServedApi { prefixes: api.prefixes(), source, api }).collect();
-        Self { apis, limits: ApiLimits { max_body_bytes: settings.max_body_bytes } }
+        Self { apis, sources, limits: ApiLimits { max_body_bytes: settings.max_body_bytes } }
     }
 
     /// The API that has this path.
@@ -57,6 +60,12 @@ impl HttpApis {
     /// The API that responds at paths that nobody has.
     pub(super) fn of_unknown_paths(&self) -> Option<ApiId> {
         self.apis.iter().position(|api| api.api.takes_unknown_paths()).map(ApiId)
+    }
+
+    /// The API that responds at `/health`: of the only source of a server.
+    pub(super) fn of_health(&self) -> Option<ApiId> {
+        let is_alone = self.sources == 1;
+        self.apis.iter().position(|api| is_alone && api.api.responds_to_health()).map(ApiId)
     }
 
     /// Whose API it is.

@@ -138,8 +138,8 @@ fn what_cannot_start_says_why_and_returns_2() {
     }
     let shown = all.replace(&*directory.path().to_string_lossy(), "DIRECTORY");
     expect![[r#"
-        error: source: none is given; write `prony serve sqlite:FILE`, `prony serve postgres://…`, `prony serve graph:DIRECTORY`, `prony serve https://HOST/graphql`, or [[source]] in the file of --config
-        error: source: `mysql://host/shop` is no source; write sqlite:FILE, postgres://…, graph:DIRECTORY or https://HOST/graphql
+        error: source: none is given; write `prony serve sqlite:FILE`, `prony serve postgres://…`, `prony serve graph:DIRECTORY`, `prony serve series:DIRECTORY`, `prony serve https://HOST/graphql`, or [[source]] in the file of --config
+        error: source: `mysql://host/shop` is no source; write sqlite:FILE, postgres://…, graph:DIRECTORY, series:DIRECTORY or https://HOST/graphql
         error: source `missing` cannot be opened: there is no file `DIRECTORY/missing.db`: check the path (a missing database is not created)
         error: source `text` cannot be opened: `DIRECTORY/text.db` is no SQLite database
         error: the configuration has 3 faults

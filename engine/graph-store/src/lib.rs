@@ -33,7 +33,7 @@ pub use prony_log::{
     recover::{Loss, Recovery},
     register::Registration,
     ticket::{Settled, Ticket},
-    waiting::{Inbox, Waiting, WaitingWrites},
+    waiting::{Inbox, Waiting, WaitingQueues, WaitingWrites},
 };
 pub use read::{Around, Node, Read, Relationship};
 pub use snapshot::check::{CheckReport, check};

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{self, Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 /// What the log's thread has settled and the queue's thread has not read yet.
@@ -41,6 +41,10 @@ pub struct WaitingWrites {
     inbox: Arc<Inbox>,
     _registration: Registration,
 }
+
+/// One thread's queues, one for each store that it has written to. `T` is what a store is known by.
+#[derive(Debug)]
+pub struct WaitingQueues<T>(RefCell<Vec<(sync::Weak<T>, Rc<WaitingWrites>)>>);
 
 /// One write in a queue, shared with who waits for it.
 #[derive(Debug, Default)]
@@ -85,6 +89,34 @@ impl Waiting {
 
 /// What a store is given that calls of everything that is settled.
 pub type Watcher = Box<dyn Fn(&Settled) + Send + Sync>;
+
+impl<T> WaitingQueues<T> {
+    pub const fn new() -> Self {
+        Self(RefCell::new(Vec::new()))
+    }
+
+    /// The queue of a store, which is begun where there is none.
+    pub fn of(&self, store: &Arc<T>, begin: impl FnOnce() -> Rc<WaitingWrites>) -> Rc<WaitingWrites> {
+        let mut queues = self.0.borrow_mut();
+        if let Some((_, queue)) = queues.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(store)))
+        {
+            return Rc::clone(queue);
+        }
+        // Those of stores that were dropped; their tasks end with them.
+        for (_, gone) in queues.extract_if(.., |(of, _)| of.strong_count() == 0) {
+            gone.inbox.wake();
+        }
+        let queue = begin();
+        queues.push((Arc::downgrade(store), Rc::clone(&queue)));
+        queue
+    }
+}
+
+impl<T> Default for WaitingQueues<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl WaitingWrites {
     /// `watch` registers a watcher with the log.

@@ -43,7 +43,7 @@ pub use prony_log::{
     recover::{Loss, Recovery},
     register::Registration,
     ticket::{Settled, Ticket},
-    waiting::{Inbox, Waiting, WaitingWrites},
+    waiting::{Inbox, Waiting, WaitingQueues, WaitingWrites},
 };
 pub use read::{Read, SeriesRows};
 pub use rows::{OnDuplicate, Rows};

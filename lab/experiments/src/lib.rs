@@ -2,6 +2,7 @@
 //! own, and prints its table beside the published one.
 
 mod ask;
+mod choice;
 pub mod clock;
 mod display;
 pub mod engine;

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use prony_experiments::gateway::{self, GatewayOptions, GatewayPace, GatewayPart, Query};
 use prony_model::Nanos;
 
@@ -15,8 +15,8 @@ pub(super) struct GatewayArguments {
     #[arg(long)]
     full: bool,
     /// What to measure; each is a table.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_values_t = PartName::ALL)]
-    parts: Vec<PartName>,
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_values_t = GatewayPart::ALL)]
+    parts: Vec<GatewayPart>,
     /// The study's operations that are asked.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_values_t = Query::ALL)]
     queries: Vec<Query>,
@@ -46,35 +46,12 @@ pub(super) struct GatewayArguments {
     output: PathBuf,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum PartName {
-    Users,
-    Layers,
-}
-
-impl PartName {
-    const ALL: [Self; 2] = [Self::Users, Self::Layers];
-}
-
-impl std::fmt::Display for PartName {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Users => "users",
-            Self::Layers => "layers",
-        })
-    }
-}
-
 pub(super) fn run(arguments: GatewayArguments) -> anyhow::Result<ExitCode> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
-    let part = |part: &PartName| match part {
-        PartName::Users => GatewayPart::Users,
-        PartName::Layers => GatewayPart::Layers,
-    };
     let options = GatewayOptions {
         program,
         pace: pace(&arguments),
-        parts: arguments.parts.iter().map(part).collect(),
+        parts: arguments.parts,
         queries: arguments.queries,
         users: arguments.users,
         processors: arguments.cpus,

@@ -1,18 +1,14 @@
 //! Writes of a core's requests, and what they wait for: each core has a queue for each database that it has written to.
 
-use std::{
-    cell::RefCell,
-    rc::Rc,
-    sync::{Arc, Weak},
-};
+use std::{rc::Rc, sync::Arc};
 
-use prony_graph_store::{Refusal, Unwritten, Waiting, WaitingWrites, Write};
+use prony_graph_store::{Refusal, Unwritten, Waiting, WaitingQueues, WaitingWrites, Write};
 
 use super::Database;
 
 thread_local! {
     /// This core's queues, one for each database that it has written to.
-    static QUEUES: RefCell<Vec<(Weak<Database>, Rc<WaitingWrites>)>> = const { RefCell::new(Vec::new()) };
+    static QUEUES: WaitingQueues<Database> = const { WaitingQueues::new() };
 }
 
 /// Why nothing was changed.
@@ -39,20 +35,12 @@ pub fn write<T>(
 
 /// This core's queue for the database.
 fn queue(database: &Arc<Database>) -> Rc<WaitingWrites> {
-    QUEUES.with_borrow_mut(|queues| {
-        if let Some((_, queue)) =
-            queues.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(database)))
-        {
-            return Rc::clone(queue);
-        }
-        // Those of databases that were dropped; their tasks end with them.
-        for (_, gone) in queues.extract_if(.., |(of, _)| of.strong_count() == 0) {
-            gone.inbox().wake();
-        }
-        let queue = WaitingWrites::new(|watcher| database.store.watch(watcher));
-        database.joined(Arc::clone(queue.inbox()));
-        queues.push((Arc::downgrade(database), Rc::clone(&queue)));
-        tokio::task::spawn_local(queue.task());
-        queue
+    QUEUES.with(|queues| {
+        queues.of(database, || {
+            let queue = WaitingWrites::new(|watcher| database.store.watch(watcher));
+            database.joined(Arc::clone(queue.inbox()));
+            tokio::task::spawn_local(queue.task());
+            queue
+        })
     })
 }

@@ -1,14 +1,13 @@
 //! One client's connection: which call a request is, and the write that it waits for.
 
 use std::{
-    cell::RefCell,
     rc::Rc,
-    sync::{Arc, Weak},
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
 use http::{HeaderValue, StatusCode, header};
-use prony_series_store::{Waiting, WaitingWrites};
+use prony_series_store::{Waiting, WaitingQueues, WaitingWrites};
 use prony_source::http_api::{ApiConnection, ApiLimits, ApiRequest, ApiResponse, Progress};
 
 use super::{
@@ -34,7 +33,7 @@ const LONG_COST: usize = 500;
 
 thread_local! {
     /// This core's queues, one for each source that it has written to.
-    static QUEUES: RefCell<Vec<(Weak<Series>, Rc<WaitingWrites>)>> = const { RefCell::new(Vec::new()) };
+    static QUEUES: WaitingQueues<Series> = const { WaitingQueues::new() };
 }
 
 /// The calls of one connection, one after the other.
@@ -48,19 +47,13 @@ pub(super) struct SeriesConnection {
 
 /// This core's queue for the source.
 fn queue(series: &Arc<Series>) -> Rc<WaitingWrites> {
-    QUEUES.with_borrow_mut(|queues| {
-        if let Some((_, queue)) = queues.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(series)))
-        {
-            return Rc::clone(queue);
-        }
-        for (_, gone) in queues.extract_if(.., |(of, _)| of.strong_count() == 0) {
-            gone.inbox().wake();
-        }
-        let queue = WaitingWrites::new(|watcher| series.store.watch(watcher));
-        series.joined(Arc::clone(queue.inbox()));
-        queues.push((Arc::downgrade(series), Rc::clone(&queue)));
-        tokio::task::spawn_local(queue.task());
-        queue
+    QUEUES.with(|queues| {
+        queues.of(series, || {
+            let queue = WaitingWrites::new(|watcher| series.store.watch(watcher));
+            series.joined(Arc::clone(queue.inbox()));
+            tokio::task::spawn_local(queue.task());
+            queue
+        })
     })
 }
 

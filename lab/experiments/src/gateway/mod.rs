@@ -21,4 +21,4 @@ pub use layers::Layer;
 pub use outcome::GatewayOutcome;
 pub use run::{GatewayOptions, run};
 pub use steps::UserStep;
-pub use study::{GatewayPace, GatewayPart, Query, QueryError};
+pub use study::{GatewayPace, GatewayPart, Query};

@@ -8,6 +8,8 @@ use prony_model::{LoadModel, Nanos, Plan, PlanDraft, RequestDraft, Target};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::choice::{ChoiceError, choose};
+
 /// Of the study, and one between them.
 pub(super) const USERS: [u32; 5] = [50, 100, 200, 500, 1_000];
 /// Who asks while the layers are compared: enough to keep the gateway busy.
@@ -59,19 +61,11 @@ impl Query {
     }
 }
 
-/// Not an operation of the study.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is no operation of the study; write {known}", known = Query::ALL.map(Query::name).join(", "))]
-pub struct QueryError {
-    given: String,
-}
-
 impl FromStr for Query {
-    type Err = QueryError;
+    type Err = ChoiceError;
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let query = Self::ALL.into_iter().find(|query| query.name() == text);
-        query.ok_or_else(|| QueryError { given: text.to_owned() })
+    fn from_str(text: &str) -> Result<Self, ChoiceError> {
+        choose(text, "operation of the study", &Self::ALL, Self::name)
     }
 }
 
@@ -89,6 +83,32 @@ pub enum GatewayPart {
     Users,
     /// What each layer of the gateway costs.
     Layers,
+}
+
+impl GatewayPart {
+    pub const ALL: [Self; 2] = [Self::Users, Self::Layers];
+
+    /// As the command line has it.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Users => "users",
+            Self::Layers => "layers",
+        }
+    }
+}
+
+impl FromStr for GatewayPart {
+    type Err = ChoiceError;
+
+    fn from_str(text: &str) -> Result<Self, ChoiceError> {
+        choose(text, "part of the experiment", &Self::ALL, Self::name)
+    }
+}
+
+impl fmt::Display for GatewayPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// How much is measured and how long it takes.

@@ -11,6 +11,8 @@ use prony_model::{LoadModel, Nanos, Pacing, Plan, PlanDraft, RequestDraft, Targe
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::choice::{ChoiceError, choose};
+
 /// Users who read, and as many who write.
 pub(super) const USERS_EACH: u32 = 300;
 const THINK_MAX: Nanos = Nanos::from_millis(75);
@@ -67,19 +69,11 @@ impl Part {
     }
 }
 
-/// Not a part.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is no part of the experiment; write {known}", known = Part::ALL.map(Part::name).join(", "))]
-pub struct PartError {
-    given: String,
-}
-
 impl FromStr for Part {
-    type Err = PartError;
+    type Err = ChoiceError;
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let part = Self::ALL.into_iter().find(|part| part.name() == text);
-        part.ok_or_else(|| PartError { given: text.to_owned() })
+    fn from_str(text: &str) -> Result<Self, ChoiceError> {
+        choose(text, "part of the experiment", &Self::ALL, Self::name)
     }
 }
 

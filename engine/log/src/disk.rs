@@ -75,7 +75,8 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
     perform(Step::SyncDirectory(directory), || File::open(directory)?.sync_all())
 }
 
-/// Makes a directory and those above it where there are none; their names are on the disk.
+/// Makes a directory and those above it where there are none; their names are on the disk. Each is synced before one is made
+/// in it: only the name of the deepest that stands already may be missing there.
 pub fn make_directory(directory: &Path) -> io::Result<()> {
     let above = match directory.parent() {
         Some(above) if above.as_os_str().is_empty() => Path::new("."),
@@ -87,9 +88,7 @@ pub fn make_directory(directory: &Path) -> io::Result<()> {
         let _ = sync_directory(above);
         return Ok(());
     }
-    if !above.is_dir() {
-        make_directory(above)?;
-    }
+    make_directory(above)?;
     match perform(Step::MakeDirectory(directory), || fs::create_dir(directory)) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !directory.is_dir() => {
             return Err(error);

@@ -10,7 +10,7 @@ const DEEP: &str = "a/b/c";
 
 fn make(root: &Path) -> Vec<DiskEvent> {
     let journal = Journal::begin(root);
-    make_directory(&root.join(DEEP)).unwrap();
+    make_directory(&root.join(DEEP)).expect("the directory for tests can be written to");
     journal.end()
 }
 

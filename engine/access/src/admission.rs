@@ -191,12 +191,11 @@ impl Operations {
         rules: &[RuleId],
         asker: &Asker<'a>,
     ) -> Result<Vec<LimitStep<'a>>, OperationRefusal> {
-        let distinct = distinct(rules);
-        for (rule, _) in &distinct {
-            self.check_scopes(*rule, asker.identity)?;
+        for (rule, _) in distinct(rules) {
+            self.check_scopes(rule, asker.identity)?;
         }
         let mut steps = Vec::new();
-        for (id, cost) in distinct {
+        for (id, cost) in distinct(rules) {
             let OperationRule { rate_limits, quotas, .. } = &self.at(id).settings;
             let rates =
                 rate_limits.iter().enumerate().map(|(index, limit)| (LimitKind::Rate, index, &limit.by));
@@ -216,7 +215,10 @@ impl Operations {
 
     /// The places that an operation needs to run, in an order that is the same for all.
     pub fn places<'a>(&'a self, rules: &[RuleId], asker: &Asker<'a>) -> Vec<PlaceRequest<'a>> {
-        let mut rules: Vec<(RuleId, u64)> = distinct(rules);
+        if !self.needs_place(rules) {
+            return Vec::new();
+        }
+        let mut rules: Vec<(RuleId, u64)> = distinct(rules).collect();
         rules.sort_unstable();
         let request = |(id, fields): (RuleId, u64)| {
             let rule = self.at(id);
@@ -331,9 +333,9 @@ impl Operations {
             LimitBy::User => match &identity.subject {
                 Some(subject) => {
                     let issuer = identity.issuer.as_deref().unwrap_or_default();
-                    tagged(identity.way.tag(), &[issuer.as_bytes(), b"\0", subject.as_bytes()].concat())
+                    tagged(identity.way.tag(), &[issuer.as_bytes(), b"\0", subject.as_bytes()])
                 }
-                None => tagged(Way::Anonymous.tag(), &address_bytes(asker.address)),
+                None => tagged(Way::Anonymous.tag(), &[&address_bytes(asker.address)]),
             },
             LimitBy::Key if identity.way == Way::ApiKey => {
                 Cow::Borrowed(identity.subject.as_deref().unwrap_or_default().as_bytes())
@@ -343,9 +345,9 @@ impl Operations {
             LimitBy::Role => Cow::Borrowed(self.role_names[identity.role.index()].as_bytes()),
             LimitBy::Everybody => Cow::Borrowed(b""),
             LimitBy::Claim { index, .. } => match identity.session.get(*index) {
-                Some(Json::String(text)) => tagged(b's', text.as_bytes()),
+                Some(Json::String(text)) => tagged(b's', &[text.as_bytes()]),
                 Some(Json::Null) | None => Cow::Borrowed(b""),
-                Some(other) => tagged(b'j', other.to_string().as_bytes()),
+                Some(other) => tagged(b'j', &[other.to_string().as_bytes()]),
             },
         })
     }
@@ -366,13 +368,10 @@ impl PlaceRequest<'_> {
 }
 
 /// Each rule once, with how often it stands there.
-fn distinct(rules: &[RuleId]) -> Vec<(RuleId, u64)> {
-    let is_first = |index: usize| !rules[..index].contains(&rules[index]);
+fn distinct(rules: &[RuleId]) -> impl Iterator<Item = (RuleId, u64)> {
+    let is_first = |index: &usize| !rules[..*index].contains(&rules[*index]);
     let count = |rule: RuleId| rules.iter().filter(|other| **other == rule).count() as u64;
-    (0..rules.len())
-        .filter(|index| is_first(*index))
-        .map(|index| (rules[index], count(rules[index])))
-        .collect()
+    (0..rules.len()).filter(is_first).map(move |index| (rules[index], count(rules[index])))
 }
 
 /// Gives the limits of all rules their names and numbers. A rate limit is another one with another rate; a quota goes on with
@@ -424,8 +423,13 @@ fn seconds_until(end: i64, times: Times) -> u64 {
     u64::try_from(end - times.unix_s).unwrap_or(0)
 }
 
-fn tagged<'a>(tag: u8, bytes: &[u8]) -> Cow<'a, [u8]> {
-    Cow::Owned([&[tag], bytes].concat())
+fn tagged<'a>(tag: u8, parts: &[&[u8]]) -> Cow<'a, [u8]> {
+    let mut bytes = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
+    bytes.push(tag);
+    for part in parts {
+        bytes.extend_from_slice(part);
+    }
+    Cow::Owned(bytes)
 }
 
 /// Of IPv6 the network: a client can have all addresses of one.

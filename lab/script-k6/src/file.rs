@@ -36,6 +36,11 @@ impl ScriptFile {
         })
     }
 
+    /// What the author wrote, without its imports.
+    pub fn text(&self) -> String {
+        self.sources.main_text()
+    }
+
     /// What should be said of its imports.
     pub(super) fn warnings(&self) -> Vec<String> {
         self.sources.short_imports()

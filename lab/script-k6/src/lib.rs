@@ -29,7 +29,7 @@ pub use host::{Clock, host_of};
 pub use http::settings::{HttpOptions, HttpSettings};
 pub use measure::{Measure, MeasureError, MeasureSettings, PartTimes};
 pub use metrics::binding::AddRules;
-pub use metrics::summary::{Summary, SummaryMode, SummaryOptions};
+pub use metrics::summary::{Summary, SummaryMode, SummaryOptions, pretty};
 pub use modules::execution::RunEnd;
 pub use modules::log::{Log, Style};
 pub use modules::log_settings::{LogSettings, LogSettingsError, LogTarget};

@@ -42,6 +42,8 @@ pub struct GivenOptions {
 pub struct Session {
     /// For results and their files.
     pub name: String,
+    /// The script's text.
+    pub text: Arc<str>,
     pub options: Options,
     pub measure: Arc<Measure>,
     script: Arc<Script>,
@@ -136,6 +138,7 @@ impl Session {
         script.shared::<HttpSettings>().set(HttpOptions::new(&consolidated.options));
         Ok(Self {
             name: file.name.clone(),
+            text: file.text().into(),
             options: consolidated.options,
             warnings: consolidated.warnings,
             measure: Arc::new(measure),

@@ -12,14 +12,14 @@ use prony_metrics::outputs::OutputSpec;
 use prony_model::{Conclusion, Plan};
 use prony_runs::k6::{Ended, GivenError, LifeControl, Lived, RestApi, handle_summary, live_with};
 use prony_runs::{observe, result_path};
-use prony_script_k6::{Check, Exit, LogTarget, MeasureSettings, Session, SummaryMode, builtins};
+use prony_script_k6::{Check, Exit, LogTarget, MeasureSettings, Session, SummaryMode, builtins, pretty};
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 pub(crate) use flags::K6Arguments;
 
@@ -225,10 +225,16 @@ fn summarise(
     lived: &Lived,
     mode: SummaryMode,
 ) -> anyhow::Result<()> {
+    // Of the legacy summary k6 has no such form.
+    let has_machine_form = arguments.is_summary_for_machines() && mode != SummaryMode::Legacy;
+    let machine =
+        has_machine_form.then(|| lived.summary.machine_readable(mode, &session.text, SystemTime::now()));
     if let Some(path) = &arguments.summary_export {
-        write_file(path, lived.summary.export().as_bytes());
+        let text = machine.as_ref().map_or_else(|| lived.summary.export(), pretty);
+        write_file(path, text.as_bytes());
     }
-    let contents = handle_summary(session, &lived.summary).unwrap_or_else(|message| {
+    let data = machine.unwrap_or_else(|| lived.summary.data());
+    let contents = handle_summary(session, &data).unwrap_or_else(|message| {
         crate::say(&anyhow::anyhow!("{message}"));
         None
     });

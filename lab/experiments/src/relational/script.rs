@@ -114,7 +114,7 @@ impl Script {
 
     /// A summary that cannot be made or written is said in its place where that is possible, and no reason to end.
     fn keep_summary(&self, lived: &Lived) {
-        let contents = handle_summary(&self.session, &lived.summary)
+        let contents = handle_summary(&self.session, &lived.summary.data())
             .unwrap_or_else(|message| Some(vec![("stdout".to_owned(), message.into_bytes())]));
         for (place, content) in contents.unwrap_or_default() {
             let path = if place == "stdout" { &self.text } else { Path::new(&place) };

@@ -108,13 +108,13 @@ fn keep_failure(result: &mut ResultFile, ended: &Ended, output: &Output) {
 /// Each place that `handleSummary` names, with its content.
 pub type SummaryContents = Vec<(String, Vec<u8>)>;
 
-/// Calls the script's `handleSummary`: what it gives for which place (`stdout`, `stderr`, or a file), or nothing where
+/// Calls the script's `handleSummary` with the summary's data: what it gives for which place (`stdout`, `stderr`, or a file), or nothing where
 /// the script has none or leaves the summary to us.
-pub fn handle_summary(session: &Session, summary: &Summary) -> Result<Option<SummaryContents>, String> {
+pub fn handle_summary(session: &Session, data: &Value) -> Result<Option<SummaryContents>, String> {
     if !session.has(Part::Summary) {
         return Ok(None);
     }
-    let data: Arc<str> = summary.data().to_string().into();
+    let data: Arc<str> = data.to_string().into();
     let control = Arc::new(LifeControl::new(false));
     let life = Life::new(session, StopFlag::default(), &control);
     let returned = life.part(Part::Summary, Some(data)).map_err(|ended| ended.message)?;

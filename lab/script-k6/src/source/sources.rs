@@ -136,6 +136,11 @@ impl Sources {
         (sources, faults)
     }
 
+    /// The main module, as the author wrote it.
+    pub fn main_text(&self) -> String {
+        self.state().modules.get(&self.entry).map(|module| module.text.clone()).unwrap_or_default()
+    }
+
     /// The full name of the main module.
     pub fn entry(&self) -> &str {
         &self.entry

@@ -40,6 +40,9 @@ pub(crate) struct K6Arguments {
     /// Write the summary's figures to a file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub summary_export: Option<PathBuf>,
+    /// Give `handleSummary` and --summary-export the summary in k6's form for machines, version 1.0.0.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub new_machine_readable_summary: Option<bool>,
     /// The summary at the end: compact, full, legacy or disabled.
     #[arg(long, value_name = "MODE")]
     pub summary_mode: Option<String>,
@@ -171,12 +174,16 @@ impl K6Arguments {
         }
     }
 
+    pub(crate) fn is_summary_for_machines(&self) -> bool {
+        self.new_machine_readable_summary.unwrap_or_else(|| is_set("K6_NEW_MACHINE_READABLE_SUMMARY"))
+    }
+
     pub(crate) fn lingers(&self) -> bool {
-        self.linger.unwrap_or_else(|| std::env::var("K6_LINGER").is_ok_and(|text| text == "true"))
+        self.linger.unwrap_or_else(|| is_set("K6_LINGER"))
     }
 
     pub(crate) fn no_thresholds(&self) -> bool {
-        self.no_thresholds || std::env::var("K6_NO_THRESHOLDS").is_ok_and(|text| text == "true")
+        self.no_thresholds || is_set("K6_NO_THRESHOLDS")
     }
 
     pub(crate) fn outputs(&self) -> Result<Vec<OutputSpec>, OutputError> {
@@ -188,6 +195,11 @@ impl K6Arguments {
         };
         named.iter().map(|text| OutputSpec::parse(text, time.as_deref(), file.as_deref())).collect()
     }
+}
+
+/// Whether a variable is one of the words that k6 takes for true.
+fn is_set(variable: &str) -> bool {
+    std::env::var(variable).is_ok_and(|text| ["1", "t", "T", "true", "TRUE", "True"].contains(&text.as_str()))
 }
 
 /// The flags of the table of options, so that help and reading follow from one list.
@@ -272,7 +284,7 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_refused_by_name_and_what_asks_for_nothing_is_not() {
         for (flag, part) in [
-            ("--new-machine-readable-summary", "--new-machine-readable-summary is not supported"),
+            ("--upload-only", "--upload-only is not supported"),
             ("--traces-output otel=http://x", "--traces-output"),
             ("--type archive", "--type archive is not supported"),
             ("--compatibility-mode old", "none of extended, base, experimental_enhanced"),
@@ -282,7 +294,8 @@ mod tests {
         }
         for flag in [
             "-a :0 --linger --paused",
-            "--new-machine-readable-summary=false",
+            "--new-machine-readable-summary",
+            "--upload-only=false",
             "--execution-segment 0:1/2",
             "--type js",
             "--compatibility-mode base",

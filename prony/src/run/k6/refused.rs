@@ -6,13 +6,7 @@ use clap::{Arg, ArgMatches};
 /// A flag's long name, its short one, a value that asks for nothing, and what to say.
 type Refused = (&'static str, Option<char>, &'static [&'static str], &'static str);
 
-const REFUSED: [Refused; 3] = [
-    (
-        "new-machine-readable-summary",
-        None,
-        &["false"],
-        "write --summary-export FILE, or handleSummary() in the script",
-    ),
+const REFUSED: [Refused; 2] = [
     ("traces-output", None, &["none"], "requests are not traced; set the header `traceparent` in the script"),
     ("upload-only", None, &["false"], "nothing is sent to a cloud"),
 ];
@@ -35,7 +29,7 @@ pub(super) fn refused_flags() -> impl Iterator<Item = Arg> {
 
 /// False for switches.
 fn takes_value(long: &str) -> bool {
-    !["new-machine-readable-summary", "upload-only"].contains(&long)
+    long != "upload-only"
 }
 
 /// Why a command line cannot be run, where it asks for something that is not there; `kind` and `mode` are what its flags `--type`

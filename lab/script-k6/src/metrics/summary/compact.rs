@@ -129,9 +129,7 @@ impl Page<'_> {
     }
 
     fn metrics(&mut self, run: &Run<'_>, has_all: bool) {
-        let is_one_of = |row: &Row, names: &[&str]| names.iter().any(|name| row.name.starts_with(name));
-        let is_shown = |row: &&Row| !is_one_of(row, &NOT_LISTED) && (has_all || !is_one_of(row, PHASES));
-        let shown: Vec<&Row> = run.rows.iter().filter(is_shown).collect();
+        let shown: Vec<&Row> = run.rows.iter().filter(|row| is_listed(row, has_all)).collect();
         let table = Table::new(shown.iter().copied(), self.style);
         for section in [CUSTOM].into_iter().chain(SECTIONS.map(|(section, _)| section)) {
             let mut rows: Vec<&Row> =
@@ -156,6 +154,12 @@ impl Page<'_> {
     }
 }
 
+/// Whether a metric is listed among the results. `has_all`: also the phases of requests.
+pub(super) fn is_listed(row: &Row, has_all: bool) -> bool {
+    let is_one_of = |names: &[&str]| names.iter().any(|name| row.name.starts_with(name));
+    !is_one_of(&NOT_LISTED) && (has_all || !is_one_of(PHASES))
+}
+
 /// The last section that names it: web vitals are browser metrics too.
 fn section_of(name: &str) -> &'static str {
     let has_it = |(_, starts): &&(&str, &[&str])| starts.iter().any(|start| name.starts_with(start));
@@ -163,7 +167,7 @@ fn section_of(name: &str) -> &'static str {
 }
 
 /// How many checks there were, and the shares that passed and failed.
-fn check_rows(checks: &Row, duration: Nanos) -> [Row; 3] {
+pub(super) fn check_rows(checks: &Row, duration: Nanos) -> [Row; 3] {
     let of = |name: &str| checks.value(name).unwrap_or_default();
     let (passes, fails) = (of("passes"), of("fails"));
     let total = passes + fails;

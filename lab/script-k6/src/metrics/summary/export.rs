@@ -45,7 +45,8 @@ fn group(of: &Value) -> Value {
     changed
 }
 
-fn pretty(value: &Value) -> String {
+/// JSON as k6 writes it to files.
+pub fn pretty(value: &Value) -> String {
     let mut bytes = Vec::new();
     let mut serializer = Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(INDENT));
     serde::Serialize::serialize(value, &mut serializer).expect("JSON in memory can be written to memory");

@@ -4,8 +4,10 @@ mod compact;
 mod export;
 mod layout;
 mod legacy;
+mod machine;
 pub(crate) mod numbers;
 
+pub use export::pretty;
 pub(crate) use layout::RateStyle;
 pub(crate) use legacy::{LegacyOptions, text_summary};
 pub(crate) use numbers::TimeUnit;
@@ -15,6 +17,7 @@ use prony_metrics::thresholds::MetricThresholds;
 use prony_metrics::{Contains, ERROR_MAX, EXACT_SAMPLES_MAX, Engine, Group, Kind, Sink, Statistic, Totals};
 use prony_model::units::Nanos;
 use serde_json::{Map, Number, Value, json};
+use std::time::SystemTime;
 
 /// k6's default for option `summaryTrendStats`.
 pub(crate) const DEFAULT_TREND_STATS: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
@@ -117,6 +120,14 @@ impl Summary {
             data["setup_data"] = setup_data.clone();
         }
         data
+    }
+
+    /// The summary for machines: what `handleSummary` and `--summary-export` get in the place of [`Self::data`]. `script` is the
+    /// script's text.
+    pub fn machine_readable(&self, mode: SummaryMode, script: &str, now: SystemTime) -> Value {
+        let checks = self.root.checks_by_name();
+        let run = compact::Run { rows: &self.rows, checks: &checks, duration: self.options.duration };
+        machine::to_json(&run, mode, script, now)
     }
 
     /// What `--summary-export` writes.

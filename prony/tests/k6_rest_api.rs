@@ -39,8 +39,12 @@ struct Run {
 
 impl Run {
     fn start(folder: &Path, arguments: &[&str]) -> Self {
+        Self::start_with(folder, SCRIPT, arguments)
+    }
+
+    fn start_with(folder: &Path, script: &str, arguments: &[&str]) -> Self {
         let port = prony_testkit::free_port();
-        fs::write(folder.join("script.js"), SCRIPT).unwrap();
+        fs::write(folder.join("script.js"), script).unwrap();
         let program = std::env::var_os("K6").unwrap_or_else(|| env!("CARGO_BIN_EXE_prony").into());
         let address = format!("127.0.0.1:{port}");
         let mut command = Command::new(program);
@@ -210,6 +214,54 @@ fn what_cannot_be_done_is_refused_in_k6s_words() {
     assert_eq!((status, &invalid["errors"][0]["title"]), (400, &json!("Invalid data")));
     run.interrupt();
     assert_ne!(run.end().0, Some(0));
+}
+
+#[test]
+fn setup_and_teardown_run_when_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"
+        import { Counter } from "k6/metrics";
+        import { sleep } from "k6";
+        const set_up = new Counter("set_up"), torn_down = new Counter("torn_down"), by_put = new Counter("by_put");
+        let calls = 0;
+        export const options = { vus: 2, duration: "60s", setupTimeout: "5s" };
+        export function setup() { set_up.add(1); return { from: "setup", calls: ++calls }; }
+        export default function (data) { if (data.from === "put") by_put.add(1); sleep(0.05); }
+        export function teardown(data) { torn_down.add(1); if (data.from === "bad") throw new Error("no good"); }
+    "#;
+    let run = Run::start_with(folder.path(), script, &["--paused", "--no-setup", "--no-teardown"]);
+    run.until_status(PAUSED);
+    let attributes =
+        |method: &str, body: &str| run.json(method, "/v1/setup", body).1["data"]["attributes"].clone();
+    assert_eq!(attributes("GET", ""), json!({}));
+    assert_eq!(attributes("POST", ""), json!({"data": {"from": "setup", "calls": 1}}));
+    assert_eq!(attributes("POST", ""), json!({"data": {"from": "setup", "calls": 1}}), "a user of its own");
+    assert_eq!(attributes("PUT", "null"), json!({"data": null}));
+    assert_eq!(attributes("PUT", ""), json!({}));
+    let (status, invalid) = run.json("PUT", "/v1/setup", "nonsense");
+    assert_eq!((status, &invalid["errors"][0]["title"]), (400, &json!("Error parsing request body")));
+    assert_eq!(attributes("PUT", r#"{"from": "put"}"#), json!({"data": {"from": "put"}}));
+    run.change(&json!({"paused": false}));
+    run.until_status(RUNNING);
+    until("users have the data", || run.ask("GET", "/v1/metrics/by_put", "").0 == 200);
+    // While the load goes on.
+    assert_eq!(attributes("POST", "")["data"]["from"], "setup");
+    assert_eq!(run.ask("POST", "/v1/teardown", ""), (200, String::new()));
+    attributes("PUT", r#"{"from": "bad"}"#);
+    let (status, failed) = run.json("POST", "/v1/teardown", "");
+    assert_eq!((status, &failed["errors"][0]["title"]), (500, &json!("Error executing teardown")));
+    assert!(failed["errors"][0]["detail"].as_str().unwrap().contains("no good"), "{failed}");
+    // Nothing where no sample has come yet.
+    let count = |name: &str| {
+        let (_, metric) = run.json("GET", &format!("/v1/metrics/{name}"), "");
+        metric["data"]["attributes"]["sample"]["count"].clone()
+    };
+    until("all samples are there", || count("torn_down") == 2);
+    assert_eq!(count("set_up"), 3);
+    run.change(&json!({"stopped": true}));
+    let (code, said) = run.end();
+    assert!(matches!(code, Some(103 | 105)), "{code:?} {said}");
+    assert!(said.contains("no good"), "{said}");
 }
 
 #[test]

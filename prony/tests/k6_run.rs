@@ -839,7 +839,8 @@ fn the_log_goes_where_the_flags_say() {
     assert_eq!(read("console.log"), "said 7\n");
     check(script, &["--log-output", "loki=http://x"], 104, &["not sent to Loki"]);
     check(script, &["--log-format", "xml"], 104, &["none of text, json and raw"]);
-    check(script, &["--traces-output", "otel"], 104, &["--traces-output otel is not supported"]);
+    check(script, &["--traces-output", "jaeger"], 255, &["invalid traces output \"jaeger\""]);
+    check(script, &["--traces-output", "otel"], 0, &["--traces-output has no effect"]);
 }
 
 #[test]

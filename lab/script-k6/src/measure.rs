@@ -258,6 +258,24 @@ impl Watcher for Measure {
     }
 }
 
+/// Gives the samples of a part that runs beside others as those of a thread of its own.
+pub(super) struct BesideOthers(pub(super) Arc<Measure>);
+
+impl BesideOthers {
+    /// No thread of a load has this number.
+    const THREAD: u32 = u32::MAX - 1;
+}
+
+impl Watcher for BesideOthers {
+    fn ended(&self, iteration: &mut IterationEnd<'_>) {
+        self.0.ended(iteration);
+    }
+
+    fn samples(&self, thread: ThreadPlace, batch: Batch) -> Batch {
+        self.0.samples(ThreadPlace { number: Self::THREAD, ..thread }, batch)
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

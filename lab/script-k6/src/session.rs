@@ -4,7 +4,7 @@ use super::exit::Exit;
 use super::file::ScriptFile;
 use super::host::Clock;
 use super::http::settings::{HttpOptions, HttpSettings};
-use super::measure::{Measure, MeasureError, MeasureSettings};
+use super::measure::{BesideOthers, Measure, MeasureError, MeasureSettings};
 use super::metrics::binding::AddRules;
 use super::modules::execution::RunState;
 use super::modules::log::Log;
@@ -109,6 +109,15 @@ impl Part {
     }
 }
 
+/// What goes on while a part runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// It is all that runs.
+    Nothing,
+    /// The load or another part may run.
+    Others,
+}
+
 impl Session {
     /// Runs the script's init code for a user who does nothing, and consolidates what it exports with what was given.
     pub fn open(
@@ -149,6 +158,11 @@ impl Session {
         })
     }
 
+    /// True where the script has this function, whether it is to be run or not.
+    pub fn exports(&self, part: Part) -> bool {
+        self.functions.iter().any(|name| name == part.function())
+    }
+
     /// True where the script has this part and nothing forbids it.
     pub fn has(&self, part: Part) -> bool {
         let is_forbidden = match part {
@@ -156,7 +170,7 @@ impl Session {
             Part::Teardown => self.options.no_teardown,
             Part::Summary => false,
         };
-        !is_forbidden && self.functions.iter().any(|name| name == part.function())
+        !is_forbidden && self.exports(part)
     }
 
     pub fn timeout(&self, part: Part) -> Nanos {
@@ -218,13 +232,24 @@ impl Session {
     }
 
     /// `data` is what `setup` returned, or what the summary is made of.
-    pub fn part(&self, part: Part, data: Option<Arc<str>>, began: Began, stop: &StopFlag) -> Measured {
+    pub fn part(
+        &self,
+        part: Part,
+        data: Option<Arc<str>>,
+        began: Began,
+        stop: &StopFlag,
+        beside: Beside,
+    ) -> Measured {
         let entry = match part {
             Part::Setup => Entry::Setup,
             Part::Teardown => Entry::Teardown,
             Part::Summary => Entry::Summary(data.clone().unwrap_or_else(|| "{}".into())),
         };
-        self.measured(self.workload(entry, data, began, stop))
+        let mut workload = self.workload(entry, data, began, stop);
+        if beside == Beside::Others {
+            workload.watcher = Arc::new(BesideOthers(Arc::clone(&self.measure)));
+        }
+        self.measured(workload)
     }
 
     fn measured(&self, workload: ScriptWorkload) -> Measured {

@@ -3,6 +3,7 @@
 
 mod flags;
 mod refused;
+mod traces;
 
 use super::{display, show, warn, warn_of_outputs};
 use crate::interrupt;
@@ -18,7 +19,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 pub(crate) use flags::K6Arguments;
@@ -79,8 +80,10 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     if arguments.explain {
         return explain(arguments, &settings);
     }
-    let session = session(arguments, &settings)?;
-    for warning in &session.warnings {
+    let has_traces = traces::is_wanted(&arguments.traces_output())
+        .map_err(|error| Stopped::new(Exit::Other, anyhow::anyhow!(error)))?;
+    let session = Arc::new(session(arguments, &settings)?);
+    for warning in session.warnings.iter().map(String::as_str).chain(has_traces.then_some(traces::NO_SPANS)) {
         warn(warning);
     }
     if session.options.paused && arguments.address.as_deref().is_none_or(str::is_empty) {
@@ -116,16 +119,13 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
 
 /// Serves k6's REST API.
 fn serve_api(
-    session: &Session,
+    session: &Arc<Session>,
     address: &str,
     control: &Arc<LifeControl>,
     stop: &StopFlag,
 ) -> Result<(), Stopped> {
-    let first = session.options.scenarios.first();
-    let scenario =
-        first.map(|scenario| (scenario.name.clone(), scenario.executor.name())).unwrap_or_default();
-    let (control, measure, stop) = (Arc::clone(control), Arc::clone(&session.measure), stop.clone());
-    let served = RestApi { control, measure, stop, scenario }.serve(address);
+    let (control, session, stop) = (Arc::clone(control), Arc::clone(session), stop.clone());
+    let served = RestApi { control, session, stop, calls: Mutex::default() }.serve(address);
     let served = served.with_context(|| format!("cannot serve the REST API at {address}"))?;
     Ok(eprint(format!("REST API: http://{served}/v1/status\n").as_bytes())?)
 }

@@ -2,9 +2,9 @@
 
 use prony_load::StopFlag;
 use prony_model::Nanos;
-use serde_json::Value;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use prony_script_k6::Began;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How far a life is, by k6's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +22,7 @@ pub(crate) enum LifeStatus {
 /// Shared by who lives a life and who looks at it.
 #[derive(Debug)]
 pub struct LifeControl {
+    began: Began,
     state: Mutex<LifeState>,
     resumed: Condvar,
 }
@@ -34,8 +35,8 @@ pub(crate) struct LifeState {
     pub(crate) is_stopped: bool,
     pub(crate) users: u32,
     pub(crate) users_max: u32,
-    /// What `setup` returned, or what was given in its place.
-    pub(crate) setup_data: Option<Value>,
+    /// What `setup` returned, or what was given in its place; JSON.
+    pub(crate) setup_data: Option<Arc<str>>,
     /// For how long the test had been executed at a moment, and whether it goes on since.
     executed: (Nanos, Instant, bool),
 }
@@ -55,7 +56,12 @@ impl LifeControl {
             setup_data: None,
             executed: (Nanos::ZERO, Instant::now(), false),
         };
-        Self { state: Mutex::new(state), resumed: Condvar::new() }
+        let began = (Instant::now(), SystemTime::now());
+        Self { began, state: Mutex::new(state), resumed: Condvar::new() }
+    }
+
+    pub(crate) const fn began(&self) -> Began {
+        self.began
     }
 
     fn state(&self) -> MutexGuard<'_, LifeState> {
@@ -84,7 +90,7 @@ impl LifeControl {
         self.state().executed = (executed, Instant::now(), runs);
     }
 
-    pub(crate) fn set_setup_data(&self, data: Option<Value>) {
+    pub(crate) fn set_setup_data(&self, data: Option<Arc<str>>) {
         self.state().setup_data = data;
     }
 

@@ -12,13 +12,13 @@ use prony_load::{Output, RunError, RunOptions, StopFlag, replace_file, run_workl
 use prony_model::result::Progress;
 use prony_model::verdict::conclusion::RunVerdict;
 use prony_model::{Conclusion, Nanos, Plan, ResultFile};
-use prony_script_k6::{Began, Exit, Fault, Part, PartTimes, RunEnd, ScriptError, Session, Summary};
+use prony_script_k6::{Began, Beside, Exit, Fault, Part, PartTimes, RunEnd, ScriptError, Session, Summary};
 use serde_json::Value;
 use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 pub use control::LifeControl;
 use control::LifeStatus;
@@ -70,7 +70,7 @@ pub fn live(session: &Session, plan: &Plan, options: RunOptions) -> Lived {
 /// As [`live`], for others to look at and to resume.
 pub fn live_with(session: &Session, plan: &Plan, options: RunOptions, control: &Arc<LifeControl>) -> Lived {
     let (life, output) = (Life::new(session, options.stop.clone(), control), options.output.clone());
-    let (mut result, setup_data, ended) = life.all(plan, options);
+    let (mut result, ended) = life.all(plan, options);
     let duration = life.executed.get();
     control.set_executed(duration, false);
     let was_stopped = matches!(ended.exit, Exit::Interrupted | Exit::Aborted);
@@ -88,7 +88,7 @@ pub fn live_with(session: &Session, plan: &Plan, options: RunOptions, control: &
     if let Some(result) = &mut result {
         keep_failure(result, &ended, &output);
     }
-    let setup_data = setup_data.and_then(|json| serde_json::from_str(&json).ok());
+    let setup_data = control.now().setup_data.and_then(|json| serde_json::from_str(&json).ok());
     Lived { result, summary: session.measure.summary(&session.options, duration, setup_data), ended }
 }
 
@@ -137,6 +137,29 @@ fn content_of(content: &Value) -> Option<Vec<u8>> {
     }
 }
 
+/// Calls `setup` or `teardown` once more, whatever the test is doing, as the REST API can ask for it: what `setup` returns is the
+/// setup data from then on. Nothing where the script has no such function.
+///
+/// # Errors
+/// How it has ended, for people.
+fn call_again(
+    session: &Session,
+    part: Part,
+    stop: &StopFlag,
+    control: &Arc<LifeControl>,
+) -> Result<(), String> {
+    if !session.exports(part) {
+        return Ok(());
+    }
+    let data = control.now().setup_data.filter(|_| part == Part::Teardown);
+    let life = Life::new(session, stop.child(), control);
+    let returned = life.call(part, data, Beside::Others).map_err(|ended| ended.message)?;
+    if part == Part::Setup {
+        control.set_setup_data(returned);
+    }
+    Ok(())
+}
+
 struct Life<'a> {
     session: &'a Session,
     stop: StopFlag,
@@ -148,38 +171,31 @@ struct Life<'a> {
 
 impl<'a> Life<'a> {
     fn new(session: &'a Session, stop: StopFlag, control: &'a Arc<LifeControl>) -> Self {
-        let began = (Instant::now(), SystemTime::now());
-        Self { session, stop, began, executed: Rc::default(), control }
+        Self { session, stop, began: control.began(), executed: Rc::default(), control }
     }
 
     fn elapsed(&self) -> Nanos {
         Nanos(u64::try_from(self.began.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    fn all(&self, plan: &Plan, options: RunOptions) -> (Option<ResultFile>, Returned, Ended) {
+    fn all(&self, plan: &Plan, options: RunOptions) -> (Option<ResultFile>, Ended) {
         self.control.set_users(0, plan.users());
         self.control.wait_while_paused(&self.stop);
         if self.stop.is_stopped() {
-            return (None, None, interrupted());
+            return (None, interrupted());
         }
         self.control.set_status(LifeStatus::Setup);
-        let given = self.control.now().setup_data.map(|data| data.to_string().into());
-        let setup_data = match self.part_if_any(Part::Setup, None) {
-            Ok(data) => {
-                if self.session.has(Part::Setup) {
-                    data
-                } else {
-                    given
-                }
+        if self.session.has(Part::Setup) {
+            match self.part(Part::Setup, None) {
+                Ok(data) => self.control.set_setup_data(data),
+                Err(ended) => return (None, ended),
             }
-            Err(ended) => return (None, None, ended),
-        };
-        self.control.set_setup_data(setup_data.as_deref().and_then(|json| serde_json::from_str(json).ok()));
+        }
         if self.stop.is_stopped() {
-            return (None, setup_data, interrupted());
+            return (None, interrupted());
         }
         self.control.set_status(LifeStatus::Running);
-        let (result, ended) = self.load(plan, setup_data.clone(), options);
+        let (result, ended) = self.load(plan, self.control.now().setup_data, options);
         self.control.set_users(0, plan.users());
         self.control.set_status(LifeStatus::Teardown);
         // What the stop has ended was the load; teardown tidies up behind it.
@@ -190,17 +206,15 @@ impl<'a> Life<'a> {
             executed: Rc::clone(&self.executed),
             control: self.control,
         };
-        let torn = tidy.part_if_any(Part::Teardown, setup_data.clone()).err();
+        let has_teardown = self.session.has(Part::Teardown);
+        let torn = has_teardown.then(|| tidy.part(Part::Teardown, self.control.now().setup_data));
+        let torn = torn.and_then(Result::err);
         let ended = match (ended, torn) {
             (Ended { exit: Exit::Done, .. }, Some(torn)) => torn,
             (Ended { exit: Exit::Done, .. }, None) if self.stop.is_stopped() => interrupted(),
             (ended, _) => ended,
         };
-        (result, setup_data, ended)
-    }
-
-    fn part_if_any(&self, part: Part, data: Returned) -> Result<Returned, Ended> {
-        if self.session.has(part) { self.part(part, data) } else { Ok(None) }
+        (result, ended)
     }
 
     /// One call of an exported function, as one user.
@@ -208,17 +222,17 @@ impl<'a> Life<'a> {
         let (since_begin, executed) = (self.elapsed(), self.executed.get());
         self.session.measure.begin(PartTimes { since_begin, executed });
         self.control.set_executed(executed, true);
-        let returned = self.call(part, data);
+        let returned = self.call(part, data, Beside::Nothing);
         self.executed.set(executed.plus(self.elapsed().since(since_begin)));
         self.control.set_executed(self.executed.get(), false);
         returned
     }
 
-    fn call(&self, part: Part, data: Returned) -> Result<Returned, Ended> {
+    fn call(&self, part: Part, data: Returned, beside: Beside) -> Result<Returned, Ended> {
         let plan = self.session.part_plan(part);
         // A thread that fails stops the others, which is no signal.
         let stop = self.stop.child();
-        let workload = self.session.part(part, data, self.began, &stop);
+        let workload = self.session.part(part, data, self.began, &stop, beside);
         let options = RunOptions { threads: NonZeroUsize::MIN, stop, ..RunOptions::default() };
         if let Err(error) = run_workload(&plan, &workload, options) {
             return Err(self.failed(&error));

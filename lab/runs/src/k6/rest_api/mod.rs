@@ -5,21 +5,21 @@ mod server;
 
 use super::control::LifeControl;
 use prony_load::StopFlag;
-use prony_script_k6::Measure;
+use prony_script_k6::Session;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs as _};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// What the API shows and changes.
 #[derive(Debug)]
 pub struct RestApi {
     pub control: Arc<LifeControl>,
-    pub measure: Arc<Measure>,
+    pub session: Arc<Session>,
     /// Ends the run.
     pub stop: StopFlag,
-    /// Name and executor of the first scenario, for messages.
-    pub scenario: (String, &'static str),
+    /// Held while `setup` or `teardown` runs that was asked for here: one at a time.
+    pub calls: Mutex<()>,
 }
 
 impl RestApi {
@@ -33,7 +33,9 @@ impl RestApi {
         let addresses: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
         let listener = TcpListener::bind(&addresses[..])?;
         let bound = listener.local_addr()?;
-        thread::Builder::new().name("rest-api".to_owned()).spawn(move || server::run(&listener, &self))?;
+        thread::Builder::new()
+            .name("rest-api".to_owned())
+            .spawn(move || server::run(&listener, &Arc::new(self)))?;
         Ok(bound)
     }
 }

@@ -1,8 +1,11 @@
 //! The resources of k6's REST API, in the form of JSON:API that k6 gives them.
 
 use super::RestApi;
+use crate::k6::call_again;
 use crate::k6::control::LifeStatus;
+use prony_script_k6::{Level, Part};
 use serde_json::{Map, Value, json};
+use std::sync::PoisonError;
 
 /// What is sent back.
 #[derive(Debug)]
@@ -40,9 +43,11 @@ pub(super) fn respond(api: &RestApi, method: &str, path: &str, body: &[u8]) -> R
         ("GET", "/v1/groups") => Response::data(groups(&figures(api)["root_group"])),
         ("GET", "/v1/setup") => Response::data(setup_data(api)),
         ("PUT", "/v1/setup") => give_setup_data(api, body),
-        ("POST", "/v1/setup" | "/v1/teardown") => {
-            let detail = "setup and teardown run with the test alone; leave out --no-setup and --no-teardown";
-            Response::error(501, "Not implemented", detail)
+        ("POST", "/v1/setup") => {
+            call(api, Part::Setup).map_or_else(|failed| failed, |()| Response::data(setup_data(api)))
+        }
+        ("POST", "/v1/teardown") => {
+            call(api, Part::Teardown).map_or_else(|failed| failed, |()| Response::plain(200, ""))
         }
         (_, "/" | "/ping" | "/v1/status" | "/v1/metrics" | "/v1/groups" | "/v1/setup" | "/v1/teardown") => {
             Response::plain(405, "")
@@ -91,7 +96,7 @@ fn decoded(text: &str) -> String {
 
 /// As `handleSummary` has them, of now.
 fn figures(api: &RestApi) -> Value {
-    api.measure.figures(api.control.now().executed())
+    api.session.measure.figures(api.control.now().executed())
 }
 
 fn status(api: &RestApi) -> Value {
@@ -143,7 +148,9 @@ fn pause(api: &RestApi, pauses: bool) -> Result<(), String> {
         (true, true) => Err("execution is already paused".to_owned()),
         (true, false) if api.control.resume() => Ok(()),
         _ => {
-            let (name, executor) = &api.scenario;
+            let first = api.session.options.scenarios.first();
+            let (name, executor) =
+                first.map(|scenario| (&*scenario.name, scenario.executor.name())).unwrap_or_default();
             Err(format!(
                 "{executor} executor '{name}' doesn't support pause and resume operations after its start"
             ))
@@ -153,22 +160,31 @@ fn pause(api: &RestApi, pauses: bool) -> Result<(), String> {
 
 fn setup_data(api: &RestApi) -> Value {
     let data = api.control.now().setup_data;
+    let data: Option<Value> = data.and_then(|json| serde_json::from_str(&json).ok());
     let attributes = data.map_or_else(|| json!({}), |data| json!({ "data": data }));
     json!({"type": "setupData", "id": "default", "attributes": attributes})
 }
 
-/// In the place of what `setup` would return, before the load begins.
+/// In the place of what `setup` has returned or would return; an empty body takes it away.
 fn give_setup_data(api: &RestApi, body: &[u8]) -> Response {
-    if api.control.now().status >= LifeStatus::Running {
-        return Response::error(500, "Error setting setup data", "the test has begun");
-    }
-    match serde_json::from_slice(body) {
+    let data = if body.is_empty() { Ok(None) } else { serde_json::from_slice::<Value>(body).map(Some) };
+    match data {
         Ok(data) => {
-            api.control.set_setup_data(Some(data));
+            api.control.set_setup_data(data.map(|data| data.to_string().into()));
             Response::data(setup_data(api))
         }
-        Err(error) => Response::error(400, "Error parsing setup data", &error.to_string()),
+        Err(error) => Response::error(400, "Error parsing request body", &error.to_string()),
     }
+}
+
+/// Runs `setup` or `teardown`; how it has failed is logged too.
+fn call(api: &RestApi, part: Part) -> Result<(), Response> {
+    let _one_at_a_time = api.calls.lock().unwrap_or_else(PoisonError::into_inner);
+    call_again(&api.session, part, &api.stop, &api.control).map_err(|error| {
+        let title = format!("Error executing {}", part.function());
+        api.session.measure.log().write(Level::Error, &title, &[("error", &error)]);
+        Response::error(500, &title, &error)
+    })
 }
 
 /// In the order of the summary.

@@ -1,9 +1,11 @@
-//! HTTP/1.1 for few requests, one after the other, each over a connection of its own.
+//! HTTP/1.1 for few requests, each over a connection and on a thread of its own.
 
 use super::RestApi;
 use super::resources::{self, Response};
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 /// Of a request's line and headers.
@@ -11,8 +13,10 @@ const MAX_HEAD_BYTES: usize = 16 << 10;
 /// Of a request's body.
 const MAX_BODY_BYTES: usize = 1 << 20;
 const MAX_HEADERS: usize = 64;
-/// A client that is silent for so long does not keep others waiting.
+/// A client that is silent for so long is let go.
 const TIMEOUT: Duration = Duration::from_secs(2);
+/// Requests at a time; `setup` and `teardown` may take long. Others get 503.
+const MAX_REQUESTS: usize = 16;
 
 /// A request that was read whole.
 struct Request {
@@ -22,17 +26,27 @@ struct Request {
 }
 
 /// Never returns.
-pub(super) fn run(listener: &TcpListener, api: &RestApi) {
+pub(super) fn run(listener: &TcpListener, api: &Arc<RestApi>) {
+    let requests = Arc::new(());
     for stream in listener.incoming() {
-        // Whoever asks again is heard again.
-        let _ = stream.and_then(|stream| serve(stream, api));
+        let (api, request) = (Arc::clone(api), Arc::clone(&requests));
+        let is_allowed = Arc::strong_count(&requests) <= MAX_REQUESTS + 1;
+        // Whoever gets no response can ask again.
+        let _ = stream.and_then(|stream| {
+            thread::Builder::new().name("rest-request".to_owned()).spawn(move || {
+                let served = serve(stream, &api, is_allowed);
+                drop(request);
+                served
+            })
+        });
     }
 }
 
-fn serve(mut stream: TcpStream, api: &RestApi) -> io::Result<()> {
+fn serve(mut stream: TcpStream, api: &RestApi, is_allowed: bool) -> io::Result<()> {
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
     let response = match read(&mut stream)? {
+        Some(_) if !is_allowed => Response::plain(503, "503 Service Unavailable"),
         Some(request) => resources::respond(api, &request.method, &request.path, &request.body),
         None => Response::plain(400, "400 Bad Request"),
     };
@@ -87,7 +101,7 @@ fn reason(status: u16) -> &'static str {
         400 => "Bad Request",
         404 => "Not Found",
         405 => "Method Not Allowed",
-        501 => "Not Implemented",
+        503 => "Service Unavailable",
         _ => "Internal Server Error",
     }
 }

@@ -3,6 +3,7 @@
 mod gateway;
 mod graph;
 mod resolvers;
+mod series;
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
@@ -34,6 +35,10 @@ enum Experiment {
         about = "What does a GraphQL gateway carry, and what does each of its layers cost? (an API gateway's study)"
     )]
     Gateway(gateway::GatewayArguments),
+    #[command(
+        about = "How many notifications a second does a store of time series take, and how fast does it read them? (QuantumLeap's study)"
+    )]
+    Series(series::SeriesLabArguments),
     #[command(
         about = "What does GraphQL by functions in process cost over REST, and what does it carry? (GraphQL ASP.NET's study)"
     )]
@@ -119,6 +124,7 @@ pub(crate) fn execute(arguments: LabArguments) -> anyhow::Result<ExitCode> {
         Some(Experiment::Relational(arguments)) => run_relational(arguments),
         Some(Experiment::Graph(arguments)) => graph::run(arguments),
         Some(Experiment::Gateway(arguments)) => gateway::run(arguments),
+        Some(Experiment::Series(arguments)) => series::run(arguments),
         Some(Experiment::Resolvers(arguments)) => resolvers::run(arguments),
     }
 }

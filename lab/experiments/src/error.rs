@@ -7,7 +7,7 @@ use prony_runs::ManyError;
 
 use crate::{
     ask::AnswerError, engine::EngineError, gateway::CredentialError, graph::LedgerError,
-    processors::TooFewProcessors, relational::dataset::DatasetError,
+    processors::TooFewProcessors, relational::dataset::DatasetError, series::RowsError,
 };
 
 /// Of any experiment. What was measured and looks bad is no error.
@@ -27,6 +27,8 @@ pub enum LabError {
     Credentials(#[from] CredentialError),
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Rows(#[from] RowsError),
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]

@@ -10,6 +10,7 @@ use prony_load::StopFlag;
 use prony_model::Conclusion;
 use prony_model::result::Machine;
 use serde::Serialize;
+use tempfile::TempDir;
 
 use crate::{
     clock::rfc3339,
@@ -200,6 +201,13 @@ impl Ground<'_> {
         assignment: &Assignment,
     ) -> Result<Option<Vec<u8>>, LabError> {
         Ok(self.command(arguments, assignment).output(|| self.is_stopped())?)
+    }
+
+    /// Beside the results, so that writes go to the same disk as the user's data would.
+    pub(crate) fn data_directory(&self) -> Result<TempDir, LabError> {
+        let place = self.folder.path();
+        let made = tempfile::Builder::new().prefix("data-").tempdir_in(place);
+        made.map_err(LabError::io(format!("make a directory for the engine's data in {}", place.display())))
     }
 
     fn command<'s>(&'s self, arguments: Vec<String>, assignment: &'s Assignment) -> EngineCommand<'s> {

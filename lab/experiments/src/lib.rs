@@ -4,7 +4,9 @@
 mod ask;
 mod choice;
 pub mod clock;
+mod disk;
 mod display;
+mod durability;
 pub mod engine;
 mod error;
 mod folder;
@@ -18,9 +20,13 @@ pub mod relational;
 pub mod resolvers;
 mod runs;
 pub mod selftest;
+pub mod series;
 mod shares;
+mod statistics;
 
 pub use ask::AnswerError;
+pub use disk::sync_cost;
+pub use durability::{Durability, DurabilityError};
 pub use error::LabError;
 pub use frame::{Head, Report};
 
@@ -44,6 +50,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "gateway",
         summary: "what a GraphQL gateway carries with tokens, TLS and limits, and what each layer costs (an API gateway's study)",
+    },
+    Experiment {
+        name: "series",
+        summary: "how many notifications a second a store of time series takes, and how fast it reads them (QuantumLeap's study)",
     },
     Experiment {
         name: "resolvers",

@@ -4,7 +4,7 @@
 use crate::load::{Requests, Run, body_of, ceiling, middle, serve};
 use crate::statistics::{median_ratio, print_table};
 use crate::{ROUNDS, data};
-use prony_experiments::graph::sync_cost;
+use prony_experiments::sync_cost;
 use std::path::Path;
 
 /// There before anything is measured; relationships are created between them.

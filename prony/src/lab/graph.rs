@@ -4,7 +4,10 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context;
 use clap::Args;
-use prony_experiments::graph::{self, Durability, GraphOptions, GraphPace};
+use prony_experiments::{
+    Durability,
+    graph::{self, GraphOptions, GraphPace},
+};
 use prony_model::Nanos;
 
 use crate::interrupt;

@@ -5,7 +5,6 @@
 //!
 //! The road: [`crate::engine`] → [`steps`] → [`ledger`] → [`rates`] → [`report`].
 
-mod disk;
 #[cfg(test)]
 mod fake;
 mod ledger;
@@ -14,12 +13,10 @@ pub mod published;
 mod rates;
 mod report;
 mod run;
-mod statistics;
 mod steps;
 mod study;
 
-pub use disk::sync_cost;
 pub use ledger::LedgerError;
 pub use outcome::GraphOutcome;
 pub use run::{GraphOptions, run};
-pub use study::{Durability, DurabilityError, GraphPace, GraphStep};
+pub use study::{GraphPace, GraphStep};

@@ -3,12 +3,8 @@
 use prony_model::Nanos;
 use serde::Serialize;
 
-use super::{
-    rates::Rates,
-    steps::StepRow,
-    study::{Durability, GraphPace},
-};
-use crate::{frame::Head, processors::Assignment};
+use super::{rates::Rates, steps::StepRow, study::GraphPace};
+use crate::{durability::Durability, frame::Head, processors::Assignment};
 
 /// Counts up when a reader of older files would misread newer ones.
 pub(super) const SCHEMA_VERSION: u32 = 1;

@@ -17,15 +17,16 @@ use prony_runs::{Event, ManyOptions, SearchSettings, find, observe};
 use serde::Serialize;
 
 use super::{
-    statistics::Statistics,
     steps::GraphSurroundings,
-    study::{CONNECTIONS, Durability, GraphPace, GraphQuestions, OBJECTIVES},
+    study::{CONNECTIONS, GraphPace, GraphQuestions, OBJECTIVES},
 };
 use crate::{
     display::Display,
+    durability::Durability,
     error::LabError,
     markdown::{milliseconds, thousands},
     runs::{Measured, whole},
+    statistics::Statistics,
 };
 
 /// The search begins at this share of what the closed loop reached …

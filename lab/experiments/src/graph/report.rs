@@ -7,7 +7,6 @@ use super::{
     outcome::GraphOutcome,
     published::{self, CLOSED_PER_S, CONDITIONS, FAILED_PER_S, HELD_MAX_MS, HELD_PER_S, STUDY},
     rates::{RateStep, Rates, Spectrum, Sustained},
-    statistics::Statistics,
     steps::StepRow,
     study::{CONNECTIONS, GraphPace, GraphStep, OBJECTIVES},
 };
@@ -16,6 +15,7 @@ use crate::{
     frame::{self, Head},
     markdown::{Table, document, megabytes, milliseconds, seconds, thousands},
     processors::Assignment,
+    statistics::Statistics,
 };
 
 const NONE: &str = "-";
@@ -324,7 +324,7 @@ mod tests {
     use prony_model::{Nanos, search::StepVerdict};
 
     use super::*;
-    use crate::{frame::Head, graph::study::Durability, runs::Used};
+    use crate::{durability::Durability, frame::Head, runs::Used};
 
     fn statistics(per_second: f64) -> Statistics {
         Statistics {

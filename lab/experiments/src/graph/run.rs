@@ -7,13 +7,14 @@ use prony_model::{Nanos, Target};
 use tempfile::TempDir;
 
 use super::{
-    disk::sync_cost,
     outcome::{GraphOutcome, SCHEMA_VERSION},
     rates,
     steps::{self, GraphSurroundings},
-    study::{Durability, GraphPace, GraphQuestions},
+    study::{GraphPace, GraphQuestions},
 };
 use crate::{
+    disk::sync_cost,
+    durability::Durability,
     engine::Engine,
     error::LabError,
     frame::{Frame, Ground, Report},
@@ -116,7 +117,7 @@ impl GraphExperiment<'_> {
         rates: bool,
         outcome: &mut GraphOutcome,
     ) -> Result<(), LabError> {
-        let data = self.data_directory()?;
+        let data = self.ground.data_directory()?;
         let engine = self.start(assignment, durability, &data)?;
         let surroundings = GraphSurroundings {
             address: engine.address(),
@@ -142,13 +143,6 @@ impl GraphExperiment<'_> {
         }
         engine.stop();
         data.close().map_err(LabError::io("remove the engine's data"))
-    }
-
-    /// Beside the results, so that writes go to the same disk as the user's data would.
-    fn data_directory(&self) -> Result<TempDir, LabError> {
-        let place = self.ground.folder.path();
-        let made = tempfile::Builder::new().prefix("data-").tempdir_in(place);
-        made.map_err(LabError::io(format!("make a directory for the engine's data in {}", place.display())))
     }
 
     fn start(

@@ -1,19 +1,21 @@
 //! The study's four steps against one engine, each followed by a look at what the engine has.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use serde::Serialize;
 
 use super::{
     ledger::Ledger,
-    statistics::Statistics,
-    study::{Durability, GraphPace, GraphQuestions, GraphStep},
+    study::{GraphPace, GraphQuestions, GraphStep},
 };
 use crate::{
+    disk::bytes_in,
     display::{Display, count_of_processors},
+    durability::Durability,
     error::LabError,
     markdown::{milliseconds, thousands},
     runs::{Measured, Runs, Used, whole},
+    statistics::Statistics,
 };
 
 /// One step with one durability.
@@ -94,17 +96,6 @@ fn make_one(
         data_bytes: bytes_in(surroundings.data),
         file,
     }))
-}
-
-/// Of all files in a directory and those below it. What cannot be read counts nothing: files come and go.
-fn bytes_in(directory: &Path) -> u64 {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let bytes = entries.map(|entry| match entry.metadata() {
-        Ok(data) if data.is_dir() => bytes_in(&entry.path()),
-        Ok(data) => data.len(),
-        Err(_) => 0,
-    });
-    bytes.sum()
 }
 
 fn line(row: &StepRow) -> String {

@@ -1,11 +1,9 @@
 //! What the study asks: its four steps verbatim, the reads at a rate, and how long each takes.
 
-use std::{fmt, str::FromStr};
-
 use prony_model::data::rows::{Cell, CellKind, Rows};
 use prony_model::data::variable::{Feeder, Order, Values};
 use prony_model::{ExpectedStatus, LoadModel, Nanos, Plan, PlanDraft, RequestDraft, Target, Variable};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// The study's 32 users, for each of which Gatling opens six connections.
 pub(super) const CONNECTIONS: u32 = 192;
@@ -64,49 +62,6 @@ impl GraphStep {
             headers: vec![("Accept".to_owned(), "application/json".to_owned())],
             ..RequestDraft::get(self.name(), path)
         }
-    }
-}
-
-/// When the engine acknowledges a write, as its option `--durability` has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Durability {
-    Sync,
-    IntervalMs(u32),
-    Off,
-}
-
-/// Not a durability.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no durability; write `sync`, `interval=100` (milliseconds) or `off`")]
-pub struct DurabilityError(String);
-
-impl FromStr for Durability {
-    type Err = DurabilityError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let interval = text.strip_prefix("interval=").and_then(|ms| ms.parse().ok());
-        match (text, interval) {
-            ("sync", _) => Ok(Self::Sync),
-            ("off", _) => Ok(Self::Off),
-            (_, Some(ms)) if ms > 0 => Ok(Self::IntervalMs(ms)),
-            _ => Err(DurabilityError(text.to_owned())),
-        }
-    }
-}
-
-impl fmt::Display for Durability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sync => f.write_str("sync"),
-            Self::IntervalMs(ms) => write!(f, "interval={ms}"),
-            Self::Off => f.write_str("off"),
-        }
-    }
-}
-
-impl Serialize for Durability {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 
@@ -260,16 +215,6 @@ mod tests {
         }
         assert!(questions().reads(LoadModel::open(100.0, Nanos::from_secs(1), 4)).check().is_ok());
         assert!(prony_model::Threshold::parse_list(OBJECTIVES).is_ok());
-    }
-
-    #[test]
-    fn durabilities_print_what_they_read() {
-        for text in ["sync", "interval=100", "off"] {
-            assert_eq!(text.parse::<Durability>().unwrap().to_string(), text);
-        }
-        for text in ["", "on", "interval", "interval=", "interval=0", "interval=1s"] {
-            assert!(text.parse::<Durability>().is_err(), "{text}");
-        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The columns of the study's tables, which are Gatling's: counts, rate, and the times of what was answered as expected.
+//! The columns of tables of requests, which are Gatling's: counts, rate, and the times of what was answered as expected.
 
 use prony_model::{
     Nanos,
@@ -25,7 +25,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    pub(super) fn of(figures: &Figures) -> Self {
+    pub(crate) fn of(figures: &Figures) -> Self {
         let times = &figures.response_time;
         let at = |percentile| times.percentile(percentile).map(Nanos::as_millis_f64);
         Self {

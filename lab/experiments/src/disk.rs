@@ -1,6 +1,7 @@
-//! What the disk under the data takes for one sync: the least time that a write with durability `sync` can take.
+//! The disk under the data: what one sync takes, the least time that a write with durability `sync` can take; and how much lies there.
 
 use std::{
+    fs,
     io::{self, Write},
     path::Path,
     time::{Duration, Instant},
@@ -24,6 +25,17 @@ pub fn sync_cost(directory: &Path) -> io::Result<Duration> {
     Ok(times[SYNCS / 2])
 }
 
+/// Of all files in a directory and those below it. What cannot be read counts nothing: files come and go.
+pub(crate) fn bytes_in(directory: &Path) -> u64 {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let bytes = entries.map(|entry| match entry.metadata() {
+        Ok(data) if data.is_dir() => bytes_in(&entry.path()),
+        Ok(data) => data.len(),
+        Err(_) => 0,
+    });
+    bytes.sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,6 +44,6 @@ mod tests {
     fn nothing_is_left_behind() {
         let directory = tempfile::tempdir().unwrap();
         assert!(sync_cost(directory.path()).unwrap() > Duration::ZERO);
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

@@ -1,0 +1,74 @@
+//! `prony lab series`: options and what is printed.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::Context;
+use clap::Args;
+use prony_experiments::{
+    Durability,
+    series::{self, SeriesOptions, SeriesPace, SeriesPart},
+};
+use prony_model::Nanos;
+
+use crate::interrupt;
+
+#[derive(Debug, Args)]
+pub(super) struct SeriesLabArguments {
+    /// Take the study's 60 s a step, ten million rows, and 30 s a query, instead of a few seconds.
+    #[arg(long)]
+    full: bool,
+    /// What to measure.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_values_t = SeriesPart::ALL)]
+    parts: Vec<SeriesPart>,
+    /// When notifications are acknowledged; the study's script is run with the first.
+    #[arg(long, value_name = "MODE,…", value_delimiter = ',', default_values_t = [Durability::Sync, Durability::Off])]
+    durability: Vec<Durability>,
+    /// Length of the study's script, instead of the quick or the full length.
+    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    published: Option<Nanos>,
+    /// Length of each other step of notifications.
+    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    write: Option<Nanos>,
+    /// Rows of the table that is queried.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    rows: Option<u32>,
+    /// Length of each run of a query.
+    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    read: Option<Nanos>,
+    /// Processors for the engine; the lab has the others.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    cpus: usize,
+    /// Makes requests repeatable.
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    seed: u64,
+    /// Results go into a directory of their own below this one, and the engine's data while it runs.
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    output: PathBuf,
+}
+
+pub(super) fn run(arguments: SeriesLabArguments) -> anyhow::Result<ExitCode> {
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let options = SeriesOptions {
+        program,
+        pace: pace(&arguments),
+        parts: arguments.parts,
+        durabilities: arguments.durability,
+        processors: arguments.cpus,
+        seed: arguments.seed,
+        output: arguments.output,
+        command_line: crate::command_line(),
+        stop: interrupt::stop_flag()?,
+    };
+    super::show(&series::run(&options)?)
+}
+
+fn pace(arguments: &SeriesLabArguments) -> SeriesPace {
+    let preset = if arguments.full { SeriesPace::FULL } else { SeriesPace::QUICK };
+    SeriesPace {
+        published: arguments.published.unwrap_or(preset.published),
+        write: arguments.write.unwrap_or(preset.write),
+        rows: arguments.rows.unwrap_or(preset.rows),
+        read: arguments.read.unwrap_or(preset.read),
+        ..preset
+    }
+}

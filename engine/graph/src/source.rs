@@ -17,7 +17,7 @@ use prony_graphql::{
 use prony_source::{
     ChangeSignal, CommonSettings, DataVersion, Events, FieldPlan, FieldRequest, Metric, PreparedField,
     ReservedNames, Source, SourceSchema, SourceSession,
-    http_api::{ApiRequest, ApiResponse, HttpApi},
+    http_api::{ApiConnection, ApiLimits, HttpApi},
 };
 use prony_source::{
     interceptors::RowAccess,
@@ -34,7 +34,7 @@ use crate::{
         mutate::mutate,
     },
     graph::Graph,
-    http_api::{GraphApi, RestrictedRead},
+    http_api::{GraphApi, GraphConnection, RoleAccess},
     planning::{
         lower::{RootIndex, lower},
         plan::Plan,
@@ -124,7 +124,7 @@ impl Source for GraphSource {
         let restrictions = Restrictions::new(&model, permissions)?;
         let mut schema = GraphSchema::new(model, self.graph.settings());
         schema.restricted =
-            Some(Restricted { restrictions: Arc::new(restrictions), graph: Arc::clone(&self.graph) });
+            Some(Restricted { restrictions: Arc::new(restrictions), databases: Arc::clone(&self.databases) });
         Ok(Arc::new(schema))
     }
 
@@ -175,7 +175,7 @@ pub(super) struct GraphSchema {
 #[derive(Debug)]
 struct Restricted {
     restrictions: Arc<Restrictions>,
-    graph: Arc<Graph>,
+    databases: Arc<Databases>,
 }
 
 impl GraphSchema {
@@ -236,11 +236,10 @@ impl SourceSchema for GraphSchema {
         row_access(&self.model, &self.roots, field)
     }
 
-    fn respond(&self, request: &ApiRequest<'_>, variables: &Variables, response: &mut ApiResponse) -> bool {
-        let Some(Restricted { restrictions, graph }) = &self.restricted else { return false };
-        let read = graph.store().read();
-        let restricted = RestrictedRead { read: &read, model: &self.model, restrictions, variables };
-        restricted.respond(request, response)
+    fn api_connection(&self, variables: Variables, limits: ApiLimits) -> Option<Box<dyn ApiConnection>> {
+        let Restricted { restrictions, databases } = self.restricted.as_ref()?;
+        let role = RoleAccess::new(&self.model, restrictions, variables)?;
+        Some(Box::new(GraphConnection::new(Arc::clone(databases), limits, !self.has_mutations, Some(role))))
     }
 
     fn plan(&self, request: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {

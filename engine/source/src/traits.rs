@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use crate::{
     Metric, OperationRequest, OperationResult, PreparedField, ReservedNames,
-    http_api::{ApiRequest, ApiResponse, HttpApi},
+    http_api::{ApiConnection, ApiLimits, HttpApi},
     interceptors::RowAccess,
     permissions::{PermissionFault, Permissions},
 };
@@ -163,11 +163,13 @@ pub trait SourceSchema: Debug + Send + Sync {
         None
     }
 
-    /// Responds to a request to the source's HTTP API for the role that the schema is for, whose session's values are among the
-    /// variables. False where the role may not ask it; nothing is written then.
-    fn respond(&self, request: &ApiRequest<'_>, variables: &Variables, response: &mut ApiResponse) -> bool {
-        let _ = (request, variables, response);
-        false
+    /// A connection to the source's HTTP API of the role that the schema is for, whose session's values are among the
+    /// variables; what the role may not ask is [refused](Progress::Refused) by it. None where the role may ask nothing.
+    ///
+    /// [`Progress::Refused`]: crate::http_api::Progress::Refused
+    fn api_connection(&self, variables: Variables, limits: ApiLimits) -> Option<Box<dyn ApiConnection>> {
+        let _ = (variables, limits);
+        None
     }
 
     /// Plans one root field.

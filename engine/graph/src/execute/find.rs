@@ -45,8 +45,6 @@ pub(crate) enum Stop {
 const IN_PLACE_VISITS: u64 = 4096;
 /// After so many, clock and cancellation are looked at.
 const VISITS_PER_CHECK: u64 = 1024;
-/// Bytes of text that are searched by a pattern in about the time of a visit.
-const BYTES_PER_VISIT: usize = 256;
 /// Candidates that one list keeps while it is put in order; each takes about 100 bytes.
 const MAX_KEPT: usize = 1_000_000;
 
@@ -118,8 +116,7 @@ struct Candidate<'r> {
 impl<'r> Search<'r> {
     /// Counts what is looked at next, and what was searched since by patterns.
     pub(crate) fn visit(&mut self) -> Result<(), Stop> {
-        let searched = self.view.searched_bytes.take() / BYTES_PER_VISIT;
-        self.watch.visit_many(1 + searched as u64)
+        self.watch.visit_many(1 + self.view.take_searched_visits() as u64)
     }
 
     /// What passes, in order. `parent` is the node above.

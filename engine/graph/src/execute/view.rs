@@ -12,6 +12,9 @@ use crate::{
     schema::model::{Model, TypeId},
 };
 
+/// Bytes of text that are searched by a pattern in about the time of a visit.
+const BYTES_PER_VISIT: usize = 256;
+
 /// Filters of what can be seen, with the values of one request; none for a type of which nothing can be seen.
 #[derive(Debug)]
 pub(crate) struct Visible<'v> {
@@ -49,7 +52,7 @@ pub(crate) struct View<'r> {
     /// Everything can be seen where there is none.
     visible: Option<&'r Visible<'r>>,
     /// Of texts, by patterns, as [`LikePattern::cost`](prony_source::dialect::LikePattern::cost) counts them.
-    pub(crate) searched_bytes: &'r Cell<usize>,
+    searched_bytes: &'r Cell<usize>,
 }
 
 impl<'r> View<'r> {
@@ -64,11 +67,21 @@ impl<'r> View<'r> {
 
     /// The type of something, where the request's schema has it and the thing can be seen.
     pub(crate) fn type_of(&self, thing: &Thing<'_>) -> Option<TypeId> {
-        let of = match thing {
+        let of = self.model_type(thing)?;
+        self.shows(thing, of).then_some(of)
+    }
+
+    /// The type of something, where the request's schema has it.
+    pub(crate) fn model_type(&self, thing: &Thing<'_>) -> Option<TypeId> {
+        match thing {
             Thing::Node(node) => self.model.nodes.find(node.at.type_number(), &node.of.name),
             Thing::Relationship(of) => self.model.relationships.find(of.at.type_number(), &of.of.name),
-        }?;
-        self.shows(thing, of).then_some(of)
+        }
+    }
+
+    /// Visits that are worth what was searched by patterns since this was asked last.
+    pub(crate) fn take_searched_visits(&self) -> usize {
+        self.searched_bytes.take() / BYTES_PER_VISIT
     }
 
     fn shows(&self, thing: &Thing<'_>, of: TypeId) -> bool {

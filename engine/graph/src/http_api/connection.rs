@@ -9,10 +9,14 @@ use http::Method;
 use prony_source::http_api::{ApiConnection, ApiLimits, ApiRequest, ApiResponse, Progress};
 
 use super::{
+    access::{Comparison, RoleAccess},
     bulk, databases,
     error::CallError,
-    path::{self, Call},
-    read,
+    path::{self, Aspect, Call},
+    read::{
+        self,
+        list::{self, FindRequest},
+    },
     write::{self, NotBegun, WriteProgress},
 };
 use crate::databases::{DEFAULT_DATABASE, Database, Databases};
@@ -20,21 +24,31 @@ use prony_graph_store::Waiting;
 
 /// The calls of one connection, one after the other.
 #[derive(Debug)]
-pub(super) struct GraphConnection {
+pub(crate) struct GraphConnection {
     databases: Arc<Databases>,
     limits: ApiLimits,
     read_only: bool,
+    /// Of who may not do everything.
+    role: Option<RoleAccess>,
     /// The write that was accepted and is not durable yet.
     waiting: Option<Waiting>,
 }
 
 impl GraphConnection {
-    pub(super) const fn new(databases: Arc<Databases>, limits: ApiLimits, read_only: bool) -> Self {
-        Self { databases, limits, read_only, waiting: None }
+    pub(crate) const fn new(
+        databases: Arc<Databases>,
+        limits: ApiLimits,
+        read_only: bool,
+        role: Option<RoleAccess>,
+    ) -> Self {
+        Self { databases, limits, read_only, role, waiting: None }
     }
 
     fn call(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Result<Progress, CallError> {
-        let Self { databases, limits, read_only, waiting } = self;
+        if let Some(role) = &self.role {
+            return call_by_role(&self.databases, role, request, response);
+        }
+        let Self { databases, limits, read_only, waiting, .. } = self;
         let is_write = !path::is_read(request.method);
         let Some((name, path)) = split(request.path) else {
             if *read_only && is_write {
@@ -49,7 +63,7 @@ impl GraphConnection {
                 return Err(CallError::ReadOnly);
             }
             if !is_write {
-                return read::respond(database, &call, request.query, response);
+                return read::respond(database, None, &call, request.query, response);
             }
             write_call(database, &call, request, *limits, waiting, response)
         });
@@ -103,6 +117,34 @@ fn write_call(
             Ok(Progress::NotReady(Box::pin(async move { store.room().await })))
         }
     }
+}
+
+/// What a role reads of the default database. It may do nothing else.
+fn call_by_role(
+    databases: &Databases,
+    role: &RoleAccess,
+    request: &ApiRequest<'_>,
+    response: &mut ApiResponse,
+) -> Result<Progress, CallError> {
+    let Some((DEFAULT_DATABASE, path)) = split(request.path) else { return Ok(Progress::Refused) };
+    let (database, call) = (databases.default(), path::read(path)?);
+    if path::is_read(request.method) {
+        let is_refused = match &call {
+            Call::Neighborhood(_, Aspect::Degree, filter) => !role.can_count(filter.types.as_deref()),
+            _ => false,
+        };
+        if is_refused {
+            return Ok(Progress::Refused);
+        }
+        return read::respond(database, Some(role), &call, request.query, response);
+    }
+    let Call::Find(side, of, property, operation) = &call else { return Ok(Progress::Refused) };
+    if *request.method != Method::POST || role.comparison(*side, of, property) == Comparison::Refused {
+        return Ok(Progress::Refused);
+    }
+    let Some(body) = request.body else { return Ok(Progress::NeedsBody) };
+    let find = FindRequest { side: *side, of, property, operation };
+    list::find(database, Some(role), find, body, request.query, response)
 }
 
 /// A database's name and what follows it; none where the path is not below `/db/`.

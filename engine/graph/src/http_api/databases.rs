@@ -8,6 +8,7 @@ use prony_graphql::json::write_string;
 use prony_source::http_api::{ApiRequest, ApiResponse, AsyncResponder, AsyncResponse, Progress};
 
 use super::{
+    access::with_view,
     error::CallError,
     json::{begin_ok, write_list},
     path,
@@ -58,7 +59,7 @@ fn describe(database: &Database, body: &mut Vec<u8>) {
         body.extend_from_slice(b", ");
         write_string(body, member);
         body.extend_from_slice(b": ");
-        write_types(body, &read, side);
+        with_view(&read, None, |view| write_types(body, view, side));
     }
     body.push(b'}');
 }

@@ -4,6 +4,7 @@
 //! A path is read as a [`path::Call`], the store is asked, and JSON text is written. A read is responded to at once; a write
 //! waits, without holding up its core, until it is durable.
 
+mod access;
 mod bulk;
 mod connection;
 mod databases;
@@ -12,7 +13,6 @@ mod json;
 mod path;
 mod property;
 mod read;
-mod restricted;
 mod write;
 
 use std::sync::Arc;
@@ -20,9 +20,8 @@ use std::sync::Arc;
 use http::StatusCode;
 use prony_source::http_api::{ApiConnection, ApiLimits, ApiResponse, HttpApi};
 
-pub(crate) use self::restricted::RestrictedRead;
+pub(crate) use self::{access::RoleAccess, connection::GraphConnection};
 
-use self::connection::GraphConnection;
 use crate::databases::Databases;
 
 /// The calls on the databases of one graph source.
@@ -58,6 +57,6 @@ impl HttpApi for GraphApi {
     }
 
     fn connect(&self, limits: ApiLimits) -> Box<dyn ApiConnection> {
-        Box::new(GraphConnection::new(Arc::clone(&self.databases), limits, self.read_only))
+        Box::new(GraphConnection::new(Arc::clone(&self.databases), limits, self.read_only, None))
     }
 }

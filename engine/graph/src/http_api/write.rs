@@ -75,7 +75,7 @@ fn post(
     match call {
         Call::Find(side, of, property, operation) => {
             let find = FindRequest { side: *side, of, property, operation };
-            Ok(WriteProgress::Over(list::find(database, find, body, query, response)?))
+            Ok(WriteProgress::Over(list::find(database, None, find, body, query, response)?))
         }
         Call::Node(NodeName::Key(type_name, key)) => create_node(database, type_name, key, body, response),
         Call::Relate(from, to, of) => create_relationship(database, (from, to), of, body, response),

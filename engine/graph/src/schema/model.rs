@@ -178,6 +178,11 @@ impl SideModel {
         }
     }
 
+    /// By its name in the store.
+    pub(crate) fn by_name(&self, name: &str) -> Option<TypeId> {
+        self.by_name.get(name).copied()
+    }
+
     pub(crate) fn by_type_name(&self, type_name: &str) -> Option<TypeId> {
         self.all().find(|(_, of)| *of.type_name == *type_name).map(|(id, _)| id)
     }

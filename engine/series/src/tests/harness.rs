@@ -125,6 +125,7 @@ async fn respond(
                 None
             }
             Progress::Streams(rest) => Some(rest),
+            Progress::Refused => panic!("no role asks: {response:?}"),
             Progress::Asynchronous(respond) => {
                 let body = Box::new(WholeBody(Some(Bytes::copy_from_slice(body.as_bytes()))));
                 let responded = respond(body).await;

@@ -142,7 +142,7 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
             let request = Request::from_parts(head, body);
             match asker {
                 Err(refusal) => authentication::refused_by(apis, id, &refusal),
-                Ok(ApiAsker::Restricted(asker)) => apis::by_role::respond(core, id, &asker, &request),
+                Ok(ApiAsker::Restricted(asker)) => apis::by_role::respond(core, id, &asker, request).await,
                 Ok(ApiAsker::Unrestricted) => apis::by_hyper::respond(core, connections, id, request).await,
             }
         }

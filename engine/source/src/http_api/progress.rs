@@ -25,6 +25,8 @@ pub enum Progress {
     NeedsBody,
     /// Nothing was done, because too much is under way: to be begun again when this future is ready.
     NotReady(LocalBoxFuture<'static, ()>),
+    /// Nothing was done: the role that the connection is [made for](crate::SourceSchema::api_connection) may not ask this.
+    Refused,
     /// Nothing was done: the response is made by this function. Dropping it does nothing either.
     Asynchronous(AsyncResponder),
 }
@@ -37,6 +39,7 @@ impl fmt::Debug for Progress {
             Self::Streams(_) => "Streams",
             Self::NeedsBody => "NeedsBody",
             Self::NotReady(_) => "NotReady",
+            Self::Refused => "Refused",
             Self::Asynchronous(_) => "Asynchronous",
         })
     }

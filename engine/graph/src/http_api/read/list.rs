@@ -4,15 +4,16 @@
 
 use std::sync::Arc;
 
-use prony_graph_store::{Condition, Read, Ref, SHARDS, Side, Test, Value};
+use prony_graph_store::{Condition, Ref, SHARDS, Side, Test, Value};
 use prony_source::http_api::{ApiResponse, Progress, query};
 
 use super::stream::{self, LongBody, SLICE_VISITS, is_full};
 use crate::{
     databases::Database,
     http_api::{
+        access::{CallView, Comparison, RoleAccess, with_view},
         error::CallError,
-        json::{begin_ok, write_node, write_relationship},
+        json::begin_ok,
         property::{self, JsonProperty},
     },
 };
@@ -41,24 +42,36 @@ impl Page {
         };
         Ok(Self { limit: read("limit", LIMIT_DEFAULT)?, skip: read("skip", 0)? })
     }
+
+    /// Within the most items that a list of a role may have.
+    fn within(self, highest: Option<u32>, query: Option<&str>) -> Result<Self, CallError> {
+        let Some(highest) = highest.filter(|highest| self.limit > *highest as usize) else { return Ok(self) };
+        let is_given = query.is_some_and(|query| matches!(query::parameter(query, "limit"), Ok(Some(_))));
+        if is_given {
+            let text = format!("Invalid limit parameter: the highest of your role is {highest}");
+            return Err(CallError::BadRequest(text.into()));
+        }
+        Ok(Self { limit: highest as usize, ..self })
+    }
 }
 
 /// Responds to a GET of a list.
 pub(super) fn all(
     database: &Arc<Database>,
+    view: &CallView<'_>,
     side: Side,
     of: Option<&str>,
     query: Option<&str>,
     response: &mut ApiResponse,
 ) -> Result<Progress, CallError> {
     let page = Page::read(query)?;
-    let read = database.store.read();
-    let number = of.map(|name| read.schema().side(side).number(name));
+    let number = of.map(|name| view.type_number(side, name));
     if number == Some(None) {
         begin_ok(response).extend_from_slice(b"[]");
         return Ok(Progress::Done);
     }
-    Ok(List::new(database, side, number.flatten(), page).begin(&read, response))
+    let page = page.within(view.limit(side, of), query)?;
+    Ok(List::new(database, view.role(), side, number.flatten(), page).begin(view, response))
 }
 
 /// What is to be found: type, property and operation as the path has them.
@@ -73,6 +86,7 @@ pub(in crate::http_api) struct FindRequest<'a> {
 /// Responds to a POST of a find, whose body is the value that is compared with.
 pub(in crate::http_api) fn find(
     database: &Arc<Database>,
+    role: Option<&RoleAccess>,
     find: FindRequest<'_>,
     body: &[u8],
     query: Option<&str>,
@@ -89,22 +103,31 @@ pub(in crate::http_api) fn find(
     };
     let page = Page::read(query)?;
     let read = database.store.read();
-    let Some(number) = read.schema().side(find.side).number(find.of) else {
-        begin_ok(response).extend_from_slice(b"[]");
-        return Ok(Progress::Done);
-    };
-    let condition = OwnedCondition { property: find.property.to_owned(), test, not, value };
-    let named = read.few_candidates(find.side, number, &[condition.borrowed()], NAMED_MAX);
-    let mut list = List::new(database, find.side, Some(number), page);
-    list.condition = Some(Arc::new(condition));
-    list.named = named.map(Vec::into_iter);
-    Ok(list.begin(&read, response))
+    with_view(&read, role, |view| {
+        let Some(number) = view.type_number(find.side, find.of) else {
+            begin_ok(response).extend_from_slice(b"[]");
+            return Ok(Progress::Done);
+        };
+        let page = page.within(view.limit(find.side, Some(find.of)), query)?;
+        let is_absent = role
+            .is_some_and(|role| role.comparison(find.side, find.of, find.property) != Comparison::Allowed);
+        let condition = OwnedCondition { property: find.property.to_owned(), is_absent, test, not, value };
+        let named = (!is_absent)
+            .then(|| read.few_candidates(find.side, number, &[condition.borrowed()], NAMED_MAX))
+            .flatten();
+        let mut list = List::new(database, role, find.side, Some(number), page);
+        list.condition = Some(Arc::new(condition));
+        list.named = named.map(Vec::into_iter);
+        Ok(list.begin(view, response))
+    })
 }
 
 /// A condition that outlives its request.
 #[derive(Debug)]
 struct OwnedCondition {
     property: String,
+    /// Whether the property is as one that nothing has.
+    is_absent: bool,
     test: Test,
     not: bool,
     value: Option<Value<'static>>,
@@ -120,6 +143,8 @@ impl OwnedCondition {
 #[derive(Debug)]
 pub(super) struct List {
     database: Arc<Database>,
+    /// Of whom the list is, where that is not somebody who may see everything.
+    role: Option<RoleAccess>,
     side: Side,
     /// Of one type, or of all.
     number: Option<u16>,
@@ -134,15 +159,22 @@ pub(super) struct List {
 
 impl LongBody for List {
     async fn write_slice(&mut self, out: &mut Vec<u8>) -> bool {
-        let database = Arc::clone(&self.database);
-        self.write_found(&database.store.read(), out)
+        let (database, role) = (Arc::clone(&self.database), self.role.clone());
+        with_view(&database.store.read(), role.as_ref(), |view| self.write_found(view, out))
     }
 }
 
 impl List {
-    fn new(database: &Arc<Database>, side: Side, number: Option<u16>, page: Page) -> Self {
+    fn new(
+        database: &Arc<Database>,
+        role: Option<&RoleAccess>,
+        side: Side,
+        number: Option<u16>,
+        page: Page,
+    ) -> Self {
         Self {
             database: Arc::clone(database),
+            role: role.cloned(),
             side,
             number,
             condition: None,
@@ -155,53 +187,51 @@ impl List {
     }
 
     /// Writes the first slice, which is all of most lists.
-    fn begin(mut self, read: &Read, response: &mut ApiResponse) -> Progress {
-        let has_more = self.write_found(read, begin_ok(response));
+    fn begin(mut self, view: &CallView<'_>, response: &mut ApiResponse) -> Progress {
+        let has_more = self.write_found(view, begin_ok(response));
         if has_more { Progress::Streams(stream::of(self)) } else { Progress::Done }
     }
 
     /// Writes what one slice finds; true where there may be more.
-    fn write_found(&mut self, read: &Read, out: &mut Vec<u8>) -> bool {
+    fn write_found(&mut self, view: &CallView<'_>, out: &mut Vec<u8>) -> bool {
         if !std::mem::replace(&mut self.is_opened, true) {
             out.push(b'[');
         }
-        let has_more = self.left.limit > 0 && self.write_members(read, out);
+        let has_more = self.left.limit > 0 && self.write_members(view, out);
         if !has_more {
             out.push(b']');
         }
         has_more
     }
 
-    fn write_members(&mut self, read: &Read, out: &mut Vec<u8>) -> bool {
+    fn write_members(&mut self, view: &CallView<'_>, out: &mut Vec<u8>) -> bool {
         let owned = self.condition.clone();
-        let condition = owned.as_deref().map(OwnedCondition::borrowed);
+        let condition = owned.as_deref().map(|condition| (condition.borrowed(), condition.is_absent));
+        let mut visits = 0;
         if let Some(mut named) = self.named.take() {
-            for visits in 1.. {
+            while visits < SLICE_VISITS && !is_full(out) {
                 let Some(at) = named.next() else { return false };
-                if !self.write_one(read, at, condition.as_ref(), out) {
+                if !self.write_one(view, at, condition.as_ref(), out) {
                     return false;
                 }
-                if visits == SLICE_VISITS || is_full(out) {
-                    break;
-                }
+                visits += 1 + view.take_searched_visits();
             }
             self.named = Some(named);
             return true;
         }
-        let mut visits = 0;
         for shard in self.next.shard()..SHARDS as u8 {
-            for number in self.numbers(read, shard) {
+            for number in self.numbers(view, shard) {
                 let is_here = (shard, number) == (self.next.shard(), self.next.type_number());
                 let from = if is_here { self.next.index() } else { 0 };
-                for at in read.slots_from(self.side, number, shard, from) {
-                    if visits == SLICE_VISITS || is_full(out) {
+                for at in view.read.slots_from(self.side, number, shard, from) {
+                    if visits >= SLICE_VISITS || is_full(out) {
                         self.next = at;
                         return true;
                     }
-                    visits += 1;
-                    if !self.write_one(read, at, condition.as_ref(), out) {
+                    if !self.write_one(view, at, condition.as_ref(), out) {
                         return false;
                     }
+                    visits += 1 + view.take_searched_visits();
                 }
             }
         }
@@ -209,32 +239,39 @@ impl List {
     }
 
     /// Types whose slots on a shard are not all walked yet.
-    fn numbers(&self, read: &Read, shard: u8) -> Vec<u16> {
+    fn numbers(&self, view: &CallView<'_>, shard: u8) -> Vec<u16> {
         let first = if shard == self.next.shard() { self.next.type_number() } else { 0 };
-        let numbers = read.schema().side(self.side).all().map(|(number, _)| number);
+        let numbers = view.read.schema().side(self.side).all().map(|(number, _)| number);
         numbers.filter(|number| *number >= first && self.number.is_none_or(|only| only == *number)).collect()
     }
 
     /// Writes what is there and fits; false where it was the last.
     fn write_one(
         &mut self,
-        read: &Read,
+        view: &CallView<'_>,
         at: Ref,
-        condition: Option<&Condition<'_>>,
+        condition: Option<&(Condition<'_>, bool)>,
         out: &mut Vec<u8>,
     ) -> bool {
         let (node, relationship) = match self.side {
-            Side::Nodes => (read.node(at), None),
-            Side::Relationships => (None, read.relationship(at)),
+            Side::Nodes => (view.read.node(at), None),
+            Side::Relationships => (None, view.read.relationship(at)),
         };
         let property = |name: &str| match (&node, &relationship) {
             (Some(node), _) => node.property(name),
             (_, Some(relationship)) => relationship.property(name),
             _ => None,
         };
-        let is_there = node.is_some() || relationship.is_some();
-        let fits = |condition: &Condition<'_>| condition.holds(property(condition.property).as_ref());
-        if !is_there || !condition.is_none_or(fits) {
+        let fits = |(condition, is_absent): &(Condition<'_>, bool)| {
+            let value = if *is_absent { None } else { property(condition.property) };
+            condition.holds(value.as_ref())
+        };
+        let is_there = match (&node, &relationship) {
+            (Some(node), _) => condition.is_none_or(fits) && view.shows_node(node),
+            (_, Some(link)) => condition.is_none_or(fits) && view.shows_relationship(link),
+            _ => false,
+        };
+        if !is_there {
             return true;
         }
         if self.left.skip > 0 {
@@ -245,9 +282,9 @@ impl List {
             out.extend_from_slice(b", ");
         }
         if let Some(node) = &node {
-            write_node(out, node);
+            view.write_node(out, node);
         } else if let Some(relationship) = &relationship {
-            write_relationship(out, relationship);
+            view.write_relationship(out, relationship);
         }
         self.left.limit -= 1;
         self.left.limit > 0

@@ -1,16 +1,16 @@
 //! Nodes and relationships by the names that paths have for them.
 
-use prony_graph_store::{Node, Read, Ref, Relationship};
+use prony_graph_store::{Node, Ref, Relationship};
 
-use crate::http_api::path::NodeName;
+use crate::http_api::{access::CallView, path::NodeName};
 
-pub(in crate::http_api) fn find<'r>(read: &'r Read, name: &NodeName<'_>) -> Option<Node<'r>> {
+pub(super) fn find<'r>(view: &CallView<'r>, name: &NodeName<'_>) -> Option<Node<'r>> {
     match name {
-        NodeName::Key(type_name, key) => read.find(type_name, key),
-        NodeName::Id(id) => read.node(Ref::from_id(*id)?),
+        NodeName::Key(type_name, key) => view.read.find(type_name, key).filter(|node| view.shows_node(node)),
+        NodeName::Id(id) => view.node(Ref::from_id(*id)?),
     }
 }
 
-pub(in crate::http_api) fn relationship(read: &Read, id: u64) -> Option<Relationship<'_>> {
-    read.relationship(Ref::from_id(id)?)
+pub(super) fn relationship<'r>(view: &CallView<'r>, id: u64) -> Option<Relationship<'r>> {
+    view.relationship(Ref::from_id(id)?)
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use prony_graph_store::{Around, Direction, Read, Ref, Relationship};
+use prony_graph_store::{Around, Direction, Ref, Relationship, Side};
 use prony_source::http_api::{ApiResponse, Progress};
 use tokio::sync::Semaphore;
 
@@ -15,7 +15,8 @@ use super::{
 use crate::{
     databases::Database,
     http_api::{
-        json::{begin_ok, write_integer, write_list, write_node, write_relationship},
+        access::{CallView, RoleAccess, with_view},
+        json::{begin_ok, write_integer},
         path::{Aspect, Name, NodeName, RelationshipFilter},
     },
 };
@@ -35,66 +36,166 @@ fn filter<'a>(direction: Option<Direction>, types: Option<&'a [&'a str]>) -> Aro
 /// Responds to a GET of what is around one node.
 pub(super) fn respond(
     database: &Arc<Database>,
-    read: &Read,
+    view: &CallView<'_>,
     name: &NodeName<'_>,
     aspect: Aspect,
     relationships: &RelationshipFilter<'_>,
     response: &mut ApiResponse,
 ) -> Progress {
-    let node = find(read, name).map(|node| node.at);
+    let read = view.read;
+    let node = find(view, name).map(|node| node.at);
     let types = names(relationships);
     let filter = filter(relationships.direction, types.as_deref());
     let degree = || node.map_or(0, |node| read.degree(node, filter));
     let body = begin_ok(response);
-    if aspect == Aspect::Degree {
-        body.extend_from_slice(b"{\"degree\": ");
-        write_integer(body, degree());
-        body.push(b'}');
-        return Progress::Done;
-    }
+    let mut written = Written::new(aspect, view);
     let Some(node) = node else {
-        body.extend_from_slice(b"[]");
+        written.end(body);
         return Progress::Done;
     };
+    if aspect == Aspect::Degree && view.role().is_none() {
+        written.members = degree();
+        written.end(body);
+        return Progress::Done;
+    }
+    let large = || LargeNeighborhood::new(database, view, (node, None), aspect, relationships).stream();
     if read.has_many(node) && degree() > FEW {
-        return LargeNeighborhood::new(database, node, None, aspect, relationships).stream();
+        return large();
     }
-    let found = read.around(node, filter);
-    if aspect == Aspect::Relationships {
-        write_list(body, &found, |out, (_, relationship)| write_relationship(out, relationship));
-    } else {
-        // A neighbour that has gone since its relationship was read is none any more.
-        let neighbours =
-            found.iter().filter_map(|(direction, relationship)| read.node(relationship.other(*direction)));
-        write_list(body, neighbours, |out, node| write_node(out, &node));
+    if written.write_all(view, read.around(node, filter), body) {
+        return Progress::Done;
     }
-    Progress::Done
+    begin_ok(response);
+    large()
 }
 
 /// Responds to a GET of the relationships between two nodes.
 pub(super) fn connected(
     database: &Arc<Database>,
-    read: &Read,
+    view: &CallView<'_>,
     (from, to): (&NodeName<'_>, &NodeName<'_>),
     relationships: &RelationshipFilter<'_>,
     response: &mut ApiResponse,
 ) -> Progress {
     let body = begin_ok(response);
-    let Some((from, to)) = find(read, from).zip(find(read, to)) else {
-        body.extend_from_slice(b"[]");
+    let aspect = Aspect::Relationships;
+    let mut written = Written::new(aspect, view);
+    let Some((from, to)) = find(view, from).zip(find(view, to)) else {
+        written.end(body);
         return Progress::Done;
     };
     let types = names(relationships);
     let types = types.as_deref();
-    let degree = |node, direction| read.degree(node, filter(direction, types));
+    let degree = |node, direction| view.read.degree(node, filter(direction, types));
     let of_other = relationships.direction.map(Direction::opposite);
+    let ends = (from.at, Some(to.at));
+    let large = || LargeNeighborhood::new(database, view, ends, aspect, relationships).stream();
     if degree(from.at, relationships.direction).min(degree(to.at, of_other)) > FEW {
-        let aspect = Aspect::Relationships;
-        return LargeNeighborhood::new(database, from.at, Some(to.at), aspect, relationships).stream();
+        return large();
     }
-    let found = read.between(from.at, to.at, filter(relationships.direction, types));
-    write_list(body, &found, |out, (_, of)| write_relationship(out, of));
-    Progress::Done
+    if written.write_all(
+        view,
+        view.read.between(from.at, to.at, filter(relationships.direction, types)),
+        body,
+    ) {
+        return Progress::Done;
+    }
+    begin_ok(response);
+    large()
+}
+
+/// The body of a response, as far as it is written: a list, or how many are counted.
+#[derive(Debug)]
+struct Written {
+    aspect: Aspect,
+    is_opened: bool,
+    /// Written or counted.
+    members: u64,
+    /// The most members that a list may have.
+    limit: u64,
+}
+
+impl Written {
+    fn new(aspect: Aspect, view: &CallView<'_>) -> Self {
+        let highest = match aspect {
+            Aspect::Relationships => view.limit(Side::Relationships, None),
+            Aspect::Neighbors => view.limit(Side::Nodes, None),
+            Aspect::Degree => None,
+        };
+        Self { aspect, is_opened: false, members: 0, limit: highest.map_or(u64::MAX, u64::from) }
+    }
+
+    fn open(&mut self, out: &mut Vec<u8>) {
+        if !std::mem::replace(&mut self.is_opened, true) {
+            out.extend_from_slice(if self.aspect == Aspect::Degree { b"{\"degree\": " } else { b"[" });
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        self.open(out);
+        if self.aspect == Aspect::Degree {
+            write_integer(out, self.members);
+        }
+        out.push(if self.aspect == Aspect::Degree { b'}' } else { b']' });
+    }
+
+    fn is_full(&self) -> bool {
+        self.members >= self.limit
+    }
+
+    /// Writes a whole body; false where a role's patterns have to search more text for it than may be searched at once.
+    fn write_all(
+        &mut self,
+        view: &CallView<'_>,
+        found: Vec<(Direction, Relationship<'_>)>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        self.open(out);
+        let mut searched = 0;
+        for (direction, relationship) in found {
+            if self.is_full() {
+                break;
+            }
+            self.write_one(view, direction, &relationship, out);
+            searched += view.take_searched_visits();
+            if searched > SLICE_VISITS {
+                return false;
+            }
+        }
+        self.end(out);
+        true
+    }
+
+    /// Writes or counts one that can be seen. A neighbour that has gone since its relationship was read is none any more.
+    fn write_one(
+        &mut self,
+        view: &CallView<'_>,
+        direction: Direction,
+        relationship: &Relationship<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        if !view.shows_relationship(relationship) {
+            return;
+        }
+        let neighbour = match self.aspect {
+            Aspect::Neighbors => match view.read.node(relationship.other(direction)) {
+                Some(neighbour) => Some(neighbour),
+                None => return,
+            },
+            Aspect::Relationships | Aspect::Degree => None,
+        };
+        self.members += 1;
+        if self.aspect == Aspect::Degree {
+            return;
+        }
+        if self.members > 1 {
+            out.extend_from_slice(b", ");
+        }
+        match neighbour {
+            Some(neighbour) => view.write_node(out, &neighbour),
+            None => view.write_relationship(out, relationship),
+        }
+    }
 }
 
 fn names<'a>(relationships: &'a RelationshipFilter<'_>) -> Option<Vec<&'a str>> {
@@ -117,14 +218,13 @@ const fn direction_of((group, ..): OrderKey) -> Direction {
 #[derive(Debug)]
 pub(super) struct LargeNeighborhood {
     search: Arc<NeighborSearch>,
-    aspect: Aspect,
+    role: Option<RoleAccess>,
+    written: Written,
     /// In order, and what is left of it.
     pass: std::vec::IntoIter<OrderKey>,
     /// The last that a pass has found.
     after: Option<OrderKey>,
     is_last_pass: bool,
-    is_opened: bool,
-    has_members: bool,
 }
 
 /// What passes search for.
@@ -146,21 +246,14 @@ impl LongBody for LargeNeighborhood {
             self.after = found.last().copied().or(self.after);
             self.pass = found.into_iter();
         }
-        if !std::mem::replace(&mut self.is_opened, true) {
-            out.push(b'[');
-        }
+        self.written.open(out);
         let search = Arc::clone(&self.search);
-        let read = search.database.store.read();
-        for _ in 0..SLICE_VISITS {
-            if is_full(out) {
-                break;
-            }
-            let Some(key) = self.pass.next() else { break };
-            self.write_one(&read, key, out);
-        }
-        let has_more = !self.is_last_pass || !self.pass.as_slice().is_empty();
+        let role = self.role.clone();
+        with_view(&search.database.store.read(), role.as_ref(), |view| self.write_some(view, out));
+        let has_left = !self.is_last_pass || !self.pass.as_slice().is_empty();
+        let has_more = has_left && !self.written.is_full();
         if !has_more {
-            out.push(b']');
+            self.written.end(out);
         }
         has_more
     }
@@ -169,8 +262,8 @@ impl LongBody for LargeNeighborhood {
 impl LargeNeighborhood {
     fn new(
         database: &Arc<Database>,
-        node: Ref,
-        other: Option<Ref>,
+        view: &CallView<'_>,
+        (node, other): (Ref, Option<Ref>),
         aspect: Aspect,
         relationships: &RelationshipFilter<'_>,
     ) -> Self {
@@ -180,12 +273,11 @@ impl LargeNeighborhood {
         let search = NeighborSearch { database, node, other, direction: relationships.direction, types };
         Self {
             search: Arc::new(search),
-            aspect,
+            role: view.role().cloned(),
+            written: Written::new(aspect, view),
             pass: Vec::new().into_iter(),
             after: None,
             is_last_pass: false,
-            is_opened: false,
-            has_members: false,
         }
     }
 
@@ -201,26 +293,18 @@ impl LargeNeighborhood {
         searching.await.unwrap_or_default()
     }
 
-    fn write_one(&mut self, read: &Read, key: OrderKey, out: &mut Vec<u8>) {
-        let direction = direction_of(key);
-        let relationship = Ref::from_id(key.2).and_then(|at| read.relationship(at));
-        // It may have gone since, and its slot may be another's.
-        let is_own = |of: &Relationship<'_>| of.other(direction.opposite()) == self.search.node;
-        let Some(relationship) = relationship.filter(is_own) else { return };
-        let neighbour = || read.node(relationship.other(direction));
-        let neighbour = match self.aspect {
-            Aspect::Neighbors => match neighbour() {
-                Some(neighbour) => Some(neighbour),
-                None => return,
-            },
-            Aspect::Relationships | Aspect::Degree => None,
-        };
-        if std::mem::replace(&mut self.has_members, true) {
-            out.extend_from_slice(b", ");
-        }
-        match neighbour {
-            Some(neighbour) => write_node(out, &neighbour),
-            None => write_relationship(out, &relationship),
+    fn write_some(&mut self, view: &CallView<'_>, out: &mut Vec<u8>) {
+        let mut visits = 0;
+        while visits < SLICE_VISITS && !is_full(out) && !self.written.is_full() {
+            let Some(key) = self.pass.next() else { break };
+            let direction = direction_of(key);
+            let relationship = Ref::from_id(key.2).and_then(|at| view.read.relationship(at));
+            // It may have gone since, and its slot may be another's.
+            let is_own = |of: &Relationship<'_>| of.other(direction.opposite()) == self.search.node;
+            if let Some(relationship) = relationship.filter(is_own) {
+                self.written.write_one(view, direction, &relationship, out);
+            }
+            visits += 1 + view.take_searched_visits();
         }
     }
 }

@@ -3,12 +3,14 @@
 use std::future::poll_fn;
 
 use bytes::Bytes;
-use http::{Request, request::Parts};
+use http::{Request, StatusCode, request::Parts};
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
-use prony_source::http_api::{ApiRequest, ApiResponse, AsyncResponse, BodyError, Progress, RequestBody};
+use prony_source::http_api::{
+    ApiConnection, ApiRequest, ApiResponse, AsyncResponse, BodyError, Progress, RequestBody,
+};
 
-use super::{ApiConnections, ApiId, body::StreamedRequestBody, into_reply};
+use super::{ApiConnections, ApiId, body::StreamedRequestBody, into_reply, refuse};
 use crate::{
     graphql::{CoreEngine, ExecutionContext as _},
     http::{body, reply::Reply},
@@ -27,10 +29,23 @@ pub(in crate::http) async fn respond(
     request: Request<Incoming>,
 ) -> Reply {
     let apis = &core.site().apis;
+    let mut connection = connections.take(apis, id);
+    let reply = respond_over(core, &mut *connection, id, request).await;
+    connections.put_back(id, connection);
+    reply.unwrap_or_else(|| refuse(apis, id, StatusCode::FORBIDDEN, "this call is refused"))
+}
+
+/// The response of a connection to an API; none where the call is refused.
+pub(super) async fn respond_over(
+    core: &CoreEngine,
+    connection: &mut dyn ApiConnection,
+    id: ApiId,
+    request: Request<Incoming>,
+) -> Option<Reply> {
+    let apis = &core.site().apis;
     let (head, body) = request.into_parts();
     let mut body =
         if body.is_end_stream() { RequestState::Whole(Bytes::new()) } else { RequestState::Unread(body) };
-    let mut connection = connections.take(apis, id);
     let mut response = ApiResponse::default();
     let mut rest = None;
     let mut closes = false;
@@ -46,6 +61,7 @@ pub(in crate::http) async fn respond(
                 break;
             }
             Progress::NotReady(ready) => ready.await,
+            Progress::Refused => return None,
             Progress::NeedsBody => match read_whole(core, &head, body).await {
                 Ok(read) => body = RequestState::Whole(read),
                 Err(fault) => {
@@ -62,8 +78,7 @@ pub(in crate::http) async fn respond(
             }
         }
     }
-    connections.put_back(id, connection);
-    into_reply(response, rest, closes)
+    Some(into_reply(response, rest, closes))
 }
 
 fn api_request<'r>(head: &'r Parts, body: &'r RequestState) -> ApiRequest<'r> {

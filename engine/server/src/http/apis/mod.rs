@@ -68,6 +68,10 @@ impl HttpApis {
         self.apis.iter().position(|api| is_alone && api.api.responds_to_health()).map(ApiId)
     }
 
+    pub(super) const fn limits(&self) -> ApiLimits {
+        self.limits
+    }
+
     /// Whose API it is.
     pub(super) fn source(&self, id: ApiId) -> SourceId {
         self.apis[id.0].source

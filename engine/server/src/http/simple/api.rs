@@ -64,7 +64,7 @@ pub(super) fn respond(
             drop(core.metrics().request_begins());
             Responded::Made(Handover::Resource, Box::new(into_reply(response, Some(rest), false)))
         }
-        Progress::NeedsBody | Progress::NotReady(_) | Progress::Asynchronous(_) => {
+        Progress::NeedsBody | Progress::NotReady(_) | Progress::Refused | Progress::Asynchronous(_) => {
             Responded::HandOver(Handover::Resource)
         }
     };

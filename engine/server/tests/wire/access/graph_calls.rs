@@ -1,7 +1,9 @@
 //! Calls on a graph by roles that may not do everything.
 
+use std::sync::Arc;
+
 use expect_test::expect;
-use prony_server::config::{self, CommandLine};
+use prony_server::config::{self, AccessSettings, CommandLine};
 
 use super::{access, bearer, token};
 use crate::support::{KINDS, Server};
@@ -33,9 +35,8 @@ fn call(server: &Server, headers: &str, method: &str, path: &str, body: &str) ->
     format!("{method} {path}\n  {status} {body}\n")
 }
 
-/// A server of a graph that an admin has filled, and the graph's directory.
-fn filled() -> (Server, tempfile::TempDir) {
-    let access = access(ACCESS);
+/// A server of a graph, and the graph's directory.
+pub(super) fn of_graph(access: Arc<AccessSettings>) -> (Server, tempfile::TempDir) {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let graph = format!("graph:{}", directory.path().display());
     let server = Server::with(|settings| {
@@ -45,6 +46,12 @@ fn filled() -> (Server, tempfile::TempDir) {
         "graph".clone_into(&mut settings.sources[1].name);
         settings.access = access;
     });
+    (server, directory)
+}
+
+/// The same, which an admin has filled.
+fn filled() -> (Server, tempfile::TempDir) {
+    let (server, directory) = of_graph(access(ACCESS));
     let admin = bearer(&token("admin", 0));
     for (method, path, body) in [
         ("POST", "schema/nodes/User", ""),
@@ -67,7 +74,7 @@ fn filled() -> (Server, tempfile::TempDir) {
     (server, directory)
 }
 
-/// What can be seen can be read; hidden things are as those that are not there, and all other calls are refused.
+/// What can be seen can be read; hidden things are as those that are not there, and calls that write are refused.
 #[test]
 fn roles_read_what_they_can_see() {
     let (server, _directory) = filled();
@@ -135,15 +142,15 @@ fn roles_read_what_they_can_see() {
         GET node/User/Young/properties
           200 {}
         GET node/User/Old/neighbors
-          403 "the role is not allowed"
+          200 [{"id": 1026, "type": "User", "key": "Elder", "properties": {"name": "Bea"}}]
         GET node/User/Old/degree
-          403 "the role is not allowed"
+          200 {"degree": 1}
         GET nodes/User
-          403 "the role is not allowed"
+          200 [{"id": 1025, "type": "User", "key": "Old", "properties": {"name": "Ann"}}, {"id": 1026, "type": "User", "key": "Elder", "properties": {"name": "Bea"}}]
         GET schema/nodes
-          403 "the role is not allowed"
+          200 ["User"]
         GET node/User/%FF
-          403 "the role is not allowed"
+          400 "Invalid path: a segment is not UTF-8 in percent-encoding, such as %2F for a slash"
         POST node/User/New
           403 "the role is not allowed"
         DELETE node/User/Old

@@ -2,6 +2,7 @@
 
 mod functions;
 mod graph_calls;
+mod graph_roles;
 mod issuer;
 mod operations;
 mod quality;

@@ -2,18 +2,22 @@
 
 use std::sync::Arc;
 
-use prony_graphql::selection::Value;
 use prony_source::dialect::{ResultOutput, result_object};
 
 use crate::{
     run::rows::{Form, RowShape, ShapeBuilder},
-    statement::{dialect::Postgres, keys::KeyWire, returning::ReturningClause, text::Statement},
+    statement::{
+        dialect::Postgres,
+        keys::KeyWire,
+        returning::{PreviousRow, ReturningClause},
+        text::Statement,
+    },
 };
 use prony_sql::{
     builder::{SelectList, SqlBuilder, column_name},
     changes::Operation,
     database::Statements,
-    model::{ColumnId, Model, Table, TableId},
+    model::{Model, Table, TableId},
     plan::{Filter, MutationPlan, Output, OutputKind},
 };
 
@@ -50,43 +54,40 @@ impl Mutation {
     pub(crate) fn new(model: &Model, plan: &MutationPlan) -> Self {
         let mut builder = SqlBuilder::new(&Postgres);
         let mut select = SelectList::default();
-        let (id, operation, outcome, filter, moves) = match plan {
+        // Of an update, a statement that returns the row as it was.
+        let mut capturing = None;
+        let (id, operation, outcome, filter) = match plan {
             MutationPlan::Create(create) => {
                 builder.insert(model, create);
                 let outcome = Outcome::Row(returned(model.table(create.table), &create.outputs, &mut select));
-                (create.table, Operation::Insert, outcome, Some(&create.check), None)
+                (create.table, Operation::Insert, outcome, Some(&create.check))
             }
             MutationPlan::Update(update) => {
-                let first_of_key = builder.update(model, update);
-                let is_of_key =
-                    |(column, _): &(ColumnId, Value)| update.key.iter().any(|(key, _)| key == column);
-                let moves = update.values.iter().any(is_of_key).then_some(first_of_key);
-                (
-                    update.table,
-                    Operation::Update,
-                    Outcome::changed(&update.outputs),
-                    Some(&update.check),
-                    moves,
-                )
+                builder.update(model, update);
+                let mut beside = SqlBuilder::new(&Postgres);
+                PreviousRow::update(&mut beside, model, update);
+                capturing = Some(beside);
+                let outcome = Outcome::changed(&update.outputs);
+                (update.table, Operation::Update, outcome, Some(&update.check))
             }
             MutationPlan::Delete(delete) => {
                 builder.delete(model, delete);
-                (delete.table, Operation::Delete, Outcome::changed(&delete.outputs), None, None)
+                (delete.table, Operation::Delete, Outcome::changed(&delete.outputs), None)
             }
         };
         let filter = filter.filter(|filter| !filter.is_everything());
         let check = filter.map(|filter| RowCheck::new(model, id, filter, &mut select));
-        let statement = |returning: Option<String>| {
+        let statement = |builder: &SqlBuilder<'_, Postgres>, returning: Option<String>| {
             let returning = returning.map(|list| format!(" RETURNING {list}")).unwrap_or_default();
             Statement::new(model, format!("{}{returning}", builder.text), builder.parameters.clone())
         };
         let returns = matches!(outcome, Outcome::Row(_)) || check.is_some();
-        let quiet = statement(returns.then(|| select.to_sql("NULL")));
+        let quiet = statement(&builder, returns.then(|| select.to_sql("NULL")));
         let table = model.table(id);
-        let moved_key = moves.map(|first| ReturningClause::moved_key(table, first, &mut select));
+        let previous = capturing.as_ref().map(|_| PreviousRow::new(table, &mut select));
         let (columns, position) = ReturningClause::columns(table, &mut select);
-        let statement = statement(Some(select.to_sql("NULL")));
-        let returning = ReturningClause { statement, operation, columns, position, moved_key };
+        let statement = statement(capturing.as_ref().unwrap_or(&builder), Some(select.to_sql("NULL")));
+        let returning = ReturningClause { statement, operation, columns, position, previous };
         Self { table: id, statement: quiet, returning, outcome, check }
     }
 }

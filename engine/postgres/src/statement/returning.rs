@@ -1,6 +1,6 @@
 //! What mutations of this server return of the rows that they change: the row, and where in the database's log that was.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::sync::Arc;
 
 use tokio_postgres::Row;
 
@@ -10,9 +10,10 @@ use crate::{
     statement::{dialect::Postgres, text::Statement},
 };
 use prony_sql::{
-    builder::{Dialect as _, SelectList, column_name, push_identifier},
+    builder::{SelectList, SqlBuilder, column_name, push_identifier},
     changes::{Operation, RowChange, RowValues},
-    model::{Table, TableId},
+    model::{ColumnId, Model, Table, TableId},
+    plan::UpdatePlan,
 };
 
 /// A mutation that returns the row that it has changed, or deleted.
@@ -24,15 +25,17 @@ pub(crate) struct ReturningClause {
     pub(crate) columns: Vec<(usize, Form)>,
     /// Where the log's position is in the returned row.
     pub(crate) position: usize,
-    /// Of an update that writes a column of the key.
-    pub(crate) moved_key: Option<MovedKey>,
+    /// Of an update.
+    pub(crate) previous: Option<PreviousRow>,
 }
 
-/// Where the key that an update starts from is in the returned row, and whether it was another.
+/// Where the row that an update starts from is in the returned row, and whether its key was another.
 #[derive(Debug)]
-pub(crate) struct MovedKey {
+pub(crate) struct PreviousRow {
     is_moved: usize,
+    /// By the table's columns.
     columns: Vec<(usize, Form)>,
+    key: Vec<ColumnId>,
 }
 
 /// A change that waits for its commit.
@@ -56,41 +59,70 @@ impl ReturningClause {
         (columns, select.position(POSITION.to_owned()))
     }
 
-    /// Adds the key before, which the statement's parameters from this number on hold: written as rows write it, and compared
-    /// as the database compares.
-    pub(crate) fn moved_key(table: &Table, first_parameter: usize, select: &mut SelectList) -> MovedKey {
-        let (mut moved, mut columns) = (String::new(), Vec::new());
-        for (place, id) in table.primary_key.iter().enumerate() {
-            let column = table.column(*id);
-            let mut before = String::new();
-            Postgres.placeholder(&mut before, first_parameter + place, column);
-            moved.push_str(if place == 0 { "(" } else { " OR " });
-            push_identifier(&mut moved, &column.name);
-            let _ = write!(moved, " IS DISTINCT FROM {before}");
-            let (form, sql) = Form::of(column, &format!("({before})"));
-            // Parameters have no smaller integers.
-            let form = if form == Form::Int2 { Form::Int4 } else { form };
-            columns.push((select.position(sql), form));
-        }
-        MovedKey { is_moved: select.position(moved + ")"), columns }
-    }
-
     pub(crate) fn read(&self, table: TableId, row: &Row) -> Result<CapturedChange, Failure> {
         let values = |columns: &[(usize, Form)]| {
             let texts = columns.iter().map(|&(column, form)| column_text(row, column, form));
             texts.collect::<Result<_, _>>().map(RowValues)
         };
         let position: i64 = row.try_get(self.position)?;
-        let previous_key = match &self.moved_key {
-            Some(key) if row.try_get(key.is_moved)? => Some(values(&key.columns)?),
-            _ => None,
-        };
+        let (mut previous, mut previous_key) = (None, None);
+        if let Some(before) = &self.previous {
+            let known = values(&before.columns)?;
+            if row.try_get(before.is_moved)? {
+                let key = before.key.iter().map(|column| known.0[usize::from(column.0)].clone());
+                previous_key = Some(RowValues(key.collect()));
+            }
+            previous = Some(known);
+        }
         let row = Some(values(&self.columns)?);
-        let change = RowChange { table, operation: self.operation, row, previous_key, previous: None };
+        let change = RowChange { table, operation: self.operation, row, previous_key, previous };
         Ok(CapturedChange { change, position: position as u64 })
     }
 
     pub(crate) fn weight_bytes(&self) -> usize {
-        self.statement.weight_bytes() + self.columns.len() * size_of::<(usize, Form)>()
+        let previous = self.previous.as_ref().map_or(0, |previous| previous.columns.len());
+        self.statement.weight_bytes() + (self.columns.len() + previous) * size_of::<(usize, Form)>()
+    }
+}
+
+/// What the row before is called in statements.
+const PREVIOUS: &str = "prony_previous";
+
+impl PreviousRow {
+    /// Writes the update that has the row before beside the one that it changes.
+    pub(crate) fn update(builder: &mut SqlBuilder<'_, Postgres>, model: &Model, plan: &UpdatePlan) {
+        let prefix = Self::prefix(model.table(plan.table));
+        builder.update_beside_previous(model, plan, PREVIOUS, |column| format!("{prefix}{}", column.0));
+    }
+
+    /// Of the names of its columns: no column of the table begins so, which the statement names without their table.
+    fn prefix(table: &Table) -> String {
+        let mut prefix = "p".to_owned();
+        while table.columns.iter().any(|column| column.name.starts_with(&prefix)) {
+            prefix.push('_');
+        }
+        prefix
+    }
+
+    /// Adds the row before, written as rows write it, with its key compared as the database compares.
+    pub(crate) fn new(table: &Table, select: &mut SelectList) -> Self {
+        let prefix = Self::prefix(table);
+        let operand = |id: ColumnId| {
+            let mut operand = format!("{PREVIOUS}.");
+            push_identifier(&mut operand, &format!("{prefix}{}", id.0));
+            operand
+        };
+        let mut columns = Vec::with_capacity(table.columns.len());
+        for (index, column) in table.columns.iter().enumerate() {
+            let (form, sql) = Form::of(column, &operand(ColumnId(index as u16)));
+            columns.push((select.position(sql), form));
+        }
+        let is_moved = table
+            .primary_key
+            .iter()
+            .map(|&id| format!("{} IS DISTINCT FROM {}", column_name(table.column(id)), operand(id)));
+        let is_moved: Vec<String> = is_moved.chain(["false".to_owned()]).collect();
+        let is_moved = select.position(format!("({})", is_moved.join(" OR ")));
+        Self { is_moved, columns, key: table.primary_key.clone() }
     }
 }

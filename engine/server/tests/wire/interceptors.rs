@@ -16,6 +16,7 @@ use prony_server::{
     config::{self, AccessSettings, CommandLine, Program, Reload},
     runtime,
 };
+use prony_testkit::postgres::TestDatabase;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -142,6 +143,122 @@ fn arguments_and_results_are_changed_and_refused() {
         { tracks(limit: 2, sort: [{TrackId: asc}]) { TrackId genre { Name tracks(limit: 1) { genre { Name } } } } }
           {"data":{"tracks":[{"TrackId":1,"genre":{"Name":"Rock/tracks.genre","tracks":[{"genre":{"Name":"Rock/tracks.genre.tracks.genre"}}]}},{"TrackId":2,"genre":{"Name":"Rock/tracks.genre","tracks":[{"genre":{"Name":"Rock/tracks.genre.tracks.genre"}}]}}]}}
     "#]].assert_eq(&told);
+}
+
+/// Keys of two parts, of which one is a text, and values that the two databases write alike.
+const SHELVES: &str = "
+    create table shelf (room varchar(20) not null, place integer not null, label text, size integer,
+                        primary key (room, place));
+    create table item (id integer primary key, room varchar(20), place integer, name text not null,
+                       foreign key (room, place) references shelf (room, place));
+    insert into shelf values ('a/b \u{e4}', 1, 'x', 15), ('a/b \u{e4}', 2, null, 2);
+    insert into item values (1, 'a/b \u{e4}', 1, 'Lamp'), (2, null, null, 'Desk');";
+
+/// What comes before a mutation empties its update, or moves it; what comes after rewrites keys that the client sees.
+const AROUND_SHELVES: &str = r"
+export function before(request, context) {
+  const given = request.arguments;
+  if (context.operation === 'update' && given.label === 'empty') return { arguments: {} };
+  if (context.operation === 'update' && given.label === 'none') { delete given.label; }
+  if (context.operation === 'update' && given.label === 'other') given.pk_columns.place = 2;
+  if (context.operation === 'update' && given.label === 'wrong') given.label = 7;
+  if (context.operation === 'delete' && given.pk_columns.place === 2) refuse('it stays', 'KEPT');
+  if (context.operation === 'insert') given.size += 1;
+}
+export function after(result, context) {
+  if (context.operation === 'insert') result.place = -result.place;
+  if (context.operation === 'update' || context.operation === 'delete') result.result = !result.result;
+  if (context.operation === 'select') for (const row of [].concat(result)) if (row.label) row.label += '!';
+  if (context.operation === 'event' && result.shelf) result.shelf.label += '?';
+}
+";
+
+#[test]
+fn sqlite_and_postgresql_have_the_same_interceptors() {
+    const ROOM: &str = "a/b \u{e4}";
+    let update = |place: u32, label: &str| {
+        format!(
+            "mutation {{ updateShelf(pk_columns: {{room: \"{ROOM}\", place: {place}}}, label: \"{label}\") {{ result }} }}"
+        )
+    };
+    let shelves = "{ shelves(sort: [{place: asc}]) { place label size } }".to_owned();
+    let queries = [
+        shelves.clone(),
+        update(1, "empty"),
+        update(1, "none"),
+        update(1, "wrong"),
+        shelves.clone(),
+        update(1, "other"),
+        update(9, "gone"),
+        format!(
+            "mutation {{ createShelf(room: \"{ROOM}\", place: 3, label: \"z\", size: 4) {{ place room }} }}"
+        ),
+        format!(
+            "mutation {{ a: createShelf(room: \"r\", place: 1, size: 0) {{ place }} b: deleteShelf(pk_columns: {{room: \"{ROOM}\", place: 2}}) {{ result }} }}"
+        ),
+        shelves,
+        "{ items(sort: [{id: asc}]) { name shelf { label items { name shelf { label } } } } }".to_owned(),
+    ];
+    let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
+    let sqlite = tempfile::tempdir().expect("a folder can be made");
+    let path = sqlite.path().join("shop.db");
+    rusqlite::Connection::open(&path).and_then(|shop| shop.execute_batch(SHELVES)).expect("it is SQL");
+    let postgres = TestDatabase::create();
+    postgres.execute(SHELVES);
+    let text = "[interceptors.sources.shop.tables]\nshelf = \"shelves.js\"\n";
+    let told = [format!("sqlite:{}", path.display()), postgres.url()].map(|url| {
+        let folder = folder(text, &[("shelves.js", AROUND_SHELVES)]);
+        let access = read(folder.path()).expect("the configuration is right");
+        let server = Server::with(|settings| {
+            let line = CommandLine { sources: vec![url], flags: Vec::new() };
+            settings.sources = config::load(KINDS, None, line, &|_| None).expect("it is a source").sources;
+            "shop".clone_into(&mut settings.sources[0].name);
+            settings.access = access;
+        });
+        let mut told = bodies(&server, &queries);
+        let mut socket = Socket::ready(&server);
+        socket.send(&subscribe("e", "subscription { onShelfChanged { operation shelf { label } } }"));
+        // The subscription has begun when it hears of one of these.
+        for place in 100.. {
+            body(&server, &format!("mutation {{ createShelf(room: \"n\", place: {place}, label: \"n\", size: 1) {{ place }} }}"));
+            socket.0.get_ref().set_read_timeout(Some(Duration::from_millis(200))).expect("it is not zero");
+            match socket.0.read() {
+                // Of the change that was made while it began nothing is known.
+                Ok(event) if !event.to_string().contains("EVENTS_LOST") => {
+                    told.push_str(event.to_text().expect("it is a text"));
+                    break;
+                }
+                _ => {}
+            }
+            assert!(place < 200, "no event comes");
+        }
+        told
+    });
+    assert_eq!(told[0], told[1], "SQLite and PostgreSQL differ");
+    expect![[r#"
+        { shelves(sort: [{place: asc}]) { place label size } }
+          {"data":{"shelves":[{"place":1,"label":"x!","size":15},{"place":2,"label":null,"size":2}]}}
+        mutation { updateShelf(pk_columns: {room: "a/b ä", place: 1}, label: "empty") { result } }
+          {"data":{"updateShelf":null},"errors":[{"message":"an interceptor of this field has failed","locations":[{"line":1,"column":12}],"path":["updateShelf"],"extensions":{"code":"INTERCEPTOR_FAILED",…"}}]}
+        mutation { updateShelf(pk_columns: {room: "a/b ä", place: 1}, label: "none") { result } }
+          {"data":{"updateShelf":{"result":false}}}
+        mutation { updateShelf(pk_columns: {room: "a/b ä", place: 1}, label: "wrong") { result } }
+          {"data":{"updateShelf":null},"errors":[{"message":"an interceptor of this field has failed","locations":[{"line":1,"column":12}],"path":["updateShelf"],"extensions":{"code":"INTERCEPTOR_FAILED",…"}}]}
+        { shelves(sort: [{place: asc}]) { place label size } }
+          {"data":{"shelves":[{"place":1,"label":"x!","size":15},{"place":2,"label":null,"size":2}]}}
+        mutation { updateShelf(pk_columns: {room: "a/b ä", place: 1}, label: "other") { result } }
+          {"data":{"updateShelf":{"result":false}}}
+        mutation { updateShelf(pk_columns: {room: "a/b ä", place: 9}, label: "gone") { result } }
+          {"data":{"updateShelf":{"result":true}}}
+        mutation { createShelf(room: "a/b ä", place: 3, label: "z", size: 4) { place room } }
+          {"data":{"createShelf":{"place":-3,"room":"a/b ä"}}}
+        mutation { a: createShelf(room: "r", place: 1, size: 0) { place } b: deleteShelf(pk_columns: {room: "a/b ä", place: 2}) { result } }
+          {"data":{"a":null,"b":null},"errors":[{"message":"nothing was executed, because another field of the mutation was refused","locations":[{"line":1,"column":12}],"path":["a"],"extensions":{"code":"FORBIDDEN"}},{"message":"it stays","locations":[{"line":1,"column":67}],"path":["b"],"extensions":{"code":"KEPT"}}]}
+        { shelves(sort: [{place: asc}]) { place label size } }
+          {"data":{"shelves":[{"place":1,"label":"x!","size":15},{"place":2,"label":"other!","size":2},{"place":3,"label":"z!","size":5}]}}
+        { items(sort: [{id: asc}]) { name shelf { label items { name shelf { label } } } } }
+          {"data":{"items":[{"name":"Lamp","shelf":{"label":"x!","items":[{"name":"Lamp","shelf":{"label":"x!"}}]}},{"name":"Desk","shelf":null}]}}
+        {"id":"e","type":"next","payload":{"data":{"onShelfChanged":{"operation":"INSERT","shelf":{"label":"n?"}}}}}"#]].assert_eq(&told[0]);
 }
 
 #[test]

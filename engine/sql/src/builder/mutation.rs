@@ -31,9 +31,52 @@ impl<D: Dialect> SqlBuilder<'_, D> {
     }
 
     /// UPDATE of the row with the key if it passes the filter. Without values it sets the key to itself, so that the count
-    /// of changed rows says whether the row exists. Returns the number of the key's first parameter; the others of the
-    /// key follow it.
-    pub fn update(&mut self, model: &Model, plan: &UpdatePlan) -> usize {
+    /// of changed rows says whether the row exists.
+    pub fn update(&mut self, model: &Model, plan: &UpdatePlan) {
+        let alias = self.update_values(model, plan);
+        self.key_condition(model, (plan.table, &alias), &plan.key, &plan.filter);
+    }
+
+    /// The same beside the row as it was, which is locked and then read as `previous`: of its columns, by their ids, `name`
+    /// gives the names. For databases that have `FROM` in an UPDATE, and locks of rows.
+    pub fn update_beside_previous(
+        &mut self,
+        model: &Model,
+        plan: &UpdatePlan,
+        previous: &str,
+        name: impl Fn(ColumnId) -> String,
+    ) {
+        let alias = self.update_values(model, plan);
+        let table = model.table(plan.table);
+        self.push(" FROM (SELECT ");
+        let locked = self.new_alias();
+        for (index, column) in table.columns.iter().enumerate() {
+            self.push(if index == 0 { "" } else { ", " });
+            self.column(&locked, column);
+            self.push(" AS ");
+            push_identifier(&mut self.text, &name(ColumnId(index as u16)));
+        }
+        self.push(" FROM ");
+        self.table_name(table);
+        self.push(" AS ");
+        self.push(&locked);
+        self.key_condition(model, (plan.table, &locked), &plan.key, &Filter::everything());
+        self.push(" FOR UPDATE) AS ");
+        self.push(previous);
+        // By the row's own key, so that the parameters are those of an update without it.
+        for (index, (column, _)) in plan.key.iter().enumerate() {
+            self.push(if index == 0 { " WHERE " } else { " AND " });
+            self.column(&alias, table.column(*column));
+            self.push(" = ");
+            self.push(previous);
+            self.push(".");
+            push_identifier(&mut self.text, &name(*column));
+        }
+        self.row_filter(model, (plan.table, &alias), &plan.filter);
+    }
+
+    /// As far as `WHERE`; returns the table's alias.
+    fn update_values(&mut self, model: &Model, plan: &UpdatePlan) -> String {
         let table = model.table(plan.table);
         self.push("UPDATE ");
         let alias = self.aliased_table(table);
@@ -51,9 +94,7 @@ impl<D: Dialect> SqlBuilder<'_, D> {
             self.push(" = ");
             self.assigned(model, plan.table, *column, value);
         }
-        let first_of_key = self.parameters.len() + 1;
-        self.key_condition(model, (plan.table, &alias), &plan.key, &plan.filter);
-        first_of_key
+        alias
     }
 
     /// DELETE of the row with the key if it passes the filter.
@@ -119,6 +160,11 @@ impl<D: Dialect> SqlBuilder<'_, D> {
             self.push(" = ");
             self.column_value((id, table), *column, value.clone());
         }
+        self.row_filter(model, (id, alias), filter);
+    }
+
+    /// Behind a condition for the key.
+    fn row_filter(&mut self, model: &Model, (id, alias): (TableId, &str), filter: &Filter) {
         if !filter.is_everything() {
             self.push(" AND ");
             self.condition(model, id, alias, filter);

@@ -229,11 +229,11 @@ fn a_live_query_hears_of_updates_that_cascade_from_any_unique_column() {
 /// What a role sees of a row that others refer to can depend on tables that the query does not name.
 #[test]
 fn a_live_query_depends_on_what_a_condition_on_a_has_one_asks_for() {
-    let made = Made::sqlite(
+    let both = Made::both(
         "create table region (id integer primary key, is_open boolean);
          create table country (id integer primary key, region_id integer references region);
          create table city (id integer primary key, country_id integer references country);
-         insert into region values (1, 1); insert into country values (1, 1); insert into city values (1, 1);",
+         insert into region values (1, true); insert into country values (1, 1); insert into city values (1, 1);",
     );
     let condition = |written: &Json| SessionNames::default().condition(written).unwrap();
     let all = || condition(&json!({}));
@@ -245,22 +245,25 @@ fn a_live_query_depends_on_what_a_condition_on_a_has_one_asks_for() {
     let open = condition(&json!({"region": {"is_open": {"eq": true}}}));
     let tables = [("region", granted(all())), ("country", granted(open)), ("city", granted(all()))];
     let tables = tables.map(|(name, granted)| (name.to_owned(), granted.into())).into();
-    on_a_core(async {
-        let bed = Bed::for_role(&made, &Permissions { tables, ..Permissions::default() });
-        let mut signal = bed.watch("subscription { cities { id country { id } } }");
-        bed.ask("mutation { updateRegion(pk_columns: {id: 1}, is_open: false) { result } }").await;
-        assert!(signal.changed().now_or_never().is_some());
-        let cities = bed.ask("{ cities { id country { id } } }").await;
-        assert_eq!(cities, r#"{"data":{"cities":[{"id":1,"country":null}]}}"#);
-    });
+    let role = Permissions { tables, ..Permissions::default() };
+    for made in both {
+        on_a_core(async {
+            let bed = Bed::for_role(&made, &role).await;
+            let mut signal = bed.watch("subscription { cities { id country { id } } }");
+            bed.ask("mutation { updateRegion(pk_columns: {id: 1}, is_open: false) { result } }").await;
+            assert!(signal.changed().now_or_never().is_some());
+            let cities = bed.ask("{ cities { id country { id } } }").await;
+            assert_eq!(cities, r#"{"data":{"cities":[{"id":1,"country":null}]}}"#);
+        });
+    }
 }
 
 /// An update that shows a row to a role which could not see it before is no event for that role, and neither is one that hides it.
 #[test]
 fn an_update_is_told_to_those_who_see_its_row_before_and_after() {
-    let made = Made::sqlite(
-        "create table note (id integer primary key, is_open boolean, text text);
-         insert into note values (1, 0, 'a'), (2, 1, 'b');",
+    let both = Made::both(
+        "create table note (id integer primary key, is_open boolean, text text, p0 smallint, p__1 smallint);
+         insert into note values (1, false, 'a', 1, 1), (2, true, 'b', 2, 1), (3, true, 'c', 3, 1);",
     );
     let condition = |written: &Json| SessionNames::default().condition(written).unwrap();
     let all = || condition(&json!({}));
@@ -270,19 +273,36 @@ fn an_update_is_told_to_those_who_see_its_row_before_and_after() {
         ..TablePermissions::default()
     };
     let tables = [("note".to_owned(), note.into())].into();
-    on_a_core(async {
-        let bed = Bed::for_role(&made, &Permissions { tables, ..Permissions::default() });
-        let mut events = bed.subscribe("subscription { onNoteChanged { note { id text } } }", "{}");
-        for (id, change) in
-            [(1, "is_open: true"), (1, "text: \"shown\""), (2, "is_open: false"), (2, "text: \"hidden\"")]
-        {
-            bed.ask(&format!("mutation {{ updateNote(pk_columns: {{id: {id}}}, {change}) {{ result }} }}"))
-                .await;
-        }
-        let event = events.next().await;
-        assert!(event.contains(r#""note":{"id":1,"text":"shown"}"#), "{event}");
-        assert!(events.next().now_or_never().is_none());
-    });
+    let role = Permissions { tables, ..Permissions::default() };
+    for made in both {
+        on_a_core(async {
+            let bed = Bed::for_role(&made, &role).await;
+            let subscription = "subscription { onNoteChanged { previous_key { id } note { id text } } }";
+            let mut events = bed.subscribe(subscription, "{}");
+            for (id, change) in [
+                (1, "is_open: true"),
+                (1, "text: \"shown\""),
+                (2, "is_open: false"),
+                (2, "text: \"hidden\""),
+                (3, "id: 4, text: \"moved\""),
+                (4, "id: 4, is_open: true"),
+            ] {
+                let mutation =
+                    format!("mutation {{ updateNote(pk_columns: {{id: {id}}}, {change}) {{ result }} }}");
+                let response = bed.ask(&mutation).await;
+                assert_eq!(response, r#"{"data":{"updateNote":{"result":true}}}"#, "{mutation}");
+            }
+            for expected in [
+                r#""previous_key":null,"note":{"id":1,"text":"shown"}"#,
+                r#""previous_key":{"id":3},"note":{"id":4,"text":"moved"}"#,
+                r#""previous_key":null,"note":{"id":4,"text":"moved"}"#,
+            ] {
+                let event = events.next().await;
+                assert!(event.contains(expected), "{event}");
+            }
+            assert!(events.next().now_or_never().is_none());
+        });
+    }
 }
 
 /// A cascade may take any number of rows with it: what is kept of them is bounded.

@@ -85,25 +85,23 @@ impl Bed {
     }
 
     pub(super) async fn with(address: &str, settings: RelationalSettings) -> Self {
-        if let Some(path) = address.strip_prefix("sqlite:") {
-            let source = prony_sqlite::open(path.as_ref(), &settings).unwrap();
-            let (model, feed) = (Arc::clone(source.model()), Arc::clone(source.database().changes()));
-            return Self::of(&source, model, feed, None);
-        }
-        let source = prony_postgres::open(address, &settings).await.unwrap();
-        let (model, feed) = (Arc::clone(source.model()), Arc::clone(source.database().changes()));
-        Self::of(&source, model, feed, Some(Arc::clone(source.database())))
+        Self::open(address, settings, None).await
     }
 
     /// The source as a role has it.
-    pub(super) fn for_role(made: &Made, permissions: &Permissions) -> Self {
-        let address = made.address();
-        let path = address.strip_prefix("sqlite:").unwrap();
-        let source = prony_sqlite::open(path.as_ref(), &RelationalSettings::default()).unwrap();
+    pub(super) async fn for_role(made: &Made, permissions: &Permissions) -> Self {
+        Self::open(&made.address(), RelationalSettings::default(), Some(permissions)).await
+    }
+
+    async fn open(address: &str, settings: RelationalSettings, role: Option<&Permissions>) -> Self {
+        if let Some(path) = address.strip_prefix("sqlite:") {
+            let source = prony_sqlite::open(path.as_ref(), &settings).unwrap();
+            let (model, feed) = (Arc::clone(source.model()), Arc::clone(source.database().changes()));
+            return Self::of(&source, model, feed, None, role);
+        }
+        let source = prony_postgres::open(address, &settings).await.unwrap();
         let (model, feed) = (Arc::clone(source.model()), Arc::clone(source.database().changes()));
-        let source_schema = source.schema_for(&ReservedNames::default(), permissions).unwrap();
-        let schema = Schema::merge(vec![(SourceId(0), source_schema.contribution())]).unwrap();
-        Self { session: source.attach(), source_schema, postgres: None, model, feed, schema }
+        Self::of(&source, model, feed, Some(Arc::clone(source.database())), role)
     }
 
     fn of(
@@ -111,8 +109,14 @@ impl Bed {
         model: Arc<Model>,
         feed: Arc<Feed>,
         postgres: Option<Arc<PostgresDatabase>>,
+        role: Option<&Permissions>,
     ) -> Self {
-        let (source_schema, session) = (source.schema(&ReservedNames::default()), source.attach());
+        let reserved = ReservedNames::default();
+        let source_schema = match role {
+            Some(role) => source.schema_for(&reserved, role).unwrap(),
+            None => source.schema(&reserved),
+        };
+        let session = source.attach();
         let schema = Schema::merge(vec![(SourceId(0), source_schema.contribution())]).unwrap();
         Self { session, source_schema, postgres, model, feed, schema }
     }

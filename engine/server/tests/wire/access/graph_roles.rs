@@ -56,7 +56,7 @@ const KEYS: [&str; 14] = [
 
 /// Each byte, so that no key is a word of a route.
 fn encoded(segment: &str) -> String {
-    segment.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    segment.bytes().fold(String::new(), |text, byte| format!("{text}%{byte:02X}"))
 }
 
 struct Client<'s> {
@@ -118,7 +118,7 @@ impl Oracle {
     }
 
     /// Without properties that cannot be read.
-    fn shown(&self, thing: &Json) -> Json {
+    fn shown(thing: &Json) -> Json {
         let mut shown = thing.clone();
         let properties = shown["properties"].as_object_mut().expect("it has properties");
         match thing["type"].as_str() {
@@ -131,7 +131,7 @@ impl Oracle {
 
     fn list(&self, all: &Json, skip: usize, limit: usize) -> Json {
         let seen = all.as_array().expect("it is a list").iter().filter(|thing| self.sees(thing));
-        seen.skip(skip).take(limit.min(self.limit)).map(|thing| self.shown(thing)).collect()
+        seen.skip(skip).take(limit.min(self.limit)).map(Self::shown).collect()
     }
 }
 
@@ -286,12 +286,13 @@ fn check_neighborhoods(
         let path = format!("{kind}/{}", thing["id"]);
         let (status, text) = client.call("GET", &path, "");
         if oracle.sees(thing) {
-            assert_eq!(serde_json::from_str::<Json>(&text).ok(), Some(oracle.shown(thing)), "{role} {path}");
+            assert_eq!(serde_json::from_str::<Json>(&text).ok(), Some(Oracle::shown(thing)), "{role} {path}");
         } else {
             assert_eq!((status, &*text), (404, ""), "{role} {path}");
         }
         let properties = client.get(&format!("{path}/properties"));
-        let expected = if oracle.sees(thing) { oracle.shown(thing)["properties"].clone() } else { json!({}) };
+        let expected =
+            if oracle.sees(thing) { Oracle::shown(thing)["properties"].clone() } else { json!({}) };
         assert_eq!(properties, expected, "{role} {path}");
     }
     for (index, node) in all(nodes).iter().enumerate() {
@@ -304,10 +305,11 @@ fn check_neighborhoods(
             let seen = |node: &&Json| oracle.sees(node);
             let is_seen = oracle.sees(node);
             let links: Vec<Json> =
-                around.iter().filter(seen).filter(|_| is_seen).map(|link| oracle.shown(link)).collect();
+                around.iter().filter(seen).filter(|_| is_seen).map(Oracle::shown).collect();
             assert_eq!(client.get(&path("relationships")), json!(links), "{role} {}", path("relationships"));
             let reached = around.iter().zip(&neighbors).filter(|(link, _)| is_seen && oracle.sees(link));
-            let reached: Vec<Json> = reached.map(|(_, node)| oracle.shown(node)).take(oracle.limit).collect();
+            let reached: Vec<Json> =
+                reached.map(|(_, node)| Oracle::shown(node)).take(oracle.limit).collect();
             assert_eq!(client.get(&path("neighbors")), json!(reached), "{role} {}", path("neighbors"));
             // The number of relationships of type NEAR may not be known.
             let (status, text) = client.call("GET", &path("degree"), "");

@@ -128,16 +128,16 @@ pub enum Clock {
 }
 
 /// How QuickJS's runtime holds the host.
-pub(super) struct Handle(pub(super) Rc<Host>);
+pub(super) struct HostHandle(pub(super) Rc<Host>);
 
 // SAFETY: it holds no value with the lifetime of a context.
-unsafe impl JsLifetime<'_> for Handle {
-    type Changed<'to> = Handle;
+unsafe impl JsLifetime<'_> for HostHandle {
+    type Changed<'to> = HostHandle;
 }
 
 /// The host of the thread that a native runs on.
 pub fn host_of(ctx: &Ctx<'_>) -> Rc<Host> {
-    let handle = ctx.userdata::<Handle>().expect("the host is stored before scripts run");
+    let handle = ctx.userdata::<HostHandle>().expect("the host is stored before scripts run");
     Rc::clone(&handle.0)
 }
 

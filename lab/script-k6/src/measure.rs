@@ -1,6 +1,6 @@
 //! Joins a script's users to the metrics: each second their samples go to the engine, and a threshold may end the run.
 
-use super::metrics::summary::{DEFAULT_TREND_STATS, Summary, SummaryOptions, TimeUnit};
+use super::metrics::summary::{DEFAULT_TREND_STATS, Summary, SummaryOptions};
 use super::modules::execution::{RunEnd, RunFacts, RunState, ScenarioFacts};
 use super::modules::log::{Level, Log};
 use super::options::{Executor, Options, Scenario};
@@ -196,7 +196,7 @@ impl Measure {
         let options = SummaryOptions {
             duration,
             trend_stats: options.summary_trend_stats.clone(),
-            time_unit: options.summary_time_unit.and_then(|unit| TimeUnit::from_name(unit.as_str())),
+            time_unit: options.summary_time_unit,
             no_color: self.no_color,
             is_stdout_tty: std::io::stdout().is_terminal(),
             is_stderr_tty: std::io::stderr().is_terminal(),

@@ -154,7 +154,7 @@ pub struct ScriptProgram<'a> {
     thread: ThreadPlace,
     run: Arc<RunState>,
     machine: Machine,
-    users: Vec<Option<Place>>,
+    users: Vec<Option<UserSlot>>,
     /// By scenario: what its users' samples are tagged with at first.
     base_tags: Vec<TagSetId>,
     /// What is handed over next time.
@@ -164,7 +164,7 @@ pub struct ScriptProgram<'a> {
 }
 
 #[derive(Debug)]
-struct Place {
+struct UserSlot {
     user: User,
     /// The scenario that it was set up for.
     scenario: Option<usize>,
@@ -193,7 +193,7 @@ impl<'a> ScriptProgram<'a> {
         if self.users.len() <= index {
             self.users.resize_with(index + 1, || None);
         }
-        self.users[index] = Some(Place { user, scenario: None });
+        self.users[index] = Some(UserSlot { user, scenario: None });
         Ok(index)
     }
 
@@ -294,7 +294,7 @@ impl<'a> ScriptProgram<'a> {
     fn resume(&mut self, place: UserPlace, event: WaitEvent<'_>) -> Step {
         let index = self.thread.index_of(place.number);
         let phase = self.workload.phase();
-        let Some(Place { user, .. }) = self.users.get_mut(index).and_then(Option::as_mut) else {
+        let Some(UserSlot { user, .. }) = self.users.get_mut(index).and_then(Option::as_mut) else {
             return Step::EndIteration;
         };
         let progress = if matches!(event, WaitEvent::Interrupted) {

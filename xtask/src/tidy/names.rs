@@ -4,9 +4,6 @@ use std::collections::BTreeMap;
 
 use super::{Repository, SourceFile, Violation, calls::tests_start, crate_of};
 
-/// Crates in which names still stand twice, and how many; they may only shrink.
-const LEFT: &[(&str, usize)] = &[("lab/script-k6", 17)];
-
 /// Where each type of a crate stands: files and lines, by name.
 type Types<'a> = BTreeMap<String, Vec<(&'a str, usize)>>;
 
@@ -24,22 +21,11 @@ pub(super) fn check(repository: &Repository) -> Vec<Violation> {
             crates.entry(folder).or_default().entry(name).or_default().push((&file.path, line));
         }
     }
-    crates.into_iter().flat_map(|(folder, types)| of_crate(folder, types)).collect()
+    crates.into_values().flat_map(of_crate).collect()
 }
 
-fn of_crate(folder: &str, types: Types<'_>) -> Vec<Violation> {
-    let twice: Vec<_> = types.into_iter().filter(|(_, places)| places.len() > 1).collect();
-    let left = LEFT.iter().find(|(of, _)| *of == folder).map_or(0, |(_, count)| *count);
-    if twice.len() < left {
-        let message = format!(
-            "{} names of types stand twice, {left} are in the table of xtask/src/tidy/names.rs: lower it",
-            twice.len()
-        );
-        return vec![Violation { path: folder.to_owned(), line: 0, message }];
-    }
-    if twice.len() == left {
-        return Vec::new();
-    }
+fn of_crate(types: Types<'_>) -> Vec<Violation> {
+    let twice = types.into_iter().filter(|(_, places)| places.len() > 1);
     let violation = |(name, places): (String, Vec<(&str, usize)>)| {
         let (first, line) = places[0];
         let (other, other_line) = places[1];
@@ -47,7 +33,7 @@ fn of_crate(folder: &str, types: Types<'_>) -> Vec<Violation> {
             format!("`{name}` is a type in {other}:{other_line} too; a name stands once in a crate");
         Violation { path: first.to_owned(), line, message }
     };
-    twice.into_iter().map(violation).collect()
+    twice.map(violation).collect()
 }
 
 /// Types that a file defines outside of its tests, with their lines.
@@ -89,15 +75,6 @@ mod tests {
         ]));
         expect![[r"
             engine/sql/src/a.rs:2: `Plan` is a type in engine/sql/src/b.rs:2 too; a name stands once in a crate
-        "]]
-        .assert_eq(&lines(&found));
-    }
-
-    #[test]
-    fn the_table_of_what_is_left_shrinks() {
-        let found = check(&repository(&[("lab/script-k6/src/a.rs", "//! A.\nstruct A;\n")]));
-        expect![[r"
-            lab/script-k6: 0 names of types stand twice, 17 are in the table of xtask/src/tidy/names.rs: lower it
         "]]
         .assert_eq(&lines(&found));
     }

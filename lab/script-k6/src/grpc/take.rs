@@ -9,7 +9,7 @@ use super::reflection::ReflectionStep;
 use super::samples::{count, sample};
 use super::status::{Code, Status};
 use crate::host::{Host, host_of};
-use crate::http::fault::Fault;
+use crate::http::fault::RequestFault;
 use crate::modules::binding::go_error;
 use crate::modules::log::{Level, Log};
 use crate::vm::{Failed, Heard};
@@ -97,7 +97,7 @@ fn receive(host: &Host, id: AskId) {
 /// How a connection failed, as k6 says it of requests of HTTP.
 fn dial(failed: &Failed, address: &str) -> String {
     match Url::parse(&format!("http://{address}")) {
-        Ok(url) => Fault::of_call(&failed.fault, &failed.peer, &url).long,
+        Ok(url) => RequestFault::of_call(&failed.fault, &failed.peer, &url).long,
         Err(_) => failed.fault.message.clone(),
     }
 }

@@ -8,7 +8,7 @@ use prony_model::program::call::{CallFault, CallFaultKind, Peer};
 pub(crate) const STATUS_ERRORS_FROM: u16 = 400;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct RequestFault {
     /// `response.error_code`, and the tag `error_code`.
     pub code: u32,
     /// `response.error`, and the tag `error`.
@@ -21,13 +21,13 @@ pub(crate) const CODE_DEFAULT: u32 = 1000;
 pub(crate) const CODE_INVALID_URL: u32 = 1020;
 pub(crate) const CODE_DECOMPRESSION: u32 = 1701;
 
-impl From<RequestError> for Fault {
+impl From<RequestError> for RequestFault {
     fn from(error: RequestError) -> Self {
         Self::local(error.to_string())
     }
 }
 
-impl Fault {
+impl RequestFault {
     /// A request that was not even sent.
     pub(crate) fn local(message: impl Into<String>) -> Self {
         let short = message.into();
@@ -128,7 +128,7 @@ mod tests {
             .into_iter()
             .map(|kind| {
                 let fault = CallFault { kind, message: "why".to_owned() };
-                let fault = Fault::of_call(&fault, &Peer::default(), &url);
+                let fault = RequestFault::of_call(&fault, &Peer::default(), &url);
                 format!("{} {} | {}", fault.code, fault.short, fault.described("POST", &url))
             })
             .collect();

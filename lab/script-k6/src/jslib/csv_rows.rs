@@ -91,7 +91,7 @@ pub(super) fn rows<'t>(text: &'t str, config: &Config) -> Rows<'t> {
         _ => None,
     };
     let limit = if config.preview == 0 { usize::MAX } else { config.preview + usize::from(config.header) };
-    let mut reader = Reader {
+    let mut reader = RowReader {
         text,
         delimiter: "",
         newline: &newline,
@@ -158,14 +158,14 @@ fn guess_newline(text: &str, quote: &str) -> &'static str {
 }
 
 /// The delimiter whose rows differ least in their number of fields; at least two on average.
-fn guess_delimiter<'a>(reader: &Reader<'_, 'a>, config: &'a Config) -> Option<&'a str> {
+fn guess_delimiter<'a>(reader: &RowReader<'_, 'a>, config: &'a Config) -> Option<&'a str> {
     let tried: Vec<&'a str> = match &config.delimiters_to_guess {
         Some(given) => given.iter().map(String::as_str).collect(),
         None => GUESSED_DELIMITERS.to_vec(),
     };
     let mut best: Option<(&str, usize, f64)> = None;
     for delimiter in tried {
-        let (rows, ..) = Reader { delimiter, limit: GUESSED_ROWS, ..*reader }.read();
+        let (rows, ..) = RowReader { delimiter, limit: GUESSED_ROWS, ..*reader }.read();
         let counts: Vec<usize> =
             rows.iter().filter(|row| !is_skipped(row, &config.skip_empty_lines)).map(Vec::len).collect();
         if counts.is_empty() {
@@ -184,7 +184,7 @@ fn guess_delimiter<'a>(reader: &Reader<'_, 'a>, config: &'a Config) -> Option<&'
 
 /// Where the text is cut.
 #[derive(Debug, Clone, Copy)]
-struct Reader<'t, 'c> {
+struct RowReader<'t, 'c> {
     text: &'t str,
     delimiter: &'c str,
     newline: &'c str,
@@ -204,7 +204,7 @@ enum After {
     End,
 }
 
-impl<'t> Reader<'t, '_> {
+impl<'t> RowReader<'t, '_> {
     /// Rows, faults, where reading ended, and whether by the limit.
     fn read(&self) -> (Vec<Row<'t>>, Vec<RowError>, usize, bool) {
         let (mut rows, mut errors, mut row) = (Vec::new(), Vec::new(), Row::new());

@@ -76,10 +76,10 @@ pub struct Log {
     redacted: Mutex<Vec<String>>,
     /// Where lines of `console` go, if not here.
     console: OnceLock<Box<Log>>,
-    state: Mutex<State>,
+    state: Mutex<LogState>,
 }
 
-struct State {
+struct LogState {
     style: Style,
     output: Output,
 }
@@ -108,7 +108,7 @@ impl Log {
             lost: AtomicU64::new(0),
             redacted: Mutex::default(),
             console: OnceLock::new(),
-            state: Mutex::new(State { style, output: Output::Idle(output) }),
+            state: Mutex::new(LogState { style, output: Output::Idle(output) }),
         }
     }
 
@@ -121,7 +121,7 @@ impl Log {
     pub fn set_output(&self, output: Box<dyn Write + Send>, style: Style) {
         self.flush();
         let mut state = self.state();
-        *state = State { style, output: Output::Idle(Some(output)) };
+        *state = LogState { style, output: Output::Idle(Some(output)) };
     }
 
     /// Lines of `console` go to another log, from the first that is given.
@@ -216,14 +216,14 @@ impl Log {
         state.output = Output::Idle(output);
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, LogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
-        if let Ok(State { output: Output::Writing(..), .. }) = self.state.get_mut().map(|state| &*state) {
+        if let Ok(LogState { output: Output::Writing(..), .. }) = self.state.get_mut().map(|state| &*state) {
             self.flush();
         }
     }

@@ -6,10 +6,10 @@ use prony_model::units::Nanos;
 
 /// A user's open groups, kept in [`crate::host::UserState::data`].
 #[derive(Debug, Default)]
-struct Groups(Vec<Group>);
+struct Groups(Vec<OpenGroup>);
 
 #[derive(Debug)]
-struct Group {
+struct OpenGroup {
     /// The path outside of it.
     outer: String,
     began: Nanos,
@@ -56,14 +56,14 @@ pub(super) fn enter_group(host: &Host, name: &str) {
         recorder.sets().get(tags.set).get(SystemTag::Group.as_str()).unwrap_or_default().to_owned()
     });
     let path = format!("{outer}::{name}");
-    host.user().data.get::<Groups>().0.push(Group { outer, began });
+    host.user().data.get::<Groups>().0.push(OpenGroup { outer, began });
     set_group(host, path);
 }
 
 /// Records how long the innermost group took, with the tags within it.
 pub(super) fn leave_group(host: &Host) {
     let group = host.user().data.get::<Groups>().0.pop();
-    let Some(Group { outer, began }) = group else { return };
+    let Some(OpenGroup { outer, began }) = group else { return };
     let now = host.now();
     record(host, |recorder, tags| recorder.record_group(tags, now, now.since(began)));
     set_group(host, outer);

@@ -1,12 +1,13 @@
 //! The tiers laid over each other, shortcuts turned into scenarios, and everything checked.
 
 use super::duration::Span;
-use super::executors::Kind;
+use super::kind::Kind;
 use super::notes::{Notes, OptionsError};
 use super::resolved::Options;
-use super::scenario::{Scenario, Written};
+use super::scenario::Scenario;
 use super::tier::Tier;
 use super::value::{Stage, Value};
+use super::written::WrittenScenario;
 
 /// The name of the scenario that shortcuts stand for.
 const DEFAULT_SCENARIO: &str = "default";
@@ -56,7 +57,7 @@ impl Tiers {
 }
 
 /// The scenarios that were written, or the one that `iterations`, `duration` or `stages` stand for.
-fn derive(all: &Tier, notes: &mut Notes) -> Option<Vec<Written>> {
+fn derive(all: &Tier, notes: &mut Notes) -> Option<Vec<WrittenScenario>> {
     let value = |name: &str| all.values.get(name).cloned();
     let stages = match value("stages") {
         Some(Value::Stages(stages)) => {
@@ -77,7 +78,7 @@ fn derive(all: &Tier, notes: &mut Notes) -> Option<Vec<Written>> {
         notes,
     );
     let derived = if iterations.is_some() {
-        Written::new(DEFAULT_SCENARIO, Kind::SharedIterations)
+        WrittenScenario::new(DEFAULT_SCENARIO, Kind::SharedIterations)
             .with("vus", vus)
             .with("iterations", iterations)
             .with("maxDuration", duration)
@@ -86,10 +87,10 @@ fn derive(all: &Tier, notes: &mut Notes) -> Option<Vec<Written>> {
             notes.fault(format!("`duration` must be above 0, and is {span}"));
             return None;
         }
-        Written::new(DEFAULT_SCENARIO, Kind::ConstantVus).with("vus", vus).with("duration", duration)
+        WrittenScenario::new(DEFAULT_SCENARIO, Kind::ConstantVus).with("vus", vus).with("duration", duration)
     } else if has_stages {
         let stages = stages.map(Value::Stages);
-        Written::new(DEFAULT_SCENARIO, Kind::RampingVus).with("startVUs", vus).with("stages", stages)
+        WrittenScenario::new(DEFAULT_SCENARIO, Kind::RampingVus).with("startVUs", vus).with("stages", stages)
     } else if all.scenarios.as_ref().is_some_and(|scenarios| !scenarios.is_empty()) {
         return all.scenarios.clone();
     } else if has_scenarios && !notes.faults.is_empty() {
@@ -97,7 +98,7 @@ fn derive(all: &Tier, notes: &mut Notes) -> Option<Vec<Written>> {
         return None;
     } else {
         once(vus.as_ref(), stages.is_some(), has_scenarios, notes);
-        Written::new(DEFAULT_SCENARIO, Kind::PerVuIterations)
+        WrittenScenario::new(DEFAULT_SCENARIO, Kind::PerVuIterations)
     };
     Some(vec![derived])
 }
@@ -131,7 +132,11 @@ fn once(vus: Option<&Value>, has_stages: bool, has_scenarios: bool, notes: &mut 
 }
 
 /// By their start, then by their names.
-fn check(written: &[Written], is_exported: &dyn Fn(&str) -> bool, notes: &mut Notes) -> Vec<Scenario> {
+fn check(
+    written: &[WrittenScenario],
+    is_exported: &dyn Fn(&str) -> bool,
+    notes: &mut Notes,
+) -> Vec<Scenario> {
     let mut scenarios: Vec<_> =
         written.iter().filter_map(|scenario| scenario.check(is_exported, notes)).collect();
     scenarios.sort_by(|a, b| (a.start, &a.name).cmp(&(b.start, &b.name)));

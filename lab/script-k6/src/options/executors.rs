@@ -1,9 +1,8 @@
 //! The six executors of k6: their keys, defaults and what each of them refuses.
 
 use super::duration::Span;
-use super::notes::nearest;
-use super::scenario::{Faults, Key, Written};
-use super::table::Form;
+use super::kind::Kind;
+use super::written::{Faults, WrittenScenario};
 use prony_model::Nanos;
 use prony_model::load::USERS_MAX;
 
@@ -13,82 +12,6 @@ const GRACEFUL_RAMP_DOWN: Span = Span::from_secs(30);
 const TIME_UNIT: Span = Span::from_secs(1);
 /// k6 takes no shorter test.
 const DURATION_MIN: Span = Span::from_secs(1);
-
-/// Which executor; the values are those of the key `executor`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    SharedIterations,
-    PerVuIterations,
-    ConstantVus,
-    RampingVus,
-    ConstantArrivalRate,
-    RampingArrivalRate,
-}
-
-const ALL: [Kind; 6] = [
-    Kind::SharedIterations,
-    Kind::PerVuIterations,
-    Kind::ConstantVus,
-    Kind::RampingVus,
-    Kind::ConstantArrivalRate,
-    Kind::RampingArrivalRate,
-];
-
-impl Kind {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::SharedIterations => "shared-iterations",
-            Self::PerVuIterations => "per-vu-iterations",
-            Self::ConstantVus => "constant-vus",
-            Self::RampingVus => "ramping-vus",
-            Self::ConstantArrivalRate => "constant-arrival-rate",
-            Self::RampingArrivalRate => "ramping-arrival-rate",
-        }
-    }
-
-    /// Beside those that all have.
-    pub(super) const fn keys(self) -> &'static [Key] {
-        match self {
-            Self::SharedIterations | Self::PerVuIterations => {
-                &[("vus", Form::Integer), ("iterations", Form::Integer), ("maxDuration", Form::Duration)]
-            }
-            Self::ConstantVus => &[("vus", Form::Integer), ("duration", Form::Duration)],
-            Self::RampingVus => {
-                &[("startVUs", Form::Integer), ("stages", Form::Stages), ("gracefulRampDown", Form::Duration)]
-            }
-            Self::ConstantArrivalRate => &[
-                ("rate", Form::Integer),
-                ("timeUnit", Form::Duration),
-                ("duration", Form::Duration),
-                ("preAllocatedVUs", Form::Integer),
-                ("maxVUs", Form::Integer),
-            ],
-            Self::RampingArrivalRate => &[
-                ("startRate", Form::Integer),
-                ("timeUnit", Form::Duration),
-                ("stages", Form::Stages),
-                ("preAllocatedVUs", Form::Integer),
-                ("maxVUs", Form::Integer),
-            ],
-        }
-    }
-
-    pub(super) fn names() -> String {
-        ALL.map(Self::name).join(", ")
-    }
-
-    pub(super) fn find(name: &str) -> Result<Self, String> {
-        if name == "externally-controlled" {
-            return Err("the executor `externally-controlled` is not supported; \
-                        ramping-vus changes the number of users over time"
-                .to_owned());
-        }
-        ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-            let near = nearest(name, ALL.iter().map(|kind| kind.name()));
-            format!("unknown executor `{name}`; executors are: {}{near}", Self::names())
-        })
-    }
-}
 
 /// A checked executor.
 #[derive(Debug, Clone, PartialEq)]
@@ -129,7 +52,7 @@ impl Executor {
     }
 
     /// Nothing where its faults were noted.
-    pub(super) fn check(written: &Written, faults: &mut Faults<'_>) -> Option<Self> {
+    pub(super) fn check(written: &WrittenScenario, faults: &mut Faults<'_>) -> Option<Self> {
         match written.kind {
             Kind::SharedIterations => {
                 let (vus, iterations, max_duration) = counted(written, faults)?;
@@ -184,7 +107,7 @@ fn none<T>(faults: &mut Faults<'_>, message: &str) -> Option<T> {
     None
 }
 
-fn counted(written: &Written, faults: &mut Faults<'_>) -> Option<(u32, u64, Nanos)> {
+fn counted(written: &WrittenScenario, faults: &mut Faults<'_>) -> Option<(u32, u64, Nanos)> {
     let vus = positive("vus", written.integer("vus").unwrap_or(1), faults);
     let iterations = match written.integer("iterations").unwrap_or(1) {
         count @ ..=0 => none(faults, &format!("`iterations` must be above 0, and is {count}")),
@@ -194,7 +117,7 @@ fn counted(written: &Written, faults: &mut Faults<'_>) -> Option<(u32, u64, Nano
     Some((vus?, iterations?, max?))
 }
 
-fn ramping_vus(written: &Written, faults: &mut Faults<'_>) -> Option<Executor> {
+fn ramping_vus(written: &WrittenScenario, faults: &mut Faults<'_>) -> Option<Executor> {
     let start_vus = not_negative("startVUs", written.integer("startVUs").unwrap_or(1), faults);
     let stages = stages(written, faults);
     let ramp_down = written.span("gracefulRampDown").unwrap_or(GRACEFUL_RAMP_DOWN);
@@ -209,7 +132,7 @@ fn ramping_vus(written: &Written, faults: &mut Faults<'_>) -> Option<Executor> {
     Some(Executor::RampingVus { start_vus, stages, graceful_ramp_down })
 }
 
-fn stages(written: &Written, faults: &mut Faults<'_>) -> Option<Vec<ExecutorStage>> {
+fn stages(written: &WrittenScenario, faults: &mut Faults<'_>) -> Option<Vec<ExecutorStage>> {
     let stages = written.stages();
     if stages.is_empty() {
         return none(faults, "`stages` is missing: a list of {duration, target} with at least one");
@@ -246,14 +169,14 @@ fn duration(key: &str, span: Option<Span>, faults: &mut Faults<'_>) -> Option<Na
     }
 }
 
-fn time_unit(written: &Written, faults: &mut Faults<'_>) -> Option<Nanos> {
+fn time_unit(written: &WrittenScenario, faults: &mut Faults<'_>) -> Option<Nanos> {
     match written.span("timeUnit").unwrap_or(TIME_UNIT) {
         span if span <= Span(0) => none(faults, &format!("`timeUnit` must be above 0, and is {span}")),
         span => span.nanos(),
     }
 }
 
-fn arrival_users(written: &Written, faults: &mut Faults<'_>) -> Option<ArrivalUsers> {
+fn arrival_users(written: &WrittenScenario, faults: &mut Faults<'_>) -> Option<ArrivalUsers> {
     let Some(pre_allocated) = written.integer("preAllocatedVUs") else {
         return none(faults, "`preAllocatedVUs` is missing: the users that are ready before the start");
     };

@@ -1,9 +1,9 @@
 //! Options as scripts see them in `exec.test.options`: k6's names, `null` for what nobody gave.
 
-use super::scenario::{COMMON, Written};
 use super::table::OPTIONS;
 use super::tier::Tier;
 use super::value::{Stage, Value};
+use super::written::{COMMON, WrittenScenario};
 use serde_json::{Map, Value as Json, json};
 
 pub(super) fn options(tier: &Tier, trend_stats: &[&str], system_tags: &[&str]) -> Json {
@@ -34,12 +34,12 @@ fn dns(given: Option<&Value>) -> Json {
     table
 }
 
-fn scenarios(written: &[Written]) -> Json {
-    let entry = |scenario: &Written| (scenario.name.clone(), self::scenario(scenario));
+fn scenarios(written: &[WrittenScenario]) -> Json {
+    let entry = |scenario: &WrittenScenario| (scenario.name.clone(), self::scenario(scenario));
     Json::Object(written.iter().map(entry).collect())
 }
 
-fn scenario(written: &Written) -> Json {
+fn scenario(written: &WrittenScenario) -> Json {
     let keys = COMMON.iter().chain(written.kind.keys());
     let entry = |key: &str| match (key, written.values.get(key)) {
         ("executor", _) => json!(written.kind.name()),

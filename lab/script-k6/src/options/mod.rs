@@ -9,6 +9,7 @@ mod describe;
 mod duration;
 mod executors;
 mod json;
+mod kind;
 mod load;
 mod notes;
 mod requirements;
@@ -19,6 +20,7 @@ mod share;
 pub(crate) mod table;
 mod tier;
 mod value;
+mod written;
 
 pub(crate) use consolidate::Tiers;
 pub use duration::Span;

@@ -6,6 +6,7 @@ use super::scenario::Scenario;
 use super::segment::Segment;
 use super::tier::Tier;
 use super::value::Value;
+use crate::metrics::summary::TimeUnit;
 use prony_model::Nanos;
 use prony_model::plan::wire::TlsVersion;
 use serde_json::Value as Json;
@@ -93,23 +94,6 @@ pub struct Options {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TimeUnit {
-    Seconds,
-    Milliseconds,
-    Microseconds,
-}
-
-impl TimeUnit {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Seconds => "s",
-            Self::Milliseconds => "ms",
-            Self::Microseconds => "us",
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpDebug {
     Off,
     Headers,
@@ -137,7 +121,7 @@ pub struct TlsAuth {
 
 impl Options {
     pub(super) fn new(tier: &Tier, scenarios: Vec<Scenario>, notes: &mut Notes) -> Self {
-        let reader = &mut Reader { tier, notes };
+        let reader = &mut OptionReader { tier, notes };
         let (scenarios, segment_length) = reader.segment(scenarios);
         Self {
             scenarios,
@@ -179,12 +163,12 @@ impl Options {
 }
 
 /// Takes values out of a tier by name; forms were checked when it was read.
-struct Reader<'a> {
+struct OptionReader<'a> {
     tier: &'a Tier,
     notes: &'a mut Notes,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> OptionReader<'a> {
     fn flag(&self, name: &str) -> bool {
         matches!(self.tier.values.get(name), Some(Value::Boolean(true)))
     }
@@ -273,15 +257,12 @@ impl<'a> Reader<'a> {
     }
 
     fn time_unit(&mut self) -> Option<TimeUnit> {
-        match self.text("summaryTimeUnit")? {
-            "s" => Some(TimeUnit::Seconds),
-            "ms" => Some(TimeUnit::Milliseconds),
-            "us" => Some(TimeUnit::Microseconds),
-            other => {
-                self.notes.fault(format!("`summaryTimeUnit` must be s, ms or us, and is `{other}`"));
-                None
-            }
+        let name = self.text("summaryTimeUnit")?;
+        let unit = TimeUnit::from_name(name);
+        if unit.is_none() {
+            self.notes.fault(format!("`summaryTimeUnit` must be s, ms or us, and is `{name}`"));
         }
+        unit
     }
 
     fn http_debug(&self) -> HttpDebug {

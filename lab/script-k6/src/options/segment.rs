@@ -77,12 +77,12 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Part {
+struct SegmentPart {
     from: Ratio,
     to: Ratio,
 }
 
-impl Part {
+impl SegmentPart {
     const WHOLE: Self = Self { from: Ratio::ZERO, to: Ratio::ONE };
 
     fn new(from: Ratio, to: Ratio) -> Result<Self, String> {
@@ -97,7 +97,7 @@ impl Part {
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for SegmentPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.from, self.to)
     }
@@ -137,7 +137,7 @@ impl Segment {
         if parts.len() == 1 {
             return Ok(None);
         }
-        Self::of(parts.into_iter().map(Part::length).collect(), index).map(Some)
+        Self::of(parts.into_iter().map(SegmentPart::length).collect(), index).map(Some)
     }
 
     fn of(lengths: Vec<Ratio>, own: usize) -> Result<Self, String> {
@@ -215,13 +215,13 @@ fn deal(lengths: &[Ratio], own: usize, cycle: u64) -> Dealt {
     Dealt { numbers, cycle }
 }
 
-fn parse_part(text: &str) -> Result<Part, String> {
+fn parse_part(text: &str) -> Result<SegmentPart, String> {
     let text = text.trim();
     let (from, to) = text.split_once(':').unwrap_or(("0", text));
-    Part::new(Ratio::parse(from)?, Ratio::parse(if to.is_empty() { "1" } else { to })?)
+    SegmentPart::new(Ratio::parse(from)?, Ratio::parse(if to.is_empty() { "1" } else { to })?)
 }
 
-fn parse_sequence(text: &str) -> Result<Vec<Part>, String> {
+fn parse_sequence(text: &str) -> Result<Vec<SegmentPart>, String> {
     if text.is_empty() {
         return Ok(Vec::new());
     }
@@ -230,18 +230,18 @@ fn parse_sequence(text: &str) -> Result<Vec<Part>, String> {
         let given = points.len();
         return Err(format!("at least 2 points are needed for an execution segment sequence, {given} given"));
     }
-    points.windows(2).map(|pair| Part::new(pair[0], pair[1])).collect()
+    points.windows(2).map(|pair| SegmentPart::new(pair[0], pair[1])).collect()
 }
 
 /// With what is missing at both ends.
-fn filled(mut parts: Vec<Part>) -> Vec<Part> {
+fn filled(mut parts: Vec<SegmentPart>) -> Vec<SegmentPart> {
     if let Some(first) = parts.first().filter(|first| first.from != Ratio::ZERO) {
-        parts.insert(0, Part { from: Ratio::ZERO, to: first.from });
+        parts.insert(0, SegmentPart { from: Ratio::ZERO, to: first.from });
     }
     if let Some(last) = parts.last().filter(|last| last.to != Ratio::ONE) {
-        parts.push(Part { from: last.to, to: Ratio::ONE });
+        parts.push(SegmentPart { from: last.to, to: Ratio::ONE });
     }
-    if parts.is_empty() { vec![Part::WHOLE] } else { parts }
+    if parts.is_empty() { vec![SegmentPart::WHOLE] } else { parts }
 }
 
 #[cfg(test)]

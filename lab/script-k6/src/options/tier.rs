@@ -2,9 +2,9 @@
 
 use super::duration::Span;
 use super::notes::Notes;
-use super::scenario::Written;
 use super::table::{CONFIGURATION_ONLY, EXECUTION, Form, OPTIONS, Row, Support, find, suggestion};
 use super::value::{self, Value};
+use super::written::WrittenScenario;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct Tier {
     /// By the name in scripts; all but `scenarios`.
     pub(super) values: BTreeMap<&'static str, Value>,
-    pub(super) scenarios: Option<Vec<Written>>,
+    pub(super) scenarios: Option<Vec<WrittenScenario>>,
 }
 
 impl Tier {
@@ -55,7 +55,8 @@ impl Tier {
             Err(fault) => notes.fault(format!("{place}`{}` {fault}", row.name)),
             Ok(None) => {}
             Ok(Some(Value::Json(Json::Object(scenarios)))) if row.form == Form::Scenarios => {
-                let read = scenarios.iter().filter_map(|(name, json)| Written::read(name, json, notes));
+                let read =
+                    scenarios.iter().filter_map(|(name, json)| WrittenScenario::read(name, json, notes));
                 self.scenarios = Some(read.collect());
             }
             Ok(Some(value)) => self.set(place, row, value, notes),

@@ -3,7 +3,7 @@
 use super::options::RedisOptions;
 use super::resp::{Reply, command, reply};
 use crate::host::{Host, host_of};
-use crate::http::fault::Fault;
+use crate::http::fault::RequestFault;
 use crate::modules::binding::{go_error, go_type, hold, with_held};
 use crate::vm::{ChannelArrival, Failed, Heard, Phase};
 use prony_model::plan::target::{Channel, ChannelProtocol, Endpoint, Scheme, Target};
@@ -301,7 +301,7 @@ fn failed_progress(command: &Command, failed: &Failed) -> CommandProgress {
     if command.is_reused && command.received.is_empty() {
         return CommandProgress::Again;
     }
-    let long = command.options.url().map(|url| Fault::of_call(&failed.fault, &failed.peer, &url).long);
+    let long = command.options.url().map(|url| RequestFault::of_call(&failed.fault, &failed.peer, &url).long);
     CommandProgress::Failed(long.unwrap_or_else(|| failed.fault.message.clone()))
 }
 

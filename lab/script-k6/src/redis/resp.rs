@@ -38,7 +38,7 @@ pub(super) fn command<T: AsRef<[u8]>>(arguments: &[T], out: &mut Vec<u8>) {
 
 /// The first reply, and how many bytes it has; none where it is not whole.
 pub(super) fn reply(bytes: &[u8]) -> Result<Option<(Reply, usize)>, ReplyError> {
-    let mut reader = Reader { bytes, at: 0 };
+    let mut reader = ReplyReader { bytes, at: 0 };
     let reply = reader.reply(0)?;
     if reply.is_none() && bytes.len() > REPLY_BYTES_MAX {
         return Err(ReplyError::TooLong);
@@ -46,12 +46,12 @@ pub(super) fn reply(bytes: &[u8]) -> Result<Option<(Reply, usize)>, ReplyError> 
     Ok(reply.map(|reply| (reply, reader.at)))
 }
 
-struct Reader<'a> {
+struct ReplyReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ReplyReader<'a> {
     fn reply(&mut self, depth: usize) -> Result<Option<Reply>, ReplyError> {
         let Some(line) = self.line() else { return Ok(None) };
         let malformed = || ReplyError::Malformed(String::from_utf8_lossy(line).into_owned());

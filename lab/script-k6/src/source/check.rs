@@ -4,7 +4,7 @@
 //! stands in plain sight is seen: imported names, members of modules, the options where they are written out.
 
 use super::catalogue::{State, absent, is_builtin};
-use super::error::{Fault, FaultKind};
+use super::error::{FaultKind, SourceFault};
 use super::position::Lines;
 use super::resolve::{Target, Unresolved};
 use super::sources::{Main, Module, Sources};
@@ -32,9 +32,9 @@ pub struct Check {
     /// How many files the script consists of.
     pub files: usize,
     /// What the script will fail without.
-    pub lacks: Vec<Fault>,
+    pub lacks: Vec<SourceFault>,
     /// What it will run without.
-    pub notes: Vec<Fault>,
+    pub notes: Vec<SourceFault>,
 }
 
 /// A module that a script imports.
@@ -95,7 +95,7 @@ impl Check {
                 for (wanted, position) in request.names.iter().filter(|(name, _)| !has.contains(name)) {
                     let message = no_member(&request.specifier, wanted, has);
                     let (file, text) = (&module.file, &module.text);
-                    self.lacks.push(Fault::at(FaultKind::Unsupported, file, text, *position, message));
+                    self.lacks.push(SourceFault::at(FaultKind::Unsupported, file, text, *position, message));
                 }
             }
             Ok(Target::File(_)) => {}
@@ -148,19 +148,37 @@ impl Check {
             }
             let position = module.parsed.map.author(lines.position(text, offset));
             let message = no_member(specifier, &member, has);
-            self.lacks.push(Fault::at(FaultKind::Unsupported, &module.file, &module.text, position, message));
+            self.lacks.push(SourceFault::at(
+                FaultKind::Unsupported,
+                &module.file,
+                &module.text,
+                position,
+                message,
+            ));
         }
         let mut finder = OpenFinder { scoping: &scoping, found: Vec::new() };
         finder.visit_program(&parsed.program);
         for (path, offset) in finder.found {
             let Some(message) = absent_file(sources, name, &path) else { continue };
             let position = module.parsed.map.author(lines.position(text, offset));
-            self.lacks.push(Fault::at(FaultKind::Missing, &module.file, &module.text, position, message));
+            self.lacks.push(SourceFault::at(
+                FaultKind::Missing,
+                &module.file,
+                &module.text,
+                position,
+                message,
+            ));
         }
         for (key, offset) in options_keys(&parsed.program) {
             let Some(message) = option_note(&key) else { continue };
             let position = module.parsed.map.author(lines.position(text, offset));
-            self.notes.push(Fault::at(FaultKind::Unsupported, &module.file, &module.text, position, message));
+            self.notes.push(SourceFault::at(
+                FaultKind::Unsupported,
+                &module.file,
+                &module.text,
+                position,
+                message,
+            ));
         }
     }
 }

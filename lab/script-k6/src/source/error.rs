@@ -16,7 +16,7 @@ pub enum FaultKind {
 
 /// One fault of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct SourceFault {
     pub kind: FaultKind,
     /// As people write it: a path from the working directory, `-` for standard input.
     pub file: String,
@@ -26,7 +26,7 @@ pub struct Fault {
     pub line: Option<String>,
 }
 
-impl Fault {
+impl SourceFault {
     /// A fault at a place of a text.
     pub(super) fn at(kind: FaultKind, file: &str, text: &str, position: Position, message: String) -> Self {
         let line = Some(Lines::of(text).line(text, position.line).to_owned());
@@ -34,7 +34,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for SourceFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         let Some(position) = self.position else { return write!(f, ": {}", self.message) };
@@ -64,11 +64,11 @@ fn excerpt(line: &str, column: u32) -> (String, usize) {
 /// All that is wrong with a script; at least one fault, in the order of the imports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceError {
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SourceFault>,
 }
 
 impl SourceError {
-    pub(super) fn one(fault: Fault) -> Self {
+    pub(super) fn one(fault: SourceFault) -> Self {
         Self { faults: vec![fault] }
     }
 
@@ -100,7 +100,7 @@ mod tests {
     fn a_fault_shows_its_line_with_a_caret() {
         let text = "import x from 'y';\n\tlet = 5;";
         let position = Position { line: 2, column: 6 };
-        let fault = Fault::at(FaultKind::Syntax, "a.js", text, position, "unexpected token".to_owned());
+        let fault = SourceFault::at(FaultKind::Syntax, "a.js", text, position, "unexpected token".to_owned());
         expect![[r#"
             a.js:2:6: unexpected token
              2 |  let = 5;
@@ -112,7 +112,7 @@ mod tests {
     fn long_lines_are_cut_around_the_place() {
         let text = "x".repeat(5000);
         let position = Position { line: 1, column: 4000 };
-        let fault = Fault::at(FaultKind::Syntax, "a.js", &text, position, "no".to_owned());
+        let fault = SourceFault::at(FaultKind::Syntax, "a.js", &text, position, "no".to_owned());
         let shown = fault.to_string();
         assert!(shown.lines().all(|line| line.chars().count() < 130), "{shown}");
     }

@@ -4,7 +4,7 @@
 //! there; where it is not, the call fails and not the script.
 
 use super::common_js;
-use super::error::{Fault, FaultKind, SourceError};
+use super::error::{FaultKind, SourceError, SourceFault};
 use super::position::Position;
 use super::resolve::{Imports, Packages, Target, Unresolved, clean, is_short};
 use super::source_map::BundleMap;
@@ -58,11 +58,11 @@ pub struct Sources {
     /// The full names of all modules that are built in.
     builtins: BTreeSet<String>,
     packages: Packages,
-    state: Mutex<State>,
+    state: Mutex<SourcesState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SourcesState {
     /// By their full names.
     modules: BTreeMap<String, Arc<Module>>,
     /// Names that are imported of each module: what `CommonJS` is asked for by name is known only from its importers.
@@ -91,8 +91,8 @@ pub(super) struct Module {
 
 impl Module {
     /// A fault where it asks for a module.
-    pub(super) fn fault(&self, request: &Request, why: &Unresolved) -> Fault {
-        Fault::at(why.kind, &self.file, &self.text, request.position, why.message.clone())
+    pub(super) fn fault(&self, request: &Request, why: &Unresolved) -> SourceFault {
+        SourceFault::at(why.kind, &self.file, &self.text, request.position, why.message.clone())
     }
 
     /// True where the text that runs is the body of a function.
@@ -112,7 +112,7 @@ impl Sources {
     pub(super) fn load_all<'n>(
         main: Main,
         builtins: impl IntoIterator<Item = &'n str>,
-    ) -> (Self, Vec<Fault>) {
+    ) -> (Self, Vec<SourceFault>) {
         let (name, folder, file) = match &main.path {
             MainPath::StandardInput => {
                 (STANDARD_INPUT.to_owned(), main.working_folder.clone(), "-".to_owned())
@@ -147,14 +147,14 @@ impl Sources {
     }
 
     /// Reads what a module asks for, and what that asks for, breadth first.
-    fn walk(&self, first: Arc<Module>, faults: &mut Vec<Fault>) {
+    fn walk(&self, first: Arc<Module>, faults: &mut Vec<SourceFault>) {
         let mut waiting = VecDeque::from([first]);
         while let Some(module) = waiting.pop_front() {
             for (request, target) in module.parsed.requests.iter().zip(&module.targets) {
                 match self.follow(target) {
                     Ok(Some(next)) => waiting.push_back(next),
-                    Err(Failed::Inside(fault)) if request.way == Way::Import => faults.push(fault),
-                    Err(Failed::Import(why)) if request.way == Way::Import => {
+                    Err(FollowError::Inside(fault)) if request.way == Way::Import => faults.push(fault),
+                    Err(FollowError::Import(why)) if request.way == Way::Import => {
                         faults.push(module.fault(request, &why));
                     }
                     Ok(None) | Err(_) => {}
@@ -167,16 +167,16 @@ impl Sources {
     }
 
     /// The module that a target is, where it was not there yet.
-    fn follow(&self, target: &Result<Target, Unresolved>) -> Result<Option<Arc<Module>>, Failed> {
+    fn follow(&self, target: &Result<Target, Unresolved>) -> Result<Option<Arc<Module>>, FollowError> {
         match target {
-            Err(why) => Err(Failed::Import(why.clone())),
+            Err(why) => Err(FollowError::Import(why.clone())),
             Ok(Target::Builtin(_)) => Ok(None),
             Ok(Target::File(path)) if self.module(&full_name(path)).is_some() => Ok(None),
-            Ok(Target::File(path)) => self.add_file(path).map(Some).map_err(Failed::Inside),
+            Ok(Target::File(path)) => self.add_file(path).map(Some).map_err(FollowError::Inside),
         }
     }
 
-    fn add_file(&self, path: &Path) -> Result<Arc<Module>, Fault> {
+    fn add_file(&self, path: &Path) -> Result<Arc<Module>, SourceFault> {
         let file = shown(path, &self.working_folder);
         let text = read_text(path).map_err(|error| unreadable(&file, &error))?;
         let name = full_name(path);
@@ -184,7 +184,7 @@ impl Sources {
         self.add(Found { name, folder: folder_of(path), file, text, may_have_types })
     }
 
-    fn add(&self, found: Found) -> Result<Arc<Module>, Fault> {
+    fn add(&self, found: Found) -> Result<Arc<Module>, SourceFault> {
         let Found { name, folder, file, text, may_have_types } = found;
         let parsed = parse(FileText { file: &file, text: &text, may_have_types })?;
         let has = |name: &str| self.builtins.contains(name);
@@ -318,7 +318,7 @@ impl Sources {
         clean(&folder.join(path.strip_prefix("file://").unwrap_or(path)))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SourcesState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -333,11 +333,11 @@ struct Found {
 }
 
 /// Why an import leads nowhere.
-enum Failed {
+enum FollowError {
     /// At the import itself.
     Import(Unresolved),
     /// In the file that it names.
-    Inside(Fault),
+    Inside(SourceFault),
 }
 
 fn full_name(path: &Path) -> String {
@@ -373,7 +373,7 @@ fn read_text(path: &Path) -> io::Result<String> {
     })
 }
 
-fn unreadable(file: &str, error: &io::Error) -> Fault {
+fn unreadable(file: &str, error: &io::Error) -> SourceFault {
     let message = format!("cannot read it: {error}");
-    Fault { kind: FaultKind::Missing, file: file.to_owned(), position: None, message, line: None }
+    SourceFault { kind: FaultKind::Missing, file: file.to_owned(), position: None, message, line: None }
 }

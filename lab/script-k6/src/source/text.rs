@@ -4,13 +4,13 @@
 //! JavaScript is TypeScript where its name ends so, or where it came from standard input.
 
 use super::common_js;
-use super::error::{Fault, FaultKind};
+use super::error::{FaultKind, SourceFault};
 use super::position::{Lines, Position, PositionMap};
-use super::typescript;
+use super::typescript::{self, first_error};
 use oxc::allocator::Allocator;
 use oxc::ast::ast::{Argument, CallExpression, Expression, Program};
 use oxc::ast_visit::{Visit, walk};
-use oxc::diagnostics::{Diagnostics, OxcDiagnostic};
+use oxc::diagnostics::OxcDiagnostic;
 use oxc::parser::{Parser, ParserReturn};
 use oxc::semantic::{Semantic, SemanticBuilder};
 use oxc::span::SourceType;
@@ -70,14 +70,14 @@ pub(super) enum Way {
 }
 
 /// What the way through the parser leaves of a text.
-struct Facts {
+struct ModuleFacts {
     kind: ModuleKind,
     requests: Vec<Request>,
     exports: Vec<String>,
     calls_require: bool,
 }
 
-pub(super) fn parse(file: FileText<'_>) -> Result<Parsed, Fault> {
+pub(super) fn parse(file: FileText<'_>) -> Result<Parsed, SourceFault> {
     match facts(file.text) {
         Ok(facts) => Ok(parsed(file.text.to_owned(), PositionMap::default(), facts)),
         Err(error) if !file.may_have_types => {
@@ -91,7 +91,7 @@ pub(super) fn parse(file: FileText<'_>) -> Result<Parsed, Fault> {
     }
 }
 
-fn stripped(file: FileText<'_>) -> Result<Parsed, Fault> {
+fn stripped(file: FileText<'_>) -> Result<Parsed, SourceFault> {
     let stripped = typescript::strip(file.text).map_err(|error| syntax_fault(file, &error))?;
     let facts = facts(&stripped.text).map_err(|error| {
         let mut fault = syntax_fault(FileText { text: &stripped.text, ..file }, &error);
@@ -102,8 +102,8 @@ fn stripped(file: FileText<'_>) -> Result<Parsed, Fault> {
     Ok(parsed(stripped.text, stripped.map, facts))
 }
 
-fn parsed(text: String, map: PositionMap, facts: Facts) -> Parsed {
-    let Facts { kind, mut requests, exports, calls_require } = facts;
+fn parsed(text: String, map: PositionMap, facts: ModuleFacts) -> Parsed {
+    let ModuleFacts { kind, mut requests, exports, calls_require } = facts;
     for request in &mut requests {
         request.position = map.author(request.position);
         for (_, position) in &mut request.names {
@@ -113,11 +113,11 @@ fn parsed(text: String, map: PositionMap, facts: Facts) -> Parsed {
     Parsed { kind, text, map, requests, exports, calls_require }
 }
 
-pub(super) fn syntax_fault(file: FileText<'_>, error: &OxcDiagnostic) -> Fault {
+pub(super) fn syntax_fault(file: FileText<'_>, error: &OxcDiagnostic) -> SourceFault {
     let offset = error.labels.first().map_or(0, oxc::diagnostics::LabeledSpan::offset);
     let position = Lines::of(file.text).position(file.text, offset);
     let message = format!("syntax error: {}", lower_case(&error.message));
-    Fault::at(FaultKind::Syntax, file.file, file.text, position, message)
+    SourceFault::at(FaultKind::Syntax, file.file, file.text, position, message)
 }
 
 /// The parser writes sentences.
@@ -128,7 +128,7 @@ fn lower_case(message: &str) -> String {
 
 /// As k6: a module where it parses as one and has the words of one, else the body of a function, else, for `await`
 /// at the top, a module after all.
-fn facts(text: &str) -> Result<Facts, OxcDiagnostic> {
+fn facts(text: &str) -> Result<ModuleFacts, OxcDiagnostic> {
     let allocator = Allocator::default();
     let module = Parser::new(&allocator, text, SourceType::mjs()).parse();
     let is_module = module.module_record.has_module_syntax;
@@ -143,11 +143,6 @@ fn facts(text: &str) -> Result<Facts, OxcDiagnostic> {
     problem.map_or_else(|| es_facts(text, &module), Err)
 }
 
-/// The first thing that keeps a text from being run.
-pub(super) fn first_error(diagnostics: &Diagnostics) -> Option<OxcDiagnostic> {
-    diagnostics.errors().next().cloned()
-}
-
 fn checked<'a>(program: &'a Program<'a>) -> Result<Semantic<'a>, OxcDiagnostic> {
     let result = SemanticBuilder::new().with_check_syntax_error(true).build(program);
     match first_error(&result.diagnostics) {
@@ -156,7 +151,7 @@ fn checked<'a>(program: &'a Program<'a>) -> Result<Semantic<'a>, OxcDiagnostic> 
     }
 }
 
-fn es_facts(text: &str, parsed: &ParserReturn<'_>) -> Result<Facts, OxcDiagnostic> {
+fn es_facts(text: &str, parsed: &ParserReturn<'_>) -> Result<ModuleFacts, OxcDiagnostic> {
     let semantic = checked(&parsed.program)?;
     let calls_require = semantic.scoping().root_unresolved_references().contains_key("require");
     let mut requests = requests(text, &parsed.module_record);
@@ -165,16 +160,16 @@ fn es_facts(text: &str, parsed: &ParserReturn<'_>) -> Result<Facts, OxcDiagnosti
     }
     requests.sort_by_key(|request| request.position);
     let exports = parsed.module_record.exported_bindings.keys().map(ToString::to_string).collect();
-    Ok(Facts { kind: ModuleKind::Es, requests, exports, calls_require })
+    Ok(ModuleFacts { kind: ModuleKind::Es, requests, exports, calls_require })
 }
 
-fn common_js_facts(text: &str, parsed: &ParserReturn<'_>) -> Result<Facts, OxcDiagnostic> {
+fn common_js_facts(text: &str, parsed: &ParserReturn<'_>) -> Result<ModuleFacts, OxcDiagnostic> {
     checked(&parsed.program)?;
     let mut requests = requests(text, &parsed.module_record);
     requests.extend(required(text, &parsed.program));
     requests.sort_by_key(|request| request.position);
     let exports = common_js::exported_names(&parsed.program);
-    Ok(Facts { kind: ModuleKind::CommonJs, requests, exports, calls_require: true })
+    Ok(ModuleFacts { kind: ModuleKind::CommonJs, requests, exports, calls_require: true })
 }
 
 /// The imports of all kinds but `require`.

@@ -3,10 +3,9 @@
 //! Types are not checked, as with k6. `docs/decisions/0006-oxc.md` says why it is oxc that does it.
 
 use super::position::PositionMap;
-use super::text::first_error;
 use oxc::allocator::Allocator;
 use oxc::codegen::{Codegen, CodegenOptions, CommentOptions};
-use oxc::diagnostics::OxcDiagnostic;
+use oxc::diagnostics::{Diagnostics, OxcDiagnostic};
 use oxc::parser::Parser;
 use oxc::semantic::SemanticBuilder;
 use oxc::span::SourceType;
@@ -45,4 +44,9 @@ pub(super) fn strip(text: &str) -> Result<Stripped, OxcDiagnostic> {
     let printed = Codegen::new().with_options(options).with_source_text(text).build(&program);
     let map = PositionMap::printed(text, &printed);
     Ok(Stripped { text: printed.code, map })
+}
+
+/// The first thing that keeps a text from being run.
+pub(super) fn first_error(diagnostics: &Diagnostics) -> Option<OxcDiagnostic> {
+    diagnostics.errors().next().cloned()
 }

@@ -2,10 +2,10 @@
 
 #![expect(unsafe_code, reason = "contexts are entered on stacks of their own")]
 
-use super::context::{RawContext, bytes_of, drain_jobs, take_backtrace, throw_uncatchable};
+use super::context::{RawContext, drain_jobs};
 use super::error::{Phase, ScriptError};
 use super::fiber::Switch;
-use super::machine::{Call, Ended};
+use super::raw::{bytes_of, take_backtrace, throw_uncatchable};
 use super::waits::{Awaited, Heard};
 use crate::host::{Cut, Host};
 use crate::modules::execution;
@@ -19,6 +19,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// What came of an iteration: what the function returned, as JSON where that was asked for.
+pub type Ended = Result<Option<String>, ScriptError>;
+
+/// What is called.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub phase: Phase,
+    /// The name of the export.
+    pub function: Arc<str>,
+    /// The argument as JSON; parsed once for each user, whatever later calls bring.
+    pub argument: Option<Arc<str>>,
+    /// Whether the result is wanted.
+    pub returns: bool,
+}
 
 pub(super) struct Iteration {
     pub(super) host: Rc<Host>,

@@ -3,10 +3,10 @@
 #![expect(unsafe_code, reason = "QuickJS asks for modules by C functions")]
 
 use super::builtin::{Builtins, NATIVE_PREFIX};
-use super::context::{evaluate, owned};
 use super::modules::Script;
+use super::raw::owned;
 use crate::host::host_of;
-use rquickjs::{Ctx, Exception, JsLifetime, Object, Persistent, qjs};
+use rquickjs::{Ctx, Exception, JsLifetime, Object, Persistent, Promise, qjs};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
@@ -52,6 +52,40 @@ pub(crate) fn load<'js>(ctx: &Ctx<'js>, name: &'static str) -> rquickjs::Result<
     let (_, exports) = unsafe { evaluate(ctx, reach.as_ref(), name)? };
     host.user().data.get::<Loaded>().0.push((name, Persistent::save(ctx, exports.clone())));
     Ok(exports)
+}
+
+/// Evaluates a module and what it imports. The promise is that of its evaluation; the object holds its exports.
+///
+/// # Safety
+/// The context is alive and has the loader; JavaScript may run.
+pub(super) unsafe fn evaluate<'js>(
+    ctx: &Ctx<'js>,
+    loader: &Loader,
+    name: &str,
+) -> rquickjs::Result<(Promise<'js>, Object<'js>)> {
+    let raw = ctx.as_raw().as_ptr();
+    // SAFETY: the module belongs to its context, which is alive; values are freed where they are not handed out.
+    unsafe {
+        let module = loader.module(raw, name);
+        if module.is_null() {
+            return Err(rquickjs::Error::Exception);
+        }
+        let value = qjs::JS_DupValue(raw, qjs::JS_MKPTR(qjs::JS_TAG_MODULE, module.cast()));
+        if qjs::JS_ResolveModule(raw, value) < 0 {
+            qjs::JS_FreeValue(raw, value);
+            return Err(rquickjs::Error::Exception);
+        }
+        let evaluated = qjs::JS_EvalFunction(raw, value);
+        if qjs::JS_IsException(evaluated) {
+            return Err(rquickjs::Error::Exception);
+        }
+        let promise = owned(ctx, evaluated);
+        let exports = qjs::JS_GetModuleNamespace(raw, module);
+        if qjs::JS_IsException(exports) {
+            return Err(rquickjs::Error::Exception);
+        }
+        Ok((promise.get()?, owned(ctx, exports).get()?))
+    }
 }
 
 impl Loader {

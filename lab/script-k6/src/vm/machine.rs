@@ -3,16 +3,16 @@
 #![expect(unsafe_code, reason = "runtimes and contexts are handed out by pointers")]
 
 use super::builtin::natives;
-use super::context::{Handlers, RawContext, drain_jobs, evaluate, install_handlers};
+use super::context::{Handlers, RawContext, drain_jobs, install_handlers};
 use super::error::thrown;
 use super::error::{Phase, ScriptError};
 use super::fiber::{Fiber, Parking, Switch};
-use super::iteration::{Cache, Iteration};
-use super::loader::Loader;
+use super::iteration::{Cache, Call, Ended, Iteration};
+use super::loader::{Loader, evaluate};
 use super::memory::accounts::AccountId;
 use super::memory::{Bounded, Memory};
 use super::modules::Script;
-use crate::host::{Clock, Cut, Handle, Host, UserState};
+use crate::host::{Clock, Cut, Host, HostHandle, UserState};
 use crate::source::common_js::WHOLE;
 use crate::vm::context::globals::Globals;
 use prony_metrics::SystemTag;
@@ -52,21 +52,6 @@ pub struct User {
     fiber: Option<Fiber>,
     cache: Rc<RefCell<Cache>>,
     ended: Rc<RefCell<Option<Ended>>>,
-}
-
-/// What came of an iteration: what the function returned, as JSON where that was asked for.
-pub type Ended = Result<Option<String>, ScriptError>;
-
-/// What is called.
-#[derive(Debug, Clone)]
-pub struct Call {
-    pub phase: Phase,
-    /// The name of the export.
-    pub function: Arc<str>,
-    /// The argument as JSON; parsed once for each user, whatever later calls bring.
-    pub argument: Option<Arc<str>>,
-    /// Whether the result is wanted.
-    pub returns: bool,
 }
 
 /// Whether a user still has an iteration.
@@ -138,7 +123,7 @@ impl Machine {
         let base_context = Context::full(&runtime).map_err(|error| refused(&error))?;
         let raw_runtime = NonNull::new(base_context.get_runtime_ptr()).expect("a context has a runtime");
         let host = Rc::new(Host::new(Arc::clone(&script), clock, memory, stop));
-        let stored = base_context.with(|ctx| ctx.store_userdata(Handle(Rc::clone(&host))).is_ok());
+        let stored = base_context.with(|ctx| ctx.store_userdata(HostHandle(Rc::clone(&host))).is_ok());
         assert!(stored, "nothing reads a runtime's data before it is used");
         let base = base_context.as_raw();
         let park = Park { host: Rc::clone(&host), runtime: raw_runtime };

@@ -1,7 +1,7 @@
 //! JavaScript values as k6 reads them from its calls' arguments.
 
 use crate::http::binding::handle::Handle;
-use crate::http::fault::Fault;
+use crate::http::fault::RequestFault;
 use crate::http::gjson::Node;
 use crate::modules::binding::{byte_array, go_error, go_type, is_nullish};
 use prony_http_session::form::{Field, File, encode_form};
@@ -20,7 +20,7 @@ const BOUNDARY_LETTERS: usize = 60;
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// Thrown or answered, as option `throw` says.
-    Fault(Fault),
+    RequestFault(RequestFault),
     /// Thrown.
     Js(rquickjs::Error),
 }
@@ -31,15 +31,15 @@ impl From<rquickjs::Error> for Refusal {
     }
 }
 
-impl From<Fault> for Refusal {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
+impl From<RequestFault> for Refusal {
+    fn from(fault: RequestFault) -> Self {
+        Self::RequestFault(fault)
     }
 }
 
 /// A fault in what the script said: its code is 0, as in k6.
 pub(crate) fn misuse(message: impl Into<String>) -> Refusal {
-    Refusal::Fault(Fault { code: 0, ..Fault::local(message) })
+    Refusal::RequestFault(RequestFault { code: 0, ..RequestFault::local(message) })
 }
 
 /// A body with the `Content-Type` that its kind brings.

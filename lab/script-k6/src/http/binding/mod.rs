@@ -11,12 +11,12 @@ use crate::host::{Host, host_of};
 use crate::http::binding::arguments::{Refusal, text_of, thrown};
 use crate::http::binding::handle::Handle;
 use crate::http::binding::response::Response;
-use crate::http::call::batch::{Batch, BatchRefusal, warn_of_refusal};
-use crate::http::call::facts::Facts;
+use crate::http::call::batch::{Batch, BatchRefusal, Batches, warn_of_refusal};
+use crate::http::call::facts::CallFacts;
 use crate::http::call::params::callback_of;
 use crate::http::call::state::{HttpUser, begin_user, options};
 use crate::http::call::{CallArguments, Outcome, Ready, log, now_ms};
-use crate::http::fault::Fault;
+use crate::http::fault::RequestFault;
 use crate::http::settings::Expected;
 use crate::modules::binding::{go_type, is_array_buffer};
 use crate::modules::log::{Level, Log};
@@ -155,7 +155,7 @@ fn submit<'js>(
         Err(refusal) => {
             let fault = refused(&ctx, &host, refusal)?;
             log(&host, Level::Warning, "Request Failed", &[("error", &fault.short)]);
-            response(Facts::refused(&fault), prototype)
+            response(CallFacts::refused(&fault), prototype)
         }
     }
 }
@@ -201,15 +201,15 @@ fn warn_of_arguments<'js>(ctx: &Ctx<'js>, method: &Value<'js>) {
 struct WarnedOfArguments(AtomicBool);
 
 /// The fault that is answered, where it is not to be thrown.
-fn refused(ctx: &Ctx<'_>, host: &Host, refusal: Refusal) -> rquickjs::Result<Fault> {
+fn refused(ctx: &Ctx<'_>, host: &Host, refusal: Refusal) -> rquickjs::Result<RequestFault> {
     match refusal {
         Refusal::Js(error) => Err(error),
-        Refusal::Fault(fault) if options(host).throws => Err(thrown(ctx, &fault.short)),
-        Refusal::Fault(fault) => Ok(fault),
+        Refusal::RequestFault(fault) if options(host).throws => Err(thrown(ctx, &fault.short)),
+        Refusal::RequestFault(fault) => Ok(fault),
     }
 }
 
-fn response(facts: Facts, prototype: Object<'_>) -> rquickjs::Result<Value<'_>> {
+fn response(facts: CallFacts, prototype: Object<'_>) -> rquickjs::Result<Value<'_>> {
     let response = Response::new(facts, prototype.clone());
     Class::instance_proto(response, prototype).map(Class::into_value)
 }
@@ -268,14 +268,16 @@ fn batch<'js>(
         Ok(batch) => go_on(&ctx, &host, batch, prototype),
         Err(BatchRefusal { refusal, count: 0, .. }) => match refusal {
             Refusal::Js(error) => Err(error),
-            Refusal::Fault(fault) => Err(thrown(&ctx, &fault.short)),
+            Refusal::RequestFault(fault) => Err(thrown(&ctx, &fault.short)),
         },
         Err(BatchRefusal { refusal, index, keys, count }) => {
             let fault = refused(&ctx, &host, refusal)?;
             warn_of_refusal(&host, &fault.short);
             let done = (0..count).map(|entry| match entry {
-                entry if entry < index => Some(Box::new(Facts { is_refused: true, ..Facts::default() })),
-                entry if entry == index => Some(Box::new(Facts::refused(&fault))),
+                entry if entry < index => {
+                    Some(Box::new(CallFacts { is_refused: true, ..CallFacts::default() }))
+                }
+                entry if entry == index => Some(Box::new(CallFacts::refused(&fault))),
                 _ => None,
             });
             collected(&ctx, keys, done.collect(), &prototype)
@@ -285,7 +287,7 @@ fn batch<'js>(
 
 fn batch_result<'js>(ctx: Ctx<'js>, id: f64, prototype: Object<'js>) -> rquickjs::Result<Value<'js>> {
     let host = host_of(&ctx);
-    let batch = host.user().data.get::<HttpUser>().take_batch(id as AskId);
+    let batch = host.user().data.get::<Batches>().take(id as AskId);
     let Some(mut batch) = batch else {
         return Err(Exception::throw_internal(&ctx, "a batch ended without an answer"));
     };
@@ -303,7 +305,8 @@ fn go_on<'js>(
     if batch.advance(host) {
         let mut user = host.user();
         let id = user.waits.new_id();
-        user.data.get::<HttpUser>().keep_batch(id, batch);
+        let iteration = user.iteration;
+        user.data.get::<Batches>().keep(iteration, id, batch);
         return Ok(Value::new_number(ctx.clone(), id as f64));
     }
     if let Some(message) = &batch.thrown {
@@ -315,7 +318,7 @@ fn go_on<'js>(
 fn collected<'js>(
     ctx: &Ctx<'js>,
     keys: Option<Vec<String>>,
-    done: Vec<Option<Box<Facts>>>,
+    done: Vec<Option<Box<CallFacts>>>,
     prototype: &Object<'js>,
 ) -> rquickjs::Result<Value<'js>> {
     let responses = done.into_iter().map(|facts| match facts {
@@ -404,7 +407,7 @@ fn url<'js>(ctx: Ctx<'js>, parts: Array<'js>, pieces: Rest<Value<'js>>) -> rquic
             name.push_str("${}");
         }
     }
-    Url::parse(&text).map_err(|error| thrown(&ctx, &Fault::invalid_url(&error.to_string()).short))?;
+    Url::parse(&text).map_err(|error| thrown(&ctx, &RequestFault::invalid_url(&error.to_string()).short))?;
     let prototype = Object::new(ctx.clone())?;
     prototype.set("name", name.as_str())?;
     prototype.set("url", text.as_str())?;

@@ -6,7 +6,7 @@
 #![expect(unsafe_code, reason = "QuickJS's values are told how long Rust's live, and one is counted by hand")]
 
 use crate::http::binding::arguments::value_of;
-use crate::http::call::facts::{Facts, RequestFacts, cipher_suite, tls_version};
+use crate::http::call::facts::{CallFacts, RequestFacts, cipher_suite, tls_version};
 use crate::http::gjson::{self, Node};
 use crate::http::json_error::json_error;
 use crate::vm::need_buffers;
@@ -24,7 +24,7 @@ use std::cell::{OnceCell, RefCell};
 const NO_EXPIRY_MS: i64 = -6_795_364_578_871;
 
 pub(crate) struct Response<'js> {
-    facts: Facts,
+    facts: CallFacts,
     /// The functions of a response.
     prototype: Object<'js>,
     /// Properties that were made, or set by the script.
@@ -55,7 +55,7 @@ const PROPERTIES: [&str; 16] = [
 const FUNCTIONS: [&str; 4] = ["clickLink", "html", "json", "submitForm"];
 
 impl<'js> Response<'js> {
-    pub(crate) fn new(facts: Facts, prototype: Object<'js>) -> Self {
+    pub(crate) fn new(facts: CallFacts, prototype: Object<'js>) -> Self {
         let (made, json) = (RefCell::default(), RefCell::default());
         Self { facts, prototype, made, json, tree: OnceCell::new() }
     }
@@ -224,7 +224,7 @@ fn text_value<'js>(ctx: &Ctx<'js>, text: &str) -> rquickjs::Result<Value<'js>> {
     Ok(rquickjs::String::from_str(ctx.clone(), text)?.into_value())
 }
 
-fn status_text(facts: &Facts) -> String {
+fn status_text(facts: &CallFacts) -> String {
     let text = ResponseHead::new(&facts.head).status_text();
     if text.contains(' ') || facts.status == 0 {
         return text;

@@ -2,7 +2,7 @@
 
 use crate::host::Host;
 use crate::http::binding::arguments::{Refusal, misuse, text_of};
-use crate::http::call::facts::Facts;
+use crate::http::call::facts::CallFacts;
 use crate::http::call::state::{HttpUser, options};
 use crate::http::call::{CallArguments, Outcome, Ready, log};
 use crate::modules::binding::go_type;
@@ -17,25 +17,49 @@ pub(crate) struct Batch {
     /// The keys of an object; none for an array.
     pub keys: Option<Vec<String>>,
     /// In the order of the entries; none until it is done.
-    pub done: Vec<Option<Box<Facts>>>,
+    pub done: Vec<Option<Box<CallFacts>>>,
     waiting: VecDeque<(usize, Ready)>,
     /// Those that a place was given to, with their hosts; without a number while their host is busy.
-    running: Vec<Running>,
+    running: Vec<RunningRequest>,
     /// The first exception.
     pub thrown: Option<String>,
     limit: usize,
     limit_per_host: usize,
 }
 
-#[derive(Debug)]
-struct Running {
-    index: usize,
-    host: String,
-    state: Place,
+/// The batches of a user that wait, kept in [`crate::host::UserState::data`].
+#[derive(Debug, Default)]
+pub(crate) struct Batches {
+    /// The iteration that they belong to.
+    iteration: u64,
+    waiting: Vec<(AskId, Batch)>,
+}
+
+impl Batches {
+    /// Lets go of what an earlier iteration left.
+    pub(crate) fn keep(&mut self, iteration: u64, id: AskId, batch: Batch) {
+        if self.iteration != iteration {
+            self.iteration = iteration;
+            self.waiting.clear();
+        }
+        self.waiting.push((id, batch));
+    }
+
+    pub(crate) fn take(&mut self, id: AskId) -> Option<Batch> {
+        let index = self.waiting.iter().position(|(known, _)| *known == id)?;
+        Some(self.waiting.swap_remove(index).1)
+    }
 }
 
 #[derive(Debug)]
-enum Place {
+struct RunningRequest {
+    index: usize,
+    host: String,
+    state: RequestState,
+}
+
+#[derive(Debug)]
+enum RequestState {
     Waits(Option<Ready>),
     Sent(AskId),
 }
@@ -78,13 +102,18 @@ impl Batch {
             while self.running.len() < self.limit {
                 let Some((index, ready)) = self.waiting.pop_front() else { break };
                 let name = ready.host_name().to_owned();
-                self.running.push(Running { index, host: name, state: Place::Waits(Some(ready)) });
+                self.running.push(RunningRequest {
+                    index,
+                    host: name,
+                    state: RequestState::Waits(Some(ready)),
+                });
             }
             let sendable = self.running.iter().position(|place| {
-                matches!(place.state, Place::Waits(_)) && self.busy_with(&place.host) < self.limit_per_host
+                matches!(place.state, RequestState::Waits(_))
+                    && self.busy_with(&place.host) < self.limit_per_host
             });
             let Some(place) = sendable else { break };
-            if let Place::Waits(ready) = &mut self.running[place].state
+            if let RequestState::Waits(ready) = &mut self.running[place].state
                 && let Some(ready) = ready.take()
             {
                 let outcome = ready.send(host);
@@ -100,7 +129,7 @@ impl Batch {
     fn busy_with(&self, host: &str) -> usize {
         self.running
             .iter()
-            .filter(|place| matches!(place.state, Place::Sent(_)) && place.host == host)
+            .filter(|place| matches!(place.state, RequestState::Sent(_)) && place.host == host)
             .count()
     }
 
@@ -123,14 +152,14 @@ impl Batch {
 
     fn sent(&self) -> impl Iterator<Item = (usize, AskId)> {
         self.running.iter().enumerate().filter_map(|(place, running)| match running.state {
-            Place::Sent(id) => Some((place, id)),
-            Place::Waits(_) => None,
+            RequestState::Sent(id) => Some((place, id)),
+            RequestState::Waits(_) => None,
         })
     }
 
     fn settle(&mut self, place: usize, outcome: Outcome) {
         match outcome {
-            Outcome::Sent(id) => self.running[place].state = Place::Sent(id),
+            Outcome::Sent(id) => self.running[place].state = RequestState::Sent(id),
             Outcome::Done(facts) => {
                 let index = self.running.swap_remove(place).index;
                 self.done[index] = Some(facts);

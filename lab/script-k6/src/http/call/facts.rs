@@ -2,14 +2,14 @@
 
 use crate::http::call::page::Page;
 use crate::http::call::state::GivenRequest;
-use crate::http::fault::Fault;
+use crate::http::fault::RequestFault;
 use prony_http_session::headers::Headers;
 use prony_metrics::Phases;
 use prony_model::program::call::Peer;
 use std::rc::Rc;
 
 #[derive(Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct CallFacts {
     /// 0 where there is no answer.
     pub status: u16,
     pub head: Vec<u8>,
@@ -33,9 +33,9 @@ pub(crate) enum RequestFacts {
     Given(Rc<GivenRequest>),
 }
 
-impl Facts {
+impl CallFacts {
     /// Of a request that was refused for what the script said.
-    pub(crate) fn refused(fault: &Fault) -> Self {
+    pub(crate) fn refused(fault: &RequestFault) -> Self {
         Self { error: fault.short.clone(), error_code: fault.code, is_refused: true, ..Self::default() }
     }
 

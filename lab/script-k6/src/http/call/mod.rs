@@ -11,13 +11,13 @@ mod times;
 use crate::host::Host;
 use crate::http::binding::arguments::{Refusal, body_of, misuse, random_letters};
 use crate::http::binding::handle::Handle;
-use crate::http::call::facts::{Facts, RequestFacts, protocol};
+use crate::http::call::facts::{CallFacts, RequestFacts, protocol};
 use crate::http::call::page::{Page, target_of};
 use crate::http::call::params::Params;
 use crate::http::call::samples::{Sampled, record};
 use crate::http::call::state::{Flow, FullFlow, GivenRequest, HttpThread, HttpUser, Pending, Wishes};
 use crate::http::call::times::{phases, phases_of_failed};
-use crate::http::fault::{Fault, STATUS_ERRORS_FROM};
+use crate::http::fault::{RequestFault, STATUS_ERRORS_FROM};
 use crate::http::settings::{Expected, HttpOptions, ResponseType, TIMEOUT_DEFAULT};
 use crate::modules::binding::is_nullish;
 use crate::modules::log::Level;
@@ -43,7 +43,7 @@ const NONCE_LETTERS: usize = 16;
 pub(crate) enum Outcome {
     /// Another request is on its way, under this number.
     Sent(AskId),
-    Done(Box<Facts>),
+    Done(Box<CallFacts>),
     /// To be thrown.
     Thrown(String),
 }
@@ -160,12 +160,12 @@ fn page_of(host: &Host, url: &Value<'_>) -> Result<Rc<Page>, Refusal> {
         return Ok(pages.get(host.tables(), &text.to_string()?)?);
     }
     if let Some(Handle::Url { url: text, name }) = Handle::of(url) {
-        let url = Url::parse(&text).map_err(|error| Fault::invalid_url(&error.to_string()))?;
+        let url = Url::parse(&text).map_err(|error| RequestFault::invalid_url(&error.to_string()))?;
         return Ok(Rc::new(pages.page(host.tables(), url, &text, &name)));
     }
     let shown =
         if is_nullish(url) { "<nil>".to_owned() } else { crate::http::binding::arguments::text_of(url)? };
-    Err(Fault::invalid_url(&format!("'#{shown}'")).into())
+    Err(RequestFault::invalid_url(&format!("'#{shown}'")).into())
 }
 
 fn redirects_max(host: &Host) -> u32 {
@@ -234,7 +234,7 @@ impl Pending {
             Flow::Plain(page) => page.target.clone(),
             Flow::Full(flow) => {
                 let current = &flow.exchange.current;
-                current.check().map_err(Fault::from).and_then(|()| {
+                current.check().map_err(RequestFault::from).and_then(|()| {
                     if Rc::ptr_eq(&current.url, &flow.page.url) {
                         flow.page.target.clone()
                     } else {
@@ -287,11 +287,11 @@ impl Pending {
         match heard {
             Heard::Answered(answered) => self.answered(host, *answered),
             Heard::Failed(failed) => {
-                let fault = Fault::of_call(&failed.fault, &failed.peer, self.url());
+                let fault = RequestFault::of_call(&failed.fault, &failed.peer, self.url());
                 self.fail(host, &fault, &failed)
             }
             Heard::Due | Heard::Socket(_) | Heard::Channel(_) => {
-                let fault = Fault::local("a call heard what is no answer");
+                let fault = RequestFault::local("a call heard what is no answer");
                 self.fail(host, &fault, &local_failure(host))
             }
         }
@@ -355,7 +355,7 @@ impl Pending {
                 self.warn_of_redirects(host);
                 Outcome::Done(Box::new(self.facts(host, answered)))
             }
-            Turn::Error(error) => self.end_with(host, &error.into(), Facts::default()),
+            Turn::Error(error) => self.end_with(host, &error.into(), CallFacts::default()),
         }
     }
 
@@ -407,14 +407,14 @@ impl Pending {
         }
     }
 
-    fn facts(self, host: &Host, answered: Answered) -> Facts {
+    fn facts(self, host: &Host, answered: Answered) -> CallFacts {
         let has_body = self.wishes.response_type != ResponseType::None
             && !(100..200).contains(&answered.status)
             && !matches!(answered.status, 204 | 304);
         let is_tls = answered.peer.tls.is_some();
         let code = if answered.status >= STATUS_ERRORS_FROM { 1000 + u32::from(answered.status) } else { 0 };
         let (url, request) = self.flow.into_shown(host);
-        Facts {
+        CallFacts {
             status: answered.status,
             body: has_body.then_some(answered.body),
             head: answered.head,
@@ -424,12 +424,12 @@ impl Pending {
             url,
             error_code: code,
             request: Some(request),
-            ..Facts::default()
+            ..CallFacts::default()
         }
     }
 
     /// Records a request without an answer, and ends the call with it.
-    fn fail(self, host: &Host, fault: &Fault, failed: &Failed) -> Outcome {
+    fn fail(self, host: &Host, fault: &RequestFault, failed: &Failed) -> Outcome {
         let had_connection = failed.times.sent > Nanos::ZERO && !is_before_connection(failed.fault.kind);
         let phases = phases_of_failed(&failed.times, failed.peer.tls.is_some(), had_connection);
         record(
@@ -449,10 +449,10 @@ impl Pending {
             },
         );
         let peer = if had_connection { failed.peer } else { Peer::default() };
-        self.end_with(host, fault, Facts { peer, phases, ..Facts::default() })
+        self.end_with(host, fault, CallFacts { peer, phases, ..CallFacts::default() })
     }
 
-    fn end_with(self, host: &Host, fault: &Fault, facts: Facts) -> Outcome {
+    fn end_with(self, host: &Host, fault: &RequestFault, facts: CallFacts) -> Outcome {
         let message = match fault.code {
             crate::http::fault::CODE_DECOMPRESSION => fault.long.clone(),
             _ => fault.described(self.method(), self.url()),
@@ -462,7 +462,7 @@ impl Pending {
         }
         log(host, Level::Warning, "Request Failed", &[("error", &message)]);
         let (url, request) = self.flow.into_shown(host);
-        Outcome::Done(Box::new(Facts {
+        Outcome::Done(Box::new(CallFacts {
             url,
             error: fault.short.clone(),
             error_code: fault.code,
@@ -535,13 +535,13 @@ const fn is_before_connection(kind: CallFaultKind) -> bool {
     )
 }
 
-fn unpacked(answered: &Answered) -> Result<Option<Vec<u8>>, Fault> {
+fn unpacked(answered: &Answered) -> Result<Option<Vec<u8>>, RequestFault> {
     if answered.body.is_empty() {
         return Ok(None);
     }
     let encoding = ResponseHead::new(&answered.head).first("content-encoding").unwrap_or_default();
     decompress(&String::from_utf8_lossy(encoding), &answered.body)
-        .map_err(|error| Fault::decompression(error.to_string()))
+        .map_err(|error| RequestFault::decompression(error.to_string()))
 }
 
 /// An answer that cannot be read, as a failure.

@@ -1,6 +1,6 @@
 //! What a thread knows of the URLs that its users ask for, so that a URL seen before costs a look-up.
 
-use crate::http::fault::Fault;
+use crate::http::fault::RequestFault;
 use crate::http::settings::HttpOptions;
 use prony_http_session::headers::{Headers, ResponseHead};
 use prony_http_session::request::Request;
@@ -27,7 +27,7 @@ pub(crate) struct Page {
     /// Index under which its requests are counted.
     pub request: usize,
     /// Index of the target, or why there is none.
-    pub target: Result<usize, Fault>,
+    pub target: Result<usize, RequestFault>,
     /// A request by GET without parameters and cookies.
     pub get_text: Box<[u8]>,
 }
@@ -49,7 +49,7 @@ impl Pages {
     }
 
     #[inline]
-    pub(crate) fn get(&mut self, tables: &Tables, url: &str) -> Result<Rc<Page>, Fault> {
+    pub(crate) fn get(&mut self, tables: &Tables, url: &str) -> Result<Rc<Page>, RequestFault> {
         if let Some(page) = self.known.get(url) {
             return Ok(Rc::clone(page));
         }
@@ -63,8 +63,8 @@ impl Pages {
         Ok(page)
     }
 
-    fn read(&self, tables: &Tables, text: &str) -> Result<Page, Fault> {
-        let url = Url::parse(text).map_err(|error| Fault::invalid_url(&error.to_string()))?;
+    fn read(&self, tables: &Tables, text: &str) -> Result<Page, RequestFault> {
+        let url = Url::parse(text).map_err(|error| RequestFault::invalid_url(&error.to_string()))?;
         let name = if url.user.is_some() { url.masked() } else { text.to_owned() };
         Ok(self.page(tables, url, text, &name))
     }
@@ -79,7 +79,7 @@ impl Pages {
             host: None,
             body: None,
         };
-        let target = request.check().map_err(Fault::from).and_then(|()| target_of(tables, &url));
+        let target = request.check().map_err(RequestFault::from).and_then(|()| target_of(tables, &url));
         let mut text = Vec::new();
         if target.is_ok() {
             request.write(&mut text, self.options.has_fresh_connections);
@@ -96,14 +96,14 @@ impl Pages {
 }
 
 /// The index of what a request to this URL is sent to.
-pub(crate) fn target_of(tables: &Tables, url: &Url) -> Result<usize, Fault> {
+pub(crate) fn target_of(tables: &Tables, url: &Url) -> Result<usize, RequestFault> {
     let port = url.port().unwrap_or_default();
     let scheme = if url.is_tls() { Scheme::Https } else { Scheme::Http };
     let endpoint = Endpoint::Tcp { host: url.host_name().to_owned(), port };
     let target = Target { scheme, endpoint, path_prefix: String::new(), channel: None };
     let index = tables.targets.index_of(target);
     index.ok_or_else(|| {
-        Fault::local(format!(
+        RequestFault::local(format!(
             "{} is one target more than the {TARGETS_MAX} that a run can have; ask fewer hosts",
             url.host
         ))

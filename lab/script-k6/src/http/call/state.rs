@@ -1,7 +1,6 @@
 //! What the module keeps for a thread, and for a user: pages, a jar, and the calls that are under way.
 
 use crate::host::Host;
-use crate::http::call::batch::Batch;
 use crate::http::call::page::{HeadMemo, Page, Pages};
 use crate::http::settings::{Expected, HttpOptions, HttpSettings, ResponseType};
 use prony_http_session::exchange::{Exchange, SharedJar};
@@ -54,7 +53,6 @@ pub(crate) struct HttpUser {
     #[expect(clippy::option_option, reason = "not given, given as null, and given are three things")]
     pub callback: Option<Option<Rc<Expected>>>,
     calls: Vec<(AskId, Pending)>,
-    batches: Vec<(AskId, Batch)>,
 }
 
 impl HttpUser {
@@ -63,7 +61,6 @@ impl HttpUser {
         if self.iteration != Some(iteration) {
             self.iteration = Some(iteration);
             self.calls.clear();
-            self.batches.clear();
             if !keeps_cookies {
                 self.jar = None;
             }
@@ -81,15 +78,6 @@ impl HttpUser {
 
     pub(crate) fn keep(&mut self, id: AskId, pending: Pending) {
         self.calls.push((id, pending));
-    }
-
-    pub(crate) fn keep_batch(&mut self, id: AskId, batch: Batch) {
-        self.batches.push((id, batch));
-    }
-
-    pub(crate) fn take_batch(&mut self, id: AskId) -> Option<Batch> {
-        let index = self.batches.iter().position(|(known, _)| *known == id)?;
-        Some(self.batches.swap_remove(index).1)
     }
 
     pub(crate) fn take(&mut self, id: AskId) -> Option<Pending> {

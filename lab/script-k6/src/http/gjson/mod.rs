@@ -10,7 +10,7 @@ mod step;
 
 pub(super) use node::{Node, parse};
 
-use query::Query;
+use query::ArrayQuery;
 use std::borrow::Cow;
 use step::{ArrayStep, Next, ObjectStep};
 
@@ -169,14 +169,14 @@ impl Search {
                 let found = items.iter().filter_map(|item| self.get(item, path)).map(Cow::into_owned);
                 Some(Cow::Owned(Node::Array(found.collect())))
             }
-            ArrayStep::Query { query, next } => self.by_query(items, &query, next, pipe),
+            ArrayStep::ArrayQuery { query, next } => self.by_query(items, &query, next, pipe),
         }
     }
 
     fn by_query<'a>(
         self,
         items: &'a [Node],
-        query: &Query<'_>,
+        query: &ArrayQuery<'_>,
         next: Next<'_>,
         pipe: &mut Option<String>,
     ) -> Option<Cow<'a, Node>> {
@@ -203,7 +203,7 @@ impl Search {
         Some(Cow::Owned(Node::Array(matching.filter_map(select).map(Cow::into_owned).collect())))
     }
 
-    fn meets(self, item: &Node, query: &Query<'_>) -> bool {
+    fn meets(self, item: &Node, query: &ArrayQuery<'_>) -> bool {
         match item {
             Node::Array(_) | Node::Object(_) => query.matches(self.get(item, query.path).as_deref()),
             _ => query.path.is_empty() && query.matches(Some(item)),

@@ -1,11 +1,10 @@
 //! Queries: `#(age>40)` and their operators.
 
 use super::node::Node;
-use super::step::quoted;
 use std::borrow::Cow;
 
 #[derive(Debug)]
-pub(super) struct Query<'p> {
+pub(super) struct ArrayQuery<'p> {
     /// What is compared; empty: the element itself.
     pub(super) path: &'p str,
     operator: Operator,
@@ -55,7 +54,7 @@ impl Operator {
     }
 }
 
-impl<'p> Query<'p> {
+impl<'p> ArrayQuery<'p> {
     /// The query at the start of a path, and its length with the `#` behind it.
     pub(super) fn read(path: &'p str) -> Option<(Self, usize)> {
         let inner = path.strip_prefix("#(").or_else(|| path.strip_prefix("#["))?;
@@ -147,6 +146,21 @@ fn truth(value: &Node) -> Option<bool> {
         },
         Node::Array(_) | Node::Object(_) => None,
     }
+}
+
+/// The length of the quoted text at the start.
+pub(super) fn quoted(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 1,
+            b'"' => return at + 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    text.len()
 }
 
 /// `*` stands for any letters, `?` for one; a backslash takes the next as it is. Linear but for one star at a time.

@@ -1,7 +1,7 @@
 //! The text of paths, cut into steps.
 
 use super::modifier;
-use super::query::{Query, pattern_matches};
+use super::query::{ArrayQuery, pattern_matches, quoted};
 use std::borrow::Cow;
 
 /// What follows a step.
@@ -36,8 +36,8 @@ pub(super) enum ArrayStep<'p> {
     Each {
         path: &'p str,
     },
-    Query {
-        query: Query<'p>,
+    ArrayQuery {
+        query: ArrayQuery<'p>,
         next: Next<'p>,
     },
 }
@@ -86,10 +86,10 @@ impl<'p> ArrayStep<'p> {
         if let Some(path) = path.strip_prefix("#.") {
             return Self::Each { path };
         }
-        if let Some((query, length)) = Query::read(path) {
+        if let Some((query, length)) = ArrayQuery::read(path) {
             let rest = &path[length..];
             let end = length + rest.find(['.', '|']).unwrap_or(rest.len());
-            return Self::Query { query, next: next_at(path, end, false) };
+            return Self::ArrayQuery { query, next: next_at(path, end, false) };
         }
         let end = path.find(['.', '|']).unwrap_or(path.len());
         let part = &path[..end];
@@ -254,21 +254,6 @@ pub(super) fn balanced(text: &str) -> usize {
         }
     }
     floor(text, at)
-}
-
-/// The length of the quoted text at the start.
-pub(super) fn quoted(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = 1;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' => at += 1,
-            b'"' => return at + 1,
-            _ => {}
-        }
-        at += 1;
-    }
-    text.len()
 }
 
 /// The end, or a boundary of letters before it.

@@ -1,7 +1,7 @@
 //! The summary's layout since k6 1.0: thresholds, then checks and metrics by section.
 
 use super::layout::{
-    DETAILS_MARK, FAIL_MARK, FigureStyle, GROUP_MARK, Paint, Row, SUCCESS_MARK, Table, share_passed,
+    DETAILS_MARK, FAIL_MARK, FigureStyle, GROUP_MARK, MetricRow, Paint, SUCCESS_MARK, Table, share_passed,
     sort_by_name, threshold_figure,
 };
 use prony_metrics::{Check, Contains, Kind, per_second};
@@ -42,7 +42,7 @@ const PHASES: &[&str] = HTTP.split_at(3).1;
 /// What is shown.
 #[derive(Debug)]
 pub(super) struct Run<'a> {
-    pub rows: &'a [Row],
+    pub rows: &'a [MetricRow],
     /// One for each name.
     pub checks: &'a [Check],
     pub duration: Nanos,
@@ -51,8 +51,8 @@ pub(super) struct Run<'a> {
 /// The text, beginning with a line end. `has_all`: also the phases of requests.
 pub(super) fn text(run: &Run<'_>, style: &FigureStyle, has_all: bool, with_colors: bool) -> String {
     let mut page =
-        Page { text: String::new(), style, paint: Paint { is_on: with_colors, extra_code: "2;36" } };
-    let watched: Vec<&Row> = run.rows.iter().filter(|row| !row.thresholds.is_empty()).collect();
+        SummaryPage { text: String::new(), style, paint: Paint { is_on: with_colors, extra_code: "2;36" } };
+    let watched: Vec<&MetricRow> = run.rows.iter().filter(|row| !row.thresholds.is_empty()).collect();
     if !watched.is_empty() {
         page.title("THRESHOLDS");
         page.thresholds(watched);
@@ -65,13 +65,13 @@ pub(super) fn text(run: &Run<'_>, style: &FigureStyle, has_all: bool, with_color
     page.text
 }
 
-struct Page<'a> {
+struct SummaryPage<'a> {
     text: String,
     style: &'a FigureStyle,
     paint: Paint,
 }
 
-impl Page<'_> {
+impl SummaryPage<'_> {
     fn line(&mut self, level: usize, text: &str) {
         let indent = "  ".repeat(level);
         write!(self.text, "\n{indent}{text}").expect("text can be appended to");
@@ -86,7 +86,7 @@ impl Page<'_> {
         self.line(TITLE_LEVEL, &format!("{GROUP_MARK} {title} \n"));
     }
 
-    fn thresholds(&mut self, mut rows: Vec<&Row>) {
+    fn thresholds(&mut self, mut rows: Vec<&MetricRow>) {
         sort_by_name(&mut rows);
         for row in &rows {
             let parent = row.name.split('{').next().unwrap_or_default();
@@ -112,7 +112,7 @@ impl Page<'_> {
     fn checks(&mut self, run: &Run<'_>) {
         let Some(checks) = run.rows.iter().find(|row| row.name == "checks") else { return };
         let rows = check_rows(checks, run.duration);
-        let rows: Vec<&Row> = rows.iter().collect();
+        let rows: Vec<&MetricRow> = rows.iter().collect();
         self.rows(&rows, &Table::new(rows.iter().copied(), self.style));
         self.gap();
         for Check { name, passes, fails, .. } in run.checks {
@@ -129,10 +129,10 @@ impl Page<'_> {
     }
 
     fn metrics(&mut self, run: &Run<'_>, has_all: bool) {
-        let shown: Vec<&Row> = run.rows.iter().filter(|row| is_listed(row, has_all)).collect();
+        let shown: Vec<&MetricRow> = run.rows.iter().filter(|row| is_listed(row, has_all)).collect();
         let table = Table::new(shown.iter().copied(), self.style);
         for section in [CUSTOM].into_iter().chain(SECTIONS.map(|(section, _)| section)) {
-            let mut rows: Vec<&Row> =
+            let mut rows: Vec<&MetricRow> =
                 shown.iter().copied().filter(|row| section_of(&row.name) == section).collect();
             if rows.is_empty() {
                 continue;
@@ -144,7 +144,7 @@ impl Page<'_> {
         }
     }
 
-    fn rows(&mut self, rows: &[&Row], table: &Table<'_>) {
+    fn rows(&mut self, rows: &[&MetricRow], table: &Table<'_>) {
         for row in rows {
             let part_indent = if row.is_part() { "  " } else { "" };
             let dots = self.paint.with("2;37", &table.dots(row));
@@ -155,7 +155,7 @@ impl Page<'_> {
 }
 
 /// Whether a metric is listed among the results. `has_all`: also the phases of requests.
-pub(super) fn is_listed(row: &Row, has_all: bool) -> bool {
+pub(super) fn is_listed(row: &MetricRow, has_all: bool) -> bool {
     let is_one_of = |names: &[&str]| names.iter().any(|name| row.name.starts_with(name));
     !is_one_of(&NOT_LISTED) && (has_all || !is_one_of(PHASES))
 }
@@ -167,12 +167,12 @@ fn section_of(name: &str) -> &'static str {
 }
 
 /// How many checks there were, and the shares that passed and failed.
-pub(super) fn check_rows(checks: &Row, duration: Nanos) -> [Row; 3] {
+pub(super) fn check_rows(checks: &MetricRow, duration: Nanos) -> [MetricRow; 3] {
     let of = |name: &str| checks.value(name).unwrap_or_default();
     let (passes, fails) = (of("passes"), of("fails"));
     let total = passes + fails;
     let share = |part: f64| if total > 0.0 { part / total } else { 0.0 };
-    let row = |name: &str, kind, values: &[(&str, f64)]| Row {
+    let row = |name: &str, kind, values: &[(&str, f64)]| MetricRow {
         name: name.to_owned(),
         kind,
         contains: Contains::Default,

@@ -15,7 +15,7 @@ const SIGN_ORDER: &str = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
 
 /// A metric and its figures, whatever they were read from.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Row {
+pub(super) struct MetricRow {
     pub name: String,
     pub kind: Kind,
     pub contains: Contains,
@@ -33,7 +33,7 @@ pub(super) struct ThresholdRow {
     pub value: Option<f64>,
 }
 
-impl Row {
+impl MetricRow {
     pub(super) fn value(&self, name: &str) -> Option<f64> {
         self.values.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
@@ -90,7 +90,7 @@ enum Figures {
 }
 
 impl<'a> Table<'a> {
-    pub(super) fn new<'r>(rows: impl Iterator<Item = &'r Row>, style: &'a FigureStyle) -> Self {
+    pub(super) fn new<'r>(rows: impl Iterator<Item = &'r MetricRow>, style: &'a FigureStyle) -> Self {
         let mut table = Self {
             stats: &style.trend_stats,
             trend_widths: vec![0; style.trend_stats.len()],
@@ -112,7 +112,7 @@ impl<'a> Table<'a> {
     }
 
     /// The figures of a row; `paint` colours the first and the further ones.
-    pub(super) fn line(&self, row: &Row, style: &FigureStyle, paint: &Paint) -> String {
+    pub(super) fn line(&self, row: &MetricRow, style: &FigureStyle, paint: &Paint) -> String {
         match figures(row, style) {
             Figures::Trend(columns) => self.trend_line(&columns, paint),
             Figures::Other { value, extras } => self.other_line(&value, &extras, paint),
@@ -120,7 +120,7 @@ impl<'a> Table<'a> {
     }
 
     /// The dots between a name and its figures.
-    pub(super) fn dots(&self, row: &Row) -> String {
+    pub(super) fn dots(&self, row: &MetricRow) -> String {
         format!("{}:", ".".repeat(self.name_width - name_width(row) + 3))
     }
 
@@ -142,7 +142,7 @@ impl<'a> Table<'a> {
     }
 }
 
-fn figures(row: &Row, style: &FigureStyle) -> Figures {
+fn figures(row: &MetricRow, style: &FigureStyle) -> Figures {
     let show = |name: &str| row.show(row.value(name), style.unit);
     let count = |name: &str| row.value(name).map_or_else(|| "-".to_owned(), js_number);
     let (value, extras) = match row.kind {
@@ -157,7 +157,7 @@ fn figures(row: &Row, style: &FigureStyle) -> Figures {
     Figures::Other { value, extras }
 }
 
-fn rate_extras(row: &Row, style: RateStyle) -> Vec<String> {
+fn rate_extras(row: &MetricRow, style: RateStyle) -> Vec<String> {
     let of = |name: &str| row.value(name).unwrap_or_default();
     let (passes, fails) = (of("passes"), of("fails"));
     match style {
@@ -169,13 +169,13 @@ fn rate_extras(row: &Row, style: RateStyle) -> Vec<String> {
 }
 
 /// The figure that a threshold looked at.
-pub(super) fn threshold_figure(row: &Row, threshold: &ThresholdRow, unit: Option<TimeUnit>) -> String {
+pub(super) fn threshold_figure(row: &MetricRow, threshold: &ThresholdRow, unit: Option<TimeUnit>) -> String {
     let text = row.show(threshold.value, unit);
     let is_rate_of_counter = row.kind == Kind::Counter && threshold.method == "rate";
     if is_rate_of_counter { format!("{text}/s") } else { text }
 }
 
-fn name_width(row: &Row) -> usize {
+fn name_width(row: &MetricRow) -> usize {
     width(&row.short_name()) + if row.is_part() { 2 } else { 0 }
 }
 
@@ -201,7 +201,7 @@ pub(super) fn share_passed(passes: u64, fails: u64) -> u128 {
 }
 
 /// Sorts rows by name, each submetric behind its metric.
-pub(super) fn sort_by_name(rows: &mut [&Row]) {
+pub(super) fn sort_by_name(rows: &mut [&MetricRow]) {
     rows.sort_by(|left, right| compare_names(&left.name, &right.name));
 }
 

@@ -1,7 +1,7 @@
 //! The summary's older layout: what `textSummary` of the k6-summary library returns, from the summary's data.
 
 use super::layout::{
-    self, DETAILS_MARK, FAIL_MARK, FigureStyle, GROUP_MARK, Paint, RateStyle, Row, SUCCESS_MARK, Table,
+    self, DETAILS_MARK, FAIL_MARK, FigureStyle, GROUP_MARK, MetricRow, Paint, RateStyle, SUCCESS_MARK, Table,
     sort_by_name,
 };
 use super::numbers::TimeUnit;
@@ -104,8 +104,8 @@ fn check_line(check: &Value, indent: &str, paint: Paint) -> String {
 
 fn metric_lines(data: &Value, options: &LegacyOptions, paint: Paint, lines: &mut Vec<String>) {
     let metrics = data["metrics"].as_object().into_iter().flatten();
-    let rows: Vec<Row> = metrics.filter_map(|(name, metric)| row_of(name, metric)).collect();
-    let mut rows: Vec<&Row> = rows.iter().collect();
+    let rows: Vec<MetricRow> = metrics.filter_map(|(name, metric)| row_of(name, metric)).collect();
+    let mut rows: Vec<&MetricRow> = rows.iter().collect();
     sort_by_name(&mut rows);
     let style = options.style(data);
     let table = Table::new(rows.iter().copied(), &style);
@@ -122,7 +122,7 @@ fn metric_lines(data: &Value, options: &LegacyOptions, paint: Paint, lines: &mut
     }
 }
 
-fn threshold_mark(row: &Row, paint: Paint) -> String {
+fn threshold_mark(row: &MetricRow, paint: Paint) -> String {
     if row.thresholds.is_empty() {
         " ".to_owned()
     } else if row.thresholds.iter().all(|threshold| threshold.ok) {

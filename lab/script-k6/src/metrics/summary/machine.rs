@@ -1,7 +1,7 @@
 //! The summary for machines (`--new-machine-readable-summary`), in the form of k6 1.8: version 1.0.0 of its schema.
 
 use super::compact::{self, Run};
-use super::layout::Row;
+use super::layout::MetricRow;
 use super::{SummaryMode, number};
 use prony_metrics::outputs::TimeFormat;
 use prony_metrics::{Check, Kind};
@@ -42,7 +42,7 @@ fn checks(run: &Run<'_>) -> Value {
     })
 }
 
-fn metric(row: &Row) -> Value {
+fn metric(row: &MetricRow) -> Value {
     let of = |name: &str| row.value(name).map_or(Value::Null, number);
     let values = match row.kind {
         Kind::Counter => json!({"count": of("count")}),

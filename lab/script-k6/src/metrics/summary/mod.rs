@@ -12,7 +12,7 @@ pub(crate) use layout::RateStyle;
 pub(crate) use legacy::{LegacyOptions, text_summary};
 pub(crate) use numbers::TimeUnit;
 
-use layout::{FigureStyle, Row, ThresholdRow};
+use layout::{FigureStyle, MetricRow, ThresholdRow};
 use prony_metrics::thresholds::MetricThresholds;
 use prony_metrics::{Contains, ERROR_MAX, EXACT_SAMPLES_MAX, Engine, Group, Kind, Sink, Statistic, Totals};
 use prony_model::units::Nanos;
@@ -64,7 +64,7 @@ pub struct SummaryOptions {
 pub struct Summary {
     options: SummaryOptions,
     /// Metrics with samples or thresholds, by name.
-    rows: Vec<Row>,
+    rows: Vec<MetricRow>,
     root: Group,
     /// Trends with more samples than are kept one by one.
     approximate: Vec<String>,
@@ -92,7 +92,7 @@ impl Summary {
             let thresholds = of.flat_map(|of| threshold_rows(of, sink, options.duration)).collect();
             let values = values_of(sink, &options);
             let (name, kind, contains) = (definition.name.to_string(), definition.kind, definition.contains);
-            rows.push(Row { name, kind, contains, values, thresholds });
+            rows.push(MetricRow { name, kind, contains, values, thresholds });
         }
         rows.sort_by(|left, right| layout::compare_names(&left.name, &right.name));
         Self { options, rows, root, approximate }
@@ -206,7 +206,7 @@ fn figures_of(sink: &mut Sink, names: &[&str], duration: Nanos) -> Vec<(String, 
     names.iter().map(|&name| (name.to_owned(), figure(name))).collect()
 }
 
-fn metric_data(row: &Row) -> Value {
+fn metric_data(row: &MetricRow) -> Value {
     let values: Map<String, Value> =
         row.values.iter().map(|(name, value)| (name.clone(), number(*value))).collect();
     let mut data = json!({"type": row.kind.as_str(), "contains": row.contains.as_str(), "values": values});
@@ -227,7 +227,7 @@ fn number(value: f64) -> Value {
 }
 
 /// A row as the data has it, which a script may have changed.
-fn row_of(name: &str, metric: &Value) -> Option<Row> {
+fn row_of(name: &str, metric: &Value) -> Option<MetricRow> {
     let kind = match metric["type"].as_str()? {
         "counter" => Kind::Counter,
         "gauge" => Kind::Gauge,
@@ -249,7 +249,7 @@ fn row_of(name: &str, metric: &Value) -> Option<Row> {
         method: String::new(),
         value: None,
     });
-    Some(Row { name: name.to_owned(), kind, contains, values, thresholds: thresholds.collect() })
+    Some(MetricRow { name: name.to_owned(), kind, contains, values, thresholds: thresholds.collect() })
 }
 
 #[cfg(test)]

@@ -87,20 +87,20 @@ fn of<D: Digest + BlockSizeUser + Clone + 'static>(key: Option<&[u8]>) -> Hasher
 
 /// How a digest is handed to the script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum EncodedDigest {
     Text(String),
     /// An `ArrayBuffer`.
     Binary(Vec<u8>),
 }
 
 /// `None` where k6 knows no such output encoding.
-pub(crate) fn write(digest: Vec<u8>, encoding: &str) -> Option<Written> {
+pub(crate) fn write(digest: Vec<u8>, encoding: &str) -> Option<EncodedDigest> {
     Some(match encoding {
-        "hex" => Written::Text(hex(&digest)),
-        "base64" => Written::Text(encode(&digest, Alphabet::Standard)),
-        "base64url" => Written::Text(encode(&digest, Alphabet::Url)),
-        "base64rawurl" => Written::Text(encode(&digest, Alphabet::RawUrl)),
-        "binary" => Written::Binary(digest),
+        "hex" => EncodedDigest::Text(hex(&digest)),
+        "base64" => EncodedDigest::Text(encode(&digest, Alphabet::Standard)),
+        "base64url" => EncodedDigest::Text(encode(&digest, Alphabet::Url)),
+        "base64rawurl" => EncodedDigest::Text(encode(&digest, Alphabet::RawUrl)),
+        "binary" => EncodedDigest::Binary(digest),
         _ => return None,
     })
 }
@@ -184,14 +184,14 @@ mod tests {
     fn digests_are_written_as_asked() {
         let bytes = vec![0xfb, 0xff, 0x01, 0x02];
         let text = |encoding| match write(bytes.clone(), encoding) {
-            Some(Written::Text(text)) => text,
+            Some(EncodedDigest::Text(text)) => text,
             other => format!("{other:?}"),
         };
         assert_eq!(text("hex"), "fbff0102");
         assert_eq!(text("base64"), "+/8BAg==");
         assert_eq!(text("base64url"), "-_8BAg==");
         assert_eq!(text("base64rawurl"), "-_8BAg");
-        assert_eq!(write(bytes.clone(), "binary"), Some(Written::Binary(bytes.clone())));
+        assert_eq!(write(bytes.clone(), "binary"), Some(EncodedDigest::Binary(bytes.clone())));
         assert_eq!(write(bytes, "octal"), None);
         assert!(Hasher::plain("sha3").is_none());
     }

@@ -3,7 +3,7 @@
 pub(super) mod hash;
 
 use super::binding::{array_buffer, go_error, hold, require_bytes, with_held};
-use crate::modules::crypto::hash::{Hasher, Written, hex, write};
+use crate::modules::crypto::hash::{EncodedDigest, Hasher, hex, write};
 use crate::vm::{Builtin, Native};
 use rquickjs::function::Opt;
 use rquickjs::{Coerced, Ctx, Function, IntoJs as _, Object, Value};
@@ -94,8 +94,8 @@ fn written<'js>(
 ) -> rquickjs::Result<Value<'js>> {
     let encoding = encoding.0.map(|encoding| encoding.0).unwrap_or_default();
     match write(digest, &encoding) {
-        Some(Written::Text(text)) => text.into_js(ctx),
-        Some(Written::Binary(bytes)) => array_buffer(ctx, bytes),
+        Some(EncodedDigest::Text(text)) => text.into_js(ctx),
+        Some(EncodedDigest::Binary(bytes)) => array_buffer(ctx, bytes),
         None => Err(go_error(ctx, &format!("invalid output encoding: {encoding}"))),
     }
 }

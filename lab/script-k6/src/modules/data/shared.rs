@@ -10,12 +10,12 @@ pub(crate) type Elements = Arc<[Box<str>]>;
 /// The arrays of a run by their names.
 #[derive(Debug, Default)]
 pub(crate) struct SharedArrays {
-    by_name: Mutex<HashMap<Box<str>, Entry>>,
+    by_name: Mutex<HashMap<Box<str>, SharedEntry>>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-enum Entry {
+enum SharedEntry {
     /// This thread makes it; others wait.
     Being(ThreadId),
     Made(Elements),
@@ -37,13 +37,13 @@ impl SharedArrays {
         let mut by_name = self.by_name();
         loop {
             match by_name.get(name) {
-                Some(Entry::Made(elements)) => return Claim::Made(Arc::clone(elements)),
-                Some(Entry::Being(thread)) if *thread == this => return Claim::WithinItself,
-                Some(Entry::Being(_)) => {
+                Some(SharedEntry::Made(elements)) => return Claim::Made(Arc::clone(elements)),
+                Some(SharedEntry::Being(thread)) if *thread == this => return Claim::WithinItself,
+                Some(SharedEntry::Being(_)) => {
                     by_name = self.changed.wait(by_name).unwrap_or_else(PoisonError::into_inner);
                 }
                 None => {
-                    by_name.insert(name.into(), Entry::Being(this));
+                    by_name.insert(name.into(), SharedEntry::Being(this));
                     return Claim::Yours;
                 }
             }
@@ -52,7 +52,7 @@ impl SharedArrays {
 
     pub(crate) fn keep(&self, name: &str, elements: Vec<Box<str>>) -> Elements {
         let elements: Elements = elements.into();
-        self.by_name().insert(name.into(), Entry::Made(Arc::clone(&elements)));
+        self.by_name().insert(name.into(), SharedEntry::Made(Arc::clone(&elements)));
         self.changed.notify_all();
         elements
     }
@@ -63,7 +63,7 @@ impl SharedArrays {
         self.changed.notify_all();
     }
 
-    fn by_name(&self) -> MutexGuard<'_, HashMap<Box<str>, Entry>> {
+    fn by_name(&self) -> MutexGuard<'_, HashMap<Box<str>, SharedEntry>> {
         // A panic elsewhere leaves the map whole: entries are changed in one step.
         self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 /// The sources of a run; the order is that in which they were given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SecretSources(Vec<Source>);
+pub struct SecretSources(Vec<SecretSource>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Source {
+struct SecretSource {
     name: String,
     is_default: bool,
     values: BTreeMap<String, String>,
@@ -46,7 +46,7 @@ pub(crate) enum SecretError {
 impl SecretSources {
     /// Reads the files that the flags name.
     pub fn parse(specs: &[String]) -> Result<Self, SecretSourceError> {
-        let mut sources: Vec<Source> = Vec::new();
+        let mut sources: Vec<SecretSource> = Vec::new();
         for spec in specs {
             let source = source(spec)?;
             if sources.iter().any(|known| known.name == source.name) {
@@ -73,11 +73,11 @@ impl SecretSources {
         self.source(Some(source)).map(drop)
     }
 
-    fn source(&self, name: Option<&str>) -> Result<&Source, SecretError> {
+    fn source(&self, name: Option<&str>) -> Result<&SecretSource, SecretError> {
         if self.0.is_empty() {
             return Err(SecretError::Unconfigured);
         }
-        let is_meant = |source: &&Source| match name {
+        let is_meant = |source: &&SecretSource| match name {
             Some(name) => source.name == name,
             None => source.is_default,
         };
@@ -86,12 +86,12 @@ impl SecretSources {
     }
 }
 
-fn source(spec: &str) -> Result<Source, SecretSourceError> {
+fn source(spec: &str) -> Result<SecretSource, SecretSourceError> {
     let (kind, rest) = spec.split_once('=').ok_or_else(|| SecretSourceError::Form(spec.to_owned()))?;
     if !["mock", "file"].contains(&kind) {
         return Err(SecretSourceError::Kind(spec.to_owned()));
     }
-    let mut source = Source { name: kind.to_owned(), is_default: false, values: BTreeMap::new() };
+    let mut source = SecretSource { name: kind.to_owned(), is_default: false, values: BTreeMap::new() };
     let mut file = None;
     for part in parts(rest) {
         match part.split_once('=') {

@@ -7,7 +7,7 @@ use crate::host::{Host, host_of};
 use crate::http::binding::handle::Handle;
 use crate::http::call::now_ms;
 use crate::http::call::state::{options, user_jar};
-use crate::http::fault::Fault;
+use crate::http::fault::RequestFault;
 use crate::vm::{Answered, Builtin, Failed, Heard, Native, SocketHeard};
 use prony_http_session::url::Url;
 use prony_metrics::{MetricId, Recorder, SystemTag, Tags, builtin};
@@ -392,7 +392,7 @@ fn describe<'js>(
 fn error_of(host: &Host, id: AskId, is_open: bool, failed: &Failed) -> String {
     let url = host.user().data.get::<Sockets>().0.get(&id).map(|socket| Rc::clone(&socket.url));
     match url {
-        Some(url) if !is_open => Fault::of_call(&failed.fault, &failed.peer, &url).long,
+        Some(url) if !is_open => RequestFault::of_call(&failed.fault, &failed.peer, &url).long,
         _ => failed.fault.message.clone(),
     }
 }

@@ -6,9 +6,9 @@
 use crate::host::host_of;
 use crate::vm::builtin::Native;
 use crate::vm::context::globals::need_buffers;
-use crate::vm::context::{owned, throw_uncatchable};
 use crate::vm::evaluation::evaluated_module;
 use crate::vm::fiber::park_function;
+use crate::vm::raw::{owned, throw_uncatchable};
 use prony_model::units::Nanos;
 use rquickjs::function::Opt;
 use rquickjs::{

@@ -5,8 +5,8 @@
 
 #![expect(unsafe_code, reason = "contexts are reached by pointers that QuickJS gives back")]
 
-use crate::vm::context::{Intrinsic, add_intrinsic, define_accessor, evaluate, has_accessor};
-use crate::vm::loader::Loader;
+use crate::vm::context::{Intrinsic, add_intrinsic, define_accessor, has_accessor};
+use crate::vm::loader::{Loader, evaluate};
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use std::cell::RefCell;
@@ -32,22 +32,28 @@ const TYPED_ARRAYS: &[&str] = &[
     "Atomics",
 ];
 
-const INTRINSICS: [Group; 4] = [
-    Group { names: TYPED_ARRAYS, from: Source::Language(Intrinsic::TypedArrays) },
-    Group { names: &["Date"], from: Source::Language(Intrinsic::Date) },
-    Group { names: &["Map", "Set", "WeakMap", "WeakSet"], from: Source::Language(Intrinsic::MapSet) },
-    Group { names: &["WeakRef", "FinalizationRegistry"], from: Source::Language(Intrinsic::WeakRef) },
+const INTRINSICS: [GlobalGroup; 4] = [
+    GlobalGroup { names: TYPED_ARRAYS, from: GlobalSource::Language(Intrinsic::TypedArrays) },
+    GlobalGroup { names: &["Date"], from: GlobalSource::Language(Intrinsic::Date) },
+    GlobalGroup {
+        names: &["Map", "Set", "WeakMap", "WeakSet"],
+        from: GlobalSource::Language(Intrinsic::MapSet),
+    },
+    GlobalGroup {
+        names: &["WeakRef", "FinalizationRegistry"],
+        from: GlobalSource::Language(Intrinsic::WeakRef),
+    },
 ];
 
 /// Names that are made together.
 #[derive(Debug, Clone, Copy)]
-struct Group {
+struct GlobalGroup {
     names: &'static [&'static str],
-    from: Source,
+    from: GlobalSource,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Source {
+enum GlobalSource {
     /// They are exports of this module.
     Module(&'static str),
     Language(Intrinsic),
@@ -71,8 +77,10 @@ impl Globals {
     pub(crate) unsafe fn make(&self, ctx: &Ctx<'_>, loader: NonNull<Loader>) -> rquickjs::Result<()> {
         // SAFETY: as promised.
         let builtins = unsafe { loader.as_ref() }.builtins();
-        let modules =
-            builtins.globals.iter().map(|&(names, module)| Group { names, from: Source::Module(module) });
+        let modules = builtins
+            .globals
+            .iter()
+            .map(|&(names, module)| GlobalGroup { names, from: GlobalSource::Module(module) });
         for group in modules.chain(INTRINSICS) {
             for &name in group.names {
                 let accessor = Accessor::new(ctx, loader, group, name)?;
@@ -102,7 +110,7 @@ impl Accessor {
     fn new<'js>(
         ctx: &Ctx<'js>,
         loader: NonNull<Loader>,
-        group: Group,
+        group: GlobalGroup,
         name: &'static str,
     ) -> rquickjs::Result<Self> {
         // SAFETY: as `Globals::make` says.
@@ -120,12 +128,12 @@ impl Accessor {
     }
 }
 
-impl Group {
+impl GlobalGroup {
     /// Puts values in the places of the accessors that are still there.
     fn install(self, ctx: &Ctx<'_>, loader: &Loader) -> rquickjs::Result<()> {
         let module = match self.from {
-            Source::Module(module) => module,
-            Source::Language(intrinsic) => return self.install_intrinsic(ctx, intrinsic),
+            GlobalSource::Module(module) => module,
+            GlobalSource::Language(intrinsic) => return self.install_intrinsic(ctx, intrinsic),
         };
         // SAFETY: JavaScript runs, and looks at a global.
         let (_, exports) = unsafe { evaluate(ctx, loader, module)? };

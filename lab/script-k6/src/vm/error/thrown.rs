@@ -1,9 +1,9 @@
 //! From what JavaScript threw to a [`ScriptError`] with the places that the author knows.
 
 use crate::host::{Cut, Host, Rejection};
-use crate::vm::context::take_backtrace;
 use crate::vm::error::{Fault, Frame, Phase, Place, ScriptError, frames};
 use crate::vm::memory::Shortage;
+use crate::vm::raw::take_backtrace;
 use rquickjs::function::Constructor;
 use rquickjs::{Coerced, Ctx, Error, Object, Value};
 

@@ -34,13 +34,13 @@ const MADV_GUARD_INSTALL: libc::c_int = 102;
 /// The stacks of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
-    free: RefCell<Vec<Place>>,
+    free: RefCell<Vec<StackPlace>>,
     slabs: RefCell<Vec<Slab>>,
     taken: Cell<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct StackPlace {
     low: NonNull<u8>,
     colour: usize,
 }
@@ -54,7 +54,7 @@ struct Slab {
 /// Memory for one coroutine at a time; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct PooledStack {
-    place: Place,
+    place: StackPlace,
     pool: Rc<Stacks>,
 }
 
@@ -101,7 +101,7 @@ impl Stacks {
             // SAFETY: the offset is within the mapping.
             let low = unsafe { slab.start.add(offset) };
             known.push(KnownToValgrind::new(low, STACK_BYTES));
-            places.push(Place { low, colour: index % COLOURS });
+            places.push(StackPlace { low, colour: index % COLOURS });
         }
         self.free.borrow_mut().extend(places.into_iter().rev());
         self.slabs.borrow_mut().push(Slab { _known: known, _mapping: slab });

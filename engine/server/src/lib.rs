@@ -117,6 +117,7 @@ mod clock;
 pub mod config;
 pub mod examples;
 pub mod graphql;
+mod heap;
 pub mod http;
 mod joins;
 mod library;

@@ -4,6 +4,7 @@
 //! twice the memory.
 
 pub mod build;
+mod sharing;
 
 use std::{fmt, sync::OnceLock};
 
@@ -14,6 +15,7 @@ use apollo_compiler::{
     validation::Valid,
 };
 
+pub use self::sharing::SharedDefinitions;
 use crate::document::operation::OperationKind;
 
 /// Which source answers a root field; an index into the server's list of sources.
@@ -80,11 +82,15 @@ impl Schema {
     /// Merges contributions. A type that several sources define alike is taken once; root fields belong to
     /// exactly one source. All faults are reported at once.
     pub fn merge(contributions: Vec<(SourceId, Contribution)>) -> Result<Self, Vec<SchemaFault>> {
-        let mut merger = Merger::default();
-        for (source, contribution) in contributions {
-            merger.add(source, contribution);
-        }
-        merger.finish()
+        Merger::of(contributions).finish(|definition| definition)
+    }
+
+    /// The same schema; what others have alike is kept once.
+    pub fn merge_sharing(
+        contributions: Vec<(SourceId, Contribution)>,
+        shared: &mut SharedDefinitions,
+    ) -> Result<Self, Vec<SchemaFault>> {
+        Merger::of(contributions).finish(|definition| shared.share(definition))
     }
 
     /// The source that answers a root field.
@@ -136,6 +142,14 @@ struct Merger {
 }
 
 impl Merger {
+    fn of(contributions: Vec<(SourceId, Contribution)>) -> Self {
+        let mut merger = Self::default();
+        for (source, contribution) in contributions {
+            merger.add(source, contribution);
+        }
+        merger
+    }
+
     fn add(&mut self, source: SourceId, contribution: Contribution) {
         for (name, definition) in contribution.types {
             self.add_type(source, name, definition);
@@ -192,7 +206,11 @@ impl Merger {
         }
     }
 
-    fn finish(mut self) -> Result<Schema, Vec<SchemaFault>> {
+    /// `keep` gives a definition that is the same.
+    fn finish(
+        mut self,
+        mut keep: impl FnMut(ExtendedType) -> ExtendedType,
+    ) -> Result<Schema, Vec<SchemaFault>> {
         if self.fields[OperationKind::Query as usize].is_empty() {
             self.faults.push(SchemaFault::NoQuery);
         }
@@ -217,9 +235,10 @@ impl Merger {
             }
             *name = Some(ComponentName::from(root.clone()));
             owners.extend(fields.values().map(|(source, _)| *source));
-            schema.types.insert(root.clone(), root_object(root, fields));
+            schema.types.insert(root.clone(), keep(root_object(root, fields)));
         }
-        schema.types.extend(self.types.into_iter().map(|(name, (_, definition))| (name, definition)));
+        let types = self.types.into_values().map(|(_, definition)| keep(definition));
+        schema.types.extend(types.map(|definition| (definition.name().clone(), definition)));
         let directives = self.directives.into_iter().map(|(name, (_, definition))| (name, definition));
         schema.directive_definitions.extend(directives);
         let valid = schema.validate().map_err(|invalid| faults_of(&invalid.errors))?;

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use prony_graphql::{
     document::{Operation, limits::Limits},
     response::Detail,
-    schema::{Schema, SchemaFault},
+    schema::{Schema, SchemaFault, SharedDefinitions},
 };
 use prony_source::{
     SourceSchema,
@@ -138,9 +138,14 @@ impl Engine {
         format!("{at}role `{}`, source `{source}`, {fault}", role.name)
     }
 
-    /// What of everything a role is served.
-    pub(super) fn served_to(&self, everything: &Served, role: &Role) -> Result<Served, Vec<SchemaFault>> {
-        everything.to_role(&self.sources, role, &self.joins, self.plan_cache_bytes)
+    /// What of everything a role is served; `shared` has what others are served.
+    pub(super) fn served_to(
+        &self,
+        everything: &Served,
+        role: &Role,
+        shared: &mut SharedDefinitions,
+    ) -> Result<Served, Vec<SchemaFault>> {
+        everything.to_role(&self.sources, role, &self.joins, self.plan_cache_bytes, shared)
     }
 
     pub(super) fn served_nothing(&self, everything: &Served) -> Served {
@@ -160,7 +165,7 @@ impl Engine {
         let served = if role.unrestricted {
             self.served()
         } else {
-            let made = self.served_to(&self.served(), role);
+            let made = self.served_to(&self.served(), role, &mut SharedDefinitions::default());
             Arc::new(made.map_err(|faults| OpenError::Schema { message: joined(&faults, &self.sources) })?)
         };
         Ok(format!("{}\n{}", explain(role, &settings.names), served.schema.sdl()))

@@ -43,7 +43,7 @@ pub(super) fn merge(
     {
         contributions.push((NO_SOURCE, no_queries(NOT_KNOWN)));
     }
-    match schema_of(contributions, joins) {
+    match schema_of(contributions, joins, Schema::merge) {
         Ok((schema, joins, join_faults)) => {
             let refused = sources.iter().map(|_| None).collect();
             Ok(Merged { schema, schemas, reserved, refused, joins, join_faults })
@@ -55,14 +55,15 @@ pub(super) fn merge(
     }
 }
 
-/// A schema of contributions and of the joins between them, with joins that do not fit.
+/// A schema of contributions and of the joins between them, with joins that do not fit. `merge` is how contributions become one.
 pub(super) fn schema_of(
     mut contributions: Vec<(SourceId, Contribution)>,
     joins: &[JoinSettings],
+    merge: impl FnOnce(Vec<(SourceId, Contribution)>) -> Result<Schema, Vec<SchemaFault>>,
 ) -> Result<(Schema, Joins, Vec<String>), Vec<SchemaFault>> {
     let (joins, joined, faults) = Joins::of(joins, &contributions);
     contributions.push((NO_SOURCE, joined));
-    Ok((Schema::merge(contributions)?, joins, faults))
+    Ok((merge(contributions)?, joins, faults))
 }
 
 /// Leaves out what keeps the others from being a schema: of a source that yields, what it offers now, then what it offered before,
@@ -79,7 +80,7 @@ fn without_refused(
         if source.source.yields_names() { hidden() } else { Arc::clone(schema) }
     };
     let mut schemas: Vec<Arc<dyn SourceSchema>> = sources.iter().zip(offered).map(firm).collect();
-    let schema_of = |schemas: &[_]| schema_of(contributions_of(schemas, NOT_KNOWN), joins);
+    let schema_of = |schemas: &[_]| schema_of(contributions_of(schemas, NOT_KNOWN), joins, Schema::merge);
     let mut made = schema_of(&schemas)?;
     let mut refused: Vec<Option<String>> = sources.iter().map(|_| None).collect();
     for (index, source) in sources.iter().enumerate().filter(|(_, source)| source.source.yields_names()) {

@@ -10,6 +10,7 @@ use prony_access::{
     AccessSettings, Identity, LimitState, OperationRefusal, Role, RoleId, RuleId, Times, Way,
 };
 use prony_graphql::{
+    schema::SharedDefinitions,
     selection::{SlotRoot, Value},
     variables::{Authority, Policies},
 };
@@ -21,6 +22,7 @@ use super::{engine::Engine, merging::joined, plan::Plan, served::Served};
 use crate::{
     access::{OperationRules, Places},
     clock::monotonic_ns,
+    heap::give_back,
 };
 
 /// The roles of a configuration, and what they are served.
@@ -29,6 +31,8 @@ pub(crate) struct RoleSchemas {
     pub(crate) settings: Arc<AccessSettings>,
     /// By [`RoleId`], the last that was made.
     served: Vec<Mutex<Option<Arc<Served>>>>,
+    /// What the schemas of one [`Served::generation`] have alike.
+    shared: Mutex<Option<(u64, SharedDefinitions)>>,
     /// By [`RoleId`]: which of the session's variables its permissions use, or sources want to know, sorted.
     variables: Vec<Box<[usize]>>,
 }
@@ -43,12 +47,15 @@ pub(crate) struct Asker {
     pub(crate) address: IpAddr,
 }
 
+/// From so many on, what a role's schema is made of, and is gone then, is worth a walk over the heap.
+const MANY_TYPES: usize = 10_000;
+
 impl RoleSchemas {
     pub(crate) fn new(settings: Arc<AccessSettings>) -> Self {
         let served = settings.roles.iter().map(|_| Mutex::default()).collect();
         let of_role = |role| variables(role, &settings.source_variables);
         let variables = settings.roles.iter().map(of_role).collect();
-        Self { settings, served, variables }
+        Self { settings, served, shared: Mutex::default(), variables }
     }
 
     pub(crate) fn role(&self, id: RoleId) -> &Role {
@@ -66,14 +73,26 @@ impl RoleSchemas {
         if let Some(served) = known.as_ref().filter(|served| served.generation == everything.generation) {
             return Arc::clone(served);
         }
-        let made = engine.served_to(&everything, role).unwrap_or_else(|faults| {
+        let made = self.make(role, engine, &everything);
+        *known = Some(Arc::clone(&made));
+        if everything.schema.valid().types.len() >= MANY_TYPES {
+            give_back();
+        }
+        made
+    }
+
+    fn make(&self, role: &Role, engine: &Engine, everything: &Served) -> Arc<Served> {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if shared.as_ref().is_none_or(|(generation, _)| *generation != everything.generation) {
+            *shared = Some((everything.generation, SharedDefinitions::of(&everything.schema)));
+        }
+        let (_, shared) = shared.as_mut().expect("it was made above");
+        let made = engine.served_to(everything, role, shared).unwrap_or_else(|faults| {
             let faults = joined(&faults, engine.sources());
             tracing::error!(role = &*role.name, faults, "the role has no schema; it is served nothing");
-            engine.served_nothing(&everything)
+            engine.served_nothing(everything)
         });
-        let made = Arc::new(made.intercept(&self.settings, Some(role), engine.sources()));
-        *known = Some(Arc::clone(&made));
-        made
+        Arc::new(made.intercept(&self.settings, Some(role), engine.sources()))
     }
 }
 

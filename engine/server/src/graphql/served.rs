@@ -8,7 +8,7 @@ use prony_access::{AccessSettings, Role};
 use prony_graphql::{
     cache::Cache,
     document::limits::Limits,
-    schema::{Schema, SchemaFault},
+    schema::{Schema, SchemaFault, SharedDefinitions},
 };
 use prony_source::{ReservedNames, SourceSchema, permissions::PermissionFault};
 use serde::Serialize;
@@ -126,13 +126,15 @@ impl Served {
         self
     }
 
-    /// What of this a role is served, by the same names. What does not fit its sources is left out.
+    /// What of this a role is served, by the same names. What does not fit its sources is left out; `shared` has what others
+    /// are served.
     pub(super) fn to_role(
         &self,
         sources: &[NamedSource],
         role: &Role,
         joins: &[JoinSettings],
         cache_bytes: usize,
+        shared: &mut SharedDefinitions,
     ) -> Result<Self, Vec<SchemaFault>> {
         let mut schemas: Vec<Arc<dyn SourceSchema>> = Vec::with_capacity(sources.len());
         for (index, source) in sources.iter().enumerate() {
@@ -155,13 +157,14 @@ impl Served {
                 None => Arc::new(Hidden),
             });
         }
-        self.with(sources, schemas, joins, cache_bytes)
+        self.with(sources, schemas, joins, cache_bytes, shared)
     }
 
     /// Nothing but a schema.
     pub(super) fn nothing(&self, sources: &[NamedSource]) -> Self {
         let schemas = sources.iter().map(|_| Arc::new(Hidden) as Arc<dyn SourceSchema>).collect();
-        self.with(sources, schemas, &[], 0).expect("a schema of nothing is one")
+        self.with(sources, schemas, &[], 0, &mut SharedDefinitions::default())
+            .expect("a schema of nothing is one")
     }
 
     fn with(
@@ -170,10 +173,12 @@ impl Served {
         schemas: Vec<Arc<dyn SourceSchema>>,
         joins: &[JoinSettings],
         cache_bytes: usize,
+        shared: &mut SharedDefinitions,
     ) -> Result<Self, Vec<SchemaFault>> {
         // What of a join a role does not see takes the join away.
         let description = "Null: there is nothing that your role may read.";
-        let (schema, joins, join_faults) = schema_of(contributions_of(&schemas, description), joins)?;
+        let merge = |contributions| Schema::merge_sharing(contributions, shared);
+        let (schema, joins, join_faults) = schema_of(contributions_of(&schemas, description), joins, merge)?;
         let shown = sources.iter().zip(&schemas).filter(|(_, schema)| !schema.list_fields().is_empty());
         let (shown_sources, shown_schemas): (Vec<&NamedSource>, Vec<_>) =
             shown.map(|(source, schema)| (source, Arc::clone(schema))).unzip();

@@ -12,7 +12,7 @@ use tokio::{
 use super::{
     connections::Arrival,
     core::CoreThread,
-    heap::Crowd,
+    crowd::Crowd,
     refusal::respond_and_close,
     stop::{StopPhase, Stopping},
 };

@@ -17,8 +17,9 @@ use tokio::{
 use super::{
     accept::Acceptor,
     core::{self, CoreThread},
-    cpus, descriptors,
-    heap::Crowd,
+    cpus,
+    crowd::Crowd,
+    descriptors,
     listen::{self, ListenError},
     reload,
     stop::{self, StopPhase, Stopper, Stopping},
@@ -27,6 +28,7 @@ use crate::{
     access::quota_file,
     config::Settings,
     graphql::{self, Engine, OpenError},
+    heap,
     site::Site,
     tls::{Tls, TlsError},
 };
@@ -245,6 +247,8 @@ async fn open(
     stopping: &Stopping,
 ) -> Result<(Arc<Site>, Vec<CoreThread>), StartError> {
     let engine = Engine::open(&settings).await?;
+    // The texts of the configuration and of the database's catalog, and what they were read into.
+    heap::give_back();
     let site = Arc::new(Site::new(settings, engine, cpus.len()).with_tls(tls));
     tokio::task::spawn_local(graphql::follow(Arc::clone(&site)));
     tokio::task::spawn_local(reload::follow(Arc::clone(&site)));

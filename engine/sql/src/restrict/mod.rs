@@ -27,7 +27,8 @@ use crate::{
 /// Restrictions by table. Of a table that has none, nothing can be seen or written.
 #[derive(Debug, Clone)]
 pub struct Restrictions {
-    tables: HashMap<TableId, TableRights>,
+    /// Boxed: a role may name thousands of tables, and the map has room for more.
+    tables: HashMap<TableId, Box<TableRights>>,
     none: TableRights,
 }
 
@@ -44,7 +45,7 @@ impl Restrictions {
             match names.find(name) {
                 Ok((id, table)) => match TableRights::of(model, table, granted) {
                     Ok(rights) => {
-                        tables.insert(id, rights);
+                        tables.insert(id, Box::new(rights));
                     }
                     Err(messages) => messages.into_iter().for_each(&mut fault),
                 },
@@ -56,7 +57,7 @@ impl Restrictions {
 
     /// What may be done with a table.
     pub(crate) fn of(&self, table: TableId) -> &TableRights {
-        self.tables.get(&table).unwrap_or(&self.none)
+        self.tables.get(&table).map_or(&self.none, |rights| rights)
     }
 
     /// Adds them to a plan, at every depth.

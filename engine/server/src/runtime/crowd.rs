@@ -1,11 +1,10 @@
 //! Memory goes back to the system when many connections have ended. What a connection used stands free in the heap then, and
 //! the C library keeps most of it for later.
 
-#![allow(unsafe_code, reason = "the C library is asked to give memory back")]
-
 use std::{cell::Cell, time::Duration};
 
 use super::core::CoreThread;
+use crate::heap::give_back;
 
 /// How often it is looked at.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -41,18 +40,6 @@ impl Crowd {
         has_gone
     }
 }
-
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn give_back() {
-    let begin = std::time::Instant::now();
-    // SAFETY: malloc_trim(3) may be called at any time by any thread.
-    let has_given = unsafe { libc::malloc_trim(0) } == 1;
-    tracing::debug!(has_given, took_us = begin.elapsed().as_micros() as u64, "memory of ended connections");
-}
-
-/// Other allocators give back by themselves.
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn give_back() {}
 
 #[cfg(test)]
 mod tests {

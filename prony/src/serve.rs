@@ -47,10 +47,7 @@ impl SettingsArguments {
         let mut settings = self.read()?;
         settings.reload = again.config.clone().map(|path| {
             let stamp = move || std::fs::metadata(&path).and_then(|file| file.modified()).ok();
-            let read = move || match again.clone().read() {
-                Ok(settings) => Ok(settings.access),
-                Err(error) => Err(format!("{error:#}")),
-            };
+            let read = move || again.clone().read().map_err(|error| format!("{error:#}"));
             Reload::new(read, stamp)
         });
         Ok(settings)

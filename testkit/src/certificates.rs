@@ -7,8 +7,11 @@ use rcgen::{
     SerialNumber, date_time_ymd,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use std::fs;
-use std::path::PathBuf;
+use std::{
+    fs,
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
 use tempfile::TempDir;
 
 /// When a certificate holds.
@@ -16,6 +19,8 @@ use tempfile::TempDir;
 pub enum Validity {
     Now,
     Expired,
+    /// From now on for so long.
+    For(Duration),
 }
 
 /// A chain of one, and its key.
@@ -189,9 +194,16 @@ impl Certificates {
         validity: Validity,
     ) -> (Identity, KeyPair) {
         params.extended_key_usages = vec![usage];
-        if validity == Validity::Expired {
-            params.not_before = date_time_ymd(2000, 1, 1);
-            params.not_after = date_time_ymd(2001, 1, 1);
+        match validity {
+            Validity::Now => {}
+            Validity::Expired => {
+                params.not_before = date_time_ymd(2000, 1, 1);
+                params.not_after = date_time_ymd(2001, 1, 1);
+            }
+            Validity::For(time) => {
+                let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+                params.not_after = date_time_ymd(1970, 1, 1) + now.expect("it is after 1970") + time;
+            }
         }
         let key = key();
         let certificate = params.signed_by(&key, &self.authority).expect("the fields are valid");

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::Value as Json;
+
 /// Names in a verified client certificate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CertificateNames {
@@ -91,6 +93,18 @@ impl<'a> Credentials<'a> {
 /// One name, several cookies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SeveralCookies;
+
+/// Whether the payload of a message has a credential of its own.
+pub fn brings_credential(payload: &Json) -> bool {
+    let among = |value: &Json| {
+        let is_one =
+            |name: &str| ["authorization", "x-api-key"].iter().any(|one| name.eq_ignore_ascii_case(one));
+        value
+            .as_object()
+            .is_some_and(|members| members.iter().any(|(name, value)| is_one(name) && value.is_string()))
+    };
+    among(payload) || payload.get("headers").is_some_and(among)
+}
 
 #[cfg(test)]
 mod tests {

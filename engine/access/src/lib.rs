@@ -27,7 +27,7 @@ pub use self::{
         AuthStatistics, Authenticator, CacheFacts, Identified, KeySetError, KeySetId, KeySetStatus,
         MAX_KEY_SET_BYTES, WebhookQuestion, WebhookResponse,
     },
-    credentials::{CertificateNames, Credentials},
+    credentials::{CertificateNames, Credentials, brings_credential},
     explain::explain,
     identity::{Identity, Scopes, Way},
     interceptors::{InterceptorSettings, InterceptorsByTable, ModulePath, TableInterceptors},

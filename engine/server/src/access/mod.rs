@@ -36,6 +36,7 @@ pub(crate) use self::{
 };
 use crate::{
     clock::unix_now,
+    config::RedisSettings,
     graphql::{Asker, RoleSchemas},
 };
 
@@ -50,7 +51,7 @@ pub(crate) struct Access {
     counts: Arc<LimitCounts>,
     queues: Queues,
     /// None where servers share nothing.
-    shared: Option<Arc<SharedLimits>>,
+    shared: ArcSwapOption<SharedLimits>,
 }
 
 /// One configuration of it.
@@ -76,7 +77,7 @@ impl Access {
             is_closed: AtomicBool::new(false),
             counts: Arc::default(),
             queues: Queues::default(),
-            shared,
+            shared: ArcSwapOption::new(shared),
         };
         access.replace(settings);
         access
@@ -87,7 +88,7 @@ impl Access {
         let policy = || AccessPolicy {
             authenticator: Authenticator::new(settings),
             roles: Arc::new(RoleSchemas::new(Arc::clone(settings))),
-            rules: Arc::new(OperationRules::new(settings, &self.counts, &self.queues, self.shared.clone())),
+            rules: Arc::new(OperationRules::new(settings, &self.counts, &self.queues, self.shared())),
         };
         let is_closed = settings.openness == Openness::Closed;
         self.current.store(is_closed.then(|| Arc::new(policy())));
@@ -107,8 +108,22 @@ impl Access {
     }
 
     /// What limits share with other servers; none where they share nothing.
-    pub(crate) fn shared(&self) -> Option<&SharedLimits> {
-        self.shared.as_deref()
+    pub(crate) fn shared(&self) -> Option<Arc<SharedLimits>> {
+        self.shared.load_full()
+    }
+
+    /// Shares limits by these settings, where they are others, for all who are let in by what [replaces](Self::replace) the present
+    /// configuration. Blocks until the Redis is reached, or is not.
+    pub(crate) fn share_by(&self, settings: &RedisSettings) {
+        let known = self.shared();
+        let is_same = match &known {
+            Some(known) => known.is_of(settings),
+            None => settings.url.is_empty(),
+        };
+        if !is_same {
+            self.shared.store(SharedLimits::start(settings));
+            tracing::info!("limits are shared as the configuration now says");
+        }
     }
 
     /// Whether it matters who asks.
@@ -219,7 +234,7 @@ pub(crate) fn with_payload(head: &HeaderMap, payload: &Json) -> Vec<(String, Vec
     let mut fields = members(payload);
     fields.extend(payload.get("headers").map(members).unwrap_or_default());
     let brings = |name: &str| fields.iter().any(|(known, _)| known == name);
-    let has_credential = brings("authorization") || brings("x-api-key");
+    let has_credential = prony_access::brings_credential(payload);
     let of_head = head.iter().filter(|(name, _)| {
         let name = name.as_str();
         // Browsers send cookies unasked, and a credential of the payload is meant to count.

@@ -31,7 +31,7 @@ pub use self::{
     options::{ListedOption, Section, options},
     redis::RedisSettings,
     reference::reference,
-    reload::Reload,
+    reload::{Reload, Reloaded},
     resolve::alternatives,
     route::Route,
     settings::{CoreChoice, Functions, GivenSource, LogFormat, OperationLimits, Settings, SourceSettings},

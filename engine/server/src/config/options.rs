@@ -144,10 +144,12 @@ static SERVER: Options = &[
 static TLS: Options = &[
     OptionOf::new("certificate", Some("tls-certificate"), ValueKind::Text, "\"\"", "PEM file of the server's certificate and those between it and its root; with it all addresses speak TLS, with HTTP/2 and HTTP/1.1", |settings, value| { settings.tls.certificate = path(value); Ok(()) }),
     OptionOf::new("key", Some("tls-key"), ValueKind::Text, "\"\"", "PEM file of the certificate's private key", |settings, value| { settings.tls.key = path(value); Ok(()) }),
+    OptionOf::new("sni_certificates", None, ValueKind::List, "[]", "PEM files of further certificates, for clients that ask for one of their names (SNI)", |settings, value| { settings.tls.sni_certificates = paths(value); Ok(()) }),
+    OptionOf::new("sni_keys", None, ValueKind::List, "[]", "PEM files of their private keys, in the same order", |settings, value| { settings.tls.sni_keys = paths(value); Ok(()) }),
     OptionOf::new("min_version", None, ValueKind::Word(&["1.2", "1.3"]), "\"1.2\"", "Lowest version of TLS", |settings, value| { settings.tls.min_version = if value.text() == "1.3" { TlsVersion::Tls13 } else { TlsVersion::Tls12 }; Ok(()) }),
     OptionOf::new("client_ca", Some("tls-client-ca"), ValueKind::Text, "\"\"", "PEM file of authorities whose certificates clients bring", |settings, value| { settings.tls.client_ca = path(value); Ok(()) }),
     OptionOf::new("client_certificates", Some("tls-client-certificates"), ValueKind::Word(&["required", "optional"]), "\"required\"", "Whether clients may come without a certificate, where there is a client_ca", |settings, value| { settings.tls.client_certificates = if value.text() == "optional" { ClientCertificates::Optional } else { ClientCertificates::Required }; Ok(()) }),
-    OptionOf::new("revocation_lists", None, ValueKind::List, "[]", "PEM files of revocation lists: with one of them, each authority in a client's chain needs one that has not expired", |settings, value| { settings.tls.revocation_lists = value.list().into_iter().filter(|path| !path.is_empty()).map(PathBuf::from).collect(); Ok(()) }),
+    OptionOf::new("revocation_lists", None, ValueKind::List, "[]", "PEM files of revocation lists: with one of them, each authority in a client's chain needs one that has not expired", |settings, value| { settings.tls.revocation_lists = paths(value); Ok(()) }),
     OptionOf::new("handshake_timeout_ms", None, ValueKind::MILLISECONDS, "10000", "Time from a connection's start to the end of its handshake", set!(tls.handshake_timeout, milliseconds)),
     OptionOf::new("max_handshakes", None, COUNT, "4096", "Handshakes under way at a time over all cores; one more is closed", set!(tls.max_handshakes, size)),
 ];
@@ -215,7 +217,12 @@ static LOG: Options = &[
 ];
 
 /// The options whose values are files.
-pub(super) const TLS_PATHS: [&str; 4] = ["certificate", "key", "client_ca", "revocation_lists"];
+pub(super) const TLS_PATHS: [&str; 6] =
+    ["certificate", "key", "sni_certificates", "sni_keys", "client_ca", "revocation_lists"];
+
+fn paths(value: &TypedValue) -> Vec<PathBuf> {
+    value.list().into_iter().filter(|path| !path.is_empty()).map(PathBuf::from).collect()
+}
 
 fn path(value: &TypedValue) -> Option<PathBuf> {
     let text = value.text();

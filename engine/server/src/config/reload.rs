@@ -1,27 +1,45 @@
-//! Reading the configuration again while the server runs: who may do what changes, and nothing else.
+//! Reading the configuration again while the server runs: who may do what, the files of TLS and the Redis of shared limits change, and
+//! nothing else.
 
 use std::{fmt, sync::Arc, time::SystemTime};
 
 use prony_access::AccessSettings;
 
+use super::redis::RedisSettings;
+use crate::tls::TlsSettings;
+
+/// What of a configuration counts while the server runs.
+#[derive(Debug, Clone)]
+pub struct Reloaded {
+    pub access: Arc<AccessSettings>,
+    /// TLS and the Redis in which limits are shared; both stay as they are where there is none.
+    pub connections: Option<(TlsSettings, RedisSettings)>,
+}
+
+impl From<Arc<AccessSettings>> for Reloaded {
+    fn from(access: Arc<AccessSettings>) -> Self {
+        Self { access, connections: None }
+    }
+}
+
 /// How who may do what is read again.
 #[derive(Clone)]
 pub struct Reload {
-    read: Arc<dyn Fn() -> Result<Arc<AccessSettings>, String> + Send + Sync>,
+    read: Arc<dyn Fn() -> Result<Reloaded, String> + Send + Sync>,
     stamp: Arc<dyn Fn() -> Option<SystemTime> + Send + Sync>,
 }
 
 impl Reload {
     /// `read` reads all of the configuration, or says what is wrong with it; `stamp` is when it was last changed, none where it
     /// is not there.
-    pub fn new(
-        read: impl Fn() -> Result<Arc<AccessSettings>, String> + Send + Sync + 'static,
+    pub fn new<R: Into<Reloaded>>(
+        read: impl Fn() -> Result<R, String> + Send + Sync + 'static,
         stamp: impl Fn() -> Option<SystemTime> + Send + Sync + 'static,
     ) -> Self {
-        Self { read: Arc::new(read), stamp: Arc::new(stamp) }
+        Self { read: Arc::new(move || read().map(Into::into)), stamp: Arc::new(stamp) }
     }
 
-    pub(crate) fn read(&self) -> Result<Arc<AccessSettings>, String> {
+    pub(crate) fn read(&self) -> Result<Reloaded, String> {
         (self.read)()
     }
 

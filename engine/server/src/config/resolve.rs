@@ -144,6 +144,15 @@ fn check_tls(
         (None, Some(_)) => faults.push(origin("key"), "a key needs its `certificate` (--tls-certificate)"),
         _ => {}
     }
+    let (certificates, keys) = (settings.sni_certificates.len(), settings.sni_keys.len());
+    if certificates != keys {
+        let message =
+            format!("there are {certificates} `sni_certificates` and {keys} `sni_keys`: each needs its own");
+        faults.push(origin(if certificates == 0 { "sni_keys" } else { "sni_certificates" }), message);
+    } else if certificates > 0 && settings.certificate.is_none() {
+        let message = "they are beside the one that all others get: add `certificate` and `key` to [tls]";
+        faults.push(origin("sni_certificates"), message);
+    }
     if settings.client_ca.is_some() && settings.certificate.is_none() {
         let message = "clients bring certificates over TLS alone: add `certificate` and `key` to [tls]";
         faults.push(origin("client_ca"), message);

@@ -11,7 +11,11 @@ use prony_source::{
     config::{SourceOpener, SourceUrl},
 };
 
-use super::{redis::RedisSettings, reload::Reload, route::Route};
+use super::{
+    redis::RedisSettings,
+    reload::{Reload, Reloaded},
+    route::Route,
+};
 use crate::{
     graphql::DocumentSettings, joins::JoinSettings, subscriptions::SubscriptionSettings, tls::TlsSettings,
 };
@@ -196,6 +200,13 @@ pub struct SourceSettings {
     pub name: String,
     pub url: SourceUrl,
     pub opener: Arc<dyn SourceOpener>,
+}
+
+impl From<Settings> for Reloaded {
+    fn from(settings: Settings) -> Self {
+        let connections = (settings.tls, settings.operation_limits.redis);
+        Self { access: settings.access, connections: Some(connections) }
+    }
 }
 
 impl Default for Settings {

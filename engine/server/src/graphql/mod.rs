@@ -29,7 +29,7 @@ pub(crate) use self::{
     execution::{DOES_NOT_WAIT, ExecutionContext},
     renewal::follow,
     reuse::{KeptResponse, Mutations, ResponseCache, SharedExecutions},
-    roles::{Asker, RoleSchemas},
+    roles::{Asker, Renewal, RoleSchemas},
     served::Served,
     stages::{STAGES, StageClock, StageTimes},
 };

@@ -50,6 +50,15 @@ pub(crate) struct Asker {
 /// From so many on, what a role's schema is made of, and is gone then, is worth a walk over the heap.
 const MANY_TYPES: usize = 10_000;
 
+/// Who new credentials of a connection are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Renewal {
+    Same,
+    SomebodyElse,
+    /// What is open is served by another configuration than the one that knows them.
+    OtherConfiguration,
+}
+
 impl RoleSchemas {
     pub(crate) fn new(settings: Arc<AccessSettings>) -> Self {
         let served = settings.roles.iter().map(|_| Mutex::default()).collect();
@@ -161,6 +170,21 @@ impl Asker {
         let Identity { role, session, scopes, subject, .. } = &*self.identity;
         let known = (role.index(), session, scopes.iter_sorted(), subject);
         serde_json::to_string(&known).expect("JSON values are JSON").into()
+    }
+
+    /// Whether what was begun for this asker may go on by the credentials of another: of the same user in the same role, with the
+    /// same variables and no scope less.
+    pub(crate) fn goes_on_as(&self, other: &Self) -> Renewal {
+        if !Arc::ptr_eq(&self.roles, &other.roles) {
+            return Renewal::OtherConfiguration;
+        }
+        let known = |asker: &Self| {
+            let Identity { role, way, session, subject, issuer, .. } = (*asker.identity).clone();
+            (role, way, session, subject, issuer)
+        };
+        let keeps = |scope: &Box<str>| other.identity.scopes.contains(scope);
+        let is_same = known(self) == known(other) && self.identity.scopes.iter_sorted().iter().all(keeps);
+        if is_same { Renewal::Same } else { Renewal::SomebodyElse }
     }
 
     /// Values of the session's variables that the permissions of the role use, as JSON: those who agree in them are served

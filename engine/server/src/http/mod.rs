@@ -35,7 +35,6 @@ pub(crate) use self::{
 };
 pub use crate::config::Route;
 use crate::{
-    access::SharedLimits,
     config::Settings,
     graphql::{CoreEngine, ExecutionContext as _},
     observe::CachesStatistics,
@@ -235,7 +234,7 @@ fn metrics(core: &CoreEngine) -> Reply {
     let sources = core.engine().sources().iter();
     let of_sources = sources.flat_map(|source| source.source.metrics(&source.name));
     let of_tls = core.site().tls.iter().flat_map(|tls| tls.metrics());
-    let of_limits = core.site().access.shared().into_iter().flat_map(SharedLimits::metrics);
+    let of_limits = core.site().access.shared().into_iter().flat_map(|shared| shared.metrics());
     let others = of_sources.chain(of_tls).chain(of_limits).collect();
     let caches = CachesStatistics {
         operations: cache.operation_statistics(),

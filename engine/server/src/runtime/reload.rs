@@ -1,12 +1,16 @@
-//! Takes who may do what from the configuration anew, and certificates from their files, at SIGHUP and when a file has changed.
-//! What is wrong with them is told, and what was there stays.
+//! Takes who may do what, the files of TLS and the Redis of shared limits from the configuration anew, and certificates from their
+//! files, at SIGHUP and when a file has changed. What is wrong with them is told, and what was there stays.
 
 use std::{sync::Arc, time::Duration};
 
 use prony_access::Openness;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::{config::Reload, site::Site, tls::Tls};
+use crate::{
+    config::{Reload, Reloaded},
+    site::Site,
+    tls::{PreparedTls, Tls, TlsSettings},
+};
 
 /// How often the file is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -52,11 +56,21 @@ fn reload_sources(site: &Site) {
 /// Reads certificates, keys and revocation lists again; never returns.
 pub(crate) async fn follow_certificates(tls: Arc<Tls>) {
     let mut hangup = hangups();
+    let mut was_expired = tls.is_expired();
     loop {
         let is_asked = tokio::select! {
             () = hung_up(&mut hangup) => true,
             () = tokio::time::sleep(LOOK) => false,
         };
+        let is_expired = tls.is_expired();
+        if is_expired && !was_expired {
+            let expired_at = tls.certificate_expires_at();
+            tracing::error!(
+                expired_at,
+                "a certificate has expired; clients refuse it until its file is renewed"
+            );
+        }
+        was_expired = is_expired;
         if !is_asked && !tls.has_changed() {
             continue;
         }
@@ -88,22 +102,46 @@ async fn hung_up(hangup: &mut Option<Signal>) {
     }
 }
 
+/// What the files of other settings of TLS say; none where the settings are those that are served.
+fn other_tls(site: &Site, settings: &TlsSettings) -> Result<Option<PreparedTls>, String> {
+    match &site.tls {
+        None if settings.certificate.is_none() => Ok(None),
+        None => Err("[tls] has come; a server without it begins to speak TLS by a restart alone".to_owned()),
+        Some(_) if settings.certificate.is_none() => {
+            Err("the certificate of [tls] is gone; TLS is left by a restart alone".to_owned())
+        }
+        Some(tls) if *tls.settings() == *settings => Ok(None),
+        Some(_) => Tls::prepare(settings).map(Some).map_err(|error| format!("[tls]: {error}")),
+    }
+}
+
 async fn again(site: &Arc<Site>, reload: &Reload) {
     let (at, read) = (Arc::clone(site), reload.clone());
     let renewed = tokio::task::spawn_blocking(move || {
-        let settings = read.read()?;
+        let Reloaded { access: settings, connections } = read.read()?;
         // Half a file, while it is being written, may lack [auth] and have no mistake.
         if at.access.is_closed() && settings.openness != Openness::Closed {
             return Err("[auth] is gone; a server that wants to know who asks is opened by a restart alone"
                 .to_owned());
         }
         at.engine.check_roles(&settings).map_err(|faults| faults.join("\n"))?;
+        let tls = match &connections {
+            Some((tls, _)) => other_tls(&at, tls)?,
+            None => None,
+        };
         at.engine.replace_interceptors(&settings)?;
+        if let (Some(serving), Some(prepared)) = (&at.tls, tls) {
+            serving.take(prepared);
+            tracing::info!("other files of TLS were taken");
+        }
+        if let Some((_, redis)) = &connections {
+            at.access.share_by(redis);
+        }
+        at.access.replace(&settings);
         Ok::<_, String>(settings)
     });
     match renewed.await.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(settings) => {
-            site.access.replace(&settings);
             tracing::info!(roles = settings.roles.len(), "roles and keys were read again");
         }
         Err(faults) => {

@@ -45,7 +45,7 @@ use super::{
 use crate::{
     access,
     graphql::{
-        Asker, CoreEngine, ExecutionContext as _, RequestContext,
+        Asker, CoreEngine, ExecutionContext as _, Renewal, RequestContext,
         pipeline::{self, AllowedKinds},
     },
     http::authentication,
@@ -133,7 +133,7 @@ struct Socket<S> {
     client: Client,
     /// Pongs that were made since the client last had all that was written, and their bytes.
     pongs: (usize, usize),
-    /// Where it matters who asks: the head of the opening, until that is known.
+    /// Where it matters who asks: the head of the opening, until that is known, and on where it is known for a time alone.
     head: Option<Box<Parts>>,
     context: RequestContext,
     meeting: Option<Box<Meeting>>,
@@ -145,6 +145,8 @@ struct Socket<S> {
 struct Meeting {
     asker: LocalBoxFuture<'static, Result<Option<Asker>, AuthRefusal>>,
     head: Box<Parts>,
+    /// Whether the client has been let in already, and must be the same.
+    renews: bool,
     /// What follows if nobody is refused.
     actions: Vec<Action>,
 }
@@ -289,7 +291,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         let mut actions = actions.into_iter();
         while let Some(action) = actions.next() {
             match action {
-                Action::Meet(payload) => return self.meet(payload, actions.collect()),
+                Action::Meet(payload) => return self.meet(payload, false, actions.collect()),
+                Action::Renew(payload) => return self.meet(payload, true, actions.collect()),
                 Action::Send(text) => self.push(text.into_owned()),
                 Action::Start { id, parameters } => self.start(&id, parameters),
                 Action::Stop { id } => self.operations.stop(&id),
@@ -298,8 +301,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         }
     }
 
-    /// Finds out who asks, once for all operations of the connection.
-    fn meet(&mut self, payload: Json, actions: Vec<Action>) {
+    /// Finds out who asks, once for all operations of the connection, and again where that is known for a time alone and the client
+    /// brings new credentials.
+    fn meet(&mut self, payload: Json, renews: bool, actions: Vec<Action>) {
         let Some(mut head) = self.head.take() else { return self.perform(actions) };
         let (core, fields) = (Rc::clone(&self.core), access::with_payload(&head.headers, &payload));
         head.extensions.insert(ConnectionInit(payload));
@@ -309,24 +313,41 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             let asker = core.site().access.identify(fields, &peer).await;
             asker.inspect_err(|refusal| authentication::note(&*core, refusal))
         };
-        self.meeting = Some(Box::new(Meeting { asker: Box::pin(asker), head, actions }));
+        self.meeting = Some(Box::new(Meeting { asker: Box::pin(asker), head, renews, actions }));
     }
 
     fn poll_meeting(&mut self, context: &mut Context<'_>) {
         let Some(meeting) = &mut self.meeting else { return };
         let Poll::Ready(asker) = meeting.asker.as_mut().poll(context) else { return };
         let Some(meeting) = self.meeting.take() else { return };
-        let Meeting { head, actions, .. } = *meeting;
+        if self.due == Due::End {
+            return;
+        }
+        let Meeting { head, renews, actions, .. } = *meeting;
         let let_in = match asker {
             Err(refusal) => Err(Close::refused(&refusal)),
-            Ok(asker) => self.let_in(&head, asker),
+            Ok(asker) if renews => self.check_renewal(asker.as_ref()).and_then(|()| self.let_in(head, asker)),
+            Ok(asker) => self.let_in(head, asker),
         };
         let actions = let_in.map_or_else(|close| self.session.close(close), |()| actions);
         self.perform(actions);
     }
 
-    fn let_in(&mut self, head: &Parts, asker: Option<Asker>) -> Result<(), Close> {
-        let context = self.core.site().context(head, asker);
+    /// What is open goes on for whom it was begun.
+    fn check_renewal(&self, asker: Option<&Asker>) -> Result<(), Close> {
+        match self.context.asker.as_ref().zip(asker).map(|(known, asker)| known.goes_on_as(asker)) {
+            Some(Renewal::Same) => Ok(()),
+            Some(Renewal::SomebodyElse) => {
+                Err(Close::forbidden("Forbidden: the new credentials are of somebody else"))
+            }
+            Some(Renewal::OtherConfiguration) | None => {
+                Err(Close::new(1012, "who may do what has changed: connect again"))
+            }
+        }
+    }
+
+    fn let_in(&mut self, head: Box<Parts>, asker: Option<Asker>) -> Result<(), Close> {
+        let context = self.core.site().context(&head, asker);
         let caller = context.caller.map(|asked| {
             asked.map_err(|error| {
                 let error = pipeline::for_the_client(&*self.core, *error);
@@ -336,6 +357,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         self.context = RequestContext { caller: caller.transpose()?.map(Ok), ..context };
         let end = self.context.expires_at().map(access::until);
         self.expiry = end.map(|end| Box::pin(tokio::time::sleep(end)));
+        self.head = self.expiry.as_ref().map(|_| head);
         Ok(())
     }
 

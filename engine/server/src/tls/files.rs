@@ -1,47 +1,24 @@
 //! From the files of certificates, keys and revocation lists to what rustls serves with.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::SystemTime,
-};
+use std::{fs, sync::Arc, time::SystemTime};
 
 use rustls::{
     RootCertStore, ServerConfig,
     crypto::aws_lc_rs,
-    pki_types::{
-        CertificateDer, CertificateRevocationListDer, PrivateKeyDer,
-        pem::{self, PemObject as _},
-    },
+    pki_types::CertificateRevocationListDer,
     server::{ServerSessionMemoryCache, WebPkiClientVerifier, danger::ClientCertVerifier},
     version::{TLS12, TLS13},
 };
-use x509_parser::{parse_x509_certificate, parse_x509_crl};
+use x509_parser::parse_x509_crl;
 
-use super::settings::{ClientCertificates, HTTP2, HTTP11, TlsSettings, TlsVersion};
+use super::{
+    certificates::{CertificatesByName, ServedCertificate},
+    pem::{TlsError, certificates, items, refused},
+    settings::{ClientCertificates, HTTP2, HTTP11, TlsSettings, TlsVersion},
+};
 
 /// Sessions of clients that take no tickets, which are few; all others keep theirs themselves.
 const KEPT_SESSIONS: usize = 4096;
-
-/// What is wrong with a file of TLS.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    #[error("cannot read {}: {source}", path.display())]
-    Read { path: PathBuf, source: io::Error },
-    #[error("{} is no PEM file: {source}", path.display())]
-    Pem { path: PathBuf, source: pem::Error },
-    #[error("{} has no {what}", path.display())]
-    Missing { path: PathBuf, what: &'static str },
-    #[error("{} has a {what} that cannot be read", path.display())]
-    Unreadable { path: PathBuf, what: &'static str },
-    #[error("the key in {} is not that of the certificate in {}", key.display(), certificate.display())]
-    OtherKey { certificate: PathBuf, key: PathBuf },
-    #[error("{}: {message}", path.display())]
-    Refused { path: PathBuf, message: String },
-    #[error("the certificate has expired (Unix time {expired_at})")]
-    Expired { expired_at: i64 },
-}
 
 /// What the files say.
 #[derive(Debug)]
@@ -49,7 +26,7 @@ pub(super) struct Loaded {
     pub(super) config: Arc<ServerConfig>,
     /// Verifies certificates of clients; none where they are not asked for any.
     pub(super) clients: Option<Arc<dyn ClientCertVerifier>>,
-    /// The first expiry in the server's chain, in Unix seconds.
+    /// The first expiry in the server's chains, in Unix seconds.
     pub(super) certificate_expires_at: i64,
     pub(super) revocation_lists_expire_at: Option<i64>,
 }
@@ -66,7 +43,8 @@ impl Stamps {
 
 pub(super) fn stamps(settings: &TlsSettings) -> Stamps {
     let single = [&settings.certificate, &settings.key, &settings.client_ca];
-    let paths = single.into_iter().flatten().chain(&settings.revocation_lists);
+    let several = [&settings.sni_certificates, &settings.sni_keys, &settings.revocation_lists];
+    let paths = single.into_iter().flatten().chain(several.into_iter().flatten());
     Stamps(paths.map(|path| fs::metadata(path).and_then(|file| file.modified()).ok()).collect())
 }
 
@@ -78,20 +56,19 @@ pub(super) fn load(settings: &TlsSettings) -> Result<Loaded, TlsError> {
     let (Some(certificate), Some(key)) = (&settings.certificate, &settings.key) else {
         unreachable!("a certificate and its key are checked where the configuration is read")
     };
-    let chain = certificates(certificate)?;
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let others = settings.sni_certificates.iter().zip(&settings.sni_keys);
+    let mut served = Vec::with_capacity(1 + settings.sni_certificates.len());
     let mut certificate_expires_at = i64::MAX;
-    for part in &chain {
-        certificate_expires_at = certificate_expires_at.min(expiry(certificate, part)?);
+    for (certificate, key) in std::iter::once((certificate, key)).chain(others) {
+        let (one, expires_at) = ServedCertificate::load(&provider, certificate, key)?;
+        certificate_expires_at = certificate_expires_at.min(expires_at);
+        served.push(one);
     }
     let (clients, revocation_lists_expire_at) = clients(settings)?;
-    let provider = Arc::new(aws_lc_rs::default_provider());
     let versions: &[_] = match settings.min_version {
         TlsVersion::Tls12 => &[&TLS13, &TLS12],
         TlsVersion::Tls13 => &[&TLS13],
-    };
-    let refused = |path: &Path| {
-        let path = path.to_owned();
-        move |error: rustls::Error| TlsError::Refused { path, message: error.to_string() }
     };
     let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(versions);
     let builder = builder.map_err(refused(certificate))?;
@@ -99,12 +76,7 @@ pub(super) fn load(settings: &TlsSettings) -> Result<Loaded, TlsError> {
         Some(verifier) => builder.with_client_cert_verifier(Arc::clone(verifier)),
         None => builder.with_no_client_auth(),
     };
-    let mut config = builder.with_single_cert(chain, private_key(key)?).map_err(|error| match error {
-        rustls::Error::InconsistentKeys(_) => {
-            TlsError::OtherKey { certificate: certificate.clone(), key: key.clone() }
-        }
-        error => refused(key)(error),
-    })?;
+    let mut config = builder.with_cert_resolver(Arc::new(CertificatesByName::new(served)));
     config.alpn_protocols = vec![HTTP2.to_vec(), HTTP11.to_vec()];
     // Both begin anew with each reading of the files: a session keeps the client's certificate, which may have been revoked.
     config.session_storage = ServerSessionMemoryCache::new(KEPT_SESSIONS);
@@ -141,41 +113,4 @@ fn clients(settings: &TlsSettings) -> Result<Clients, TlsError> {
     }
     let verifier = builder.build().map_err(|error| refused(error.to_string()))?;
     Ok((Some(verifier), first_end))
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
-    fs::read(path).map_err(|source| TlsError::Read { path: path.to_owned(), source })
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    items(path, "certificate")
-}
-
-/// All that a PEM file has of one kind: at least one.
-fn items<T: pem::PemObject>(path: &Path, what: &'static str) -> Result<Vec<T>, TlsError> {
-    let text = read(path)?;
-    let found: Vec<T> = T::pem_slice_iter(&text)
-        .collect::<Result<_, _>>()
-        .map_err(|source| TlsError::Pem { path: path.to_owned(), source })?;
-    if found.is_empty() {
-        return Err(TlsError::Missing { path: path.to_owned(), what });
-    }
-    Ok(found)
-}
-
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    PrivateKeyDer::from_pem_slice(&read(path)?).map_err(|source| match source {
-        pem::Error::NoItemsFound => {
-            let what = "private key that can be used; one with a password is decrypted first";
-            TlsError::Missing { path: path.to_owned(), what }
-        }
-        source => TlsError::Pem { path: path.to_owned(), source },
-    })
-}
-
-/// Until when a certificate holds, in Unix seconds.
-fn expiry(path: &Path, certificate: &CertificateDer<'_>) -> Result<i64, TlsError> {
-    let unreadable = |_| TlsError::Unreadable { path: path.to_owned(), what: "certificate" };
-    let (_, certificate) = parse_x509_certificate(certificate.as_ref()).map_err(unreadable)?;
-    Ok(certificate.validity().not_after.timestamp())
 }

@@ -1,10 +1,12 @@
 //! TLS: its settings, the certificate and keys that files hold, and which of them counts now. Sockets and handshakes are
 //! `runtime`'s.
 
+mod certificates;
 mod client;
 mod counts;
 mod files;
 mod names;
+mod pem;
 mod settings;
 
 use std::{
@@ -26,16 +28,15 @@ pub(crate) use self::{
     settings::HTTP2,
 };
 pub use self::{
-    files::TlsError,
+    pem::TlsError,
     settings::{ClientCertificates, TlsSettings, TlsVersion},
 };
 
 /// TLS of all listeners. What the files say is replaced as one thing; connections keep what they began with.
 #[derive(Debug)]
 pub(crate) struct Tls {
-    settings: TlsSettings,
     current: ArcSwap<Generation>,
-    /// When the files that were read last were changed.
+    /// When the files that were read last were changed. Held while another generation takes the place of the last.
     stamps: Mutex<Stamps>,
     /// What is wrong with the files as they are now, where those of before count.
     fault: Mutex<Option<String>>,
@@ -48,6 +49,15 @@ pub(crate) struct Tls {
 struct Generation {
     /// Counts from 1.
     number: u64,
+    settings: Arc<TlsSettings>,
+    loaded: Loaded,
+}
+
+/// What the files of other settings say, before it counts.
+#[derive(Debug)]
+pub(crate) struct PreparedTls {
+    settings: TlsSettings,
+    stamps: Stamps,
     loaded: Loaded,
 }
 
@@ -76,9 +86,9 @@ impl Tls {
         if loaded.certificate_expires_at <= unix_now() {
             tracing::warn!(expired_at = loaded.certificate_expires_at, "the certificate has expired");
         }
+        let settings = Arc::new(settings.clone());
         Ok(Some(Arc::new(Self {
-            settings: settings.clone(),
-            current: ArcSwap::from_pointee(Generation { number: 1, loaded }),
+            current: ArcSwap::from_pointee(Generation { number: 1, settings, loaded }),
             stamps: Mutex::new(stamps),
             fault: Mutex::default(),
             pending: AtomicUsize::new(0),
@@ -86,8 +96,8 @@ impl Tls {
         })))
     }
 
-    pub(crate) fn settings(&self) -> &TlsSettings {
-        &self.settings
+    pub(crate) fn settings(&self) -> Arc<TlsSettings> {
+        Arc::clone(&self.current.load().settings)
     }
 
     /// What new connections are served with.
@@ -99,36 +109,49 @@ impl Tls {
     pub(crate) fn begin_handshake(self: &Arc<Self>) -> Option<PendingHandshake> {
         let before = self.pending.fetch_add(1, Ordering::Relaxed);
         let pending = PendingHandshake(Arc::clone(self));
-        (before < self.settings.max_handshakes).then_some(pending)
+        (before < self.current.load().settings.max_handshakes).then_some(pending)
     }
 
     /// Whether a file has changed since they were last read.
     pub(crate) fn has_changed(&self) -> bool {
-        let now = files::stamps(&self.settings);
+        let now = files::stamps(&self.settings());
         // A file that is being replaced is not there for a moment.
         now.are_all_there() && *self.stamps.lock().unwrap_or_else(PoisonError::into_inner) != now
     }
 
     /// Reads the files again, which blocks. Where something is wrong with them, what was there stays.
     pub(crate) fn reload(&self) -> Result<(), TlsError> {
-        *self.stamps.lock().unwrap_or_else(PoisonError::into_inner) = files::stamps(&self.settings);
-        let read = files::load(&self.settings).and_then(|loaded| match loaded.certificate_expires_at {
-            expired_at if expired_at <= unix_now() => Err(TlsError::Expired { expired_at }),
-            _ => Ok(loaded),
-        });
-        let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
-        match read {
-            Ok(loaded) => {
-                let number = self.current.load().number + 1;
-                self.current.store(Arc::new(Generation { number, loaded }));
-                *fault = None;
-                Ok(())
-            }
-            Err(error) => {
-                *fault = Some(error.to_string());
-                Err(error)
-            }
-        }
+        // Other settings that come meanwhile have their turn behind it.
+        let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        let settings = self.settings();
+        *stamps = files::stamps(&settings);
+        let read = read(&settings);
+        let fault = read.as_ref().err().map(ToString::to_string);
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
+        self.serve(settings, read?);
+        Ok(())
+    }
+
+    /// Reads the files of other settings, which blocks; what is served stays until they are [taken](Self::take).
+    ///
+    /// # Errors
+    /// What is wrong with a file.
+    pub(crate) fn prepare(settings: &TlsSettings) -> Result<PreparedTls, TlsError> {
+        let stamps = files::stamps(settings);
+        Ok(PreparedTls { settings: settings.clone(), stamps, loaded: read(settings)? })
+    }
+
+    /// Serves by other settings from now on.
+    pub(crate) fn take(&self, prepared: PreparedTls) {
+        let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        *stamps = prepared.stamps;
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.serve(Arc::new(prepared.settings), prepared.loaded);
+    }
+
+    fn serve(&self, settings: Arc<TlsSettings>, loaded: Loaded) {
+        let number = self.current.load().number + 1;
+        self.current.store(Arc::new(Generation { number, settings, loaded }));
     }
 
     /// What a client's verified certificates say.
@@ -145,12 +168,17 @@ impl Tls {
         TlsHealth {
             certificate_expires_at: expires_at,
             revocation_lists_expire_at: current.loaded.revocation_lists_expire_at,
-            is_expired: expires_at <= unix_now(),
+            is_expired: self.is_expired(),
             fault: self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
     }
 
-    /// When the certificate expires, in Unix seconds.
+    /// Whether a certificate that is served has expired.
+    pub(crate) fn is_expired(&self) -> bool {
+        self.certificate_expires_at() <= unix_now()
+    }
+
+    /// When the first certificate expires, in Unix seconds.
     pub(crate) fn certificate_expires_at(&self) -> i64 {
         self.current.load().loaded.certificate_expires_at
     }
@@ -180,6 +208,15 @@ pub(crate) struct PendingHandshake(Arc<Tls>);
 impl Drop for PendingHandshake {
     fn drop(&mut self) {
         self.0.pending.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What the files say, where no certificate has expired.
+fn read(settings: &TlsSettings) -> Result<Loaded, TlsError> {
+    let loaded = files::load(settings)?;
+    match loaded.certificate_expires_at {
+        expired_at if expired_at <= unix_now() => Err(TlsError::Expired { expired_at }),
+        _ => Ok(loaded),
     }
 }
 

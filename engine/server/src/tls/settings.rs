@@ -13,6 +13,11 @@ pub struct TlsSettings {
     pub certificate: Option<PathBuf>,
     /// A PEM file with the private key of the certificate; required with it.
     pub key: Option<PathBuf>,
+    /// PEM files of further certificates, for clients that ask for one of their names; what asks for none, or for another name,
+    /// gets the one above.
+    pub sni_certificates: Vec<PathBuf>,
+    /// PEM files with their keys, one for each.
+    pub sni_keys: Vec<PathBuf>,
     pub min_version: TlsVersion,
     /// A PEM file of authorities: clients are asked for certificates that these have signed.
     pub client_ca: Option<PathBuf>,
@@ -46,6 +51,8 @@ impl Default for TlsSettings {
         Self {
             certificate: None,
             key: None,
+            sni_certificates: Vec::new(),
+            sni_keys: Vec::new(),
             min_version: TlsVersion::Tls12,
             client_ca: None,
             client_certificates: ClientCertificates::Required,

@@ -28,6 +28,7 @@ use crate::config::RedisSettings;
 /// What one server shares with others; shared by all its cores. Its thread ends with it.
 #[derive(Debug)]
 pub(crate) struct SharedLimits {
+    settings: RedisSettings,
     state: Arc<SharedState>,
     orders: mpsc::UnboundedSender<LimitOrder>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -64,6 +65,7 @@ impl SharedLimits {
         });
         let (orders, received) = mpsc::unbounded_channel();
         let (tried, has_tried) = sync_channel(1);
+        let own = settings.clone();
         let (at, settings) = (Arc::clone(&state), settings.clone());
         let spawned = std::thread::Builder::new()
             .name("limits".to_owned())
@@ -79,7 +81,12 @@ impl SharedLimits {
                 None
             }
         };
-        Some(Arc::new(Self { state, orders, thread: Mutex::new(thread) }))
+        Some(Arc::new(Self { settings: own, state, orders, thread: Mutex::new(thread) }))
+    }
+
+    /// Whether it is shared by these settings.
+    pub(crate) fn is_of(&self, settings: &RedisSettings) -> bool {
+        self.settings == *settings
     }
 
     /// Lets an operation in by what this server has: false where it must wait, and nothing is counted.

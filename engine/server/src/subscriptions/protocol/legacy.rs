@@ -2,7 +2,7 @@
 //! close codes of its own: before a close with one of the newer protocol's, `connection_error` says why.
 
 use super::{
-    Action, Close, Phase, Session,
+    ACKNOWLEDGED, Action, Close, Phase, Session,
     message::{self, Message},
     parameters,
 };
@@ -18,6 +18,10 @@ impl Session {
         match &*message.r#type {
             "connection_init" => {
                 message.check_payload().map_err(Close::invalid)?;
+                // The protocol has no ping, and no word against a second one.
+                if let Some(renewal) = self.renewal(message)? {
+                    return Ok(vec![renewal, Action::Send(ACKNOWLEDGED.into())]);
+                }
                 if self.phase != Phase::Opening {
                     return Err(Close::too_many_inits());
                 }

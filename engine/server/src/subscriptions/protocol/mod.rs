@@ -122,6 +122,8 @@ impl Close {
 pub(crate) enum Action {
     /// Find out who it is, of this payload of its `connection_init`; what follows holds only if that is not refused.
     Meet(Json),
+    /// The client brings new credentials in this payload; what follows holds only if they are not refused.
+    Renew(Json),
     Send(Cow<'static, str>),
     /// Run this; answer with [`Session::wrap`], [`Session::refused`] and [`Session::complete`].
     Start {
@@ -144,6 +146,9 @@ enum Phase {
     /// Whatever comes is of no interest.
     Closed,
 }
+
+/// The client is let in.
+const ACKNOWLEDGED: &str = r#"{"type":"connection_ack"}"#;
 
 /// One connection's state.
 #[derive(Debug)]
@@ -170,14 +175,20 @@ impl Session {
     fn let_in(&mut self, message: &Message<'_>) -> Result<Vec<Action>, Close> {
         let mut actions = Vec::with_capacity(3);
         if self.meets {
-            let payload = message.payload.map(|payload| serde_json::from_str(payload.get())).transpose();
-            let payload =
-                payload.map_err(|fault| Close::invalid(format!("Invalid message: payload: {fault}")))?;
-            actions.push(Action::Meet(payload.unwrap_or_default()));
+            actions.push(Action::Meet(payload(message)?));
         }
         self.phase = Phase::Ready;
-        actions.push(Action::Send(r#"{"type":"connection_ack"}"#.into()));
+        actions.push(Action::Send(ACKNOWLEDGED.into()));
         Ok(actions)
+    }
+
+    /// The credentials of a client that has been let in, where this message brings new ones.
+    fn renewal(&self, message: &Message<'_>) -> Result<Option<Action>, Close> {
+        if !self.meets || self.phase != Phase::Ready || message.payload.is_none() {
+            return Ok(None);
+        }
+        let payload = payload(message)?;
+        Ok(prony_access::brings_credential(&payload).then_some(Action::Renew(payload)))
     }
 
     /// A text of the client. The list ends with a [`Action::Close`] where it breaks the protocol.
@@ -273,6 +284,13 @@ impl Session {
         // Unknown ones may have been completed by us a moment ago.
         self.open.take(id).map(|id| Action::Stop { id }).into_iter().collect()
     }
+}
+
+/// The payload of a message about its connection; null where there is none.
+fn payload(message: &Message<'_>) -> Result<Json, Close> {
+    let payload = message.payload.map(|payload| serde_json::from_str(payload.get())).transpose();
+    let payload = payload.map_err(|fault| Close::invalid(format!("Invalid message: payload: {fault}")))?;
+    Ok(payload.unwrap_or_default())
 }
 
 /// What a message that starts an operation carries.

@@ -18,6 +18,9 @@ impl Session {
             }
             "ping" => {
                 message.check_payload().map_err(Close::invalid)?;
+                if let Some(renewal) = self.renewal(message)? {
+                    return Ok(vec![renewal, Action::Send(r#"{"type":"pong"}"#.into())]);
+                }
                 let pong = match message.payload {
                     Some(payload) => format!("{{\"type\":\"pong\",\"payload\":{payload}}}").into(),
                     None => r#"{"type":"pong"}"#.into(),

@@ -1,12 +1,15 @@
 //! Limits that two servers share in a Redis: counted by their sum, with a Redis that goes, comes back, hangs, or wants a password.
 
 use std::{
-    sync::{Arc, Barrier},
-    time::{Duration, Instant},
+    sync::{
+        Arc, Barrier, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant, SystemTime},
 };
 
 use prony_server::{
-    config::{AccessSettings, RedisSettings, Settings},
+    config::{AccessSettings, RedisSettings, Reload, Settings},
     resolvers::{Resolvers, Schema},
 };
 use prony_testkit::RedisServer;
@@ -269,6 +272,47 @@ fn what_a_server_holds_is_given_back_when_it_stops() {
     drop(first);
     let second = server(&redis, &rules, "redis_ahead_ms = 0");
     assert_eq!(let_in(&second, 1_000), 950);
+}
+
+/// The counts are those of the Redis that the configuration names at present, and the server's own where it names none.
+#[test]
+fn another_redis_is_taken_at_a_reload() {
+    let (first, second) = (RedisServer::start(&[]), RedisServer::start(&[]));
+    let limits = "redis_ahead_ms = 0\nredis_timeout_ms = 5000";
+    let (next, changes) = (Arc::new(Mutex::new(url(&first))), Arc::new(AtomicU64::new(1)));
+    let (to_read, to_stamp) = (Arc::clone(&next), Arc::clone(&changes));
+    let read = move || Ok(settings(&to_read.lock().expect("no test panics with it"), DAILY, limits));
+    let stamp = move || Some(SystemTime::UNIX_EPOCH + Duration::from_secs(to_stamp.load(Ordering::SeqCst)));
+    let Settings { access, operation_limits, .. } = settings(&url(&first), DAILY, limits);
+    let server = Server::functions(resolvers(), |settings| {
+        settings.access = access;
+        settings.operation_limits = operation_limits;
+        settings.reload = Some(Reload::new(read, stamp));
+    });
+    let configure = |url: &str| {
+        url.clone_into(&mut next.lock().expect("no test panics with it"));
+        changes.fetch_add(1, Ordering::SeqCst);
+    };
+    let used = |redis: &RedisServer| {
+        let key = redis.command(&["keys", "*"]);
+        redis.command(&["get", key.trim()]).trim().to_owned()
+    };
+    assert_eq!(let_in(&server, 3), 3);
+    configure(&url(&second));
+    until("the second is asked", || health(&server)["redis"] == url(&second));
+    assert_eq!(let_in(&server, 5), 5);
+    assert_eq!((used(&first), used(&second)), ("3".to_owned(), "5".to_owned()));
+    // Nothing is shared any more; then there is a Redis again, which cannot be reached.
+    configure("");
+    until("none is asked", || health(&server).is_null());
+    assert_eq!(let_in(&server, 2), 2);
+    configure("redis://127.0.0.1:1");
+    until("one is asked in vain", || health(&server)["status"] == "unreachable");
+    assert_eq!(let_in(&server, 2), 2);
+    configure(&url(&first));
+    until("the first is asked", || health(&server)["status"] == "ok");
+    assert_eq!(let_in(&server, 4), 4);
+    assert_eq!((used(&first), used(&second)), ("7".to_owned(), "5".to_owned()));
 }
 
 #[test]

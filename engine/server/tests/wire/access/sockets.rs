@@ -6,7 +6,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::{ACCESS, bearer, body, serve, token, token_for};
 use crate::{
-    sockets::{Socket, TRANSPORT, subscribe},
+    sockets::{LEGACY, Socket, TRANSPORT, subscribe},
     support::Server,
 };
 
@@ -108,4 +108,63 @@ fn what_is_open_ends_with_its_token() {
     assert_eq!(close(&mut socket), (4403, "Forbidden: the credentials have expired".to_owned()));
     let told = stream.until("event: complete\ndata:\n\n");
     assert!(told.contains("the credentials have expired"), "{told}");
+}
+
+/// New credentials of the same user prolong what is open; those of anybody else end it.
+#[test]
+fn what_is_open_goes_on_with_new_credentials() {
+    let server = serve(ACCESS);
+    let renewal = |token: &str| json!({"headers": {"AUTHORIZATION": format!("Bearer {token}")}});
+    let subscription = "subscription { onInvoiceChanged { key { InvoiceId } } }";
+    for (protocol, kind, reply, start) in [
+        (TRANSPORT, "ping", r#"{"type":"pong"}"#, "subscribe"),
+        (LEGACY, "connection_init", r#"{"type":"connection_ack"}"#, "start"),
+    ] {
+        let mut socket = Socket::open(&server, protocol);
+        let payload = json!({"Authorization": format!("Bearer {}", token_for("customer", &json!(2), 3))});
+        socket.send(&json!({"type": "connection_init", "payload": payload}).to_string());
+        while socket.next() != r#"{"type":"connection_ack"}"# {}
+        socket.send(&json!({"id": "s", "type": start, "payload": {"query": subscription}}).to_string());
+        // It is prolonged twice: by less than the first token, and by more.
+        for seconds in [2, 600] {
+            let renewal = renewal(&token_for("customer", &json!(2), seconds));
+            socket.send(&json!({"type": kind, "payload": renewal}).to_string());
+            while socket.next() != reply {}
+        }
+        std::thread::sleep(std::time::Duration::from_millis(3500));
+        let id = if protocol == TRANSPORT { 9101 } else { 9102 };
+        let create = format!(
+            "mutation {{ createInvoice(InvoiceId: {id}, InvoiceDate: \"2026-01-01\", Total: 1) {{ InvoiceId }} }}"
+        );
+        assert!(body(&server, &bearer(&token("customer", 2)), &create).contains("InvoiceId"));
+        let mut event = socket.next();
+        while event.contains("\"ka\"") {
+            event = socket.next();
+        }
+        assert!(event.contains(&id.to_string()), "{event}");
+        // Another operation is asked for by the new token as well.
+        socket.send(
+            &json!({"id": "q", "type": start, "payload": {"query": "{ invoices_aggregate { count } }"}})
+                .to_string(),
+        );
+        assert!(socket.next().contains(r#""count":"#));
+    }
+    let short = || opened(&server, &token_for("customer", &json!(2), 60));
+    for (token, code, reason) in [
+        (token("customer", 4), 4403, "Forbidden: the new credentials are of somebody else"),
+        (token("visitor", 2), 4403, "Forbidden: the new credentials are of somebody else"),
+        ("x.y.z".to_owned(), 4401, "Unauthorized: the credentials are not valid"),
+    ] {
+        let mut socket = short();
+        socket.send(&json!({"type": "ping", "payload": renewal(&token)}).to_string());
+        assert_eq!(close(&mut socket), (code, reason.to_owned()));
+    }
+    // Other pings say nothing of credentials.
+    let mut socket = short();
+    socket.send(r#"{"type":"ping","payload":{"n":1}}"#);
+    assert_eq!(socket.next(), r#"{"type":"pong","payload":{"n":1}}"#);
+    // A shorter token shortens.
+    let renewal = renewal(&token_for("customer", &json!(2), 1));
+    socket.send(&json!({"type": "ping", "payload": renewal}).to_string());
+    assert_eq!(close(&mut socket), (4403, "Forbidden: the credentials have expired".to_owned()));
 }

@@ -2,6 +2,7 @@
 
 mod clients;
 mod http2;
+mod reload;
 
 use std::{
     fs,

@@ -420,8 +420,7 @@ fn roles_see_what_their_permissions_name_of_an_upstream() {
     let (directory, upstream) = (directory(), Server::example());
     let text = format!(
         "[[source]]\nurl = \"{}\"\nname = \"films\"\n[auth]\nanonymous = \"guest\"\n\
-         [roles.guest.sources.films.types.Query]\nselect = {{ columns = [\"person\"] }}\n\
-         [roles.guest.sources.films.types.Person]\nselect = {{ columns = [\"id\", \"name\"] }}\n",
+         [roles.guest.sources.films]\nfields = [\"Query.person\", \"Person.id\", \"Person.name\"]\n",
         upstream.url()
     );
     let gateway = Server::configured(&directory, &text);

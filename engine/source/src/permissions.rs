@@ -19,7 +19,7 @@ pub struct Permissions {
     pub everything: bool,
     /// Equal ones may be one.
     pub tables: BTreeMap<String, Arc<TablePermissions>>,
-    /// Of a source that has no tables.
+    /// Of a source that has no tables: functions, and other GraphQL servers.
     pub fields: FieldPermissions,
     /// Policies that hold for the role, by their names.
     pub policies: BTreeSet<String>,
@@ -78,7 +78,8 @@ impl Permissions {
     pub fn field_faults(&self) -> impl Iterator<Item = PermissionFault> {
         self.fields.names().map(|name| PermissionFault {
             name: name.to_owned(),
-            message: "fields are granted of functions; of this source grant `tables`".to_owned(),
+            message: "fields are granted of functions and upstreams; of this source grant `tables`"
+                .to_owned(),
         })
     }
 }

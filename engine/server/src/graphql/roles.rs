@@ -182,8 +182,9 @@ impl Asker {
             let Identity { role, way, session, subject, issuer, .. } = (*asker.identity).clone();
             (role, way, session, subject, issuer)
         };
-        let keeps = |scope: &Box<str>| other.identity.scopes.contains(scope);
-        let is_same = known(self) == known(other) && self.identity.scopes.iter_sorted().iter().all(keeps);
+        let keeps_scopes =
+            self.identity.scopes.iter_sorted().iter().all(|scope| other.identity.scopes.contains(scope));
+        let is_same = known(self) == known(other) && keeps_scopes;
         if is_same { Renewal::Same } else { Renewal::SomebodyElse }
     }
 

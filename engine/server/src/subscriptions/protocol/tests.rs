@@ -28,6 +28,7 @@ fn check(dialect: Dialect, texts: &[&str], expected: &Expect) {
 fn show(log: &mut String, action: &Action) {
     match action {
         Action::Meet(payload) => writeln!(log, "  meet {payload}"),
+        Action::Renew(payload) => writeln!(log, "  renew {payload}"),
         Action::Send(text) => writeln!(log, "  {text}"),
         Action::Start { id, parameters } => writeln!(
             log,
@@ -397,9 +398,15 @@ fn clients_are_met_before_they_are_let_in() {
             (INIT, Json::Null),
             (r#"{"type":"connection_init","payload":{"token":"x"}}"#, serde_json::json!({"token": "x"})),
         ] {
-            let actions = Session::new(dialect, 2).meeting(true).receive(init);
+            let mut session = Session::new(dialect, 2).meeting(true);
+            let actions = session.receive(init);
             assert_eq!(actions[0], Action::Meet(payload));
             assert_eq!(actions[1], Action::Send(r#"{"type":"connection_ack"}"#.into()));
+            let kind = if dialect == Dialect::Transport { "ping" } else { "connection_init" };
+            let renewal = format!(r#"{{"type":"{kind}","payload":{{"headers":{{"x-api-key":"k"}}}}}}"#);
+            let actions = session.receive(&renewal);
+            assert_eq!(actions[0], Action::Renew(serde_json::json!({"headers": {"x-api-key": "k"}})));
+            assert!(matches!(actions[1], Action::Send(_)), "{actions:?}");
         }
         // What cannot be read is not taken for nothing: who sends a token must not go in without it.
         let deep = format!(

@@ -63,6 +63,7 @@ static OPTIONS: &[OptionOf<UpstreamSettings>] = &[
     OptionOf::new("schema_cache", None, ValueKind::Text, "\"\"", "A file in which an upstream's last schema is kept, for a start at which it is down", |upstream, value| { upstream.schema_cache = path(value); Ok(()) }),
     OptionOf::new("schema_refresh_s", None, SECONDS, "60", "How often an upstream is asked for its schema; 0 for at the start and SIGHUP alone", |upstream, value| { upstream.schema_refresh = Duration::from_secs(value.number()); Ok(()) }),
     OptionOf::new("forward_headers", None, ValueKind::List, "[\"traceparent\", \"tracestate\"]", "Headers of clients that an upstream gets", |upstream, value| { upstream.forward_headers = forwarded(&value.list())?; Ok(()) }),
+    OptionOf::new("upstream_encodings", None, ValueKind::List, "[]", "Content codings that an upstream is asked for: gzip, br, zstd; with none it chooses", |upstream, value| { upstream.encodings = encodings(&value.list())?; Ok(()) }),
     OptionOf::new("upstream_errors", None, ValueKind::Word(&["forward", "mask"]), "\"forward\"", "Whether clients see an upstream's own errors, or only that there was one", |upstream, value| { upstream.shows_errors = value.text() == "forward"; Ok(()) }),
     OptionOf::new("forward_extensions", None, ValueKind::Boolean, "false", "Whether `extensions` of an upstream's responses are forwarded, where it executes an operation whole", |upstream, value| { upstream.forwards_extensions = value.boolean(); Ok(()) }),
     OptionOf::new("connect_timeout_ms", None, ValueKind::MILLISECONDS, "2000", "After which a connection to an upstream is given up", |upstream, value| { upstream.connect_timeout = value.milliseconds(); Ok(()) }),
@@ -92,6 +93,13 @@ static OPTIONS: &[OptionOf<UpstreamSettings>] = &[
 fn addresses(texts: &[String]) -> Result<Vec<Address>, String> {
     let parse = |text: &String| Address::parse(text).map_err(|error| format!("`{text}`: {error}"));
     texts.iter().map(parse).collect()
+}
+
+fn encodings(names: &[String]) -> Result<Vec<String>, String> {
+    match names.iter().find(|name| !["gzip", "br", "zstd", "identity"].contains(&name.as_str())) {
+        Some(other) => Err(format!("`{other}` is none of gzip, br, zstd and identity")),
+        None => Ok(names.to_vec()),
+    }
 }
 
 fn forwarded(names: &[String]) -> Result<Vec<String>, String> {

@@ -33,10 +33,9 @@ impl Sender {
     pub(crate) fn new(upstream: Arc<Upstream>) -> Self {
         let settings = &upstream.settings;
         let pool = |endpoint: &Endpoint| {
-            let mut headers = settings.headers.clone();
-            let has_own = headers.iter().any(|(name, _)| name == "authorization");
-            if let Some((user, password)) = endpoint.address.basic.as_ref().filter(|_| !has_own) {
-                headers.push(("authorization".to_owned(), basic(user, password)));
+            let mut headers = upstream.headers(endpoint);
+            if !settings.encodings.is_empty() {
+                headers.push(("accept-encoding".to_owned(), settings.encodings.join(", ")));
             }
             let address = Arc::clone(&endpoint.address);
             Pool::new(address, upstream.connector.clone(), settings.idle_timeout, Rc::from(headers))
@@ -206,7 +205,7 @@ impl<'a> Attempt<'a> {
 
     async fn run(mut self, request: &OutgoingRequest<'_>) -> Result<IncomingResponse, SendError> {
         let Sender { upstream, pools, .. } = self.sender;
-        let Endpoint { breaker, counters, address } = &upstream.endpoints[self.index];
+        let Endpoint { breaker, counters, address, .. } = &upstream.endpoints[self.index];
         add(&counters.requests);
         let sent = pools[self.index].send(request).await;
         self.is_probe = false;
@@ -255,10 +254,4 @@ impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
     }
-}
-
-/// `Basic` credentials (RFC 7617).
-fn basic(user: &str, password: &str) -> String {
-    use base64::{Engine as _, engine::general_purpose::STANDARD};
-    format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }

@@ -22,6 +22,8 @@ pub(crate) struct UpstreamSettings {
     pub(crate) forward_headers: Vec<String>,
     /// Headers of the configuration, which win over the client's.
     pub(crate) headers: Vec<(String, String)>,
+    /// Content codings that it is asked for; it may choose another one that is understood.
+    pub(crate) encodings: Vec<String>,
     /// Whether clients see the upstream's own errors.
     pub(crate) shows_errors: bool,
     /// Whether `extensions` of its responses are forwarded.
@@ -107,6 +109,7 @@ impl Default for UpstreamSettings {
             schema_refresh: Duration::from_secs(60),
             forward_headers: vec!["traceparent".to_owned(), "tracestate".to_owned()],
             headers: Vec::new(),
+            encodings: Vec::new(),
             shows_errors: true,
             forwards_extensions: false,
             connect_timeout: Duration::from_secs(2),

@@ -3,7 +3,10 @@
 use std::{
     pin::pin,
     rc::Rc,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Instant,
 };
 
@@ -33,14 +36,18 @@ impl UpstreamSource {
     pub(crate) async fn open(mut settings: UpstreamSettings) -> Result<Self, UpstreamOpenError> {
         let is_secure = settings.addresses.iter().any(|address| address.is_secure);
         let tls = is_secure.then(|| connector(&settings.tls, settings.http_version)).transpose()?;
-        let own = |name: &String| settings.headers.iter().any(|(known, _)| known == name);
+        let has_basic = settings.addresses.iter().any(|address| address.basic.is_some());
+        let own = |name: &String| {
+            has_basic && name == "authorization" || settings.headers.iter().any(|(known, _)| known == name)
+        };
         let forward = std::mem::take(&mut settings.forward_headers);
         settings.forward_headers = forward.into_iter().filter(|name| !own(name)).collect();
-        let connector = Connector { tls, timeout: settings.connect_timeout, version: settings.http_version };
+        let connector = Connector::new(tls, settings.connect_timeout, settings.http_version);
         let endpoints = settings.addresses.iter().map(|address| Endpoint {
             address: Arc::new(address.clone()),
             breaker: Breaker::new(settings.breaker_failures, settings.breaker_open),
             counters: AddressCounters::default(),
+            streams: AtomicUsize::new(0),
         });
         let upstream = Upstream {
             endpoints: endpoints.collect(),

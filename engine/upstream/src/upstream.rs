@@ -5,7 +5,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Instant,
 };
@@ -42,6 +42,8 @@ pub(crate) struct Endpoint {
     pub(crate) address: Arc<Address>,
     pub(crate) breaker: Breaker,
     pub(crate) counters: AddressCounters,
+    /// Subscriptions that are open there, over all cores.
+    pub(crate) streams: AtomicUsize,
 }
 
 /// The schema at present, and who waits for another.
@@ -84,6 +86,31 @@ impl Upstream {
         Shown { errors: self.settings.shows_errors, extensions: self.settings.forwards_extensions }
     }
 
+    /// The headers of the configuration for one of its addresses, with the credentials that stand in that.
+    pub(crate) fn headers(&self, endpoint: &Endpoint) -> Vec<(String, String)> {
+        let mut headers = self.settings.headers.clone();
+        let has_own = headers.iter().any(|(name, _)| name == "authorization");
+        if let Some((user, password)) = endpoint.address.basic.as_ref().filter(|_| !has_own) {
+            headers.push(("authorization".to_owned(), basic(user, password)));
+        }
+        headers
+    }
+
+    /// The address that a subscription is opened at next: one that was not tried, and is in use if there is such.
+    pub(crate) fn address_for_stream(&self, tried: &[usize]) -> Option<usize> {
+        let usable = |uses_all: bool| -> Vec<Option<usize>> {
+            let each = self.endpoints.iter().enumerate();
+            let each = each.map(|(index, endpoint)| {
+                let is_usable = uses_all || !endpoint.breaker.is_open();
+                (is_usable && !tried.contains(&index)).then(|| endpoint.streams.load(Ordering::Relaxed))
+            });
+            each.collect()
+        };
+        let choose =
+            |pending: Vec<Option<usize>>| self.balancer.choose(self.settings.balance, &pending, None);
+        choose(usable(false)).or_else(|| choose(usable(true)))
+    }
+
     /// Why the schema is not known; none where it is.
     pub(crate) fn missing_schema(&self) -> Option<String> {
         if self.schema.model.load().is_some() {
@@ -113,6 +140,12 @@ impl Upstream {
         self.schema.changed.notify_waiters();
         Ok(true)
     }
+}
+
+/// `Basic` credentials (RFC 7617).
+fn basic(user: &str, password: &str) -> String {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }
 
 impl Endpoint {

@@ -154,8 +154,8 @@ impl Connection {
             }
         };
         self.expected_bytes = (head.bytes + body.len() + 1).clamp(READ_BYTES, 4 * READ_BYTES);
-        let ResponseHead { status, is_json, keeps_alive, .. } = head;
-        let response = IncomingResponse { status, is_json, body: Bytes::from(body) };
+        let ResponseHead { status, is_json, coding, keeps_alive, .. } = head;
+        let response = IncomingResponse { status, is_json, coding, body: Bytes::from(body) };
         // Bytes that nobody asked for are nobody's response.
         Ok(Exchanged { response, is_reusable: is_whole && keeps_alive && behind.is_empty() })
     }

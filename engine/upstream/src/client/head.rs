@@ -3,10 +3,14 @@
 
 use httparse::{EMPTY_HEADER, Header, Status};
 
+use super::coding::ContentCoding;
+
 /// Header fields that a response may have.
 const HEADERS_MAX: usize = 100;
 /// Bytes that a head may have.
 pub(super) const HEAD_BYTES_MAX: usize = 64 << 10;
+
+pub(super) const UNKNOWN_CODING: &str = "it has a Content-Encoding that was not asked for";
 
 /// How far the body goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +24,7 @@ pub(super) enum BodyEnd {
 pub(super) struct ResponseHead {
     pub(super) status: u16,
     pub(super) is_json: bool,
+    pub(super) coding: ContentCoding,
     pub(super) body: BodyEnd,
     /// Whether another request may follow.
     pub(super) keeps_alive: bool,
@@ -58,6 +63,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<ResponseHead>, String> {
     Ok(Some(ResponseHead {
         status,
         is_json: fields.is_json,
+        coding: fields.coding.unwrap_or_default(),
         body,
         keeps_alive: keeps_alive && body != BodyEnd::Close,
         bytes: length,
@@ -69,6 +75,7 @@ struct Fields {
     content_length: Option<usize>,
     is_chunked: bool,
     is_json: bool,
+    coding: Option<ContentCoding>,
     connection: Option<ConnectionWish>,
 }
 
@@ -100,10 +107,9 @@ impl Fields {
                         return Err("it has several Content-Length".to_owned());
                     }
                 }
-                16 if name.eq_ignore_ascii_case("content-encoding")
-                    && !value.eq_ignore_ascii_case(b"identity") =>
-                {
-                    return Err("it has a Content-Encoding that was not asked for".to_owned());
+                16 if name.eq_ignore_ascii_case("content-encoding") => {
+                    let coding = ContentCoding::parse(value).filter(|_| fields.coding.is_none());
+                    fields.coding = Some(coding.ok_or(UNKNOWN_CODING)?);
                 }
                 17 if name.eq_ignore_ascii_case("transfer-encoding") => {
                     if fields.is_chunked || !value.eq_ignore_ascii_case(b"chunked") {
@@ -195,7 +201,11 @@ mod tests {
         check("HTTP/1.1 200 OK\na: b\n c\n\n", "invalid header name");
         check("HELLO\n\n", "invalid HTTP version");
         check(
-            "HTTP/1.1 200 OK\ncontent-encoding: gzip\n\n",
+            "HTTP/1.1 200 OK\ncontent-encoding: deflate\n\n",
+            "it has a Content-Encoding that was not asked for",
+        );
+        check(
+            "HTTP/1.1 200 OK\ncontent-encoding: gzip\ncontent-encoding: gzip\n\n",
             "it has a Content-Encoding that was not asked for",
         );
     }

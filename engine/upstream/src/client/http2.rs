@@ -2,12 +2,13 @@
 
 use bytes::{Bytes, BytesMut};
 use h2::client::SendRequest;
-use http::{HeaderValue, Request, header};
+use http::{HeaderMap, HeaderValue, Request, header};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
+    coding::ContentCoding,
     error::{SendError, SendErrorKind},
-    head::is_json,
+    head::{UNKNOWN_CODING, is_json},
     message::{ACCEPT, IncomingResponse, OutgoingRequest},
     transport::Transport,
 };
@@ -65,13 +66,24 @@ impl Http2 {
         let status = response.status().as_u16();
         let content_type = response.headers().get(header::CONTENT_TYPE);
         let is_json = content_type.is_some_and(|value| is_json(value.as_bytes()));
+        let coding = coding(response.headers()).map_err(|kind| SendError::sent(kind, true))?;
         let read = timeout_at(whole, read_body(response.into_body(), limits.max_bytes));
         let body = read
             .await
             .map_err(|_| late("the response", limits.whole, "upstream_timeout_ms", true))?
             .map_err(|kind| SendError::sent(kind, true))?;
-        Ok(IncomingResponse { status, is_json, body })
+        Ok(IncomingResponse { status, is_json, coding, body })
     }
+}
+
+fn coding(headers: &HeaderMap) -> Result<ContentCoding, SendErrorKind> {
+    let mut values = headers.get_all(header::CONTENT_ENCODING).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Some(ContentCoding::Identity),
+        (Some(value), None) => ContentCoding::parse(value.as_bytes()),
+        (Some(_), Some(_)) => None,
+    }
+    .ok_or_else(|| SendErrorKind::Protocol(UNKNOWN_CODING.to_owned()))
 }
 
 fn head(

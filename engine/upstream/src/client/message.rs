@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::coding::ContentCoding;
+
 /// Responses that are understood.
 pub(super) const ACCEPT: &str = "application/graphql-response+json, application/json;q=0.9";
 
@@ -30,5 +32,7 @@ pub(crate) struct IncomingResponse {
     pub(crate) status: u16,
     /// Whether the content is JSON, as far as its type says.
     pub(crate) is_json: bool,
+    /// In which the body is, until it is decoded.
+    pub(super) coding: ContentCoding,
     pub(crate) body: Bytes,
 }

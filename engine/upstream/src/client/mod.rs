@@ -1,7 +1,8 @@
 //! The HTTP client of upstreams: a [`pool`] of connections for each core, over which requests go as HTTP/1.1 ([`connection`], whose
-//! responses [`head`] and [`chunked`] read strictly) or HTTP/2 ([`http2`]), over TCP, TLS or Unix-domain sockets ([`transport`]).
+//! responses [`head`] and [`chunked`] read strictly, and [`coding`] decodes) or HTTP/2 ([`http2`]), over TCP, TLS or Unix-domain sockets ([`transport`]).
 
 mod chunked;
+mod coding;
 mod connection;
 mod error;
 mod head;

@@ -5,6 +5,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{
     chunked::{DecodeError, Decoder},
+    coding::ContentCoding,
     error::SendErrorKind,
     head::{self, BodyEnd},
     transport::Transport,
@@ -46,6 +47,9 @@ impl OpenResponse {
                 "it responded with status {} and no events",
                 head.status
             )));
+        }
+        if head.coding != ContentCoding::Identity {
+            return Err(SendErrorKind::Protocol("its events have a Content-Encoding".to_owned()));
         }
         let _ = input.split_to(head.bytes);
         let body = match head.body {

@@ -5,6 +5,7 @@ use std::{cell::RefCell, fmt::Write as _, rc::Rc, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use super::{
+    coding::ContentCoding,
     connection::Connection,
     error::SendError,
     http2::Http2,
@@ -53,8 +54,19 @@ impl Pool {
         }
     }
 
-    /// Sends a request, over a connection that is there or a new one.
+    /// Sends a request, over a connection that is there or a new one; the body of the response is decoded.
     pub(crate) async fn send(&self, request: &OutgoingRequest<'_>) -> Result<IncomingResponse, SendError> {
+        let mut response = self.send_to_one(request).await?;
+        if response.coding != ContentCoding::Identity {
+            let body = std::mem::take(&mut response.body);
+            let decoded = response.coding.decode(body, request.limits.max_bytes).await;
+            response.body = decoded.map_err(|kind| SendError::sent(kind, true))?;
+            response.coding = ContentCoding::Identity;
+        }
+        Ok(response)
+    }
+
+    async fn send_to_one(&self, request: &OutgoingRequest<'_>) -> Result<IncomingResponse, SendError> {
         let http2 = self.http2.borrow().clone();
         if let Some(http2) = http2 {
             return self.send_by_http2(&http2, request).await;

@@ -2,8 +2,12 @@
 
 use std::{
     io,
+    net::SocketAddr,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -11,7 +15,7 @@ use std::{
 use rustls::pki_types::ServerName;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::{TcpStream, UnixStream},
+    net::{TcpStream, UnixStream, lookup_host},
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
@@ -31,9 +35,11 @@ pub(crate) enum Transport {
 /// Opens streams to the addresses of one upstream.
 #[derive(Debug, Clone)]
 pub(crate) struct Connector {
-    pub(crate) tls: Option<Arc<rustls::ClientConfig>>,
-    pub(crate) timeout: Duration,
-    pub(crate) version: HttpVersion,
+    tls: Option<Arc<rustls::ClientConfig>>,
+    timeout: Duration,
+    version: HttpVersion,
+    /// Counts connections: those of a name that has several addresses begin with each of them in turn.
+    next: Arc<AtomicUsize>,
 }
 
 /// A stream, and whether HTTP/2 is spoken on it.
@@ -44,6 +50,14 @@ pub(super) struct Opened {
 }
 
 impl Connector {
+    pub(crate) fn new(
+        tls: Option<Arc<rustls::ClientConfig>>,
+        timeout: Duration,
+        version: HttpVersion,
+    ) -> Self {
+        Self { tls, timeout, version, next: Arc::default() }
+    }
+
     pub(super) async fn open(&self, address: &Address) -> Result<Opened, SendError> {
         let limit_ms = self.timeout.as_millis();
         match tokio::time::timeout(self.timeout, self.connect(address)).await {
@@ -67,6 +81,22 @@ impl Connector {
         Ok(connector.open(address).await?.transport)
     }
 
+    /// To one of the addresses of a name, the next in turn first.
+    async fn connect_to_any(&self, mut addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
+        if addresses.len() > 1 {
+            let first = self.next.fetch_add(1, Relaxed) % addresses.len();
+            addresses.rotate_left(first);
+        }
+        let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        for address in addresses {
+            match TcpStream::connect(address).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
+    }
+
     async fn connect(&self, address: &Address) -> io::Result<Opened> {
         let is_http2 = self.version == HttpVersion::Http2;
         let (host, port) = match &address.place {
@@ -76,7 +106,7 @@ impl Connector {
             }
             Place::Tcp { host, port } => (host.as_str(), *port),
         };
-        let stream = TcpStream::connect((host, port)).await?;
+        let stream = self.connect_to_any(lookup_host((host, port)).await?.collect()).await?;
         stream.set_nodelay(true)?;
         let Some(tls) = self.tls.as_ref().filter(|_| address.is_secure) else {
             return Ok(Opened { transport: Transport::Tcp(stream), is_http2 });

@@ -5,7 +5,10 @@ mod message;
 mod sse;
 mod websocket;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
 
 use futures_util::stream;
 use prony_graphql::{
@@ -17,7 +20,11 @@ use prony_source::{Events, PreparedField};
 
 use self::message::{Headers, Message};
 use crate::{
-    client::SendErrorKind, plan::UpstreamField, response, settings::SubscriptionTransport, upstream::Upstream,
+    client::SendErrorKind,
+    plan::UpstreamField,
+    response,
+    settings::SubscriptionTransport,
+    upstream::{Endpoint, Upstream},
 };
 
 /// A lost connection is opened again after this time, and after twice as long each time that it fails.
@@ -31,13 +38,41 @@ enum Stream {
 }
 
 impl Stream {
-    async fn open(upstream: &Upstream, request: Vec<u8>, headers: &Headers) -> Result<Self, SendErrorKind> {
-        Ok(match upstream.settings.subscription_transport {
-            SubscriptionTransport::WebSocket => {
-                Self::WebSocket(Box::new(websocket::Socket::open(upstream, request, headers).await?))
+    /// At one address, or at another where that one does not take it.
+    async fn open(
+        upstream: &Arc<Upstream>,
+        request: &[u8],
+        headers: &Headers,
+    ) -> Result<(Self, CountedStream), SendErrorKind> {
+        let (mut tried, mut failure) = (Vec::new(), SendErrorKind::Closed);
+        while let Some(index) = upstream.address_for_stream(&tried) {
+            let counted = CountedStream::new(upstream, index);
+            let endpoint = &upstream.endpoints[index];
+            match Self::open_at(upstream, endpoint, request.to_vec(), headers).await {
+                Ok(stream) => return Ok((stream, counted)),
+                Err(error) => {
+                    let address = &endpoint.address;
+                    tracing::debug!(%address, %error, "a subscription cannot be opened");
+                    failure = error;
+                }
             }
+            tried.push(index);
+        }
+        Err(failure)
+    }
+
+    async fn open_at(
+        upstream: &Upstream,
+        endpoint: &Endpoint,
+        request: Vec<u8>,
+        headers: &Headers,
+    ) -> Result<Self, SendErrorKind> {
+        Ok(match upstream.settings.subscription_transport {
+            SubscriptionTransport::WebSocket => Self::WebSocket(Box::new(
+                websocket::Socket::open(upstream, endpoint, request, headers).await?,
+            )),
             SubscriptionTransport::Sse => {
-                Self::Sse(Box::new(sse::EventStream::open(upstream, request, headers).await?))
+                Self::Sse(Box::new(sse::EventStream::open(upstream, endpoint, request, headers).await?))
             }
         })
     }
@@ -47,6 +82,25 @@ impl Stream {
             Self::WebSocket(socket) => socket.next().await,
             Self::Sse(events) => events.next().await,
         }
+    }
+}
+
+/// Counts a subscription at its address as long as it is there.
+struct CountedStream {
+    upstream: Arc<Upstream>,
+    index: usize,
+}
+
+impl CountedStream {
+    fn new(upstream: &Arc<Upstream>, index: usize) -> Self {
+        upstream.endpoints[index].streams.fetch_add(1, Relaxed);
+        Self { upstream: Arc::clone(upstream), index }
+    }
+}
+
+impl Drop for CountedStream {
+    fn drop(&mut self) {
+        self.upstream.endpoints[self.index].streams.fetch_sub(1, Relaxed);
     }
 }
 
@@ -61,7 +115,10 @@ struct Feed {
 enum State {
     /// It has never been open.
     New,
-    Open(Stream),
+    Open {
+        stream: Stream,
+        _counted: CountedStream,
+    },
     /// It was lost, and is opened after this time.
     Lost(Duration),
     Ended,
@@ -89,8 +146,8 @@ impl Feed {
         loop {
             match &mut self.state {
                 State::Ended => return None,
-                State::New => match Stream::open(&self.upstream, self.request.clone(), &self.headers).await {
-                    Ok(stream) => self.state = State::Open(stream),
+                State::New => match Stream::open(&self.upstream, &self.request, &self.headers).await {
+                    Ok((stream, counted)) => self.state = State::Open { stream, _counted: counted },
                     Err(error) => {
                         self.state = State::Ended;
                         let message = "the service behind this field cannot be reached; try again later";
@@ -100,17 +157,12 @@ impl Feed {
                 State::Lost(after) => {
                     let after = *after;
                     tokio::time::sleep(after).await;
-                    self.state = match Stream::open(&self.upstream, self.request.clone(), &self.headers).await
-                    {
-                        Ok(stream) => State::Open(stream),
-                        Err(error) => {
-                            let address = &self.upstream.endpoints[0].address;
-                            tracing::debug!(%address, %error, "a subscription cannot be opened again");
-                            State::Lost((after * 2).min(RETRY_LAST))
-                        }
+                    self.state = match Stream::open(&self.upstream, &self.request, &self.headers).await {
+                        Ok((stream, counted)) => State::Open { stream, _counted: counted },
+                        Err(_) => State::Lost((after * 2).min(RETRY_LAST)),
                     };
                 }
-                State::Open(stream) => match stream.next().await {
+                State::Open { stream, .. } => match stream.next().await {
                     Ok(Message::Next(body)) => return Some(self.event(&body)),
                     Ok(Message::Errors(errors)) => {
                         self.state = State::Ended;

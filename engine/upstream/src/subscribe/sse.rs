@@ -5,7 +5,7 @@ use bytes::{Buf as _, BytesMut};
 use super::message::{Headers, Message};
 use crate::{
     client::{OpenResponse, SendErrorKind},
-    upstream::Upstream,
+    upstream::{Endpoint, Upstream},
 };
 
 pub(super) struct EventStream {
@@ -17,10 +17,11 @@ pub(super) struct EventStream {
 impl EventStream {
     pub(super) async fn open(
         upstream: &Upstream,
+        endpoint: &Endpoint,
         request: Vec<u8>,
         headers: &Headers,
     ) -> Result<Self, SendErrorKind> {
-        let address = &upstream.endpoints[0].address;
+        let address = &endpoint.address;
         let transport = upstream.connector.open_stream(address).await.map_err(|error| error.kind)?;
         let mut head = format!(
             "POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: text/event-stream\r\ncontent-length: {}\r\n",
@@ -29,7 +30,8 @@ impl EventStream {
             request.len()
         )
         .into_bytes();
-        let own = upstream.settings.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+        let own = upstream.headers(endpoint);
+        let own = own.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let forwarded = headers.iter().map(|(name, value)| (&**name, &**value));
         for (name, value) in own.chain(forwarded) {
             for part in [name.as_bytes(), b": ", value, b"\r\n"] {

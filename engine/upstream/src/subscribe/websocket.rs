@@ -13,7 +13,7 @@ use tokio_tungstenite::{
 use super::message::{Headers, Message};
 use crate::{
     client::{SendErrorKind, Transport},
-    upstream::Upstream,
+    upstream::{Endpoint, Upstream},
 };
 
 /// In the order of preference.
@@ -37,11 +37,12 @@ impl Socket {
     /// Connects, introduces itself and subscribes.
     pub(super) async fn open(
         upstream: &Upstream,
+        endpoint: &Endpoint,
         request: Vec<u8>,
         headers: &Headers,
     ) -> Result<Self, SendErrorKind> {
         let limit = upstream.settings.connect_timeout;
-        let opened = tokio::time::timeout(limit, Self::connect(upstream, request, headers)).await;
+        let opened = tokio::time::timeout(limit, Self::connect(upstream, endpoint, request, headers)).await;
         opened.unwrap_or_else(|_| {
             Err(SendErrorKind::Timeout {
                 what: "to open a subscription",
@@ -53,10 +54,11 @@ impl Socket {
 
     async fn connect(
         upstream: &Upstream,
+        endpoint: &Endpoint,
         request: Vec<u8>,
         headers: &Headers,
     ) -> Result<Self, SendErrorKind> {
-        let address = &upstream.endpoints[0].address;
+        let address = &endpoint.address;
         let transport = upstream.connector.open_stream(address).await.map_err(|error| error.kind)?;
         let mut config = WebSocketConfig::default();
         config.max_message_size = Some(upstream.settings.common.max_response_bytes);
@@ -71,7 +73,8 @@ impl Socket {
             .header(header::SEC_WEBSOCKET_PROTOCOL, PROTOCOLS)
             .body(())
             .map_err(|error| SendErrorKind::Protocol(error.to_string()))?;
-        let own = upstream.settings.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+        let own = upstream.headers(endpoint);
+        let own = own.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let forwarded = headers.iter().map(|(name, value)| (&**name, &**value));
         for (name, value) in own.chain(forwarded) {
             if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_bytes(value)) {

@@ -1,0 +1,133 @@
+//! Content codings of responses (RFC 9110, section 8.4.1): a body is decoded before anything of it is read, and has no more bytes then than
+//! it may have.
+
+use std::io::Read;
+
+use bytes::Bytes;
+
+use super::error::SendErrorKind;
+
+/// Longer bodies are decoded on a thread that may be held up.
+const IN_PLACE_BYTES: usize = 32 << 10;
+
+/// What was done to a body before it was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ContentCoding {
+    #[default]
+    Identity,
+    Gzip,
+    Brotli,
+    Zstd,
+}
+
+impl ContentCoding {
+    /// As `Content-Encoding` names it; none of another, and of several.
+    pub(super) fn parse(value: &[u8]) -> Option<Self> {
+        let is = |name: &str| value.trim_ascii().eq_ignore_ascii_case(name.as_bytes());
+        [
+            ("identity", Self::Identity),
+            ("gzip", Self::Gzip),
+            ("x-gzip", Self::Gzip),
+            ("br", Self::Brotli),
+            ("zstd", Self::Zstd),
+        ]
+        .into_iter()
+        .find_map(|(name, coding)| is(name).then_some(coding))
+    }
+
+    /// The body as it was before.
+    pub(super) async fn decode(self, body: Bytes, max_bytes: usize) -> Result<Bytes, SendErrorKind> {
+        if self == Self::Identity || body.is_empty() {
+            return Ok(body);
+        }
+        if body.len() <= IN_PLACE_BYTES {
+            // What it may become is bounded too, and with it the time that it takes.
+            return self.decode_all(&body, max_bytes);
+        }
+        let decoding = tokio::task::spawn_blocking(move || self.decode_all(&body, max_bytes));
+        decoding.await.unwrap_or_else(|error| Err(SendErrorKind::Protocol(error.to_string())))
+    }
+
+    fn decode_all(self, body: &[u8], max_bytes: usize) -> Result<Bytes, SendErrorKind> {
+        let mut decoded = Vec::new();
+        // One byte more says that there are too many.
+        let limit = max_bytes as u64 + 1;
+        let read = match self {
+            Self::Identity => return Ok(Bytes::copy_from_slice(body)),
+            Self::Gzip => flate2::bufread::MultiGzDecoder::new(body).take(limit).read_to_end(&mut decoded),
+            Self::Brotli => brotli::Decompressor::new(body, 8 << 10).take(limit).read_to_end(&mut decoded),
+            Self::Zstd => zstd::stream::read::Decoder::with_buffer(body)
+                .and_then(|decoder| decoder.take(limit).read_to_end(&mut decoded)),
+        };
+        if decoded.len() > max_bytes {
+            return Err(SendErrorKind::TooLarge { max_bytes });
+        }
+        match read {
+            Ok(_) => Ok(decoded.into()),
+            Err(error) => {
+                Err(SendErrorKind::Protocol(format!("its body is not in its Content-Encoding: {error}")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text).and_then(|()| encoder.finish()).expect("memory takes everything")
+    }
+
+    fn brotli(text: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut encoder = brotli::CompressorWriter::new(&mut out, 4096, 5, 22);
+        encoder.write_all(text).expect("memory takes everything");
+        drop(encoder);
+        out
+    }
+
+    #[tokio::test]
+    async fn bodies_are_decoded_within_bounds() {
+        let long: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
+        for text in [&b"{}"[..], &[b' '; 100_000], &long] {
+            for (coding, body) in [
+                (ContentCoding::Identity, text.to_vec()),
+                (ContentCoding::Gzip, gzip(text)),
+                (ContentCoding::Brotli, brotli(text)),
+                (ContentCoding::Zstd, zstd::encode_all(text, 1).expect("memory takes everything")),
+            ] {
+                let decode = |body: &[u8], max| coding.decode(Bytes::copy_from_slice(body), max);
+                let decoded = decode(&body, text.len()).await.expect("it has no more bytes than it may have");
+                assert!(decoded == text, "{coding:?} {}", text.len());
+                if coding == ContentCoding::Identity {
+                    continue;
+                }
+                let over = decode(&body, text.len() - 1).await;
+                assert!(matches!(over, Err(SendErrorKind::TooLarge { .. })), "{coding:?} {over:?}");
+                let half = decode(&body[..body.len() / 2], text.len()).await;
+                assert!(matches!(half, Err(SendErrorKind::Protocol(_))), "{coding:?}");
+            }
+        }
+        let none = ContentCoding::Gzip.decode(Bytes::from_static(b"{\"data\":{}}"), 100).await;
+        assert!(matches!(none, Err(SendErrorKind::Protocol(_))), "{none:?}");
+    }
+
+    #[test]
+    fn one_coding_is_named() {
+        for (value, expected) in [
+            ("gzip", Some(ContentCoding::Gzip)),
+            (" BR ", Some(ContentCoding::Brotli)),
+            ("zstd", Some(ContentCoding::Zstd)),
+            ("identity", Some(ContentCoding::Identity)),
+            ("gzip, br", None),
+            ("deflate", None),
+            ("", None),
+        ] {
+            assert_eq!(ContentCoding::parse(value.as_bytes()), expected, "{value}");
+        }
+    }
+}

@@ -9,6 +9,7 @@ mod shop;
 use expect_test::expect_file;
 use serde_json::Value;
 use shop::Shop;
+use std::collections::BTreeMap;
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
@@ -69,6 +70,59 @@ scripts! {
     text_summary: "text_summary.js", Offline;
     exceptions: "errors.js", Counts;
     failures_that_throw: "throwing.js", Counts;
+    methods: "methods.js", Counts;
+    system_tags: "system_tags.js", Counts;
+    no_system_tags: "no_system_tags.js", Counts;
+    groups: "groups.js", Counts;
+    counter_thresholds: "counter_thresholds.js", Counts;
+    gauge_thresholds: "gauge_thresholds.js", Counts;
+    rate_thresholds: "rate_thresholds.js", Counts;
+    trend_thresholds: "trend_thresholds.js", Counts;
+    abort_on_fail: "abort_on_fail.js", Verdicts;
+    shared_iterations: "shared_iterations.js", Counts;
+    per_vu_iterations: "per_vu_iterations.js", Counts;
+    constant_vus: "constant_vus.js", Verdicts;
+    cut_iterations: "cut_iterations.js", Verdicts;
+    ramping_vus: "ramping_vus.js", Verdicts;
+    stages: "stages.js", Verdicts;
+    constant_arrivals: "constant_arrivals.js", Verdicts;
+    dropped_arrivals: "dropped_arrivals.js", Verdicts;
+    ramping_arrivals: "ramping_arrivals.js", Verdicts;
+    scenarios: "scenarios.js", Counts;
+    kept_cookies: "kept_cookies.js", Counts;
+    redirects: "redirects.js", Counts;
+    streams: "streams.js", Counts;
+    csv_module: "csv_module.js", Counts;
+    files: "files.js", Counts;
+    secrets: "secrets.js", Counts;
+    encodings: "encodings.js", Counts;
+    hashes: "hashes.js", Counts;
+    webcrypto_aes: "webcrypto_aes.js", Counts;
+    webcrypto_pairs: "webcrypto_pairs.js", Counts;
+    timers: "timers.js", Counts;
+    thrown_values: "thrown_values.js", Counts;
+    rejections: "rejections.js", Counts;
+    setup_throws: "setup_throws.js", Counts;
+    setup_timeout: "setup_timeout.js", Counts;
+    teardown_throws: "teardown_throws.js", Counts;
+    init_throws: "init_throws.js", Counts;
+    no_function: "no_function.js", Counts;
+    marked_failed: "marked_failed.js", Counts;
+    abort_in_setup: "abort_in_setup.js", Counts;
+    discarded_bodies: "discarded_bodies.js", Counts;
+    json_paths: "json_paths.js", Counts;
+    multipart: "multipart.js", Counts;
+    names_of_urls: "names_of_urls.js", Counts;
+    expected_statuses: "expected_statuses.js", Counts;
+    transport_errors: "transport_errors.js", Counts;
+    tls: "tls.js", Counts;
+    shortest_iteration: "shortest_iteration.js", Counts;
+    own_tags: "own_tags.js", Counts;
+    required: "required.js", Counts;
+    async_requests: "async_requests.js", Counts;
+    websocket_tags: "websocket_tags.js", Counts;
+    who_runs: "who_runs.js", Counts;
+    grpc_refused: "grpc_refused.js", Counts;
 }
 
 fn visit(file: &str, compared: Compared) {
@@ -76,10 +130,17 @@ fn visit(file: &str, compared: Compared) {
     let shop = Shop::open();
     let facts = |program: &Path| facts(program, &directory.join("scripts").join(file), &shop, compared);
     let expected = expect_file![directory.join("expected").join(file).with_extension("txt")];
-    expected.assert_eq(&facts(Path::new(env!("CARGO_BIN_EXE_prony"))));
-    if let Some(k6) = k6().filter(|_| compared != Offline) {
-        expected.assert_eq(&facts(&k6));
+    for _ in 0..rounds() {
+        expected.assert_eq(&facts(Path::new(env!("CARGO_BIN_EXE_prony"))));
+        if let Some(k6) = k6().filter(|_| compared != Offline) {
+            expected.assert_eq(&facts(&k6));
+        }
     }
+}
+
+/// How often each script is run: what the variable `ROUNDS` says, or once.
+fn rounds() -> u32 {
+    env::var("ROUNDS").map_or(1, |rounds| rounds.parse().expect("ROUNDS is a number"))
 }
 
 /// k6, where it is installed.
@@ -89,7 +150,14 @@ fn k6() -> Option<PathBuf> {
     named.or_else(|| env::split_paths(&paths).map(|path| path.join("k6")).find(|path| path.is_file()))
 }
 
-/// Runs a script, and says what came of it: the end, the checks, the metrics, a file that it wrote.
+/// What stands behind `// with: ` in a script's first line.
+fn arguments_of(script: &Path) -> Vec<String> {
+    let text = fs::read_to_string(script).unwrap();
+    let first = text.lines().next().and_then(|line| line.strip_prefix("// with: ")).unwrap_or_default();
+    first.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Runs a script, and says what came of it: the end, the checks, the metrics, the tags of samples, a file that it wrote.
 fn facts(program: &Path, script: &Path, shop: &Shop, compared: Compared) -> String {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
@@ -99,20 +167,21 @@ fn facts(program: &Path, script: &Path, shop: &Shop, compared: Compared) -> Stri
         .args(["run", "--quiet", "--summary-export", "export.json"])
         .args(["--summary-trend-stats", "count,min,avg,med,max,p(90)"])
         .args(["-e", &format!("SHOP={}", shop.host()), "-e", &format!("SECURE_SHOP={}", shop.secure_host())])
+        .args(["--out", "json=samples.json"])
+        .args(arguments_of(script))
         .arg(script)
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    let export = fs::read(directory.join("export.json"))
-        .unwrap_or_else(|_| panic!("{} wrote no summary:\n{told}", program.display()));
-    let export: Value = serde_json::from_slice(&export).unwrap();
     let mut facts = format!("ends with {}\n", output.status.code().unwrap());
+    let Ok(export) = fs::read(directory.join("export.json")) else { return facts + "without a summary\n" };
+    let export: Value = serde_json::from_slice(&export).unwrap();
     tell_group(&export["root_group"], &mut facts);
     let mut metrics: Vec<(&String, &Value)> = export["metrics"].as_object().unwrap().iter().collect();
     metrics.sort_by_key(|(name, _)| *name);
     for (name, metric) in metrics {
         tell_metric(name, metric, compared, &mut facts);
     }
+    tell_tags(&fs::read_to_string(directory.join("samples.json")).unwrap(), compared, &mut facts);
     if let Ok(shape) = fs::read_to_string(directory.join("shape.json")) {
         let shape: Value = serde_json::from_str(&shape).unwrap();
         let _ = writeln!(facts, "{}", serde_json::to_string_pretty(&shape).unwrap());
@@ -168,4 +237,42 @@ fn tell_metric(name: &str, metric: &Value, compared: Compared, facts: &mut Strin
         facts.push_str(&line);
         facts.push('\n');
     }
+}
+
+/// The tag sets of the samples of each metric, and where everything is counted how many samples have them. Metrics with the same
+/// share a line.
+fn tell_tags(samples: &str, compared: Compared, facts: &mut String) {
+    let mut by_metric: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+    let samples = samples.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    for sample in samples.filter(|sample| sample["type"] == "Point") {
+        let metric = sample["metric"].as_str().unwrap().to_owned();
+        // k6 tells them after a second for the first time.
+        if metric.starts_with("vus") {
+            continue;
+        }
+        let data = &sample["data"];
+        let set = format!("{}{}", pairs(&data["tags"]), pairs(&data["metadata"]));
+        *by_metric.entry(metric).or_default().entry(set).or_default() += 1;
+    }
+    let mut metrics_of: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
+    for (metric, sets) in by_metric {
+        let is_counted = compared != Verdicts && !NOT_COUNTED.contains(&&*metric);
+        let line = |(set, count): (String, usize)| {
+            if is_counted { format!("  {count} {set}") } else { format!("  {set}") }
+        };
+        metrics_of.entry(sets.into_iter().map(line).collect()).or_default().push(metric);
+    }
+    let mut lines: Vec<_> = metrics_of.into_iter().map(|(sets, metrics)| (metrics.join(" "), sets)).collect();
+    lines.sort();
+    for (metrics, sets) in lines {
+        let _ = writeln!(facts, "tags of {metrics}\n{}", sets.join("\n"));
+    }
+}
+
+/// Names and values by name, `{a=1, b=2}`; nothing where there are none.
+fn pairs(of: &Value) -> String {
+    let sorted: BTreeMap<_, _> = of.as_object().into_iter().flatten().collect();
+    let shown: Vec<_> =
+        sorted.iter().map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default())).collect();
+    if shown.is_empty() { String::new() } else { format!("{{{}}}", shown.join(", ")) }
 }

@@ -105,12 +105,18 @@ pub fn read_document(text: &str) -> Result<Document, ReadError> {
             for step in &mut file.steps {
                 step.runs.iter_mut().for_each(|run| run.result.judge_once());
             }
+            if file.verdict.is_none() {
+                file.conclude(file.interval);
+            }
             Ok(Document::Search(Box::new(file)))
         }
         comparison::SCHEMA => {
             check_version(head.schema_version, comparison::SCHEMA_VERSION)?;
             let mut file: ComparisonFile = parse(text)?;
             file.runs.iter_mut().for_each(|run| run.result.judge_once());
+            if file.verdict.is_none() {
+                file.conclude();
+            }
             Ok(Document::Comparison(Box::new(file)))
         }
         _ => Err(ReadError::Schema(head.schema)),

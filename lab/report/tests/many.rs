@@ -5,13 +5,13 @@
 mod common;
 
 use expect_test::{Expect, expect};
-use prony_model::Nanos;
 use prony_model::comparison::{ComparedRun, ComparisonFile, FailIf, Side, Subject};
 use prony_model::result::{Origin, ResultFile, RunState};
 use prony_model::search::{
     Interval, SCHEMA, SCHEMA_VERSION, SearchFile, SearchPlan, SearchRun, SearchStep, StepVerdict, Trial, Vary,
 };
-use prony_report::{comparison_summary, search_summary};
+use prony_model::{Conclusion, Nanos};
+use prony_report::{Document, comparison_summary, read_document, search_summary};
 
 /// A run whose figures are scaled; without findings, so that they do not hide the rest.
 fn run(scale: f64) -> ResultFile {
@@ -49,6 +49,7 @@ fn search(interval: Interval, steps: Vec<SearchStep>) -> SearchFile {
         plan,
         interval,
         answer: interval.answer(),
+        verdict: None,
         steps,
     }
 }
@@ -199,4 +200,41 @@ fn without_a_difference_or_runs_enough_nothing_is_claimed() {
         no claim is made: 1 of 8 runs were not about the target (see the findings below)
     "#]]
     .assert_eq(&text);
+}
+
+#[test]
+fn searches_and_comparisons_keep_their_verdict_and_older_files_get_one() {
+    let of = |interval| {
+        let mut file = search(interval, Vec::new());
+        file.conclude(interval);
+        let verdict = file.verdict.clone().unwrap();
+        (verdict.conclusion, verdict.reasons.join("; "), file)
+    };
+    let interval =
+        |passed, failed, lab_limited| Interval { passed, failed, lab_limited, ..Interval::default() };
+    let (conclusion, reasons, _) = of(interval(Some(50), Some(60), None));
+    assert_eq!((conclusion, &*reasons), (Conclusion::Passed, ""));
+    let (conclusion, reasons, file) = of(interval(None, Some(3), None));
+    assert_eq!((conclusion, &*reasons), (Conclusion::Failed, "no load passed, down to 3 users"));
+    let (conclusion, reasons, _) = of(interval(Some(50), None, Some(100)));
+    assert_eq!((conclusion, &*reasons), (Conclusion::Void, "the lab itself was the limit at 100 users"));
+
+    let slower = comparison(5, 1.5, &["p50 worse than 5%"]);
+    let verdict = slower.verdict.clone().unwrap();
+    assert_eq!(
+        (verdict.conclusion, verdict.reasons.join("; ")),
+        (Conclusion::Failed, "p50 worse than 5%".to_owned())
+    );
+
+    let without = |value: serde_json::Value| {
+        let mut value = value;
+        value.as_object_mut().unwrap().remove("verdict").unwrap();
+        read_document(&value.to_string()).unwrap()
+    };
+    let Document::Search(read) = without(serde_json::to_value(&file).unwrap()) else { panic!("no search") };
+    assert_eq!(read.verdict, file.verdict);
+    let Document::Comparison(read) = without(serde_json::to_value(&slower).unwrap()) else {
+        panic!("no comparison")
+    };
+    assert_eq!(read.verdict, slower.verdict);
 }

@@ -49,8 +49,7 @@ pub fn find(
                 return Err(error);
             }
         }
-        file.interval = search.interval();
-        file.answer = file.interval.answer();
+        file.conclude(search.interval());
         runs.keep(&file);
     }
     let is_over = search.next_load().is_none();
@@ -115,8 +114,7 @@ fn step_of(file: &mut SearchFile, load: u32) -> &mut SearchStep {
 
 fn finish(runs: &Runs, search: &Search, file: &mut SearchFile, state: RunState) {
     file.state = state;
-    file.interval = search.interval();
-    file.answer = file.interval.answer();
+    file.conclude(search.interval());
     if !file.steps.is_empty() {
         runs.keep(file);
     }
@@ -136,6 +134,7 @@ fn empty_file(plan: &Plan, settings: &SearchSettings) -> SearchFile {
         plan: settings.plan,
         interval,
         answer: interval.answer(),
+        verdict: None,
         steps: Vec::new(),
     }
 }

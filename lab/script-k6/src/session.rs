@@ -4,7 +4,7 @@ use super::exit::Exit;
 use super::file::ScriptFile;
 use super::host::Clock;
 use super::http::settings::{HttpOptions, HttpSettings};
-use super::measure::{BesideOthers, Measure, MeasureError, MeasureSettings};
+use super::measure::{BesideOthers, Measure, MeasureError, MeasureSettings, Unmeasured};
 use super::metrics::binding::AddRules;
 use super::modules::execution::RunState;
 use super::modules::log::Log;
@@ -246,7 +246,9 @@ impl Session {
             Part::Summary => Entry::Summary(data.clone().unwrap_or_else(|| "{}".into())),
         };
         let mut workload = self.workload(entry, data, began, stop);
-        if beside == Beside::Others {
+        if part == Part::Summary {
+            workload.watcher = Arc::new(Unmeasured(Arc::clone(&self.measure)));
+        } else if beside == Beside::Others {
             workload.watcher = Arc::new(BesideOthers(Arc::clone(&self.measure)));
         }
         self.measured(workload)

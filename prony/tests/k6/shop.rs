@@ -243,6 +243,11 @@ impl Request {
             (_, ["bytes", count]) => Answer::new(200, "text/plain", &"x".repeat(count.parse().unwrap_or(0))),
             (_, ["redirect", "0"]) => Answer::to("/json"),
             (_, ["redirect", count]) => Answer::to(&format!("/redirect/{}", count.parse().unwrap_or(1) - 1)),
+            (_, ["moved", status]) => {
+                let mut answer = Answer::to("/echo");
+                answer.status = status.parse().unwrap_or(302);
+                answer
+            }
             (_, ["cookies"]) => Answer::json(&json!({ "cookies": object(&self.cookies()) })),
             (_, ["cookies", "set"]) => {
                 let mut answer = Answer::to("/cookies");

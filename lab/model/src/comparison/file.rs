@@ -2,7 +2,7 @@
 
 use super::{Comparison, FailIf, FailVerdict, Failure, Pair};
 use crate::result::{Origin, ResultFile, RunState};
-use crate::verdict::conclusion::Conclusion;
+use crate::verdict::conclusion::{Conclusion, RunVerdict};
 use crate::verdict::rule::{Belief, without_success};
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,9 @@ pub struct ComparisonFile {
     pub interleaved: bool,
     pub comparison: Comparison,
     pub fail_if: Vec<FailVerdict>,
+    /// By the one rule; absent in files that were written before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<RunVerdict>,
     /// In the order in which they were made.
     pub runs: Vec<ComparedRun>,
 }
@@ -68,6 +71,7 @@ impl ComparisonFile {
             interleaved,
             comparison: Comparison::of(&[], &[]),
             fail_if: Vec::new(),
+            verdict: None,
             runs: Vec::new(),
         }
     }
@@ -112,6 +116,26 @@ impl ComparisonFile {
         let belief = self.belief();
         self.fail_if = conditions.iter().map(|condition| condition.judge(&comparison, belief)).collect();
         self.comparison = comparison;
+        self.conclude();
+    }
+
+    /// Says what it comes to, of a comparison whose conditions were judged.
+    pub fn conclude(&mut self) {
+        let conclusion = self.conclusion();
+        let reasons = match conclusion {
+            Conclusion::Passed => Vec::new(),
+            Conclusion::Failed => self.failures(),
+            Conclusion::Void => {
+                vec![format!("{} of {} runs cannot be believed", self.void_runs(), self.runs.len())]
+            }
+        };
+        self.verdict = Some(RunVerdict { conclusion, reasons });
+    }
+
+    fn failures(&self) -> Vec<String> {
+        let sides = self.without_success().into_iter().map(|(side, reason)| format!("{side:?}: {reason}"));
+        let shown = self.fail_if.iter().filter(|verdict| verdict.failure == Failure::Shown);
+        sides.chain(shown.map(|verdict| verdict.condition.clone())).collect()
     }
 
     /// That of the run that can be believed least.

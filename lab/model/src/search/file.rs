@@ -2,6 +2,7 @@
 
 use super::{Interval, SearchAnswer, SearchPlan, StepVerdict, Trial};
 use crate::result::{Origin, ResultFile, RunState};
+use crate::verdict::conclusion::RunVerdict;
 use serde::{Deserialize, Serialize};
 
 pub const SCHEMA: &str = "prony-search";
@@ -25,6 +26,9 @@ pub struct SearchFile {
     pub interval: Interval,
     #[serde(flatten)]
     pub answer: SearchAnswer,
+    /// By the one rule; absent in files that were written before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<RunVerdict>,
     /// In the order in which they were measured.
     pub steps: Vec<SearchStep>,
 }
@@ -59,6 +63,26 @@ pub struct SearchRun {
 }
 
 impl SearchFile {
+    /// What is known by now, and what it comes to.
+    pub fn conclude(&mut self, interval: Interval) {
+        self.interval = interval;
+        self.answer = interval.answer();
+        self.verdict = Some(self.verdict_of_answer());
+    }
+
+    fn verdict_of_answer(&self) -> RunVerdict {
+        let show = |load| self.vary.show(load);
+        let reason = match self.answer {
+            SearchAnswer::Between { .. } | SearchAnswer::AtLeast { .. } => None,
+            SearchAnswer::Below { failed } => Some(format!("no load passed, down to {}", show(failed))),
+            SearchAnswer::LabLimited { lab_limited, .. } => {
+                Some(format!("the lab itself was the limit at {}", show(lab_limited)))
+            }
+            SearchAnswer::Unknown => Some("no load was measured to the end".to_owned()),
+        };
+        RunVerdict { conclusion: self.answer.conclusion(), reasons: reason.into_iter().collect() }
+    }
+
     /// The steps by rising load, for tables and plots.
     pub fn steps_by_load(&self) -> Vec<&SearchStep> {
         let mut steps: Vec<_> = self.steps.iter().collect();

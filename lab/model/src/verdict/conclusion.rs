@@ -41,7 +41,7 @@ impl Conclusion {
     }
 }
 
-/// What one run comes to, and why.
+/// What a run, a search or a comparison comes to, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunVerdict {
     pub conclusion: Conclusion,

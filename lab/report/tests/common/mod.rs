@@ -376,7 +376,7 @@ pub fn search() -> SearchFile {
             _ => steps.push(SearchStep { load, verdict, note: None, runs: vec![run] }),
         }
     }
-    SearchFile {
+    let mut file = SearchFile {
         schema: search::SCHEMA.to_owned(),
         schema_version: search::SCHEMA_VERSION,
         state: RunState::Completed,
@@ -388,8 +388,11 @@ pub fn search() -> SearchFile {
         plan,
         interval: search.interval(),
         answer: search.interval().answer(),
+        verdict: None,
         steps,
-    }
+    };
+    file.conclude(search.interval());
+    file
 }
 
 /// Five runs of each; B takes a twentieth longer.

@@ -24,5 +24,8 @@ export function makeVu() {
   return vu;
 }
 
+let named;
+export const namedVu = () => (named ??= makeVu());
+
 let options;
 export const testOptions = () => (options ??= freeze(x.options()));

@@ -147,9 +147,10 @@ pub(crate) fn end_iteration(state: &RunState, is_whole: bool) {
 fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {
     exports.set("require", Function::new(ctx.clone(), require)?)?;
     exports.set("makeVu", Function::new(ctx.clone(), make_vu)?)?;
-    exports.set("instance", looked_up(ctx, &INSTANCE)?)?;
-    exports.set("scenario", looked_up(ctx, &SCENARIO)?)?;
-    exports.set("vu", looked_up(ctx, &VU)?)?;
+    exports.set("instance", looked_up(ctx, "instance", &INSTANCE)?)?;
+    exports.set("scenario", looked_up(ctx, "scenario", &SCENARIO)?)?;
+    exports.set("vu", looked_up(ctx, "vu", &VU)?)?;
+    exports.set("namedVu", named_vu(ctx)?)?;
     exports.set("test", test(ctx)?)?;
     exports.set("options", Function::new(ctx.clone(), options)?)?;
     exports.set("entry", Function::new(ctx.clone(), entry)?)?;
@@ -181,13 +182,36 @@ const VU: [(&str, &str); 4] = [
     ("iterationInScenario", "iterationInScenario"),
 ];
 
-/// An object that all users share, whose properties are looked up for the user that runs when they are read.
-fn looked_up<'js>(ctx: &Ctx<'js>, names: &'static Names) -> rquickjs::Result<Object<'js>> {
+/// An object that all users share, whose properties are looked up for the user that runs when they are read. `what` of the run it
+/// tells.
+fn looked_up<'js>(
+    ctx: &Ctx<'js>,
+    what: &'static str,
+    names: &'static Names,
+) -> rquickjs::Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
     for &(name, known) in names {
-        object.prop(name, Accessor::new_get(move |ctx: Ctx<'js>| get(ctx, known)).enumerable())?;
+        let value = move |ctx: Ctx<'js>| {
+            require_known(&ctx, what)?;
+            get(ctx, known)
+        };
+        object.prop(name, Accessor::new_get(value).enumerable())?;
     }
     Ok(object)
+}
+
+/// What `import { vu }` gets: a binding of a module is the same object for all users.
+fn named_vu<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+    let vu = looked_up(ctx, "vu", &VU)?;
+    for name in ["tags", "metrics"] {
+        let value = move |ctx: Ctx<'js>| {
+            require_known(&ctx, "vu")?;
+            let vu: Object<'js> = load(&ctx, OWN)?.get::<_, Function<'js>>("namedVu")?.call(())?;
+            vu.get::<_, Value<'js>>(name)
+        };
+        vu.prop(name, Accessor::new_get(value).enumerable())?;
+    }
+    Ok(vu)
 }
 
 fn test<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
@@ -195,7 +219,7 @@ fn test<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     test.prop("abort", Property::from(Function::new(ctx.clone(), abort)?).enumerable())?;
     test.prop("fail", Property::from(Function::new(ctx.clone(), fail)?).enumerable())?;
     let options = |ctx: Ctx<'js>| {
-        require(ctx.clone(), "test".to_owned())?;
+        require_known(&ctx, "test")?;
         load(&ctx, OWN)?.get::<_, Function<'js>>("testOptions")?.call::<_, Value<'js>>(())
     };
     test.prop("options", Accessor::new_get(options).enumerable())?;
@@ -206,10 +230,14 @@ fn make_vu(ctx: Ctx<'_>) -> rquickjs::Result<Value<'_>> {
     load(&ctx, OWN)?.get::<_, Function<'_>>("makeVu")?.call(())
 }
 
-/// Throws where `what` of the run cannot be known yet.
 fn require(ctx: Ctx<'_>, what: String) -> rquickjs::Result<()> {
-    let phase = host_of(&ctx).phase();
-    let message = match (what.as_str(), phase) {
+    require_known(&ctx, &what)
+}
+
+/// Throws where `what` of the run cannot be known yet.
+fn require_known(ctx: &Ctx<'_>, what: &str) -> rquickjs::Result<()> {
+    let phase = host_of(ctx).phase();
+    let message = match (what, phase) {
         ("scenario", phase) if phase != Phase::Iteration => {
             "getting scenario information outside of the VU context is not supported".to_owned()
         }
@@ -220,7 +248,7 @@ fn require(ctx: Ctx<'_>, what: String) -> rquickjs::Result<()> {
         ("test", Phase::Init) => "getting test options in the init context is not supported".to_owned(),
         _ => return Ok(()),
     };
-    Err(go_error(&ctx, &message))
+    Err(go_error(ctx, &message))
 }
 
 /// One figure or name, by its property's name.

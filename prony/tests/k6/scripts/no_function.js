@@ -1,0 +1,2 @@
+// A script that exports nothing to run.
+export const options = { iterations: 1 };

@@ -1,5 +1,7 @@
 //! `prony series`: looks after the files of series. They must not be open elsewhere.
 
+mod transfer;
+
 use crate::print;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
@@ -21,6 +23,29 @@ enum SeriesCommand {
     Check(SeriesPlace),
     /// Put all rows into one segment, without what is deleted, and remove the log before it.
     Compact(SeriesPlace),
+    /// Write all rows of all tenants into a file, as lines of JSON.
+    Export(SeriesExport),
+    /// Make a directory of such a file: all of it, or none.
+    Import(SeriesImport),
+}
+
+#[derive(Debug, Args)]
+struct SeriesExport {
+    #[command(flatten)]
+    place: SeriesPlace,
+    /// The file, which must not exist; `-` for standard output.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct SeriesImport {
+    /// The directory for `prony serve series:DIR`, which must be empty or not exist.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// What `prony series export` has written; `-` for standard input.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -34,6 +59,8 @@ pub(crate) fn execute(arguments: &SeriesArguments) -> anyhow::Result<ExitCode> {
     match &arguments.command {
         SeriesCommand::Check(place) => run_check(existing(place)?),
         SeriesCommand::Compact(place) => run_compact(existing(place)?),
+        SeriesCommand::Export(arguments) => transfer::export(existing(&arguments.place)?, &arguments.file),
+        SeriesCommand::Import(arguments) => transfer::import(&arguments.directory, &arguments.file),
     }
 }
 

@@ -184,3 +184,78 @@ fn files_are_checked_and_compacted() {
         "{said}"
     );
 }
+
+#[test]
+fn what_is_exported_is_imported_whole_or_not_at_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let (process, url) = start(&path("series"), &[]);
+    for number in 0..3 {
+        assert_eq!(notify(&agent(), &url, &pair(0, number)), Some(200));
+    }
+    assert_eq!(numbers(&url, "left:0"), [0, 1, 2]);
+    process.signal(Signal::TERM);
+    drop(process.wait());
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.arg("series").args(arguments).current_dir(directory.path());
+        PronyProcess::start_command(command).wait()
+    };
+    let exported = run(&["export", "series", "rows.ndjson"]);
+    assert!(
+        exported.stdout.contains("6 rows of 1 types were exported"),
+        "{}{}",
+        exported.stdout,
+        exported.stderr
+    );
+    assert_eq!(run(&["export", "series", "rows.ndjson"]).status.code(), Some(2), "a file is not overwritten");
+    let text = std::fs::read_to_string(path("rows.ndjson")).unwrap();
+    let cut = text.rsplit_once("{\"end\"").unwrap().0;
+    std::fs::write(path("cut.ndjson"), cut).unwrap();
+    let refused = run(&["import", "copy", "cut.ndjson"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(refused.stderr.contains("was cut off after 6 rows"), "{}", refused.stderr);
+    assert!(!path("copy").exists() && !path("copy.part").exists());
+    let imported = run(&["import", "copy", "rows.ndjson"]);
+    assert!(
+        imported.stdout.contains("6 rows of 1 types were imported"),
+        "{}{}",
+        imported.stdout,
+        imported.stderr
+    );
+    assert_eq!(
+        run(&["import", "copy", "rows.ndjson"]).status.code(),
+        Some(2),
+        "nothing is added to what is there"
+    );
+    let (_process, url) = start(&path("copy"), &[]);
+    assert_eq!(numbers(&url, "right:0"), [0, 1, 2]);
+}
+
+/// Over HTTP the server has to let the coding of the body through.
+#[test]
+fn lines_that_are_coded_are_taken_and_other_paths_refuse_codings() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_process, url) = start(directory.path(), &[]);
+    let post = |path: &str, coding: &str, body: &[u8]| {
+        let request = agent().post(format!("{url}{path}")).header("content-encoding", coding);
+        request.send(body).unwrap().status().as_u16()
+    };
+    // What gzip makes of `m,id=x n=1i 1` and a line feed, stored.
+    let line = b"m,id=x n=1i 1\n";
+    let mut coded =
+        vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1, line.len() as u8, 0, !(line.len() as u8), 255];
+    coded.extend_from_slice(line);
+    coded.extend_from_slice(&crc32(line).to_le_bytes());
+    coded.extend_from_slice(&(line.len() as u32).to_le_bytes());
+    assert_eq!(post("/write?precision=s", "gzip", &coded), 204);
+    assert_eq!(post("/v2/notify", "gzip", &coded), 415);
+    assert_eq!(post("/graphql", "snappy", b""), 415);
+    assert_eq!(numbers(&url, "x").len(), 0);
+    assert!(get(&url, "/v2/entities/x/attrs/n/value").ends_with("\"values\":[1]}"));
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
+    !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc)))
+}

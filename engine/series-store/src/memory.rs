@@ -33,6 +33,31 @@ pub(crate) struct Memory {
     pub(crate) last_number: OpNumber,
 }
 
+/// A frame of the log that is being applied.
+#[derive(Debug)]
+pub(crate) struct Applying<'a> {
+    input: Input<'a>,
+    /// Of the write that is being applied; 0 before the first.
+    number: OpNumber,
+    /// That write deletes: deletions hide rows at once, so that no pause lies in it.
+    deletes: bool,
+}
+
+impl<'a> Applying<'a> {
+    pub(crate) const fn of(payload: &'a [u8]) -> Self {
+        Self { input: Input::new(payload), number: 0, deletes: false }
+    }
+
+    fn left_bytes(&self) -> usize {
+        let mut left = self.input;
+        left.rest().len()
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.input.is_empty()
+    }
+}
+
 pub(crate) fn reading<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }
@@ -44,11 +69,27 @@ pub(crate) fn writing<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
 impl Memory {
     /// Does what a frame of the log says.
     pub(crate) fn apply(&mut self, payload: &[u8]) -> Result<(), Damage> {
+        self.apply_piece(&mut Applying::of(payload), usize::MAX)
+    }
+
+    /// Does what is left of a frame, or about so many bytes of it. Readers see the rows of a write when all of it is done.
+    pub(crate) fn apply_piece(&mut self, frame: &mut Applying<'_>, bytes_max: usize) -> Result<(), Damage> {
         let active = Arc::clone(&self.active);
         let mut head = writing(&active);
-        let mut input = Input::new(payload);
-        while !input.is_empty() {
-            self.make(&mut head, &Op::take(&mut input)?)?;
+        let end = frame.left_bytes().saturating_sub(bytes_max);
+        while !frame.is_done() && (frame.left_bytes() > end || frame.deletes) {
+            let op = Op::take(&mut frame.input)?;
+            if let Op::Row { number, .. } | Op::Delete { number, .. } | Op::DropTable { number, .. } = op
+                && number > frame.number
+            {
+                self.last_number = self.last_number.max(frame.number);
+                (frame.number, frame.deletes) = (number, false);
+            }
+            frame.deletes |= matches!(op, Op::Delete { .. } | Op::DropTable { .. });
+            self.make(&mut head, &op)?;
+        }
+        if frame.is_done() {
+            self.last_number = self.last_number.max(frame.number);
         }
         Ok(())
     }
@@ -59,7 +100,6 @@ impl Memory {
             Op::Row { number, series, time_ms, ref values } => {
                 self.known_series(series)?;
                 head.put(number, series, time_ms, values)?;
-                self.last_number = self.last_number.max(number);
             }
             Op::Delete { number, of, range } => {
                 match of {
@@ -67,14 +107,12 @@ impl Memory {
                     Deleted::Table(table) => self.known_table(table)?,
                 }
                 Arc::make_mut(&mut self.tombstones).add(of, Tombstone { number, range });
-                self.last_number = self.last_number.max(number);
             }
             Op::DropTable { number, table } => {
                 self.known_table(table)?;
                 self.catalog.drop_table(table);
                 let tombstone = Tombstone { number, range: TimeRange::ALL };
                 Arc::make_mut(&mut self.tombstones).add(Deleted::Table(table), tombstone);
-                self.last_number = self.last_number.max(number);
             }
         }
         Ok(())

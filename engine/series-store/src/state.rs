@@ -1,11 +1,18 @@
 //! What is done with the store in memory once writes are durable, or when they cannot be.
 
-use crate::memory::{Memory, reading, writing};
+use crate::memory::{Applying, Memory, reading, writing};
 use crate::write::SeriesWriter;
 use prony_log::commit::{Batch, CommitQueue, Logged, Queue, Waiter};
 use prony_log::frames::FRAME_HEAD_BYTES;
 use prony_log::trigger::LengthTrigger;
 use std::sync::{Arc, MutexGuard, RwLock};
+use std::thread;
+use std::time::Duration;
+
+/// Of a frame that is applied while readers wait: at most some milliseconds of work.
+const PIECE_BYTES: usize = 512 << 10;
+/// Between two pieces, so that readers who wait have their turn: they would not win the lock against a thread that takes it again at once.
+const PAUSE: Duration = Duration::from_micros(100);
 
 /// What the store, its writers and the log's thread share.
 pub(crate) type Shared = CommitQueue<SeriesState>;
@@ -19,6 +26,19 @@ pub(crate) struct SeriesState {
 impl SeriesState {
     pub(crate) fn new(memory: Memory) -> Self {
         Self { memory: Arc::new(RwLock::new(memory)), trigger: LengthTrigger::default() }
+    }
+}
+
+/// Makes visible what is durable; readers wait for no more than a piece of it.
+fn apply_in_pieces(memory: &RwLock<Memory>, payload: &[u8]) {
+    let mut frame = Applying::of(payload);
+    loop {
+        let applied = writing(memory).apply_piece(&mut frame, PIECE_BYTES);
+        applied.expect("what a write has put into the log can be read");
+        if frame.is_done() {
+            return;
+        }
+        thread::sleep(PAUSE);
     }
 }
 
@@ -38,7 +58,7 @@ impl Logged for SeriesState {
     fn logged(&self, queue: MutexGuard<'_, Queue<Self>>, batch: &mut Batch<()>) {
         drop(queue);
         if let Some(payload) = batch.frame.get(FRAME_HEAD_BYTES..) {
-            writing(&self.memory).apply(payload).expect("what a write has put into the log can be read");
+            apply_in_pieces(&self.memory, payload);
         }
     }
 

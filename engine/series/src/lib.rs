@@ -4,6 +4,7 @@
 //! the store's business alone.
 
 mod http_api;
+mod incoming;
 mod kind;
 mod ngsi;
 mod query;
@@ -13,6 +14,7 @@ mod settings;
 mod source;
 #[cfg(test)]
 mod tests;
+pub mod transfer;
 
 pub use crate::{
     kind::SeriesKind,

@@ -11,17 +11,18 @@ use prony_series_store::{Waiting, WaitingQueues, WaitingWrites};
 use prony_source::http_api::{ApiConnection, ApiLimits, ApiRequest, ApiResponse, Progress};
 
 use super::{
-    delete, entities, headers, last_values, long,
-    notify::{self, NotWritten, NotifyHeaders},
+    delete, entities, headers,
+    incoming::{Incoming, NotWritten},
+    last_values, long,
     path::{self, Call},
-    shared::{ApiShared, asked, count_header},
+    shared::{ApiShared, asked, count_header, set_count},
 };
 use crate::{
     query::{
         fault::{Fault, JSON},
         parameters::Parameters,
         result::{self, Asked},
-        shape::Writer,
+        row_format::Format,
     },
     series::{Series, with_causes},
 };
@@ -65,7 +66,10 @@ impl SeriesConnection {
     fn call(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Result<Progress, Fault> {
         let call = path::read(request.method, request.path)?;
         let series = &self.shared.series;
-        let is_write = matches!(call, Call::Notify | Call::DeleteEntity(_) | Call::DeleteType(_));
+        let is_write = matches!(
+            call,
+            Call::Notify | Call::Lines | Call::Samples | Call::DeleteEntity(_) | Call::DeleteType(_)
+        );
         if is_write && series.settings.common.read_only {
             let detail = "the series are served for reading only (read_only)".into();
             return Err(Fault::Problem { status: StatusCode::FORBIDDEN, detail });
@@ -79,7 +83,7 @@ impl SeriesConnection {
                 prony_graphql::json::write_string(body, &series.settings.version);
                 body.push(b'}');
             }
-            Call::Notify => return self.notify(request, response),
+            Call::Notify | Call::Lines | Call::Samples => return self.receive(&call, request, response),
             Call::LastValues => {
                 let Some(body) = request.body else { return Ok(Progress::NeedsBody) };
                 last_values::respond(series, &headers::scope(request), body, response)?;
@@ -90,44 +94,56 @@ impl SeriesConnection {
                 if result::cost(&series.store.read(), &scope, Asked::All, &parameters) > LONG_COST {
                     return Ok(long::entities(&self.shared, scope, parameters));
                 }
-                entities::respond(series, &scope, &parameters, response)?;
+                let all = entities::find(series, &scope, &parameters)?;
+                if parameters.counts {
+                    set_count(all.len() as u64, response);
+                }
+                response.content_type = Some(JSON);
+                long::finish(entities::write(&mut response.body, &all, &parameters))?;
             }
             Call::Rows { shape, of, attribute, only_values } => {
                 let parameters = Parameters::read(request.query, attribute.as_deref())?;
                 let scope = headers::scope(request);
+                let format = Format::of(request.headers);
+                let query = long::RowsQuery { shape, of, only_values, parameters, scope, format };
                 let read = series.store.read();
-                let asked = asked(&of);
-                if result::cost(&read, &scope, asked, &parameters) > LONG_COST {
-                    let query = long::RowsQuery { shape, of, only_values, parameters, scope };
+                if result::cost(&read, &query.scope, asked(&query.of), &query.parameters) > LONG_COST {
                     return Ok(long::rows(&self.shared, query));
                 }
-                let results = result::run(&read, &scope, asked, &parameters)?;
-                count_header(&parameters, &results, response);
-                let writer = Writer { shape, only_values, parameters: &parameters };
-                response.content_type = Some(JSON);
-                long::finish(writer.write(&mut response.body, results))?;
+                let results = query.run(&read)?;
+                count_header(&query.parameters, &results, response);
+                response.content_type = Some(format.content_type());
+                long::finish(query.write_body(&mut response.body, results))?;
             }
             Call::DeleteEntity(_) | Call::DeleteType(_) => return self.delete(&call, request, response),
         }
         Ok(Progress::Done)
     }
 
-    fn notify(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Result<Progress, Fault> {
-        let headers = NotifyHeaders::read(request);
+    /// Takes a body of rows.
+    fn receive(
+        &mut self,
+        call: &Call,
+        request: &ApiRequest<'_>,
+        response: &mut ApiResponse,
+    ) -> Result<Progress, Fault> {
+        let Some(incoming) = Incoming::read(call, request, self.limits.max_body_bytes)? else {
+            return Ok(Progress::Done);
+        };
         let series = &self.shared.series;
         let Some(body) = request.body else {
             let length = request.headers.value(&header::CONTENT_LENGTH);
             let length = length.and_then(|text| std::str::from_utf8(text).ok()?.parse::<usize>().ok());
-            if length.is_some_and(|length| length <= LONG_BODY_BYTES) {
+            if length.is_some_and(|length| length <= LONG_BODY_BYTES) && !incoming.is_coded() {
                 return Ok(Progress::NeedsBody);
             }
-            return Ok(long::notify(&self.shared, headers, self.limits.max_body_bytes));
+            return Ok(long::receive(&self.shared, incoming, self.limits.max_body_bytes));
         };
         // Before the write, so that it cannot be settled unnoticed.
         let queue = queue(series);
-        match notify::write(series, &headers, body) {
+        match incoming.write(series, body) {
             Ok(ticket) => {
-                notify::processed(response);
+                incoming.succeed(response);
                 Ok(self.wait_for(queue.wait_for(ticket)))
             }
             Err(NotWritten::NoRoom) => Ok(self.no_room()),

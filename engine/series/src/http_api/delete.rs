@@ -4,7 +4,7 @@ use http::StatusCode;
 use prony_series_store::{SeriesId, TableId, Ticket, Unwritten, Write};
 use prony_source::http_api::{ApiRequest, query};
 
-use super::{headers, notify::NotWritten, path::Call};
+use super::{headers, incoming::NotWritten, path::Call};
 use crate::{
     query::{
         fault::Fault,

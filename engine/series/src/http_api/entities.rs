@@ -1,54 +1,59 @@
 //! `GET /v2/entities`: which entities there are, and when each was last written.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, sync::Arc};
 
-use http::StatusCode;
 use prony_graphql::json::write_string;
 use prony_series_store::{Page, TimeMs};
-use prony_source::http_api::ApiResponse;
 
-use super::shared::set_count;
 use crate::{
     query::{
-        fault::{Fault, JSON},
+        fault::Fault,
         parameters::Parameters,
         result::{self, Asked, Scope},
+        shape::{Output, Stopped, full},
         value::write_time,
     },
     series::Series,
 };
 
-/// `[{"id": …, "type": …, "index": …}]`, the one that was written last first.
-pub(super) fn respond(
+/// When an entity was last written, its id and its type.
+pub(super) type LastWritten = (Reverse<TimeMs>, String, Arc<str>);
+
+/// All entities that have rows, the one that was written last first.
+pub(super) fn find(
     series: &Series,
     scope: &Scope,
     parameters: &Parameters,
-    response: &mut ApiResponse,
-) -> Result<(), Fault> {
+) -> Result<Vec<LastWritten>, Fault> {
     let read = series.store.read();
-    let mut all: Vec<(Reverse<TimeMs>, String, String)> = Vec::new();
+    let mut all: Vec<LastWritten> = Vec::new();
     for (table, entities) in result::find(&read, scope, Asked::All, parameters) {
-        let type_name = read.with_catalog(|catalog| catalog.table(table).name.to_string());
+        let type_name: Arc<str> = read.with_catalog(|catalog| Arc::from(&*catalog.table(table).name));
         for (id, ids) in entities {
             let mut last = None;
             for id in ids {
                 last = last.max(read.series(id, parameters.range, &[]).last_time()?);
             }
             if let Some(last) = last {
-                all.push((Reverse(last), id, type_name.clone()));
+                all.push((Reverse(last), id, Arc::clone(&type_name)));
             }
         }
     }
     all.sort_unstable();
-    if parameters.counts {
-        set_count(all.len() as u64, response);
-    }
+    Ok(all)
+}
+
+/// `[{"id": …, "type": …, "index": …}]` of those that are asked for.
+pub(super) fn write(
+    out: &mut dyn Output,
+    all: &[LastWritten],
+    parameters: &Parameters,
+) -> Result<(), Stopped> {
     let (Page::First { offset, limit } | Page::Last { offset, limit }) = parameters.page;
     let shown = all.iter().skip(offset.min(1 << 40) as usize).take(limit.min(1 << 40) as usize);
-    (response.status, response.content_type) = (StatusCode::OK, Some(JSON));
-    let body = &mut response.body;
-    body.push(b'[');
+    out.part().push(b'[');
     for (place, (Reverse(last), id, type_name)) in shown.enumerate() {
+        let body = out.part();
         body.extend_from_slice(if place > 0 { b",{\"id\":" } else { b"{\"id\":" });
         write_string(body, id);
         body.extend_from_slice(b",\"type\":");
@@ -56,7 +61,8 @@ pub(super) fn respond(
         body.extend_from_slice(b",\"index\":");
         write_time(body, *last);
         body.push(b'}');
+        full(out)?;
     }
-    body.push(b']');
+    out.part().push(b']');
     Ok(())
 }

@@ -6,19 +6,21 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::stream;
 use http::StatusCode;
+use prony_series_store::Read;
 use prony_source::http_api::{ApiResponse, AsyncResponse, Progress, RequestBody};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
     entities,
-    notify::{self, NotifyHeaders},
+    incoming::Incoming,
     path::Owner,
-    shared::{ApiShared, asked, count_header},
+    shared::{ApiShared, asked, count_header, set_count},
 };
 use crate::query::{
     fault::{Fault, JSON},
     parameters::Parameters,
-    result::{self, Scope},
+    result::{self, Scope, TypeResult},
+    row_format::{self, Format},
     shape::{Output, Shape, Stopped, Writer},
 };
 
@@ -33,6 +35,7 @@ pub(super) struct RowsQuery {
     pub(super) only_values: bool,
     pub(super) parameters: Parameters,
     pub(super) scope: Scope,
+    pub(super) format: Format,
 }
 
 /// Whether a body was written to its end.
@@ -48,6 +51,7 @@ struct Parts {
     part: Vec<u8>,
     /// The head, which goes before the first part.
     head: Option<(ApiResponse, oneshot::Sender<ApiResponse>)>,
+    content_type: &'static str,
     sender: mpsc::Sender<Bytes>,
 }
 
@@ -58,7 +62,7 @@ impl Output for Parts {
 
     fn hand_over(&mut self) -> Result<(), Stopped> {
         if let Some((mut head, sender)) = self.head.take() {
-            head.content_type = Some(JSON);
+            head.content_type = Some(self.content_type);
             sender.send(head).map_err(|_| Stopped::Gone)?;
         }
         let part = Bytes::from(std::mem::take(&mut self.part));
@@ -67,30 +71,56 @@ impl Output for Parts {
 }
 
 impl RowsQuery {
-    fn write(&self, shared: &ApiShared, out: &mut Parts) {
-        let read = shared.series.store.read();
-        let outcome =
-            result::run(&read, &self.scope, asked(&self.of), &self.parameters).and_then(|results| {
-                if let Some((head, _)) = &mut out.head {
-                    count_header(&self.parameters, &results, head);
-                }
-                let (shape, only_values, parameters) =
-                    (self.shape.clone(), self.only_values, &self.parameters);
-                let written = Writer { shape, only_values, parameters }.write(out, results);
-                finish(written.and_then(|()| out.hand_over()))
-            });
-        if let Err(fault) = outcome
-            && let Some((mut head, sender)) = out.head.take()
-        {
-            fault.write(&mut head);
-            // Whoever has asked may have gone.
-            let _ = sender.send(head);
+    /// The rows.
+    pub(super) fn run(&self, read: &Read) -> Result<Vec<TypeResult>, Fault> {
+        result::run(read, &self.scope, asked(&self.of), &self.parameters)
+    }
+
+    pub(super) fn write_body(
+        &self,
+        out: &mut dyn Output,
+        mut results: Vec<TypeResult>,
+    ) -> Result<(), Stopped> {
+        if self.format != Format::Shapes {
+            return row_format::write(self.format, &self.parameters, out, &mut results);
         }
+        let (shape, only_values, parameters) = (self.shape.clone(), self.only_values, &self.parameters);
+        Writer { shape, only_values, parameters }.write(out, results)
+    }
+
+    fn write(&self, shared: &ApiShared, out: &mut Parts) -> Result<(), Fault> {
+        let results = self.run(&shared.series.store.read())?;
+        if let Some((head, _)) = &mut out.head {
+            count_header(&self.parameters, &results, head);
+        }
+        finish(self.write_body(out, results).and_then(|()| out.hand_over()))
     }
 }
 
 /// Responds by a thread of its own.
 pub(super) fn rows(shared: &Arc<ApiShared>, query: RowsQuery) -> Progress {
+    streamed(shared, query.format.content_type(), move |shared, out| query.write(shared, out))
+}
+
+/// Lists many entities by a thread of its own.
+pub(super) fn entities(shared: &Arc<ApiShared>, scope: Scope, parameters: Parameters) -> Progress {
+    streamed(shared, JSON, move |shared, out| {
+        let all = entities::find(&shared.series, &scope, &parameters)?;
+        if let Some((head, _)) = &mut out.head
+            && parameters.counts
+        {
+            set_count(all.len() as u64, head);
+        }
+        finish(entities::write(out, &all, &parameters).and_then(|()| out.hand_over()))
+    })
+}
+
+/// Responds with what `write` writes, part by part. A fault before the first part is the response.
+fn streamed(
+    shared: &Arc<ApiShared>,
+    content_type: &'static str,
+    write: impl FnOnce(&ApiShared, &mut Parts) -> Result<(), Fault> + Send + 'static,
+) -> Progress {
     let shared = Arc::clone(shared);
     Progress::Asynchronous(Box::new(move |_| {
         Box::pin(async move {
@@ -100,7 +130,14 @@ pub(super) fn rows(shared: &Arc<ApiShared>, query: RowsQuery) -> Progress {
             tokio::task::spawn_blocking(move || {
                 let _permit = permit;
                 let head = Some((ApiResponse::default(), head_sender));
-                query.write(&shared, &mut Parts { part: Vec::new(), head, sender });
+                let mut out = Parts { part: Vec::new(), head, content_type, sender };
+                if let Err(fault) = write(&shared, &mut out)
+                    && let Some((mut head, sender)) = out.head.take()
+                {
+                    fault.write(&mut head);
+                    // Whoever has asked may have gone.
+                    let _ = sender.send(head);
+                }
             });
             let response = head.await.unwrap_or_else(|_| failed());
             let parts =
@@ -118,28 +155,8 @@ fn failed() -> ApiResponse {
     response
 }
 
-/// Lists many entities by a thread of its own.
-pub(super) fn entities(shared: &Arc<ApiShared>, scope: Scope, parameters: Parameters) -> Progress {
-    let shared = Arc::clone(shared);
-    Progress::Asynchronous(Box::new(move |_| {
-        Box::pin(async move {
-            let permit = Arc::clone(&shared.long_queries).acquire_owned().await;
-            let work = tokio::task::spawn_blocking(move || {
-                let _permit = permit;
-                let mut response = ApiResponse::default();
-                if let Err(fault) = entities::respond(&shared.series, &scope, &parameters, &mut response) {
-                    fault.write(&mut response);
-                }
-                response
-            });
-            let response = work.await.unwrap_or_else(|_| failed());
-            AsyncResponse { response, rest: None, closes_connection: false }
-        })
-    }))
-}
-
 /// Reads and writes a long body by a thread of its own.
-pub(super) fn notify(shared: &Arc<ApiShared>, headers: NotifyHeaders, max_body_bytes: usize) -> Progress {
+pub(super) fn receive(shared: &Arc<ApiShared>, incoming: Incoming, max_body_bytes: usize) -> Progress {
     let shared = Arc::clone(shared);
     Progress::Asynchronous(Box::new(move |mut body| {
         Box::pin(async move {
@@ -153,8 +170,8 @@ pub(super) fn notify(shared: &Arc<ApiShared>, headers: NotifyHeaders, max_body_b
             };
             let work = tokio::task::spawn_blocking(move || {
                 let mut response = ApiResponse::default();
-                match notify::write_and_wait(&shared.series, &headers, &whole) {
-                    Ok(()) => notify::processed(&mut response),
+                match incoming.write_and_wait(&shared.series, &whole) {
+                    Ok(()) => incoming.succeed(&mut response),
                     Err(fault) => fault.write(&mut response),
                 }
                 response

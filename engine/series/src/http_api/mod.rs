@@ -1,10 +1,11 @@
-//! The HTTP API of series: QuantumLeap's, version 2. What stands in the store is the store's; reading requests and writing responses is
+//! The HTTP API of series: QuantumLeap's, version 2, and the writes of `InfluxDB` and Prometheus. What stands in the store is the store's; reading requests and writing responses is
 //! the server's.
 
 mod connection;
 mod delete;
 mod entities;
 mod headers;
+mod incoming;
 mod last_values;
 mod long;
 mod notify;
@@ -33,7 +34,11 @@ impl SeriesApi {
 
 impl HttpApi for SeriesApi {
     fn prefixes(&self) -> &'static [&'static str] {
-        &["/v2", "/version"]
+        &["/v2", "/version", "/write", "/api/v1/write", "/api/v2/write"]
+    }
+
+    fn content_codings(&self, path: &str) -> &'static [&'static str] {
+        if path.ends_with("/write") { incoming::CODINGS } else { &[] }
     }
 
     fn responds_to_health(&self) -> bool {

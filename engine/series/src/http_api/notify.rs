@@ -6,7 +6,7 @@ use std::{
 };
 
 use http::StatusCode;
-use prony_series_store::{AttributeId, Kind, Refusal, Ticket, TimeMs, Unwritten, Value, Write, WriteError};
+use prony_series_store::{AttributeId, Kind, Refusal, TimeMs, Value, Write};
 use prony_source::http_api::{ApiRequest, ApiResponse};
 
 use super::headers;
@@ -19,7 +19,6 @@ use crate::{
         time_index,
     },
     query::fault::Fault,
-    series::Series,
 };
 
 const PROCESSED: &str = "Notification successfully processed";
@@ -29,7 +28,7 @@ const CENTROID: &str = "location_centroid";
 /// What the headers of a notification say.
 #[derive(Debug, Clone)]
 pub(super) struct NotifyHeaders {
-    tenant: String,
+    pub(super) tenant: String,
     paths: String,
     time_index: Option<String>,
 }
@@ -47,49 +46,8 @@ impl NotifyHeaders {
     }
 }
 
-/// Why a notification is not written now.
-#[derive(Debug)]
-pub(super) enum NotWritten {
-    Fault(Fault),
-    /// Too much waits for the log.
-    NoRoom,
-}
-
-impl From<Fault> for NotWritten {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
-    }
-}
-
-/// Writes the rows of a body; gives what is to be waited for.
-pub(super) fn write(series: &Series, headers: &NotifyHeaders, body: &[u8]) -> Result<Ticket, NotWritten> {
-    with_entities(headers, body, |entities| {
-        let mut misfits = Vec::new();
-        let written = series.store.try_write_ticket(|write| entities.write(write, &mut misfits));
-        series.note_misfits(&headers.tenant, &misfits);
-        match written {
-            Ok(((), ticket)) => Ok(ticket),
-            Err(Unwritten::NoRoom) => Err(NotWritten::NoRoom),
-            Err(Unwritten::Refused(refusal)) => Err(Fault::from(refusal).into()),
-        }
-    })?
-}
-
-/// As [`write`]; blocks until the rows are durable.
-pub(super) fn write_and_wait(series: &Series, headers: &NotifyHeaders, body: &[u8]) -> Result<(), Fault> {
-    with_entities(headers, body, |entities| {
-        let mut misfits = Vec::new();
-        let written = series.store.write_and_wait(|write| entities.write(write, &mut misfits));
-        series.note_misfits(&headers.tenant, &misfits);
-        written.map_err(|error| match error {
-            WriteError::Refused(refusal) => Fault::from(refusal),
-            WriteError::Log(error) => Fault::from(error),
-        })
-    })?
-}
-
 /// The entities of a notification, with what its headers say.
-struct Notified<'a> {
+pub(super) struct Notified<'a> {
     headers: &'a NotifyHeaders,
     entities: &'a [Entity<'a>],
     /// One for all, or one for each.
@@ -97,7 +55,8 @@ struct Notified<'a> {
     now_ms: TimeMs,
 }
 
-fn with_entities<T>(
+/// Calls `with` with the entities of a body.
+pub(super) fn with_entities<T>(
     headers: &NotifyHeaders,
     body: &[u8],
     with: impl FnOnce(&Notified<'_>) -> T,
@@ -105,12 +64,11 @@ fn with_entities<T>(
     let json = Json::read(body).map_err(|_| fault(&BodyFault::NoJson))?;
     let entities = entity::entities(&json).map_err(|error| fault(&error))?;
     let paths = paths(&headers.paths, entities.len())?;
-    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as TimeMs;
-    Ok(with(&Notified { headers, entities: &entities, paths, now_ms }))
+    Ok(with(&Notified { headers, entities: &entities, paths, now_ms: now_ms() }))
 }
 
 impl Notified<'_> {
-    fn write(&self, write: &mut Write<'_>, misfits: &mut Vec<Misfit>) -> Result<(), Refusal> {
+    pub(super) fn write(&self, write: &mut Write<'_>, misfits: &mut Vec<Misfit>) -> Result<(), Refusal> {
         let Self { headers, entities, paths, now_ms } = self;
         for (place, entity) in entities.iter().enumerate().filter(|(_, entity)| !entity.is_emptied) {
             let path = if paths.len() == 1 { &paths[0] } else { &paths[place] };
@@ -119,6 +77,10 @@ impl Notified<'_> {
         }
         Ok(())
     }
+}
+
+pub(super) fn now_ms() -> TimeMs {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as TimeMs
 }
 
 fn fault(error: &BodyFault) -> Fault {
@@ -145,7 +107,8 @@ fn paths(header: &str, count: usize) -> Result<Vec<Cow<'_, str>>, Fault> {
 /// An attribute whose value did not fit: its type and its name.
 pub(crate) type Misfit = (String, String);
 
-fn row(
+/// Writes an entity's attributes as a row.
+pub(super) fn row(
     write: &mut Write<'_>,
     tenant: &str,
     path: &str,

@@ -11,6 +11,10 @@ pub(super) enum Call {
     Root,
     Version,
     Notify,
+    /// `InfluxDB`'s line protocol.
+    Lines,
+    /// Prometheus' remote write.
+    Samples,
     LastValues,
     /// Whether series can be read and written.
     Health,
@@ -54,19 +58,26 @@ pub(super) fn read(method: &Method, path: &str) -> Result<Call, Fault> {
     } else {
         match (method.as_str(), &segments[..]) {
             ("POST", ["v2", "notify"]) => Some(Call::Notify),
+            ("POST", ["write"] | ["api", "v2", "write"]) => Some(Call::Lines),
+            ("POST", ["api", "v1", "write"]) => Some(Call::Samples),
             ("POST", ["v2", "op", "query"]) => Some(Call::LastValues),
             ("DELETE", ["v2", "entities", id]) => Some(Call::DeleteEntity((*id).to_owned())),
             ("DELETE", ["v2", "types", name]) => Some(Call::DeleteType((*name).to_owned())),
             _ => None,
         }
     };
-    if call.is_none() && (read_get(&segments).is_some() || matches!(segments[..], ["v2", "notify"])) {
+    if call.is_none() && (read_get(&segments).is_some() || is_for_writes(&segments)) {
         return Err(Fault::Problem {
             status: StatusCode::METHOD_NOT_ALLOWED,
             detail: "The method is not allowed for the requested URL.".into(),
         });
     }
     call.ok_or_else(unknown)
+}
+
+/// Paths that have POST alone.
+fn is_for_writes(segments: &[&str]) -> bool {
+    matches!(segments, ["v2", "notify"] | ["write"] | ["api", "v1" | "v2", "write"])
 }
 
 fn read_get(segments: &[&str]) -> Option<Call> {

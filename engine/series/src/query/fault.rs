@@ -16,6 +16,8 @@ pub(crate) enum Fault {
     Problem { status: StatusCode, detail: Cow<'static, str> },
     /// `error` and `description`.
     Described { status: StatusCode, error: &'static str, description: Cow<'static, str> },
+    /// As both versions of `InfluxDB` say what is wrong with a body of lines.
+    Line { message: Cow<'static, str> },
     /// A text.
     Text { status: StatusCode, text: Cow<'static, str> },
 }
@@ -23,6 +25,10 @@ pub(crate) enum Fault {
 impl Fault {
     pub(crate) fn bad_request(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::Problem { status: StatusCode::BAD_REQUEST, detail: detail.into() }
+    }
+
+    pub(crate) const fn line(message: Cow<'static, str>) -> Self {
+        Self::Line { message }
     }
 
     /// Of a parameter, in the words of QuantumLeap.
@@ -81,6 +87,15 @@ impl Fault {
                 object.string(error);
                 object.key("description");
                 object.string(description);
+                *body = object.end();
+            }
+            Self::Line { message } => {
+                let body = response.begin_body(StatusCode::BAD_REQUEST, JSON);
+                let mut object = ObjectText::after(std::mem::take(body));
+                for (key, text) in [("code", "invalid"), ("message", message), ("error", message)] {
+                    object.key(key);
+                    object.string(text);
+                }
                 *body = object.end();
             }
             Self::Text { status, text } => write_string(response.begin_body(*status, JSON), text),

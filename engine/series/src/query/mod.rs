@@ -3,5 +3,6 @@
 pub(crate) mod fault;
 pub(crate) mod parameters;
 pub(crate) mod result;
+pub(crate) mod row_format;
 pub(crate) mod shape;
 pub(crate) mod value;

@@ -282,7 +282,8 @@ impl Writer<'_> {
     }
 }
 
-fn full(out: &mut dyn Output) -> Written {
+/// Hands a part over that is long enough.
+pub(crate) fn full(out: &mut dyn Output) -> Written {
     if out.part().len() >= PART_BYTES { out.hand_over() } else { Ok(()) }
 }
 

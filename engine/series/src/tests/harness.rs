@@ -19,8 +19,8 @@ use tokio::{runtime::Runtime, task::LocalSet};
 use crate::{http_api::SeriesApi, series::Series, settings::SeriesSettings};
 
 /// An API of an empty store.
-pub(super) struct Harness {
-    pub(super) series: Arc<Series>,
+pub(crate) struct Harness {
+    pub(crate) series: Arc<Series>,
     api: SeriesApi,
     /// One for all requests, as a core's thread has: what waits for a write is woken there.
     runtime: Runtime,
@@ -30,12 +30,12 @@ pub(super) struct Harness {
 
 /// A response, whole.
 #[derive(Debug, PartialEq)]
-pub(super) struct Responded {
-    pub(super) status: StatusCode,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: String,
+pub(crate) struct Responded {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
     /// It was made by a thread of its own.
-    pub(super) is_long: bool,
+    pub(crate) is_long: bool,
 }
 
 #[derive(Debug)]
@@ -52,11 +52,11 @@ impl RequestBody for WholeBody {
 }
 
 impl Harness {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(SeriesSettings::default())
     }
 
-    pub(super) fn with(settings: SeriesSettings) -> Self {
+    pub(crate) fn with(settings: SeriesSettings) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path(), settings.options()).unwrap();
         let series = Arc::new(Series::new(store, settings));
@@ -66,7 +66,18 @@ impl Harness {
     }
 
     /// One request on a connection of its own. Headers are `name: value`.
-    pub(super) fn request(&self, method: &str, target: &str, headers: &[&str], body: &str) -> Responded {
+    pub(crate) fn request(&self, method: &str, target: &str, headers: &[&str], body: &str) -> Responded {
+        self.request_bytes(method, target, headers, body.as_bytes())
+    }
+
+    /// As [`Self::request`], with any body.
+    pub(crate) fn request_bytes(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[&str],
+        body: &[u8],
+    ) -> Responded {
         let work = async {
             let mut connection = self.api.connect(ApiLimits { max_body_bytes: 16 << 20 });
             let (path, query) =
@@ -83,13 +94,13 @@ impl Harness {
         self.tasks.block_on(&self.runtime, work)
     }
 
-    pub(super) fn get(&self, target: &str) -> String {
+    pub(crate) fn get(&self, target: &str) -> String {
         let Responded { status, body, .. } = self.request("GET", target, &[], "");
         format!("{} {body}", status.as_u16())
     }
 
     /// Notifies of entities, as a list in JSON.
-    pub(super) fn notify(&self, entities: &str, headers: &[&str]) {
+    pub(crate) fn notify(&self, entities: &str, headers: &[&str]) {
         let body = format!("{{\"data\":{entities}}}");
         let responded = self.request("POST", "/v2/notify", headers, &body);
         assert_eq!(
@@ -105,14 +116,14 @@ async fn respond(
     method: &Method,
     (path, query): (&str, Option<&str>),
     headers: &HeaderMap,
-    body: &str,
+    body: &[u8],
 ) -> Responded {
     let mut response = ApiResponse::default();
     let mut request = ApiRequest { method, path, query, headers, body: None };
     loop {
         let rest = match connection.begin(&request, &mut response) {
             Progress::NeedsBody => {
-                request.body = Some(body.as_bytes());
+                request.body = Some(body);
                 continue;
             }
             Progress::NotReady(room) => {
@@ -127,7 +138,7 @@ async fn respond(
             Progress::Streams(rest) => Some(rest),
             Progress::Refused => panic!("no role asks: {response:?}"),
             Progress::Asynchronous(respond) => {
-                let body = Box::new(WholeBody(Some(Bytes::copy_from_slice(body.as_bytes()))));
+                let body = Box::new(WholeBody(Some(Bytes::copy_from_slice(body))));
                 let responded = respond(body).await;
                 let mut whole = responded.response.body.clone();
                 if let Some(mut rest) = responded.rest {

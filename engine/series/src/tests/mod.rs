@@ -1,6 +1,8 @@
 //! The API as its clients see it: requests in, responses out, without a server.
 
 mod deletes;
-mod harness;
+pub(crate) mod harness;
+mod incoming;
 mod notify;
 mod queries;
+mod row_formats;

@@ -303,3 +303,28 @@ fn a_long_result_is_written_in_parts() {
         &many.body[many.body.len() - 60..]
     );
 }
+
+#[test]
+fn many_entities_are_listed_in_parts() {
+    let harness = Harness::new();
+    let entity = |number: i32| {
+        format!(
+            r#"{{"id":"urn:ngsi-ld:Größe:{number:05}","type":"T","n":{{"type":"Number","value":1}},"TimeInstant":{{"type":"DateTime","value":"2024-01-01T00:00:{:02}Z"}}}}"#,
+            number % 60
+        )
+    };
+    let entities: Vec<String> = (0..5_000).map(entity).collect();
+    harness.notify(&format!("[{}]", entities.join(",")), &[]);
+    let responded = harness.request("GET", "/v2/entities?options=count", &[], "");
+    assert!(responded.is_long);
+    assert!(responded.headers.contains(&("fiware-total-count".to_owned(), "5000".to_owned())));
+    let all: serde_json::Value = serde_json::from_str(&responded.body).unwrap();
+    let all = all.as_array().unwrap();
+    assert_eq!(all.len(), 5_000);
+    assert_eq!(all[0]["index"], "2024-01-01T00:00:59.000+00:00");
+    assert!(all.is_sorted_by(|one, next| one["index"].as_str() >= next["index"].as_str()));
+    assert_eq!(
+        harness.request("GET", "/v2/entities?limit=7&offset=4998", &[], "").body.matches("\"id\"").count(),
+        2
+    );
+}

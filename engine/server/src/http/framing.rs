@@ -11,7 +11,8 @@ pub(super) struct HeadFault {
 }
 
 /// Whether a request names its host once and has a body that can be read (RFC 9112, sections 3.2 and 6.1; RFC 9110, section 8.4).
-pub(super) fn check(version: Version, headers: &HeaderMap) -> Result<(), HeadFault> {
+/// `codings` are those that its body may have.
+pub(super) fn check(version: Version, headers: &HeaderMap, codings: &[&str]) -> Result<(), HeadFault> {
     let fault = |status, message| Err(HeadFault { status, message });
     let hosts = headers.get_all(header::HOST).iter().count();
     if hosts > 1 {
@@ -20,15 +21,17 @@ pub(super) fn check(version: Version, headers: &HeaderMap) -> Result<(), HeadFau
     if hosts == 0 && version == Version::HTTP_11 {
         return fault(StatusCode::BAD_REQUEST, "a request of HTTP/1.1 has a field `host`; send one");
     }
-    let is = |name, only: &str| {
-        let mut values = headers.get_all(name).iter();
-        values.all(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(only.as_bytes()))
+    let is = |name, known: &dyn Fn(&[u8]) -> bool| {
+        headers.get_all(name).iter().all(|value| known(value.as_bytes().trim_ascii()))
     };
-    if !is(header::TRANSFER_ENCODING, "chunked") {
+    if !is(header::TRANSFER_ENCODING, &|coding| coding.eq_ignore_ascii_case(b"chunked")) {
         let message = "the only transfer coding that is understood is `transfer-encoding: chunked`";
         return fault(StatusCode::NOT_IMPLEMENTED, message);
     }
-    if !is(header::CONTENT_ENCODING, "identity") {
+    let known = ["identity"].iter().chain(codings);
+    if !is(header::CONTENT_ENCODING, &|coding| {
+        known.clone().any(|known| coding.eq_ignore_ascii_case(known.as_bytes()))
+    }) {
         let message = "bodies of requests are taken as they are, without `content-encoding`";
         return fault(StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
     }
@@ -46,7 +49,7 @@ mod tests {
         for (name, value) in fields {
             headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
-        check(version, &headers).map_or_else(|fault| fault.status.as_u16(), |()| 200)
+        check(version, &headers, &["snappy"]).map_or_else(|fault| fault.status.as_u16(), |()| 200)
     }
 
     #[test]
@@ -70,6 +73,7 @@ mod tests {
             assert_eq!(with("transfer-encoding", coding), 501, "{coding}");
         }
         assert_eq!(with("content-encoding", "identity"), 200);
+        assert_eq!(with("content-encoding", "Snappy"), 200, "whoever has the path decodes it");
         for coding in ["gzip", "br", "identity, gzip", "unknown"] {
             assert_eq!(with("content-encoding", coding), 415, "{coding}");
         }

@@ -93,7 +93,8 @@ pub(crate) async fn answer(
     // Only where somebody looks: the copies cost more than the rest of this function.
     let noted = tracing::enabled!(tracing::Level::DEBUG)
         .then(|| (request.method().clone(), request.uri().path().to_owned()));
-    let head = framing::check(request.version(), request.headers());
+    let codings = core.site().apis.content_codings(request.uri().path());
+    let head = framing::check(request.version(), request.headers(), codings);
     let mut response = if let Err(framing::HeadFault { status, message }) = head {
         refusal(status, JSON, message)
     } else if !core.site().hosts.include_request(request.uri(), request.headers()) {

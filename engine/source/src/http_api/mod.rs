@@ -35,6 +35,13 @@ pub trait HttpApi: Debug + Send + Sync {
     /// The methods that its paths may have, as the value of `Allow` that the server sends in response to OPTIONS.
     fn allow(&self) -> &'static str;
 
+    /// The content codings (RFC 9110, section 8.4.1) that bodies of requests at one of its paths may have beside `identity`; it decodes
+    /// them itself. Others are refused by the server.
+    fn content_codings(&self, path: &str) -> &'static [&'static str] {
+        let _ = path;
+        &[]
+    }
+
     /// Whether it also responds, with a 404 of its own form, at paths that are nobody's.
     fn takes_unknown_paths(&self) -> bool {
         false

@@ -57,6 +57,11 @@ impl HttpApis {
         self.apis.iter().position(has).map(ApiId)
     }
 
+    /// The codings that a body of a request at a path may have.
+    pub(super) fn content_codings(&self, path: &str) -> &'static [&'static str] {
+        self.find(path).map_or(&[], |id| self.get(id).content_codings(path))
+    }
+
     /// The API that responds at paths that nobody has.
     pub(super) fn of_unknown_paths(&self) -> Option<ApiId> {
         self.apis.iter().position(|api| api.api.takes_unknown_paths()).map(ApiId)

@@ -1,0 +1,97 @@
+//! Prometheus' remote write, version 1.0 (<https://prometheus.io/docs/specs/prw/remote_write_spec/>): the messages of its protocol, and what
+//! they become.
+
+use prost::Message;
+
+use super::{TimedEntity, attribute, id_of, number};
+use crate::ngsi::{entity::Entity, json::Json};
+
+/// The label that names the metric.
+const NAME: &str = "__name__";
+/// The attribute that has the samples.
+const VALUE: &str = "value";
+/// The bits of the number that says that a series has ended (`StaleNaN`).
+const STALE: u64 = 0x7ff0_0000_0000_0002;
+
+/// `prometheus.WriteRequest`; metadata, exemplars and histograms are left out.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct WriteRequest {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) series: Vec<TimeSeries>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct TimeSeries {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) labels: Vec<Label>,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) samples: Vec<Sample>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Label {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    #[prost(string, tag = "2")]
+    pub(crate) value: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(crate) struct Sample {
+    #[prost(double, tag = "1")]
+    pub(crate) value: f64,
+    /// Milliseconds.
+    #[prost(int64, tag = "2")]
+    pub(crate) timestamp: i64,
+}
+
+/// What is wrong with a body.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RemoteWriteFault {
+    #[error("the body is no prometheus.WriteRequest: {0}")]
+    NoMessage(#[from] prost::DecodeError),
+    #[error("a series has no label `__name__`")]
+    NoName,
+}
+
+/// A series with the id of its entity.
+#[derive(Debug)]
+pub(crate) struct IdentifiedSeries {
+    series: TimeSeries,
+    name: String,
+    id: String,
+}
+
+/// Reads a body that is not compressed any more.
+pub(crate) fn read(body: &[u8]) -> Result<Vec<IdentifiedSeries>, RemoteWriteFault> {
+    let identified = |series: TimeSeries| {
+        let name = series.labels.iter().find(|label| label.name == NAME).map(|label| label.value.clone());
+        let labels = series.labels.iter().filter(|label| label.name != NAME);
+        let id = id_of(labels.map(|label| (&*label.name, &*label.value)));
+        Ok(IdentifiedSeries { name: name.ok_or(RemoteWriteFault::NoName)?, id, series })
+    };
+    WriteRequest::decode(body)?.series.into_iter().map(identified).collect()
+}
+
+impl IdentifiedSeries {
+    /// The metric is the type, all labels are the id and attributes, the samples are the attribute `value`.
+    pub(crate) fn entities(&self) -> impl Iterator<Item = TimedEntity<'_>> {
+        let samples = self.series.samples.iter().filter(|sample| sample.value.to_bits() != STALE);
+        samples.map(|sample| {
+            let labels = self.series.labels.iter();
+            let labels = labels.filter(|label| label.name != NAME && !label.name.eq_ignore_ascii_case(VALUE));
+            let mut attributes = vec![attribute(VALUE, "Number", number(sample.value))];
+            attributes.extend(
+                labels.map(|label| attribute(&label.name, "Text", Json::Text((&*label.value).into()))),
+            );
+            let entity = Entity {
+                id: &self.id,
+                type_name: &self.name,
+                attributes,
+                plain: Vec::new(),
+                is_emptied: false,
+            };
+            TimedEntity { entity, time_ms: Some(sample.timestamp) }
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! Rows by `InfluxDB`'s line protocol and by Prometheus' remote write.
+
+use std::io::Write as _;
+
+use expect_test::expect;
+use flate2::{Compression, write::GzEncoder};
+use prost::Message as _;
+
+use super::harness::Harness;
+use crate::incoming::remote_write::{Label, Sample, TimeSeries, WriteRequest};
+
+fn respond(harness: &Harness, target: &str, headers: &[&str], body: &[u8]) -> String {
+    let responded = harness.request_bytes("POST", target, headers, body);
+    format!("{} {}", responded.status.as_u16(), responded.body)
+}
+
+fn rows(harness: &Harness, headers: &[&str]) -> String {
+    let headers = [headers, &["Accept: application/x-ndjson"]].concat();
+    harness.request("GET", "/v2/attrs", &headers, "").body
+}
+
+#[test]
+fn lines_are_written() {
+    let harness = Harness::new();
+    let body = b"weather,id=Room:1,floor=1 temperature=21.5,open=true 1704067200\nweather,floor=2 temperature=20,note=\"\xc3\xbc\" 1672531200";
+    assert_eq!(respond(&harness, "/write?precision=s", &[], body), "204 ");
+    // The first type stays, whatever comes later.
+    assert_eq!(
+        respond(&harness, "/api/v2/write?precision=ms", &[], b"weather temperature=\"warm\" 1704067200000"),
+        "204 "
+    );
+    let mut coded = GzEncoder::new(Vec::new(), Compression::fast());
+    coded.write_all(b"weather temperature=7i 1").unwrap();
+    let coded = coded.finish().unwrap();
+    assert_eq!(
+        respond(&harness, "/api/v2/write?bucket=b&precision=s", &["Content-Encoding: gzip"], &coded),
+        "204 "
+    );
+    expect![[r#"
+        {"id":"-","type":"weather","time":"2024-01-01T00:00:00.000+00:00","values":{}}
+        {"id":"Room:1","type":"weather","time":"2024-01-01T00:00:00.000+00:00","values":{"floor":"1","open":true,"temperature":21.5}}
+        {"id":"floor=2","type":"weather","time":"2023-01-01T00:00:00.000+00:00","values":{"floor":"2","note":"ü","temperature":20.0}}
+    "#]].assert_eq(&rows(&harness, &[]));
+    expect![[r#"
+        {"id":"-","type":"weather","time":"1970-01-01T00:00:01.000+00:00","values":{"temperature":7}}
+    "#]]
+    .assert_eq(&rows(&harness, &["Fiware-Service: b"]));
+}
+
+#[test]
+fn one_bad_line_refuses_all() {
+    let harness = Harness::new();
+    let refused = [
+        ("/write", &[][..], &b"a b=1 1\nc d"[..]),
+        ("/write?precision=d", &[], b"a b=1 1"),
+        ("/write", &[], b"a b=\"\xff\""),
+        ("/write", &["Content-Encoding: gzip"], b"a b=1"),
+        ("/write", &["Content-Encoding: br"], b"a b=1"),
+        ("/api/v1/write", &[], b"a b=1"),
+        ("/api/v1/write", &["Content-Encoding: snappy"], b"a b=1"),
+    ];
+    let all: Vec<String> =
+        refused.iter().map(|(target, headers, body)| respond(&harness, target, headers, body)).collect();
+    expect![[r#"
+        400 {"code":"invalid","message":"line 2: a field has no value","error":"line 2: a field has no value"}
+        400 {"code":"invalid","message":"`d` is no precision; write ns, us, ms, s, m or h","error":"`d` is no precision; write ns, us, ms, s, m or h"}
+        400 {"code":"invalid","message":"the body is not UTF-8","error":"the body is not UTF-8"}
+        400 {"code":"invalid","message":"the body is not coded with gzip","error":"the body is not coded with gzip"}
+        415 {"detail":"`content-encoding` is gzip or snappy","status":415,"title":"Unsupported Media Type","type":"about:blank"}
+        415 {"detail":"send a prometheus.WriteRequest (remote write 1.0) with `content-encoding: snappy`","status":415,"title":"Unsupported Media Type","type":"about:blank"}
+        400 {"code":"invalid","message":"the body is not coded with snappy's block format","error":"the body is not coded with snappy's block format"}"#]].assert_eq(&all.join("\n"));
+    assert_eq!(rows(&harness, &[]), "");
+}
+
+#[test]
+fn samples_are_written() {
+    let harness = Harness::new();
+    let label = |name: &str, value: &str| Label { name: name.to_owned(), value: value.to_owned() };
+    let samples = [(1.5, 1), (f64::INFINITY, 2), (f64::from_bits(0x7ff0_0000_0000_0002), 3), (-2.0, 4)];
+    let request = WriteRequest {
+        series: vec![TimeSeries {
+            labels: vec![label("__name__", "up"), label("job", "pröny"), label("Value", "label")],
+            samples: samples.map(|(value, timestamp)| Sample { value, timestamp }).to_vec(),
+        }],
+    };
+    let send = |request: &WriteRequest| {
+        let body = snap::raw::Encoder::new().compress_vec(&request.encode_to_vec()).unwrap();
+        respond(&harness, "/api/v1/write", &["Content-Encoding: snappy", "Fiware-Service: t"], &body)
+    };
+    assert_eq!(send(&request), "204 ");
+    expect![[r#"
+        {"id":"Value=label,job=pröny","type":"up","time":"1970-01-01T00:00:00.001+00:00","values":{"job":"pröny","value":1.5}}
+        {"id":"Value=label,job=pröny","type":"up","time":"1970-01-01T00:00:00.002+00:00","values":{"job":"pröny"}}
+        {"id":"Value=label,job=pröny","type":"up","time":"1970-01-01T00:00:00.004+00:00","values":{"job":"pröny","value":-2.0}}
+    "#]].assert_eq(&rows(&harness, &["Fiware-Service: t"]));
+    let nameless = WriteRequest { series: vec![TimeSeries { labels: vec![], samples: vec![] }] };
+    assert!(send(&nameless).starts_with("400 "));
+}

@@ -1,0 +1,106 @@
+//! Rows as NDJSON and CSV, with names and values that are not easy on either.
+
+use expect_test::expect;
+
+use super::harness::Harness;
+
+fn filled() -> Harness {
+    let harness = Harness::new();
+    harness.notify(
+        r#"[{"id":"urn:Zähler:1","type":"Größe","TimeInstant":{"type":"DateTime","value":"2024-01-01T00:00:00Z"},
+            "a.b":{"type":"Number","value":1.5},"@type":{"type":"Text","value":"say \"x\", y\nz"},"time":{"type":"Integer","value":7},
+            "list":{"type":"StructuredValue","value":["a",1]},"empty":{"type":"Text","value":""}},
+           {"id":"a/b?c=d e%20","type":"Other","TimeInstant":{"type":"DateTime","value":"2023-01-01T00:00:00Z"},
+            "A.B":{"type":"Text","value":"text"},"flag":{"type":"Boolean","value":true}}]"#,
+        &[],
+    );
+    harness.notify(
+        r#"[{"id":"urn:Zähler:1","type":"Größe","TimeInstant":{"type":"DateTime","value":"2023-01-01T00:00:00Z"},"a.b":{"type":"Text","value":"no number"}}]"#,
+        &[],
+    );
+    harness.notify(
+        r#"[{"id":"urn:Zähler:1","type":"Größe","TimeInstant":{"type":"DateTime","value":"2024-01-01T00:00:00Z"},"secret":{"type":"Number","value":9}}]"#,
+        &["Fiware-Service: other"],
+    );
+    harness
+}
+
+fn get(harness: &Harness, target: &str, accept: &str) -> String {
+    harness.request("GET", target, &[&format!("Accept: {accept}")], "").body
+}
+
+#[test]
+fn rows_are_lines_of_json() {
+    let harness = filled();
+    expect![[r#"
+        {"id":"urn:Zähler:1","type":"Größe","time":"2023-01-01T00:00:00.000+00:00","values":{"TimeInstant":"2023-01-01T00:00:00.000+00:00"}}
+        {"id":"urn:Zähler:1","type":"Größe","time":"2024-01-01T00:00:00.000+00:00","values":{"@type":"say \"x\", y\nz","TimeInstant":"2024-01-01T00:00:00.000+00:00","a.b":1.5,"empty":"","list":["a",1],"time":7}}
+        {"id":"a/b?c=d e%20","type":"Other","time":"2023-01-01T00:00:00.000+00:00","values":{"A.B":"text","TimeInstant":"2023-01-01T00:00:00.000+00:00","flag":true}}
+    "#]].assert_eq(&get(&harness, "/v2/attrs", "application/x-ndjson"));
+    // Of one entity, whose id has to be percent-encoded.
+    expect![[r#"
+        {"id":"a/b?c=d e%20","type":"Other","time":"2023-01-01T00:00:00.000+00:00","values":{"A.B":"text"}}
+    "#]]
+    .assert_eq(&get(&harness, "/v2/entities/a%2Fb%3Fc%3Dd%20e%2520/attrs/a.b", "application/x-ndjson"));
+}
+
+#[test]
+fn rows_are_records_of_csv() {
+    let harness = filled();
+    expect![[r#"
+        id,type,time,@type,TimeInstant,a.b,empty,list,time_,flag↵
+        urn:Zähler:1,Größe,2023-01-01T00:00:00.000+00:00,,2023-01-01T00:00:00.000+00:00,,,,,↵
+        urn:Zähler:1,Größe,2024-01-01T00:00:00.000+00:00,"say ""x"", y
+        z",2024-01-01T00:00:00.000+00:00,1.5,"","[""a"",1]",7,↵
+        a/b?c=d e%20,Other,2023-01-01T00:00:00.000+00:00,,2023-01-01T00:00:00.000+00:00,text,,,,true↵
+    "#]]
+    .assert_eq(&get(&harness, "/v2/attrs", "text/html;q=0.9, text/csv").replace("\r\n", "↵\n"));
+    let periods = "/v2/types/Gr%C3%B6%C3%9Fe/attrs/a.b?aggrMethod=max&aggrPeriod=year";
+    expect![[r#"
+        id,type,time,a.b↵
+        urn:Zähler:1,Größe,2023-01-01T00:00:00.000+00:00,↵
+        urn:Zähler:1,Größe,2024-01-01T00:00:00.000+00:00,1.5↵
+    "#]]
+    .assert_eq(&get(&harness, periods, "text/csv").replace("\r\n", "↵\n"));
+    let whole = "/v2/types/Gr%C3%B6%C3%9Fe/attrs/a.b?aggrMethod=count";
+    expect![[r#"
+        id,type,time,a.b↵
+        urn:Zähler:1,Größe,,1↵
+    "#]]
+    .assert_eq(&get(&harness, whole, "text/csv").replace("\r\n", "↵\n"));
+    expect![[r#"
+        id,type,time↵
+    "#]]
+    .assert_eq(&get(&harness, "/v2/types/None", "text/csv").replace("\r\n", "↵\n"));
+}
+
+#[test]
+fn a_long_response_is_streamed() {
+    let harness = Harness::new();
+    let rows: Vec<String> = (0..2_000)
+        .map(|second| {
+            format!(
+                r#"{{"id":"x","type":"T","n":{{"type":"Integer","value":{second}}},"TimeInstant":{{"type":"DateTime","value":"2024-01-01T{:02}:{:02}:{:02}Z"}}}}"#,
+                second / 3600,
+                second / 60 % 60,
+                second % 60
+            )
+        })
+        .collect();
+    for _ in 0..80 {
+        harness.notify(&format!("[{}]", rows.join(",")), &[]);
+    }
+    let response = harness.request(
+        "GET",
+        "/v2/entities/x?limit=200000",
+        &["Accept: text/csv", "Fiware-Correlator: 1"],
+        "",
+    );
+    assert!(response.is_long);
+    assert_eq!(response.body.lines().count(), 1 + 160_000);
+    assert!(
+        response.body.ends_with("x,T,2024-01-01T00:33:19.000+00:00,2024-01-01T00:33:19.000+00:00,1999\r\n"),
+        "{}",
+        &response.body[response.body.len() - 200..]
+    );
+}

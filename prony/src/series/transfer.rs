@@ -1,0 +1,79 @@
+//! `prony series export` and `prony series import`: whole files or none.
+
+use anyhow::Context as _;
+use prony_model::units::grouped;
+use prony_series::transfer::{self, Transferred};
+use prony_series_store::{Durability, Options, Store};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, Write, stdin, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// In the place of a file.
+const STANDARD: &str = "-";
+const BUFFER_BYTES: usize = 1 << 20;
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".part");
+    name.into()
+}
+
+/// Writes a file that is whole, or none.
+pub(super) fn export(directory: &Path, file: &Path) -> anyhow::Result<ExitCode> {
+    let store = Store::open(directory, Options::new(Durability::Sync))?;
+    if file == Path::new(STANDARD) {
+        transfer::export(&store, &mut BufWriter::with_capacity(BUFFER_BYTES, stdout().lock()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    anyhow::ensure!(!file.exists(), "{} exists; name another file, or remove it", file.display());
+    let part = beside(file);
+    let write = || -> anyhow::Result<Transferred> {
+        let mut to = BufWriter::with_capacity(BUFFER_BYTES, File::create(&part)?);
+        let of = transfer::export(&store, &mut to)?;
+        to.flush()?;
+        to.get_ref().sync_all()?;
+        fs::rename(&part, file)?;
+        Ok(of)
+    };
+    let of = write()
+        .inspect_err(|_| drop(fs::remove_file(&part)))
+        .with_context(|| format!("cannot write {}", file.display()))?;
+    crate::print(&format!("{}: {}\n", file.display(), counted("exported", of)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes a directory of a whole file, or none.
+pub(super) fn import(directory: &Path, file: &Path) -> anyhow::Result<ExitCode> {
+    let is_empty = fs::read_dir(directory).map_or(true, |mut entries| entries.next().is_none());
+    anyhow::ensure!(
+        is_empty,
+        "{} is not empty; an import makes a directory of its own, so name one that does not exist",
+        directory.display()
+    );
+    let part = beside(directory);
+    if part.join("lock").exists() {
+        // Fails where another import has it open.
+        drop(Store::open(&part, Options::new(Durability::Off)));
+        fs::remove_dir_all(&part).with_context(|| format!("cannot remove {}", part.display()))?;
+    }
+    let read = || -> anyhow::Result<Transferred> {
+        let store = Store::open(&part, Options::new(Durability::Off))?;
+        Ok(if file == Path::new(STANDARD) {
+            transfer::import(&store, stdin().lock())?
+        } else {
+            transfer::import(&store, BufReader::with_capacity(BUFFER_BYTES, File::open(file)?))?
+        })
+    };
+    let of = read()
+        .inspect_err(|_| drop(fs::remove_dir_all(&part)))
+        .with_context(|| format!("nothing was imported from {}", file.display()))?;
+    fs::rename(&part, directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    crate::print(&format!("{}: {}\n", directory.display(), counted("imported", of)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn counted(what: &str, of: Transferred) -> String {
+    format!("{} rows of {} types were {what}", grouped(of.rows), grouped(of.types))
+}

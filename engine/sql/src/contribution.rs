@@ -260,6 +260,7 @@ impl Writer<'_> {
             }
         }
         self.contribution.types.push(object(&names.aggregate, None, members));
+        self.contribution.summaries.extend([names.aggregate.clone(), names.fields.clone()]);
         if !fields.is_empty() {
             self.contribution.types.push(object(&names.fields, None, fields));
         }

@@ -70,7 +70,6 @@ impl<'p, 'r> Totals<'p, 'r> {
             match &output.kind {
                 AggregateKind::Typename(name) => json::write_string(out, name),
                 AggregateKind::Count => write_integer(out, self.count),
-                AggregateKind::Fields(..) if self.count == 0 => out.extend_from_slice(b"null"),
                 AggregateKind::Fields(function, members) => write_fields(out, *function, members, columns),
             }
         }

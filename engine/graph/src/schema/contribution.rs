@@ -289,9 +289,12 @@ impl Writer<'_> {
             for function in [name!("sum"), name!("avg"), name!("max"), name!("min")] {
                 members.push(field_with_arguments(&function, Vec::new(), named(&name)));
             }
+            self.contribution.summaries.push(name.clone());
             self.contribution.types.push(object(&name, None, fields));
         }
-        self.contribution.types.push(object(&derived(of, "Aggregate"), None, members));
+        let name = derived(of, "Aggregate");
+        self.contribution.types.push(object(&name, None, members));
+        self.contribution.summaries.push(name);
     }
 
     fn queries(&mut self, side: Side, id: TypeId, of: &TypeModel) {

@@ -252,7 +252,7 @@ fn aggregates() {
     );
     check(
         "{ users_aggregate(where: {age: {gt: 100}}) { count sum { age } } }",
-        &expect![[r#"{"data":{"users_aggregate":{"count":0,"sum":null}}}"#]],
+        &expect![[r#"{"data":{"users_aggregate":{"count":0,"sum":{"age":null}}}}"#]],
     );
     check(
         "{ friend_relationships_aggregate { __typename count max { since __typename } } }",

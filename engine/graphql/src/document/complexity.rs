@@ -4,6 +4,7 @@
 use crate::{
     document::{tally::too_deep, weights::FieldWeights},
     error::{ErrorCode, GraphqlError},
+    schema::Schema,
     selection::{Field, Slot, Value},
     variables::Variables,
 };
@@ -106,7 +107,26 @@ pub fn depth(fields: &[Field]) -> usize {
     objects.map(below).max().unwrap_or(0)
 }
 
+/// Levels of rows below those of the root fields, as `max_nest_level` counts them: `{ meetups { venue { id } } }` has one. What
+/// sums rows up adds none.
+pub fn nest_level(fields: &[Field], schema: &Schema) -> usize {
+    let below = |field: &Field| levels_below(&field.selections, schema);
+    fields.iter().filter(|field| !field.is_introspection()).map(below).max().unwrap_or(0)
+}
+
+fn levels_below(fields: &[Field], schema: &Schema) -> usize {
+    let is_level =
+        |field: &&Field| !field.selections.is_empty() && !schema.is_summary(field.output.inner_named_type());
+    let levels = |field: &Field| 1 + levels_below(&field.selections, schema);
+    fields.iter().filter(is_level).map(levels).max().unwrap_or(0)
+}
+
 /// Refuses a request that is nested deeper than the limit.
 pub fn check_depth(depth: usize, limit: usize) -> Result<(), GraphqlError> {
-    if depth > limit { Err(too_deep(depth, limit)) } else { Ok(()) }
+    if depth > limit { Err(too_deep("max_depth", depth, limit)) } else { Ok(()) }
+}
+
+/// As [`check_depth`], of levels as [`nest_level`] counts them.
+pub fn check_nest_level(level: usize, limit: usize) -> Result<(), GraphqlError> {
+    if level > limit { Err(too_deep("max_nest_level", level, limit)) } else { Ok(()) }
 }

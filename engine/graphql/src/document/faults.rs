@@ -4,8 +4,9 @@ use apollo_compiler::{
     Name,
     ast::FieldDefinition,
     collections::IndexMap,
+    diagnostic::Diagnostic,
     schema::{Component, ExtendedType},
-    validation::DiagnosticList,
+    validation::{DiagnosticData, DiagnosticList},
 };
 
 use crate::{
@@ -15,12 +16,22 @@ use crate::{
 };
 
 pub(crate) fn of_syntax(errors: &DiagnosticList) -> Vec<GraphqlError> {
-    clean(errors, ErrorCode::ParseFailed, spelled)
+    clean(&errors.iter().collect::<Vec<_>>(), ErrorCode::ParseFailed, spelled)
 }
 
-/// With what was probably meant, where clients may know the schema.
+/// Whether a variable was found to be of another type than is expected where it is used.
+fn is_of_variable_usage(fault: &DiagnosticData) -> bool {
+    match fault.unstable_error_name() {
+        Some("DisallowedVariableUsage") => true,
+        Some("UnsupportedValueType") => fault.to_string().ends_with("found a variable"),
+        _ => false,
+    }
+}
+
+/// With what was probably meant, where clients may know the schema. Where variables are used is checked elsewhere.
 pub(crate) fn of_validation(errors: &DiagnosticList, schema: &Schema, limits: &Limits) -> Vec<GraphqlError> {
-    clean(errors, ErrorCode::ValidationFailed, |message| {
+    let errors: Vec<_> = errors.iter().filter(|fault| !is_of_variable_usage(fault.error)).collect();
+    clean(&errors, ErrorCode::ValidationFailed, |message| {
         let meant = if limits.introspection { meant(&message, schema) } else { None };
         match meant {
             Some(meant) => format!("{message}; did you mean `{meant}`?"),
@@ -30,7 +41,7 @@ pub(crate) fn of_validation(errors: &DiagnosticList, schema: &Schema, limits: &L
 }
 
 fn clean(
-    errors: &DiagnosticList,
+    errors: &[Diagnostic<'_, DiagnosticData>],
     code: ErrorCode,
     mut worded: impl FnMut(String) -> String,
 ) -> Vec<GraphqlError> {

@@ -23,6 +23,9 @@ pub struct Limits {
     /// they may cost is bounded by `max_nesting` and `max_introspection_bytes`. Beyond 60, `max_nesting` must grow
     /// with it.
     pub max_depth: usize,
+    /// Levels of rows below those of the root fields, as clients of the dialect know them: 1 for
+    /// `{ meetups { venue { id } } }`; aggregates add none. Without a bound of its own, `max_depth` bounds them.
+    pub max_nest_level: usize,
     /// Fields with an alias: the cheap way to ask for one thing many times.
     pub max_aliases: usize,
     /// Bytes of an alias, which stands in the response for each row.
@@ -61,6 +64,7 @@ impl Default for Limits {
             max_tokens: 10_000,
             max_nesting: 64,
             max_depth: 15,
+            max_nest_level: 1_000_000_000,
             max_aliases: 1_000,
             max_alias_bytes: 256,
             max_root_fields: 100,

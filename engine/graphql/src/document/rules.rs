@@ -1,10 +1,10 @@
 //! Rules of the specification that apollo-compiler 1.33 leaves unchecked: variables within literals of lists and
 //! input objects (section 5.8.5), and lists of different lengths among arguments of merged fields (section
-//! 5.3.2).
+//! 5.3.2). All variables are checked here, since a schema may accept some where the specification does not.
 
 use apollo_compiler::{
     ExecutableDocument, Name, Node,
-    ast::{self, Argument, InputValueDefinition, Type, Value},
+    ast::{self, Argument, DirectiveList, InputValueDefinition, Type, Value},
     collections::HashSet,
     executable::{self, Selection, SelectionSet},
     schema::ExtendedType,
@@ -28,6 +28,7 @@ pub(crate) fn check_variable_usages(
     }
     let visited = HashSet::default();
     let mut usages = Usages { schema, document, operation, lines, visited, errors: Vec::new() };
+    usages.directives(&operation.directives);
     usages.selection_set(&operation.selection_set);
     if usages.errors.is_empty() { Ok(()) } else { Err(usages.errors) }
 }
@@ -44,6 +45,7 @@ struct Usages<'a> {
 impl<'a> Usages<'a> {
     fn selection_set(&mut self, set: &'a SelectionSet) {
         for selection in &set.selections {
+            self.directives(selection.directives());
             match selection {
                 Selection::Field(field) => {
                     for argument in &field.arguments {
@@ -57,8 +59,21 @@ impl<'a> Usages<'a> {
                 Selection::FragmentSpread(spread) => {
                     let fragment = self.document.fragments.get(&spread.fragment_name);
                     if let Some(fragment) = fragment.filter(|fragment| self.visited.insert(&fragment.name)) {
+                        self.directives(&fragment.directives);
                         self.selection_set(&fragment.selection_set);
                     }
+                }
+            }
+        }
+    }
+
+    fn directives(&mut self, directives: &DirectiveList) {
+        let schema = self.schema;
+        for directive in directives {
+            let Some(known) = schema.valid().directive_definitions.get(&directive.name) else { continue };
+            for argument in &directive.arguments {
+                if let Some(definition) = known.argument_by_name(&argument.name) {
+                    self.input(definition, &argument.value);
                 }
             }
         }
@@ -95,7 +110,9 @@ impl<'a> Usages<'a> {
     fn variable(&mut self, ty: &Type, has_default: bool, name: &Name, value: &Node<Value>) {
         let definition = self.operation.variables.iter().find(|variable| variable.name == *name);
         let Some(definition) = definition else { return };
-        if is_usage_allowed(definition, ty, has_default) || self.errors.len() >= MAX_REPORTED_ERRORS {
+        let widened = self.widened(&definition.ty, ty);
+        let is_allowed = is_usage_allowed(definition, widened.as_ref(), ty, has_default);
+        if is_allowed || self.errors.len() >= MAX_REPORTED_ERRORS {
             return;
         }
         let message =
@@ -103,15 +120,37 @@ impl<'a> Usages<'a> {
         let error = GraphqlError::new(ErrorCode::ValidationFailed, message);
         self.errors.push(error.at(self.lines.position(value.location())));
     }
+
+    /// The type of a variable as the wider one that is expected, where the schema says that it is one.
+    fn widened(&self, declared: &Type, expected: &Type) -> Option<Type> {
+        let pair = (declared.inner_named_type().clone(), expected.inner_named_type().clone());
+        self.schema.widened().contains(&pair).then(|| renamed(declared, &pair.1))
+    }
+}
+
+/// The same lists and non-nulls of another type.
+fn renamed(ty: &Type, name: &Name) -> Type {
+    match ty {
+        Type::Named(_) => Type::Named(name.clone()),
+        Type::NonNullNamed(_) => Type::NonNullNamed(name.clone()),
+        Type::List(item) => renamed(item, name).list(),
+        Type::NonNullList(item) => renamed(item, name).list().non_null(),
+    }
 }
 
 /// GraphQL specification, section 5.8.5, `IsVariableUsageAllowed`.
-fn is_usage_allowed(variable: &ast::VariableDefinition, ty: &Type, has_default: bool) -> bool {
+fn is_usage_allowed(
+    variable: &ast::VariableDefinition,
+    widened: Option<&Type>,
+    ty: &Type,
+    has_default: bool,
+) -> bool {
+    let declared = widened.unwrap_or(&variable.ty);
     let has_own_default = variable.default_value.as_ref().is_some_and(|default| !default.is_null());
-    if ty.is_non_null() && !variable.ty.is_non_null() && (has_own_default || has_default) {
-        variable.ty.is_assignable_to(&ty.clone().nullable())
+    if ty.is_non_null() && !declared.is_non_null() && (has_own_default || has_default) {
+        declared.is_assignable_to(&ty.clone().nullable())
     } else {
-        variable.ty.is_assignable_to(ty)
+        declared.is_assignable_to(ty)
     }
 }
 

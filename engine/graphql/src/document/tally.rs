@@ -83,10 +83,10 @@ fn exceeded(what: &str, count: usize, limit: usize, advice: &str) -> String {
     format!("the document has {count} {what}; the limit is {limit} ({advice}")
 }
 
-pub(super) fn too_deep(depth: usize, limit: usize) -> GraphqlError {
+pub(super) fn too_deep(name: &str, depth: usize, limit: usize) -> GraphqlError {
     let mut error = GraphqlError::new(ErrorCode::LimitExceeded, TOO_DEEP);
     let extensions = error.extensions.get_or_insert_default();
-    extensions.insert("limit".into(), "max_depth".into());
+    extensions.insert("limit".into(), name.into());
     extensions.insert("value".into(), depth.into());
     extensions.insert("highest".into(), limit.into());
     extensions.insert("try".into(), "ask for fewer nested levels, or in several requests".into());
@@ -160,7 +160,8 @@ impl<'a> Counter<'a> {
             self.refuse(span, exceeded("variables", count, limits.max_variables, advice));
         }
         if tally.depth > limits.max_depth {
-            self.errors.push(too_deep(tally.depth, limits.max_depth).at(self.lines.position(span)));
+            self.errors
+                .push(too_deep("max_depth", tally.depth, limits.max_depth).at(self.lines.position(span)));
         }
         if tally.nesting > limits.max_nesting {
             self.too_nested(span);

@@ -33,6 +33,10 @@ pub struct Contribution {
     /// Input types that are the item of a list wherever they occur: a variable of such a type is accepted, as a
     /// list of one.
     pub only_listed: Vec<Name>,
+    /// Input types whose variables are accepted where another, wider one is expected: all their values are values of that.
+    pub widened: Vec<(Name, Name)>,
+    /// Object types that sum rows up: they are no nest level.
+    pub summaries: Vec<Name>,
     /// Fields that object types of others get beside their own.
     pub extensions: Vec<(Name, Node<ast::FieldDefinition>)>,
 }
@@ -67,6 +71,8 @@ pub struct Schema {
     owners: [Vec<SourceId>; 3],
     implementers: OnceLock<HashMap<Name, Implementers>>,
     only_listed: HashSet<Name>,
+    widened: HashSet<(Name, Name)>,
+    summaries: HashSet<Name>,
 }
 
 /// Faults of an invalid schema that are reported; the rest usually follows from these.
@@ -119,6 +125,16 @@ impl Schema {
         &self.only_listed
     }
 
+    /// Pairs of an input type and a wider one, where variables of the first are accepted.
+    pub(crate) fn widened(&self) -> &HashSet<(Name, Name)> {
+        &self.widened
+    }
+
+    /// Whether a type sums rows up.
+    pub(crate) fn is_summary(&self, type_name: &Name) -> bool {
+        self.summaries.contains(type_name)
+    }
+
     /// The name of the root type of an operation, where the schema has one.
     pub fn root_type(&self, kind: OperationKind) -> Option<&Name> {
         self.valid.root_operation(kind.into())
@@ -138,6 +154,8 @@ struct Merger {
     directives: IndexMap<Name, (SourceId, Node<ast::DirectiveDefinition>)>,
     faults: Vec<SchemaFault>,
     only_listed: HashSet<Name>,
+    widened: HashSet<(Name, Name)>,
+    summaries: HashSet<Name>,
     extensions: Vec<(Name, Node<ast::FieldDefinition>)>,
 }
 
@@ -155,6 +173,8 @@ impl Merger {
             self.add_type(source, name, definition);
         }
         self.only_listed.extend(contribution.only_listed);
+        self.widened.extend(contribution.widened);
+        self.summaries.extend(contribution.summaries);
         self.extensions.extend(contribution.extensions);
         for directive in contribution.directives {
             self.add_directive(source, directive);
@@ -242,7 +262,8 @@ impl Merger {
         let directives = self.directives.into_iter().map(|(name, (_, definition))| (name, definition));
         schema.directive_definitions.extend(directives);
         let valid = schema.validate().map_err(|invalid| faults_of(&invalid.errors))?;
-        Ok(Schema { valid, owners, implementers: OnceLock::new(), only_listed: self.only_listed })
+        let Self { only_listed, widened, summaries, .. } = self;
+        Ok(Schema { valid, owners, implementers: OnceLock::new(), only_listed, widened, summaries })
     }
 }
 

@@ -124,15 +124,14 @@ fn validation() {
     check(
         "query ($a: String) { venues(limit: $a) { id } }",
         &expect![[r#"
-        GRAPHQL_VALIDATION_FAILED 1:29: variable `$a` of type `String` cannot be used for argument `limit` of type `Int`
-    "#]],
+            GRAPHQL_VALIDATION_FAILED 1:36: variable "$a" of type String cannot be used where Int is expected
+        "#]],
     );
     check(
         "query ($a: Venue) { venues(limit: 1) { id @include(if: $a) } }",
         &expect![[r#"
-        GRAPHQL_VALIDATION_FAILED 1:8: `$a` variable must be of an input type
-        GRAPHQL_VALIDATION_FAILED 1:52: variable `$a` of type `Venue` cannot be used for argument `if` of type `Boolean!`
-    "#]],
+            GRAPHQL_VALIDATION_FAILED 1:8: `$a` variable must be of an input type
+        "#]],
     );
 }
 
@@ -531,8 +530,8 @@ fn variables_in_places_that_do_not_take_them() {
         "MeetupClauses",
         "where: {not: $v}",
         &expect![[r#"
-        GRAPHQL_VALIDATION_FAILED 1:50: expected value of type MemberClauses, found a variable
-    "#]],
+            GRAPHQL_VALIDATION_FAILED 1:50: variable "$v" of type MeetupClauses cannot be used where MemberClauses is expected
+        "#]],
     );
 }
 
@@ -566,7 +565,7 @@ fn null_conditions() {
     check(
         "query ($b: Boolean = null) { venues { id @skip(if: $b) } }",
         &expect![[r#"
-            BAD_USER_INPUT 1:52: variable "$b" is null where @skip expects Boolean!
+            GRAPHQL_VALIDATION_FAILED 1:52: variable "$b" of type Boolean cannot be used where Boolean! is expected
         "#]],
     );
     check_with(

@@ -18,13 +18,12 @@ pub(super) fn aggregate_object(table: &Table, alias: &str, plan: &AggregatePlan)
             AggregateKind::Typename(name) => text.string(name),
             AggregateKind::Count => text.expression("count(*)::text".to_owned()),
             AggregateKind::Fields(function, fields) => {
-                let object = aggregate_fields(table, alias, *function, fields);
-                text.expression(format!("CASE WHEN count(*) = 0 THEN 'null' ELSE {object} END"));
+                text.expression(aggregate_fields(table, alias, *function, fields));
             }
         }
     }
-    if plan.outputs.iter().all(|output| matches!(output.kind, AggregateKind::Typename(_))) {
-        // Without any function of all rows, there would be one for each of them.
+    if plan.outputs.iter().all(|output| !matches!(output.kind, AggregateKind::Count)) {
+        // The others may be constants, and without any function of all rows there would be one row for each of them.
         text.expression("left(count(*)::text, 0)".to_owned());
     }
     text.into_sql()

@@ -77,7 +77,8 @@ fn chinook_answers_equal_hand_written_sql() {
                  json_build_object('total', sum(total)), 'avg', json_build_object('total', avg(total)::float8),
                  'min', json_build_object('invoice_date', min(invoice_date), 'total', min(total)), 'max',
                  json_build_object('billing_city', max(billing_city))) from invoice where billing_country =
-                 'Germany'), 'none', json_build_object('count', 0, 'sum', null, 'max', null))",
+                 'Germany'), 'none', json_build_object('count', 0, 'sum', json_build_object('total', null),
+                'max', json_build_object('total', null)))",
             ),
             (
                 "{ playlists(limit: 4) { name playlist_tracks(limit: 2, offset: 1) { track { name } }

@@ -8,7 +8,7 @@ use prony_access::Role;
 use prony_graphql::{
     document::{
         Operation,
-        complexity::{check_depth, check_estimate},
+        complexity::{check_depth, check_estimate, check_nest_level},
         limits::Limits,
     },
     error::{ErrorCode, GraphqlError},
@@ -212,6 +212,7 @@ fn plan<C: ExecutionContext>(
 fn check_size(plan: &Plan, cost: u64, limits: &Limits, role: Option<&Role>) -> Result<(), GraphqlError> {
     let of_role = role.and_then(|role| role.max_complexity).unwrap_or(u64::MAX);
     check_estimate(cost, limits.max_complexity.min(of_role))?;
+    check_nest_level(plan.nest_level, limits.max_nest_level)?;
     check_depth(plan.depth, role.and_then(|role| role.max_depth).unwrap_or(usize::MAX))
 }
 

@@ -14,7 +14,7 @@ use prony_graphql::{
     cache::Weight,
     document::{
         Operation,
-        complexity::{Complexity, depth},
+        complexity::{Complexity, depth, nest_level},
         limits::Limits,
     },
     error::{ErrorCode, GraphqlError},
@@ -74,6 +74,8 @@ pub(crate) struct Plan {
     pub(crate) interception: Option<Box<Interception>>,
     /// Of its nested objects.
     pub(super) depth: usize,
+    /// Of rows below those of the root fields.
+    pub(super) nest_level: usize,
     weight_bytes: usize,
     /// What is asked of its root fields, by the rules of the configuration that asked first.
     rules: OnceLock<(Arc<OperationRules>, Box<[RuleId]>)>,
@@ -120,6 +122,7 @@ impl Plan {
         let (steps, joins) = plan_fields(&inputs, &planner, &selection, variables)?;
         let complexity = Complexity::of(&selection.fields, &limits.weights);
         let depth = depth(&selection.fields);
+        let nest_level = nest_level(&selection.fields, schema);
         let interception = interceptors
             .and_then(|index| Interception::of(index, schema, sources, selection.kind, &selection.fields));
         // What is joined or intercepted is executed field by field.
@@ -140,6 +143,7 @@ impl Plan {
             complexity,
             interception,
             depth,
+            nest_level,
             weight_bytes,
             rules: OnceLock::new(),
             versions: OnceLock::new(),
@@ -181,6 +185,7 @@ impl Plan {
             id: next_id(),
             complexity: Complexity::of(&fields, &limits.weights),
             depth: depth(&fields),
+            nest_level: nest_level(&fields, schema),
             selection: Selection { kind, fields },
             steps,
             whole: None,

@@ -151,6 +151,28 @@ fn depth_is_limited() {
     );
 }
 
+/// As clients of the dialect count: rows below the rows of a root field, and no aggregates.
+#[test]
+fn the_nest_level_is_limited() {
+    let server = Server::with(|settings| settings.limits.max_nest_level = 1);
+    let of = |text: &str| server.ask(query(text));
+    for within in [
+        "{ artists { albums { Title } } }",
+        "{ artists { albums { tracks_aggregate { count max { Name } } } } }",
+        "{ artists_aggregate { max { Name } } __schema { types { fields { type { name } } } } }",
+    ] {
+        assert!(!of(within).contains("max_nest_level"), "{within}");
+    }
+    let refused = of(
+        "query A { ...a } fragment a on Query { artists { ArtistId albums { artist { albums { Title } } } } }",
+    );
+    assert!(refused.contains(r#""message":"Exceeded maximum nest level.""#), "{refused}");
+    assert!(refused.contains(r#""limit":"max_nest_level","value":3,"highest":1"#), "{refused}");
+    let server = Server::with(|settings| settings.limits.max_nest_level = 0);
+    assert!(server.ask(query("{ artists { Name } }")).contains("AC/DC"));
+    assert!(server.ask(query("{ albums { artist { Name } } }")).contains(r#""value":1,"highest":0"#));
+}
+
 #[test]
 fn complexity_is_limited_whoever_says_how_long_a_list_is() {
     let server = Server::start();

@@ -94,9 +94,17 @@ impl<'m> ColumnTypes<'m> {
 
     /// Adds the types in use to the contribution.
     pub(super) fn write_used(self, pool: &mut Pool, contribution: &mut Contribution) {
-        let filters: BTreeSet<Name> = self.kinds.iter().map(|kind| self.filter(kind)).collect();
+        let mut filters: BTreeSet<Name> = self.kinds.iter().map(|kind| self.filter(kind)).collect();
         let scalars = self.kinds.iter().map(|kind| self.value(kind, true).inner_named_type().clone());
         let scalars: BTreeSet<Name> = scalars.collect();
+        // Clients of the dialect declare their variables so whatever a column's width.
+        if scalars.contains(&name!("BigInt")) {
+            contribution.widened.push((name!("Int"), name!("BigInt")));
+        }
+        if filters.contains(&name!("BigIntWhere")) {
+            contribution.widened.push((name!("IntWhere"), name!("BigIntWhere")));
+            filters.insert(name!("IntWhere"));
+        }
         let types = &mut contribution.types;
         for found in &self.model.enums {
             let (name, filter) = (enum_name(&found.name), enum_filter(&found.name));

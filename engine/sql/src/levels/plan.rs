@@ -4,7 +4,7 @@ use prony_graphql::{error::GraphqlError, json::ObjectText};
 
 use crate::{
     model::{ColumnId, Model, Relation},
-    plan::{AggregateKind, AggregatePlan, RowsKind, RowsPlan},
+    plan::{AggregateField, AggregateKind, AggregatePlan, RowsKind, RowsPlan},
 };
 
 /// What the statement of one level selects.
@@ -100,7 +100,7 @@ fn nothing(rows: &RowsPlan) -> Box<[u8]> {
     }
 }
 
-/// The aggregate over no rows: `count` is 0 and every other field null.
+/// The aggregate over no rows: `count` is 0, and the members of every other field are null.
 fn empty_aggregate(plan: &AggregatePlan) -> Box<[u8]> {
     let mut text = ObjectText::default();
     for output in &plan.outputs {
@@ -108,8 +108,20 @@ fn empty_aggregate(plan: &AggregatePlan) -> Box<[u8]> {
         match &output.kind {
             AggregateKind::Typename(name) => text.string(name),
             AggregateKind::Count => text.json(b"0"),
-            AggregateKind::Fields(..) => text.json(b"null"),
+            AggregateKind::Fields(_, fields) => text.json(&empty_fields(fields)),
         }
     }
     text.end().into()
+}
+
+fn empty_fields(fields: &[AggregateField]) -> Vec<u8> {
+    let mut text = ObjectText::default();
+    for field in fields {
+        text.key(&field.response_key);
+        match &field.column {
+            Ok(_) => text.json(b"null"),
+            Err(type_name) => text.string(type_name),
+        }
+    }
+    text.end()
 }

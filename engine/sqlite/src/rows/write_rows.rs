@@ -196,7 +196,7 @@ fn step(statement: &mut Statement) -> Result<bool, Stop> {
 fn is_present(presence: Presence, own: &Statement) -> bool {
     match presence {
         Presence::NotNull(column) => !own.is_null(column),
-        Presence::Positive(column) => matches!(own.column(column), Stored::Integer(count) if count > 0),
+        Presence::Always => true,
     }
 }
 

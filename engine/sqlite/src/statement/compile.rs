@@ -204,7 +204,7 @@ fn link_conditions<'m>(
     pairs.unzip()
 }
 
-/// The pieces of an aggregate's only row. Column 0 counts rows where anything needs to know.
+/// The pieces of an aggregate's only row.
 fn aggregate_object(select: &mut Select<'_>, table: &Table, plan: &AggregatePlan) -> Vec<Piece> {
     let mut writer = PieceWriter::default();
     for output in &plan.outputs {
@@ -223,7 +223,7 @@ fn aggregate_object(select: &mut Select<'_>, table: &Table, plan: &AggregatePlan
                 })));
             }
             AggregateKind::Fields(function, fields) => {
-                let presence = Presence::Positive(select.columns.position("count(*)".into()));
+                let presence = Presence::Always;
                 let pieces = aggregate_fields(select, table, *function, fields);
                 let response_key = output.response_key.clone();
                 writer.piece(Piece::Inner(Box::new(Inner { presence, response_key, pieces })));
@@ -253,7 +253,10 @@ fn aggregate_fields(
             }
         };
         let column = table.column(id);
-        let (name, kind) = aggregate_function(function, &column.kind);
+        let Some((name, kind)) = aggregate_function(function, &column.kind) else {
+            writer.text.json(b"null");
+            continue;
+        };
         let index = select.columns.position(format!("{name}({})", column_operand("t0", column)));
         writer.piece(Piece::Column(Box::new(ColumnPiece {
             index,
@@ -267,13 +270,18 @@ fn aggregate_fields(
     writer.finish()
 }
 
-/// SQL function and kind of its result.
-fn aggregate_function(function: AggregateFunction, kind: &ColumnKind) -> (&'static str, ColumnKind) {
+/// SQL function and kind of its result; none where the function has no meaning for the type of a column.
+fn aggregate_function(function: AggregateFunction, kind: &ColumnKind) -> Option<(&'static str, ColumnKind)> {
+    let is_number = matches!(
+        kind,
+        ColumnKind::Int | ColumnKind::BigInt | ColumnKind::Float | ColumnKind::Numeric | ColumnKind::Decimal
+    );
+    let of_numbers = |number: ColumnKind| if *kind == ColumnKind::Decimal { kind.clone() } else { number };
     match function {
-        AggregateFunction::Sum => ("prony_sum", ColumnKind::Numeric),
-        AggregateFunction::Avg => ("avg", ColumnKind::Float),
-        AggregateFunction::Max => ("max", kind.clone()),
-        AggregateFunction::Min => ("min", kind.clone()),
+        AggregateFunction::Sum => is_number.then(|| ("prony_sum", of_numbers(ColumnKind::Numeric))),
+        AggregateFunction::Avg => is_number.then(|| ("avg", of_numbers(ColumnKind::Float))),
+        AggregateFunction::Max => Some(("max", kind.clone())),
+        AggregateFunction::Min => Some(("min", kind.clone())),
     }
 }
 

@@ -105,8 +105,8 @@ pub(crate) struct Inner {
 pub(crate) enum Presence {
     /// A joined has-one: its key column is not null.
     NotNull(usize),
-    /// `sum` and its siblings: the count is not zero.
-    Positive(usize),
+    /// `sum` and its siblings, whose members are null over no rows.
+    Always,
 }
 
 #[derive(Debug)]

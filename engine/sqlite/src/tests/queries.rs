@@ -189,12 +189,14 @@ fn aggregates() {
     );
     check(
         "{ members_aggregate(where: {id: {gt: 9}}) { __typename count max { id } } }",
-        &expect![[r#"{"data":{"members_aggregate":{"__typename":"MemberAggregate","count":0,"max":null}}}"#]],
+        &expect![[
+            r#"{"data":{"members_aggregate":{"__typename":"MemberAggregate","count":0,"max":{"id":null}}}}"#
+        ]],
     );
     check(
         "{ venues { id meetups_aggregate(where: {id: {lt: 3}}) { count sum { id } } } meetups { id venue { meetups_aggregate { count } } } }",
         &expect![[
-            r#"{"data":{"venues":[{"id":1,"meetups_aggregate":{"count":2,"sum":{"id":3}}},{"id":2,"meetups_aggregate":{"count":0,"sum":null}},{"id":3,"meetups_aggregate":{"count":0,"sum":null}}],"meetups":[{"id":1,"venue":{"meetups_aggregate":{"count":3}}},{"id":2,"venue":{"meetups_aggregate":{"count":3}}},{"id":3,"venue":{"meetups_aggregate":{"count":1}}},{"id":4,"venue":null},{"id":5,"venue":{"meetups_aggregate":{"count":3}}}]}}"#
+            r#"{"data":{"venues":[{"id":1,"meetups_aggregate":{"count":2,"sum":{"id":3}}},{"id":2,"meetups_aggregate":{"count":0,"sum":{"id":null}}},{"id":3,"meetups_aggregate":{"count":0,"sum":{"id":null}}}],"meetups":[{"id":1,"venue":{"meetups_aggregate":{"count":3}}},{"id":2,"venue":{"meetups_aggregate":{"count":3}}},{"id":3,"venue":{"meetups_aggregate":{"count":1}}},{"id":4,"venue":null},{"id":5,"venue":{"meetups_aggregate":{"count":3}}}]}}"#
         ]],
     );
 }
@@ -204,7 +206,7 @@ fn views_are_read_and_aggregated() {
     check(
         "{ busies(sort: {meetup_id: desc}, limit: 2) { meetup_id attendance } busies_aggregate { sum { attendance } } }",
         &expect![[
-            r#"{"data":{"busies":[{"meetup_id":5,"attendance":"2"},{"meetup_id":3,"attendance":"1"}],"busies_aggregate":{"sum":{"attendance":6}}}}"#
+            r#"{"data":{"busies":[{"meetup_id":5,"attendance":"2"},{"meetup_id":3,"attendance":"1"}],"busies_aggregate":{"sum":{"attendance":null}}}}"#
         ]],
     );
 }
@@ -248,5 +250,39 @@ fn aliases_and_values_cannot_inject() {
              b: venues(where: {name: {like: "%'); DROP TABLE venues; --"}}) { id }
              c: venues(where: {name: {in: ["\"]') --", "Hall"]}}) { x: id _: name __a: id } }"#,
         &expect![[r#"{"data":{"a":[],"b":[],"c":[{"x":1,"_":"Hall","__a":1}]}}"#]],
+    );
+}
+
+/// Clients of the dialect declare their variables so, whatever the width of a column.
+#[test]
+fn variables_of_int_are_taken_where_a_bigint_stands() {
+    const ORDERS: &str = "CREATE TABLE person (id BIGINT PRIMARY KEY, name TEXT);
+         CREATE TABLE person_order (number BIGINT PRIMARY KEY, person_id BIGINT REFERENCES person (id));
+         INSERT INTO person VALUES (-3, 'Cy'), (9007199254740993, 'Di');
+         INSERT INTO person_order VALUES (70, -3), (8, -3), (9, 9007199254740993);";
+    let check = |query: &str, variables: &str, expected: Expect| {
+        expected.assert_eq(&same_answer(&Made::new(ORDERS), query, variables));
+    };
+    check(
+        "query ($id: Int, $ids: [Int], $number: IntWhere, $most: Int = 1) {
+             people(where: {id: {eq: $id}}, limit: $most) { name person_orders(where: {number: $number}) { number } }
+             person_orders(where: {person: {id: {in: $ids, lt: $most}}}) { number } }",
+        r#"{"id": -3, "ids": [-3, 7], "number": {"gt": 8, "in": [70, 8]}}"#,
+        expect![[r#"{"data":{"people":[{"name":"Cy","person_orders":[{"number":70}]}],"person_orders":[{"number":8},{"number":70}]}}"#]],
+    );
+    check(
+        "query ($id: Int!) { people(where: {id: {ne: $id}}) { id } }",
+        r#"{"id": 4}"#,
+        expect![[r#"{"data":{"people":[{"id":-3},{"id":9007199254740993}]}}"#]],
+    );
+}
+
+#[test]
+fn sums_of_what_is_no_number_are_null() {
+    check(
+        "{ members_aggregate { sum { id email } avg { email id } max { email } } }",
+        &expect![[
+            r#"{"data":{"members_aggregate":{"sum":{"id":10,"email":null},"avg":{"email":null,"id":2.5},"max":{"email":"dee@x"}}}}"#
+        ]],
     );
 }

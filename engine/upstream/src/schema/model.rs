@@ -86,6 +86,8 @@ impl UpstreamModel {
             subscription: fields(OperationKind::Subscription),
             directives: self.directives.clone(),
             only_listed: Vec::new(),
+            widened: Vec::new(),
+            summaries: Vec::new(),
             extensions: Vec::new(),
         }
     }

@@ -6,9 +6,12 @@ use prony_graphql::{
     document::{Operation, limits::Limits},
     response::{Detail, assemble},
     schema::{Schema, SourceId},
-    selection::OperationKind,
+    selection::{OperationKind, Selection},
+    variables::Variables,
 };
-use prony_source::{FieldRequest, PreparedField, ReservedNames, Source, SourceSchema, SourceSession};
+use prony_source::{
+    ChangeSignal, Events, FieldRequest, PreparedField, ReservedNames, Source, SourceSchema, SourceSession,
+};
 use prony_sql::settings::{RelationSettings, RelationalSettings, ResolverModel, TableSettings};
 use prony_testkit::postgres::TestDatabase;
 use serde_json::json;
@@ -83,20 +86,16 @@ pub(super) struct Server {
 impl Server {
     /// To a role, or to somebody who may do everything.
     pub(super) async fn open(made: &Made, resolver: ResolverModel, role: Option<&Role>) -> Self {
-        let settings = RelationalSettings {
-            resolver,
-            tables: made.tables.clone(),
-            connections_per_core: 1,
-            ..RelationalSettings::default()
-        };
-        let source: Box<dyn Source> = match &made.database {
-            Database::Sqlite(directory) => {
-                Box::new(prony_sqlite::open(&directory.path().join("test.db"), &settings).unwrap())
-            }
-            Database::Postgres(database) => {
-                Box::new(prony_postgres::open(&database.url(), &settings).await.unwrap())
-            }
-        };
+        Self::of(&*open(made, resolver).await, role)
+    }
+
+    /// To somebody who may do everything, and to a role that hears of what that one changes.
+    pub(super) async fn open_both(made: &Made, role: &Role) -> (Self, Self) {
+        let source = open(made, ResolverModel::Subquery).await;
+        (Self::of(&*source, None), Self::of(&*source, Some(role)))
+    }
+
+    fn of(source: &dyn Source, role: Option<&Role>) -> Self {
         let reserved = ReservedNames::default();
         let source_schema = match role {
             Some(role) => source.schema_for(&reserved, &role.permissions()).unwrap(),
@@ -108,6 +107,28 @@ impl Server {
 
     /// The response to a query or mutation.
     pub(super) async fn ask(&self, text: &str) -> String {
+        let (selection, roots, variables) = self.plan(text);
+        let roots: Vec<&PreparedField> = roots.iter().collect();
+        let results = match selection.kind {
+            OperationKind::Mutation => self.session.mutate(&roots, &variables).await,
+            _ => self.session.query_all(&roots, &variables).await,
+        };
+        String::from_utf8(assemble(&selection.fields, &results, Detail::Shown)).unwrap()
+    }
+
+    /// The events of a subscription.
+    pub(super) fn subscribe(&self, text: &str) -> Events {
+        let (_, roots, variables) = self.plan(text);
+        self.session.subscribe(&roots[0], &variables).unwrap()
+    }
+
+    /// What tells of a live query.
+    pub(super) fn watch(&self, text: &str) -> Box<dyn ChangeSignal> {
+        let (_, roots, _) = self.plan(text);
+        self.session.change_signal(&roots[0]).unwrap()
+    }
+
+    fn plan(&self, text: &str) -> (Selection, Vec<PreparedField>, Variables) {
         let operation = Operation::parse(&self.schema, text, None, &Limits::default())
             .unwrap_or_else(|errors| panic!("{text}: {errors:?}"));
         let (variables, _) = operation.coerce(&self.schema, serde_json::Map::new()).unwrap();
@@ -117,13 +138,25 @@ impl Server {
             let request = FieldRequest { kind: selection.kind, field };
             self.source_schema.plan(&request).unwrap()
         };
-        let roots: Vec<PreparedField> = selection.fields.iter().map(plan).collect();
-        let roots: Vec<&PreparedField> = roots.iter().collect();
-        let results = match selection.kind {
-            OperationKind::Mutation => self.session.mutate(&roots, &variables).await,
-            _ => self.session.query_all(&roots, &variables).await,
-        };
-        String::from_utf8(assemble(&selection.fields, &results, Detail::Shown)).unwrap()
+        let roots = selection.fields.iter().map(plan).collect();
+        (selection, roots, variables)
+    }
+}
+
+async fn open(made: &Made, resolver: ResolverModel) -> Box<dyn Source> {
+    let settings = RelationalSettings {
+        resolver,
+        tables: made.tables.clone(),
+        connections_per_core: 1,
+        ..RelationalSettings::default()
+    };
+    match &made.database {
+        Database::Sqlite(directory) => {
+            Box::new(prony_sqlite::open(&directory.path().join("test.db"), &settings).unwrap())
+        }
+        Database::Postgres(database) => {
+            Box::new(prony_postgres::open(&database.url(), &settings).await.unwrap())
+        }
     }
 }
 

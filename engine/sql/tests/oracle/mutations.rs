@@ -57,6 +57,29 @@ impl Mutation {
         }
     }
 
+    /// What subscribers with a role hear of it, as it has changed the data: they must see the row as it is now and, of an update, as it
+    /// was, each beside all else as it is now.
+    pub(super) fn event(&self, before: &Data, after: &Data, role: &Role) -> Option<String> {
+        let (operation, table, id) = match self {
+            Self::Create(table, _, row) => ("INSERT", *table, row[0].clone()),
+            Self::Update(table, id, _) => ("UPDATE", *table, json!(id)),
+            Self::Delete(table, id) => ("DELETE", *table, json!(id)),
+        };
+        let row = |data: &Data| Some(data.tables[table].rows[data.tables[table].find(&id)?].clone());
+        let rows = [row(before), row(after)];
+        let sees = |row: &Row| role.select[table].holds(after, table, row);
+        rows.iter()
+            .flatten()
+            .all(sees)
+            .then(|| format!(r#"{{"operation":"{operation}","key":{{"id":{id}}}}}"#))
+    }
+
+    pub(super) fn table(&self) -> usize {
+        match self {
+            Self::Create(table, ..) | Self::Update(table, ..) | Self::Delete(table, _) => *table,
+        }
+    }
+
     pub(super) fn text(&self) -> String {
         match self {
             Self::Create(table, columns, row) => {

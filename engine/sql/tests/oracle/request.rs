@@ -11,10 +11,10 @@ use super::{
     tables::{Data, NUMBERS},
 };
 
-/// One with two root fields.
-pub(super) fn query(chance: &mut Seeded, data: &Data) -> String {
+/// One with so many root fields.
+pub(super) fn query(chance: &mut Seeded, data: &Data, roots: usize) -> String {
     let mut writer = Writer { chance, data, text: "{ ".to_owned(), keys: 0 };
-    for _ in 0..2 {
+    for _ in 0..roots {
         let table = writer.chance.random_range(0..data.tables.len());
         writer.many(&format!("t{table}"), table, 3);
     }

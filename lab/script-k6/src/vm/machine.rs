@@ -18,6 +18,7 @@ use crate::vm::context::globals::Globals;
 use prony_metrics::SystemTag;
 use prony_model::program::StopFlag;
 use prony_model::units::Nanos;
+use rquickjs::object::Property;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Object, Persistent, Runtime, Value, qjs};
 use std::cell::RefCell;
@@ -332,6 +333,8 @@ impl Machine {
         self.new_environment(ctx, &[])?;
         self.globals.set(ctx)?;
         let globals = ctx.globals();
+        // As in k6: bundles ask for it.
+        globals.prop("global", Property::from(globals.clone()).writable().configurable())?;
         globals.set("__VU", self.host.user().vu)?;
         let natives: Object<'_> = self.loader.native_object(ctx, natives::VM)?;
         globals.set("open", natives.get::<_, Value<'_>>("open")?)

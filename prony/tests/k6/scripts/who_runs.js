@@ -16,5 +16,6 @@ export default function () {
   user.metrics.tags.mark = "m";
   check(null, { [`by their names: ${own.name} ${own.iterationInTest} ${user.idInTest} ${user.tags.mark} ${named.vusActive} ${typeof whole.abort}`]: () => true });
   delete user.metrics.tags.mark;
+  check(global, { "all globals by another name": (all) => all === globalThis });
   for (const [name, values] of Object.entries(facts)) check(values, { [`${name}: ${values.join(" ")}`]: () => true });
 }

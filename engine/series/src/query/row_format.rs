@@ -1,24 +1,24 @@
-//! Rows one after the other, for programs that take tables: newline-delimited JSON (<https://github.com/ndjson/ndjson-spec>) and CSV
-//! (RFC 4180), written part by part as QuantumLeap's shapes are.
+//! Rows one after the other, for programs that take tables: newline-delimited JSON (<https://github.com/ndjson/ndjson-spec>), CSV (RFC 4180)
+//! and Parquet, written part by part as QuantumLeap's shapes are.
 
 use http::HeaderName;
 use prony_graphql::json::write_string;
-use prony_series_store::{Kind, Summary, TimeMs, Value};
+use prony_series_store::{Kind, Rows, Summary, TimeMs};
 use prony_source::http_api::RequestHeaders;
 
 use super::{
+    cell::{COLUMNS, Cell, write_field},
     fault::JSON,
     parameters::{Method, Parameters},
+    parquet_rows::ParquetRows,
     result::{AskedAttribute, EntityResult, TypeResult},
     shape::{Output, Stopped, full},
-    value::{write_summary, write_time, write_value},
+    value::{summary_kind, summary_value, write_time, write_value},
 };
 use crate::ngsi::time;
 
+const PARQUET: &str = "application/vnd.apache.parquet";
 const ACCEPT: HeaderName = http::header::ACCEPT;
-/// The columns of a CSV file that are no attributes. An attribute of such a name has a `_` behind it.
-const COLUMNS: [&str; 3] = ["id", "type", "time"];
-
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -26,11 +26,16 @@ pub(crate) enum Format {
     Shapes,
     Ndjson,
     Csv,
+    Parquet,
 }
 
 impl Format {
-    const ALL: [(&'static str, Self); 3] =
-        [(JSON, Self::Shapes), ("application/x-ndjson", Self::Ndjson), ("text/csv", Self::Csv)];
+    const ALL: [(&'static str, Self); 4] = [
+        (JSON, Self::Shapes),
+        ("application/x-ndjson", Self::Ndjson),
+        ("text/csv", Self::Csv),
+        (PARQUET, Self::Parquet),
+    ];
 
     /// The first of those that the request names which there is; QuantumLeap's where it names none.
     pub(crate) fn of(headers: &dyn RequestHeaders) -> Self {
@@ -48,15 +53,9 @@ impl Format {
             Self::Shapes => JSON,
             Self::Ndjson => "application/x-ndjson",
             Self::Csv => "text/csv; charset=utf-8; header=present",
+            Self::Parquet => PARQUET,
         }
     }
-}
-
-/// What a row has for an attribute.
-#[derive(Debug, Clone, Copy)]
-enum Cell<'a> {
-    Value(Kind, Value<'a>),
-    Summary(Kind, Method, &'a Summary),
 }
 
 type Written = Result<(), Stopped>;
@@ -69,18 +68,82 @@ pub(crate) fn write(
     results: &mut [TypeResult],
 ) -> Written {
     let columns = columns(results);
-    if format == Format::Csv {
-        write_head(out.part(), &columns);
+    let mut parquet = None;
+    match format {
+        Format::Csv => write_head(out.part(), &columns),
+        Format::Parquet => parquet = Some(ParquetRows::new(&kinds(results, parameters, &columns))?),
+        Format::Shapes | Format::Ndjson => {}
     }
     for TypeResult { name, attributes, entities, .. } in results {
         let places: Vec<usize> = attributes.iter().map(|of| place_of(&columns, &of.name)).collect();
-        let table = RowTable { format, type_name: name, attributes, places: &places, columns: columns.len() };
+        let table = RowTable { type_name: name, attributes, places: &places, columns: columns.len() };
         for entity in entities {
-            table.write_entity(parameters, out, entity)?;
+            each_row(attributes, parameters, entity, &mut |id, time, cells| {
+                match (&mut parquet, format) {
+                    (Some(rows), _) => {
+                        let cell = |column| table.place_in(column).map(|place| cells.cell(place));
+                        return rows.push(out, (id, name, time), cell);
+                    }
+                    (None, Format::Csv) => table.write_record(out.part(), id, time, cells),
+                    (None, _) => table.write_line(out.part(), id, time, cells),
+                }
+                full(out)
+            })?;
         }
     }
-    Ok(())
+    parquet.map_or(Ok(()), |rows| rows.end(out))
 }
+
+/// The kinds of columns; text where those of different types differ.
+fn kinds(results: &[TypeResult], parameters: &Parameters, columns: &[String]) -> Vec<(String, Kind)> {
+    let kind = |of: &AskedAttribute| match parameters.aggregation {
+        Some(aggregation) => summary_kind(of.kind, aggregation.method),
+        None => of.kind,
+    };
+    let of_column = |name: &String| {
+        let attributes = results.iter().flat_map(|of| &of.attributes).filter(|of| is_same(name, &of.name));
+        let mut kinds = attributes.map(kind);
+        let first = kinds.next().unwrap_or(Kind::Text);
+        (shown(name), if kinds.all(|other| other == first) { first } else { Kind::Text })
+    };
+    columns.iter().map(of_column).collect()
+}
+
+/// What a row has, by the places of its type's attributes.
+trait RowCells {
+    fn cell(&self, place: usize) -> Cell<'_>;
+}
+
+/// A row as it was written.
+struct WrittenRow<'a> {
+    attributes: &'a [AskedAttribute],
+    rows: &'a Rows,
+    row: usize,
+}
+
+impl RowCells for WrittenRow<'_> {
+    fn cell(&self, place: usize) -> Cell<'_> {
+        let AskedAttribute { id, kind, .. } = self.attributes[place];
+        Cell { kind, value: self.rows.get(self.row, id) }
+    }
+}
+
+/// What was made of the rows of a period.
+struct SummaryRow<'a> {
+    attributes: &'a [AskedAttribute],
+    method: Method,
+    summaries: &'a [Summary],
+}
+
+impl RowCells for SummaryRow<'_> {
+    fn cell(&self, place: usize) -> Cell<'_> {
+        let (kind, value) = summary_value(self.attributes[place].kind, self.method, &self.summaries[place]);
+        Cell { kind, value }
+    }
+}
+
+/// Takes a row: its entity, its time, what it has.
+type TakeRow<'a> = dyn FnMut(&str, Option<TimeMs>, &dyn RowCells) -> Written + 'a;
 
 /// Names of attributes, each once in any case of letters.
 fn columns(results: &[TypeResult]) -> Vec<String> {
@@ -105,30 +168,42 @@ fn write_head(out: &mut Vec<u8>, columns: &[String]) {
     out.extend_from_slice(COLUMNS.join(",").as_bytes());
     for name in columns {
         out.push(b',');
-        if COLUMNS.contains(&&**name) {
-            write_field(out, &format!("{name}_"));
-        } else {
-            write_field(out, name);
-        }
+        write_field(out, &shown(name));
     }
     out.extend_from_slice(b"\r\n");
 }
 
-/// A field of CSV. An empty text is in quotes, so that it is not taken for no value.
-fn write_field(out: &mut Vec<u8>, text: &str) {
-    if !text.is_empty() && !text.contains([',', '"', '\r', '\n']) {
-        out.extend_from_slice(text.as_bytes());
-        return;
+/// The name of an attribute's column.
+fn shown(name: &str) -> String {
+    if COLUMNS.contains(&name) { format!("{name}_") } else { name.to_owned() }
+}
+
+/// Calls `take` with the rows of an entity.
+fn each_row(
+    attributes: &[AskedAttribute],
+    parameters: &Parameters,
+    entity: &mut EntityResult,
+    take: &mut TakeRow<'_>,
+) -> Written {
+    if let (Some(aggregation), Some(aggregated)) = (parameters.aggregation, &entity.aggregated) {
+        for (time, summaries) in aggregated.index.iter().zip(&aggregated.summaries) {
+            let time = aggregation.period.is_some().then_some(*time);
+            take(&entity.id, time, &SummaryRow { attributes, method: aggregation.method, summaries })?;
+        }
+        return Ok(());
     }
-    out.push(b'"');
-    out.extend_from_slice(text.replace('"', "\"\"").as_bytes());
-    out.push(b'"');
+    let wanted: Vec<_> = attributes.iter().map(|of| of.id).collect();
+    let (id, mut written) = (entity.id.clone(), Ok(()));
+    entity.visit(&wanted, |rows, row| {
+        written = take(&id, Some(rows.times[row]), &WrittenRow { attributes, rows, row });
+        written.is_ok()
+    })?;
+    written
 }
 
 /// The rows of a type.
 #[derive(Debug, Clone, Copy)]
 struct RowTable<'a> {
-    format: Format,
     type_name: &'a str,
     attributes: &'a [AskedAttribute],
     /// Of the attributes, their columns.
@@ -137,55 +212,13 @@ struct RowTable<'a> {
 }
 
 impl RowTable<'_> {
-    fn write_entity(
-        &self,
-        parameters: &Parameters,
-        out: &mut dyn Output,
-        entity: &mut EntityResult,
-    ) -> Written {
-        if let (Some(aggregation), Some(aggregated)) = (parameters.aggregation, &entity.aggregated) {
-            for (time, summaries) in aggregated.index.iter().zip(&aggregated.summaries) {
-                let time = aggregation.period.is_some().then_some(*time);
-                let cell = |place: usize, of: &AskedAttribute| {
-                    Cell::Summary(of.kind, aggregation.method, &summaries[place])
-                };
-                self.write_row(out.part(), &entity.id, time, cell);
-                full(out)?;
-            }
-            return Ok(());
-        }
-        let wanted: Vec<_> = self.attributes.iter().map(|of| of.id).collect();
-        let (id, mut written) = (entity.id.clone(), Ok(()));
-        entity.visit(&wanted, |rows, row| {
-            let cell = |_: usize, of: &AskedAttribute| Cell::Value(of.kind, rows.get(row, of.id));
-            self.write_row(out.part(), &id, Some(rows.times[row]), cell);
-            written = full(out);
-            written.is_ok()
-        })?;
-        written
-    }
-
-    fn write_row<'c>(
-        &self,
-        out: &mut Vec<u8>,
-        id: &str,
-        time: Option<TimeMs>,
-        cell: impl Fn(usize, &AskedAttribute) -> Cell<'c>,
-    ) {
-        match self.format {
-            Format::Csv => self.write_record(out, id, time, cell),
-            Format::Shapes | Format::Ndjson => self.write_line(out, id, time, cell),
-        }
+    /// The attribute in a column, where the type has one.
+    fn place_in(&self, column: usize) -> Option<usize> {
+        self.places.iter().position(|of| *of == column)
     }
 
     /// `{"id": …, "type": …, "time": …, "values": {…}}`; what is null is left out of the values.
-    fn write_line<'c>(
-        &self,
-        out: &mut Vec<u8>,
-        id: &str,
-        time: Option<TimeMs>,
-        cell: impl Fn(usize, &AskedAttribute) -> Cell<'c>,
-    ) {
+    fn write_line(&self, out: &mut Vec<u8>, id: &str, time: Option<TimeMs>, cells: &dyn RowCells) {
         out.extend_from_slice(b"{\"id\":");
         write_string(out, id);
         out.extend_from_slice(b",\"type\":");
@@ -197,24 +230,18 @@ impl RowTable<'_> {
         out.extend_from_slice(b",\"values\":{");
         let mut is_first = true;
         for (place, attribute) in self.attributes.iter().enumerate() {
-            let cell = cell(place, attribute);
+            let cell = cells.cell(place);
             if !cell.is_null() {
                 out.extend_from_slice(if std::mem::replace(&mut is_first, false) { b"" } else { b"," });
                 write_string(out, &attribute.name);
                 out.push(b':');
-                cell.write_json(out);
+                write_value(out, cell.kind, cell.value);
             }
         }
         out.extend_from_slice(b"}}\n");
     }
 
-    fn write_record<'c>(
-        &self,
-        out: &mut Vec<u8>,
-        id: &str,
-        time: Option<TimeMs>,
-        cell: impl Fn(usize, &AskedAttribute) -> Cell<'c>,
-    ) {
+    fn write_record(&self, out: &mut Vec<u8>, id: &str, time: Option<TimeMs>, cells: &dyn RowCells) {
         write_field(out, id);
         out.push(b',');
         write_field(out, self.type_name);
@@ -224,39 +251,10 @@ impl RowTable<'_> {
         }
         for column in 0..self.columns {
             out.push(b',');
-            if let Some(place) = self.places.iter().position(|of| *of == column) {
-                cell(place, &self.attributes[place]).write_field(out);
+            if let Some(place) = self.place_in(column) {
+                cells.cell(place).write_field(out);
             }
         }
         out.extend_from_slice(b"\r\n");
-    }
-}
-
-impl Cell<'_> {
-    fn is_null(&self) -> bool {
-        match self {
-            Self::Value(_, value) => *value == Value::Null,
-            Self::Summary(_, method, summary) => *method != Method::Count && summary.count == 0,
-        }
-    }
-
-    fn write_json(&self, out: &mut Vec<u8>) {
-        match *self {
-            Self::Value(kind, value) => write_value(out, kind, value),
-            Self::Summary(kind, method, summary) => write_summary(out, kind, method, summary),
-        }
-    }
-
-    fn write_field(&self, out: &mut Vec<u8>) {
-        match *self {
-            _ if self.is_null() => {}
-            Self::Value(_, Value::Text(text)) => write_field(out, text),
-            Self::Value(Kind::Time, Value::Integer(time)) => time::write(out, time),
-            Self::Summary(Kind::Time, method, summary) if method != Method::Count => {
-                let time = if method == Method::Min { summary.min } else { summary.max };
-                time::write(out, time as TimeMs);
-            }
-            _ => self.write_json(out),
-        }
     }
 }

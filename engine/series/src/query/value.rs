@@ -39,15 +39,14 @@ pub(crate) const fn can_aggregate(kind: Kind, method: Method) -> bool {
     }
 }
 
-/// What was made of values of this kind.
-pub(crate) fn write_summary(out: &mut Vec<u8>, kind: Kind, method: Method, summary: &Summary) {
+/// What was made of values of this kind, and its own kind.
+pub(crate) fn summary_value(kind: Kind, method: Method, summary: &Summary) -> (Kind, Value<'static>) {
+    let of = summary_kind(kind, method);
     if method == Method::Count {
-        write_integer(out, summary.count.cast_signed());
-        return;
+        return (of, Value::Integer(summary.count.cast_signed()));
     }
     if summary.count == 0 {
-        out.extend_from_slice(b"null");
-        return;
+        return (of, Value::Null);
     }
     let number = match method {
         Method::Sum => summary.sum,
@@ -55,9 +54,20 @@ pub(crate) fn write_summary(out: &mut Vec<u8>, kind: Kind, method: Method, summa
         Method::Min => summary.min,
         Method::Max | Method::Count => summary.max,
     };
-    match kind {
-        Kind::Time => write_time(out, number as i64),
-        Kind::Integer if method != Method::Avg => write_integer(out, number as i64),
-        _ => write_double(out, number),
+    let is_whole = matches!(of, Kind::Time | Kind::Integer);
+    (of, if is_whole { Value::Integer(number as i64) } else { Value::Double(number) })
+}
+
+/// The kind of what is made of values of a kind.
+pub(crate) const fn summary_kind(kind: Kind, method: Method) -> Kind {
+    match (kind, method) {
+        (_, Method::Count) | (Kind::Integer, Method::Sum | Method::Min | Method::Max) => Kind::Integer,
+        (Kind::Time, _) => Kind::Time,
+        _ => Kind::Double,
     }
+}
+
+pub(crate) fn write_summary(out: &mut Vec<u8>, kind: Kind, method: Method, summary: &Summary) {
+    let (kind, value) = summary_value(kind, method, summary);
+    write_value(out, kind, value);
 }

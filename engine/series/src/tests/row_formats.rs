@@ -1,6 +1,11 @@
 //! Rows as NDJSON and CSV, with names and values that are not easy on either.
 
+use bytes::Bytes;
 use expect_test::expect;
+use parquet::{
+    file::reader::{FileReader as _, SerializedFileReader},
+    schema::types::ColumnDescPtr,
+};
 
 use super::harness::Harness;
 
@@ -103,4 +108,54 @@ fn a_long_response_is_streamed() {
         "{}",
         &response.body[response.body.len() - 200..]
     );
+}
+
+/// The columns' names and types, and the rows, as another reader of the format sees them.
+fn parquet(harness: &Harness, target: &str) -> (Vec<String>, Vec<String>) {
+    let headers = ["Accept: application/vnd.apache.parquet"];
+    let file = harness.request_whole("GET", target, &headers).1;
+    let reader = SerializedFileReader::new(Bytes::from(file)).unwrap();
+    let schema = reader.metadata().file_metadata().schema_descr();
+    let column = |column: &ColumnDescPtr| {
+        format!("{} {} {}", column.name(), column.physical_type(), column.converted_type())
+    };
+    let rows = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string());
+    (schema.columns().iter().map(column).collect(), rows.collect())
+}
+
+#[test]
+fn rows_are_records_of_parquet() {
+    let harness = filled();
+    let (columns, rows) = parquet(&harness, "/v2/attrs");
+    expect![[r#"
+        id BYTE_ARRAY UTF8
+        type BYTE_ARRAY UTF8
+        time INT64 TIMESTAMP_MILLIS
+        @type BYTE_ARRAY UTF8
+        TimeInstant INT64 TIMESTAMP_MILLIS
+        a.b BYTE_ARRAY UTF8
+        empty BYTE_ARRAY UTF8
+        list BYTE_ARRAY JSON
+        time_ INT64 NONE
+        flag BOOLEAN NONE"#]]
+    .assert_eq(&columns.join("\n"));
+    expect![[r#"
+        {id: "urn:Zähler:1", type: "Größe", time: 2023-01-01 00:00:00.000 +00:00, @type: null, TimeInstant: 2023-01-01 00:00:00.000 +00:00, a.b: null, empty: null, list: null, time_: null, flag: null}
+        {id: "urn:Zähler:1", type: "Größe", time: 2024-01-01 00:00:00.000 +00:00, @type: "say "x", y
+        z", TimeInstant: 2024-01-01 00:00:00.000 +00:00, a.b: "1.5", empty: "", list: "["a",1]", time_: 7, flag: null}
+        {id: "a/b?c=d e%20", type: "Other", time: 2023-01-01 00:00:00.000 +00:00, @type: null, TimeInstant: 2023-01-01 00:00:00.000 +00:00, a.b: "text", empty: null, list: null, time_: null, flag: true}"#]].assert_eq(&rows.join("\n"));
+    let (columns, rows) =
+        parquet(&harness, "/v2/types/Gr%C3%B6%C3%9Fe/attrs/time?aggrMethod=avg&aggrPeriod=year");
+    expect![[r#"
+        id BYTE_ARRAY UTF8
+        type BYTE_ARRAY UTF8
+        time INT64 TIMESTAMP_MILLIS
+        time_ DOUBLE NONE"#]]
+    .assert_eq(&columns.join("\n"));
+    expect![[r#"
+        {id: "urn:Zähler:1", type: "Größe", time: 2023-01-01 00:00:00.000 +00:00, time_: null}
+        {id: "urn:Zähler:1", type: "Größe", time: 2024-01-01 00:00:00.000 +00:00, time_: 7.0}"#]]
+    .assert_eq(&rows.join("\n"));
+    let (columns, rows) = parquet(&harness, "/v2/types/None");
+    assert_eq!((columns.len(), rows.len()), (3, 0));
 }

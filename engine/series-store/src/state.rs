@@ -9,7 +9,7 @@ use std::sync::{Arc, MutexGuard, RwLock};
 use std::thread;
 use std::time::Duration;
 
-/// Of a frame that is applied while readers wait: at most some milliseconds of work.
+/// Of a frame that is applied while readers wait.
 const PIECE_BYTES: usize = 512 << 10;
 /// Between two pieces, so that readers who wait have their turn: they would not win the lock against a thread that takes it again at once.
 const PAUSE: Duration = Duration::from_micros(100);

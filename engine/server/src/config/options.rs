@@ -186,7 +186,7 @@ static GRAPHQL: Options = &[
 static SUBSCRIPTIONS: Options = &[
     OptionOf::new("max_operations", None, COUNT, "100", "Operations that are open at a time on one WebSocket or reserved stream", set!(subscriptions.max_operations, size)),
     OptionOf::new("max_queued_messages", None, COUNT, "1000", "Messages that wait for a client that does not read; one more cuts it", set!(subscriptions.max_queued_messages, size)),
-    OptionOf::new("max_queued_bytes", None, ValueKind::BYTES, "4194304", "Bytes of messages that wait for a client; more cut it", set!(subscriptions.max_queued_bytes, size)),
+    OptionOf::new("max_queued_bytes", None, ValueKind::BYTES, "4194304", "Bytes of messages that wait for a client beside the longest of them; more cut it", set!(subscriptions.max_queued_bytes, size)),
     OptionOf::new("max_connection_bytes", None, ValueKind::BYTES, "268435456", "Bytes that the responses of one connection's operations may have together while they are written", set!(subscriptions.max_connection_bytes, size)),
     OptionOf::new("max_message_bytes", None, ValueKind::BYTES, "1048576", "Bytes of one message of a client", set!(subscriptions.max_message_bytes, size)),
     OptionOf::new("init_timeout_ms", None, ValueKind::MILLISECONDS, "3000", "Time from the opening of a WebSocket to its connection_init", set!(subscriptions.init_timeout, milliseconds)),

@@ -101,14 +101,12 @@ impl Outbox {
         if matches!(inner.stop, Some(Stop::Slow { .. } | Stop::Broken)) {
             return;
         }
-        let bytes = inner.bytes + item.len_bytes();
-        // One message of any size is let through, so that the bound never makes an answer impossible.
-        let fits = inner.items.is_empty() || bytes <= self.bounds.bytes;
-        if inner.items.len() >= self.bounds.messages || !fits {
+        if inner.items.len() >= self.bounds.messages {
             inner.cut(&self.hub);
         } else {
-            inner.bytes = bytes;
+            inner.bytes += item.len_bytes();
             inner.items.push_back(item);
+            inner.check_bytes(self.bounds.bytes, &self.hub);
         }
         inner.wake();
     }
@@ -138,9 +136,7 @@ impl Outbox {
         let (before, after) = (waiting.len(), payload.len());
         *waiting = payload;
         inner.bytes = inner.bytes - before + after;
-        // Alone it may be of any size, as any message.
-        if inner.items.len() > 1 && inner.bytes > self.bounds.bytes {
-            inner.cut(&self.hub);
+        if inner.check_bytes(self.bounds.bytes, &self.hub) {
             inner.wake();
         }
     }
@@ -187,6 +183,17 @@ impl Outbox {
 }
 
 impl Inner {
+    /// Cuts where too many bytes wait. The longest message counts for nothing, so that neither the bound makes a response
+    /// impossible nor what comes right behind one cuts a client that reads it.
+    fn check_bytes(&mut self, most: usize, hub: &Hub) -> bool {
+        let longest = || self.items.iter().map(Item::len_bytes).max().unwrap_or(0);
+        let is_too_much = self.bytes > most && self.bytes - longest() > most;
+        if is_too_much {
+            self.cut(hub);
+        }
+        is_too_much
+    }
+
     fn cut(&mut self, hub: &Hub) {
         self.stop.get_or_insert(Stop::Slow { messages: self.items.len(), bytes: self.bytes });
         hub.count_slow();
@@ -237,10 +244,12 @@ mod tests {
     #[test]
     fn bytes_are_bounded_but_one_message_always_fits() {
         let outbox = outbox(9, 4);
+        outbox.push(text("a"));
         outbox.push(text("long enough"));
-        assert_eq!(outbox.stopped(), None);
+        outbox.push(text("end"));
+        assert_eq!(outbox.stopped(), None, "what stands before and behind it fits too");
         outbox.push(text("x"));
-        assert!(matches!(outbox.stopped(), Some(Stop::Slow { messages: 1, bytes: 11 })));
+        assert!(matches!(outbox.stopped(), Some(Stop::Slow { messages: 4, bytes: 16 })));
     }
 
     #[test]
@@ -274,8 +283,10 @@ mod tests {
         assert_eq!(outbox.stopped(), None);
         push(1, "a");
         push(2, "b");
-        push(2, "ten bytes!");
-        assert_eq!(outbox.stopped(), Some(Stop::Slow { messages: 2, bytes: 11 }));
+        push(2, "twelve bytes");
+        assert_eq!(outbox.stopped(), None);
+        push(1, "other bytes!");
+        assert_eq!(outbox.stopped(), Some(Stop::Slow { messages: 2, bytes: 24 }));
         assert!(outbox.pop().is_none(), "what waited is dropped");
     }
 

@@ -180,6 +180,19 @@ fn what_is_refused_ends_its_operation_and_nothing_else() {
     );
 }
 
+/// Its end comes right behind it, before anybody could read either.
+#[test]
+fn an_answer_longer_than_what_may_wait_goes_to_who_reads_it() {
+    let server = Server::with(|settings| settings.subscriptions.max_queued_bytes = 100);
+    let mut socket = Socket::ready(&server);
+    for id in ["a", "b"] {
+        socket.send(&subscribe(id, "{ artists { Name } }"));
+        let answer = socket.next();
+        assert!(answer.len() > 1000 && answer.contains("AC/DC"), "{answer}");
+        assert_eq!(socket.next(), format!(r#"{{"id":"{id}","type":"complete"}}"#));
+    }
+}
+
 #[test]
 fn fragments_make_a_message() {
     let server = Server::start();

@@ -198,7 +198,7 @@ fn fields_mut(ty: &mut ExtendedType) -> Option<&mut IndexMap<Name, Component<Fie
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::{fmt::Write as _, path::Path};
 
     use prony_source::permissions::{FieldPermissions, Permissions, TablePermissions};
 
@@ -227,7 +227,7 @@ mod tests {
         let mut text = String::new();
         for (root, fields) in ROOTS.iter().zip(&model.roots).filter(|(_, fields)| !fields.is_empty()) {
             let names: Vec<&str> = fields.keys().map(Name::as_str).collect();
-            text.push_str(&format!("{root}: {}; ", names.join(" ")));
+            write!(text, "{root}: {}; ", names.join(" ")).expect("a string takes everything");
         }
         for (name, ty) in &model.types {
             let names: Vec<&str> = match ty {
@@ -236,7 +236,7 @@ mod tests {
                 ExtendedType::Union(of) => of.members.iter().map(|of| of.name.as_str()).collect(),
                 _ => Vec::new(),
             };
-            text.push_str(&format!("{name}: {}; ", names.join(" ")));
+            write!(text, "{name}: {}; ", names.join(" ")).expect("a string takes everything");
         }
         Ok(text.trim_end().to_owned())
     }

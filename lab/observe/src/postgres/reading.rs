@@ -18,7 +18,8 @@ const HIDDEN: &str = "hidden";
 pub(super) type Row = (String, String, f64);
 
 /// Figures of this database and its connections. `pg_stat_database` is described in PostgreSQL's manual, "The
-/// Cumulative Statistics System"; all columns are there since 9.6, `backend_type` since 10.
+/// Cumulative Statistics System"; all columns are there since 9.6, `backend_type` since 10. A connection has no state
+/// before its first transaction, which is not the same as a state that is hidden from this role.
 const DATABASE: &str = "\
 select /* prony observer */ 'reset' as part, coalesce(stats_reset::text, '') as name, 0 as value
 from pg_stat_database where datname = current_database()
@@ -30,8 +31,9 @@ select 'count', name, value from pg_stat_database, lateral (values
     ('temporary bytes', temp_bytes), ('deadlocks', deadlocks)) as counted (name, value)
 where datname = current_database()
 union all
-select 'connections', case when state like 'idle in transaction%' then 'idle in transaction'
-    when state = 'idle' then 'idle' when state is null or state = 'disabled' then 'hidden' else 'active' end,
+select 'connections', case when query = '<insufficient privilege>' or state = 'disabled' then 'hidden'
+    when state is null then 'starting' when state like 'idle in transaction%' then 'idle in transaction'
+    when state = 'idle' then 'idle' else 'active' end,
     count(*) from pg_stat_activity
 where datname = current_database() and pid <> pg_backend_pid()
     and coalesce(backend_type, 'client backend') = 'client backend'

@@ -25,7 +25,7 @@ pub use self::{
     api_key::{ApiKeyRecord, KEY_RANDOM_BYTES, NewKey, new_key},
     authenticator::{
         AuthStatistics, Authenticator, CacheFacts, Identified, KeySetError, KeySetId, KeySetStatus,
-        MAX_KEY_SET_BYTES, WebhookQuestion, WebhookResponse,
+        LastToken, MAX_KEY_SET_BYTES, WebhookQuestion, WebhookResponse,
     },
     credentials::{CertificateNames, Credentials, brings_credential},
     explain::explain,

@@ -8,6 +8,7 @@ use super::{
     certificate::Certificates,
     issuer::{Issuer, Issuers, Verified},
     key_sets::KeySetId,
+    last_token::{AuthenticatorId, LastToken},
     roles::Roles,
     tokens::{AuthStatistics, TokenCache, TokenHash, VerifiedToken},
     webhook::{Asked, Webhook, WebhookQuestion, WebhookResponse},
@@ -29,6 +30,7 @@ pub struct Authenticator {
     certificates: Option<Certificates>,
     webhook: Option<Webhook>,
     pub(super) tokens: TokenCache,
+    id: AuthenticatorId,
     max_token_bytes: usize,
 }
 
@@ -93,6 +95,7 @@ impl Authenticator {
             certificates,
             webhook: settings.webhook.clone().map(Webhook::new),
             tokens: TokenCache::new(settings.token_cache_bytes),
+            id: AuthenticatorId::default(),
             max_token_bytes: settings.max_token_bytes,
             roles,
         }
@@ -106,9 +109,28 @@ impl Authenticator {
 
     /// Who asks at this time (Unix seconds).
     pub fn identify<'a>(&'a self, credentials: &Credentials<'a>, now: i64) -> Identified<'a> {
+        self.identify_by(credentials, None, now)
+    }
+
+    /// The same, where something is kept with the request's connection.
+    pub fn identify_again<'a>(
+        &'a self,
+        credentials: &Credentials<'a>,
+        last: &LastToken,
+        now: i64,
+    ) -> Identified<'a> {
+        self.identify_by(credentials, Some(last), now)
+    }
+
+    fn identify_by<'a>(
+        &'a self,
+        credentials: &Credentials<'a>,
+        last: Option<&LastToken>,
+        now: i64,
+    ) -> Identified<'a> {
         let identified = match self.credential(credentials) {
-            Ok(Credential::Token(token)) => self.token(token, None, credentials.role, now),
-            Ok(Credential::Cookie(token, name)) => self.token(token, Some(name), credentials.role, now),
+            Ok(Credential::Token(token)) => self.token(token, None, credentials.role, last, now),
+            Ok(Credential::Cookie(token, name)) => self.token(token, Some(name), credentials.role, last, now),
             Ok(Credential::ApiKey(key)) => self.api_key(key, credentials.role, now).into(),
             Ok(Credential::None) => return self.without(credentials, now),
             Err(refusal) => Identified::Refused(refusal),
@@ -172,19 +194,31 @@ impl Authenticator {
         token: &'a [u8],
         cookie: Option<&str>,
         role: Option<&[u8]>,
+        last: Option<&LastToken>,
         now: i64,
     ) -> Identified<'a> {
         if token.len() > self.max_token_bytes {
             let reason = format!("the token has {} bytes, more than {}", token.len(), self.max_token_bytes);
             return Identified::Refused(AuthRefusal::new(RefusalKind::InvalidToken, reason));
         }
+        if let Some(verified) = last.and_then(|last| last.get(&self.id, token)) {
+            self.tokens.count_hit();
+            return self.of_verified(&verified, cookie, role, now).into();
+        }
+        let keep = |verified| {
+            if let Some(last) = last {
+                last.keep(&self.id, token, verified);
+            }
+        };
         let hash = TokenHash::of(token);
         if let Some(verified) = self.tokens.get(&hash) {
+            keep(&verified);
             return self.of_verified(&verified, cookie, role, now).into();
         }
         match self.issuers.verify(token, &self.roles, now) {
             Verified::Token(verified) => {
                 let verified = Arc::new(verified);
+                keep(&verified);
                 let identified = self.of_verified(&verified, cookie, role, now);
                 self.tokens.insert(hash, verified);
                 identified.into()

@@ -6,6 +6,7 @@ mod fetching;
 mod identify;
 mod issuer;
 mod key_sets;
+mod last_token;
 mod roles;
 mod tokens;
 mod webhook;
@@ -14,6 +15,7 @@ pub use self::{
     fetching::MAX_KEY_SET_BYTES,
     identify::{Authenticator, Identified},
     key_sets::{CacheFacts, KeySetError, KeySetId, KeySetStatus},
+    last_token::LastToken,
     tokens::AuthStatistics,
     webhook::{WebhookQuestion, WebhookResponse},
 };

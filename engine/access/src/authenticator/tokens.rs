@@ -205,6 +205,11 @@ impl TokenCache {
         found
     }
 
+    /// A token was known without being looked up.
+    pub(super) fn count_hit(&self) {
+        self.hits.fetch_add(1, Relaxed);
+    }
+
     pub(super) fn insert(&self, hash: TokenHash, token: Arc<VerifiedToken>) {
         self.cache.insert(hash, token);
     }

@@ -1,7 +1,7 @@
 //! All algorithms with all ways to write keys; tokens that are known already.
 
 use super::*;
-use crate::AuthStatistics;
+use crate::{AuthStatistics, LastToken};
 
 /// Every algorithm with its key as PEM, as a JWK and as a set of them.
 #[test]
@@ -80,6 +80,39 @@ fn a_known_token_is_looked_up_and_its_time_is_checked() {
     let later = super::token(&with(customer(), json!({"nbf": NOW})));
     assert!(bearer(&shop, &later, NOW).is_ok());
     assert_eq!(refusal(&shop, &later, NOW - 31), format!("the token is not valid before {}", NOW - 30));
+}
+
+/// What a connection brought last is another way to the same decision: times and configurations count as ever.
+#[test]
+fn the_last_token_of_a_connection_is_known_without_a_look_up() {
+    let last = LastToken::default();
+    let ask = |shop: &Authenticator, token: &str, now| {
+        let header: &str = format!("Bearer {token}").leak();
+        let mut credentials = shop.credentials();
+        credentials.header("authorization", header.as_bytes());
+        match shop.identify_again(&credentials, &last, now) {
+            Identified::Known(identity) => Ok(identity),
+            Identified::Refused(refusal) => Err(refusal.reason),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (ann, bob) = (token(&customer()), token(&with(customer(), json!({"sub": "bob"}))));
+    let shop = shop();
+    let subject = |asked: Result<Arc<Identity>, String>| asked.map(|identity| identity.subject.clone());
+    let named = |name: &str| Ok(Some(Arc::from(name)));
+    for (token, name) in [(&ann, "ann"), (&ann, "ann"), (&bob, "bob"), (&ann, "ann"), (&ann, "ann")] {
+        assert_eq!(subject(ask(&shop, token, NOW)), named(name));
+    }
+    let AuthStatistics { hits, misses, .. } = shop.statistics();
+    assert_eq!((hits, misses), (3, 2));
+    assert_eq!(subject(ask(&shop, &ann, NOW + 330)), Err(format!("the token has expired at {}", NOW + 330)));
+    let forged = token_of("{\"alg\":\"HS256\"}", &customer().to_string(), hs256(b"not the secret"));
+    assert_eq!(subject(ask(&shop, &forged, NOW)), Err("the signature is wrong".to_owned()));
+    // Another configuration has another secret.
+    let text = format!("{SHOP_ISSUER}{SHOP}").replace("${JWT_SECRET}", &"another secret ".repeat(4));
+    let other = Beside::new().authenticator(&text);
+    assert_eq!(subject(ask(&other, &ann, NOW)), Err("the signature is wrong".to_owned()));
+    assert_eq!(subject(ask(&shop, &ann, NOW)), named("ann"));
 }
 
 #[test]

@@ -21,8 +21,8 @@ use std::{
 use arc_swap::ArcSwapOption;
 use http::{HeaderMap, request::Parts};
 use prony_access::{
-    AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, LimitCounts, Openness,
-    RefusalKind, client_address,
+    AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, LastToken, LimitCounts,
+    Openness, RefusalKind, client_address,
 };
 use serde_json::Value as Json;
 
@@ -131,11 +131,12 @@ impl Access {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Who asks, of the headers of a request.
+    /// Who asks, of the headers of a request. `last` is kept with its connection.
     pub(crate) fn try_identify<'h>(
         &self,
         headers: impl Iterator<Item = (&'h str, &'h [u8])>,
         peer: &'h Peer,
+        last: &LastToken,
     ) -> Known {
         if !self.is_closed() {
             return Known::Asker(None);
@@ -143,7 +144,7 @@ impl Access {
         let current = self.current.load();
         let Some(policy) = &*current else { return Known::Asker(None) };
         let Ok((credentials, address)) = policy.read(headers, peer) else { return Known::NotKnown };
-        match policy.authenticator.identify(&credentials, unix_now()) {
+        match policy.authenticator.identify_again(&credentials, last, unix_now()) {
             Identified::Known(identity) => Known::Asker(Some(policy.asker(identity, address))),
             Identified::Refused(_) | Identified::NeedsKeys(_) | Identified::NeedsWebhook(_) => {
                 Known::NotKnown

@@ -14,9 +14,9 @@ use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
 use prony_graphql::budget::ResponseBudget;
 
-use super::{SimpleRequest, response};
+use super::{SimpleRequest, responder::Client, response};
 use crate::{
-    access::{Known, Peer},
+    access::Known,
     clock::monotonic_ns,
     graphql::{
         CoreEngine, ExecutionContext as _, KeptResponse, RequestContext, StageClock,
@@ -63,7 +63,7 @@ impl fmt::Debug for WaitingOperation {
 /// Responds to a request, or begins to. What counts the bytes of a response that is not small goes into `held`.
 pub(super) fn respond(
     core: &Rc<CoreEngine>,
-    peer: &Peer,
+    client: &Client,
     request: &SimpleRequest<'_>,
     out: &mut Vec<u8>,
     held: &mut Vec<Arc<ResponseBudget>>,
@@ -76,7 +76,7 @@ pub(super) fn respond(
     let Some(media) = is_usual.then(|| media(request.accept)).flatten() else {
         return GraphqlResponded::NotHere;
     };
-    let Some(context) = context(core, peer, request) else { return GraphqlResponded::NotHere };
+    let Some(context) = context(core, client, request) else { return GraphqlResponded::NotHere };
     let begin = |out: &mut Vec<u8>, outcome: &Outcome, body_bytes: usize| {
         response::begin(out, status(outcome, media), media.text(), body_bytes);
     };
@@ -111,8 +111,8 @@ pub(super) fn respond(
 }
 
 /// None where who asks is found out, or the refusal is worded, elsewhere.
-fn context(core: &CoreEngine, peer: &Peer, request: &SimpleRequest<'_>) -> Option<RequestContext> {
-    let Known::Asker(asker) = core.site().access.try_identify(request.fields(), peer) else { return None };
+fn context(core: &CoreEngine, client: &Client, request: &SimpleRequest<'_>) -> Option<RequestContext> {
+    let Known::Asker(asker) = client.try_identify(core, request) else { return None };
     if core.settings().functions.want_caller() {
         return Some(core.site().context(&request.to_request()?.into_parts().0, asker));
     }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use http::{HeaderValue, Method, header};
+use prony_access::LastToken;
 use prony_graphql::budget::ResponseBudget;
 use prony_source::http_api::RequestHeaders as _;
 
@@ -33,8 +34,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Responder {
     core: Rc<CoreEngine>,
-    /// Whose connection it is.
-    peer: Peer,
+    client: Client,
     /// The `Host` of its last request, which may be asked for.
     host: Vec<u8>,
     connections: ApiConnections,
@@ -43,6 +43,20 @@ pub(crate) struct Responder {
     waiting: Option<(Waiting, Finish)>,
     /// What counts the bytes of responses that are not sent yet.
     held: Vec<Arc<ResponseBudget>>,
+}
+
+/// Whose connection it is.
+#[derive(Debug)]
+pub(super) struct Client {
+    peer: Peer,
+    last_token: LastToken,
+}
+
+impl Client {
+    /// Who asks, where that is known without waiting.
+    pub(super) fn try_identify(&self, core: &CoreEngine, request: &SimpleRequest<'_>) -> Known {
+        core.site().access.try_identify(request.fields(), &self.peer, &self.last_token)
+    }
 }
 
 /// What is waited for.
@@ -66,7 +80,7 @@ impl Responder {
         let (connections, responds_to_graphql) = (ApiConnections::default(), responds_to_graphql(core));
         Self {
             core: Rc::clone(core),
-            peer,
+            client: Client { peer, last_token: LastToken::default() },
             host: Vec::new(),
             connections,
             responds_to_graphql,
@@ -114,7 +128,7 @@ impl Responder {
 
     fn route(&mut self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> (Responded, Option<Waiting>) {
         if self.responds_to_graphql {
-            match graphql::respond(&self.core, &self.peer, request, out, &mut self.held) {
+            match graphql::respond(&self.core, &self.client, request, out, &mut self.held) {
                 GraphqlResponded::Written => return (Responded::Written, None),
                 GraphqlResponded::Waits(operation) => {
                     return (Responded::Waits, Some(Waiting::Graphql(operation)));
@@ -145,7 +159,7 @@ impl Responder {
 
     /// Whether it is known that the HTTP APIs of sources respond.
     fn is_let_in(&self, request: &SimpleRequest<'_>) -> bool {
-        match self.core.site().access.try_identify(request.fields(), &self.peer) {
+        match self.client.try_identify(&self.core, request) {
             Known::Asker(asker) => asker.as_ref().is_none_or(is_unrestricted),
             Known::NotKnown => false,
         }

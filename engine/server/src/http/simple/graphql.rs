@@ -14,7 +14,7 @@ use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
 use prony_graphql::budget::ResponseBudget;
 
-use super::{SimpleRequest, responder::Client, response};
+use super::{SimpleRequest, client::SimpleClient, response};
 use crate::{
     access::Known,
     clock::monotonic_ns,
@@ -63,7 +63,7 @@ impl fmt::Debug for WaitingOperation {
 /// Responds to a request, or begins to. What counts the bytes of a response that is not small goes into `held`.
 pub(super) fn respond(
     core: &Rc<CoreEngine>,
-    client: &Client,
+    client: &SimpleClient,
     request: &SimpleRequest<'_>,
     out: &mut Vec<u8>,
     held: &mut Vec<Arc<ResponseBudget>>,
@@ -111,7 +111,7 @@ pub(super) fn respond(
 }
 
 /// None where who asks is found out, or the refusal is worded, elsewhere.
-fn context(core: &CoreEngine, client: &Client, request: &SimpleRequest<'_>) -> Option<RequestContext> {
+fn context(core: &CoreEngine, client: &SimpleClient, request: &SimpleRequest<'_>) -> Option<RequestContext> {
     let Known::Asker(asker) = client.try_identify(core, request) else { return None };
     if core.settings().functions.want_caller() {
         return Some(core.site().context(&request.to_request()?.into_parts().0, asker));

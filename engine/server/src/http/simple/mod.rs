@@ -3,6 +3,7 @@
 //! nobody responds to here, is handed over to hyper for the rest of its life: [`Handover`] is the reason.
 
 mod api;
+mod client;
 mod graphql;
 pub(crate) mod request;
 pub(crate) mod responder;

@@ -8,13 +8,13 @@ use std::{
 };
 
 use http::{HeaderValue, Method, header};
-use prony_access::LastToken;
 use prony_graphql::budget::ResponseBudget;
 use prony_source::http_api::RequestHeaders as _;
 
 use super::{
     Handover, Responded, SimpleRequest,
     api::{self, WaitingRequest},
+    client::SimpleClient,
     graphql::{self, GraphqlResponded, WaitingOperation},
     response,
 };
@@ -34,7 +34,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Responder {
     core: Rc<CoreEngine>,
-    client: Client,
+    client: SimpleClient,
     /// The `Host` of its last request, which may be asked for.
     host: Vec<u8>,
     connections: ApiConnections,
@@ -43,20 +43,6 @@ pub(crate) struct Responder {
     waiting: Option<(Waiting, Finish)>,
     /// What counts the bytes of responses that are not sent yet.
     held: Vec<Arc<ResponseBudget>>,
-}
-
-/// Whose connection it is.
-#[derive(Debug)]
-pub(super) struct Client {
-    peer: Peer,
-    last_token: LastToken,
-}
-
-impl Client {
-    /// Who asks, where that is known without waiting.
-    pub(super) fn try_identify(&self, core: &CoreEngine, request: &SimpleRequest<'_>) -> Known {
-        core.site().access.try_identify(request.fields(), &self.peer, &self.last_token)
-    }
 }
 
 /// What is waited for.
@@ -80,7 +66,7 @@ impl Responder {
         let (connections, responds_to_graphql) = (ApiConnections::default(), responds_to_graphql(core));
         Self {
             core: Rc::clone(core),
-            client: Client { peer, last_token: LastToken::default() },
+            client: SimpleClient::new(peer),
             host: Vec::new(),
             connections,
             responds_to_graphql,

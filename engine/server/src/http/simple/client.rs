@@ -1,0 +1,26 @@
+//! Whose connection it is, and what is known of who asks on it.
+
+use prony_access::LastToken;
+
+use super::SimpleRequest;
+use crate::{
+    access::{Known, Peer},
+    graphql::{CoreEngine, ExecutionContext as _},
+};
+
+#[derive(Debug)]
+pub(super) struct SimpleClient {
+    peer: Peer,
+    last_token: LastToken,
+}
+
+impl SimpleClient {
+    pub(super) fn new(peer: Peer) -> Self {
+        Self { peer, last_token: LastToken::default() }
+    }
+
+    /// Who asks, where that is known without waiting.
+    pub(super) fn try_identify(&self, core: &CoreEngine, request: &SimpleRequest<'_>) -> Known {
+        core.site().access.try_identify(request.fields(), &self.peer, &self.last_token)
+    }
+}

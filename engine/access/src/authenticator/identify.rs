@@ -107,22 +107,8 @@ impl Authenticator {
         Credentials { forward, ..Credentials::default() }
     }
 
-    /// Who asks at this time (Unix seconds).
-    pub fn identify<'a>(&'a self, credentials: &Credentials<'a>, now: i64) -> Identified<'a> {
-        self.identify_by(credentials, None, now)
-    }
-
-    /// The same, where something is kept with the request's connection.
-    pub fn identify_again<'a>(
-        &'a self,
-        credentials: &Credentials<'a>,
-        last: &LastToken,
-        now: i64,
-    ) -> Identified<'a> {
-        self.identify_by(credentials, Some(last), now)
-    }
-
-    fn identify_by<'a>(
+    /// Who asks at this time (Unix seconds). `last` is what is kept with the request's connection, where something is.
+    pub fn identify<'a>(
         &'a self,
         credentials: &Credentials<'a>,
         last: Option<&LastToken>,

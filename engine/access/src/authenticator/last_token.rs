@@ -7,7 +7,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use super::tokens::VerifiedToken;
 
 /// Kept with one connection, which may have clients of several people behind it. Empty until
-/// [`identify_again`](super::Authenticator::identify_again) was given it with a token that is valid.
+/// [`identify`](super::Authenticator::identify) was given it with a token whose signature is right.
 #[derive(Default)]
 pub struct LastToken(RefCell<Option<Kept>>);
 

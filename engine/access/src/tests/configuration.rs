@@ -338,7 +338,7 @@ fn credentials_are_in_no_debug_output() {
     }
     let mut asked = shop.credentials();
     asked.header("cookie", b"hunter2");
-    let shown = format!("{credentials:?} {:?}", shop.identify(&asked, NOW));
+    let shown = format!("{credentials:?} {:?}", shop.identify(&asked, None, NOW));
     assert!(shown.contains("NeedsWebhook"), "{shown}");
     let as_numbers = format!("{:?}", b"hunter2");
     assert!(!shown.contains("hunter2") && !shown.contains(as_numbers.trim_matches(['[', ']'])), "{shown}");

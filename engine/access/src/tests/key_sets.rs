@@ -30,7 +30,7 @@ fn outcome(shop: &Authenticator, token: &str, now: i64) -> &'static str {
     let authorization = format!("Bearer {token}");
     let mut credentials = Credentials::default();
     credentials.header("authorization", authorization.as_bytes());
-    match shop.identify(&credentials, now) {
+    match shop.identify(&credentials, None, now) {
         Identified::Known(_) => "known",
         Identified::Refused(refused) if refused.kind == RefusalKind::Unavailable => "unavailable",
         Identified::Refused(_) => "refused",

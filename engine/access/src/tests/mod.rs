@@ -261,7 +261,7 @@ fn identify(
         // The borrows of credentials are as long as the authenticator's.
         credentials.header(name, value.to_string().leak().as_bytes());
     }
-    match authenticator.identify(&credentials, now) {
+    match authenticator.identify(&credentials, None, now) {
         Identified::Known(identity) => Ok(identity),
         Identified::Refused(refusal) => Err(refusal),
         other => panic!("{other:?}"),

@@ -74,7 +74,7 @@ fn a_verified_certificate_gives_variables() {
         if !authorization.is_empty() {
             credentials.header("authorization", authorization.as_bytes());
         }
-        match shop.identify(&credentials, NOW) {
+        match shop.identify(&credentials, None, NOW) {
             Identified::Known(identity) => identity,
             other => panic!("{other:?}"),
         }
@@ -100,7 +100,7 @@ fn question<'a>(
     for (name, value) in headers {
         credentials.header(name, value.as_bytes());
     }
-    match shop.identify(&credentials, now) {
+    match shop.identify(&credentials, None, now) {
         Identified::Known(identity) => Ok(identity),
         Identified::NeedsWebhook(question) => Err(question),
         other => panic!("{other:?}"),

@@ -36,16 +36,16 @@ proptest! {
             let mut credentials = shop.credentials();
             credentials.header(name, value);
             credentials.header("x-prony-role", &role);
-            prop_assert!(matches!(shop.identify(&credentials, NOW), Identified::Refused(_)));
+            prop_assert!(matches!(shop.identify(&credentials, None, NOW), Identified::Refused(_)));
         }
         let cookie = [b"t=", &cookie[..]].concat();
         let bearer = [b"Bearer ", &authorization[..]].concat();
         let mut credentials = shop.credentials();
         credentials.header("cookie", &cookie);
-        prop_assert!(matches!(shop.identify(&credentials, NOW), Identified::Refused(_)));
+        prop_assert!(matches!(shop.identify(&credentials, None, NOW), Identified::Refused(_)));
         let mut credentials = shop.credentials();
         credentials.header("authorization", &bearer);
-        prop_assert!(matches!(shop.identify(&credentials, NOW), Identified::Refused(_)));
+        prop_assert!(matches!(shop.identify(&credentials, None, NOW), Identified::Refused(_)));
     }
 
     #[test]

@@ -90,7 +90,7 @@ fn the_last_token_of_a_connection_is_known_without_a_look_up() {
         let header: &str = format!("Bearer {token}").leak();
         let mut credentials = shop.credentials();
         credentials.header("authorization", header.as_bytes());
-        match shop.identify_again(&credentials, &last, now) {
+        match shop.identify(&credentials, Some(&last), now) {
             Identified::Known(identity) => Ok(identity),
             Identified::Refused(refusal) => Err(refusal.reason),
             other => panic!("{other:?}"),

@@ -144,7 +144,7 @@ impl Access {
         let current = self.current.load();
         let Some(policy) = &*current else { return Known::Asker(None) };
         let Ok((credentials, address)) = policy.read(headers, peer) else { return Known::NotKnown };
-        match policy.authenticator.identify_again(&credentials, last, unix_now()) {
+        match policy.authenticator.identify(&credentials, Some(last), unix_now()) {
             Identified::Known(identity) => Known::Asker(Some(policy.asker(identity, address))),
             Identified::Refused(_) | Identified::NeedsKeys(_) | Identified::NeedsWebhook(_) => {
                 Known::NotKnown
@@ -194,7 +194,7 @@ impl AccessPolicy {
     async fn identify(&self, credentials: &Credentials<'_>) -> Result<Arc<Identity>, AuthRefusal> {
         let mut has_fetched = false;
         loop {
-            match self.authenticator.identify(credentials, unix_now()) {
+            match self.authenticator.identify(credentials, None, unix_now()) {
                 Identified::Known(identity) => return Ok(identity),
                 Identified::Refused(refusal) => return Err(refusal),
                 Identified::NeedsKeys(id) if !has_fetched => {

@@ -180,9 +180,9 @@ fn what_is_refused_ends_its_operation_and_nothing_else() {
     );
 }
 
-/// Its end comes right behind it, before anybody could read either.
+/// `complete` is queued right behind the response, before its client could read either.
 #[test]
-fn an_answer_longer_than_what_may_wait_goes_to_who_reads_it() {
+fn a_response_longer_than_what_may_wait_goes_to_who_reads_it() {
     let server = Server::with(|settings| settings.subscriptions.max_queued_bytes = 100);
     let mut socket = Socket::ready(&server);
     for id in ["a", "b"] {

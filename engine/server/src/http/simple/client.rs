@@ -2,7 +2,7 @@
 
 use prony_access::LastToken;
 
-use super::SimpleRequest;
+use super::request::SimpleRequest;
 use crate::{
     access::{Known, Peer},
     graphql::{CoreEngine, ExecutionContext as _},

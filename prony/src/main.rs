@@ -8,6 +8,7 @@ mod example;
 mod find;
 mod flags;
 mod graph;
+mod health;
 mod interrupt;
 mod key;
 mod kinds;
@@ -46,6 +47,8 @@ enum Command {
     /// Serve an example of an API written in Rust.
     Example(example::ExampleArguments),
     /// Print the GraphQL schema of a source.
+    /// Ask a running server whether requests should be sent to it.
+    Health(health::HealthArguments),
     Schema(schema::SchemaArguments),
     /// Import, export and look after a graph.
     Graph(graph::GraphArguments),
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::execute(arguments),
         Command::Example(arguments) => example::execute(arguments),
         Command::Schema(arguments) => schema::execute(arguments),
+        Command::Health(arguments) => health::execute(&arguments),
         Command::Graph(arguments) => graph::execute(arguments),
         Command::Series(arguments) => series::execute(&arguments),
         Command::Key(arguments) => key::execute(&arguments),

@@ -4,7 +4,9 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
+    os::unix::net::UnixDatagram,
     process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use expect_test::expect;
@@ -73,6 +75,125 @@ fn who_reads_that_it_listens_may_stop_it_in_the_next_moment() {
         let rest: Vec<String> = lines.collect();
         assert_eq!(child.wait().expect("it ends").code(), Some(0), "{rest:?}");
     }
+}
+
+/// Behind the signal `/ready` says that it has come, and connections are taken until the delay is over.
+#[test]
+fn who_sends_requests_hears_of_the_end_before_it_comes() {
+    let delay = ["--shutdown-delay-ms", "1500"];
+    let mut process =
+        prony(&[&["example", "donuts", "--listen", "127.0.0.1:0", "--cpus", "1"], &delay[..]].concat());
+    let url = process.wait_for_url();
+    assert!(ask(&url, "/ready", None).contains(r#"{"status":"ready"}"#));
+    let begun = Instant::now();
+    process.signal(Signal::TERM);
+    let health = |path: &str| {
+        let arguments = ["health", &format!("{url}{path}")];
+        (run(&arguments).status.code(), run(&arguments).stdout)
+    };
+    process.wait_for_text("connections are still taken");
+    assert_eq!(health("/ready"), (Some(1), "{\"status\":\"stopping\"}\n".to_owned()));
+    assert_eq!(health("/live").0, Some(0));
+    let query = Some(r#"{"query":"{ __typename }"}"#);
+    assert!(ask(&url, "/graphql", query).contains("Query"), "requests are responded to meanwhile");
+    let finished = process.wait();
+    assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
+    assert!(begun.elapsed() >= Duration::from_millis(1500));
+    assert!(finished.stderr.contains("requests in flight finish"), "{}", finished.stderr);
+}
+
+#[test]
+fn a_second_signal_ends_the_delay() {
+    let mut process =
+        prony(&["example", "donuts", "--listen", "127.0.0.1:0", "--shutdown-delay-ms", "86400000"]);
+    process.wait_for_url();
+    process.signal(Signal::TERM);
+    process.wait_for_text("connections are still taken");
+    assert_eq!(process.stop().status.code(), Some(0));
+}
+
+#[test]
+fn a_service_manager_is_told() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let place = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&place).expect("it can be bound");
+    manager.set_read_timeout(Some(Duration::from_secs(60))).expect("it is not zero");
+    let next = || {
+        let mut text = [0; 64];
+        let count = manager.recv(&mut text).expect("a notice comes");
+        String::from_utf8_lossy(&text[..count]).into_owned()
+    };
+    let database = sqlite_copy();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.arg("serve").arg(format!("sqlite:{}", database.path().display()));
+    command.args(["--listen", "127.0.0.1:0"]);
+    command.env("NOTIFY_SOCKET", &place).env("WATCHDOG_USEC", "400000").env_remove("WATCHDOG_PID");
+    let mut process = PronyProcess::start_command(command);
+    process.wait_for_url();
+    // The cores serve a moment before the log says so.
+    let mut notices = vec![next()];
+    while notices.len() < 4 {
+        notices.push(next());
+    }
+    notices.sort_unstable();
+    assert_eq!(notices, ["READY=1", "WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"]);
+    process.signal(Signal::TERM);
+    while next() != "STOPPING=1" {}
+    assert_eq!(process.wait().status.code(), Some(0));
+}
+
+#[test]
+fn an_upstream_that_is_gone_makes_a_gateway_unready() {
+    let mut behind = prony(&["example", "donuts", "--listen", "127.0.0.1:0"]);
+    let upstream = format!("{}/graphql", behind.wait_for_url());
+    let mut gateway = prony(&["serve", &upstream, "--listen", "127.0.0.1:0"]);
+    let url = gateway.wait_for_url();
+    assert!(ask(&url, "/ready", None).contains(r#"{"status":"ready"}"#));
+    behind.stop();
+    let response = ask(&url, "/ready", None);
+    assert!(
+        response.starts_with("HTTP/1.1 503") && response.contains(r#""reason":"unreachable""#),
+        "{response}"
+    );
+    assert!(!response.contains("127.0.0.1:"), "addresses are not for everybody: {response}");
+    assert_eq!(run(&["health", &format!("{url}/live")]).status.code(), Some(0));
+}
+
+#[test]
+fn health_is_an_exit_code() {
+    let mut process = prony(&["example", "donuts", "--listen", "127.0.0.1:0"]);
+    let url = process.wait_for_url();
+    let ready = run(&["health", &url]);
+    assert_eq!((ready.status.code(), &*ready.stdout), (Some(0), "{\"status\":\"ready\"}\n"));
+    let whole = run(&["health", &format!("{url}/health")]);
+    assert!(whole.status.success() && whole.stdout.contains(r#""sources":[{"name":"#), "{}", whole.stdout);
+    assert_eq!(run(&["health", &format!("{url}/nothing")]).status.code(), Some(1));
+    process.stop();
+    let gone = run(&["health", &url]);
+    assert_eq!(gone.status.code(), Some(1));
+    assert!(gone.stderr.starts_with("error: "), "{}", gone.stderr);
+    for wrong in ["ftp://localhost/", "localhost"] {
+        let refused = run(&["health", wrong]);
+        assert_eq!(refused.status.code(), Some(2), "{wrong}: {}", refused.stderr);
+    }
+}
+
+/// The certificate is for another name than the address by which a server is asked on its own machine.
+#[test]
+fn health_is_asked_over_tls() {
+    let certificates = Certificates::new();
+    let (certificate, key) = certificates.server_files(&["api.test"]);
+    let port = prony_testkit::free_port();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.args(["example", "donuts", "--listen", &format!("127.0.0.1:{port}")]);
+    command.arg("--tls-certificate").arg(certificate).arg("--tls-key").arg(key);
+    let mut process = PronyProcess::start_command(command);
+    process.wait_for_text("listening on https://");
+    let url = format!("https://127.0.0.1:{port}");
+    let strict = run(&["health", &url]);
+    assert_eq!(strict.status.code(), Some(1), "{}", strict.stdout);
+    let lenient = run(&["health", &url, "--insecure"]);
+    assert_eq!(lenient.status.code(), Some(0), "{}", lenient.stderr);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! One graph as a source.
 
 use std::{
+    path::PathBuf,
     rc::Rc,
     sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
 };
 
 use futures_util::future::{BoxFuture, LocalBoxFuture};
@@ -15,8 +17,8 @@ use prony_graphql::{
     variables::Variables,
 };
 use prony_source::{
-    ChangeSignal, CommonSettings, DataVersion, Events, FieldPlan, FieldRequest, Metric, PreparedField,
-    ReservedNames, Source, SourceSchema, SourceSession,
+    ChangeSignal, CommonSettings, DataVersion, Events, FieldPlan, FieldRequest, Metric, NotReady,
+    PreparedField, ReservedNames, Source, SourceSchema, SourceSession,
     http_api::{ApiConnection, ApiLimits, HttpApi},
 };
 use prony_source::{
@@ -137,7 +139,7 @@ impl Source for GraphSource {
     }
 
     fn attach(&self) -> Rc<dyn SourceSession> {
-        Rc::new(GraphSession { graph: Arc::clone(&self.graph) })
+        Rc::new(GraphSession { graph: Arc::clone(&self.graph), databases: Arc::clone(&self.databases) })
     }
 
     fn metrics(&self, _name: &str) -> Vec<Metric> {
@@ -147,6 +149,10 @@ impl Source for GraphSource {
     fn health_details(&self) -> Option<(&'static str, Value)> {
         let states = serde_json::to_value(self.databases.states()).expect("plain texts and numbers are JSON");
         Some(("graphs", states))
+    }
+
+    fn written_directory(&self) -> Option<PathBuf> {
+        (!self.graph.settings().read_only).then(|| self.databases.directory().to_owned())
     }
 
     fn http_api(&self) -> Option<Arc<dyn HttpApi>> {
@@ -258,6 +264,8 @@ impl FieldPlan for Plan {
 #[derive(Debug)]
 struct GraphSession {
     graph: Arc<Graph>,
+    /// It, and those that have calls alone.
+    databases: Arc<Databases>,
 }
 
 fn plans(fields: &[&PreparedField]) -> Vec<Arc<Plan>> {
@@ -303,5 +311,14 @@ impl SourceSession for GraphSession {
     fn data_version(&self, field: &PreparedField) -> Option<Arc<dyn DataVersion>> {
         let wanted = depends_on(field.plan::<Plan>())?;
         Some(Arc::new(self.graph.readers().version(self.graph.store(), wanted)))
+    }
+
+    fn readiness(&self) -> LocalBoxFuture<'_, Result<(), NotReady>> {
+        let all = Arc::clone(&self.databases.all());
+        let failures = all.values().filter_map(|database| database.store.health().log_failure);
+        let now = SystemTime::now();
+        let mut reasons =
+            failures.filter_map(|(error, at)| NotReady::of_refused_write(error.is_disk_full(), at, now));
+        Box::pin(std::future::ready(reasons.next().map_or(Ok(()), Err)))
     }
 }

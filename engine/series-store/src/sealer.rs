@@ -73,6 +73,10 @@ fn cannot_write(path: &Path) -> impl Fn(io::Error) -> SealError + use<> {
 }
 
 impl Sealer {
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     pub(crate) fn new(shared: Arc<Shared>, directory: &Path, options: Options, manifest: u64) -> Self {
         let segments = Arc::clone(&reading(&shared.state.memory).segments);
         let last_segment = segments.iter().map(|segment| segment.entry.number).max().unwrap_or(0);

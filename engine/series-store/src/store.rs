@@ -90,6 +90,11 @@ impl Store {
         &self.options
     }
 
+    /// Where its files are.
+    pub fn directory(&self) -> &Path {
+        self.sealer.directory()
+    }
+
     /// What keeps it from being durable, and from being kept short.
     pub fn health(&self) -> Health {
         let log_failure = self.shared.lock().log_failure.clone();

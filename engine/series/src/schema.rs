@@ -1,6 +1,6 @@
 //! What there is as GraphQL: the types of entities with their attributes, of all tenants.
 
-use std::rc::Rc;
+use std::{rc::Rc, time::SystemTime};
 
 use futures_util::future::{LocalBoxFuture, join_all, ready};
 use prony_graphql::{
@@ -17,7 +17,7 @@ use prony_graphql::{
     variables::Variables,
 };
 use prony_series_store::Catalog;
-use prony_source::{FieldPlan, FieldRequest, PreparedField, SourceSchema, SourceSession};
+use prony_source::{FieldPlan, FieldRequest, NotReady, PreparedField, SourceSchema, SourceSession};
 
 use crate::series::{SeriesSource, with_causes};
 
@@ -197,5 +197,12 @@ impl SourceSession for SeriesSession {
             Some((error, _)) => Err(with_causes(&error)),
             None => Ok(()),
         }))
+    }
+
+    fn readiness(&self) -> LocalBoxFuture<'_, Result<(), NotReady>> {
+        let failure = self.0.series.store.health().log_failure;
+        let reason = failure
+            .and_then(|(error, at)| NotReady::of_refused_write(error.is_disk_full(), at, SystemTime::now()));
+        Box::pin(ready(reason.map_or(Ok(()), Err)))
     }
 }

@@ -1,6 +1,7 @@
 //! Series as a source: what the server asks of it.
 
 use std::{
+    path::PathBuf,
     rc::Rc,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -56,6 +57,10 @@ impl Source for SeriesSource {
             state["segment_failure"] = json!({"error": with_causes(error), "at_seconds": seconds(*at)});
         }
         Some(("series", state))
+    }
+
+    fn written_directory(&self) -> Option<PathBuf> {
+        Some(self.series.store.directory().to_owned())
     }
 
     fn http_api(&self) -> Option<Arc<dyn HttpApi>> {

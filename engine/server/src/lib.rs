@@ -9,7 +9,7 @@
 #![doc = include_str!("../examples/books.rs")]
 //! ```
 //!
-//! It serves `/graphql`, GraphiQL at `/`, `/health` and `/metrics`, with the plan cache and the limits of
+//! It serves `/graphql`, GraphiQL at `/`, `/health`, `/live`, `/ready` and `/metrics`, with the plan cache and the limits of
 //! `prony serve`.
 //!
 //! # Functions
@@ -125,6 +125,7 @@ pub mod observe;
 pub mod permission_tests;
 pub mod runtime;
 mod service;
+mod service_manager;
 mod site;
 mod subscriptions;
 pub mod tls;

@@ -1,6 +1,9 @@
 //! What all cores share, from start to end.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 use ::http::request::Parts;
 use prony_access::OperationMatch;
@@ -43,6 +46,8 @@ pub(crate) struct Site {
     pub(crate) shared_executions: SharedExecutions,
     /// By source.
     pub(crate) mutations: Arc<Mutations>,
+    /// Raised by the signal to stop, and never lowered.
+    is_stopping: AtomicBool,
 }
 
 impl Site {
@@ -79,7 +84,17 @@ impl Site {
             response_cache,
             shared_executions: SharedExecutions::default(),
             mutations,
+            is_stopping: AtomicBool::new(false),
         }
+    }
+
+    /// Whether the server stops, or will in a moment: `/ready` says so.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Relaxed)
+    }
+
+    pub(crate) fn begin_to_stop(&self) {
+        self.is_stopping.store(true, Relaxed);
     }
 
     /// Whether the head of a connection's opening is needed for its operations.

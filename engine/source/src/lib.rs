@@ -11,6 +11,7 @@ pub mod interceptors;
 mod metric;
 mod operation;
 pub mod permissions;
+mod readiness;
 mod reserved;
 mod traits;
 
@@ -19,6 +20,7 @@ pub use self::{
     field::{FieldPlan, PreparedField},
     metric::{Metric, MetricKind, Sample},
     operation::{OperationRequest, OperationResult},
+    readiness::NotReady,
     reserved::ReservedNames,
     traits::{ChangeSignal, DataVersion, Events, FieldRequest, Source, SourceSchema, SourceSession},
 };

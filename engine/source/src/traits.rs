@@ -4,7 +4,7 @@
 //! offers at one moment, from which the schema is made and root fields are planned. A [`SourceSession`] is one core's part
 //! of a source; it runs what any of its schemas has planned, also after another schema has come.
 
-use std::{fmt::Debug, pin::Pin, rc::Rc, sync::Arc};
+use std::{fmt::Debug, path::PathBuf, pin::Pin, rc::Rc, sync::Arc};
 
 use futures_util::{
     Stream,
@@ -20,7 +20,7 @@ use prony_graphql::{
 use serde_json::Value;
 
 use crate::{
-    Metric, OperationRequest, OperationResult, PreparedField, ReservedNames,
+    Metric, NotReady, OperationRequest, OperationResult, PreparedField, ReservedNames,
     http_api::{ApiConnection, ApiLimits, HttpApi},
     interceptors::RowAccess,
     permissions::{PermissionFault, Permissions},
@@ -82,6 +82,11 @@ pub trait Source: Debug + Send + Sync {
 
     /// What `/health` tells of it beside the source's own line: a key of the answer, and its value.
     fn health_details(&self) -> Option<(&'static str, Value)> {
+        None
+    }
+
+    /// The directory of the files that it writes; none where it writes none, or its data are kept elsewhere.
+    fn written_directory(&self) -> Option<PathBuf> {
         None
     }
 
@@ -264,5 +269,10 @@ pub trait SourceSession: Debug {
     /// Whether it can be asked now; the text is for people who run the server.
     fn health(&self) -> LocalBoxFuture<'_, Result<(), String>> {
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Whether requests should be sent to it now. It is not asked of a source whether it has much to do.
+    fn readiness(&self) -> LocalBoxFuture<'_, Result<(), NotReady>> {
+        Box::pin(async { self.health().await.map_err(|_| NotReady::Unreachable) })
     }
 }

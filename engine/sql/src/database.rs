@@ -1,14 +1,14 @@
 //! What a driver provides: an open database, one core's connections to it, and the statements that it makes of a root field.
 //! A driver knows neither names of GraphQL nor resolver models nor subscriptions.
 
-use std::{fmt::Debug, sync::Arc};
+use std::{fmt::Debug, path::PathBuf, sync::Arc};
 
 use prony_graphql::{
     error::{GraphqlError, Position},
     response::FieldResult,
     variables::Variables,
 };
-use prony_source::Metric;
+use prony_source::{Metric, NotReady};
 
 use crate::{
     changes::Feed,
@@ -78,6 +78,11 @@ pub trait Database: Debug + Send + Sync + Sized + 'static {
     /// Opens one core's connections; called on the core's thread, inside its `LocalSet`.
     fn attach(self: &Arc<Self>) -> Self::Session;
 
+    /// The directory of the files that it writes; none where it writes none, or another process does.
+    fn written_directory(&self) -> Option<PathBuf> {
+        None
+    }
+
     /// For `/metrics`.
     fn metrics(&self, name: &str) -> Vec<Metric> {
         let _ = name;
@@ -126,6 +131,11 @@ pub trait DatabaseSession<D: Database>: Debug + 'static {
 
     /// Whether the database can be asked now; the text is for people who run the server.
     fn health(&self) -> impl Future<Output = Result<(), String>>;
+
+    /// Whether statements should be sent to it now, however many it has.
+    fn readiness(&self) -> impl Future<Output = Result<(), NotReady>> {
+        async { self.health().await.map_err(|_| NotReady::Unreachable) }
+    }
 }
 
 /// A root field with its statements, ready to be run on any core.

@@ -9,6 +9,7 @@ use prony_graphql::{
     response::FieldResult,
     variables::Variables,
 };
+use prony_source::NotReady;
 
 use crate::{
     database::{Database, DatabaseSession as _, FieldStatements, Prepared},
@@ -85,6 +86,14 @@ impl<D: Database> FieldSession<D> {
     /// Why it cannot.
     pub async fn health(&self) -> Result<(), String> {
         self.session.health().await
+    }
+
+    /// Whether statements should be sent to it now.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn readiness(&self) -> Result<(), NotReady> {
+        self.session.readiness().await
     }
 }
 

@@ -1,6 +1,6 @@
 //! A relational database as a source, whichever it is: its schema, its plans and its sessions.
 
-use std::{fmt::Debug, rc::Rc, sync::Arc};
+use std::{fmt::Debug, path::PathBuf, rc::Rc, sync::Arc};
 
 use futures_util::{FutureExt as _, future::LocalBoxFuture};
 use prony_graphql::{
@@ -11,8 +11,8 @@ use prony_graphql::{
     variables::Variables,
 };
 use prony_source::{
-    ChangeSignal, DataVersion, Events, FieldPlan, FieldRequest, Metric, PreparedField, ReservedNames, Source,
-    SourceSchema, SourceSession,
+    ChangeSignal, DataVersion, Events, FieldPlan, FieldRequest, Metric, NotReady, PreparedField,
+    ReservedNames, Source, SourceSchema, SourceSession,
 };
 use prony_source::{
     interceptors::RowAccess,
@@ -198,6 +198,10 @@ impl<D: Database> Source for RelationalSource<D> {
         Rc::new(RelationalSession { schema, session })
     }
 
+    fn written_directory(&self) -> Option<PathBuf> {
+        self.schema.database.written_directory()
+    }
+
     fn metrics(&self, name: &str) -> Vec<Metric> {
         self.schema.database.metrics(name)
     }
@@ -360,5 +364,9 @@ impl<D: Database> SourceSession for RelationalSession<D> {
 
     fn health(&self) -> LocalBoxFuture<'_, Result<(), String>> {
         Box::pin(self.session.health())
+    }
+
+    fn readiness(&self) -> LocalBoxFuture<'_, Result<(), NotReady>> {
+        Box::pin(self.session.readiness())
     }
 }

@@ -1,8 +1,17 @@
 //! An open database file: checked, its catalog read, shared by all cores.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use prony_graphql::{error::GraphqlError, response::FieldResult, variables::Variables};
+use prony_graphql::{
+    error::{ErrorCode, GraphqlError},
+    response::FieldResult,
+    variables::Variables,
+};
+use prony_source::NotReady;
 use prony_sql::{catalog::Catalog, changes::Feed, settings::RelationalSettings};
 
 use crate::{
@@ -90,6 +99,23 @@ impl SqliteDatabase {
                 mutations.all_failed(&unavailable(&message))
             }
         }
+    }
+
+    /// Reads something from the file, as [`Self::health`], where that is no matter of how much there is to do.
+    pub(crate) async fn readiness(&self) -> Result<(), NotReady> {
+        match self.pool.health().await {
+            Err(error) if error.code != ErrorCode::Timeout && !self.pool.is_full() => {
+                Err(NotReady::Unreachable)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The directory of the file, where that is written.
+    pub(crate) fn written_directory(&self) -> Option<PathBuf> {
+        let directory = self.opener.path.parent().filter(|_| self.writer.is_ok())?;
+        // Of a plain name it is empty.
+        Some(if directory.as_os_str().is_empty() { PathBuf::from(".") } else { directory.to_owned() })
     }
 
     /// Reads something from the file.

@@ -1,8 +1,12 @@
 //! A SQLite file as a source.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use prony_graphql::{error::GraphqlError, response::FieldResult, variables::Variables};
+use prony_source::NotReady;
 
 use crate::{
     OpenError, SqliteDatabase,
@@ -91,6 +95,10 @@ impl Database for SqliteDatabase {
         self.changes()
     }
 
+    fn written_directory(&self) -> Option<PathBuf> {
+        self.written_directory()
+    }
+
     fn attach(self: &Arc<Self>) -> SqliteSession {
         SqliteSession { reader: self.reader(), database: Arc::clone(self) }
     }
@@ -144,5 +152,9 @@ impl DatabaseSession<SqliteDatabase> for SqliteSession {
 
     async fn health(&self) -> Result<(), String> {
         self.database.health().await.map_err(|error| error.detail.unwrap_or(error.message))
+    }
+
+    async fn readiness(&self) -> Result<(), NotReady> {
+        self.database.readiness().await
     }
 }

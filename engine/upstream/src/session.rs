@@ -10,7 +10,7 @@ use prony_graphql::{
     selection::OperationKind,
     variables::Variables,
 };
-use prony_source::{Events, OperationResult, PreparedField, SourceSession};
+use prony_source::{Events, NotReady, OperationResult, PreparedField, SourceSession};
 
 use crate::{
     client::{IncomingResponse, SendError, SendErrorKind},
@@ -187,6 +187,23 @@ impl SourceSession for UpstreamSession {
                 Ok(response) if response.status < 500 => Ok(()),
                 Ok(response) => Err(format!("it responds with status {}", response.status)),
                 Err(error) => Err(error.to_string()),
+            }
+        })
+    }
+
+    fn readiness(&self) -> LocalBoxFuture<'_, Result<(), NotReady>> {
+        Box::pin(async {
+            if self.upstream.missing_schema().is_some() {
+                return Err(NotReady::Unreachable);
+            }
+            match self.sender.send(true, &[], request_text("{__typename}")).await {
+                Ok(response) if response.status < 500 => Ok(()),
+                // Requests of our own clients are before it.
+                Err(SendError {
+                    kind: SendErrorKind::QueueFull { .. } | SendErrorKind::QueueTimeout { .. },
+                    ..
+                }) => Ok(()),
+                Ok(_) | Err(_) => Err(NotReady::Unreachable),
             }
         })
     }

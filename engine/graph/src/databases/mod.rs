@@ -149,6 +149,11 @@ impl Databases {
         &self.default
     }
 
+    /// Where they all are.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     pub fn all(&self) -> Guard<Arc<BTreeMap<String, Arc<Database>>>> {
         self.all.load()
     }

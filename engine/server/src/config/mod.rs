@@ -25,7 +25,7 @@ pub use prony_source::config::{
     ConfigOption, Fault, Faults, Kinds, OptionSpec, Origin, SourceUrl, TypedValue, ValueKind,
 };
 
-pub use crate::{joins::JoinSettings, subscriptions::SubscriptionSettings};
+pub use crate::{joins::JoinSettings, service_manager::ServiceManager, subscriptions::SubscriptionSettings};
 
 pub use self::{
     options::{ListedOption, Section, options},
@@ -71,7 +71,11 @@ pub fn load_for(
     let (file, mut faults) =
         file.map_or_else(Default::default, |(path, text)| file::read(program, &inputs, path, text));
     let line = from_line(line, &mut faults);
-    let settings = resolve::resolve(kinds, file, line, variable, &mut faults);
+    let mut settings = resolve::resolve(kinds, file, line, variable, &mut faults);
+    match ServiceManager::from_environment(variable, std::process::id()) {
+        Ok(manager) => settings.service_manager = manager,
+        Err(fault) => faults.push(Origin::Argument, fault),
+    }
     faults.sort();
     // A value that is no TOML is left out, and one fault for it is enough.
     faults.0.dedup_by(|next, kept| matches!(kept.origin, Origin::File { .. }) && next.origin == kept.origin);

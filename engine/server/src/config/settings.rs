@@ -17,7 +17,8 @@ use super::{
     route::Route,
 };
 use crate::{
-    graphql::DocumentSettings, joins::JoinSettings, subscriptions::SubscriptionSettings, tls::TlsSettings,
+    graphql::DocumentSettings, joins::JoinSettings, service_manager::ServiceManager,
+    subscriptions::SubscriptionSettings, tls::TlsSettings,
 };
 
 /// Everything that the server needs to know.
@@ -44,7 +45,9 @@ pub struct Settings {
     pub max_responses_bytes: usize,
     /// Of the bodies of all requests together, while they are received.
     pub max_unfinished_bodies_bytes: usize,
-    /// How long requests in flight may take after the signal to stop.
+    /// How long connections are taken after the signal to stop, while `/ready` says that it has come.
+    pub shutdown_delay: Duration,
+    /// How long requests in flight may take after that.
     pub grace: Duration,
     /// Whether everybody may do everything, also from other machines.
     pub open: bool,
@@ -71,6 +74,8 @@ pub struct Settings {
     pub access: Arc<AccessSettings>,
     /// How that is read again while the server runs; none where it did not come from a file.
     pub reload: Option<Reload>,
+    /// Who is told that the server is ready, and that it stops.
+    pub service_manager: Option<ServiceManager>,
     /// A level, or a filter as `tracing` reads it.
     pub log_level: String,
     pub log_format: LogFormat,
@@ -225,6 +230,7 @@ impl Default for Settings {
             max_bulk_bytes: 4 << 30,
             max_responses_bytes: 1 << 30,
             max_unfinished_bodies_bytes: 256 << 20,
+            shutdown_delay: Duration::ZERO,
             grace: Duration::from_secs(10),
             open: false,
             hosts: Vec::new(),
@@ -240,6 +246,7 @@ impl Default for Settings {
             operation_limits: OperationLimits::default(),
             access: Arc::default(),
             reload: None,
+            service_manager: None,
             log_level: "info".to_owned(),
             log_format: LogFormat::Text,
             sources: Vec::new(),

@@ -13,6 +13,7 @@ mod graphql_body;
 mod health;
 mod hosts;
 mod media;
+mod readiness;
 pub(crate) mod reply;
 mod routes;
 pub(crate) mod simple;
@@ -48,6 +49,8 @@ enum Path {
     /// Reserved streams of server-sent events.
     GraphqlStream,
     Health,
+    Live,
+    Ready,
     Metrics,
     /// GraphiQL and its parts.
     Console,
@@ -62,6 +65,8 @@ impl Path {
             "/graphql" => Self::Graphql,
             "/graphql/stream" => Self::GraphqlStream,
             "/health" => Self::Health,
+            "/live" => Self::Live,
+            "/ready" => Self::Ready,
             "/metrics" => Self::Metrics,
             _ => match apis.find(path) {
                 Some(id) => Self::Api(id),
@@ -205,6 +210,8 @@ async fn route_other(core: &Rc<CoreEngine>, path: Path, request: Request<Incomin
             not_allowed(path.allow(&core.site().apis), &format!("{method} is not allowed here; use GET"))
         }
         Path::Health => health::answer(core).await,
+        Path::Live => readiness::live(),
+        Path::Ready => readiness::ready(core).await,
         Path::Metrics => metrics(core),
         Path::Console | Path::Api(_) => console(core, request).await,
     }
@@ -224,7 +231,7 @@ async fn console(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
 }
 
 fn unknown(path: &str) -> Reply {
-    let message = format!("nothing is at {path}; there are /graphql, /, /health and /metrics");
+    let message = format!("nothing is at {path}; there are /graphql, /, /health, /live, /ready and /metrics");
     refusal(StatusCode::NOT_FOUND, JSON, &message)
 }
 

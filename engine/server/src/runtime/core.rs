@@ -9,6 +9,7 @@ use super::{
     connection,
     connections::{Arrival, Connections},
     cpus,
+    heartbeat::Heartbeats,
     load::Load,
     stop::{StopPhase, Stopping},
 };
@@ -26,12 +27,13 @@ pub(crate) struct CoreThread {
     pub(crate) thread: thread::JoinHandle<()>,
 }
 
-/// Starts the thread of core number `index`.
+/// Starts the thread of core number `index`, which counts where a service manager watches.
 pub(crate) fn spawn(
     index: usize,
     cpu: Option<usize>,
     site: Arc<Site>,
     stopping: Stopping,
+    heartbeats: Option<Arc<Heartbeats>>,
 ) -> io::Result<CoreThread> {
     let (inbox, arrivals) = mpsc::unbounded_channel();
     let load = site.metrics.core(index).load();
@@ -41,6 +43,9 @@ pub(crate) fn spawn(
             tracing::warn!(%error, index, "cannot hold the core's thread on its processor");
         }
         let local = LocalSet::new();
+        if let Some(heartbeats) = heartbeats {
+            local.spawn_local(heartbeats.count(index));
+        }
         local.block_on(&runtime, run(index, site, arrivals, stopping));
     })?;
     Ok(CoreThread { load, inbox, thread })
@@ -109,7 +114,7 @@ mod tests {
             let engine = Engine::open(&settings).now_or_never().expect("a graph is not waited for");
             let site = Arc::new(Site::new(settings, engine.expect("the graph can be served"), 1));
             let (stopper, stopping) = stop::channel();
-            let thread = spawn(0, None, site, stopping).expect("a thread can be started");
+            let thread = spawn(0, None, site, stopping, None).expect("a thread can be started");
             let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
             Self { databases, thread, stopper, listener }
         }

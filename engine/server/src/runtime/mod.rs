@@ -10,6 +10,7 @@ mod crowd;
 mod descriptors;
 mod guard;
 mod handshake;
+mod heartbeat;
 mod http2;
 mod listen;
 mod load;

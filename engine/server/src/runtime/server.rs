@@ -20,15 +20,17 @@ use super::{
     cpus,
     crowd::Crowd,
     descriptors,
+    heartbeat::Heartbeats,
     listen::{self, ListenError},
     reload,
     stop::{self, StopPhase, Stopper, Stopping},
 };
 use crate::{
     access::quota_file,
-    config::Settings,
+    config::{ServiceManager, Settings},
     graphql::{self, Engine, OpenError},
     heap,
+    service_manager::LifeNotice,
     site::Site,
     tls::{Tls, TlsError},
 };
@@ -56,7 +58,9 @@ pub struct Running {
     addresses: Vec<SocketAddr>,
     scheme: &'static str,
     stopper: Stopper,
+    shutdown_delay: Duration,
     grace: Duration,
+    service_manager: Option<ServiceManager>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
@@ -87,13 +91,15 @@ fn begin(settings: Settings) -> Result<Running, StartError> {
         .map_err(StartError::Thread)?;
     let (stopper, stopping) = stop::channel();
     let (ready, is_ready) = mpsc::channel();
-    let grace = settings.grace;
+    let (shutdown_delay, grace) = (settings.shutdown_delay, settings.grace);
+    let service_manager = settings.service_manager.clone();
     let thread = thread::Builder::new()
         .name("control".to_owned())
         .spawn(move || control(settings, tls, &cpus, listeners, stopping, &ready))
         .map_err(StartError::Thread)?;
     is_ready.recv().unwrap_or(Err(StartError::Ended))?;
-    Ok(Running { addresses, scheme, stopper, grace, thread: Some(thread) })
+    let thread = Some(thread);
+    Ok(Running { addresses, scheme, stopper, shutdown_delay, grace, service_manager, thread })
 }
 
 impl Running {
@@ -125,8 +131,7 @@ impl Running {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let signals = runtime.block_on(async { Signals::new() })?;
         self.announce();
-        let stopper = self.stopper.clone();
-        let grace = self.grace;
+        self.tell(LifeNotice::Ready);
         let (ended, has_ended) = tokio::sync::oneshot::channel::<()>();
         let thread = self.thread.take();
         thread::Builder::new().name("end".to_owned()).spawn(move || {
@@ -137,11 +142,31 @@ impl Running {
         })?;
         runtime.block_on(async {
             tokio::select! {
-                never = signals.follow(&stopper, grace) => match never {},
+                never = signals.follow(&self) => match never {},
                 _ = has_ended => {}
             }
         });
         Ok(())
+    }
+
+    fn tell(&self, notice: LifeNotice) {
+        if let Some(manager) = &self.service_manager {
+            manager.tell(notice);
+        }
+    }
+
+    /// The phases of stopping up to the end of the grace.
+    async fn wind_down(&self) {
+        if !self.shutdown_delay.is_zero() {
+            let shutdown_delay_ms = self.shutdown_delay.as_millis() as u64;
+            tracing::info!(
+                shutdown_delay_ms,
+                "/ready says that the server stops; connections are still taken"
+            );
+            tokio::time::sleep(self.shutdown_delay).await;
+        }
+        tracing::info!(grace_ms = self.grace.as_millis() as u64, "stopping; requests in flight finish");
+        self.stopper.drain(self.grace).await;
     }
 
     fn join(&mut self) {
@@ -175,14 +200,15 @@ impl Signals {
     }
 
     /// Never returns: the end of the control thread ends the waiting.
-    async fn follow(mut self, stopper: &Stopper, grace: Duration) -> Infallible {
+    async fn follow(mut self, server: &Running) -> Infallible {
         self.next().await;
-        tracing::info!(grace_ms = grace.as_millis() as u64, "stopping; requests in flight finish");
+        server.stopper.raise(StopPhase::Announced);
+        server.tell(LifeNotice::Stopping);
         tokio::select! {
-            () = stopper.drain(grace) => tracing::warn!("the grace is over; what is left is dropped"),
+            () = server.wind_down() => tracing::warn!("the grace is over; what is left is dropped"),
             () = self.next() => tracing::warn!("second signal; what is left is dropped"),
         }
-        stopper.raise(StopPhase::Now);
+        server.stopper.raise(StopPhase::Now);
         std::future::pending().await
     }
 }
@@ -225,6 +251,7 @@ fn control(
         Some((site, cores))
     });
     let Some((site, cores)) = opened else { return };
+    site.begin_to_stop();
     // All are told before any is waited for: one connection that lingers must not keep the others' from hearing of it.
     let threads: Vec<_> = cores.into_iter().map(|core| core.thread).collect();
     for thread in threads {
@@ -263,8 +290,17 @@ async fn open(
         let source = Arc::clone(&source.source);
         tokio::task::spawn_local(async move { source.run().await });
     }
-    let spawn =
-        |(index, cpu): (usize, &Option<usize>)| core::spawn(index, *cpu, Arc::clone(&site), stopping.clone());
+    let (at, mut stops) = (Arc::clone(&site), stopping.clone());
+    tokio::task::spawn_local(async move {
+        stops.reached(StopPhase::Announced).await;
+        at.begin_to_stop();
+    });
+    let watched = |manager: &ServiceManager| Heartbeats::watched_by(manager, cpus.len());
+    let heartbeats = site.settings.service_manager.as_ref().map_or(Ok(None), watched);
+    let heartbeats = heartbeats.map_err(StartError::Thread)?;
+    let spawn = |(index, cpu): (usize, &Option<usize>)| {
+        core::spawn(index, *cpu, Arc::clone(&site), stopping.clone(), heartbeats.clone())
+    };
     let cores = cpus.iter().enumerate().map(spawn).collect::<io::Result<_>>().map_err(StartError::Thread)?;
     Ok((site, cores))
 }

@@ -8,6 +8,8 @@ use tokio::sync::watch;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StopPhase {
     Running,
+    /// It is known that the server will stop; all goes on.
+    Announced,
     /// No new connections; requests in flight finish, then their connections close.
     Draining,
     /// Whatever is left is dropped.
@@ -36,11 +38,10 @@ impl Stopper {
         });
     }
 
-    /// Drains, and ends what is left after `grace`.
+    /// Drains, and returns when `grace` is over.
     pub(crate) async fn drain(&self, grace: Duration) {
         self.raise(StopPhase::Draining);
         tokio::time::sleep(grace).await;
-        self.raise(StopPhase::Now);
     }
 }
 

@@ -18,7 +18,7 @@ fn pipelined_requests_are_answered_in_order() {
         (0..4).map(|_| wire.response().lines().last().expect("there is a body").to_owned()).collect();
     expect![[r#"
         {"data":{"artists":[{"Name":"AC/DC"}]}}
-        {"errors":[{"message":"nothing is at /none; there are /graphql, /, /health and /metrics"}]}
+        {"errors":[{"message":"nothing is at /none; there are /graphql, /, /health, /live, /ready and /metrics"}]}
         {"data":{"genres":[{"Name":"Rock"}]}}
         {"data":{"artists":[{"Name":"AC/DC"}]}}"#]]
     .assert_eq(&bodies.join("\n"));

@@ -16,6 +16,7 @@ mod interceptors;
 mod limits;
 mod live;
 mod paths;
+mod readiness;
 mod routes;
 mod sockets;
 mod source_api;

@@ -13,7 +13,7 @@ fn unknown_paths_and_methods_say_what_there_is() {
         expect![[r#"
         HTTP/1.1 404 Not Found
         content-type: application/json; charset=utf-8
-        {"errors":[{"message":"nothing is at /graph; there are /graphql, /, /health and /metrics"}]}
+        {"errors":[{"message":"nothing is at /graph; there are /graphql, /, /health, /live, /ready and /metrics"}]}
     "#]],
     );
     check(

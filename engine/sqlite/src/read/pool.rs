@@ -91,6 +91,11 @@ impl Pool {
         self.run_with(read, true).await
     }
 
+    /// Whether so much waits that more is refused.
+    pub(crate) fn is_full(&self) -> bool {
+        lock(&self.exchange.queue).jobs.len() >= MAX_WAITING
+    }
+
     async fn run_with<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Session, &RelationalSettings) -> Result<T, Unfinished> + Send + 'static,

@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 
 mod counts;
+mod deploy;
 mod prerequisites;
 mod stages;
 mod test;

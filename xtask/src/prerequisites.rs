@@ -43,6 +43,16 @@ const PREREQUISITES: &[Prerequisite] = &[
         package: "wrk",
         present: || on_path("wrk"),
     },
+    Prerequisite {
+        purpose: "promtool, for the alerts in deploy/",
+        package: "prometheus",
+        present: || on_path("promtool"),
+    },
+    Prerequisite {
+        purpose: "systemd-analyze, for the unit in deploy/",
+        package: "systemd",
+        present: || on_path("systemd-analyze"),
+    },
 ];
 
 /// Installs what is missing. An error says the exact command when we may not.

@@ -6,12 +6,12 @@ use anyhow::{Result, bail};
 
 use crate::{
     counts::Counts,
-    prerequisites,
+    deploy, prerequisites,
     stages::{StageOutcome, run_command, run_stage, summary},
     web,
 };
 
-const STAGES: &[&str] = &["prerequisites", "format", "lints", "build", "tests", "web"];
+const STAGES: &[&str] = &["prerequisites", "format", "lints", "build", "tests", "deploy", "web"];
 
 /// Runs the named stages, or all. `Ok(true)` when everything passed.
 pub(crate) fn run(root: &Path, names: &[String]) -> Result<bool> {
@@ -40,6 +40,7 @@ fn work(root: &Path, stage: &str) -> Result<(bool, Counts)> {
         // Tests of several crates run the program, which Cargo hands only to tests of its own package.
         "build" => run_command(root, &["cargo", "build", "--workspace", "--bins", "--locked"]),
         "tests" => run_command(root, &["cargo", "test", "--workspace", "--locked", "--no-fail-fast"]),
+        "deploy" => deploy::check(root),
         "web" => web::check(root),
         _ => bail!("stage {stage} has no work"),
     }

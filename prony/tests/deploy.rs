@@ -1,0 +1,188 @@
+//! What stands in `deploy/` beside what a server is: the metrics that alerts and dashboard name are ones that there are, and the
+//! configuration of the manifest is one that is served.
+
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
+
+use prony_testkit::{
+    PronyProcess, RedisServer, TestDatabase,
+    certificates::{Certificates, Validity},
+    chinook::sqlite_copy,
+    free_port,
+    process::Finished,
+};
+
+const PRONY: &str = env!("CARGO_BIN_EXE_prony");
+
+/// A file of the folder.
+fn deployed(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy").join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn run(arguments: &[&str]) -> Finished {
+    PronyProcess::start(PRONY, arguments).wait()
+}
+
+/// What a server says of itself, over TLS too.
+fn metrics(url: &str) -> String {
+    let finished = run(&["health", "--insecure", &format!("{url}/metrics")]);
+    assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
+    finished.stdout
+}
+
+/// The names of all samples that there are or may come, of the lines `# TYPE NAME KIND` of OpenMetrics.
+fn sample_names(metrics: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for line in metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let (name, kind) = line.split_once(' ').expect("a kind follows the name");
+        let ends: &[&str] = match kind {
+            "counter" => &["_total"],
+            "histogram" => &["_bucket", "_sum", "_count"],
+            _ => &[""],
+        };
+        names.extend(ends.iter().map(|end| format!("{name}{end}")));
+    }
+    names
+}
+
+/// What begins as metrics of a server do.
+fn named_metrics(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let is_metric = |word: &&str| word.starts_with("prony_") || word.starts_with("process_");
+    words.filter(is_metric).map(str::to_owned).collect()
+}
+
+/// Of all kinds of sources, with shared limits and an audit log; a gateway before it has TLS.
+struct Everything {
+    url: String,
+    secure_url: String,
+    _processes: [PronyProcess; 3],
+    _redis: RedisServer,
+    _database: TestDatabase,
+    _certificates: Certificates,
+    _folder: tempfile::TempDir,
+}
+
+fn everything() -> Everything {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let database = TestDatabase::create();
+    database.execute("create table member (id int primary key, name text)");
+    assert!(run(&["triggers", "install", &database.url()]).status.success());
+    let redis = RedisServer::start(&[]);
+    let mut behind = PronyProcess::start(PRONY, ["example", "donuts", "--listen", "127.0.0.1:0"]);
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let text = format!(
+        "[server]\nlisten = [\"127.0.0.1:0\"]\ncpus = 1\n[auth]\nanonymous = \"visitor\"\n[roles.visitor]\nunrestricted = true\n\
+         [limits]\nredis = \"redis://127.0.0.1:{}\"\naudit_log = \"{}\"\n\
+         [[source]]\nname = \"members\"\nurl = \"{}\"\nlisten = true\n\
+         [[source]]\nname = \"donuts\"\nupstream = \"{}/graphql\"\n\
+         [[source]]\nname = \"social\"\nurl = \"graph:{}\"\n[[source]]\nname = \"air\"\nurl = \"series:{}\"\n",
+        redis.port(),
+        path("audit"),
+        database.url(),
+        behind.wait_for_url(),
+        path("social"),
+        path("air"),
+    );
+    fs::write(path("prony.toml"), text).expect("it can be written");
+    let mut process = PronyProcess::start(PRONY, ["serve", "--config", &path("prony.toml")]);
+    let url = process.wait_for_url();
+
+    let certificates = Certificates::new();
+    let (certificate, key) = certificates.server_files(&["localhost"]);
+    let list = path("revoked.pem");
+    fs::write(&list, certificates.revocation_list(&[], Validity::Now)).expect("it can be written");
+    let secure_url = format!("https://127.0.0.1:{}", free_port());
+    let text = format!(
+        "[server]\nlisten = [\"{}\"]\ncpus = 1\n[tls]\ncertificate = \"{}\"\nkey = \"{}\"\nclient_ca = \"{}\"\n\
+         client_certificates = \"optional\"\nrevocation_lists = [\"{list}\"]\n[[source]]\nurl = \"sqlite:{}\"\n",
+        &secure_url["https://".len()..],
+        certificate.display(),
+        key.display(),
+        certificates.ca_path().display(),
+        prony_testkit::chinook::sqlite_path().display(),
+    );
+    fs::write(path("secure.toml"), text).expect("it can be written");
+    let mut secure = PronyProcess::start(PRONY, ["serve", "--config", &path("secure.toml")]);
+    secure.wait_for_text("listening on https://");
+    Everything {
+        url,
+        secure_url,
+        _processes: [behind, process, secure],
+        _redis: redis,
+        _database: database,
+        _certificates: certificates,
+        _folder: folder,
+    }
+}
+
+#[test]
+fn alerts_and_dashboards_name_metrics_that_there_are() {
+    let everything = everything();
+    let mut there = sample_names(&metrics(&everything.url));
+    there.extend(sample_names(&metrics(&everything.secure_url)));
+    for path in ["prometheus/alerts.yml", "prometheus/alerts.test.yml", "grafana/prony-server.json"] {
+        let named = named_metrics(&deployed(path));
+        assert!(named.len() > 10, "{path} names {named:?}");
+        let unknown: Vec<_> = named.difference(&there).collect();
+        assert!(unknown.is_empty(), "{path} names {unknown:?}; there are {there:?}");
+    }
+    let dashboard: serde_json::Value =
+        serde_json::from_str(&deployed("grafana/prony-server.json")).expect("it is JSON");
+    let panels = dashboard["panels"].as_array().expect("it has panels");
+    let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64()).collect();
+    assert_eq!(ids.len(), panels.len(), "panels share an id");
+}
+
+/// The text of the manifest's `prony.toml`, a block scalar of YAML.
+fn manifest_configuration(manifest: &str) -> String {
+    let block = manifest.lines().skip_while(|line| line.trim() != "prony.toml: |").skip(1);
+    let block = block.take_while(|line| line.is_empty() || line.starts_with("    "));
+    block.map(str::trim_start).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+#[test]
+fn the_configuration_of_the_manifest_is_served() {
+    let manifest = deployed("kubernetes/prony.yaml");
+    let configuration = manifest_configuration(&manifest);
+    let number = |text: &str, key: &str| -> u64 {
+        let line = text.lines().find_map(|line| line.trim().strip_prefix(key));
+        let value = line.unwrap_or_else(|| panic!("there is no {key}"));
+        value.trim_matches([' ', ':', '=']).parse().unwrap_or_else(|error| panic!("{key}{value}: {error}"))
+    };
+    let stop_ms = number(&configuration, "shutdown_delay_ms") + number(&configuration, "grace_ms");
+    assert!(number(&manifest, "terminationGracePeriodSeconds") * 1000 > stop_ms, "it is killed before");
+
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let path = folder.path().join("prony.toml");
+    fs::write(&path, configuration).expect("it can be written");
+    let database = sqlite_copy();
+    let mut command = Command::new(PRONY);
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--cpus", "1", "--shutdown-delay-ms", "0", "--config"])
+        .arg(&path);
+    command.env("DATABASE_URL", format!("sqlite:{}", database.path().display()));
+    let mut process = PronyProcess::start_command(command);
+    // The manifest has its log in JSON.
+    let url = process.wait_for_url();
+    for probe in ["/live", "/ready"] {
+        assert!(manifest.contains(&format!("path: {probe},")), "no probe asks {probe}");
+        assert_eq!(run(&["health", &format!("{url}{probe}")]).status.code(), Some(0));
+    }
+    assert_eq!(process.stop().status.code(), Some(0));
+}
+
+#[test]
+fn the_unit_and_the_image_start_what_there_is() {
+    let unit = deployed("systemd/prony.service");
+    assert!(
+        unit.contains("\nExecStart=/usr/local/bin/prony serve --config /etc/prony/prony.toml\n"),
+        "{unit}"
+    );
+    let image = deployed("Dockerfile");
+    let check = "CMD [\"/usr/local/bin/prony\", \"health\", \"http://127.0.0.1:8080/live\"]";
+    assert!(image.contains(check), "{image}");
+    for command in ["serve", "health"] {
+        assert!(run(&[command, "--help"]).status.success(), "{command}");
+    }
+}

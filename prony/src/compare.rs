@@ -1,10 +1,12 @@
 //! `prony compare`: runs A and B in turns, or reads what was saved of them, and says what differs.
 
 use crate::many::{Flags, duration};
+use crate::summaries::SummaryFlags;
 use anyhow::{Context as _, bail};
 use prony_model::comparison::{self, ComparisonFile, FailIf};
 use prony_model::search::{Vary, held};
 use prony_model::{LoadModel, Nanos, ResultFile};
+use prony_report::{Document, NamedDocument};
 use prony_runs::{Argument, Compared, compare};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,6 +41,8 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "RATE")]
     rate: Option<f64>,
     #[command(flatten)]
+    summaries: SummaryFlags,
+    #[command(flatten)]
     flags: Flags,
 }
 
@@ -60,7 +64,12 @@ pub(crate) fn execute(arguments: &CompareArguments) -> anyhow::Result<ExitCode> 
         &prony_report::comparison_summary(&file),
         path.as_deref(),
     )?;
-    Ok(ExitCode::from(file.conclusion().exit_code()))
+    let conclusion = file.conclusion();
+    arguments.summaries.write(|| {
+        let document = Document::Comparison(Box::new(file));
+        vec![NamedDocument { name: document.title(), document }]
+    })?;
+    Ok(ExitCode::from(conclusion.exit_code()))
 }
 
 /// What to type where A stands alone and is no saved comparison.

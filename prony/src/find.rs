@@ -1,9 +1,11 @@
 //! `prony find`: searches for the largest load that keeps its objectives, and prints the interval it lies in.
 
 use crate::many::{Flags, duration, share};
+use crate::summaries::SummaryFlags;
 use anyhow::bail;
 use prony_model::search::{SearchPlan, StepShape, Vary};
 use prony_model::{LoadModel, Nanos, PlanDraft, Threshold};
+use prony_report::{Document, NamedDocument};
 use prony_runs::{Argument, SearchSettings, find};
 use std::process::ExitCode;
 
@@ -52,6 +54,8 @@ pub(crate) struct FindArguments {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     users: Option<u32>,
     #[command(flatten)]
+    summaries: SummaryFlags,
+    #[command(flatten)]
     flags: Flags,
 }
 
@@ -80,7 +84,12 @@ pub(crate) fn execute(arguments: &FindArguments) -> anyhow::Result<ExitCode> {
         &prony_report::search_summary(&file),
         Some(&path),
     )?;
-    Ok(ExitCode::from(file.answer.conclusion().exit_code()))
+    let conclusion = file.answer.conclusion();
+    arguments.summaries.write(|| {
+        let document = Document::Search(Box::new(file));
+        vec![NamedDocument { name: document.title(), document }]
+    })?;
+    Ok(ExitCode::from(conclusion.exit_code()))
 }
 
 fn settings(arguments: &FindArguments, draft: &PlanDraft) -> anyhow::Result<SearchSettings> {

@@ -23,6 +23,7 @@ mod schema;
 mod selftest;
 mod series;
 mod serve;
+mod summaries;
 mod triggers;
 
 use anyhow::Context as _;
@@ -46,9 +47,9 @@ enum Command {
     Serve(serve::ServeArguments),
     /// Serve an example of an API written in Rust.
     Example(example::ExampleArguments),
-    /// Print the GraphQL schema of a source.
     /// Ask a running server whether requests should be sent to it.
     Health(health::HealthArguments),
+    /// Print the GraphQL schema of a source.
     Schema(schema::SchemaArguments),
     /// Import, export and look after a graph.
     Graph(graph::GraphArguments),
@@ -104,8 +105,8 @@ fn main() -> ExitCode {
     let outcome = match line.command {
         Command::Serve(arguments) => serve::execute(arguments),
         Command::Example(arguments) => example::execute(arguments),
-        Command::Schema(arguments) => schema::execute(arguments),
         Command::Health(arguments) => health::execute(&arguments),
+        Command::Schema(arguments) => schema::execute(arguments),
         Command::Graph(arguments) => graph::execute(arguments),
         Command::Series(arguments) => series::execute(&arguments),
         Command::Key(arguments) => key::execute(&arguments),

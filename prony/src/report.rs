@@ -2,6 +2,7 @@
 
 mod jtl;
 
+use crate::summaries::SummaryFlags;
 use anyhow::{Context as _, bail};
 use prony_model::ResultFile;
 use prony_report::{Document, NamedDocument, figures_csv, html, read_document, series_csv};
@@ -32,6 +33,8 @@ pub(crate) struct ReportArguments {
     /// Write percentile spectra that HdrHistogram's plotters read: to FILE for one run, else into the folder DIR.
     #[arg(long, value_name = "FILE|DIR")]
     hgrm: Option<PathBuf>,
+    #[command(flatten)]
+    summaries: SummaryFlags,
 }
 
 pub(crate) fn execute(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
@@ -56,9 +59,11 @@ pub(crate) fn execute(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     }
     // What was asked for is not said twice.
     let asked_files = [&arguments.html, &arguments.csv, &arguments.hgrm].iter().any(|path| path.is_some());
-    if !asked_files && !arguments.json {
+    let is_asked = asked_files || arguments.json || !arguments.summaries.is_empty();
+    if !is_asked {
         crate::print(&terminal(&documents))?;
     }
+    arguments.summaries.write(|| documents)?;
     Ok(ExitCode::SUCCESS)
 }
 

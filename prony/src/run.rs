@@ -12,7 +12,7 @@ use prony_metrics::outputs::{OutputEnd, OutputSpec};
 use prony_model::result::Progress;
 use prony_model::verdict::conclusion::RunVerdict;
 use prony_model::{Plan, ResultFile};
-use prony_report::{ProgressDisplay, WrkShown};
+use prony_report::{Document, NamedDocument, ProgressDisplay, WrkShown};
 use prony_runs::samples::SampleOutputs;
 use prony_runs::wrk::{self, WrkGiven};
 use prony_runs::{Argument, Flags, UrlGiven, observe, result_path};
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::{COULD_NOT_RUN, interrupt};
+use crate::{COULD_NOT_RUN, interrupt, summaries::SummaryFlags};
 use k6_names::K6Names;
 use url::UrlFlags;
 
@@ -77,6 +77,8 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
+    summaries: SummaryFlags,
+    #[command(flatten)]
     url_flags: UrlFlags,
     #[command(flatten)]
     k6_names: K6Names,
@@ -112,6 +114,10 @@ pub(crate) fn execute(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     }
     let conclusion = RunVerdict::of_kept(&result).conclusion;
     let conclusion = if arguments.strict { conclusion.strict() } else { conclusion };
+    arguments.summaries.write(|| {
+        let document = Document::Run(Box::new(result));
+        vec![NamedDocument { name: path.display().to_string(), document }]
+    })?;
     Ok(ExitCode::from(conclusion.exit_code()))
 }
 

@@ -36,7 +36,7 @@ pub fn comparison_summary(file: &ComparisonFile) -> String {
         "\n{pairs} runs of each, {order}; all intervals hold together with {confidence:.0} % confidence"
     );
     if !file.fail_if.is_empty() {
-        let rows: Vec<_> = file.fail_if.iter().map(condition).collect();
+        let rows: Vec<_> = file.fail_if.iter().map(|verdict| condition(verdict).to_vec()).collect();
         let _ = write!(text, "\nconditions\n{}", aligned(&rows));
     }
     text + &findings_of(file.runs.iter().map(|run| &run.result))
@@ -122,12 +122,12 @@ pub(crate) fn change(scale: Scale, change: f64) -> String {
     }
 }
 
-fn condition(verdict: &FailVerdict) -> Vec<String> {
+pub(crate) fn condition(verdict: &FailVerdict) -> [String; 2] {
     let judgement = match verdict.failure {
         Failure::Shown => "FAILED",
         Failure::Excluded => "kept",
         Failure::Open => "not shown, and not excluded",
         Failure::Void => "VOID",
     };
-    vec![verdict.condition.clone(), judgement.to_owned()]
+    [verdict.condition.clone(), judgement.to_owned()]
 }

@@ -15,6 +15,7 @@ mod search;
 mod sparkline;
 mod spectrum;
 mod subscribers;
+mod summaries;
 mod summary;
 mod table;
 mod tables;
@@ -28,6 +29,7 @@ pub use read::{Document, LabelledRun, NamedDocument, ReadError, labelled_runs, r
 pub use run_line::{run_line, step_verdict};
 pub use search::search_summary;
 pub use spectrum::spectrum;
+pub use summaries::{SUMMARY_FORMATS, SummaryFormat};
 pub use summary::{findings, side_by_side, summary, verdict};
 pub use wrk::{WrkShown, wrk};
 

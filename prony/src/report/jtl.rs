@@ -25,6 +25,9 @@ pub(super) fn execute(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
             "{flag} is made of results of Prony, and a JTL has not what stands in it; --json prints its statistics.json"
         );
     }
+    if !arguments.summaries.is_empty() {
+        bail!("--summary is made of results of Prony, and a JTL has not what stands in it");
+    }
     let statistics = count(&arguments.results)?;
     if arguments.json {
         crate::print(&(statistics.json().context("cannot write JSON")? + "\n"))?;

@@ -4,6 +4,8 @@
 mod counts;
 mod deploy;
 mod prerequisites;
+mod release;
+mod sbom;
 mod stages;
 mod test;
 mod tidy;
@@ -19,16 +21,19 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test [STAGE…]   everything a change must pass; with names, only those stages
-  tidy            only the checks of the repository's own rules";
+  tidy            only the checks of the repository's own rules
+  release [FILE]  an archive of the binary, or of FILE, with its bill of materials and checksums";
 
 /// The commands, for the check that documents mention no others.
-const COMMANDS: &[&str] = &["test", "tidy"];
+const COMMANDS: &[&str] = &["test", "tidy", "release"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
         Some((command, stages)) if command == "test" => test::run(&root(), stages),
         Some((command, [])) if command == "tidy" => tidy::run(&root()),
+        Some((command, [])) if command == "release" => release::run(&root(), None),
+        Some((command, [binary])) if command == "release" => release::run(&root(), Some(binary)),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

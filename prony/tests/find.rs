@@ -55,7 +55,12 @@ fn the_file_holds_every_run_and_the_exit_code_follows_the_answer() {
         assert_eq!(run["result"]["schema"], "prony-result");
         assert_eq!(run["result"]["plan"]["scenarios"][0]["load"]["model"], "closed");
     }
-    assert_eq!(output.status.code(), Some(code_of(&file)), "{text}");
+    let code = code_of(&file);
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    let word =
+        ["passed: every objective was kept up to ", "FAILED: ", "", "VOID, neither passed nor failed: "];
+    let last = text.lines().rev().nth(2).unwrap();
+    assert!(last.starts_with(word[code as usize]) && !word[code as usize].is_empty(), "{text}");
 }
 
 #[test]

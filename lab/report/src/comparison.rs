@@ -1,5 +1,6 @@
 //! A comparison in a terminal: B against A, figure by figure, with intervals.
 
+use crate::describe;
 use crate::search::findings_of;
 use crate::table::aligned;
 use prony_model::Nanos;
@@ -39,7 +40,13 @@ pub fn comparison_summary(file: &ComparisonFile) -> String {
         let rows: Vec<_> = file.fail_if.iter().map(|verdict| condition(verdict).to_vec()).collect();
         let _ = write!(text, "\nconditions\n{}", aligned(&rows));
     }
-    text + &findings_of(file.runs.iter().map(|run| &run.result))
+    let passed = if file.fail_if.is_empty() {
+        "compared, and nothing was asked (--fail-if)"
+    } else {
+        "no condition is shown"
+    };
+    let verdict = describe::sentence(&file.kept_verdict(), passed);
+    format!("{text}{}\n{verdict}\n", findings_of(file.runs.iter().map(|run| &run.result)))
 }
 
 pub(crate) fn headline(file: &ComparisonFile) -> String {
@@ -59,7 +66,7 @@ pub(crate) fn headline(file: &ComparisonFile) -> String {
             "no claim is made: {void} of {runs} runs were not about the target (see the findings below)"
         );
     }
-    if comparison.pairs < PAIRS_MIN {
+    if file.has_few_pairs() {
         return format!(
             "no claim is made: {} of each, and from fewer than {PAIRS_MIN} nothing is known of the noise",
             if comparison.pairs == 1 { "one run".to_owned() } else { format!("{} runs", comparison.pairs) }

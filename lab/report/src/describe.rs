@@ -29,12 +29,17 @@ pub(crate) fn verdict(result: &ResultFile) -> Option<String> {
     if is_without_verdict(result, &verdict) {
         return None;
     }
+    Some(sentence(&verdict, "every threshold was kept"))
+}
+
+/// A verdict in one sentence, with what it means that something passed.
+pub(crate) fn sentence(verdict: &RunVerdict, passed: &str) -> String {
     let reasons = verdict.reasons.join("; ");
-    Some(match verdict.conclusion {
-        Conclusion::Passed => "passed: every threshold was kept".to_owned(),
+    match verdict.conclusion {
+        Conclusion::Passed => format!("passed: {passed}"),
         Conclusion::Failed => format!("FAILED: {reasons}"),
         Conclusion::Void => format!("VOID, neither passed nor failed: {reasons}"),
-    })
+    }
 }
 
 /// For a cell of a table.

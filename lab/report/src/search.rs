@@ -1,5 +1,6 @@
 //! A search in a terminal: the interval, how each load went, and what is to be known of its runs.
 
+use crate::describe;
 use crate::table::{aligned, decimal, grouped};
 use prony_model::Nanos;
 use prony_model::result::{ResultFile, RunState};
@@ -23,7 +24,18 @@ pub fn search_summary(file: &SearchFile) -> String {
         let _ = writeln!(text, "  {line}");
     }
     let results = file.steps.iter().flat_map(|step| &step.runs).map(|run| &run.result);
-    text + &findings_of(results)
+    format!("{text}{}\n{}\n", findings_of(results), verdict_of(file))
+}
+
+/// What the search comes to in one sentence, by the one rule.
+fn verdict_of(file: &SearchFile) -> String {
+    let passed = match file.answer {
+        SearchAnswer::Between { passed, .. } | SearchAnswer::AtLeast { passed } => {
+            format!("every objective was kept up to {}", shown_load(file, passed))
+        }
+        _ => String::new(),
+    };
+    describe::sentence(&file.kept_verdict(), &passed)
 }
 
 /// One sentence: the claim, or why there is none.

@@ -82,18 +82,20 @@ fn an_interval_stands_above_its_steps() {
     check(
         &search(interval, steps),
         &expect![[r#"
-        shop: http://shop.test, p95<50ms, errors<1%
+            shop: http://shop.test, p95<50ms, errors<1%
 
-        the limit is between 1 200 users and 1 300 users: the first kept every objective, the second did not (8.3 % apart)
-        runs at 1 250 users disagreed to the end: the limit is near, and moves
+            the limit is between 1 200 users and 1 300 users: the first kept every objective, the second did not (8.3 % apart)
+            runs at 1 250 users disagreed to the end: the limit is near, and moves
 
-          load         passed             a second  errors      p50      p95  p99      max
-          1 200 users  1 of 1     passed       9.5  5.00 %  26.0 ms  48.0 ms    -  50.0 ms
-          1 250 users  0 of 1  UNDECIDED       8.6  5.00 %  28.6 ms  52.8 ms    -  55.0 ms
-          1 300 users  0 of 1     FAILED       3.2  5.00 %  78.0 ms   144 ms    -   150 ms
-          1 250 users: p95<50ms: 51.7 ms
-          1 300 users: p95<50ms: 141 ms
-    "#]],
+              load         passed             a second  errors      p50      p95  p99      max
+              1 200 users  1 of 1     passed       9.5  5.00 %  26.0 ms  48.0 ms    -  50.0 ms
+              1 250 users  0 of 1  UNDECIDED       8.6  5.00 %  28.6 ms  52.8 ms    -  55.0 ms
+              1 300 users  0 of 1     FAILED       3.2  5.00 %  78.0 ms   144 ms    -   150 ms
+              1 250 users: p95<50ms: 51.7 ms
+              1 300 users: p95<50ms: 141 ms
+
+            passed: every objective was kept up to 1 200 users
+        "#]],
     );
 }
 
@@ -106,15 +108,17 @@ fn where_the_lab_was_the_limit_no_claim_is_made() {
     check(
         &search(interval, steps),
         &expect![[r#"
-        shop: http://shop.test, p95<50ms, errors<1%
+            shop: http://shop.test, p95<50ms, errors<1%
 
-        at least 100 users, and the limit is not known: at 200 users the lab itself was the limit, so no claim is made above that
+            at least 100 users, and the limit is not known: at 200 users the lab itself was the limit, so no claim is made above that
 
-          load       passed               a second  errors      p50      p95  p99      max
-          100 users  1 of 1       passed       9.5  5.00 %  26.0 ms  48.0 ms    -  50.0 ms
-          200 users  0 of 0  LAB LIMITED         -       -        -        -    -        -
-          200 users: 200 users need more descriptors
-    "#]],
+              load       passed               a second  errors      p50      p95  p99      max
+              100 users  1 of 1       passed       9.5  5.00 %  26.0 ms  48.0 ms    -  50.0 ms
+              200 users  0 of 0  LAB LIMITED         -       -        -        -    -        -
+              200 users: 200 users need more descriptors
+
+            VOID, neither passed nor failed: the lab itself was the limit at 200 users
+        "#]],
     );
 }
 
@@ -181,6 +185,8 @@ fn a_slower_b_is_said_to_be_slower_and_conditions_are_judged() {
           p95 worse than 5%                               FAILED
           throughput worse than 30%                         kept
           mean worse than 20%        not shown, and not excluded
+
+        FAILED: p95 worse than 5%
     "#]]
     .assert_eq(&comparison_summary(&file));
 }

@@ -1,6 +1,6 @@
 //! The file that a comparison leaves: every run whole, and what they say together.
 
-use super::{Comparison, FailIf, FailVerdict, Failure, Pair};
+use super::{Comparison, FailIf, FailVerdict, Failure, PAIRS_MIN, Pair};
 use crate::result::{Origin, ResultFile, RunState};
 use crate::verdict::conclusion::{Conclusion, RunVerdict};
 use crate::verdict::rule::{Belief, without_success};
@@ -121,15 +121,34 @@ impl ComparisonFile {
 
     /// Says what it comes to, of a comparison whose conditions were judged.
     pub fn conclude(&mut self) {
+        self.verdict = Some(self.verdict_of_runs());
+    }
+
+    /// That which the file holds, or what the rule makes of one that has none.
+    pub fn kept_verdict(&self) -> RunVerdict {
+        self.verdict.clone().unwrap_or_else(|| self.verdict_of_runs())
+    }
+
+    fn verdict_of_runs(&self) -> RunVerdict {
         let conclusion = self.conclusion();
         let reasons = match conclusion {
             Conclusion::Passed => Vec::new(),
             Conclusion::Failed => self.failures(),
-            Conclusion::Void => {
-                vec![format!("{} of {} runs cannot be believed", self.void_runs(), self.runs.len())]
-            }
+            Conclusion::Void => self.doubts(),
         };
-        self.verdict = Some(RunVerdict { conclusion, reasons });
+        RunVerdict { conclusion, reasons }
+    }
+
+    fn doubts(&self) -> Vec<String> {
+        let void = self.void_runs();
+        let void = (void > 0).then(|| format!("{void} of {} runs cannot be believed", self.runs.len()));
+        let few = self.has_few_pairs().then(|| format!("fewer than {PAIRS_MIN} runs of each"));
+        void.into_iter().chain(few).collect()
+    }
+
+    /// Too few for anything to be known of the noise.
+    pub fn has_few_pairs(&self) -> bool {
+        self.comparison.pairs < PAIRS_MIN
     }
 
     fn failures(&self) -> Vec<String> {
@@ -159,13 +178,13 @@ impl ComparisonFile {
         [of(Side::A), of(Side::B)].into_iter().flatten().collect()
     }
 
-    /// What it comes to: a condition that is shown and a side without one success are failures; runs that cannot be believed
-    /// leave no claim.
+    /// What it comes to: a condition that is shown and a side without one success are failures; runs that cannot be believed,
+    /// or too few of them, leave no claim.
     pub fn conclusion(&self) -> Conclusion {
         let has_failed = self.fail_if.iter().any(|verdict| verdict.failure == Failure::Shown);
         if has_failed || !self.without_success().is_empty() {
             Conclusion::Failed
-        } else if self.void_runs() > 0 {
+        } else if self.void_runs() > 0 || self.has_few_pairs() {
             Conclusion::Void
         } else {
             Conclusion::Passed

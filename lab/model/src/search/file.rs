@@ -70,6 +70,11 @@ impl SearchFile {
         self.verdict = Some(self.verdict_of_answer());
     }
 
+    /// That which the file holds, or what the rule makes of one that has none.
+    pub fn kept_verdict(&self) -> RunVerdict {
+        self.verdict.clone().unwrap_or_else(|| self.verdict_of_answer())
+    }
+
     fn verdict_of_answer(&self) -> RunVerdict {
         let show = |load| self.vary.show(load);
         let reason = match self.answer {

@@ -5,7 +5,7 @@ use super::digits;
 use crate::read::Document;
 use crate::{comparison, search};
 use prony_model::Conclusion;
-use prony_model::comparison::{Compared, ComparisonFile, Difference, PAIRS_MIN, Scale};
+use prony_model::comparison::{Compared, ComparisonFile, Difference, Scale};
 use prony_model::search::{SearchFile, SearchRun, Vary};
 use prony_model::verdict::rule::Belief;
 
@@ -63,9 +63,7 @@ pub(super) fn comparison_data(document: &Document) -> Option<ComparisonData> {
         .collect();
     Some(ComparisonData {
         answer: comparison::headline(file),
-        is_void: file.void_runs() > 0
-            || !file.without_success().is_empty()
-            || file.comparison.pairs < PAIRS_MIN,
+        is_void: file.void_runs() > 0 || !file.without_success().is_empty() || file.has_few_pairs(),
         note: note(file),
         ratios: figures
             .iter()

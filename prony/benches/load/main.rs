@@ -1,12 +1,13 @@
 //! Measurements of `prony run` beside tools that others wrote, against targets that others wrote. One subcommand a
 //! question; each prints the table that `docs/benchmarks.md` quotes. Target and tool have one processor each.
 //!
-//! `cargo bench -p prony --bench load -- closed|rate|lua|tls|http2|users|find|compare|k6|k6-memory|k6-init|k6-agreement`
+//! `cargo bench -p prony --bench load -- closed|rate|lua|tls|http2|users|find|compare|k6|k6-memory|k6-init|k6-agreement|k6-arrivals`
 //!
 //! Needs nginx, wrk and openssl; `http2` h2load; those of scripts k6, and they pin nothing; `tls` and `http2` oha, where it is found.
 
 #![expect(clippy::print_stdout, reason = "tables are what a benchmark is for")]
 
+mod arrivals;
 mod closed;
 #[path = "../common/nginx.rs"]
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
@@ -49,9 +50,10 @@ fn main() {
         Some("k6-memory") => scripts::memory_of_users(),
         Some("k6-init") => scripts::init_of_users(),
         Some("k6-agreement") => scripts::agreement(),
+        Some("k6-arrivals") => arrivals::rates(),
         _ => println!(
             "name a measurement: closed, lua, rate, tls, http2, users, find, compare, k6, k6-memory, k6-init, \
-             k6-agreement"
+             k6-agreement, k6-arrivals"
         ),
     }
 }

@@ -45,7 +45,7 @@ const INIT_USERS: u32 = 1_000;
 /// Iterations of each of [`AGREEMENT_USERS`] users against the delays.
 const AGREEMENT_ITERATIONS: u32 = 100;
 const AGREEMENT_USERS: u32 = 10;
-const ROUNDS: usize = 5;
+pub(crate) const ROUNDS: usize = 5;
 
 pub(crate) fn beside_k6() {
     let nginx = Nginx::start_unpinned();
@@ -186,7 +186,7 @@ fn sleeping() -> String {
 // ---- tools
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Tool {
+pub(crate) enum Tool {
     K6,
     Prony,
 }
@@ -206,7 +206,7 @@ impl Tool {
     }
 
     /// To its end; what `--summary-export` wrote.
-    fn run(self, script: &Script, flags: &[String]) -> Value {
+    pub(crate) fn run(self, script: &Script, flags: &[String]) -> Value {
         let export = script.folder().join("summary.json");
         let mut flags = flags.to_vec();
         flags.push(format!("--summary-export={}", export.display()));
@@ -225,7 +225,7 @@ fn rate(tool: Tool, script: &Script, flags: &[String]) -> Outcome {
 }
 
 /// `METRIC.VALUE` of an exported summary.
-fn figure(summary: &Value, key: &str) -> f64 {
+pub(crate) fn figure(summary: &Value, key: &str) -> f64 {
     let (metric, value) = key.split_once('.').expect("a key has a metric and a value");
     let found = &summary["metrics"][metric][value];
     found.as_f64().unwrap_or_else(|| panic!("no {key} in {summary}"))
@@ -251,10 +251,10 @@ fn settled_kib(tool: Tool, script: &Script, users: u32, target: &str) -> u64 {
 }
 
 /// A script with its modules in a folder of its own.
-struct Script(tempfile::TempDir);
+pub(crate) struct Script(tempfile::TempDir);
 
 impl Script {
-    fn new(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary directory");
         for (name, text) in files {
             fs::write(folder.path().join(name), text).expect("room for small files");
@@ -270,12 +270,12 @@ impl Script {
 // ---- a target with known delays
 
 /// Answers `GET /MILLISECONDS` after that time, each connection on a thread of its own, until the process ends.
-struct Delays {
-    address: SocketAddr,
+pub(crate) struct Delays {
+    pub(crate) address: SocketAddr,
 }
 
 impl Delays {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a listener has an address");
         thread::spawn(move || {

@@ -40,6 +40,25 @@ fn init_error(script: Script) -> String {
 }
 
 #[test]
+fn what_a_user_has_on_its_stack_is_there_after_a_long_sleep() {
+    // What only the deep calls needed of the stack is given back while the user sleeps beneath its own calls.
+    let main = "
+        import { sleep } from 'k6';
+        const deep = (n) => n === 0 ? 0 : 1 + deep(n - 1);
+        function rest(n, values) {
+            const own = values.map((value) => value + n);
+            if (n > 0) return rest(n - 1, own) + own[0];
+            sleep(600);
+            return deep(60) + own[2];
+        }
+        export function setup() {
+            return [0, 1, 2].map((i) => deep(60) + rest(8, [i, 1, 2]));
+        }";
+    let outcome = Driver::default().run(script(main), Entry::Setup);
+    assert!(shown(&outcome).ends_with("returned [362,370,378]\n"), "{}", shown(&outcome));
+}
+
+#[test]
 fn sleep_and_get_take_their_time() {
     let main = "
         import http from 'k6/http';

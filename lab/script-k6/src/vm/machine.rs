@@ -27,6 +27,10 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// Users that sleep as long keep none of the stack that they do not use meanwhile. It takes some microseconds to give it back and to
+/// get it again.
+const LONG_SLEEP: Nanos = Nanos::from_secs(1);
+
 /// The order of fields is the order in which they go.
 pub struct Machine {
     switch: Rc<Switch>,
@@ -272,6 +276,9 @@ impl Machine {
             return Progress::Ended;
         }
         user.fiber = Some(fiber);
+        if user.state.waits.sleeps_until().is_some_and(|due| due.since(self.host.now()) >= LONG_SLEEP) {
+            self.switch.release_stack();
+        }
         Progress::Parked
     }
 

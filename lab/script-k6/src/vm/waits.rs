@@ -194,6 +194,12 @@ impl Waits {
         }
     }
 
+    /// When a user goes on that waits for one timer and nothing else.
+    pub(super) fn sleeps_until(&self) -> Option<Nanos> {
+        let Awaited::One(id) = self.awaited else { return None };
+        self.timers.iter().find(|(_, timer)| *timer == id).map(|(due, _)| *due)
+    }
+
     /// When the next timer is due.
     pub(crate) fn next_due(&self) -> Option<Nanos> {
         self.timers.iter().map(|(due, _)| *due).min()

@@ -15,7 +15,7 @@
 
 pub(super) mod stack;
 
-use crate::vm::fiber::stack::{LargeStack, PooledStack, Stacks};
+use crate::vm::fiber::stack::{LargeStack, PooledStack, Stacks, release_beneath};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use rquickjs::qjs;
 use std::cell::{Cell, RefCell};
@@ -51,6 +51,8 @@ pub(super) struct Switch {
     stacks: Rc<Stacks>,
     /// The user that runs; none where the engine's stack is used.
     running: Cell<Option<Running>>,
+    /// Where on its stack the user that parked last has done so.
+    parked: Cell<Option<Parked>>,
     parking: Box<dyn Parking>,
 }
 
@@ -64,6 +66,13 @@ type GoOn = bool;
 struct Running {
     yielder: NonNull<Yielder<(), ()>>,
     /// The lowest address of its stack.
+    floor: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Parked {
+    /// An address within its last frame.
+    frame: usize,
     floor: usize,
 }
 
@@ -105,6 +114,7 @@ impl Switch {
             task: Cell::new(None),
             stacks: Rc::default(),
             running: Cell::new(None),
+            parked: Cell::new(None),
             parking,
         });
         // SAFETY: the value does not move, and outlives the use of the context.
@@ -149,11 +159,20 @@ impl Switch {
 
     /// Gives the thread up in the name of the user that runs; called where no JavaScript of it is under way.
     pub(super) fn suspend(&self) {
+        let here = 0_u8;
         let running = self.running.get().expect("only users give the thread up");
         self.running.set(None);
+        self.parked.set(Some(Parked { frame: &raw const here as usize, floor: running.floor }));
         // SAFETY: the yielder is that of the coroutine that runs, and lives as long as it.
         unsafe { running.yielder.as_ref() }.suspend(());
         self.arrive(running);
+    }
+
+    /// Gives the system back what the user that parked last has of stack beneath its frames; called before another one runs.
+    pub(super) fn release_stack(&self) {
+        let Some(Parked { frame, floor }) = self.parked.take() else { return };
+        // SAFETY: the user waits where `suspend` has noted it, and goes on from there.
+        unsafe { release_beneath(frame, floor) };
     }
 
     /// As [`Self::suspend`] for a user whose JavaScript is under way, such as where QuickJS asks whether to interrupt it. Does

@@ -28,6 +28,8 @@ const COLOURS: usize = 8;
 const COLOUR_BYTES: usize = 4 << 10;
 /// The stack on which a thread runs what is no iteration, such as init code.
 const LARGE_BYTES: usize = 4 << 20;
+/// Kept beneath the deepest frame that is known of a stack at rest: for the registers that a switch saves there.
+const MARGIN_BYTES: usize = 2 << 10;
 /// Since Linux 6.13; older kernels answer that they do not know it.
 const MADV_GUARD_INSTALL: libc::c_int = 102;
 
@@ -113,6 +115,20 @@ impl PooledStack {
     /// The lowest address that may be written to.
     pub(crate) fn floor(&self) -> usize {
         self.place.low.as_ptr() as usize + GUARD_BYTES
+    }
+}
+
+/// Gives the system back the whole pages of a stack at rest that lie beneath all its frames.
+///
+/// # Safety
+/// Nothing runs on the stack, which reaches down to `floor` and in which nothing beneath `frame` is used any more.
+pub(crate) unsafe fn release_beneath(frame: usize, floor: usize) {
+    let page = rustix::param::page_size();
+    let low = floor.next_multiple_of(page);
+    let high = frame.saturating_sub(MARGIN_BYTES) / page * page;
+    if high > low {
+        // SAFETY: the pages are the stack's, and nobody reads them before writing. A system that refuses keeps them.
+        unsafe { libc::madvise(low as *mut libc::c_void, high - low, libc::MADV_DONTNEED) };
     }
 }
 
@@ -246,6 +262,29 @@ mod tests {
             // SAFETY: within the stack, which nothing uses.
             unsafe { (address as *mut u8).write_volatile(1) };
         }
+    }
+
+    #[test]
+    fn what_lies_beneath_the_frames_of_a_stack_at_rest_is_given_back() {
+        let pool = Rc::new(Stacks::default());
+        let stack = pool.take().unwrap();
+        let (floor, base) = (stack.floor(), stack.base().get());
+        let frame = base - 5_000;
+        for address in floor..base {
+            // SAFETY: within the stack, which nothing uses.
+            unsafe { (address as *mut u8).write_volatile(1) };
+        }
+        // SAFETY: as above.
+        unsafe { release_beneath(frame, floor) };
+        // SAFETY: as above.
+        let byte = |address: usize| unsafe { (address as *const u8).read_volatile() };
+        assert!((frame - MARGIN_BYTES..base).all(|address| byte(address) == 1));
+        // The pages of anonymous memory come back empty (madvise(2)); elsewhere than on Linux they may be kept.
+        let lowest = frame - MARGIN_BYTES - rustix::param::page_size();
+        assert!(!cfg!(target_os = "linux") || (floor..lowest).all(|address| byte(address) == 0));
+        // A frame at the floor leaves nothing to give back.
+        // SAFETY: as above.
+        unsafe { release_beneath(floor + 10, floor) };
     }
 
     #[test]

@@ -259,7 +259,7 @@ fn versions_and_cipher_suites_of_tls_are_those_of_the_options() {
     check(
         &old,
         &[],
-        102,
+        104,
         &["there is no cipher suite `TLS_RSA_WITH_RC4_128_SHA`", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"],
     );
 }

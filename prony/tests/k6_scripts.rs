@@ -3,10 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
+#[path = "k6_grpc/server.rs"]
+#[allow(dead_code, reason = "each test uses its part of this module")]
+mod grpc;
 #[path = "k6/shop.rs"]
 mod shop;
 
 use expect_test::expect_file;
+use prony_testkit::RedisServer;
 use serde_json::Value;
 use shop::Shop;
 use std::collections::BTreeMap;
@@ -31,8 +35,15 @@ use Compared::{Counts, Offline, Verdicts};
 /// Metrics whose values are the wire's and the machine's.
 const NOT_COUNTED: [&str; 4] = ["data_sent", "data_received", "vus", "vus_max"];
 /// Prefixes of trends of k6 itself: only how many values they have is compared.
-const TIMES: [&str; 6] =
-    ["http_req_", "iteration_duration", "group_duration", "ws_connecting", "ws_session_duration", "ws_ping"];
+const TIMES: [&str; 7] = [
+    "http_req_",
+    "iteration_duration",
+    "group_duration",
+    "ws_connecting",
+    "ws_session_duration",
+    "ws_ping",
+    "grpc_req_duration",
+];
 
 macro_rules! scripts {
     ($($name:ident: $file:literal, $compared:ident;)*) => {
@@ -123,18 +134,64 @@ scripts! {
     websocket_tags: "websocket_tags.js", Counts;
     who_runs: "who_runs.js", Counts;
     grpc_refused: "grpc_refused.js", Counts;
+    grpc_calls: "grpc_calls.js", Counts;
+    grpc_streams: "grpc_streams.js", Counts;
+    grpc_reflection: "grpc_reflection.js", Counts;
+    redis_commands: "redis_commands.js", Counts;
+    certificates: "certificates.js", Counts;
 }
 
 fn visit(file: &str, compared: Compared) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/k6");
-    let shop = Shop::open();
-    let facts = |program: &Path| facts(program, &directory.join("scripts").join(file), &shop, compared);
+    let script = directory.join("scripts").join(file);
+    let servers = Servers::of(&script);
+    let facts = |program: &Path| facts(program, &script, &servers, compared);
     let expected = expect_file![directory.join("expected").join(file).with_extension("txt")];
     for _ in 0..rounds() {
         expected.assert_eq(&facts(Path::new(env!("CARGO_BIN_EXE_prony"))));
         if let Some(k6) = k6().filter(|_| compared != Offline) {
             expected.assert_eq(&facts(&k6));
         }
+    }
+}
+
+/// What scripts visit.
+struct Servers {
+    shop: Shop,
+    grpc: Option<GrpcServer>,
+    redis: Option<RedisServer>,
+}
+
+struct GrpcServer {
+    server: grpc::Server,
+    /// With the files of its service.
+    folder: tempfile::TempDir,
+}
+
+impl Servers {
+    /// Those that a script names in its text.
+    fn of(script: &Path) -> Self {
+        let text = fs::read_to_string(script).unwrap();
+        let grpc = text.contains("__ENV.GRPC").then(|| {
+            let folder = tempfile::tempdir().unwrap();
+            grpc::write_protos(folder.path());
+            let reflection = Some("grpc.reflection.v1.ServerReflection");
+            let settings = grpc::Settings { reflection, ..grpc::Settings::default() };
+            GrpcServer { server: grpc::Server::start(folder.path(), settings), folder }
+        });
+        let redis = text.contains("__ENV.REDIS").then(|| RedisServer::start(&[]));
+        Self { shop: Shop::open(), grpc, redis }
+    }
+
+    /// Variables of scripts: names and addresses.
+    fn variables(&self) -> Vec<(&'static str, String)> {
+        let shop = [("SHOP", self.shop.host()), ("SECURE_SHOP", self.shop.secure_host())];
+        let grpc = self.grpc.as_ref().map(|grpc| {
+            let protos = grpc.folder.path().join("protos").display().to_string();
+            [("GRPC", grpc.server.address.to_string()), ("PROTOS", protos)]
+        });
+        let redis = self.redis.as_ref().map(|redis| ("REDIS", format!("127.0.0.1:{}", redis.port())));
+        shop.into_iter().chain(grpc.into_iter().flatten()).chain(redis).collect()
     }
 }
 
@@ -158,7 +215,7 @@ fn arguments_of(script: &Path) -> Vec<String> {
 }
 
 /// Runs a script, and says what came of it: the end, the checks, the metrics, the tags of samples, a file that it wrote.
-fn facts(program: &Path, script: &Path, shop: &Shop, compared: Compared) -> String {
+fn facts(program: &Path, script: &Path, servers: &Servers, compared: Compared) -> String {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let output = Command::new(program)
@@ -166,7 +223,9 @@ fn facts(program: &Path, script: &Path, shop: &Shop, compared: Compared) -> Stri
         .env("XDG_CONFIG_HOME", directory)
         .args(["run", "--quiet", "--summary-export", "export.json"])
         .args(["--summary-trend-stats", "count,min,avg,med,max,p(90)"])
-        .args(["-e", &format!("SHOP={}", shop.host()), "-e", &format!("SECURE_SHOP={}", shop.secure_host())])
+        .args(
+            servers.variables().iter().flat_map(|(name, value)| ["-e".to_owned(), format!("{name}={value}")]),
+        )
         .args(["--out", "json=samples.json"])
         .args(arguments_of(script))
         .arg(script)
@@ -186,8 +245,7 @@ fn facts(program: &Path, script: &Path, shop: &Shop, compared: Compared) -> Stri
         let shape: Value = serde_json::from_str(&shape).unwrap();
         let _ = writeln!(facts, "{}", serde_json::to_string_pretty(&shape).unwrap());
     }
-    let hosts = [(shop.host(), "SHOP"), (shop.secure_host(), "SECURE_SHOP")];
-    hosts.iter().fold(facts, |facts, (host, name)| facts.replace(host, name))
+    servers.variables().iter().fold(facts, |facts, (name, value)| facts.replace(value, name))
 }
 
 fn tell_group(group: &Value, facts: &mut String) {

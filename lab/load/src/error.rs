@@ -24,6 +24,11 @@ impl RunError {
     pub const fn is_limit(&self) -> bool {
         matches!(self, Self::Client(ClientError::Descriptors { .. } | ClientError::Ports { .. }))
     }
+
+    /// True where what was asked for cannot be set up, whatever the machine and the target are like.
+    pub const fn is_of_settings(&self) -> bool {
+        matches!(self, Self::Client(ClientError::TlsSettings { .. } | ClientError::TlsFile { .. }))
+    }
 }
 
 /// Why a thread cannot go on.

@@ -5,9 +5,10 @@
 mod support;
 
 use expect_test::{Expect, expect};
-use prony_script_k6::{Entry, Main, Script, Sources, builtins};
+use prony_script_k6::{Clock, Entry, Machine, Main, Script, Sources, builtins};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 use support::Driver;
 use tempfile::TempDir;
 
@@ -68,6 +69,57 @@ fn common_js_and_es_modules_import_each_other() {
         ],
         &expect![[r#"{"a":5,"late":"object","isOne":true,"keys":["a","default","inner","late","module.exports"],"fn":4,"es":["d",{"value":5}],"lib":{"partial":5,"here":"object"}}"#]],
     );
+}
+
+#[test]
+fn a_module_resolves_paths_from_its_own_folder() {
+    check(
+        &[
+            (
+                "in/main.js",
+                "import { there } from '../lib/es.js'; const tried = (path) => { try { return import.meta.resolve(path); } catch (error) { return String(error); } };
+                 const init = ['./x.txt', '../lib/', '/abs/./y', 'file:///z', 'https://a.test/b', 'k6/http', '', undefined].map(tried);
+                 export function setup() { return { init, late: import.meta.resolve('./late'), there, opened: open.length, place: new Error().stack.includes('main.js:3:') }; }",
+            ),
+            (
+                "lib/es.js",
+                "const { required } = require(import.meta.resolve('./deep/a.js')); export const there = [import.meta.resolve('../up.js'), open(import.meta.resolve('./data.txt')), required];",
+            ),
+            ("lib/data.txt", "data"),
+            ("lib/deep/a.js", "export const required = import.meta.resolve('./b');"),
+        ],
+        &expect![[r#"{"init":["file://FOLDER/in/x.txt","file://FOLDER/lib/","file:///abs/y","file:///z","https://a.test/b","GoError: The moduleSpecifier \"k6/http\" couldn't be recognised as something k6 supports.","GoError: import.meta.resolve() needs a path","GoError: import.meta.resolve() needs a path"],"late":"file://FOLDER/in/late","there":["file://FOLDER/up.js","data","file://FOLDER/lib/deep/b"],"opened":1,"place":true}"#]],
+    );
+}
+
+/// As in k6, where the exports of its modules are found when they are used.
+#[test]
+fn names_that_a_module_of_k6_lacks_are_undefined() {
+    check(
+        &[
+            (
+                "main.js",
+                "import http, { get, pick as chosen, cookieJar } from 'k6/http';
+                 import { sleep, nothing } from 'k6';
+                 import * as all from 'k6';
+                 import { again, kept } from './lib.ts';
+                 export { absent } from 'k6/crypto';
+                 export function setup() {
+                     return [typeof get, typeof chosen, typeof cookieJar, typeof sleep, typeof nothing, typeof all.check, typeof again, kept, http.get === get];
+                 }",
+            ),
+            ("lib.ts", "import { Options, later } from 'k6/metrics'; import { md5 } from 'k6/crypto'; export const again = later, kept: string = typeof md5; export let o: Options;"),
+        ],
+        &expect![[r#"["function","undefined","function","function","undefined","function","undefined","function",true]"#]],
+    );
+    // What a file lacks is an error there too.
+    let (_folder, script) = script_of(&[
+        ("main.js", "import { b } from './a.js'; export function setup() {}"),
+        ("a.js", "export const a = 1;"),
+    ]);
+    let machine = Machine::new(Arc::new(script), Clock::Real(Instant::now())).unwrap();
+    let error = machine.inspect().unwrap_err().to_string();
+    assert!(error.contains("'b'"), "{error}");
 }
 
 /// Each file of the name `data.txt` holds the folder that it is in.

@@ -332,6 +332,8 @@ fn interrupted() -> Ended {
 fn failed(error: &RunError) -> Ended {
     let exit = if matches!(error, RunError::Program(_) | RunError::Request(_)) {
         Exit::Exception
+    } else if error.is_of_settings() {
+        Exit::Configuration
     } else {
         Exit::Timeout
     };

@@ -140,7 +140,9 @@ pub(super) fn stream<'js>(ctx: Ctx<'js>, prepared: Value<'js>) -> rquickjs::Resu
     let id = with_held(&ctx, &prepared, |prepared: &mut Prepared| {
         let is_discarded = prepared.params.is_discarded;
         let (input, output) = (prepared.method.input(), prepared.method.output());
-        let form = GrpcForm::Stream { input, output, pool: prepared.pool.clone(), is_discarded };
+        let has_one_response = !prepared.method.is_server_streaming();
+        let form =
+            GrpcForm::Stream { input, output, pool: prepared.pool.clone(), is_discarded, has_one_response };
         begin(&host, prepared, form, None, None)
     })?;
     count(&host, id, builtin::GRPC_STREAMS);

@@ -53,6 +53,8 @@ pub(super) enum GrpcForm {
         output: MessageDescriptor,
         pool: DescriptorPool,
         is_discarded: bool,
+        /// The one message of the server is handed over with the end, as in k6.
+        has_one_response: bool,
     },
     Health,
     Reflection {

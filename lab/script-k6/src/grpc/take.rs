@@ -68,7 +68,7 @@ pub(super) fn take<'js>(ctx: Ctx<'js>, id: f64, client: Opt<Value<'js>>) -> rqui
     let (messages, form) = {
         let mut user = host.user();
         match user.data.get::<Calls>().0.get_mut(&id) {
-            Some(call) if matches!(call.form, GrpcForm::Stream { .. }) => {
+            Some(call) if matches!(call.form, GrpcForm::Stream { has_one_response: false, .. }) => {
                 (std::mem::take(&mut call.messages), call.form.clone())
             }
             _ => return Ok(Value::new_undefined(ctx)),
@@ -128,39 +128,56 @@ fn advance_reflection(host: &Host, id: AskId) -> Option<Vec<Vec<u8>>> {
 
 /// Takes a call that is over, once its sample is recorded.
 fn finish(host: &Host, id: AskId) -> Option<(GrpcCall, End)> {
-    let end = {
+    let (end, unseen) = {
         let mut user = host.user();
         let call = user.data.get::<Calls>().0.get_mut(&id)?;
         let end = call.end.clone()?;
-        // A stream whose script sends what is no message is canceled, as k6 counts it.
-        let is_canceled =
-            end.is_early && end.status.code == Code::UNKNOWN && matches!(call.form, GrpcForm::Stream { .. });
-        let code = if is_canceled { Code::CANCELED } else { end.status.code };
-        if host.recorder().sets().system().has(SystemTag::Status) {
-            call.set_tag(SystemTag::Status.as_str(), code.0.to_string());
+        if matches!(call.form, GrpcForm::Stream { has_one_response: true, .. }) && !end.status.is_ok() {
+            call.messages.clear();
         }
-        end
+        let is_stream = matches!(call.form, GrpcForm::Stream { .. });
+        (end, if is_stream { call.messages.len() } else { 0 })
     };
     if end.is_early {
         host.outgoing().asks.push(Ask::DropCall(id));
     }
-    let (is_call, unseen) = {
+    let count_unseen = || (0..unseen).for_each(|_| count(host, id, builtin::GRPC_STREAMS_MSGS_RECEIVED));
+    let (is_call, has_one_response) = {
         let mut user = host.user();
         let call = user.data.get::<Calls>().0.get(&id)?;
-        let is_stream = matches!(call.form, GrpcForm::Stream { .. });
         // Reflection that has found all is given up without a sample, as in k6.
         let is_reflected =
             matches!(call.form, GrpcForm::Reflection { .. }) && end.status.code == Code::CANCELED;
         let is_call = !matches!(call.form, GrpcForm::Connection) && !is_reflected;
-        (is_call, if is_stream { call.messages.len() } else { 0 })
+        (is_call, matches!(call.form, GrpcForm::Stream { has_one_response: true, .. }))
     };
-    (0..unseen).for_each(|_| count(host, id, builtin::GRPC_STREAMS_MSGS_RECEIVED));
+    if !has_one_response {
+        count_unseen();
+    }
+    tag_with_status(host, id, &end);
+    if has_one_response {
+        count_unseen();
+    }
     if is_call {
         sample(host, id, builtin::GRPC_REQ_DURATION, end.took.as_millis_f64());
     }
     host.off_news(id);
     let call = host.user().data.get::<Calls>().0.remove(&id)?;
     Some((call, end))
+}
+
+/// What is counted of a call from here on has its status.
+fn tag_with_status(host: &Host, id: AskId, end: &End) {
+    if !host.recorder().sets().system().has(SystemTag::Status) {
+        return;
+    }
+    let mut user = host.user();
+    let Some(call) = user.data.get::<Calls>().0.get_mut(&id) else { return };
+    // A stream whose script sends what is no message is canceled, as k6 counts it.
+    let is_canceled =
+        end.is_early && end.status.code == Code::UNKNOWN && matches!(call.form, GrpcForm::Stream { .. });
+    let code = if is_canceled { Code::CANCELED } else { end.status.code };
+    call.set_tag(SystemTag::Status.as_str(), code.0.to_string());
 }
 
 fn value_of<'js>(ctx: &Ctx<'js>, call: &GrpcCall, end: &End) -> rquickjs::Result<Value<'js>> {

@@ -21,6 +21,7 @@ mod sockets;
 mod streams;
 mod timers;
 pub(crate) mod webcrypto;
+mod x509;
 
 use crate::vm::{Builtin, Native};
 pub(crate) use basics::call_tags;
@@ -44,6 +45,7 @@ pub(crate) const MODULES: &[Builtin] = &[
     timers::GLOBAL_MODULE,
     console::GLOBAL_MODULE,
     webcrypto::GLOBAL_MODULE,
+    x509::MODULE,
 ];
 pub(crate) const NATIVES: &[Native] = &[
     basics::NATIVE,
@@ -58,6 +60,7 @@ pub(crate) const NATIVES: &[Native] = &[
     sockets::NATIVE,
     timers::NATIVE,
     webcrypto::NATIVE,
+    x509::NATIVE,
 ];
 /// What scripts find without importing it.
 pub(crate) const GLOBALS: &[(&[&str], &str)] = &[

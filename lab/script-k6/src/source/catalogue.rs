@@ -50,7 +50,6 @@ pub(crate) fn is_builtin(specifier: &str) -> bool {
 /// What becomes of a module that is not built in.
 pub(crate) fn absent(specifier: &str) -> State {
     match specifier {
-        "k6/crypto/x509" | "k6/experimental/websockets" => State::NotYet,
         "k6/browser" => State::Never("it drives a browser; measure the page's requests instead"),
         "k6/cloud" => State::Never("it belongs to a paid service"),
         "k6/experimental/browser" => State::Gone("k6/browser took its place"),
@@ -68,6 +67,7 @@ pub(crate) fn absent(specifier: &str) -> State {
 const KNOWN: &[&str] = &[
     "k6",
     "k6/crypto",
+    "k6/crypto/x509",
     "k6/data",
     "k6/encoding",
     "k6/execution",
@@ -75,6 +75,7 @@ const KNOWN: &[&str] = &[
     "k6/experimental/fs",
     "k6/experimental/redis",
     "k6/experimental/streams",
+    "k6/experimental/websockets",
     "k6/html",
     "k6/http",
     "k6/metrics",

@@ -28,3 +28,5 @@ export const requireFrom = (from) => (specifier) => {
   if ("module.exports" in all) return all["module.exports"];
   return source.isBuiltin(name) && "default" in all ? all.default : all;
 };
+
+export const resolveFrom = (from) => (specifier) => source.url(from, specifier === undefined ? "" : String(specifier));

@@ -105,6 +105,14 @@ pub(super) fn require_for(name: &str) -> String {
     format!("import{{requireFrom as $require}}from\"{RUNNER}\";const require=$require({});", quoted(name))
 }
 
+/// What stands before the first line of an ES module that looks at `import.meta`, which has the function `resolve`.
+pub(super) fn meta_for(name: &str) -> String {
+    format!(
+        "import{{resolveFrom as $resolve}}from\"{RUNNER}\";import.meta.resolve=$resolve({});",
+        quoted(name)
+    )
+}
+
 /// A text as a literal of JavaScript.
 fn quoted(text: &str) -> String {
     let mut literal = String::with_capacity(text.len() + 2);

@@ -6,6 +6,7 @@ use super::common_js::RUNNER;
 use super::position::Position;
 use super::sources::Sources;
 use crate::host::host_of;
+use crate::modules::binding::go_error;
 use crate::vm::{Builtin, Modules, Native, Phase, Place, stack_depth};
 use rquickjs::function::This;
 use rquickjs::{Ctx, Exception, Function, Module, Object, Value};
@@ -25,6 +26,10 @@ impl Modules for Sources {
         Self::text(self, name).ok_or_else(|| format!("no module {name}"))
     }
 
+    fn lacking(&self, from: &str, specifier: &str, texts: &[&str]) -> Vec<String> {
+        Self::lacking(self, from, specifier, texts)
+    }
+
     fn author_place(&self, place: Place) -> Place {
         let position = Position { line: place.line, column: place.column };
         let (file, position) = Self::author_place(self, &place.file, position);
@@ -42,6 +47,7 @@ impl Modules for Sources {
 
 fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {
     exports.set("resolve", Function::new(ctx.clone(), resolve)?)?;
+    exports.set("url", Function::new(ctx.clone(), url)?)?;
     exports.set("isBuiltin", Function::new(ctx.clone(), is_builtin)?)?;
     exports.set("namespace", Function::new(ctx.clone(), namespace)?)
 }
@@ -52,6 +58,25 @@ fn resolve(ctx: Ctx<'_>, from: String, specifier: String) -> rquickjs::Result<St
         return Ok(specifier);
     }
     script.modules.resolve(&from, &specifier).map_err(|message| Exception::throw_message(&ctx, &message))
+}
+
+/// Of `import.meta.resolve`: the address of what a module means by a path, whether it is there or not.
+fn url(ctx: Ctx<'_>, from: String, specifier: String) -> rquickjs::Result<String> {
+    if specifier.is_empty() {
+        return Err(go_error(&ctx, "import.meta.resolve() needs a path"));
+    }
+    if ["file://", "http://", "https://"].iter().any(|scheme| specifier.starts_with(scheme)) {
+        return Ok(specifier);
+    }
+    if !["/", "./", "../"].iter().any(|start| specifier.starts_with(start)) {
+        let message =
+            format!("The moduleSpecifier \"{specifier}\" couldn't be recognised as something k6 supports.");
+        return Err(go_error(&ctx, &message));
+    }
+    let path = host_of(&ctx).script.modules.file_path(&from, &specifier);
+    // Of a folder the last slash stays.
+    let end = if specifier.ends_with('/') { "/" } else { "" };
+    Ok(format!("file://{}{end}", path.display()))
 }
 
 fn is_builtin(ctx: Ctx<'_>, name: String) -> bool {

@@ -8,7 +8,7 @@ use super::error::{FaultKind, SourceError, SourceFault};
 use super::position::Position;
 use super::resolve::{Imports, Packages, Target, Unresolved, clean, is_short};
 use super::source_map::BundleMap;
-use super::text::{FileText, ModuleKind, Parsed, Request, Way, parse};
+use super::text::{FileText, ModuleKind, Parsed, Request, Way, named_exports, parse};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -257,6 +257,17 @@ impl Sources {
         }
     }
 
+    /// What a module imports by name under a specifier, and none of the texts exports; each once.
+    pub(super) fn lacking(&self, from: &str, specifier: &str, texts: &[&str]) -> Vec<String> {
+        let Some(module) = self.module(from) else { return Vec::new() };
+        let is_meant = |request: &&Request| request.way == Way::Import && request.specifier == specifier;
+        let requests = module.parsed.requests.iter().filter(is_meant);
+        let wanted: BTreeSet<&String> =
+            requests.flat_map(|request| &request.names).map(|(name, _)| name).collect();
+        let known: BTreeSet<String> = texts.iter().flat_map(|text| named_exports(text)).collect();
+        wanted.into_iter().filter(|name| *name != "default" && !known.contains(*name)).cloned().collect()
+    }
+
     /// The text of a file that runs: an ES module without types.
     pub fn text(&self, name: &str) -> Option<Arc<str>> {
         let module = self.module(name)?;
@@ -267,10 +278,10 @@ impl Sources {
                 parsed.exports.iter().map(String::as_str).chain(wanted.iter().map(String::as_str)).collect();
             return Some(common_js::wrapped(name, &parsed.text, names.into_iter()).0.into());
         }
-        if parsed.calls_require {
-            return Some(format!("{}{}", common_js::require_for(name), parsed.text).into());
+        match before(name, parsed) {
+            before if before.is_empty() => Some(parsed.text.as_str().into()),
+            before => Some((before + &parsed.text).into()),
         }
-        Some(parsed.text.as_str().into())
     }
 
     /// The author's file and place of a place in the text that runs: of a bundle those of its sources.
@@ -285,10 +296,7 @@ impl Sources {
         let Some(module) = self.module(name) else { return position };
         let before = match module.parsed.kind {
             ModuleKind::CommonJs => common_js::wrapped(name, "", std::iter::empty()).1,
-            ModuleKind::Es if module.parsed.calls_require => {
-                common_js::require_for(name).chars().count() as u32
-            }
-            ModuleKind::Es => 0,
+            ModuleKind::Es => before(name, &module.parsed).chars().count() as u32,
         };
         let shift = if position.line == 1 { before } else { 0 };
         let column = position.column.saturating_sub(shift).max(1);
@@ -321,6 +329,12 @@ impl Sources {
     fn state(&self) -> MutexGuard<'_, SourcesState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What stands before the first line of an ES module.
+fn before(name: &str, parsed: &Parsed) -> String {
+    let require = if parsed.calls_require { common_js::require_for(name) } else { String::new() };
+    if parsed.has_meta { require + &common_js::meta_for(name) } else { require }
 }
 
 /// A file that was read.

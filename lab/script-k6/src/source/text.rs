@@ -38,6 +38,8 @@ pub(super) struct Parsed {
     pub(super) exports: Vec<String>,
     /// An ES module that calls `require` as well.
     pub(super) calls_require: bool,
+    /// An ES module that may look at `import.meta`.
+    pub(super) has_meta: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +112,15 @@ fn parsed(text: String, map: PositionMap, facts: ModuleFacts) -> Parsed {
             *position = map.author(*position);
         }
     }
-    Parsed { kind, text, map, requests, exports, calls_require }
+    let has_meta = kind == ModuleKind::Es && text.contains("import.meta");
+    Parsed { kind, text, map, requests, exports, calls_require, has_meta }
+}
+
+/// What an ES module exports by name, without what it takes from others as a whole.
+pub(super) fn named_exports(text: &str) -> Vec<String> {
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, text, SourceType::mjs()).parse();
+    parsed.module_record.exported_bindings.keys().map(ToString::to_string).collect()
 }
 
 pub(super) fn syntax_fault(file: FileText<'_>, error: &OxcDiagnostic) -> SourceFault {

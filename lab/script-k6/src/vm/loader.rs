@@ -6,12 +6,17 @@ use super::builtin::{Builtins, NATIVE_PREFIX};
 use super::modules::Script;
 use super::raw::owned;
 use crate::host::host_of;
+use crate::modules::log::{Level, Log};
 use rquickjs::{Ctx, Exception, JsLifetime, Object, Persistent, Promise, qjs};
+use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CStr, CString};
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// In the name of a module that has what another one has, and names that this lacks: `k6/http?lacks=pick,choose`.
+const LACKS: &str = "?lacks=";
 
 /// What the loader of one thread's runtime knows.
 pub(super) struct Loader {
@@ -20,9 +25,13 @@ pub(super) struct Loader {
     base: NonNull<qjs::JSContext>,
     /// Objects of natives by name, freed by [`Loader::clear`].
     natives: RefCell<HashMap<String, qjs::JSValue>>,
-    /// By importer and specifier: the module in the specifier's place.
-    fuller: RefCell<Vec<(String, String, Option<&'static str>)>>,
+    /// By importer and specifier: the module in the place of a built-in one.
+    substitutes: RefCell<HashMap<String, HashMap<String, String>>>,
 }
+
+/// Names that scripts import and built-in modules lack, as far as they were told of.
+#[derive(Default)]
+struct ToldLacks(Mutex<BTreeSet<String>>);
 
 /// How natives reach the loader of their runtime.
 struct Reach(NonNull<Loader>);
@@ -93,7 +102,8 @@ impl Loader {
     /// The context and its runtime outlive the value, and [`Loader::clear`] is called before they go.
     #[expect(clippy::unnecessary_box_returns, reason = "the runtime holds a pointer to it")]
     pub(super) unsafe fn install(script: Arc<Script>, base: NonNull<qjs::JSContext>) -> Box<Self> {
-        let loader = Box::new(Self { script, base, natives: RefCell::default(), fuller: RefCell::default() });
+        let loader =
+            Box::new(Self { script, base, natives: RefCell::default(), substitutes: RefCell::default() });
         let opaque = ptr::from_ref(&*loader).cast_mut().cast();
         // SAFETY: the box does not move, and the runtime asks only while it lives.
         unsafe {
@@ -123,7 +133,7 @@ impl Loader {
     fn resolve(&self, from: &str, specifier: &str) -> Result<String, String> {
         let builtins = &self.script.builtins;
         if builtins.module(specifier).is_some() {
-            return Ok(self.fuller(from, specifier).unwrap_or(specifier).to_owned());
+            return Ok(self.substitute(from, specifier).into_owned());
         }
         if builtins.native(specifier).is_some() && builtins.module(from).is_some() {
             return Ok(specifier.to_owned());
@@ -131,29 +141,64 @@ impl Loader {
         self.script.modules.resolve(from, specifier)
     }
 
-    fn fuller(&self, from: &str, specifier: &str) -> Option<&'static str> {
-        let builtins = &self.script.builtins;
-        if builtins.module(from).is_some()
-            || !builtins.fuller.iter().any(|fuller| fuller.specifier == specifier)
-        {
-            return None;
+    /// What a module gets for a built-in one: that itself, the fuller one where it mentions something of it, and one with names that
+    /// neither has where it imports such.
+    fn substitute<'s>(&self, from: &str, specifier: &'s str) -> Cow<'s, str> {
+        if self.script.builtins.module(from).is_some() {
+            return Cow::Borrowed(specifier);
         }
-        if let Some((.., known)) =
-            self.fuller.borrow().iter().find(|(importer, wanted, _)| importer == from && wanted == specifier)
-        {
-            return *known;
+        if let Some(known) = self.substitutes.borrow().get(from).and_then(|known| known.get(specifier)) {
+            return Cow::Owned(known.clone());
         }
-        let text = self.script.modules.text(from).ok()?;
-        let found = builtins
-            .fuller(specifier, |word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some());
-        self.fuller.borrow_mut().push((from.to_owned(), specifier.to_owned(), found));
-        found
+        let found = self.completed(from, specifier);
+        let mut substitutes = self.substitutes.borrow_mut();
+        substitutes.entry(from.to_owned()).or_default().insert(specifier.to_owned(), found.clone());
+        Cow::Owned(found)
+    }
+
+    fn completed(&self, from: &str, specifier: &str) -> String {
+        let (builtins, modules) = (&self.script.builtins, &self.script.modules);
+        let found = modules.text(from).ok().and_then(|text| {
+            let mentions = |word: &str| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some();
+            builtins.fuller(specifier, mentions)
+        });
+        let found = found.unwrap_or(specifier);
+        let texts = [found, specifier].map(|name| builtins.module(name).map_or("", |module| module.text));
+        // Libraries are files in k6, whose absent exports are errors.
+        let is_of_k6 = specifier == "k6" || specifier.starts_with("k6/");
+        let lacking = if is_of_k6 { modules.lacking(from, specifier, &texts) } else { Vec::new() };
+        if lacking.is_empty() {
+            return found.to_owned();
+        }
+        self.tell_of_lacks(from, specifier, &lacking);
+        format!("{found}{LACKS}{}", lacking.join(","))
+    }
+
+    /// Once a script.
+    fn tell_of_lacks(&self, from: &str, specifier: &str, names: &[String]) {
+        let told = self.script.shared::<ToldLacks>();
+        let mut told = told.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for name in names {
+            let message =
+                format!("{specifier} has no `{name}`, which {from} imports: it is undefined, as in k6");
+            if told.insert(message.clone()) {
+                self.script.shared::<Log>().write(Level::Warning, &message, &[]);
+            }
+        }
     }
 
     fn text(&self, name: &str) -> Result<Arc<str>, String> {
-        match self.script.builtins.module(name) {
-            Some(module) => Ok(module.text.into()),
-            None => self.script.modules.text(name),
+        let builtins = &self.script.builtins;
+        if let Some(module) = builtins.module(name) {
+            return Ok(module.text.into());
+        }
+        match name.split_once(LACKS) {
+            Some((found, names)) if builtins.module(found).is_some() => Ok(format!(
+                "export * from \"{found}\"; export {{ default }} from \"{found}\"; export const {} = undefined;",
+                names.replace(',', " = undefined, ")
+            )
+            .into()),
+            _ => self.script.modules.text(name),
         }
     }
 
@@ -283,7 +328,7 @@ unsafe fn throw(ctx: *mut qjs::JSContext, message: &str) -> qjs::JSValue {
     qjs::JS_EXCEPTION
 }
 
-unsafe fn text_of<'a>(text: *const qjs::c_char) -> std::borrow::Cow<'a, str> {
+unsafe fn text_of<'a>(text: *const qjs::c_char) -> Cow<'a, str> {
     // SAFETY: QuickJS passes texts that end with a zero byte and live during the call.
     unsafe { CStr::from_ptr(text) }.to_string_lossy()
 }

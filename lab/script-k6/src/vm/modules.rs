@@ -20,6 +20,11 @@ pub trait Modules: Send + Sync {
     /// The text of the module with this full name: an ES module without types.
     fn text(&self, name: &str) -> Result<Arc<str>, String>;
 
+    /// What the module `from` imports by name of a built-in one, and none of these texts of it exports.
+    fn lacking(&self, _from: &str, _specifier: &str, _texts: &[&str]) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The place in what the author wrote that became this place of a module's text.
     fn author_place(&self, place: Place) -> Place {
         place

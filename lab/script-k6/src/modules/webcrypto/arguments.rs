@@ -4,11 +4,17 @@ use super::ciphers::{Aes, Hash};
 use super::fault::CryptoFault;
 use super::keys::{Curve, Material};
 use super::rsa;
+use crate::host::host_of;
 use crate::modules::binding::{buffer_source, hold, with_held};
+use crate::modules::log::{Level, Log};
 use crate::vm::need_buffers;
 use pkcs8::der;
 use rquickjs::object::Property;
 use rquickjs::{Coerced, Ctx, Object, TypedArray, Value};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Shorter keys of RSA are taken, and told of.
+const SAFE_RSA_BITS: usize = 2_048;
 
 /// What went wrong: the operation, or JavaScript itself.
 pub(super) enum Failure {
@@ -179,12 +185,31 @@ impl Key {
     }
 }
 
+/// Once a script.
+fn warn_of_short_key(ctx: &Ctx<'_>, bits: usize) {
+    let script = &host_of(ctx).script;
+    if !script.shared::<WarnedOfShortKey>().0.swap(true, Ordering::Relaxed) {
+        let message = format!(
+            "an RSA key of {bits} bits is taken; it is too short to be safe: use {SAFE_RSA_BITS} or more"
+        );
+        script.shared::<Log>().write(Level::Warning, &message, &[]);
+    }
+}
+
+/// Whether a key that is too short was told of.
+#[derive(Debug, Default)]
+struct WarnedOfShortKey(AtomicBool);
+
 /// `modulusLength` in bits and `publicExponent` as bytes, of a key's first two numbers.
 fn rsa_members(algorithm: &Object<'_>, numbers: der::Result<Vec<Vec<u8>>>) -> rquickjs::Result<()> {
     let ctx = algorithm.ctx();
     let Ok([modulus, exponent, ..]) = numbers.as_deref() else { return Ok(()) };
     let zeros = modulus.first().map_or(0, |first| first.leading_zeros() as usize);
-    algorithm.set("modulusLength", modulus.len() * 8 - zeros)?;
+    let bits = modulus.len() * 8 - zeros;
+    if bits < SAFE_RSA_BITS {
+        warn_of_short_key(ctx, bits);
+    }
+    algorithm.set("modulusLength", bits)?;
     need_buffers(ctx)?;
     algorithm.set("publicExponent", TypedArray::<u8>::new_copy(ctx.clone(), exponent)?)
 }

@@ -61,15 +61,6 @@ impl Hash {
         }
     }
 
-    pub(crate) const fn digest_bytes(self) -> usize {
-        match self {
-            Self::Sha1 => 20,
-            Self::Sha256 => 32,
-            Self::Sha384 => 48,
-            Self::Sha512 => 64,
-        }
-    }
-
     pub(crate) fn digest(self, data: &[u8]) -> Vec<u8> {
         let mut hasher = Hasher::plain(self.short_name()).expect("names come from the table");
         hasher.update(data);

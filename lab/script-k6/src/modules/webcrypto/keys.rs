@@ -2,15 +2,11 @@
 
 use super::ciphers::Hash;
 use super::fault::CryptoFault;
+use super::rsa_operations::{BITS_MAX, BITS_MIN, RsaKey, RsaPadding};
 use aws_lc_rs::agreement::{self, UnparsedPublicKey as AgreementKey};
-use aws_lc_rs::encoding::{AsBigEndian, AsDer, EcPrivateKeyBin, Pkcs8V1Der, PublicKeyX509Der};
+use aws_lc_rs::encoding::{AsBigEndian, EcPrivateKeyBin};
 use aws_lc_rs::rand::SystemRandom;
-use aws_lc_rs::rsa::{
-    KeySize, OAEP_SHA1_MGF1SHA1, OAEP_SHA256_MGF1SHA256, OAEP_SHA384_MGF1SHA384, OAEP_SHA512_MGF1SHA512,
-    OaepAlgorithm, OaepPrivateDecryptingKey, OaepPublicEncryptingKey, PrivateDecryptingKey,
-    PublicEncryptingKey,
-};
-use aws_lc_rs::signature::{self, EcdsaKeyPair, RsaKeyPair, UnparsedPublicKey};
+use aws_lc_rs::signature::{self, EcdsaKeyPair, UnparsedPublicKey};
 use pkcs8::ObjectIdentifier;
 use pkcs8::der::Encode as _;
 use pkcs8::der::asn1::BitStringRef;
@@ -34,13 +30,6 @@ pub(crate) enum Curve {
     P256,
     P384,
     P521,
-}
-
-/// How RSA signs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RsaPadding {
-    Pkcs1,
-    Pss,
 }
 
 impl Curve {
@@ -133,18 +122,14 @@ impl Material {
 
     /// Private and public.
     pub(crate) fn generate_rsa(bits: usize) -> Result<(Self, Self), CryptoFault> {
-        let size = match bits {
-            2048 => KeySize::Rsa2048,
-            3072 => KeySize::Rsa3072,
-            4096 => KeySize::Rsa4096,
-            8192 => KeySize::Rsa8192,
-            _ => return Err(CryptoFault::operation("modulusLength must be 2048, 3072, 4096 or 8192")),
-        };
-        let failed = |_| CryptoFault::operation("unable to generate a key pair");
-        let key = PrivateDecryptingKey::generate(size).map_err(failed)?;
-        let private: Pkcs8V1Der<'_> = key.as_der().map_err(failed)?;
-        let public: PublicKeyX509Der<'_> = key.public_key().as_der().map_err(failed)?;
-        Ok((Self::RsaPrivate(private.as_ref().to_vec()), Self::RsaPublic(public.as_ref().to_vec())))
+        if !(BITS_MIN..=BITS_MAX).contains(&bits) {
+            let message = format!("modulusLength must be from {BITS_MIN} to {BITS_MAX}");
+            return Err(CryptoFault::operation(message));
+        }
+        let failed = CryptoFault::operation("unable to generate a key pair");
+        let key = RsaKey::generate(bits).ok_or_else(|| failed.clone())?;
+        let (private, public) = key.pkcs8().zip(key.spki()).ok_or(failed)?;
+        Ok((Self::RsaPrivate(private), Self::RsaPublic(public)))
     }
 
     pub(crate) fn ec_public(curve: Curve, point: &[u8]) -> Result<Self, CryptoFault> {
@@ -191,14 +176,20 @@ impl Material {
     }
 
     pub(crate) fn rsa_pkcs8(der: &[u8]) -> Result<Self, CryptoFault> {
-        PrivateDecryptingKey::from_pkcs8(der)
-            .map_err(|_| CryptoFault::data("unable to import the private key: it is no PKCS 8 of RSA"))?;
+        RsaKey::private(der).ok_or_else(|| {
+            CryptoFault::data(format!(
+                "unable to import the private key: it is no PKCS 8 of RSA with at least {BITS_MIN} bits"
+            ))
+        })?;
         Ok(Self::RsaPrivate(der.to_vec()))
     }
 
     pub(crate) fn rsa_spki(der: &[u8]) -> Result<Self, CryptoFault> {
-        PublicEncryptingKey::from_der(der)
-            .map_err(|_| CryptoFault::data("unable to import the public key: it is no RSA key"))?;
+        RsaKey::public(der).ok_or_else(|| {
+            CryptoFault::data(format!(
+                "unable to import the public key: it is no RSA key of at least {BITS_MIN} bits"
+            ))
+        })?;
         Ok(Self::RsaPublic(der.to_vec()))
     }
 
@@ -272,25 +263,8 @@ impl Material {
         hash: Hash,
         data: &[u8],
     ) -> Result<Vec<u8>, CryptoFault> {
-        let Self::RsaPrivate(der) = self else {
-            return Err(CryptoFault::access("key is not a valid RSA private key"));
-        };
-        let encoding: &'static dyn signature::RsaEncoding = match (padding, hash) {
-            (RsaPadding::Pkcs1, Hash::Sha256) => &signature::RSA_PKCS1_SHA256,
-            (RsaPadding::Pkcs1, Hash::Sha384) => &signature::RSA_PKCS1_SHA384,
-            (RsaPadding::Pkcs1, Hash::Sha512) => &signature::RSA_PKCS1_SHA512,
-            (RsaPadding::Pss, Hash::Sha256) => &signature::RSA_PSS_SHA256,
-            (RsaPadding::Pss, Hash::Sha384) => &signature::RSA_PSS_SHA384,
-            (RsaPadding::Pss, Hash::Sha512) => &signature::RSA_PSS_SHA512,
-            (_, Hash::Sha1) => {
-                return Err(CryptoFault::unsupported("RSA signatures with SHA-1 are not supported"));
-            }
-        };
-        let failed = CryptoFault::operation("unable to sign data");
-        let key = RsaKeyPair::from_pkcs8(der).map_err(|_| failed.clone())?;
-        let mut signature = vec![0; key.public_modulus_len()];
-        key.sign(encoding, &SystemRandom::new(), data, &mut signature).map_err(|_| failed)?;
-        Ok(signature)
+        let signature = self.rsa_private()?.sign(padding, hash, data);
+        signature.ok_or_else(|| CryptoFault::operation("unable to sign data"))
     }
 
     pub(crate) fn verify_rsa(
@@ -300,57 +274,29 @@ impl Material {
         data: &[u8],
         signature: &[u8],
     ) -> Result<bool, CryptoFault> {
-        let Self::RsaPublic(der) = self else {
-            return Err(CryptoFault::access("key is not a valid RSA public key"));
-        };
-        let parameters: &'static dyn signature::VerificationAlgorithm = match (padding, hash) {
-            (RsaPadding::Pkcs1, Hash::Sha1) => &signature::RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY,
-            (RsaPadding::Pkcs1, Hash::Sha256) => &signature::RSA_PKCS1_2048_8192_SHA256,
-            (RsaPadding::Pkcs1, Hash::Sha384) => &signature::RSA_PKCS1_2048_8192_SHA384,
-            (RsaPadding::Pkcs1, Hash::Sha512) => &signature::RSA_PKCS1_2048_8192_SHA512,
-            (RsaPadding::Pss, Hash::Sha256) => &signature::RSA_PSS_2048_8192_SHA256,
-            (RsaPadding::Pss, Hash::Sha384) => &signature::RSA_PSS_2048_8192_SHA384,
-            (RsaPadding::Pss, Hash::Sha512) => &signature::RSA_PSS_2048_8192_SHA512,
-            (RsaPadding::Pss, Hash::Sha1) => {
-                return Err(CryptoFault::unsupported("RSA-PSS with SHA-1 is not supported"));
-            }
-        };
-        Ok(UnparsedPublicKey::new(parameters, der).verify(data, signature).is_ok())
+        let is_good = self.rsa_public()?.verify(padding, hash, data, signature);
+        is_good.ok_or_else(|| CryptoFault::operation("unable to verify the signature"))
     }
 
     pub(crate) fn encrypt_oaep(&self, hash: Hash, label: &[u8], text: &[u8]) -> Result<Vec<u8>, CryptoFault> {
-        let Self::RsaPublic(der) = self else {
-            return Err(CryptoFault::access("key is not a valid RSA public key"));
-        };
-        let failed = CryptoFault::operation("could not encrypt: the text may be too long for the key");
-        let key = PublicEncryptingKey::from_der(der).map_err(|_| failed.clone())?;
-        let key = OaepPublicEncryptingKey::new(key).map_err(|_| failed.clone())?;
-        let mut out = vec![0; key.ciphertext_size()];
-        let length = key.encrypt(oaep(hash), text, &mut out, Some(label)).map_err(|_| failed)?.len();
-        out.truncate(length);
-        Ok(out)
+        let hidden = self.rsa_public()?.encrypt(hash, label, text);
+        hidden
+            .ok_or_else(|| CryptoFault::operation("could not encrypt: the text may be too long for the key"))
     }
 
     pub(crate) fn decrypt_oaep(&self, hash: Hash, label: &[u8], text: &[u8]) -> Result<Vec<u8>, CryptoFault> {
-        let Self::RsaPrivate(der) = self else {
-            return Err(CryptoFault::access("key is not a valid RSA private key"));
-        };
-        let failed = CryptoFault::operation("could not decrypt ciphertext");
-        let key = PrivateDecryptingKey::from_pkcs8(der).map_err(|_| failed.clone())?;
-        let key = OaepPrivateDecryptingKey::new(key).map_err(|_| failed.clone())?;
-        let mut out = vec![0; key.min_output_size()];
-        let length = key.decrypt(oaep(hash), text, &mut out, Some(label)).map_err(|_| failed)?.len();
-        out.truncate(length);
-        Ok(out)
+        let shown = self.rsa_private()?.decrypt(hash, label, text);
+        shown.ok_or_else(|| CryptoFault::operation("could not decrypt ciphertext"))
     }
-}
 
-const fn oaep(hash: Hash) -> &'static OaepAlgorithm {
-    match hash {
-        Hash::Sha1 => &OAEP_SHA1_MGF1SHA1,
-        Hash::Sha256 => &OAEP_SHA256_MGF1SHA256,
-        Hash::Sha384 => &OAEP_SHA384_MGF1SHA384,
-        Hash::Sha512 => &OAEP_SHA512_MGF1SHA512,
+    fn rsa_private(&self) -> Result<RsaKey, CryptoFault> {
+        let key = if let Self::RsaPrivate(der) = self { RsaKey::private(der) } else { None };
+        key.ok_or_else(|| CryptoFault::access("key is not a valid RSA private key"))
+    }
+
+    fn rsa_public(&self) -> Result<RsaKey, CryptoFault> {
+        let key = if let Self::RsaPublic(der) = self { RsaKey::public(der) } else { None };
+        key.ok_or_else(|| CryptoFault::access("key is not a valid RSA public key"))
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod jwk;
 pub(crate) mod keys;
 mod random;
 mod rsa;
+mod rsa_operations;
 mod subtle;
 
 use crate::vm::{Builtin, Native};

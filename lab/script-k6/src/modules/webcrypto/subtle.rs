@@ -1,10 +1,11 @@
 //! `crypto.subtle`: arguments read, work done at once, results handed over as promises.
 
 use super::arguments::{Algorithm, Failure, Key, data_of, hash_of, key_for};
-use super::ciphers::{Hash, pbkdf2};
+use super::ciphers::pbkdf2;
 use super::fault::CryptoFault;
 use super::jwk;
-use super::keys::{Material, RsaPadding};
+use super::keys::Material;
+use super::rsa_operations::RsaPadding;
 use crate::modules::binding::array_buffer;
 use crate::modules::crypto::random;
 use rquickjs::function::Opt;
@@ -230,14 +231,9 @@ fn write_jwk<'js>(ctx: &Ctx<'js>, key: &Key, material: &Material) -> Result<Valu
     Ok(object.into_value())
 }
 
-/// RSA-PSS with salts of the hash's length, which is what it is used with.
-fn require_salt(algorithm: &Algorithm<'_>, hash: Hash) -> Result<(), Failure> {
-    let length = algorithm.number("saltLength")?.unwrap_or_default();
-    if length == hash.digest_bytes() {
-        return Ok(());
-    }
-    let message = format!("saltLength {length} is not supported: use {}, the hash's", hash.digest_bytes());
-    Err(CryptoFault::unsupported(message).into())
+/// With as much salt as the algorithm says, or none.
+fn pss(algorithm: &Algorithm<'_>) -> Result<RsaPadding, Failure> {
+    Ok(RsaPadding::Pss { salt_bytes: algorithm.number("saltLength")?.unwrap_or_default() })
 }
 
 fn sign<'js>(
@@ -253,10 +249,7 @@ fn sign<'js>(
         let signature = match algorithm.name {
             "HMAC" => key.hash()?.hmac(key.secret()?, &data),
             "ECDSA" => key.material.sign_ecdsa(algorithm.hash()?, &data)?,
-            "RSA-PSS" => {
-                require_salt(&algorithm, key.hash()?)?;
-                key.material.sign_rsa(RsaPadding::Pss, key.hash()?, &data)?
-            }
+            "RSA-PSS" => key.material.sign_rsa(pss(&algorithm)?, key.hash()?, &data)?,
             "RSASSA-PKCS1-v1_5" => key.material.sign_rsa(RsaPadding::Pkcs1, key.hash()?, &data)?,
             name => {
                 return Err(
@@ -286,10 +279,7 @@ fn verify<'js>(
                 aws_lc_rs::constant_time::verify_slices_are_equal(&expected, &signature).is_ok()
             }
             "ECDSA" => key.material.verify_ecdsa(algorithm.hash()?, &data, &signature)?,
-            "RSA-PSS" => {
-                require_salt(&algorithm, key.hash()?)?;
-                key.material.verify_rsa(RsaPadding::Pss, key.hash()?, &data, &signature)?
-            }
+            "RSA-PSS" => key.material.verify_rsa(pss(&algorithm)?, key.hash()?, &data, &signature)?,
             "RSASSA-PKCS1-v1_5" => {
                 key.material.verify_rsa(RsaPadding::Pkcs1, key.hash()?, &data, &signature)?
             }

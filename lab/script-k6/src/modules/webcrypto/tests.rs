@@ -2,9 +2,9 @@
 
 use super::ciphers::Hash;
 use super::jwk;
-use super::keys::{Curve, Material, RsaPadding};
-use aws_lc_rs::encoding::{AsDer as _, PublicKeyX509Der};
-use aws_lc_rs::signature::{KeyPair as _, RsaKeyPair};
+use super::keys::{Curve, Material};
+use super::rsa;
+use super::rsa_operations::RsaPadding;
 
 fn unhex(text: &str) -> Vec<u8> {
     let digits = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("hexadecimal digits");
@@ -21,9 +21,8 @@ fn public_half(private: &Material) -> Material {
     match private {
         Material::EcPrivate(curve, _, point) => Material::EcPublic(*curve, point.clone()),
         Material::RsaPrivate(der) => {
-            let key = RsaKeyPair::from_pkcs8(der).expect("a key");
-            let public: PublicKeyX509Der<'_> = key.public_key().as_der().expect("a pair");
-            Material::RsaPublic(public.as_ref().to_vec())
+            let numbers = rsa::read_private(der).expect("a key");
+            Material::RsaPublic(rsa::write_public(&[&numbers[0], &numbers[1]]).expect("numbers"))
         }
         other => panic!("{other:?} is no private key"),
     }
@@ -71,16 +70,41 @@ fn pairs_of_curves_sign_agree_and_come_back_from_their_formats() {
 
 #[test]
 fn rsa_signs_encrypts_and_comes_back_from_its_formats() {
-    let (private, public) = Material::generate_rsa(2048).expect("random numbers");
-    for padding in [RsaPadding::Pkcs1, RsaPadding::Pss] {
+    for bits in [1_024, 2_048] {
+        let (private, public) = Material::generate_rsa(bits).expect("random numbers");
+        for hash in [Hash::Sha1, Hash::Sha256, Hash::Sha384] {
+            for padding in
+                [RsaPadding::Pkcs1, RsaPadding::Pss { salt_bytes: 32 }, RsaPadding::Pss { salt_bytes: 0 }]
+            {
+                let signature = private.sign_rsa(padding, hash, b"text").expect("a private key");
+                assert_eq!(signature.len(), bits / 8);
+                assert_eq!(public.verify_rsa(padding, hash, b"text", &signature), Ok(true));
+                assert_eq!(public.verify_rsa(padding, hash, b"other", &signature), Ok(false));
+                assert_eq!(public.verify_rsa(padding, hash, b"text", &signature[1..]), Ok(false));
+            }
+        }
+        let padding = RsaPadding::Pss { salt_bytes: 32 };
         let signature = private.sign_rsa(padding, Hash::Sha256, b"text").expect("a private key");
-        assert_eq!(public.verify_rsa(padding, Hash::Sha256, b"text", &signature), Ok(true));
-        assert_eq!(public.verify_rsa(padding, Hash::Sha256, b"other", &signature), Ok(false));
+        assert_eq!(
+            public.verify_rsa(RsaPadding::Pss { salt_bytes: 20 }, Hash::Sha256, b"text", &signature),
+            Ok(false)
+        );
+        let encrypted = public.encrypt_oaep(Hash::Sha1, b"label", b"secret").expect("short enough");
+        assert_eq!(private.decrypt_oaep(Hash::Sha1, b"label", &encrypted).expect("untouched"), b"secret");
+        assert!(private.decrypt_oaep(Hash::Sha1, b"other", &encrypted).is_err());
+        let unlabelled = public.encrypt_oaep(Hash::Sha256, b"", b"secret").expect("short enough");
+        assert_eq!(private.decrypt_oaep(Hash::Sha256, b"", &unlabelled).expect("untouched"), b"secret");
+        assert!(public.encrypt_oaep(Hash::Sha256, b"", &[0; 256]).is_err(), "too long");
+        assert_eq!(through_jwk(&public), public);
+        assert_eq!(through_jwk(&private), private);
+        assert_eq!(public_half(&private), public);
+        assert!(
+            public.sign_rsa(padding, Hash::Sha256, b"").is_err()
+                && private.verify_rsa(padding, Hash::Sha256, b"", b"").is_err()
+        );
     }
-    let encrypted = public.encrypt_oaep(Hash::Sha1, b"label", b"secret").expect("short enough");
-    assert_eq!(private.decrypt_oaep(Hash::Sha1, b"label", &encrypted).expect("untouched"), b"secret");
-    assert!(private.decrypt_oaep(Hash::Sha1, b"other", &encrypted).is_err());
-    assert_eq!(through_jwk(&public), public);
-    assert_eq!(through_jwk(&private), private);
-    assert_eq!(public_half(&private), public);
+    assert!(Material::generate_rsa(1_023).is_err() && Material::generate_rsa(8_193).is_err());
+    assert!(Material::rsa_pkcs8(b"no key").is_err() && Material::rsa_spki(b"no key").is_err());
+    let (elliptic, _) = Material::generate_ec(Curve::P256).expect("random numbers");
+    assert!(Material::rsa_pkcs8(&elliptic.pkcs8().expect("private")).is_err());
 }

@@ -22,7 +22,7 @@ use prony_source::{
     http_api::{ApiConnection, ApiLimits, HttpApi},
 };
 use prony_source::{
-    interceptors::RowAccess,
+    interceptors::{RowAccess, RowQuery},
     permissions::{PermissionFault, Permissions},
 };
 use serde_json::Value;
@@ -41,7 +41,7 @@ use crate::{
         lower::{RootIndex, lower},
         plan::Plan,
         restrict::Restrictions,
-        row_access::row_access,
+        row_access::{row_access, row_query},
     },
     schema::{contribution::contribution, model::Model},
 };
@@ -240,6 +240,10 @@ impl SourceSchema for GraphSchema {
 
     fn row_access(&self, _kind: OperationKind, field: &Field) -> Option<RowAccess> {
         row_access(&self.model, &self.roots, field)
+    }
+
+    fn row_query(&self, field: &Field, variables: &Variables) -> Option<RowQuery> {
+        row_query(&self.model, &self.roots, field, variables)
     }
 
     fn api_connection(&self, variables: Variables, limits: ApiLimits) -> Option<Box<dyn ApiConnection>> {

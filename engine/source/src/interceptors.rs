@@ -9,6 +9,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
+use serde_json::{Map, Value as Json};
 
 use crate::config::{Faults, Origin};
 
@@ -55,6 +56,14 @@ pub struct RowAccess {
     /// As [`SourceSchema::table_name`](crate::SourceSchema::table_name) returns it.
     pub table: Box<str>,
     pub operation: RowOperation,
+}
+
+/// A query for one row: its one root field is the row or null, or a list of at most one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowQuery {
+    /// The same for all rows of a table or type.
+    pub text: String,
+    pub variables: Map<String, Json>,
 }
 
 /// A module among those that were loaded together.

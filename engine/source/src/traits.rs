@@ -22,7 +22,7 @@ use serde_json::Value;
 use crate::{
     Metric, NotReady, OperationRequest, OperationResult, PreparedField, ReservedNames,
     http_api::{ApiConnection, ApiLimits, HttpApi},
-    interceptors::RowAccess,
+    interceptors::{RowAccess, RowQuery},
     permissions::{PermissionFault, Permissions},
 };
 
@@ -165,6 +165,13 @@ pub trait SourceSchema: Debug + Send + Sync {
     /// reads and writes none, or those of several.
     fn row_access(&self, kind: OperationKind, field: &Field) -> Option<RowAccess> {
         let _ = (kind, field);
+        None
+    }
+
+    /// A query for the row that a root field of a mutation changes or deletes, with everything that can be asked of it; none where
+    /// it changes no single row.
+    fn row_query(&self, field: &Field, variables: &Variables) -> Option<RowQuery> {
+        let _ = (field, variables);
         None
     }
 

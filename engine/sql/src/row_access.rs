@@ -1,7 +1,11 @@
 //! What fields do with the rows of which table, for interceptors.
 
-use prony_graphql::selection::{Field, OperationKind};
-use prony_source::interceptors::{RowAccess, RowOperation};
+use prony_graphql::{
+    selection::{Field, OperationKind},
+    variables::Variables,
+};
+use prony_source::interceptors::{RowAccess, RowOperation, RowQuery};
+use serde_json::{Map, Value as Json, json};
 
 use crate::{
     changes::names::ChangeIndex,
@@ -26,6 +30,32 @@ pub(crate) fn row_access(
         row_type => of_row(model, row_type, &field.name)?,
     };
     Some(RowAccess { table: model.table(table).qualified_name().into(), operation })
+}
+
+/// A query for the row that an update or a delete names by its primary key, with all its columns.
+pub(crate) fn row_query(
+    model: &Model,
+    roots: &RootIndex,
+    field: &Field,
+    variables: &Variables,
+) -> Option<RowQuery> {
+    let (RootField::Update(table) | RootField::Delete(table)) =
+        roots.find(OperationKind::Mutation, &field.name)?
+    else {
+        return None;
+    };
+    let table = model.table(table);
+    let Json::Object(key) = field.argument("pk_columns")?.resolve(variables) else { return None };
+    // Of a part of a key there may be several rows.
+    if key.len() != table.primary_key.len() || key.values().any(Json::is_null) {
+        return None;
+    }
+    let columns: Vec<&str> = table.columns.iter().map(|column| &*column.field).collect();
+    let (row, list, columns) = (&table.type_name, &table.list_name, columns.join(" "));
+    let text = format!("query($key: {row}Clauses) {{ {list}(where: $key, limit: 1) {{ {columns} }} }}");
+    let key: Map<String, Json> =
+        key.into_iter().map(|(column, value)| (column, json!({ "eq": value }))).collect();
+    Some(RowQuery { text, variables: Map::from_iter([("key".to_owned(), Json::Object(key))]) })
 }
 
 fn of_root(root: RootField) -> (TableId, RowOperation) {

@@ -15,7 +15,7 @@ use prony_source::{
     ReservedNames, Source, SourceSchema, SourceSession,
 };
 use prony_source::{
-    interceptors::RowAccess,
+    interceptors::{RowAccess, RowQuery},
     permissions::{PermissionFault, Permissions},
 };
 
@@ -34,7 +34,7 @@ use crate::{
     model::Model,
     plan::RootPlan,
     restrict::{Restrictions, table_named, written_session_variables},
-    row_access::row_access,
+    row_access::{row_access, row_query},
     session::FieldSession,
     settings::{RelationalSettings, SettingsFaults},
 };
@@ -247,6 +247,10 @@ impl<D: Database> SourceSchema for RelationalSchema<D> {
 
     fn row_access(&self, kind: OperationKind, field: &Field) -> Option<RowAccess> {
         row_access(&self.model, &self.roots, &self.changes, kind, field)
+    }
+
+    fn row_query(&self, field: &Field, variables: &Variables) -> Option<RowQuery> {
+        row_query(&self.model, &self.roots, field, variables)
     }
 
     fn plan(&self, &FieldRequest { kind, field }: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {

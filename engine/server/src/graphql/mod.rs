@@ -16,6 +16,7 @@ mod notes;
 pub(crate) mod outcome;
 pub(crate) mod pipeline;
 pub(crate) mod plan;
+mod planning;
 mod prepared;
 mod renewal;
 pub(crate) mod reuse;

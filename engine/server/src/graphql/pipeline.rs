@@ -1,13 +1,10 @@
 //! The pipeline of a request: parse, validate and plan in [`prepare`], execute and assemble in [`finish`], both in
 //! [`respond`]. What comes over a socket goes through the same stages.
 
-use std::sync::Arc;
-
 use futures_util::future::join_all;
 use prony_access::Role;
 use prony_graphql::{
     document::{
-        Operation,
         complexity::{check_depth, check_estimate, check_nest_level},
         limits::Limits,
     },
@@ -29,6 +26,7 @@ use super::{
     interception::{ExecutedOperation, InterceptedOperation},
     outcome::{HeldBytes, Outcome, RequestError, Response, ResponseBody, Seen, held_by},
     plan::{AboutSchema, Plan, Step},
+    planning::{find_operation, plan_for},
     prepared::Ending,
     roles::Asker,
     served::Served,
@@ -182,12 +180,7 @@ fn plan<C: ExecutionContext>(
     let (variables, shape) = operation.coerce(&served.schema, variables).map_err(refused)?;
     clock.ended(Stage::Validate);
 
-    let plan = if let Some(plan) = served.cache.plan(operation.id(), &shape) {
-        plan
-    } else {
-        let plan = Plan::make(served.plan_inputs(limits), &operation, &query, &variables).map_err(refused)?;
-        served.cache.insert_plan(operation.id(), shape, plan)
-    };
+    let plan = plan_for(&served, limits, (&operation, &query), &variables, shape).map_err(refused)?;
     let cost = plan.complexity.with(&variables);
     seen.cost = Some(cost);
     let role = context.asker.as_ref().map(Asker::role);
@@ -311,19 +304,6 @@ fn error_body(core: &impl ExecutionContext, error: &RequestError) -> Vec<u8> {
     }
 }
 
-fn find_operation(
-    served: &Served,
-    limits: &Limits,
-    text: &str,
-    name: Option<&str>,
-) -> Result<Arc<Operation>, Vec<GraphqlError>> {
-    if let Some(known) = served.cache.operation(text, name) {
-        return Ok(known);
-    }
-    let operation = Operation::parse(&served.schema, text, name, limits)?;
-    Ok(served.cache.insert_operation(text, name, operation))
-}
-
 fn invalid(core: &impl ExecutionContext, mut errors: Vec<GraphqlError>) -> RequestError {
     for error in &mut errors {
         refer(core, "", error);
@@ -403,12 +383,13 @@ async fn execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) 
         return Executed::Fields(execute_plan(core, served, plan, variables).await);
     };
     let (asker, limits) = (asker.as_ref(), core.engine().limits());
-    let operation = InterceptedOperation { served, plan, variables, asker, limits };
+    let rows = &interception.rows_before(core, prepared).await;
+    let operation = InterceptedOperation { served, plan, variables, asker, limits, rows };
     let begun = interception.begin(operation).await;
     let (plan, variables) = (begun.plan.as_ref().unwrap_or(plan), &*begun.variables);
     let mut results = execute_plan(core, served, plan, variables).await.into_list();
     let fields = &plan.selection.fields;
-    let executed = ExecutedOperation { served, kind: plan.selection.kind, fields, variables, asker };
+    let executed = ExecutedOperation { served, kind: plan.selection.kind, fields, variables, asker, rows };
     interception.end(executed, &mut results).await;
     Executed::Fields(Results::Many(results))
 }

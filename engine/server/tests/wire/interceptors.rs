@@ -415,3 +415,119 @@ fn nodes_and_relationships_have_interceptors() {
         {"data":{"graph_nodes":[{"_key":"Ada"}]}}"#]]
     .assert_eq(&told);
 }
+
+/// Says what the row is before it is changed, by refusing; afterwards that it is still known as it was.
+const TELLS_ROWS: &str = r"
+export function before(request, { operation, row }) {
+  if (operation === 'insert') refuse(`${row === undefined}`, 'NO_ROW');
+  if (row === null) refuse('there is none', 'NO_ROW');
+  if (row.size !== 2 && row.age !== 7) refuse(JSON.stringify(Object.entries(row).sort()), 'ROW');
+}
+export function after(result, { operation, row }) {
+  if (operation !== 'insert' && row.label !== null && row.name !== 'x y') refuse('it is another one');
+}
+";
+
+/// On both databases, whatever the role may see of the row; keys of two parts, one of them with a character that is not ASCII.
+#[test]
+fn functions_know_the_row_as_it_was() {
+    const ROOM: &str = "a/b \u{e4}";
+    let key = |place: u32| format!("pk_columns: {{room: \"{ROOM}\", place: {place}}}");
+    let queries = [
+        format!("mutation {{ updateShelf({}, label: \"new\") {{ result }} }}", key(1)),
+        format!("mutation {{ deleteShelf({}) {{ result }} }}", key(1)),
+        format!("mutation {{ updateShelf({}, label: \"new\") {{ result }} }}", key(7)),
+        format!("mutation {{ deleteShelf({}) {{ result }} }}", key(7)),
+        "mutation { createShelf(room: \"r\", place: 1) { place } }".to_owned(),
+        format!("mutation {{ updateShelf({}, label: \"new\") {{ result }} }}", key(2)),
+        format!("mutation {{ deleteShelf({}) {{ result }} }}", key(2)),
+    ];
+    let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
+    let sqlite = tempfile::tempdir().expect("a folder can be made");
+    let path = sqlite.path().join("shop.db");
+    rusqlite::Connection::open(&path).and_then(|shop| shop.execute_batch(SHELVES)).expect("it is SQL");
+    let postgres = TestDatabase::create();
+    postgres.execute(SHELVES);
+    let text = "[auth]\nanonymous = \"clerk\"\n[roles.clerk.sources.shop.tables.shelf]\nselect = { columns = [\"place\"], rows = { place = { gt = 100 } } }\n\
+                insert = { columns = \"*\" }\nupdate = { columns = [\"label\"], rows = {} }\ndelete = { rows = {} }\n\
+                [interceptors.sources.shop.tables]\nshelf = { insert = \"rows.js\", update = \"rows.js\", delete = \"rows.js\" }\n";
+    let told = [format!("sqlite:{}", path.display()), postgres.url()].map(|url| {
+        let folder = folder(text, &[("rows.js", TELLS_ROWS)]);
+        let access = read(folder.path()).expect("the configuration is right");
+        let server = Server::with(|settings| {
+            let line = CommandLine { sources: vec![url], flags: Vec::new() };
+            settings.sources = config::load(KINDS, None, line, &|_| None).expect("it is a source").sources;
+            "shop".clone_into(&mut settings.sources[0].name);
+            settings.access = access;
+        });
+        bodies(&server, &queries)
+    });
+    assert_eq!(told[0], told[1], "SQLite and PostgreSQL differ");
+    expect![[r#"
+        mutation { updateShelf(pk_columns: {room: "a/b ä", place: 1}, label: "new") { result } }
+          {"data":{"updateShelf":null},"errors":[{"message":"[[\"label\",\"x\"],[\"place\",1],[\"room\",\"a/b ä\"],[\"size\",15]]","locations":[{"line":1,"column":12}],"path":["updateShelf"],"extensions":{"code":"ROW"}}]}
+        mutation { deleteShelf(pk_columns: {room: "a/b ä", place: 1}) { result } }
+          {"data":{"deleteShelf":null},"errors":[{"message":"[[\"label\",\"x\"],[\"place\",1],[\"room\",\"a/b ä\"],[\"size\",15]]","locations":[{"line":1,"column":12}],"path":["deleteShelf"],"extensions":{"code":"ROW"}}]}
+        mutation { updateShelf(pk_columns: {room: "a/b ä", place: 7}, label: "new") { result } }
+          {"data":{"updateShelf":null},"errors":[{"message":"there is none","locations":[{"line":1,"column":12}],"path":["updateShelf"],"extensions":{"code":"NO_ROW"}}]}
+        mutation { deleteShelf(pk_columns: {room: "a/b ä", place: 7}) { result } }
+          {"data":{"deleteShelf":null},"errors":[{"message":"there is none","locations":[{"line":1,"column":12}],"path":["deleteShelf"],"extensions":{"code":"NO_ROW"}}]}
+        mutation { createShelf(room: "r", place: 1) { place } }
+          {"data":{"createShelf":null},"errors":[{"message":"true","locations":[{"line":1,"column":12}],"path":["createShelf"],"extensions":{"code":"NO_ROW"}}]}
+        mutation { updateShelf(pk_columns: {room: "a/b ä", place: 2}, label: "new") { result } }
+          {"data":{"updateShelf":{"result":true}}}
+        mutation { deleteShelf(pk_columns: {room: "a/b ä", place: 2}) { result } }
+          {"data":{"deleteShelf":null},"errors":[{"message":"it is another one","locations":[{"line":1,"column":12}],"path":["deleteShelf"],"extensions":{"code":"FORBIDDEN"}}]}
+    "#]].assert_eq(&told[0]);
+}
+
+#[test]
+fn functions_know_nodes_and_relationships_as_they_were() {
+    let text = "[interceptors.sources.graph.types]\nUser = \"rows.js\"\nKNOWS = \"rows.js\"\n";
+    let folder = folder(text, &[("rows.js", TELLS_ROWS)]);
+    let access = read(folder.path()).expect("the configuration is right");
+    let mut graph = Graph::with(|settings| {
+        settings.access = access;
+        "graph".clone_into(&mut settings.sources[0].name);
+    });
+    for request in [
+        "POST /schema/nodes/User/properties/na%20me/string",
+        "POST /schema/nodes/User/properties/age/integer",
+        "POST /schema/relationships/KNOWS/properties/age/integer",
+        "POST /schema/relationships/LIKES/properties/age/integer",
+        "POST /node/User/1026 {\"na me\": \"x y\", \"age\": 8}",
+        "POST /node/User/1026/relationship/User/1026/KNOWS {\"age\": 3}",
+        "POST /node/User/1026/relationship/User/1026/LIKES {\"age\": 3}",
+    ] {
+        let response = graph.ask(request);
+        assert!(response.starts_with("201"), "{request}: {response}");
+    }
+    let ids = graph.ask("GET /node/User/1026/relationships/out");
+    let ids: Vec<&str> = ids.split("\"id\": ").skip(1).filter_map(|rest| rest.split(',').next()).collect();
+    let (knows, likes) = (ids[0].to_owned(), ids[1].to_owned());
+    let id = {
+        let node = graph.ask("GET /node/User/1026");
+        node.split("\"id\": ")
+            .nth(1)
+            .and_then(|rest| rest.split(',').next())
+            .expect("it has an id")
+            .to_owned()
+    };
+    let mut told =
+        graph.query_when_known("mutation { updateUser(pk_columns: {_key: \"1026\"}, age: 9) { result } }");
+    for query in [
+        format!("mutation {{ replaceUser(pk_columns: {{_id: {id}}}, age: 9) {{ result }} }}"),
+        "mutation { deleteUser(pk_columns: {_key: \"none\"}) { result } }".to_owned(),
+        format!("mutation {{ updateKNOWS(pk_columns: {{_id: {knows}}}, age: 4) {{ result }} }}"),
+        format!("mutation {{ deleteKNOWS(pk_columns: {{_id: {likes}}}) {{ result }} }}"),
+    ] {
+        told.push('\n');
+        told.push_str(&graph.query(&query));
+    }
+    expect![[r#"
+        {"data":{"updateUser":null},"errors":[{"message":"[[\"_id\",1025],[\"_key\",\"1026\"],[\"age\",8],[\"na_me\",\"x y\"]]","locations":[{"line":1,"column":12}],"path":["updateUser"],"extensions":{"code":"ROW"}}]}
+        {"data":{"replaceUser":null},"errors":[{"message":"[[\"_id\",1025],[\"_key\",\"1026\"],[\"age\",8],[\"na_me\",\"x y\"]]","locations":[{"line":1,"column":12}],"path":["replaceUser"],"extensions":{"code":"ROW"}}]}
+        {"data":{"deleteUser":null},"errors":[{"message":"there is none","locations":[{"line":1,"column":12}],"path":["deleteUser"],"extensions":{"code":"NO_ROW"}}]}
+        {"data":{"updateKNOWS":null},"errors":[{"message":"[[\"_id\",1025],[\"age\",3]]","locations":[{"line":1,"column":12}],"path":["updateKNOWS"],"extensions":{"code":"ROW"}}]}
+        {"data":{"deleteKNOWS":null},"errors":[{"message":"there is none","locations":[{"line":1,"column":12}],"path":["deleteKNOWS"],"extensions":{"code":"NO_ROW"}}]}"#]].assert_eq(&told);
+}

@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 use super::{
     calls::{arguments, failed},
     fields::{InterceptedField, Interception},
+    rows::RowsBefore,
 };
 use crate::graphql::{roles::Asker, served::Served};
 
@@ -24,16 +25,18 @@ pub(in crate::graphql) struct ExecutedOperation<'e> {
     pub(in crate::graphql) fields: &'e [Field],
     pub(in crate::graphql) variables: &'e Variables,
     pub(in crate::graphql) asker: Option<&'e Asker>,
+    pub(in crate::graphql) rows: &'e RowsBefore,
 }
 
 impl Interception {
     /// Calls what is called after, with each result that there is.
     pub(in crate::graphql) async fn end(&self, executed: ExecutedOperation<'_>, results: &mut [FieldResult]) {
         for (number, result) in results.iter_mut().enumerate() {
-            let is_called = |field: &&InterceptedField| {
+            let is_called = |(_, field): &(usize, &InterceptedField)| {
                 field.root() == number && field.chain.iter().any(|chained| chained.module.has_after)
             };
-            let called: Vec<&InterceptedField> = self.fields.iter().filter(is_called).collect();
+            let called: Vec<(usize, &InterceptedField)> =
+                self.fields.iter().enumerate().filter(is_called).collect();
             if called.is_empty() {
                 continue;
             }
@@ -52,19 +55,20 @@ impl Interception {
     async fn after(
         &self,
         executed: ExecutedOperation<'_>,
-        called: &[&InterceptedField],
+        called: &[(usize, &InterceptedField)],
         number: usize,
         data: Vec<u8>,
     ) -> Result<Vec<u8>, GraphqlError> {
-        let chained = called[0].chain.iter().rfind(|chained| chained.module.has_after);
+        let chained = called[0].1.chain.iter().rfind(|chained| chained.module.has_after);
         let paths = chained.map_or("", |chained| &chained.path);
         let nonsense = |what: &str| failed(paths, InterceptorPhase::After, what);
         let mut value: Json = serde_json::from_slice(&data)
             .map_err(|error| nonsense(&format!("the source gave no JSON: {error}")))?;
-        for field in called.iter().rev() {
+        for &(place, field) in called.iter().rev() {
             let path = field.path(executed.fields);
             let own = path[path.len() - 1];
-            let mut context = self.context(field, executed.kind, &path, executed.asker);
+            let row = executed.rows.of(place, field);
+            let mut context = self.context(field, row, executed.kind, &path, executed.asker);
             context.insert("arguments".to_owned(), Json::Object(arguments(own, executed.variables)));
             let mut places = Vec::new();
             let keys: Vec<&str> = path[1..].iter().map(|field| field.response_key.as_str()).collect();

@@ -15,6 +15,7 @@ use serde_json::{Map, Value as Json};
 use super::{
     calls::{arguments, failed},
     fields::{InterceptedField, Interception, field_at},
+    rows::RowsBefore,
 };
 use crate::graphql::{
     plan::{Plan, Step},
@@ -30,6 +31,7 @@ pub(in crate::graphql) struct InterceptedOperation<'a> {
     pub(in crate::graphql) variables: &'a Variables,
     pub(in crate::graphql) asker: Option<&'a Asker>,
     pub(in crate::graphql) limits: &'a Limits,
+    pub(in crate::graphql) rows: &'a RowsBefore,
 }
 
 /// What is executed in the end.
@@ -53,7 +55,7 @@ struct Changes<'p> {
 impl Interception {
     /// Calls what is called before, and makes the plan that is executed then.
     pub(in crate::graphql) async fn begin<'p>(&self, asked: InterceptedOperation<'p>) -> Begun<'p> {
-        let InterceptedOperation { served, plan, variables, asker, limits } = asked;
+        let InterceptedOperation { served, plan, variables, asker, limits, rows } = asked;
         let count = plan.selection.fields.len();
         let mut changes = Changes {
             plan,
@@ -62,9 +64,10 @@ impl Interception {
             refused: vec![None; count],
             changed: vec![false; count],
         };
-        for field in &self.fields {
+        for (number, field) in self.fields.iter().enumerate() {
+            let known = (rows.of(number, field), asker);
             if changes.refused[field.root()].is_none()
-                && let Err(error) = self.before(served, field, &mut changes, asker).await
+                && let Err(error) = self.before(served, field, &mut changes, known).await
             {
                 let root = &plan.selection.fields[field.root()];
                 changes.refused[field.root()] = Some(error.of_field(&root.response_key, root.position));
@@ -78,7 +81,7 @@ impl Interception {
         served: &Served,
         field: &InterceptedField,
         changes: &mut Changes<'_>,
-        asker: Option<&Asker>,
+        (row, asker): (Option<&Json>, Option<&Asker>),
     ) -> Result<(), GraphqlError> {
         let called = || field.chain.iter().filter(|chained| chained.module.has_before);
         if called().next().is_none() {
@@ -86,7 +89,7 @@ impl Interception {
         }
         let path = field.path(changes.fields());
         let own = path[path.len() - 1].clone();
-        let context = self.context(field, changes.plan.selection.kind, &path, asker);
+        let context = self.context(field, row, changes.plan.selection.kind, &path, asker);
         let given = arguments(&own, &changes.variables);
         let mut arguments = given.clone();
         for chained in called() {

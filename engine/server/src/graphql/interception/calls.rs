@@ -15,10 +15,11 @@ use super::{
 use crate::graphql::roles::Asker;
 
 impl Interception {
-    /// What functions are told beside their first argument.
+    /// What functions are told beside their first argument. `row` is the one that is changed or deleted, as it was before.
     pub(super) fn context(
         &self,
         field: &InterceptedField,
+        row: Option<&Json>,
         kind: OperationKind,
         path: &[&Field],
         asker: Option<&Asker>,
@@ -46,6 +47,9 @@ impl Interception {
             (name.to_owned(), value.unwrap_or_default())
         });
         context.insert("session".to_owned(), Json::Object(session.collect()));
+        if let Some(row) = row {
+            context.insert("row".to_owned(), row.clone());
+        }
         context
     }
 

@@ -7,6 +7,7 @@ mod before;
 mod calls;
 mod fields;
 mod index;
+mod rows;
 mod subscription;
 
 pub(super) use self::{after::ExecutedOperation, before::InterceptedOperation};

@@ -6,7 +6,7 @@ use futures_util::{FutureExt as _, StreamExt as _, stream};
 use prony_graphql::{response::FieldResult, variables::Variables};
 use prony_source::{ChangeSignal, Events};
 
-use super::{after::ExecutedOperation, before::InterceptedOperation};
+use super::{after::ExecutedOperation, before::InterceptedOperation, rows::RowsBefore};
 use crate::graphql::{
     core::CoreEngine,
     execution::ExecutionContext as _,
@@ -57,6 +57,7 @@ async fn begun(
         variables: &feed.variables,
         asker: feed.asker.as_ref(),
         limits: feed.core.engine().limits(),
+        rows: &RowsBefore::default(),
     };
     let begun = interception.begin(asked).await;
     let variables = begun.variables.into_owned();
@@ -105,6 +106,7 @@ async fn ended(
         fields: &plan.selection.fields,
         variables,
         asker: feed.asker.as_ref(),
+        rows: &RowsBefore::default(),
     };
     let mut results = [result];
     interception.end(executed, &mut results).await;

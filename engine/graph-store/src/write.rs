@@ -59,6 +59,21 @@ impl<'a> Write<'a> {
         }
     }
 
+    /// Makes changes, all or none of them; what this write has done before stays done.
+    ///
+    /// # Errors
+    /// What `operate` returns; nothing of it is left then.
+    pub fn attempt<T, E>(&mut self, operate: impl FnOnce(&mut Self) -> Result<T, E>) -> Result<T, E> {
+        let before = self.pending.position();
+        let result = operate(self);
+        if result.is_err() {
+            self.pending.take_back_to(before);
+            self.memory = self.pending.memory();
+            self.schema = self.memory.schema.load_full();
+        }
+        result
+    }
+
     // ---- types
 
     /// The number of the type, which is made where there is none.

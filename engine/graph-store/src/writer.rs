@@ -29,6 +29,13 @@ pub(crate) struct Changes {
     pub(crate) heard: Option<(usize, Arc<Schema>)>,
 }
 
+/// How many changes there are that the log does not have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PendingPosition {
+    frame_bytes: usize,
+    steps: usize,
+}
+
 impl Attached for Changes {
     fn capacity_bytes(&self) -> usize {
         self.undo.bytes.capacity()
@@ -52,14 +59,23 @@ impl Writer {
                 self.listen_from_here(memory);
             }
         }
-        let (frame_before, steps_before) = (self.pending.frame.len(), self.pending.attached.undo.len());
+        let before = self.position();
         let result = operate(PendingWrite { writer: self, memory });
         if result.is_err() {
-            self.pending.frame.truncate(frame_before);
-            let later = self.pending.attached.undo.split_off(steps_before);
-            later.run(&mut self.state, memory);
+            self.take_back_to(before, memory);
         }
         result
+    }
+
+    fn position(&self) -> PendingPosition {
+        PendingPosition { frame_bytes: self.pending.frame.len(), steps: self.pending.attached.undo.len() }
+    }
+
+    /// Takes back what was changed since.
+    fn take_back_to(&mut self, position: PendingPosition, memory: &ArcSwap<Memory>) {
+        self.pending.frame.truncate(position.frame_bytes);
+        let later = self.pending.attached.undo.split_off(position.steps);
+        later.run(&mut self.state, memory);
     }
 
     /// Listeners hear of what is changed from now on.
@@ -93,6 +109,15 @@ impl PendingWrite<'_> {
 
     pub(crate) const fn state(&mut self) -> &mut WriterState {
         &mut self.writer.state
+    }
+
+    pub(crate) fn position(&self) -> PendingPosition {
+        self.writer.position()
+    }
+
+    /// Takes back what was changed since.
+    pub(crate) fn take_back_to(&mut self, position: PendingPosition) {
+        self.writer.take_back_to(position, self.memory);
     }
 
     /// Makes the change and queues it for the log.

@@ -10,3 +10,4 @@ pub(crate) mod mutate;
 pub(crate) mod thing;
 pub(crate) mod view;
 pub(crate) mod walk;
+pub(crate) mod write_access;

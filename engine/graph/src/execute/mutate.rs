@@ -1,12 +1,12 @@
 //! Mutations: all root fields of one operation in one write, answered once it is durable.
 
-use std::{borrow::Cow, cell::Cell, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
 use prony_graph_store::{Keep, Kind, LogError, Read, Ref, Refusal, Side, Value, Write};
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
-    selection::{self, SlotRoot},
+    selection,
     variables::Variables,
 };
 use tokio::sync::oneshot;
@@ -15,15 +15,12 @@ use crate::{
     execute::{
         answer::{Begin, answer, failed, id_of},
         json_value,
-        thing::Thing,
-        view::{View, Visible},
+        write_access::{LACKS_VALUE, WriteAccess, WriteFault, lacks_value, values},
     },
     graph::Graph,
     planning::{
         assignments::Assignments,
-        filter::Filter,
         plan::{NodeKey, Plan, RecordKey, Root, ShapeId},
-        restrict::TypeRestrictions,
     },
     schema::model::TypeId,
 };
@@ -36,30 +33,13 @@ enum Done {
     Changed(bool),
 }
 
-/// Why nothing was done.
-enum Fault {
-    Refused(Refusal),
-    /// An end of a relationship that is not there.
-    NoEnd(&'static str),
-    /// What was written does not pass what it must pass.
-    RowRefused,
-    Invalid(GraphqlError),
-}
-
-impl From<Refusal> for Fault {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
-}
-
 pub(crate) async fn mutate(
     source: &Arc<Graph>,
     plans: &[Arc<Plan>],
     variables: &Variables,
 ) -> Vec<FieldResult> {
     if plans.iter().any(|plan| lacks_preset(plan, variables)) {
-        let message = "what your role writes into such a row is not known of your session";
-        return all_failed(plans, &GraphqlError::new(ErrorCode::Forbidden, message));
+        return all_failed(plans, &GraphqlError::new(ErrorCode::Forbidden, LACKS_VALUE));
     }
     let (sender, settled) = oneshot::channel();
     let mut culprit = None;
@@ -97,16 +77,12 @@ pub(crate) async fn mutate(
 
 /// Whether the session lacks a value that would be written, or has one that does not fit.
 fn lacks_preset(plan: &Plan, variables: &Variables) -> bool {
-    let (Root::CreateNode { properties, .. }
-    | Root::CreateRelationship { properties, .. }
-    | Root::Set { properties, .. }) = &plan.root
-    else {
-        return false;
-    };
-    let is_of_session = |value: &selection::Value| matches!(value, selection::Value::Slot(slot) if matches!(slot.root, SlotRoot::Session(_)));
-    properties
-        .iter()
-        .any(|(_, kind, value)| is_of_session(value) && json_value::read(*kind, value, variables).is_none())
+    match &plan.root {
+        Root::CreateNode { properties, .. }
+        | Root::CreateRelationship { properties, .. }
+        | Root::Set { properties, .. } => lacks_value(properties, variables),
+        _ => false,
+    }
 }
 
 async fn answers(
@@ -135,93 +111,38 @@ fn apply(
     variables: &Variables,
     read: &Read,
     write: &mut Write<'_>,
-) -> Result<Done, Fault> {
-    // Sees what has been written so far, also of types that are new.
-    let passes = |(side, of): (Side, TypeId), at, filter: fn(&TypeRestrictions) -> &Filter| {
-        passes(&source.store().read(), plan, variables, (side, of), at, filter)
-    };
+) -> Result<Done, WriteFault> {
+    let access = WriteAccess::new(source.store(), &plan.model, plan.restrictions.as_deref(), variables);
     match &plan.root {
         Root::CreateNode { of, key, properties, shape } => {
-            let type_name = &plan.model.nodes.get(*of).name;
             let key = text(key, variables).ok_or_else(|| invalid("`_key` must not be null"))?;
-            let at = write.create_node(type_name, &key, &given(properties, variables))?;
-            checked(passes((Side::Nodes, *of), at, |restrictions| &restrictions.insert_check)?)?;
+            let at = access.create_node(write, *of, &key, &values(properties, variables))?;
             Ok(Done::Created(at, *shape))
         }
         Root::CreateRelationship { of, from, to, properties, shape } => {
-            let type_name = &plan.model.relationships.get(*of).name;
-            let (start, end) =
-                (find_end(plan, from, variables, read, write)?, find_end(plan, to, variables, read, write)?);
-            let created = write.create_relationship(type_name, start, end, &given(properties, variables));
-            let at = created.map_err(|refusal| match refusal {
-                Refusal::NoNode => Fault::NoEnd("from` or `to"),
-                other => Fault::Refused(other),
-            })?;
-            checked(passes((Side::Relationships, *of), at, |restrictions| &restrictions.insert_check)?)?;
+            let ends = (
+                find_end(&access, from, variables, read, write)?,
+                find_end(&access, to, variables, read, write)?,
+            );
+            let at = access.create_relationship(write, *of, ends, &values(properties, variables))?;
             Ok(Done::Created(at, *shape))
         }
         Root::Set { side, of, key, properties, keep, .. } => {
             let Some(at) = find(plan, *side, *of, key, variables, read, write) else {
                 return Ok(Done::Changed(false));
             };
-            if !passes((*side, *of), at, |restrictions| &restrictions.update)? {
-                return Ok(Done::Changed(false));
-            }
-            let done = found(set(*side, at, properties, *keep, variables, write))?;
-            if matches!(done, Done::Changed(true)) {
-                checked(passes((*side, *of), at, |restrictions| &restrictions.update_check)?)?;
-            }
-            Ok(done)
+            let change = |write: &mut Write<'_>| set(*side, at, properties, *keep, variables, write);
+            access.update(write, (*side, *of), at, change).map(Done::Changed)
         }
         Root::Delete { side, of, key, .. } => {
             let Some(at) = find(plan, *side, *of, key, variables, read, write) else {
                 return Ok(Done::Changed(false));
             };
-            if !passes((*side, *of), at, |restrictions| &restrictions.delete)? {
-                return Ok(Done::Changed(false));
-            }
-            found(match side {
-                Side::Nodes => write.delete_node(at),
-                Side::Relationships => write.delete_relationship(at),
-            })
+            access.delete(write, (*side, *of), at).map(Done::Changed)
         }
         Root::Node { .. } | Root::ById { .. } | Root::List(_) | Root::Change(_) => {
             unreachable!("queries and subscriptions are no mutations")
         }
-    }
-}
-
-/// Whether a node or relationship passes what its type's restrictions say; everything does where there are none.
-fn passes(
-    read: &Read,
-    plan: &Plan,
-    variables: &Variables,
-    (side, of): (Side, TypeId),
-    at: Ref,
-    filter: fn(&TypeRestrictions) -> &Filter,
-) -> Result<bool, Fault> {
-    let Some(restrictions) = &plan.restrictions else { return Ok(true) };
-    let Some(restrictions) = restrictions.of(side, of) else { return Ok(false) };
-    let thing = match side {
-        Side::Nodes => read.node(at).map(Thing::Node),
-        Side::Relationships => read.relationship(at).map(Thing::Relationship),
-    };
-    let Some(thing) = thing else { return Ok(false) };
-    let searched_bytes = Cell::new(0);
-    let view = View::new(read, &plan.model, None, &searched_bytes);
-    view.passes(filter(restrictions), variables, &thing).map_err(Fault::Invalid)
-}
-
-fn checked(passes: bool) -> Result<(), Fault> {
-    if passes { Ok(()) } else { Err(Fault::RowRefused) }
-}
-
-/// What is not there was not changed.
-fn found(outcome: Result<(), Refusal>) -> Result<Done, Fault> {
-    match outcome {
-        Ok(()) => Ok(Done::Changed(true)),
-        Err(Refusal::NoNode | Refusal::NoRelationship) => Ok(Done::Changed(false)),
-        Err(refusal) => Err(refusal.into()),
     }
 }
 
@@ -233,7 +154,7 @@ fn set(
     variables: &Variables,
     write: &mut Write<'_>,
 ) -> Result<(), Refusal> {
-    let given = given(properties, variables);
+    let given = values(properties, variables);
     match side {
         Side::Nodes => write.set_node(at, &given, keep)?,
         Side::Relationships => write.set_relationship(at, &given, keep)?,
@@ -255,14 +176,6 @@ fn set(
         }
     }
     Ok(())
-}
-
-/// Without those that are null.
-fn given<'v>(properties: &'v Assignments, variables: &'v Variables) -> Vec<(&'v str, Value<'v>)> {
-    let read = |(name, kind, value): &'v (Arc<str>, Kind, selection::Value)| {
-        Some((&**name, json_value::read(*kind, value, variables)?))
-    };
-    properties.iter().filter_map(read).collect()
 }
 
 fn text<'v>(value: &'v selection::Value, variables: &'v Variables) -> Option<Cow<'v, str>> {
@@ -292,21 +205,19 @@ fn find(
 
 /// A node that can be seen.
 fn find_end(
-    plan: &Plan,
+    access: &WriteAccess<'_>,
     key: &NodeKey,
     variables: &Variables,
     read: &Read,
     write: &Write<'_>,
-) -> Result<Ref, Fault> {
+) -> Result<Ref, WriteFault> {
     let at = any_end(key, variables, read, write)?;
-    let Some(restrictions) = &plan.restrictions else { return Ok(at) };
-    let visible = Visible::new(restrictions, variables).map_err(Fault::Invalid)?;
-    let is_seen = View::new(read, &plan.model, Some(&visible), &Cell::new(0)).node(at).is_some();
-    if is_seen { Ok(at) } else { Err(Fault::NoEnd(key.argument)) }
+    access.check_end(at, key.argument)?;
+    Ok(at)
 }
 
-fn any_end(key: &NodeKey, variables: &Variables, read: &Read, write: &Write<'_>) -> Result<Ref, Fault> {
-    let missing = || Fault::NoEnd(key.argument);
+fn any_end(key: &NodeKey, variables: &Variables, read: &Read, write: &Write<'_>) -> Result<Ref, WriteFault> {
+    let missing = || WriteFault::NoEnd(key.argument);
     if let Some(id) = &key.id {
         return id_of(id, variables)
             .filter(|at| read.schema().side(Side::Nodes).get(at.type_number()).is_some())
@@ -317,8 +228,8 @@ fn any_end(key: &NodeKey, variables: &Variables, read: &Read, write: &Write<'_>)
     write.find(&of, &node).ok_or_else(missing)
 }
 
-fn invalid(message: &str) -> Fault {
-    Fault::Invalid(GraphqlError::new(ErrorCode::BadUserInput, message))
+fn invalid(message: &str) -> WriteFault {
+    WriteFault::Invalid(GraphqlError::new(ErrorCode::BadUserInput, message))
 }
 
 fn refused(refusal: &Refusal) -> GraphqlError {
@@ -341,12 +252,12 @@ fn not_durable(error: &LogError) -> GraphqlError {
 }
 
 /// The culprit has its own error; the others say that nothing of them is left.
-fn after_fault(plans: &[Arc<Plan>], culprit: usize, fault: Fault) -> Vec<FieldResult> {
+fn after_fault(plans: &[Arc<Plan>], culprit: usize, fault: WriteFault) -> Vec<FieldResult> {
     let error = match fault {
-        Fault::Refused(refusal) => refused(&refusal),
-        Fault::Invalid(error) => error,
-        Fault::RowRefused => row_refused(),
-        Fault::NoEnd(argument) => GraphqlError::new(
+        WriteFault::Refused(refusal) => refused(&refusal),
+        WriteFault::Invalid(error) => error,
+        WriteFault::RowRefused => row_refused(),
+        WriteFault::NoEnd(argument) => GraphqlError::new(
             ErrorCode::ConstraintViolation,
             format!("`{argument}` names a node that is not there"),
         ),

@@ -3,7 +3,7 @@
 
 use std::{cell::Cell, sync::Arc};
 
-use prony_graph_store::{Node, Read, Ref, Relationship, Side, Value};
+use prony_graph_store::{Kind, Node, Read, Ref, Relationship, Side, Store, Value};
 use prony_graphql::variables::Variables;
 
 use super::{
@@ -14,6 +14,7 @@ use crate::{
     execute::{
         thing::Thing,
         view::{View, Visible},
+        write_access::{WriteAccess, lacks_value, values},
     },
     planning::{
         restrict::Restrictions,
@@ -30,13 +31,13 @@ pub(crate) struct RoleAccess {
     variables: Arc<Variables>,
 }
 
-/// What a role is told of a comparison with a property.
+/// What becomes of a call that uses a property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub(super) enum PropertyAccess {
     Allowed,
     /// As if no such property were declared.
     Absent,
-    /// The role can read the property, and may not filter by it.
+    /// The role can read the property, and may not use it so.
     Refused,
 }
 
@@ -78,16 +79,71 @@ impl RoleAccess {
         })
     }
 
-    pub(super) fn comparison(&self, side: Side, of: &str, property: &str) -> Comparison {
-        let Some(of) = self.seen_type(side, of) else { return Comparison::Absent };
-        let Some(property) = self.property(side, of, property) else { return Comparison::Absent };
-        if self.allows(side, of, PropertyUse::Filter, property) {
-            Comparison::Allowed
+    pub(super) fn comparison(&self, side: Side, of: &str, property: &str) -> PropertyAccess {
+        let of = self.seen_type(side, of);
+        of.map_or(PropertyAccess::Absent, |of| {
+            self.property_access((side, of), PropertyUse::Filter, property)
+        })
+    }
+
+    /// Whether a property can be used so. One that was declared after the role's schema was made is absent.
+    pub(super) fn property_access(
+        &self,
+        (side, of): (Side, TypeId),
+        used: PropertyUse,
+        property: &str,
+    ) -> PropertyAccess {
+        let Some(property) = self.property(side, of, property) else { return PropertyAccess::Absent };
+        if self.allows(side, of, used, property) {
+            PropertyAccess::Allowed
         } else if self.allows(side, of, PropertyUse::Read, property) {
-            Comparison::Refused
+            PropertyAccess::Refused
         } else {
-            Comparison::Absent
+            PropertyAccess::Absent
         }
+    }
+
+    /// The kind of a property that is not [absent](PropertyAccess::Absent).
+    pub(super) fn kind(&self, (side, of): (Side, TypeId), property: &str) -> Option<Kind> {
+        self.property(side, of, property).map(|property| property.kind)
+    }
+
+    /// The type of this name in the store, whether anything of it can be seen or not.
+    pub(super) fn type_named(&self, side: Side, name: &str) -> Option<TypeId> {
+        self.model.side(side).by_name(name)
+    }
+
+    /// The type that ids of this type number are of.
+    pub(super) fn type_numbered(&self, read: &Read, side: Side, number: u16) -> Option<TypeId> {
+        let of = read.schema().side(side).get(number)?;
+        self.model.side(side).find(number, &of.name)
+    }
+
+    pub(super) fn type_name(&self, side: Side, of: TypeId) -> &str {
+        &self.model.side(side).get(of).name
+    }
+
+    pub(super) fn can(&self, side: Side, of: TypeId, grant: Grant) -> bool {
+        self.restrictions.can(side, of, grant)
+    }
+
+    /// Whether the role may create something of a side.
+    pub(super) fn can_create(&self, side: Side) -> bool {
+        self.model.side(side).all().any(|(of, _)| self.can(side, of, Grant::Insert))
+    }
+
+    /// What the role writes into what it creates, or changes, of a type, whatever is asked; none where the session lacks a value
+    /// of it.
+    pub(super) fn presets(&self, (side, of): (Side, TypeId), is_new: bool) -> Option<Vec<(&str, Value<'_>)>> {
+        let Some(restrictions) = self.restrictions.of(side, of) else { return Some(Vec::new()) };
+        let rights = &restrictions.rights;
+        let presets = if is_new { &rights.insert_set } else { &rights.update_set };
+        let is_known = !lacks_value(presets, &self.variables);
+        is_known.then(|| values(presets, &self.variables))
+    }
+
+    pub(super) fn write_access<'a>(&'a self, store: &'a Store) -> WriteAccess<'a> {
+        WriteAccess::new(store, &self.model, Some(&self.restrictions), &self.variables)
     }
 
     /// Whether a property can be read. One that was declared after the role's schema was made cannot.

@@ -9,7 +9,7 @@ use http::Method;
 use prony_source::http_api::{ApiConnection, ApiLimits, ApiRequest, ApiResponse, Progress};
 
 use super::{
-    access::{Comparison, RoleAccess},
+    access::{PropertyAccess, RoleAccess},
     bulk, databases,
     error::CallError,
     path::{self, Aspect, Call},
@@ -17,10 +17,11 @@ use super::{
         self,
         list::{self, FindRequest},
     },
-    write::{self, NotBegun, WriteProgress},
+    role_write::RoleWrite,
+    write::{self, Begun, NotBegun, WriteProgress},
 };
 use crate::databases::{DEFAULT_DATABASE, Database, Databases};
-use prony_graph_store::Waiting;
+use prony_graph_store::{Side, Waiting};
 
 /// The calls of one connection, one after the other.
 #[derive(Debug)]
@@ -45,10 +46,10 @@ impl GraphConnection {
     }
 
     fn call(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Result<Progress, CallError> {
-        if let Some(role) = &self.role {
-            return call_by_role(&self.databases, role, request, response);
+        let Self { databases, limits, read_only, role, waiting } = self;
+        if let Some(role) = role {
+            return call_by_role(databases, role, (*limits, *read_only), request, waiting, response);
         }
-        let Self { databases, limits, read_only, waiting, .. } = self;
         let is_write = !path::is_read(request.method);
         let Some((name, path)) = split(request.path) else {
             if *read_only && is_write {
@@ -99,19 +100,34 @@ fn write_call(
     waiting: &mut Option<Waiting>,
     response: &mut ApiResponse,
 ) -> Result<Progress, CallError> {
-    if let Call::List(side, None) = call
-        && *request.method == Method::POST
-    {
-        return Ok(Progress::Asynchronous(bulk::responder(&database.store, *side, request, limits)));
+    if let Some(side) = creates_in_bulk(request.method, call) {
+        return Ok(Progress::Asynchronous(bulk::responder(database, None, side, request, limits)));
     }
     let Some(body) = request.body else { return Ok(Progress::NeedsBody) };
-    match write::begin(database, request.method, call, request.query, body, response) {
+    begun(database, write::begin(database, request.method, call, request.query, body, response), waiting)
+}
+
+fn creates_in_bulk(method: &Method, call: &Call<'_>) -> Option<Side> {
+    match call {
+        Call::List(side, None) if *method == Method::POST => Some(*side),
+        _ => None,
+    }
+}
+
+/// What is to be done once a write has begun, or has not.
+fn begun(
+    database: &Arc<Database>,
+    begun: Begun,
+    waiting: &mut Option<Waiting>,
+) -> Result<Progress, CallError> {
+    match begun {
         Ok(WriteProgress::Over(progress)) => Ok(progress),
         Ok(WriteProgress::Waits(accepted)) => {
             *waiting = Some(accepted);
             Ok(Progress::Waits)
         }
         Err(NotBegun::Error(error)) => Err(error),
+        Err(NotBegun::NotPermitted) => Ok(Progress::Refused),
         Err(NotBegun::NoRoom) => {
             let store = Arc::clone(&database.store);
             Ok(Progress::NotReady(Box::pin(async move { store.room().await })))
@@ -119,11 +135,13 @@ fn write_call(
     }
 }
 
-/// What a role reads of the default database. It may do nothing else.
+/// What a role reads and writes in the default database. It may do nothing else.
 fn call_by_role(
     databases: &Databases,
     role: &RoleAccess,
+    (limits, read_only): (ApiLimits, bool),
     request: &ApiRequest<'_>,
+    waiting: &mut Option<Waiting>,
     response: &mut ApiResponse,
 ) -> Result<Progress, CallError> {
     let Some((DEFAULT_DATABASE, path)) = split(request.path) else { return Ok(Progress::Refused) };
@@ -138,17 +156,36 @@ fn call_by_role(
         }
         return read::respond(database, Some(role), &call, request.query, response);
     }
-    let Call::Find(side, of, property, operation) = &call else { return Ok(Progress::Refused) };
-    if *request.method != Method::POST || role.comparison(*side, of, property) == Comparison::Refused {
-        return Ok(Progress::Refused);
+    if let Call::Find(side, of, property, operation) = &call {
+        let is_refused = role.comparison(*side, of, property) == PropertyAccess::Refused;
+        if *request.method != Method::POST || is_refused {
+            return Ok(Progress::Refused);
+        }
+        let Some(body) = request.body else { return Ok(Progress::NeedsBody) };
+        let find = FindRequest { side: *side, of, property, operation };
+        return list::find(database, Some(role), find, body, request.query, response);
     }
-    let Some(body) = request.body else { return Ok(Progress::NeedsBody) };
-    let find = FindRequest { side: *side, of, property, operation };
-    list::find(database, Some(role), find, body, request.query, response)
+    if read_only {
+        return Err(CallError::ReadOnly);
+    }
+    if let Some(side) = creates_in_bulk(request.method, &call) {
+        let responder = || bulk::responder(database, Some(role.clone()), side, request, limits);
+        let is_permitted = role.can_create(side);
+        return Ok(if is_permitted { Progress::Asynchronous(responder()) } else { Progress::Refused });
+    }
+    let Some(call) = RoleWrite::of(database, role, request.method, &call) else {
+        return Ok(Progress::Refused);
+    };
+    let body = match request.body {
+        Some(body) => body,
+        None if call.needs_body() => return Ok(Progress::NeedsBody),
+        None => &[],
+    };
+    begun(database, call.begin(body, response), waiting)
 }
 
 /// A database's name and what follows it; none where the path is not below `/db/`.
-fn split(path: &str) -> Option<(&str, &str)> {
+pub(super) fn split(path: &str) -> Option<(&str, &str)> {
     let rest = path.strip_prefix("/db/")?;
     let end = rest.bytes().position(|byte| byte == b'/');
     Some(end.map_or((rest, ""), |end| (&rest[..end], &rest[end + 1..])))

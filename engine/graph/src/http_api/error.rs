@@ -19,6 +19,8 @@ pub(super) enum CallError {
     BadRequest(Cow<'static, str>),
     /// The call would write, and nothing may be.
     ReadOnly,
+    /// The role may not write this.
+    Forbidden(Cow<'static, str>),
     /// The write was accepted, could not be made durable, and was taken back.
     NotDurable(LogError),
     /// The text is for clients; the log has the rest.
@@ -39,6 +41,7 @@ impl CallError {
                 response
                     .set_json_text(StatusCode::FORBIDDEN, "the graph is served for reading only (read_only)");
             }
+            Self::Forbidden(text) => response.set_json_text(StatusCode::FORBIDDEN, text),
             Self::NotDurable(error) => {
                 let (status, text) = durability_fault(error);
                 response.set_json_text(status, text);

@@ -13,6 +13,7 @@ mod json;
 mod path;
 mod property;
 mod read;
+mod role_write;
 mod write;
 
 use std::sync::Arc;

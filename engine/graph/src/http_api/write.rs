@@ -38,6 +38,8 @@ pub(super) enum NotBegun {
     Error(CallError),
     /// Too much waits for the disk.
     NoRoom,
+    /// The role may not ask this.
+    NotPermitted,
 }
 
 impl From<CallError> for NotBegun {
@@ -46,7 +48,7 @@ impl From<CallError> for NotBegun {
     }
 }
 
-type Begun = Result<WriteProgress, NotBegun>;
+pub(super) type Begun = Result<WriteProgress, NotBegun>;
 
 /// Makes the change that a call asks for, with its whole body. Call it on a core's thread, inside its `LocalSet`.
 pub(super) fn begin(
@@ -188,14 +190,14 @@ fn with_relationship(store: &Store, at: Ref, take: impl FnOnce(&Relationship<'_>
 }
 
 /// The members of an object; none where there is no body.
-fn members(body: &[u8]) -> Result<JsonProperties<'_>, CallError> {
+pub(super) fn members(body: &[u8]) -> Result<JsonProperties<'_>, CallError> {
     if body.is_empty() {
         return Ok(JsonProperties::default());
     }
     property::object(body).ok_or_else(invalid_json)
 }
 
-fn invalid_json() -> CallError {
+pub(super) fn invalid_json() -> CallError {
     CallError::BadRequest("Invalid JSON".into())
 }
 
@@ -291,12 +293,12 @@ fn set_property(
 
 /// What has properties, by its name in the store.
 #[derive(Clone, Copy)]
-enum OwnerRef {
+pub(super) enum OwnerRef {
     Node(Ref),
     Relationship(Ref),
 }
 
-fn find_owner(write: &Write<'_>, owner: &Owner<'_>) -> Result<OwnerRef, Refusal> {
+pub(super) fn find_owner(write: &Write<'_>, owner: &Owner<'_>) -> Result<OwnerRef, Refusal> {
     match owner {
         Owner::Node(name) => find(write, name).map(OwnerRef::Node),
         Owner::Relationship(id) => relationship(*id).map(OwnerRef::Relationship),
@@ -304,7 +306,13 @@ fn find_owner(write: &Write<'_>, owner: &Owner<'_>) -> Result<OwnerRef, Refusal>
 }
 
 impl OwnerRef {
-    const fn side(self) -> Side {
+    pub(super) const fn at(self) -> Ref {
+        match self {
+            Self::Node(at) | Self::Relationship(at) => at,
+        }
+    }
+
+    pub(super) const fn side(self) -> Side {
         match self {
             Self::Node(_) => Side::Nodes,
             Self::Relationship(_) => Side::Relationships,
@@ -312,19 +320,22 @@ impl OwnerRef {
     }
 
     const fn number(self) -> u16 {
-        match self {
-            Self::Node(at) | Self::Relationship(at) => at.type_number(),
-        }
+        self.at().type_number()
     }
 
-    fn set(self, write: &mut Write<'_>, values: &[(&str, Value<'_>)], keep: Keep) -> Result<(), Refusal> {
+    pub(super) fn set(
+        self,
+        write: &mut Write<'_>,
+        values: &[(&str, Value<'_>)],
+        keep: Keep,
+    ) -> Result<(), Refusal> {
         match self {
             Self::Node(at) => write.set_node(at, values, keep),
             Self::Relationship(at) => write.set_relationship(at, values, keep),
         }
     }
 
-    fn remove(self, write: &mut Write<'_>, property: &str) -> Result<(), Refusal> {
+    pub(super) fn remove(self, write: &mut Write<'_>, property: &str) -> Result<(), Refusal> {
         match self {
             Self::Node(at) => write.remove_node_property(at, property),
             Self::Relationship(at) => write.remove_relationship_property(at, property),
@@ -332,7 +343,7 @@ impl OwnerRef {
     }
 }
 
-fn find(write: &Write<'_>, name: &NodeName<'_>) -> Result<Ref, Refusal> {
+pub(super) fn find(write: &Write<'_>, name: &NodeName<'_>) -> Result<Ref, Refusal> {
     match name {
         NodeName::Key(type_name, key) => write.find(type_name, key),
         // Whether it is there the operation finds out.
@@ -341,7 +352,7 @@ fn find(write: &Write<'_>, name: &NodeName<'_>) -> Result<Ref, Refusal> {
     .ok_or(Refusal::NoNode)
 }
 
-fn relationship(id: u64) -> Result<Ref, Refusal> {
+pub(super) fn relationship(id: u64) -> Result<Ref, Refusal> {
     Ref::from_id(id).ok_or(Refusal::NoRelationship)
 }
 
@@ -370,6 +381,7 @@ pub(super) async fn clear_and_wait(database: &Arc<Database>) -> Result<(), CallE
             Ok(waiting) => break waiting,
             Err(NotBegun::Error(error)) => return Err(error),
             Err(NotBegun::NoRoom) => database.store.room().await,
+            Err(NotBegun::NotPermitted) => unreachable!("it is not asked who asks"),
         }
     };
     poll_fn(|context| waiting.poll(context)).await.map_err(CallError::NotDurable)
@@ -395,6 +407,6 @@ fn accepted(
     }
 }
 
-fn progress(waiting: Waiting) -> WriteProgress {
+pub(super) fn progress(waiting: Waiting) -> WriteProgress {
     if waiting.is_over() { WriteProgress::Over(Progress::Done) } else { WriteProgress::Waits(waiting) }
 }

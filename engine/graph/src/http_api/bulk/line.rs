@@ -2,15 +2,23 @@
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
-use prony_graph_store::{Ref, Side, Store, Write};
+use prony_graph_store::{Ref, Refusal, Side, Store, Value, Write};
+use prony_source::dialect::row_refused;
 use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-use crate::http_api::{
-    property::JsonProperties,
-    write::{Properties, TypeName},
+use crate::{
+    execute::write_access::{LACKS_VALUE, WriteAccess, WriteFault},
+    http_api::{
+        access::RoleAccess,
+        property::JsonProperties,
+        role_write::{NotGiven, given},
+        write::{Properties, TypeName},
+    },
+    planning::rights::{Grant, PropertyUse},
+    schema::model::TypeId,
 };
 
 /// `{"type": "User", "key": "Max", "properties": {"age": 42}}`. A node as responses have it fits too; its id is not kept.
@@ -91,18 +99,22 @@ pub(super) fn create(
     side: Side,
     text: &[u8],
 ) -> Result<(), String> {
-    // Serde would take a list for an object whose names are left out.
-    if !text.starts_with(b"{") {
-        return Err("it is no object".to_owned());
-    }
     match side {
         Side::Nodes => create_node(store, write, text),
         Side::Relationships => create_relationship(store, write, text),
     }
 }
 
+fn parse<'t, L: Deserialize<'t>>(text: &'t [u8]) -> Result<L, String> {
+    // Serde would take a list for an object whose names are left out.
+    if !text.starts_with(b"{") {
+        return Err("it is no object".to_owned());
+    }
+    serde_json::from_slice(text).map_err(|error| no_line(&error))
+}
+
 fn create_node(store: &Arc<Store>, write: &mut Write<'_>, text: &[u8]) -> Result<(), String> {
-    let line: NodeLine<'_> = serde_json::from_slice(text).map_err(|error| no_line(&error))?;
+    let line: NodeLine<'_> = parse(text)?;
     let properties = Properties::of(&line.properties);
     properties
         .check(store, Side::Nodes, TypeName::Name(&line.type_name))
@@ -112,7 +124,7 @@ fn create_node(store: &Arc<Store>, write: &mut Write<'_>, text: &[u8]) -> Result
 }
 
 fn create_relationship(store: &Arc<Store>, write: &mut Write<'_>, text: &[u8]) -> Result<(), String> {
-    let line: RelationshipLine<'_> = serde_json::from_slice(text).map_err(|error| no_line(&error))?;
+    let line: RelationshipLine<'_> = parse(text)?;
     let properties = Properties::of(&line.properties);
     let check = properties.check(store, Side::Relationships, TypeName::Name(&line.type_name));
     check.map_err(|refusal| refusal.to_string())?;
@@ -121,13 +133,89 @@ fn create_relationship(store: &Arc<Store>, write: &mut Write<'_>, text: &[u8]) -
     made.map(drop).map_err(|refusal| refusal.to_string())
 }
 
+/// Makes what lines say, as far as a role may.
+#[derive(Debug)]
+pub(super) struct RoleCreator<'a> {
+    role: &'a RoleAccess,
+    access: WriteAccess<'a>,
+}
+
+impl<'a> RoleCreator<'a> {
+    pub(super) fn new(role: &'a RoleAccess, store: &'a Store) -> Self {
+        Self { role, access: role.write_access(store) }
+    }
+
+    /// As [`create`]; a line that is not made leaves nothing, and others stay.
+    pub(super) fn create(&self, write: &mut Write<'_>, side: Side, text: &[u8]) -> Result<(), String> {
+        match side {
+            Side::Nodes => self.create_node(write, text),
+            Side::Relationships => self.create_relationship(write, text),
+        }
+    }
+
+    fn create_node(&self, write: &mut Write<'_>, text: &[u8]) -> Result<(), String> {
+        let line: NodeLine<'_> = parse(text)?;
+        let of = self.creatable(Side::Nodes, &line.type_name)?;
+        let given = self.given((Side::Nodes, of), &line.properties)?;
+        let made = write.attempt(|write| self.access.create_node(write, of, &line.key, &given));
+        made.map(drop).map_err(not_written)
+    }
+
+    fn create_relationship(&self, write: &mut Write<'_>, text: &[u8]) -> Result<(), String> {
+        let line: RelationshipLine<'_> = parse(text)?;
+        let of = self.creatable(Side::Relationships, &line.type_name)?;
+        let given = self.given((Side::Relationships, of), &line.properties)?;
+        let ends = (self.find(write, &line.from, "from")?, self.find(write, &line.to, "to")?);
+        let made = write.attempt(|write| self.access.create_relationship(write, of, ends, &given));
+        made.map(drop).map_err(not_written)
+    }
+
+    fn creatable(&self, side: Side, name: &str) -> Result<TypeId, String> {
+        let of = self.role.type_named(side, name).filter(|of| self.role.can(side, *of, Grant::Insert));
+        of.ok_or_else(|| format!("your role may not create anything of type `{name}`"))
+    }
+
+    fn given<'b>(
+        &'b self,
+        of: (Side, TypeId),
+        members: &'b JsonProperties<'_>,
+    ) -> Result<Vec<(&'b str, Value<'b>)>, String> {
+        given(self.role, of, PropertyUse::Insert, members).map_err(|why| match why {
+            NotGiven::NotPermitted(name) => format!("your role may not give `{name}`"),
+            NotGiven::NotOfKind(refusal) => refusal.to_string(),
+            NotGiven::LacksPreset => LACKS_VALUE.to_owned(),
+        })
+    }
+
+    /// A node that is hidden is as one that is not there.
+    fn find(&self, write: &Write<'_>, end: &NodeRef<'_>, name: &'static str) -> Result<Ref, String> {
+        let at = find(write, end, name)?;
+        self.access.check_end(at, name).map_err(|fault| match (fault, end) {
+            (WriteFault::NoEnd(_), NodeRef::Key(_)) => no_node(name),
+            (fault, _) => not_written(fault),
+        })?;
+        Ok(at)
+    }
+}
+
+fn not_written(fault: WriteFault) -> String {
+    match fault {
+        WriteFault::Refused(refusal) => refusal.to_string(),
+        WriteFault::NoEnd(_) => Refusal::NoNode.to_string(),
+        WriteFault::RowRefused => row_refused().message,
+        WriteFault::Invalid(error) => error.message,
+    }
+}
+
+fn no_node(name: &str) -> String {
+    format!("`{name}`: there is no node of this type and key")
+}
+
 /// An id is only looked up where the relationship is made.
 fn find(write: &Write<'_>, end: &NodeRef<'_>, name: &str) -> Result<Ref, String> {
     match end {
         NodeRef::Id(id) => Ref::from_id(*id).ok_or_else(|| format!("`{name}`: {id} is no id of a node")),
-        NodeRef::Key(of) => write
-            .find(&of.type_name, &of.key)
-            .ok_or_else(|| format!("`{name}`: there is no node of this type and key")),
+        NodeRef::Key(of) => write.find(&of.type_name, &of.key).ok_or_else(|| no_node(name)),
     }
 }
 

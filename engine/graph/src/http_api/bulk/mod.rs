@@ -18,10 +18,12 @@ use prony_source::http_api::{
 use tokio::sync::{mpsc, oneshot};
 
 use self::{
+    line::RoleCreator,
     lines::{BulkLine, LineBuffer},
     report::BulkReport,
 };
-use super::{error::durability_fault, json::JSON};
+use super::{access::RoleAccess, error::durability_fault, json::JSON};
+use crate::databases::Database;
 
 /// Writes that may wait for the disk at a time; the body is read on meanwhile.
 const WRITES_WAITING_MAX: usize = 8;
@@ -36,17 +38,19 @@ const LINES_OF_JSON: &str = "application/x-ndjson";
 /// Responds to `POST /db/{graph}/nodes` and `/relationships`: with a report at the end, or, where the client accepts lines of
 /// JSON, with one line each time that many are done, of which the last is the whole report.
 pub(super) fn responder(
-    store: &Arc<Store>,
+    database: &Database,
+    role: Option<RoleAccess>,
     side: Side,
     request: &ApiRequest<'_>,
     limits: ApiLimits,
 ) -> AsyncResponder {
     let accepts = request.headers.value(&header::ACCEPT).and_then(|value| std::str::from_utf8(value).ok());
     let wants_progress = accepts.is_some_and(|accepts| accepts.contains(LINES_OF_JSON));
-    let (store, path) = (Arc::clone(store), request.path.to_owned());
+    let (store, path) = (Arc::clone(&database.store), request.path.to_owned());
     Box::new(move |body| -> LocalBoxFuture<'static, AsyncResponse> {
         let bulk = Bulk {
             store,
+            role,
             side,
             path,
             line_bytes_max: limits.max_body_bytes,
@@ -89,6 +93,8 @@ fn line_of(mut report: Vec<u8>) -> Bytes {
 
 struct Bulk {
     store: Arc<Store>,
+    /// Of who may not do everything.
+    role: Option<RoleAccess>,
     side: Side,
     /// For the log.
     path: String,
@@ -167,7 +173,8 @@ impl Bulk {
     async fn write(&mut self, lines: &mut LineBuffer) -> Result<(), Stopped> {
         let side = self.side;
         let (sender, outcome) = oneshot::channel();
-        let store = Arc::clone(&self.store);
+        let (store, role) = (Arc::clone(&self.store), self.role.clone());
+        let creator = role.as_ref().map(|role| RoleCreator::new(role, &store));
         let mut faults = Vec::new();
         let (mut created, mut last) = (0, None);
         let written = store.write(
@@ -175,7 +182,10 @@ impl Bulk {
                 lines.take(|number, text| {
                     last = Some(number);
                     let made = match text {
-                        BulkLine::Text(text) => line::create(&store, write, side, text),
+                        BulkLine::Text(text) => match &creator {
+                            Some(creator) => creator.create(write, side, text),
+                            None => line::create(&store, write, side, text),
+                        },
                         BulkLine::TooLong { limit } => {
                             Err(format!("the line is longer than {limit} bytes (max_body_bytes)"))
                         }

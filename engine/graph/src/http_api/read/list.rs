@@ -11,7 +11,7 @@ use super::stream::{self, LongBody, SLICE_VISITS, is_full};
 use crate::{
     databases::Database,
     http_api::{
-        access::{CallView, Comparison, RoleAccess, with_view},
+        access::{CallView, PropertyAccess, RoleAccess, with_view},
         error::CallError,
         json::begin_ok,
         property::{self, JsonProperty},
@@ -109,8 +109,9 @@ pub(in crate::http_api) fn find(
             return Ok(Progress::Done);
         };
         let page = page.within(view.limit(find.side, Some(find.of)), query)?;
-        let is_absent = role
-            .is_some_and(|role| role.comparison(find.side, find.of, find.property) != Comparison::Allowed);
+        let is_absent = role.is_some_and(|role| {
+            role.comparison(find.side, find.of, find.property) != PropertyAccess::Allowed
+        });
         let condition = OwnedCondition { property: find.property.to_owned(), is_absent, test, not, value };
         let named = (!is_absent)
             .then(|| read.few_candidates(find.side, number, &[condition.borrowed()], NAMED_MAX))

@@ -55,17 +55,17 @@ const KEYS: [&str; 14] = [
 ];
 
 /// Each byte, so that no key is a word of a route.
-fn encoded(segment: &str) -> String {
+pub(super) fn encoded(segment: &str) -> String {
     segment.bytes().fold(String::new(), |text, byte| format!("{text}%{byte:02X}"))
 }
 
-struct Client<'s> {
-    server: &'s Server,
-    headers: String,
+pub(super) struct Client<'s> {
+    pub(super) server: &'s Server,
+    pub(super) headers: String,
 }
 
 impl Client<'_> {
-    fn call(&self, method: &str, path: &str, body: &str) -> (u16, String) {
+    pub(super) fn call(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         let (headers, length) = (&self.headers, body.len());
         let response = self.server.ask(format!(
             "{method} /db/rage/{path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {length}\r\n\r\n{body}"
@@ -74,7 +74,7 @@ impl Client<'_> {
         (status, response.lines().last().unwrap_or_default().to_owned())
     }
 
-    fn get(&self, path: &str) -> Json {
+    pub(super) fn get(&self, path: &str) -> Json {
         self.json("GET", path, "")
     }
 

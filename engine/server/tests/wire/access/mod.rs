@@ -3,6 +3,7 @@
 mod functions;
 mod graph_calls;
 mod graph_roles;
+mod graph_writes;
 mod issuer;
 mod operations;
 mod quality;

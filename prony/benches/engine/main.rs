@@ -1,13 +1,14 @@
 //! Measurements of the engine as a process of its own, driven by tools that others wrote. One subcommand a
 //! question; each prints the table that `docs/benchmarks.md` quotes.
 //!
-//! `cargo bench -p prony --bench engine -- postgres|postgraphile|sqlite|resolvers|requests|memory|tables|growth|triggers`
+//! `cargo bench -p prony --bench engine -- postgres|postgraphile|sqlite|resolvers|requests|memory|tables|growth|triggers|limits`
 
 #![expect(clippy::print_stdout, reason = "tables are what a benchmark is for")]
 
 mod data;
 mod drivers;
 mod growth;
+mod limits;
 mod memory;
 mod postgres;
 #[path = "../common/process.rs"]
@@ -41,8 +42,9 @@ fn main() {
         Some("tables") => tables::five_thousand(),
         Some("growth") => growth::by_table_size(),
         Some("triggers") => triggers::cost(),
+        Some("limits") => limits::exactness(),
         _ => println!(
-            "name a measurement: postgres, postgraphile, sqlite, resolvers, requests, memory, tables, growth, triggers"
+            "name a measurement: postgres, postgraphile, sqlite, resolvers, requests, memory, tables, growth, triggers, limits"
         ),
     }
 }

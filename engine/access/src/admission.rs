@@ -11,6 +11,7 @@ use std::{
 use serde_json::Value as Json;
 
 use crate::{
+    call_pattern::{CallPattern, segments},
     identity::{Identity, Way},
     limits::{LimitCounts, LimitState, RateLimit, SharedBound, SharedLimit, Window, quota_key},
     operation::{KeyedConcurrency, KeyedQuota, KeyedRateLimit, LimitBy, OperationMatch, OperationRule},
@@ -33,6 +34,8 @@ impl RuleId {
 pub struct Operations {
     rules: Vec<Rule>,
     by_match: HashMap<OperationMatch, RuleId>,
+    /// Of calls, the most exact first.
+    calls: Vec<(CallPattern, RuleId)>,
     has_names: bool,
     counts: Arc<LimitCounts>,
     /// By [`RoleId`](crate::RoleId); a name is the same in another configuration.
@@ -133,9 +136,15 @@ impl Operations {
             .enumerate()
             .map(|(index, rule)| (rule.settings.matches.clone(), RuleId(index as u32)));
         let by_match: HashMap<_, _> = by_match.collect();
+        let call = |(matches, id): (&OperationMatch, &RuleId)| match matches {
+            OperationMatch::Call(pattern) => Some((pattern.clone(), *id)),
+            _ => None,
+        };
+        let mut calls: Vec<_> = by_match.iter().filter_map(call).collect();
+        calls.sort_unstable();
         let has_names = by_match.keys().any(|found| matches!(found, OperationMatch::Named(_)));
         let role_names = settings.roles.iter().map(|role| Arc::clone(&role.name)).collect();
-        Self { rules, by_match, has_names, counts, role_names }
+        Self { rules, by_match, calls, has_names, counts, role_names }
     }
 
     /// For another configuration, and for what is written down.
@@ -158,6 +167,18 @@ impl Operations {
             OperationMatch::All,
         ];
         named.iter().chain(&others).find_map(|found| self.by_match.get(found)).copied()
+    }
+
+    /// The rule for a call of a source's HTTP API: the most exact one.
+    pub fn call_rule(&self, method: &str, path: &str) -> Option<RuleId> {
+        if !self.calls.is_empty() {
+            let (method, path) = (if method == "HEAD" { "GET" } else { method }, segments(path));
+            let found = self.calls.iter().find(|(pattern, _)| pattern.matches(method, &path));
+            if let Some((_, id)) = found {
+                return Some(*id);
+            }
+        }
+        self.by_match.get(&OperationMatch::All).copied()
     }
 
     /// Lets an operation in by the rules of its root fields, one a field, or refuses all of it: nothing is counted then. Of

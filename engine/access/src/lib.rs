@@ -5,6 +5,7 @@ mod admission;
 mod api_key;
 mod authenticator;
 mod calendar;
+mod call_pattern;
 mod credentials;
 mod explain;
 mod identity;
@@ -27,6 +28,7 @@ pub use self::{
         AuthStatistics, Authenticator, CacheFacts, Identified, KeySetError, KeySetId, KeySetStatus,
         LastToken, MAX_KEY_SET_BYTES, WebhookQuestion, WebhookResponse,
     },
+    call_pattern::{BadCallPattern, CallPattern},
     credentials::{CertificateNames, Credentials, brings_credential},
     explain::explain,
     identity::{Identity, Scopes, Way},

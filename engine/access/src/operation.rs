@@ -1,8 +1,12 @@
-//! What is asked of operations beside permissions: scopes, rates and quotas, by root field or by the operation's name.
+//! What is asked of operations beside permissions: scopes, rates and quotas, by root field, by the operation's name, or by the calls
+//! of sources' HTTP APIs.
 
 use std::fmt;
 
-use crate::limits::{QueueBounds, RateLimit, Window};
+use crate::{
+    call_pattern::CallPattern,
+    limits::{QueueBounds, RateLimit, Window},
+};
 
 /// The beginning of a session variable that is a claim, before its JSON pointer.
 pub(crate) const CLAIM_VARIABLE: &str = "claim:";
@@ -32,6 +36,9 @@ pub enum OperationMatch {
     RootField(&'static str, String),
     /// All fields of one of these.
     RootType(&'static str),
+    /// Calls of the HTTP APIs of sources.
+    Call(CallPattern),
+    /// Root fields and calls.
     All,
 }
 
@@ -101,6 +108,7 @@ impl fmt::Display for OperationMatch {
             Self::Named(name) => write!(formatter, "operation {name}"),
             Self::RootField(root, field) => write!(formatter, "{root}.{field}"),
             Self::RootType(root) => write!(formatter, "{root}.*"),
+            Self::Call(pattern) => pattern.fmt(formatter),
             Self::All => formatter.write_str("*"),
         }
     }

@@ -138,6 +138,7 @@ impl Site {
 fn labels(settings: &Settings) -> OperationLabels {
     let named = settings.access.operations.iter().filter_map(|rule| match &rule.matches {
         OperationMatch::Named(name) => Some(&**name),
+        OperationMatch::Call(pattern) => Some(pattern.text()),
         OperationMatch::RootField(..) | OperationMatch::RootType(_) | OperationMatch::All => None,
     });
     OperationLabels::new(named, settings.operation_limits.operation_labels)

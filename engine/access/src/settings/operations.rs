@@ -1,4 +1,4 @@
-//! Reading `[[operation]]`: which root fields or operations it is for, and what is asked of them.
+//! Reading `[[operation]]`: which root fields, operations or calls it is for, and what is asked of them.
 
 use std::collections::BTreeSet;
 
@@ -20,6 +20,7 @@ use super::{
     types::AccessSettings,
 };
 use crate::{
+    call_pattern::CallPattern,
     limits::{QueueBounds, Rate, RateLimit, Window},
     operation::{
         CLAIM_VARIABLE, CacheScope, KeyedConcurrency, KeyedQuota, KeyedRateLimit, LimitBy, OperationMatch,
@@ -45,7 +46,11 @@ impl AccessSettings {
         for item in list.items(faults) {
             let reader = RuleReader { names: &mut self.names, faults };
             let Some(rule) = reader.read(item) else { continue };
-            if !known.insert(rule.matches.to_string()) {
+            let name = match &rule.matches {
+                OperationMatch::Call(pattern) => pattern.without_names(),
+                matches => matches.to_string(),
+            };
+            if !known.insert(name) {
                 faults.push(item.value_origin(), format!("`{}` stands twice", rule.matches));
             }
             self.operations.push(rule);
@@ -63,7 +68,7 @@ impl RuleReader<'_> {
         let mut fields = Fields::of(entry, "[[operation]]", self.faults);
         let (field, name) = (fields.take("match"), fields.take("name"));
         let matches = match (field, name) {
-            (Some(field), None) => self.root_field(field),
+            (Some(field), None) => self.matches(field),
             (None, Some(name)) => self.operation_name(name),
             _ => {
                 let message =
@@ -82,6 +87,10 @@ impl RuleReader<'_> {
         let concurrency = fields.take("concurrency").and_then(|entry| self.concurrency(entry));
         let deduplicate = fields.boolean("deduplicate", false, self.faults);
         let cache = fields.take("cache").and_then(|entry| self.cache(entry));
+        if matches!(matches, Some(OperationMatch::Call(_))) && (deduplicate || cache.is_some()) {
+            let message = "`cache` and `deduplicate` are for queries of GraphQL, not for calls";
+            self.faults.push(entry.value_origin(), message);
+        }
         fields.end(self.faults);
         Some(OperationRule {
             matches: matches?,
@@ -94,10 +103,17 @@ impl RuleReader<'_> {
         })
     }
 
-    fn root_field(&mut self, entry: FileEntry<'_, '_>) -> Option<OperationMatch> {
+    fn matches(&mut self, entry: FileEntry<'_, '_>) -> Option<OperationMatch> {
         let text = entry.text(self.faults)?;
         if text == "*" {
             return Some(OperationMatch::All);
+        }
+        if text.contains(['/', ' ']) {
+            let pattern = text.parse::<CallPattern>();
+            let pattern = pattern.map_err(|error| {
+                self.faults.push(entry.value_origin(), format!("`match`: {error}"));
+            });
+            return pattern.ok().map(OperationMatch::Call);
         }
         let found = text.split_once('.').and_then(|(root, field)| {
             let root = ROOT_TYPES.into_iter().find(|known| *known == root)?;

@@ -387,3 +387,24 @@ cache = { ttl = "5", scop = "user" }
         prony.toml:39:17: `ttl`: write a time such as 500ms, 5s, 10min, 2h or 1d, from 1 ms to 30 d
         prony.toml:39:22: `scop` is no option of `cache`; did you mean `scope`?"#]].assert_eq(&faults);
 }
+
+/// A call has the most exact rule for its method and path, GET's for HEAD, and that for everything where there is no other.
+#[test]
+fn calls_have_rules_by_method_and_path() {
+    let (_, operations) = operations(
+        "[[operation]]\nmatch = \"*\"\n[[operation]]\nmatch = \"GET /db/*\"\n[[operation]]\nmatch = \"* /db/{graph}/nodes\"\n[[operation]]\nmatch = \"Query.*\"\n",
+    );
+    let shown = |method, path| format!("{:?}", operations.call_rule(method, path));
+    assert_eq!(shown("POST", "/db/rage/node/User/a"), "Some(RuleId(0))");
+    assert_eq!(shown("GET", "/db/rage/node/User/a"), "Some(RuleId(1))");
+    assert_eq!(shown("HEAD", "/db/rage/node/User/a"), "Some(RuleId(1))");
+    assert_eq!(shown("POST", "/db/%6Fther/nodes"), "Some(RuleId(2))");
+    let (_, faults) = Beside::new().read(
+        "[[operation]]\nmatch = \"GET /db/{a}\"\n[[operation]]\nmatch = \"GET /db/{b}\"\n[[operation]]\nmatch = \"get /db\"\n[[operation]]\nmatch = \"GET /db/*\"\ncache = { ttl = \"5s\" }\n",
+    );
+    expect![[r#"
+        prony.toml:3:1: `GET /db/{b}` stands twice
+        prony.toml:6:9: `match`: `get` is no method; methods are in capitals, and `GET` is for HEAD, too
+        prony.toml:7:1: `cache` and `deduplicate` are for queries of GraphQL, not for calls"#]]
+    .assert_eq(&faults);
+}

@@ -14,12 +14,13 @@ mod path;
 mod property;
 mod read;
 mod role_write;
+mod route;
 mod write;
 
 use std::sync::Arc;
 
-use http::StatusCode;
-use prony_source::http_api::{ApiConnection, ApiLimits, ApiResponse, HttpApi};
+use http::{Method, StatusCode};
+use prony_source::http_api::{ApiConnection, ApiLimits, ApiResponse, ApiRoute, HttpApi};
 
 pub(crate) use self::{access::RoleAccess, connection::GraphConnection};
 
@@ -51,6 +52,10 @@ impl HttpApi for GraphApi {
     /// Clients of RageDB know its 404.
     fn takes_unknown_paths(&self) -> bool {
         true
+    }
+
+    fn route(&self, method: &Method, path: &str) -> ApiRoute {
+        route::route(method, path)
     }
 
     fn refuse(&self, status: StatusCode, message: &str, response: &mut ApiResponse) {

@@ -5,7 +5,7 @@ use prony_access::{AuthRefusal, OperationRefusal, RefusalKind};
 use prony_graphql::{error::ErrorCode, json};
 
 use super::{
-    apis::{ApiId, HttpApis, refuse},
+    apis::{ApiId, HttpApis, into_reply, refusal as api_refusal, refuse},
     reply::{JSON, Reply, reply},
 };
 use crate::{
@@ -24,21 +24,13 @@ pub(crate) async fn context(
     Ok(core.site().context(head, asker))
 }
 
-/// Who asks the HTTP APIs of sources.
-pub(super) enum ApiAsker {
-    /// Who may do everything.
-    Unrestricted,
-    Restricted(Asker),
-}
-
-/// Who asks an HTTP API; what is refused is counted and logged.
-pub(super) async fn api_asker(core: &impl ExecutionContext, head: &Parts) -> Result<ApiAsker, AuthRefusal> {
+/// Who asks an HTTP API, where not everybody may do everything; what is refused is counted and logged.
+pub(super) async fn api_asker(
+    core: &impl ExecutionContext,
+    head: &Parts,
+) -> Result<Option<Asker>, AuthRefusal> {
     let asker = core.site().access.identify(fields(&head.headers), access::peer(head)).await;
-    let asker = asker.inspect_err(|refusal| note(core, refusal))?;
-    Ok(match asker {
-        Some(asker) if !is_unrestricted(&asker) => ApiAsker::Restricted(asker),
-        _ => ApiAsker::Unrestricted,
-    })
+    asker.inspect_err(|refusal| note(core, refusal))
 }
 
 /// Whether all of the HTTP APIs of sources is for who asks.
@@ -49,18 +41,23 @@ pub(crate) fn is_unrestricted(asker: &Asker) -> bool {
 /// Why a request to an HTTP API is refused of which it is not known that a role may make it.
 pub(super) fn api_role_refusal(asker: &Asker) -> AuthRefusal {
     let role = asker.roles.role(asker.identity.role);
-    let reason = format!("role `{}` is not unrestricted, and only such may make this call", role.name);
+    let reason = format!("role `{}` may not make this call", role.name);
     AuthRefusal::new(RefusalKind::RoleNotAllowed, reason)
 }
 
-/// Counts a refusal, and tells the log why.
+/// Counts a refusal, writes it down, and tells the log why.
 pub(crate) fn note(core: &impl ExecutionContext, refusal: &AuthRefusal) {
-    core.metrics().auth_refused(refusal.kind);
     let audit = &core.site().audit;
     // What an operation lacks is written down with the operation.
     if audit.is_on() && refusal.kind != RefusalKind::InsufficientScope {
         audit.note(&AuditEntry::of_request(&refusal.reason));
     }
+    count(core, refusal);
+}
+
+/// Counts a refusal, and tells the log why.
+pub(super) fn count(core: &impl ExecutionContext, refusal: &AuthRefusal) {
+    core.metrics().auth_refused(refusal.kind);
     tracing::info!(kind = refusal.kind.name(), reason = refusal.reason, "a request was refused");
 }
 
@@ -89,22 +86,45 @@ pub(super) fn denied_status(refusal: &OperationRefusal) -> StatusCode {
 
 /// The response to an operation that is not let in: which scope, or when there is more (RFC 6585, section 4).
 pub(super) fn denied(core: &impl ExecutionContext, refusal: &OperationRefusal) -> Reply {
+    denied_in(core, refusal, |status, message, code| reply(status, JSON, error_body(message, code)))
+}
+
+/// The same of a call, in the form of its API. The connection is closed where the body of the request is not read.
+pub(super) fn denied_by(
+    core: &impl ExecutionContext,
+    id: ApiId,
+    refusal: &OperationRefusal,
+    has_body: bool,
+) -> Reply {
+    let apis = &core.site().apis;
+    denied_in(core, refusal, |status, message, _| {
+        into_reply(api_refusal(apis, id, status, message), None, has_body)
+    })
+}
+
+/// `form` makes a response of a status, a message and the value of `extensions.code`.
+fn denied_in(
+    core: &impl ExecutionContext,
+    refusal: &OperationRefusal,
+    form: impl FnOnce(StatusCode, &str, &str) -> Reply,
+) -> Reply {
+    let status = denied_status(refusal);
     let state = match refusal {
         OperationRefusal::Scope(refusal) => {
             note(core, refusal);
-            return refused(refusal);
+            let mut response = form(status, refusal.message(), refusal.code());
+            mark(response.headers_mut(), refusal);
+            return response;
         }
         OperationRefusal::Limit(state) => state,
         OperationRefusal::Unreachable => {
-            let body = error_body(&refusal.to_string(), ErrorCode::Overloaded.as_str());
-            let mut response = reply(denied_status(refusal), JSON, body);
+            let mut response = form(status, &refusal.to_string(), ErrorCode::Overloaded.as_str());
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             return response;
         }
     };
     let message = format!("{state}; there is more in {} s", state.reset_s);
-    let body = error_body(&message, ErrorCode::TooManyRequests.as_str());
-    let mut response = reply(denied_status(refusal), JSON, body);
+    let mut response = form(status, &message, ErrorCode::TooManyRequests.as_str());
     let headers = response.headers_mut();
     headers.insert(header::RETRY_AFTER, HeaderValue::from(state.reset_s));
     for (name, value) in [("ratelimit-policy", state.policy()), ("ratelimit", state.rate_limit())] {

@@ -25,7 +25,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body, Incoming};
 
-use self::{apis::ApiId, authentication::ApiAsker, reply::not_allowed};
+use self::{apis::ApiId, reply::not_allowed};
 pub(crate) use self::{
     apis::{ApiConnections, HttpApis},
     cors::comes_from_a_friend,
@@ -147,8 +147,7 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
             let request = Request::from_parts(head, body);
             match asker {
                 Err(refusal) => authentication::refused_by(apis, id, &refusal),
-                Ok(ApiAsker::Restricted(asker)) => apis::by_role::respond(core, id, &asker, request).await,
-                Ok(ApiAsker::Unrestricted) => apis::by_hyper::respond(core, connections, id, request).await,
+                Ok(asker) => apis::calls::respond(core, connections, id, asker, request).await,
             }
         }
         None => match (path, apis.of_health()) {

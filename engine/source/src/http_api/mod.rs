@@ -13,11 +13,12 @@ pub mod percent;
 pub mod query;
 
 use std::{
+    borrow::Cow,
     fmt::Debug,
     task::{Context, Poll},
 };
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 
 pub use self::{
     body::{BodyError, RequestBody},
@@ -42,6 +43,15 @@ pub trait HttpApi: Debug + Send + Sync {
         &[]
     }
 
+    /// What a call is, for logs that hold nothing of what clients choose.
+    fn route(&self, method: &Method, path: &str) -> ApiRoute {
+        let is_own = |prefix: &&&str| path.starts_with(**prefix);
+        ApiRoute {
+            path: Cow::Borrowed(self.prefixes().iter().find(is_own).copied().unwrap_or("/")),
+            changes: !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS),
+        }
+    }
+
     /// Whether it also responds, with a 404 of its own form, at paths that are nobody's.
     fn takes_unknown_paths(&self) -> bool {
         false
@@ -57,6 +67,15 @@ pub trait HttpApi: Debug + Send + Sync {
 
     /// Begins to serve a client's connection, on the thread of its core and inside its `LocalSet`.
     fn connect(&self, limits: ApiLimits) -> Box<dyn ApiConnection>;
+}
+
+/// What a call is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiRoute {
+    /// With names in braces for what clients choose, such as `/db/{graph}/node/{id}`.
+    pub path: Cow<'static, str>,
+    /// Whether it may change anything.
+    pub changes: bool,
 }
 
 /// Limits of the server that an API may have to observe itself.

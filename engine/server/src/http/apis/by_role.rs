@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::Request;
 use hyper::body::Incoming;
+use prony_access::AuthRefusal;
 use prony_graphql::variables::Variables;
 
 use super::{ApiId, by_hyper};
@@ -12,13 +13,16 @@ use crate::{
     http::{authentication, reply::Reply},
 };
 
-/// The response, or a refusal where the role may not ask this.
-pub(in crate::http) async fn respond(
+/// The response.
+///
+/// # Errors
+/// The role may not ask this.
+pub(super) async fn respond(
     core: &CoreEngine,
     id: ApiId,
     asker: &Asker,
     request: Request<Incoming>,
-) -> Reply {
+) -> Result<Reply, AuthRefusal> {
     let apis = &core.site().apis;
     let connection = {
         let context = RequestContext { asker: Some(asker.clone()), ..RequestContext::default() };
@@ -31,9 +35,5 @@ pub(in crate::http) async fn respond(
         Some(mut connection) => by_hyper::respond_over(core, &mut *connection, id, request).await,
         None => None,
     };
-    reply.unwrap_or_else(|| {
-        let refusal = authentication::api_role_refusal(asker);
-        authentication::note(core, &refusal);
-        authentication::refused_by(apis, id, &refusal)
-    })
+    reply.ok_or_else(|| authentication::api_role_refusal(asker))
 }

@@ -1,9 +1,10 @@
 //! The HTTP APIs that sources bring: which of them has a path, and one client's connections to them. [`by_hyper`] has the
-//! requests that hyper has read, `http::simple` the others; both call an API in the same way.
+//! requests that hyper has read, `http::simple` the others; both call an API in the same way. [`calls`] says who may make which.
 
 mod body;
 pub(super) mod by_hyper;
-pub(super) mod by_role;
+mod by_role;
+pub(super) mod calls;
 
 use std::{cell::RefCell, sync::Arc};
 
@@ -112,11 +113,16 @@ impl ApiConnections {
     }
 }
 
-/// A refusal in the form of an API.
+/// A refusal in the form of an API, after which the connection is closed.
 pub(super) fn refuse(apis: &HttpApis, id: ApiId, status: StatusCode, message: &str) -> Reply {
+    into_reply(refusal(apis, id, status, message), None, true)
+}
+
+/// What an API says where the server refuses a call.
+pub(super) fn refusal(apis: &HttpApis, id: ApiId, status: StatusCode, message: &str) -> ApiResponse {
     let mut response = ApiResponse::default();
     apis.get(id).refuse(status, message, &mut response);
-    into_reply(response, None, true)
+    response
 }
 
 /// A response as hyper is given it.

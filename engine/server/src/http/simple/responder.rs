@@ -24,6 +24,7 @@ use crate::{
     graphql::{CoreEngine, ExecutionContext as _},
     http::{
         ApiConnections, Reply,
+        apis::calls,
         authentication::is_unrestricted,
         cors,
         routes::{self, AtOnce},
@@ -143,10 +144,14 @@ impl Responder {
         }
     }
 
-    /// Whether it is known that the HTTP APIs of sources respond.
+    /// Whether it is known that the HTTP APIs of sources respond, and no rule is for the call.
     fn is_let_in(&self, request: &SimpleRequest<'_>) -> bool {
         match self.client.try_identify(&self.core, request) {
-            Known::Asker(asker) => asker.as_ref().is_none_or(is_unrestricted),
+            Known::Asker(asker) => {
+                let asker = asker.as_ref();
+                asker.is_none_or(is_unrestricted)
+                    && calls::is_free(&self.core, asker, &request.method, request.path)
+            }
             Known::NotKnown => false,
         }
     }

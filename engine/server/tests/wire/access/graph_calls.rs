@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use prony_server::config::{self, AccessSettings, CommandLine};
+use prony_server::config::{self, AccessSettings, CommandLine, Settings};
 
 use super::{access, bearer, token};
 use crate::support::{KINDS, Server};
@@ -37,6 +37,11 @@ fn call(server: &Server, headers: &str, method: &str, path: &str, body: &str) ->
 
 /// A server of a graph, and the graph's directory.
 pub(super) fn of_graph(access: Arc<AccessSettings>) -> (Server, tempfile::TempDir) {
+    of_graph_with(|settings| settings.access = access)
+}
+
+/// The same with other settings.
+pub(super) fn of_graph_with(change: impl FnOnce(&mut Settings)) -> (Server, tempfile::TempDir) {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let graph = format!("graph:{}", directory.path().display());
     let server = Server::with(|settings| {
@@ -44,7 +49,7 @@ pub(super) fn of_graph(access: Arc<AccessSettings>) -> (Server, tempfile::TempDi
         let with = config::load(KINDS, None, line, &|_| None).expect("the source is right");
         settings.sources.extend(with.sources);
         "graph".clone_into(&mut settings.sources[1].name);
-        settings.access = access;
+        change(settings);
     });
     (server, directory)
 }

@@ -1,5 +1,6 @@
 //! Who asks, and what each role is served, over every way in.
 
+mod call_rules;
 mod functions;
 mod graph_calls;
 mod graph_roles;

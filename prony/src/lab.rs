@@ -161,9 +161,10 @@ fn run_relational(arguments: RelationalArguments) -> anyhow::Result<ExitCode> {
 
 /// The tables, and where all of it is.
 fn show<O>(report: &Report<O>) -> anyhow::Result<ExitCode> {
-    let Report { markdown, directory, json_name, conclusion, .. } = report;
+    let Report { markdown, directory, json_name, page_name, conclusion, .. } = report;
+    let page = page_name.map_or(String::new(), |name| format!(", {name}"));
     crate::print(&format!(
-        "{markdown}\nWritten to {}: table.md, {json_name} and a result file for each step.\n",
+        "{markdown}\nWritten to {}: table.md, {json_name}{page} and a result file for each step.\n",
         directory.display()
     ))?;
     Ok(ExitCode::from(conclusion.exit_code()))

@@ -91,7 +91,7 @@ export function chart(spec: Chart): HTMLElement {
     const swatch = h('span', { class: 'swatch', 'aria-hidden': 'true' });
     const style = lineStyle(line.role, line.place ?? index);
     swatch.style.borderColor = `var(--${style.color})`;
-    swatch.style.borderTopStyle = style.dash ? 'dashed' : 'solid';
+    swatch.style.borderTopStyle = line.dash ?? style.dash ? 'dashed' : 'solid';
     const button = h(
       'button',
       { type: 'button', 'aria-pressed': 'true', onclick: () => toggleLine(index, button) },

@@ -5,6 +5,7 @@ export type Unit = 'per_second' | 'milliseconds' | 'count' | 'bytes' | 'bytes_pe
 export interface PageData {
   title: string;
   version: string;
+  study: StudyData | null;
   runs: RunData[];
   side_by_side: TableData | null;
   search: SearchData | null;
@@ -101,6 +102,34 @@ export interface HistogramData {
   samples: number;
   bounds_ms: number[];
   counts: number[];
+}
+
+export interface StudyData {
+  title: string;
+  setting: string;
+  differs: string;
+  users: number[];
+  plots: StudyPlotData[];
+  bars: BarsData[];
+  tables: TableData[];
+  notes: string[];
+}
+
+export interface StudyPlotData {
+  title: string;
+  unit: Unit;
+  lines: { name: string; place: number; is_published: boolean; values: (number | null)[] }[];
+}
+
+export interface BarsData {
+  title: string;
+  note: string;
+  groups: BarGroupData[];
+}
+
+export interface BarGroupData {
+  name: string;
+  bars: { name: string; ms: number | null }[];
 }
 
 export interface SearchData {

@@ -8,6 +8,7 @@ import { h, newId, section } from './dom';
 import { histogramPlot } from './histogram';
 import { searchSection } from './search';
 import { spectrumPlot } from './spectrum';
+import { studySections } from './study';
 import { table } from './tables';
 import { startTheme, switchTheme, theme, onThemeChange } from './theme';
 import { timePlot } from './timeline';
@@ -35,13 +36,14 @@ function contents(page: PageData): (HTMLElement | null | false)[] {
   return [
     heading(page),
     !several && page.runs[0] ? verdict(page.runs[0]) : null,
+    ...(page.study ? studySections(page.study) : []),
     findings(page.runs),
     page.search && searchSection(page.search),
     page.comparison && comparisonSection(page.comparison),
     thresholds(page.runs),
     !several && page.runs[0] ? claims(page.runs[0]) : null,
     page.side_by_side && section('Figures', 'figures', table(page.side_by_side)),
-    several ? overlaid(page.runs) : null,
+    several && !page.study ? overlaid(page.runs) : null,
     several ? chooser(page.runs) : page.runs[0] ? details(page.runs[0], true) : null,
   ];
 }

@@ -70,7 +70,7 @@ const views = [
   ['dark', { ...desk, colorScheme: 'dark' }],
   ['phone', { ...phone, colorScheme: 'light' }],
 ];
-const plotted = { closed: 3, open: 5, subscribers: 2, several: 3, day: 5, void: 3, search: 6, comparison: 4 };
+const plotted = { closed: 3, open: 5, subscribers: 2, several: 3, day: 5, void: 3, search: 6, comparison: 4, study: 6 };
 
 const tests = [
   ...Object.entries(plotted).flatMap(([name, plots]) =>
@@ -169,6 +169,22 @@ const tests = [
         await page.waitForFunction((whole) => document.querySelectorAll('.time canvas')[1].toDataURL() !== whole, whole);
         await page.keyboard.press('Escape');
         await page.waitForFunction((whole) => document.querySelectorAll('.time canvas')[1].toDataURL() === whole, whole);
+      }),
+  ],
+  [
+    'an experiment shows what was published beside what it found, in words too',
+    (browser, folder) =>
+      withPage(browser, folder, 'study', phone, async (page) => {
+        const text = await page.locator('main').innerText();
+        demand(text.includes('dashed: published') && text.includes('What differs'), 'nothing says what was published');
+        const bars = page.locator('.bars svg[role=img]');
+        demand((await bars.count()) === 1, 'there are no bars');
+        const label = await bars.first().getAttribute('aria-label');
+        demand(label.includes('1 000: p90') && label.includes('too few samples'), `the bars are ${label}`);
+        demand((await bars.first().locator('rect').count()) === 5, 'a bar is missing');
+        await page.locator('.study .canvas').first().focus();
+        await page.keyboard.press('End');
+        await page.waitForFunction(() => document.querySelector('.study .at').textContent === '1\u00a0000 users');
       }),
   ],
   [

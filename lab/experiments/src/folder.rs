@@ -1,4 +1,4 @@
-//! The folder of one run of an experiment: its table, its outcome as JSON, a result file for each step.
+//! The folder of one run of an experiment: its table, its outcome as JSON, its page, a result file for each step.
 
 use std::{
     fs,
@@ -6,6 +6,7 @@ use std::{
 };
 
 use prony_model::{ResultFile, result::Machine};
+use prony_report::{NamedDocument, StudyData, read_document, study_html};
 use serde::Serialize;
 
 use crate::error::LabError;
@@ -50,5 +51,20 @@ impl Folder {
             fs::write(&path, bytes).map_err(LabError::io(format!("write {}", path.display())))?;
         }
         Ok(json_name)
+    }
+
+    /// Writes the page of an experiment with those of its runs whose files can be read; returns its name.
+    pub(crate) fn write_page(&self, study: StudyData, files: &[&str]) -> Result<&'static str, LabError> {
+        const NAME: &str = "report.html";
+        let document = |name: &&str| {
+            let text = fs::read_to_string(self.path.join(name)).ok()?;
+            let document = read_document(&text).ok()?;
+            Some(NamedDocument { name: (*name).to_owned(), document })
+        };
+        let documents: Vec<_> = files.iter().filter_map(document).collect();
+        let path = self.path.join(NAME);
+        fs::write(&path, study_html(study, &documents))
+            .map_err(LabError::io(format!("write {}", path.display())))?;
+        Ok(NAME)
     }
 }

@@ -9,6 +9,7 @@ use std::{
 use prony_load::StopFlag;
 use prony_model::Conclusion;
 use prony_model::result::Machine;
+use prony_report::StudyData;
 use serde::Serialize;
 use tempfile::TempDir;
 
@@ -32,6 +33,8 @@ pub struct Report<O> {
     pub directory: PathBuf,
     /// Of the file in it that holds the outcome.
     pub json_name: String,
+    /// Of the page in it, where the experiment has one.
+    pub page_name: Option<&'static str>,
     pub conclusion: Conclusion,
 }
 
@@ -80,6 +83,11 @@ pub(crate) trait Outcome: Serialize {
 
     /// The whole result as Markdown.
     fn render(&self) -> String;
+
+    /// The page of the result, and the files of the runs that it shows; none where the experiment has no page of its own.
+    fn page(&self) -> Option<(StudyData, Vec<&str>)> {
+        None
+    }
 
     /// An experiment has no objectives: it has passed where something of it can be believed.
     fn conclusion(&self) -> Conclusion;
@@ -138,8 +146,10 @@ impl Frame<'_> {
         outcome.head_mut().machine = machine;
         let markdown = outcome.render();
         let json_name = ground.folder.write(&markdown, &outcome)?;
+        let page_name =
+            outcome.page().map(|(study, runs)| ground.folder.write_page(study, &runs)).transpose()?;
         let (conclusion, directory) = (outcome.conclusion(), ground.folder.path().to_owned());
-        Ok(Report { outcome, markdown, directory, json_name, conclusion })
+        Ok(Report { outcome, markdown, directory, json_name, page_name, conclusion })
     }
 
     fn prepare(&self, available: &[usize]) -> Result<Ground<'_>, LabError> {

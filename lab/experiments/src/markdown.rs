@@ -1,6 +1,7 @@
 //! Tables as Markdown that also reads well in a terminal: columns padded, figures to the right.
 
 use prony_model::Nanos;
+use prony_report::TableData;
 
 /// A table: a header and rows of as many cells.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +24,12 @@ impl Table {
 
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// As pages show it.
+    pub(crate) fn into_data(self, title: &str, note: &str) -> TableData {
+        let (title, note) = (title.to_owned(), note.to_owned());
+        TableData { id: "study", title, note, head: self.header, rows: self.rows }
     }
 
     /// Lines that end with a line feed each.

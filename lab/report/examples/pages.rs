@@ -4,8 +4,10 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::{closed, day, hostile, named, named_comparison, named_search, open, subscribed_alone, void};
-use prony_report::{NamedDocument, html, labelled_runs, plain_html};
+use common::{
+    closed, day, hostile, named, named_comparison, named_search, open, study, subscribed_alone, void,
+};
+use prony_report::{NamedDocument, html, labelled_runs, plain_html, study_html};
 use std::{env, error::Error, fs, path::PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -36,6 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             fs::write(file, serde_json::to_string(result.result)?)?;
         }
     }
+    fs::write(folder.join("study.html"), study_html(study(), &pages[8].1))?;
     fs::write(folder.join("plain.html"), plain_html(&pages[3].1, "they were left out for a test"))?;
     Ok(())
 }

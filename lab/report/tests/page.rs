@@ -4,13 +4,18 @@
 
 mod common;
 
-use common::{closed, day, hostile, named, named_comparison, named_search, subscribed, subscribed_alone};
+use common::{
+    closed, day, hostile, named, named_comparison, named_search, open, study, subscribed, subscribed_alone,
+};
 use expect_test::{Expect, expect};
-use prony_report::{NamedDocument, html, plain_html};
+use prony_report::{NamedDocument, html, plain_html, study_html};
 
 /// The data within a page; nothing where the program is built without npm.
 fn data(documents: &[NamedDocument]) -> Option<serde_json::Value> {
-    let page = html(documents);
+    data_of(&html(documents))
+}
+
+fn data_of(page: &str) -> Option<serde_json::Value> {
     let (_, rest) = page.split_once("<script type=\"application/json\" id=\"data\">")?;
     let (json, _) = rest.split_once("</script>").unwrap();
     Some(serde_json::from_str(json).unwrap())
@@ -157,6 +162,22 @@ fn searches_and_comparisons_have_their_answers() {
         comparison: "B is worse: mean, p50, p75, p90, p95, p99", void false
     "#]],
     );
+}
+
+#[test]
+fn an_experiment_stands_before_its_runs() {
+    let documents = [named("a", open()), named("b", closed())];
+    let page = study_html(study(), &documents);
+    assert!(page.contains("<title>What does it carry?</title>"));
+    // Tables and words stand on the page without scripts too.
+    for text in
+        ["What differs from the study: all of it.", "Ended early.", "<th scope=\"col\">Published</th>"]
+    {
+        assert!(page.contains(text), "{text}");
+    }
+    let Some(data) = data_of(&page) else { return };
+    assert_eq!(data["study"]["plots"][0]["lines"][1]["values"], serde_json::json!([2261.0, null]));
+    assert!(data["side_by_side"].is_null() && data["runs"].as_array().unwrap().len() == 2);
 }
 
 #[test]

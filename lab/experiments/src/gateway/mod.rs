@@ -9,6 +9,7 @@ mod gateways;
 mod layer_runs;
 mod layers;
 mod outcome;
+mod page;
 mod published;
 mod report;
 mod run;

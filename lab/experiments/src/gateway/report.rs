@@ -3,11 +3,13 @@
 use prony_model::Conclusion;
 use prony_model::comparison::{Compared, Difference};
 use prony_model::verdict::threshold::Metric;
+use prony_report::StudyData;
 
 use super::{
     layer_runs::{LayerRun, compare, processor_time},
     layers::Layer,
     outcome::GatewayOutcome,
+    page,
     published::{self, CONDITIONS},
     steps::UserStep,
     study::{LAYER_USERS, Query},
@@ -27,20 +29,21 @@ impl frame::Outcome for GatewayOutcome {
 
     fn render(&self) -> String {
         let mut parts = vec![
-            "# A GraphQL gateway: what does it carry, and what does each layer cost?".to_owned(),
+            format!("# {}", page::TITLE),
             setting(self),
             format!("What differs from the study: {CONDITIONS}."),
         ];
         if !self.steps.is_empty() {
             parts.extend(users_parts(self));
         }
-        for query in Query::ALL {
-            let runs: Vec<LayerRun> = self.layers.iter().filter(|run| run.query == query).cloned().collect();
-            if !runs.is_empty() {
-                parts.extend(layers_parts(self, query, &runs));
-            }
+        for (query, runs) in layers_of(self) {
+            parts.extend(layers_parts(self, query, &runs));
         }
         document(parts, &notes(self))
+    }
+
+    fn page(&self) -> Option<(StudyData, Vec<&str>)> {
+        Some((page::study(self), self.steps.iter().map(|step| step.file.as_str()).collect()))
     }
 
     fn conclusion(&self) -> Conclusion {
@@ -54,7 +57,16 @@ impl frame::Outcome for GatewayOutcome {
     }
 }
 
-fn setting(outcome: &GatewayOutcome) -> String {
+/// The runs of the layers, by operation.
+pub(super) fn layers_of(outcome: &GatewayOutcome) -> Vec<(Query, Vec<LayerRun>)> {
+    let of_query = |query: Query| {
+        let runs: Vec<LayerRun> = outcome.layers.iter().filter(|run| run.query == query).cloned().collect();
+        (!runs.is_empty()).then_some((query, runs))
+    };
+    Query::ALL.into_iter().filter_map(of_query).collect()
+}
+
+pub(super) fn setting(outcome: &GatewayOutcome) -> String {
     format!(
         "Prony {} as a gateway on {} in front of `prony example starwars`, {}; seed {}. Machine: {}.",
         outcome.head.prony_version,
@@ -87,7 +99,7 @@ fn time(ms: Option<f64>) -> String {
     ms.map_or(NONE.to_owned(), milliseconds)
 }
 
-fn users_table(steps: &[UserStep]) -> Table {
+pub(super) fn users_table(steps: &[UserStep]) -> Table {
     let header = [
         "Users",
         "Operation",
@@ -124,7 +136,7 @@ fn users_table(steps: &[UserStep]) -> Table {
     table
 }
 
-fn published_table(steps: &[UserStep]) -> Table {
+pub(super) fn published_table(steps: &[UserStep]) -> Table {
     let mut table = Table::new(&["Users", "Operation", "Prony", "Published"]);
     for step in steps {
         let ours = format!(
@@ -157,7 +169,7 @@ fn layers_parts(outcome: &GatewayOutcome, query: Query, runs: &[LayerRun]) -> Ve
     ]
 }
 
-fn layers_table(query: Query, runs: &[LayerRun]) -> Table {
+pub(super) fn layers_table(query: Query, runs: &[LayerRun]) -> Table {
     let header =
         ["Gateway", "Reqs/s", "of the proxy", "range", "p50", "p99", "Gateway CPU a request", "more"];
     let mut table = Table::new(&header);
@@ -192,7 +204,7 @@ fn range(figure: &Compared) -> String {
 
 // ---- notes
 
-fn notes(outcome: &GatewayOutcome) -> Vec<String> {
+pub(super) fn notes(outcome: &GatewayOutcome) -> Vec<String> {
     let mut notes: Vec<String> = outcome.assignment.note().into_iter().collect();
     let limited: Vec<_> = outcome.steps.iter().filter(|step| step.used.outside_limit.is_some()).collect();
     if let Some(first) = limited.first()

@@ -8,7 +8,10 @@ use prony_model::{LoadModel, Nanos, Plan, PlanDraft, RequestDraft, Target};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::choice::{ChoiceError, choose};
+use crate::{
+    choice::{ChoiceError, choose},
+    markdown::thousands,
+};
 
 /// Of the study, and one between them.
 pub(super) const USERS: [u32; 5] = [50, 100, 200, 500, 1_000];
@@ -170,7 +173,8 @@ impl GatewayRequests<'_> {
     /// Users who ask again as soon as they have their response.
     pub(super) fn plan(&self, query: Query, users: u32, warm_up: Nanos, hold: Nanos) -> Plan {
         let load = LoadModel::constant(users, warm_up.plus(hold));
-        let mut draft = PlanDraft::new(query.name(), self.target.clone(), load);
+        let name = format!("{}, {} users", query.label(), thousands(users.into()));
+        let mut draft = PlanDraft::new(&name, self.target.clone(), load);
         draft.warm_up = warm_up;
         draft.seed = self.seed;
         draft.wire.tls = self.tls.clone();

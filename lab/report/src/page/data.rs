@@ -6,14 +6,18 @@ use prony_model::search::Trial;
 use prony_model::verdict::Judgement;
 use serde::Serialize;
 
+use super::study::StudyData;
+
 /// One page: runs, and what was made of them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct PageData {
     pub title: String,
     /// Of the program that wrote the page.
     pub version: String,
+    /// What an experiment found; absent on pages of results alone.
+    pub study: Option<StudyData>,
     pub runs: Vec<RunData>,
-    /// All runs side by side; absent for one.
+    /// All runs side by side; absent for one, and where an experiment has its own tables.
     pub side_by_side: Option<TableData>,
     pub search: Option<SearchData>,
     pub comparison: Option<ComparisonData>,
@@ -78,7 +82,8 @@ pub(crate) struct ClaimData {
 
 /// The first column holds names, the others numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(crate) struct TableData {
+pub struct TableData {
+    /// The kind of table, of which its style follows.
     pub id: &'static str,
     pub title: String,
     pub note: String,
@@ -120,7 +125,7 @@ pub(crate) struct LineData {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Unit {
+pub enum Unit {
     PerSecond,
     Milliseconds,
     Count,

@@ -9,10 +9,12 @@ mod many;
 mod plain;
 mod run;
 mod series;
+pub(crate) mod study;
 
 use crate::read::{NamedDocument, labelled_runs};
 use crate::tables;
 use data::PageData;
+use study::StudyData;
 
 /// The page as Vite makes it, or nothing and why.
 const TEMPLATE: Result<&str, &str> = include!(concat!(env!("OUT_DIR"), "/template.rs"));
@@ -29,10 +31,19 @@ const POINTS_MIN: usize = 300;
 
 /// One page for all documents.
 pub fn html(documents: &[NamedDocument]) -> String {
-    let data = page_data(documents);
+    filled(&page_data(documents))
+}
+
+/// The page of an experiment: what it found, and the runs of which that was made.
+pub fn study_html(study: StudyData, documents: &[NamedDocument]) -> String {
+    let title = study.title.clone();
+    filled(&PageData { title, study: Some(study), side_by_side: None, ..page_data(documents) })
+}
+
+fn filled(data: &PageData) -> String {
     match TEMPLATE {
-        Ok(template) => fill(template, &data),
-        Err(missing) => plain::page(&data, missing),
+        Ok(template) => fill(template, data),
+        Err(missing) => plain::page(data, missing),
     }
 }
 
@@ -67,6 +78,7 @@ fn page_data(documents: &[NamedDocument]) -> PageData {
     PageData {
         title: title(documents),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        study: None,
         runs: runs.iter().map(|run| run::run_data(run, points)).collect(),
         side_by_side,
         search: only.and_then(many::search_data),

@@ -25,6 +25,12 @@ pub(super) fn page(data: &PageData, missing: &str) -> String {
 /// All that can be said without plots, in the order of the page.
 pub(super) fn tables(data: &PageData) -> String {
     let mut text = format!("<h1>{}</h1>\n", escaped(&data.title));
+    if let Some(study) = &data.study {
+        for sentence in [&study.setting, &study.differs].into_iter().chain(&study.notes) {
+            let _ = writeln!(text, "<p>{}</p>", escaped(sentence));
+        }
+        study.tables.iter().for_each(|shown| table(&mut text, shown));
+    }
     if let Some(search) = &data.search {
         let _ = writeln!(text, "<p>{}</p>", escaped(&search.answer));
         table(&mut text, &search.table);

@@ -21,7 +21,60 @@ use prony_model::{
     LoadModel, Nanos, Outcome, Plan, PlanDraft, Record, RequestDraft, Target, ThinkTime, Threshold,
     TransportError, Variable,
 };
-use prony_report::{Document, NamedDocument};
+use prony_report::{
+    BarData, BarGroupData, BarsData, Document, NamedDocument, StudyData, StudyLineData, StudyPlotData,
+    TableData, Unit,
+};
+
+/// Two numbers of users, of which one has published figures, and too few samples for a percentile.
+pub fn study() -> StudyData {
+    let line = |name: &str, is_published, values: [Option<f64>; 2]| StudyLineData {
+        name: name.to_owned(),
+        place: 0,
+        is_published,
+        values: values.to_vec(),
+    };
+    let lines =
+        |ours: [Option<f64>; 2], theirs| vec![line("Q1", false, ours), line("Q1, published", true, theirs)];
+    let bars = |values: [Option<f64>; 3]| {
+        let names = ["p90", "p95", "p99"].into_iter().zip(values);
+        names.map(|(name, ms)| BarData { name, ms }).collect()
+    };
+    StudyData {
+        title: "What does it carry?".to_owned(),
+        setting: "Prony on one processor.".to_owned(),
+        differs: "What differs from the study: all of it.".to_owned(),
+        users: vec![100, 1_000],
+        plots: vec![
+            StudyPlotData {
+                title: "Throughput".to_owned(),
+                unit: Unit::PerSecond,
+                lines: lines([Some(11_000.0), Some(10_100.5)], [Some(2_261.0), None]),
+            },
+            StudyPlotData {
+                title: "Response time, p95".to_owned(),
+                unit: Unit::Milliseconds,
+                lines: lines([Some(12.5), Some(130.0)], [Some(90.0), None]),
+            },
+        ],
+        bars: vec![BarsData {
+            title: "Q1".to_owned(),
+            note: "by users".to_owned(),
+            groups: vec![
+                BarGroupData { name: "100".to_owned(), bars: bars([Some(11.0), Some(12.5), Some(20.0)]) },
+                BarGroupData { name: "1 000".to_owned(), bars: bars([Some(120.0), Some(130.0), None]) },
+            ],
+        }],
+        tables: vec![TableData {
+            id: "study",
+            title: "By users".to_owned(),
+            note: "requests/s".to_owned(),
+            head: ["Users", "Prony", "Published"].map(str::to_owned).to_vec(),
+            rows: vec![["100", "11 000", "2 261"].map(str::to_owned).to_vec()],
+        }],
+        notes: vec!["Ended early.".to_owned()],
+    }
+}
 
 /// 100 users for 20 s after a ramp of 10 s: each tenth of a second a request, every 20th answered with 503.
 pub fn closed() -> ResultFile {

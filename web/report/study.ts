@@ -1,0 +1,48 @@
+// What an experiment found by numbers of users, beside what a study published: lines over users, percentiles as bars, tables.
+import { barsPlot } from './bars';
+import { chart } from './chart';
+import type { StudyData, StudyPlotData } from './data';
+import { h, section } from './dom';
+import { grouped } from './format';
+import { table } from './tables';
+
+export function studySections(study: StudyData): (HTMLElement | null | false)[] {
+  return [
+    h('p', { class: 'setting' }, study.setting),
+    h('p', { class: 'notice' }, study.differs),
+    study.plots.length > 0 && section('By users', 'study', ...study.plots.map((plot) => byUsers(plot, study.users))),
+    study.bars.length > 0 && section('Percentiles', 'bars', h('div', { class: 'pair' }, ...study.bars.map(barsPlot))),
+    study.tables.length > 0 && section('Figures', 'figures', ...study.tables.map(table)),
+    study.notes.length > 0 && section('Notes', 'notes', h('ul', {}, ...study.notes.map((note) => h('li', {}, note)))),
+  ];
+}
+
+/** Steps of users stand at equal distances: they grow by factors. */
+function byUsers(plot: StudyPlotData, users: number[]): HTMLElement {
+  const places = users.map((_, index) => index);
+  const label = (place: number) => grouped(users[Math.round(place)] ?? 0);
+  const published = plot.lines.some((line) => line.is_published);
+  return chart({
+    title: plot.title,
+    ...(published && { note: 'dashed: published' }),
+    description: `${plot.title} by numbers of users, for ${plot.lines.map((line) => line.name).join(', ')}`,
+    x: places,
+    lines: plot.lines.map((line) => ({
+      name: line.name,
+      role: 'run',
+      place: line.place,
+      unit: plot.unit,
+      values: line.values,
+      spanGaps: true,
+      ...(line.is_published && { dash: [6, 4] }),
+    })),
+    unit: plot.unit,
+    mayBeLog: true,
+    height: 260,
+    group: 'study',
+    xLabel: (place) => `${label(place)} users`,
+    xName: 'users',
+    xTick: label,
+    xSplits: (min, max) => places.filter((place) => place >= min && place <= max),
+  });
+}

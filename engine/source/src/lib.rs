@@ -3,6 +3,7 @@
 //! several kinds of sources share is in [`dialect`]; how a kind is configured, and how it makes itself known, in [`config`]; an
 //! HTTP API that a source may bring in [`http_api`]; functions of the operator's that are called around fields in [`interceptors`]. It leaves sockets, drivers and stores to other crates.
 
+mod coding;
 pub mod config;
 pub mod dialect;
 mod field;
@@ -16,6 +17,7 @@ mod reserved;
 mod traits;
 
 pub use self::{
+    coding::{AcceptedCodings, ContentCoding},
     config::CommonSettings,
     field::{FieldPlan, PreparedField},
     metric::{Metric, MetricKind, Sample},

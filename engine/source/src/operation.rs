@@ -6,6 +6,8 @@ use prony_graphql::{
     selection::{Field, OperationKind},
 };
 
+use crate::ContentCoding;
+
 /// A query or mutation all of whose root fields belong to one source, and that was checked in every way.
 #[derive(Debug, Clone, Copy)]
 pub struct OperationRequest<'a> {
@@ -23,7 +25,9 @@ pub enum OperationResult {
     /// The body of the response, which the client gets as it is.
     Body {
         bytes: Vec<u8>,
-        /// Whether it holds errors.
+        /// In which the bytes are: one of those that the client takes.
+        coding: ContentCoding,
+        /// Whether it is known to hold errors.
         has_errors: bool,
     },
     /// The results of the root fields, in their order.

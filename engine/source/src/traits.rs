@@ -20,7 +20,7 @@ use prony_graphql::{
 use serde_json::Value;
 
 use crate::{
-    Metric, NotReady, OperationRequest, OperationResult, PreparedField, ReservedNames,
+    AcceptedCodings, Metric, NotReady, OperationRequest, OperationResult, PreparedField, ReservedNames,
     http_api::{ApiConnection, ApiLimits, HttpApi},
     interceptors::{RowAccess, RowQuery},
     permissions::{PermissionFault, Permissions},
@@ -239,13 +239,15 @@ pub trait SourceSession: Debug {
         None
     }
 
-    /// Executes an operation that was [planned](SourceSchema::plan_operation) as a whole. Dropping the future stops the work.
+    /// Executes an operation that was [planned](SourceSchema::plan_operation) as a whole, for a client who takes these codings.
+    /// Dropping the future stops the work.
     fn execute<'a>(
         &'a self,
         operation: &'a PreparedField,
         variables: &'a Variables,
+        accepted: AcceptedCodings,
     ) -> LocalBoxFuture<'a, OperationResult> {
-        let _ = (operation, variables);
+        let _ = (operation, variables, accepted);
         unreachable!("only sources that plan operations are given any")
     }
 

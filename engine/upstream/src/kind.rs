@@ -13,6 +13,7 @@ use prony_source::{
 
 use crate::{
     address::Address,
+    exchange::ExchangeSettings,
     settings::{Choice, HttpVersion, SubscriptionTransport, UpstreamSettings},
     source::UpstreamSource,
 };
@@ -46,7 +47,7 @@ const OWN_HEADERS: &[&str] = &[
     "upgrade",
 ];
 
-const SECTIONS: &[&str] = &["headers", "rename"];
+const SECTIONS: &[&str] = &["headers", "rename", "token_exchange"];
 const ADDRESSES: &str = "addresses";
 /// Up to a day; zero for never.
 const SECONDS: ValueKind = ValueKind::Number(0, 86_400);
@@ -169,6 +170,9 @@ impl SourceKind for UpstreamKind {
         if let Some(section) = entry.section("rename") {
             settings.names.renames = texts(section, faults, rename);
         }
+        if let Some(section) = entry.section("token_exchange") {
+            settings.token_exchange = ExchangeSettings::read(section, faults);
+        }
         if settings.tls.client_certificate.is_some() != settings.tls.client_key.is_some() {
             let message = "`client_certificate` and `client_key` belong together; give both";
             faults.push(entry.url_origin.clone(), message);
@@ -180,8 +184,20 @@ impl SourceKind for UpstreamKind {
                 return None;
             }
         }
+        if settings.token_exchange.is_some() && has_credentials(&settings) {
+            let message = "`token_exchange` gives an upstream its credentials: leave `authorization` out of `headers` and \
+                `forward_headers`, and credentials out of the URL";
+            faults.push(entry.url_origin.clone(), message);
+        }
         Some(Arc::new(UpstreamOpener { settings }))
     }
+}
+
+/// Whether requests have credentials already.
+fn has_credentials(settings: &UpstreamSettings) -> bool {
+    let own = settings.headers.iter().map(|(name, _)| name);
+    own.chain(&settings.forward_headers).any(|name| name == "authorization")
+        || settings.addresses.iter().any(|address| address.basic.is_some())
 }
 
 /// A key with its text, or what is wrong with that.

@@ -2,12 +2,13 @@
 //! nothing else is asked, and their responses are spliced unparsed. Who may ask, and how much, is decided before that by others.
 //!
 //! [`schema`] says what is served of a server, [`plan`] what it is asked, [`client`] brings that there and [`balance`] says where
-//! and whether, [`response`] reads what comes, [`source`] and [`session`] are the seam to the engine.
+//! and whether, [`exchange`] has tokens of clients become others, [`response`] reads what comes, [`source`] and [`session`] are the seam to the engine.
 
 mod address;
 mod balance;
 mod client;
 mod counters;
+mod exchange;
 mod kind;
 mod plan;
 mod refresh;

@@ -163,17 +163,20 @@ pub(crate) fn fields(
     }
     let is_told = results.iter().any(|result| !result.errors.is_empty());
     for (field, result) in fields.iter().zip(&mut results) {
+        if field.is_non_null && result.data.as_deref() == Some(b"null") {
+            result.data = None;
+        }
         if result.data.is_none() && !is_told {
             let path = vec![PathSegment::Key(field.response_key.as_str().into())];
             let error =
                 GraphqlError::new(ErrorCode::SourceFailed, "the service behind this field left it out");
             result.errors.push(error.at(field.position).with_path(path));
         }
-        if let (Some(typenames), Some(data)) = (&field.typenames, &mut result.data)
-            && let Ok(mut value) = serde_json::from_slice::<Json>(data)
-        {
-            rename(&mut value, typenames);
-            *data = value.to_string().into_bytes();
+        if let (Some(typenames), Some(data)) = (&field.typenames, &mut result.data) {
+            let mut renamed = Vec::with_capacity(data.len());
+            let value: &RawValue = serde_json::from_slice(data).map_err(broken)?;
+            rename(value, typenames, &mut renamed)?;
+            *data = renamed;
         }
     }
     Ok(results)
@@ -237,25 +240,59 @@ fn shown_error(error: UpstreamError, position: Position, shown: Shown) -> Graphq
 
 const MASKED: &str = "the service behind this field reported an error";
 
-fn rename(value: &mut Json, typenames: &Typenames) {
-    match value {
-        Json::Array(items) => items.iter_mut().for_each(|item| rename(item, typenames)),
-        Json::Object(members) => {
-            for key in &typenames.keys {
-                let Some(Json::String(name)) = members.get_mut(key.as_str()) else { continue };
-                if let Some((_, served)) = typenames.served.iter().find(|(original, _)| **original == **name)
-                {
-                    served.as_str().clone_into(name);
+/// Writes a value with the names of types under which they are served; all else as it came, with every digit of its numbers.
+fn rename(value: &RawValue, typenames: &Typenames, out: &mut Vec<u8>) -> Result<(), ResponseFault> {
+    let text = value.get();
+    match text.as_bytes().first() {
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(text).map_err(broken)?;
+            out.push(b'[');
+            for (index, item) in items.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
                 }
+                rename(item, typenames, out)?;
             }
-            for (key, below) in &typenames.below {
-                if let Some(value) = members.get_mut(key.as_str()) {
-                    rename(value, below);
-                }
-            }
+            out.push(b']');
         }
-        _ => {}
+        Some(b'{') => {
+            let Data::Members(members) = serde_json::from_str(text).map_err(broken)? else { return Ok(()) };
+            out.push(b'{');
+            for (index, (key, value)) in members.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                json::write_string(out, &key);
+                out.push(b':');
+                rename_member(&key, value, typenames, out)?;
+            }
+            out.push(b'}');
+        }
+        _ => out.extend_from_slice(text.as_bytes()),
     }
+    Ok(())
+}
+
+fn rename_member(
+    key: &str,
+    value: &RawValue,
+    typenames: &Typenames,
+    out: &mut Vec<u8>,
+) -> Result<(), ResponseFault> {
+    if let Some((_, below)) = typenames.below.iter().find(|(known, _)| **known == *key) {
+        return rename(value, below, out);
+    }
+    let name: Option<String> = if typenames.keys.iter().any(|known| **known == *key) {
+        serde_json::from_str(value.get()).ok()
+    } else {
+        None
+    };
+    let served = name.and_then(|name| typenames.served.iter().find(|(original, _)| **original == *name));
+    match served {
+        Some((_, served)) => json::write_string(out, served),
+        None => out.extend_from_slice(value.get().as_bytes()),
+    }
+    Ok(())
 }
 
 /// The same error for fields that have no results: the first one tells it.
@@ -333,5 +370,22 @@ mod tests {
         check("{}", SHOWN, "the response has neither data nor errors");
         check(r#"{"errors":[]}"#, SHOWN, "the response has neither data nor errors");
         check("[]", SHOWN, "the response is not JSON of GraphQL: it is no object");
+    }
+
+    #[test]
+    fn names_of_types_are_changed_and_nothing_else() {
+        let name = |text: &str| Name::new(text).expect("it is a name");
+        let below = Typenames {
+            keys: vec![name("kind")],
+            below: Vec::new(),
+            served: vec![(name("Person"), name("Hero"))],
+        };
+        let typenames = Typenames { below: vec![(name("friends"), below)], ..Typenames::default() };
+        let text = r#"{"kind":"Person","big":12345678901234567890123,"far":1e400,"friends":[[{"kind":"Person","kind":7,"n":1.10}],null]}"#;
+        let value: &RawValue = serde_json::from_str(text).expect("it is JSON");
+        let mut out = Vec::new();
+        rename(value, &typenames, &mut out).expect("it can be read");
+        let expected = text.replace(r#"[[{"kind":"Person""#, r#"[[{"kind":"Hero""#);
+        assert_eq!(String::from_utf8_lossy(&out), expected);
     }
 }

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use prony_source::AcceptedCodings;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
@@ -46,15 +47,28 @@ impl Sender {
         Self { upstream, pools, pending, places, waiting: Cell::new(0) }
     }
 
-    /// Sends a request to one address, and a query of which nothing has come to another, or once more.
+    /// Sends a request to one address, and a query of which nothing has come to another, or once more. The body of the response is
+    /// in no coding.
     pub(crate) async fn send(
         &self,
         is_query: bool,
         headers: &[(Box<str>, Box<[u8]>)],
         body: Vec<u8>,
     ) -> Result<IncomingResponse, SendError> {
-        let _place = self.place().await?;
+        self.send_for(is_query, headers, body, AcceptedCodings::default()).await
+    }
+
+    /// As [`send`](Self::send), but the body of the response may be in one of these codings.
+    pub(crate) async fn send_for(
+        &self,
+        is_query: bool,
+        headers: &[(Box<str>, Box<[u8]>)],
+        body: Vec<u8>,
+        kept_codings: AcceptedCodings,
+    ) -> Result<IncomingResponse, SendError> {
         let upstream = &*self.upstream;
+        let authorization = upstream.authorization(headers).await.map_err(SendError::unsent)?;
+        let _place = self.place().await?;
         let settings = &upstream.settings;
         let wanted = |(name, _): &&(Box<str>, Box<[u8]>)| {
             settings.forward_headers.iter().any(|known| **known == **name)
@@ -66,20 +80,26 @@ impl Sender {
         };
         let all_are_wanted = headers.iter().all(|header| wanted(&header));
         let filtered: Vec<_>;
-        let headers = if all_are_wanted {
+        let forwarded = if all_are_wanted {
             headers
         } else {
             filtered = headers.iter().filter(wanted).cloned().collect();
             &filtered
         };
-        let mut request = OutgoingRequest { headers, body, limits };
+        let authorization = authorization.as_deref();
+        let mut request = OutgoingRequest { headers: forwarded, authorization, body, limits, kept_codings };
         upstream.retries.count();
         let mut retry = Retry { begun: Instant::now(), left: if is_query { settings.retries } else { 0 } };
         let mut tried = None;
         loop {
             let index = self.choose(tried)?;
             let error = match self.send_to(index, &request).await {
-                Ok(response) => return Ok(response),
+                Ok(response) => {
+                    if let (401, Some(exchange)) = (response.status, &upstream.exchange) {
+                        exchange.forget(headers);
+                    }
+                    return Ok(response);
+                }
                 Err(error) => error,
             };
             if error.has_begun
@@ -101,7 +121,8 @@ impl Sender {
             whole: settings.timeout,
             max_bytes: settings.common.max_response_bytes,
         };
-        let request = OutgoingRequest { headers: &[], body: request_text("{__typename}"), limits };
+        let (body, kept_codings) = (request_text("{__typename}"), AcceptedCodings::default());
+        let request = OutgoingRequest { headers: &[], authorization: None, body, limits, kept_codings };
         let Endpoint { breaker, .. } = &self.upstream.endpoints[index];
         // The outcome of a request that was not permitted counts as that of the one request.
         if breaker.is_open() && !breaker.begin_probe() {

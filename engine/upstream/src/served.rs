@@ -12,7 +12,7 @@ use prony_source::{FieldRequest, OperationRequest, PreparedField, SourceSchema};
 
 use crate::{
     plan::{UpstreamField, UpstreamOperation},
-    schema::UpstreamModel,
+    schema::{UpstreamModel, root_name},
 };
 
 /// None where the upstream has not said yet what it offers.
@@ -84,7 +84,10 @@ impl SourceSchema for ServedModel {
 
     fn plan_operation(&self, request: &OperationRequest<'_>) -> Option<PreparedField> {
         let model = self.0.as_ref()?;
-        model.originals.are_served().then(|| PreparedField::new(UpstreamOperation::of(request)))
+        // A fragment may name the root type, which the upstream knows by another name.
+        let may_name_root = || request.text.contains(root_name(request.kind));
+        let means_the_same = model.originals.are_served() && !(model.has_other_roots && may_name_root());
+        means_the_same.then(|| PreparedField::new(UpstreamOperation::of(request)))
     }
 
     fn plan(&self, &FieldRequest { kind, field }: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {

@@ -10,10 +10,12 @@ use prony_graphql::{
     selection::OperationKind,
     variables::Variables,
 };
-use prony_source::{Events, NotReady, OperationResult, PreparedField, SourceSession};
+use prony_source::{
+    AcceptedCodings, ContentCoding, Events, NotReady, OperationResult, PreparedField, SourceSession,
+};
 
 use crate::{
-    client::{IncomingResponse, SendError, SendErrorKind},
+    client::{IncomingResponse, SendError, SendErrorKind, decode},
     counters::add,
     plan::{UpstreamField, UpstreamOperation},
     response::{self, ResponseFault, WholeResponse, request_text},
@@ -39,7 +41,7 @@ impl UpstreamSession {
         let (key, position) = (fields[0].response_key.as_str(), fields[0].position);
         let is_query = fields[0].kind == OperationKind::Query;
         let body = UpstreamField::request(fields, variables);
-        let results = match self.send(is_query, variables, body).await {
+        let results = match self.send(is_query, variables, body, AcceptedCodings::default()).await {
             Ok(response) => {
                 let read = response::fields(&response.body, fields, self.upstream.shown());
                 read.map_err(|fault| self.unreadable(&response, &fault))
@@ -52,27 +54,54 @@ impl UpstreamSession {
         })
     }
 
-    async fn forward_whole(&self, operation: &UpstreamOperation, variables: &Variables) -> OperationResult {
+    async fn forward_whole(
+        &self,
+        operation: &UpstreamOperation,
+        variables: &Variables,
+        accepted: AcceptedCodings,
+    ) -> OperationResult {
         add(&self.upstream.counters.whole);
         let is_query = operation.kind == OperationKind::Query;
-        let sent = self.send(is_query, variables, operation.request(variables)).await;
-        let read = sent.and_then(|response| {
-            let read = response::whole(&response.body, &operation.fields, self.upstream.shown());
-            match read {
-                Ok(WholeResponse::AsItIs { has_errors }) => {
-                    Ok(OperationResult::Body { bytes: response.body.into(), has_errors })
-                }
-                Ok(WholeResponse::Body { bytes, has_errors }) => {
-                    Ok(OperationResult::Body { bytes, has_errors })
-                }
-                Ok(WholeResponse::Fields(results)) => Ok(OperationResult::Fields(results)),
-                Err(fault) => Err(self.unreadable(&response, &fault)),
-            }
-        });
+        let sent = self.send(is_query, variables, operation.request(variables), accepted).await;
+        let read = match sent {
+            Ok(response) => self.read_whole(operation, response).await,
+            Err(error) => Err(error),
+        };
         read.unwrap_or_else(|error| {
             let position = operation.fields.first().map_or(Position::default(), |field| field.position);
             OperationResult::Fields(response::failed(&error, position, operation.fields.len()))
         })
+    }
+
+    /// What becomes of a response to a whole operation. One in a coding stays in it where nothing of it has to be hidden; otherwise it
+    /// is decoded to see that.
+    async fn read_whole(
+        &self,
+        operation: &UpstreamOperation,
+        response: IncomingResponse,
+    ) -> Result<OperationResult, GraphqlError> {
+        let (coding, shown) = (response.coding, self.upstream.shown());
+        let is_coded = coding != ContentCoding::Identity;
+        if is_coded && response.status == 200 && shown.errors && shown.extensions {
+            return Ok(OperationResult::Body { bytes: response.body.into(), coding, has_errors: false });
+        }
+        let max_bytes = self.upstream.settings.common.max_response_bytes;
+        let decoded = if is_coded {
+            let decoded = decode(coding, response.body.clone(), max_bytes).await;
+            Some(decoded.map_err(|kind| failure(&SendError::sent(kind, true)))?)
+        } else {
+            None
+        };
+        match response::whole(decoded.as_ref().unwrap_or(&response.body), &operation.fields, shown) {
+            Ok(WholeResponse::AsItIs { has_errors }) => {
+                Ok(OperationResult::Body { bytes: response.body.into(), coding, has_errors })
+            }
+            Ok(WholeResponse::Body { bytes, has_errors }) => {
+                Ok(OperationResult::Body { bytes, coding: ContentCoding::Identity, has_errors })
+            }
+            Ok(WholeResponse::Fields(results)) => Ok(OperationResult::Fields(results)),
+            Err(fault) => Err(self.unreadable(&response, &fault)),
+        }
     }
 
     /// A response that claims to be JSON and is within what the operation may have.
@@ -81,8 +110,9 @@ impl UpstreamSession {
         is_query: bool,
         variables: &Variables,
         body: Vec<u8>,
+        accepted: AcceptedCodings,
     ) -> Result<IncomingResponse, GraphqlError> {
-        let response = self.sender.send(is_query, variables.headers(), body).await;
+        let response = self.sender.send_for(is_query, variables.headers(), body, accepted).await;
         let response = response.map_err(|error| failure(&error))?;
         if !response.is_json {
             let detail = format!("it responded with status {} and no JSON", response.status);
@@ -118,6 +148,7 @@ fn failure(error: &SendError) -> GraphqlError {
             "the response of the service behind this field is too large; ask for less",
         ),
         SendErrorKind::Protocol(_) => (ErrorCode::SourceFailed, UNREADABLE),
+        SendErrorKind::Exchange(error) => (error.code(), error.message()),
         SendErrorKind::Connect(_)
         | SendErrorKind::Closed
         | SendErrorKind::Broken(_)
@@ -169,8 +200,9 @@ impl SourceSession for UpstreamSession {
         &'a self,
         operation: &'a PreparedField,
         variables: &'a Variables,
+        accepted: AcceptedCodings,
     ) -> LocalBoxFuture<'a, OperationResult> {
-        Box::pin(self.forward_whole(operation.plan(), variables))
+        Box::pin(self.forward_whole(operation.plan(), variables, accepted))
     }
 
     fn subscribe(&self, field: &PreparedField, variables: &Variables) -> Result<Events, GraphqlError> {

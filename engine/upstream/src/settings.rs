@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use prony_source::CommonSettings;
 
-use crate::address::Address;
+use crate::{address::Address, exchange::ExchangeSettings};
 
 /// How an upstream is asked.
 #[derive(Debug, Clone)]
@@ -55,6 +55,7 @@ pub(crate) struct UpstreamSettings {
     pub(crate) health_check: Duration,
     pub(crate) subscription_transport: SubscriptionTransport,
     pub(crate) names: NameSettings,
+    pub(crate) token_exchange: Option<ExchangeSettings>,
 }
 
 /// How an upstream is subscribed to.
@@ -129,6 +130,7 @@ impl Default for UpstreamSettings {
             health_check: Duration::ZERO,
             subscription_transport: SubscriptionTransport::WebSocket,
             names: NameSettings::default(),
+            token_exchange: None,
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::{
     balance::{Balancer, Breaker, RetryBudget},
     client::{Connector, connector},
     counters::{AddressCounters, UpstreamCounters},
+    exchange::TokenExchange,
     refresh::{check_health, follow_schema, open_schema},
     served::ServedModel,
     session::UpstreamSession,
@@ -42,6 +43,11 @@ impl UpstreamSource {
         };
         let forward = std::mem::take(&mut settings.forward_headers);
         settings.forward_headers = forward.into_iter().filter(|name| !own(name)).collect();
+        let mut wanted_headers = settings.forward_headers.clone();
+        let exchange = settings.token_exchange.clone().map(TokenExchange::new).transpose()?.map(Arc::new);
+        if exchange.is_some() {
+            wanted_headers.push("authorization".to_owned());
+        }
         let connector = Connector::new(tls, settings.connect_timeout, settings.http_version);
         let endpoints = settings.addresses.iter().map(|address| Endpoint {
             address: Arc::new(address.clone()),
@@ -57,6 +63,8 @@ impl UpstreamSource {
             connector,
             begun: Instant::now(),
             schema: CurrentSchema::default(),
+            exchange,
+            wanted_headers,
             settings,
         };
         let upstream = Arc::new(upstream);
@@ -107,7 +115,7 @@ impl Source for UpstreamSource {
     }
 
     fn wanted_headers(&self) -> &[String] {
-        &self.0.settings.forward_headers
+        &self.0.wanted_headers
     }
 
     fn attach(&self) -> Rc<dyn SourceSession> {
@@ -125,6 +133,8 @@ impl Source for UpstreamSource {
 
     fn metrics(&self, name: &str) -> Vec<Metric> {
         let samples: Vec<_> = self.0.endpoints.iter().map(Endpoint::sample).collect();
-        self.0.counters.metrics(name, &samples)
+        let mut metrics = self.0.counters.metrics(name, &samples);
+        metrics.extend(self.0.exchange.iter().flat_map(|exchange| exchange.metrics(name)));
+        metrics
     }
 }

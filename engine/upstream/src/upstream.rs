@@ -16,8 +16,9 @@ use tokio::sync::Notify;
 use crate::{
     address::Address,
     balance::{Balancer, Breaker, RetryBudget},
-    client::{Connector, TlsError},
+    client::{Connector, SendErrorKind, TlsError},
     counters::{AddressCounters, AddressSample, UpstreamCounters},
+    exchange::TokenExchange,
     response::Shown,
     schema::{ModelError, UpstreamModel},
     settings::UpstreamSettings,
@@ -34,6 +35,10 @@ pub(crate) struct Upstream {
     pub(crate) connector: Connector,
     pub(crate) begun: Instant,
     pub(crate) schema: CurrentSchema,
+    /// Where tokens of clients become others for it.
+    pub(crate) exchange: Option<Arc<TokenExchange>>,
+    /// Names of the client's headers that are needed, in lower case.
+    pub(crate) wanted_headers: Vec<String>,
 }
 
 /// One address with what is known of it.
@@ -94,6 +99,15 @@ impl Upstream {
             headers.push(("authorization".to_owned(), basic(user, password)));
         }
         headers
+    }
+
+    /// The value of `Authorization` for a client with these headers, where it is another for each.
+    pub(crate) async fn authorization(
+        &self,
+        headers: &[(Box<str>, Box<[u8]>)],
+    ) -> Result<Option<Arc<str>>, SendErrorKind> {
+        let Some(exchange) = &self.exchange else { return Ok(None) };
+        exchange.authorize(headers).await.map_err(SendErrorKind::Exchange)
     }
 
     /// The address that a subscription is opened at next: one that was not tried, and is in use if there is such.

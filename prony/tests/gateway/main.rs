@@ -1,5 +1,8 @@
 //! Upstreams from outside: a second `prony` behind the first, and scripted peers that do what servers must not do.
 
+mod attacks;
+mod codings;
+mod exchange;
 mod restarts;
 mod server;
 
@@ -293,54 +296,6 @@ fn another_address_is_asked_where_one_is_down() {
         assert_eq!(gateway.graphql("{ one }")["data"]["one"], 1);
     }
     assert_eq!(bad.connections(), 1, "it was taken out of use");
-}
-
-/// What an upstream compresses is decoded, within the bound of what a response may have.
-#[test]
-fn content_codings_are_decoded() {
-    let gzip = |text: &str| {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-        encoder.write_all(text.as_bytes()).expect("memory takes everything");
-        encoder.finish().expect("memory takes everything")
-    };
-    let coded = |coding: &str, body: &[u8]| {
-        let head = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: {coding}\r\ncontent-length: {}\r\n\r\n",
-            body.len()
-        );
-        [head.as_bytes(), body].concat()
-    };
-    let thing = |name: &str| format!(r#"{{"data":{{"two":{{"id":"1","name":"{name}"}}}}}}"#);
-    let long = thing(&"x".repeat(300_000));
-    let directory = directory();
-    let peer = ScriptedPeer::start(
-        [
-            coded("gzip", &gzip(&thing("short"))),
-            coded("GZIP", &gzip(&long)),
-            coded("gzip", &gzip(&thing(&"x".repeat(2_000_000)))),
-            coded("gzip", thing("not").as_bytes()),
-            coded("gzip, br", &gzip(&thing("several"))),
-            coded("identity", thing("plain").as_bytes()),
-        ]
-        .map(|response| vec![Step::ReadRequest, Step::Write(response)])
-        .to_vec(),
-    );
-    let more =
-        "retries = 0\nbreaker_failures = 1000\nmax_response_bytes = 1000000\nupstream_encodings = [\"gzip\"]";
-    let gateway = before(&peer, &directory, more);
-    let query = "{ two(id: 1) { id name } }";
-    assert_eq!(gateway.graphql(query)["data"]["two"]["name"], "short");
-    let (head, body) = gateway.ask("POST /graphql", &json!({ "query": query }).to_string());
-    assert!(body == long && !head.to_lowercase().contains("content-encoding"), "{head}");
-    assert!(failure(&gateway.graphql(query)).starts_with("LIMIT_EXCEEDED"), "a bomb");
-    for what in ["another body", "several codings"] {
-        let refused = failure(&gateway.graphql(query));
-        assert!(refused.starts_with("SOURCE_"), "{what}: {refused}");
-    }
-    assert_eq!(gateway.graphql(query)["data"]["two"]["name"], "plain");
-    let received = peer.received(0);
-    let first = String::from_utf8_lossy(&received);
-    assert!(first.contains("accept-encoding: gzip\r\n"), "{first}");
 }
 
 /// Subscriptions are spread over all addresses, and go to another where one does not take them.

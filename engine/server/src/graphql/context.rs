@@ -8,8 +8,9 @@ use prony_graphql::{
     request::Asked,
     variables::{Authority, ForwardedHeaders, Variables},
 };
+use prony_source::AcceptedCodings;
 
-use super::roles::Asker;
+use super::{roles::Asker, stages::ClockKind};
 use crate::config::Settings;
 
 /// Who asks. Nobody is told from anybody else where neither roles nor functions want to know; all are served from one schema
@@ -24,6 +25,10 @@ pub(crate) struct RequestContext {
     pub(crate) headers: Option<ForwardedHeaders>,
     /// What is granted to who asks; none where no directive of functions wants to know it.
     pub(crate) authority: Option<Arc<Authority>>,
+    /// Codings in which the response may come, beside none at all.
+    pub(crate) codings: AcceptedCodings,
+    /// What the times of its stages are.
+    pub(crate) clock: ClockKind,
 }
 
 impl RequestContext {
@@ -42,7 +47,7 @@ impl RequestContext {
     pub(crate) fn of_asker(settings: &Settings, asker: Option<Asker>) -> Self {
         let wanted = settings.functions.want_authority();
         let authority = wanted.then(|| Arc::new(asker.as_ref().map(Asker::authority).unwrap_or_default()));
-        Self { asker, caller: None, headers: None, authority }
+        Self { asker, authority, ..Self::default() }
     }
 
     /// Values of a request, with those of who asks and with the headers that sources want to know.

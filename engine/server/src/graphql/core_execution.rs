@@ -1,7 +1,7 @@
 //! How operations are executed by a core: each root field by the core's own session with its source.
 
 use prony_graphql::{response::FieldResult, schema::SourceId, selection::Field, variables::Variables};
-use prony_source::{OperationResult, PreparedField};
+use prony_source::{AcceptedCodings, OperationResult, PreparedField};
 
 use super::{
     context::RequestContext,
@@ -65,8 +65,9 @@ impl ExecutionContext for CoreEngine {
         source: SourceId,
         operation: &PreparedField,
         variables: &Variables,
+        accepted: AcceptedCodings,
     ) -> OperationResult {
-        self.session(source).execute(operation, variables).await
+        self.session(source).execute(operation, variables, accepted).await
     }
 
     async fn join(&self, field: &Field, node: &JoinNode, variables: &Variables, result: &mut FieldResult) {

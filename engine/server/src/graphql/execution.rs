@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use prony_graphql::{response::FieldResult, schema::SourceId, selection::Field, variables::Variables};
-use prony_source::{OperationResult, PreparedField};
+use prony_source::{AcceptedCodings, OperationResult, PreparedField};
 
 use super::{
     context::RequestContext,
@@ -51,12 +51,13 @@ pub(crate) trait ExecutionContext {
         variables: &Variables,
     ) -> impl Future<Output = Vec<FieldResult>>;
 
-    /// An operation that its source executes as a whole.
+    /// An operation that its source executes as a whole, for a client who takes these codings.
     fn execute(
         &self,
         source: SourceId,
         operation: &PreparedField,
         variables: &Variables,
+        accepted: AcceptedCodings,
     ) -> impl Future<Output = OperationResult>;
 
     /// Completes the result of a root field with what is joined to it.

@@ -32,7 +32,7 @@ pub(crate) use self::{
     reuse::{KeptResponse, Mutations, ResponseCache, SharedExecutions},
     roles::{Asker, Renewal, RoleSchemas},
     served::Served,
-    stages::{STAGES, StageClock, StageTimes},
+    stages::{ClockKind, STAGES, StageClock, StageTimes},
 };
 pub use self::{
     documents::{DocumentSettings, DocumentsError},

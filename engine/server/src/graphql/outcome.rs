@@ -11,6 +11,7 @@ use prony_graphql::{
     request::RequestFault,
     selection::OperationKind,
 };
+use prony_source::ContentCoding;
 
 use super::{reuse::KeptResponse, stages::StageTimes};
 use crate::observe::OutcomeKind;
@@ -21,6 +22,8 @@ pub(crate) struct Response<B = ResponseBody> {
     pub(crate) outcome: Outcome,
     /// Empty where the outcome is a [`RequestError`] that each protocol words in its own way.
     pub(crate) body: B,
+    /// In which the body is.
+    pub(crate) coding: ContentCoding,
     /// What the body is kept as, where it is.
     pub(crate) kept: Option<Arc<KeptResponse>>,
     pub(crate) seen: Seen,

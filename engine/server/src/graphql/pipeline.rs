@@ -16,7 +16,7 @@ use prony_graphql::{
     selection::{Field, OperationKind},
     variables::Variables,
 };
-use prony_source::{OperationResult, PreparedField};
+use prony_source::{ContentCoding, OperationResult, PreparedField};
 
 pub(crate) use super::prepared::{AllowedKinds, Finished, Prepared};
 use super::{
@@ -40,7 +40,7 @@ pub(crate) async fn respond<C: ExecutionContext>(
     parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
     allowed: AllowedKinds,
 ) -> Response {
-    let mut clock = StageClock::start();
+    let mut clock = StageClock::of(context.clock);
     let mut seen = Seen::default();
     let finished = match prepare(core, context, parse, allowed, &mut clock, &mut seen) {
         Ok(prepared) => finish(core, &prepared, &mut clock).await,
@@ -57,12 +57,13 @@ pub(crate) fn response(
     times: StageTimes,
 ) -> Response {
     match finished {
-        Ok(Finished { ending, body, kept }) => {
-            Response { outcome: ending.outcome(), body, kept, seen, times }
+        Ok(Finished { ending, body, coding, kept }) => {
+            Response { outcome: ending.outcome(), body, coding, kept, seen, times }
         }
         Err(error) => {
             let body = ResponseBody { bytes: error_body(core, &error).into(), budget: None };
-            Response { outcome: Outcome::Refused(error), body, kept: None, seen, times }
+            let (outcome, coding) = (Outcome::Refused(error), ContentCoding::Identity);
+            Response { outcome, body, coding, kept: None, seen, times }
         }
     }
 }
@@ -124,7 +125,8 @@ pub(crate) fn try_respond<C: ExecutionContext>(
         }
         Err(RequestError::Unreadable(_) | RequestError::NotAllowed) => return Tried::NotHere,
     };
-    Tried::Responded(Response { outcome, body: held, kept: None, seen, times: clock.times() })
+    let (coding, times) = (ContentCoding::Identity, clock.times());
+    Tried::Responded(Response { outcome, body: held, coding, kept: None, seen, times })
 }
 
 /// Only the first half, without counting it; what is wrong with the request, as the body of a response.
@@ -152,7 +154,9 @@ pub(crate) fn prepare<C: ExecutionContext>(
     clock: &mut StageClock,
     seen: &mut Seen,
 ) -> Result<Prepared<C::Served>, RequestError> {
-    plan(core, context, parse, allowed, clock, seen)?.try_admit(core)
+    let prepared = plan(core, context, parse, allowed, clock, seen)?.try_admit(core)?;
+    clock.admitted();
+    Ok(prepared)
 }
 
 /// As [`prepare`], without counting it.
@@ -186,7 +190,7 @@ fn plan<C: ExecutionContext>(
     let role = context.asker.as_ref().map(Asker::role);
     check_size(&plan, cost, limits, role).map_err(|error| refused(vec![error]))?;
     let variables = context.add_session(variables);
-    let RequestContext { asker, caller, .. } = context;
+    let RequestContext { asker, caller, codings, .. } = context;
     let variables = match caller {
         None => variables,
         Some(caller) => variables.asked_by(caller.map_err(|error| refused(vec![*error]))?),
@@ -198,7 +202,7 @@ fn plan<C: ExecutionContext>(
         variables.with_budget(Some(operation_budget(core, &core.site().responses)))
     };
     clock.ended(Stage::Plan);
-    Ok(Prepared { served, operation, plan, variables, asker, cost, is_admitted: false })
+    Ok(Prepared { served, operation, plan, variables, asker, codings, cost, is_admitted: false })
 }
 
 /// Whether an operation is within the limits of all, and of the role of who asks.
@@ -237,13 +241,14 @@ pub(super) async fn execute_and_assemble<C: ExecutionContext>(
         Some(results) => results,
         None => match execute(core, prepared).await {
             Executed::Fields(results) => results,
-            Executed::Whole { body, has_errors } => {
+            Executed::Whole { body, coding, has_errors } => {
                 clock.ended(Stage::Execute);
                 note_whole(core, &prepared.plan, has_errors);
                 clock.ended(Stage::Assemble);
                 prepared.note_whole_end(core, has_errors);
                 let body = ResponseBody { bytes: body.into(), budget: prepared.variables.budget().cloned() };
-                return Finished { ending: Ending { has_errors, is_overloaded: false }, body, kept: None };
+                let ending = Ending { has_errors, is_overloaded: false };
+                return Finished { ending, body, coding, kept: None };
             }
         },
     };
@@ -253,7 +258,7 @@ pub(super) async fn execute_and_assemble<C: ExecutionContext>(
     let (ending, bytes) = assemble(core, &prepared.plan, results.as_mut_slice());
     clock.ended(Stage::Assemble);
     let body = ResponseBody { bytes: bytes.into(), budget: prepared.variables.budget().cloned() };
-    Finished { ending, body, kept: None }
+    Finished { ending, body, coding: ContentCoding::Identity, kept: None }
 }
 
 /// Counts the root fields of an operation that one source has executed.
@@ -317,6 +322,7 @@ enum Executed {
     /// The body of the response.
     Whole {
         body: Vec<u8>,
+        coding: ContentCoding,
         has_errors: bool,
     },
 }
@@ -372,10 +378,12 @@ async fn execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) 
     if let Some((source, operation)) = &plan.whole {
         let is_mutation = plan.selection.kind == OperationKind::Mutation;
         let counted = is_mutation.then(|| core.site().mutations.counted_at_end(*source));
-        let executed = core.execute(*source, operation, variables).await;
+        let executed = core.execute(*source, operation, variables, prepared.codings).await;
         drop(counted);
         return match executed {
-            OperationResult::Body { bytes, has_errors } => Executed::Whole { body: bytes, has_errors },
+            OperationResult::Body { bytes, coding, has_errors } => {
+                Executed::Whole { body: bytes, coding, has_errors }
+            }
             OperationResult::Fields(results) => Executed::Fields(Results::Many(results)),
         };
     }

@@ -117,7 +117,7 @@ impl Plan {
         variables: &Variables,
     ) -> Result<Self, Vec<GraphqlError>> {
         let PlanInputs { schema, sources, joins, interceptors, limits } = inputs;
-        let planner = JoinPlanner { joins, sources, keys_variable: variables.values().len() };
+        let planner = JoinPlanner::new(joins, sources, variables);
         let selection = operation.select(schema, variables)?;
         let (steps, joins) = plan_fields(&inputs, &planner, &selection, variables)?;
         let complexity = Complexity::of(&selection.fields, &limits.weights);
@@ -163,7 +163,7 @@ impl Plan {
     ) -> Self {
         let PlanInputs { schema, sources, joins, limits, .. } = inputs;
         // Keys of joins come behind the values that were added.
-        let planner = JoinPlanner { joins, sources, keys_variable: variables.values().len() };
+        let planner = JoinPlanner::new(joins, sources, variables);
         let (kind, mut steps, mut joins) = (self.selection.kind, self.steps.clone(), Vec::new());
         for (number, field) in fields.iter().enumerate() {
             let made = planner.split(field).and_then(|split| {

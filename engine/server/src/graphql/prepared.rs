@@ -5,6 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use prony_access::RuleId;
 use prony_graphql::{Name, document::Operation, selection::OperationKind, variables::Variables};
+use prony_source::{AcceptedCodings, ContentCoding};
 
 use super::{
     outcome::{Outcome, ResponseBody},
@@ -46,10 +47,19 @@ pub(crate) struct Prepared<S = CoreServed> {
     pub(crate) variables: Variables,
     /// Who asks, where not everybody is let in.
     pub(crate) asker: Option<Asker>,
+    /// Codings in which the response may come, beside none at all.
+    pub(super) codings: AcceptedCodings,
     /// The estimate that `max_complexity` limits.
     pub(super) cost: u64,
     /// Whether it is counted by its rules; where that waits for other servers' counts, it is counted before it is executed.
     pub(crate) is_admitted: bool,
+}
+
+impl<S: Clone> Prepared<S> {
+    /// The same, of which the response comes in no coding.
+    pub(super) fn uncoded(&self) -> Self {
+        Self { codings: AcceptedCodings::default(), ..self.clone() }
+    }
 }
 
 impl<S> Prepared<S> {
@@ -94,6 +104,8 @@ impl Ending {
 pub(crate) struct Finished {
     pub(crate) ending: Ending,
     pub(crate) body: ResponseBody,
+    /// In which the body is.
+    pub(crate) coding: ContentCoding,
     /// What the body is kept as, where it is.
     pub(crate) kept: Option<Arc<KeptResponse>>,
 }
@@ -101,6 +113,6 @@ pub(crate) struct Finished {
 impl From<Arc<KeptResponse>> for Finished {
     fn from(kept: Arc<KeptResponse>) -> Self {
         let body = ResponseBody { bytes: kept.body.clone(), budget: None };
-        Self { ending: Ending::default(), body, kept: Some(kept) }
+        Self { ending: Ending::default(), body, coding: ContentCoding::Identity, kept: Some(kept) }
     }
 }

@@ -18,20 +18,36 @@ pub(crate) enum Stage {
     Assemble,
 }
 
+/// What a clock counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ClockKind {
+    #[default]
+    Monotonic,
+    /// The processor time of the thread: what stages cost, without what they wait for.
+    Processor,
+}
+
 /// Times, in ns, of the stages that a request has reached.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct StageTimes([Option<u64>; STAGES.len()]);
+pub(crate) struct StageTimes {
+    stages: [Option<u64>; STAGES.len()],
+    /// Of counting it by its rules, between plan and execution; a part of the execution where it is not known by itself.
+    admit: Option<u64>,
+    kind: ClockKind,
+}
 
 impl StageTimes {
-    /// In ns.
+    /// In ns, as far as time has passed: nothing of processor time.
     pub(crate) fn all(&self) -> impl Iterator<Item = Option<u64>> {
-        self.0.into_iter()
+        let passed = self.kind == ClockKind::Monotonic;
+        self.stages.into_iter().map(move |time| time.filter(|_| passed))
     }
 
     /// The value of a `Server-Timing` header (W3C Server Timing, section 3): milliseconds.
     pub(crate) fn server_timing(&self) -> String {
         let mut text = String::new();
-        for (name, time) in STAGES.iter().zip(self.0) {
+        let stages = STAGES.iter().zip(self.stages);
+        for (name, time) in stages.chain([(&"admit", self.admit)]) {
             let Some(time) = time else { continue };
             let separator = if text.is_empty() { "" } else { ", " };
             // Writing to a string cannot fail.
@@ -46,17 +62,36 @@ impl StageTimes {
 pub(crate) struct StageClock {
     times: StageTimes,
     last_ns: u64,
+    kind: ClockKind,
 }
 
 impl StageClock {
     pub(crate) fn start() -> Self {
-        Self { times: StageTimes::default(), last_ns: now_ns() }
+        Self::of(ClockKind::Monotonic)
+    }
+
+    pub(crate) fn of(kind: ClockKind) -> Self {
+        let times = StageTimes { kind, ..StageTimes::default() };
+        Self { times, last_ns: now_ns(kind), kind }
     }
 
     pub(crate) fn ended(&mut self, stage: Stage) {
-        let now = now_ns();
-        self.times.0[stage as usize] = Some(now.saturating_sub(self.last_ns));
+        self.times.stages[stage as usize] = Some(self.lap());
+    }
+
+    /// The operation is counted by its rules. Only who asks for processor time is told that apart.
+    pub(crate) fn admitted(&mut self) {
+        if self.kind == ClockKind::Processor {
+            self.times.admit = Some(self.lap());
+        }
+    }
+
+    /// Since the last time.
+    fn lap(&mut self) -> u64 {
+        let now = now_ns(self.kind);
+        let passed = now.saturating_sub(self.last_ns);
         self.last_ns = now;
+        passed
     }
 
     pub(crate) fn times(&self) -> StageTimes {
@@ -64,10 +99,13 @@ impl StageClock {
     }
 }
 
-/// On the monotonic clock. Whole ns are compared and added in one step each, which `Instant` and `Duration` are not: a
+/// Whole ns are compared and added in one step each, which `Instant` and `Duration` are not: a
 /// request asks six times.
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
+fn now_ns(kind: ClockKind) -> u64 {
+    let now = clock_gettime(match kind {
+        ClockKind::Monotonic => ClockId::Monotonic,
+        ClockKind::Processor => ClockId::ThreadCPUTime,
+    });
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
@@ -77,7 +115,22 @@ mod tests {
 
     #[test]
     fn stages_that_were_not_reached_are_left_out() {
-        let times = StageTimes([Some(12_000), Some(3_000_000), None, None, None]);
+        let stages = [Some(12_000), Some(3_000_000), None, None, None];
+        let times = StageTimes { stages, ..StageTimes::default() };
         assert_eq!(times.server_timing(), "parse;dur=0.012, validate;dur=3.000");
+        assert_eq!(times.all().flatten().count(), 2);
+    }
+
+    #[test]
+    fn processor_time_is_told_and_not_counted_as_time() {
+        let mut clock = StageClock::of(ClockKind::Processor);
+        clock.ended(Stage::Parse);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        clock.ended(Stage::Plan);
+        clock.admitted();
+        let times = clock.times();
+        assert!(times.stages[Stage::Plan as usize].is_some_and(|ns| ns < 15_000_000), "{times:?}");
+        assert!(times.server_timing().contains(", admit;dur="), "{times:?}");
+        assert_eq!(times.all().flatten().count(), 0);
     }
 }

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use prony_source::{AcceptedCodings, ContentCoding};
 
 use super::reply::{JSON, Reply, empty, reply};
 use crate::graphql::{CoreEngine, ExecutionContext as _, RequestContext};
@@ -48,7 +49,10 @@ pub(super) fn answer(path: &str, headers: &HeaderMap) -> Reply {
 }
 
 fn send(page: &'static Page, headers: &HeaderMap) -> Reply {
-    let (encoding, bytes) = match (accepts(headers, "br"), accepts(headers, "gzip")) {
+    let values = headers.get_all(header::ACCEPT_ENCODING).iter().map(HeaderValue::as_bytes);
+    let accepted = AcceptedCodings::of(values);
+    let takes = |coding| accepted.include(coding);
+    let (encoding, bytes) = match (takes(ContentCoding::Brotli), takes(ContentCoding::Gzip)) {
         (true, _) if page.brotli.is_some() => (Some("br"), page.brotli.unwrap_or_default()),
         (_, true) if page.gzip.is_some() => (Some("gzip"), page.gzip.unwrap_or_default()),
         _ => (None, page.identity),
@@ -66,15 +70,4 @@ fn send(page: &'static Page, headers: &HeaderMap) -> Reply {
     answers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     answers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response
-}
-
-/// Whether a content coding is named and not refused; good enough for what browsers send.
-fn accepts(headers: &HeaderMap, coding: &str) -> bool {
-    let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
-    accepted.is_some_and(|text| {
-        text.split(',').any(|item| {
-            let mut parts = item.split(';').map(str::trim);
-            parts.next() == Some(coding) && !parts.any(|part| part == "q=0")
-        })
-    })
 }

@@ -10,7 +10,7 @@ use prony_graphql::{
     request::{RequestFault, RequestParameters},
     selection::OperationKind,
 };
-use prony_source::http_api::query;
+use prony_source::{AcceptedCodings, ContentCoding, http_api::query};
 
 use super::{
     authentication, events,
@@ -21,7 +21,7 @@ use super::{
 use crate::{
     clock::monotonic_ns,
     graphql::{
-        CoreEngine, ExecutionContext, StageTimes,
+        ClockKind, CoreEngine, ExecutionContext, RequestContext, StageTimes,
         outcome::{Outcome, RequestError, Response, Seen},
         pipeline::{self, AllowedKinds},
     },
@@ -30,6 +30,8 @@ use crate::{
 
 /// Asks for a `Server-Timing` header, as the parameter `timing` does.
 const TIMING_HEADER: HeaderName = HeaderName::from_static("x-prony-timing");
+/// The value of that for the processor time of each stage in place of the time that has passed.
+const PROCESSOR_TIME: &str = "processor";
 /// Asks for what the operation is estimated to cost; the response has it in a header of the same name.
 const COST_HEADER: HeaderName = HeaderName::from_static("x-prony-cost");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
@@ -64,7 +66,10 @@ where
             let parse = || from_query(head.uri.query().unwrap_or_default());
             match authentication::context(core, &head).await {
                 Err(refusal) => Err(authentication::refused(&refusal)),
-                Ok(context) => Ok(pipeline::respond(core, context, parse, AllowedKinds::Queries).await),
+                Ok(context) => {
+                    let context = context_of(context, &head.headers);
+                    Ok(pipeline::respond(core, context, parse, AllowedKinds::Queries).await)
+                }
             }
         }
         ref method => Err(not_allowed(ALLOW, &format!("{method} is not allowed here; use POST or GET"))),
@@ -112,9 +117,18 @@ where
     let (head, body) = request.into_parts();
     let context =
         authentication::context(core, &head).await.map_err(|refusal| authentication::refused(&refusal))?;
+    let context = context_of(context, &head.headers);
     let body = read_body(core, head.headers, body, media).await?;
     let parse = || RequestParameters::from_json(&body);
     Ok(pipeline::respond(core, context, parse, AllowedKinds::QueriesAndMutations).await)
+}
+
+/// With what a request's head says of the form of its response.
+fn context_of(context: RequestContext, headers: &HeaderMap) -> RequestContext {
+    let codings = headers.get_all(header::ACCEPT_ENCODING).iter().map(HeaderValue::as_bytes);
+    let wants_processor_time = headers.get(TIMING_HEADER).is_some_and(|value| value == PROCESSOR_TIME);
+    let clock = if wants_processor_time { ClockKind::Processor } else { ClockKind::Monotonic };
+    RequestContext { codings: AcceptedCodings::of(codings), clock, ..context }
 }
 
 fn from_query(query: &str) -> Result<RequestParameters, RequestFault> {
@@ -173,7 +187,7 @@ pub(super) fn to_http(
     media: Media,
     wishes: &Wishes,
 ) -> Reply {
-    let Response { outcome, body, kept, seen: Seen { kind, cost }, times } = response;
+    let Response { outcome, body, coding, kept, seen: Seen { kind, cost }, times } = response;
     core.metrics().request_ended(kind, outcome.counted(), &times);
     let status = status(&outcome, media);
     let mut http = match outcome {
@@ -203,6 +217,10 @@ pub(super) fn to_http(
             not_allowed("POST, OPTIONS", "GET may only query; send mutations with POST")
         }
     };
+    if coding != ContentCoding::Identity {
+        http.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+        http.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    }
     if let Some(kept) = kept {
         for (name, value) in kept.headers(monotonic_ns()) {
             if let Ok(value) = HeaderValue::from_str(&value) {

@@ -1,6 +1,6 @@
 //! Takes joined fields out of what a source is asked, and plans what they join.
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use prony_graphql::{
     Name,
@@ -8,6 +8,7 @@ use prony_graphql::{
     error::GraphqlError,
     schema::SourceId,
     selection::{Field, OperationKind, Slot, SlotRoot, Value},
+    variables::Variables,
 };
 use prony_source::{FieldRequest, PreparedField, SourceSchema};
 
@@ -46,6 +47,23 @@ impl JoinNode {
         self.steps.is_empty() && self.below.is_empty() && self.hidden.is_empty()
     }
 
+    /// Objects of several types may have a response key in common; what belongs to which of them its hidden keys say.
+    fn add_below(&mut self, response_key: Name, node: Self) {
+        let Some((_, known)) = self.below.iter_mut().find(|(known, _)| *known == response_key) else {
+            return self.below.push((response_key, node));
+        };
+        known.steps.extend(node.steps);
+        known.hidden.extend(node.hidden);
+        for name in node.order {
+            if !known.order.contains(&name) {
+                known.order.push(name);
+            }
+        }
+        for (response_key, below) in node.below {
+            known.add_below(response_key, below);
+        }
+    }
+
     /// Bytes that the plan cache accounts for it.
     pub(crate) fn weight_bytes(&self) -> usize {
         let steps = self
@@ -62,11 +80,19 @@ impl JoinNode {
 
 /// Plans the joins below root fields.
 pub(crate) struct JoinPlanner<'a> {
-    pub(crate) joins: &'a Joins,
+    joins: &'a Joins,
     /// By [`SourceId`].
-    pub(crate) sources: &'a [Arc<dyn SourceSchema>],
+    sources: &'a [Arc<dyn SourceSchema>],
     /// The index of the variable that keys are given in, behind those of the operation.
-    pub(crate) keys_variable: usize,
+    keys_variable: usize,
+    /// Of selections with joins, so far.
+    selections: Cell<usize>,
+}
+
+impl<'a> JoinPlanner<'a> {
+    pub(crate) fn new(joins: &'a Joins, sources: &'a [Arc<dyn SourceSchema>], variables: &Variables) -> Self {
+        Self { joins, sources, keys_variable: variables.values().len(), selections: Cell::new(0) }
+    }
 }
 
 impl JoinPlanner<'_> {
@@ -90,12 +116,14 @@ impl JoinPlanner<'_> {
     fn take(&self, fields: &mut Vec<Field>) -> Result<JoinNode, GraphqlError> {
         let mut node = JoinNode::default();
         if fields.iter().any(|field| self.joins.find(&field.parent_type, &field.name).is_some()) {
+            self.selections.set(self.selections.get() + 1);
+            let number = self.selections.get();
             node.order = fields.iter().map(|field| field.response_key.clone()).collect();
             let mut kept: Vec<Field> = Vec::with_capacity(fields.len());
             for field in fields.drain(..) {
                 match self.joins.find(&field.parent_type, &field.name) {
                     Some(join) => {
-                        let step = self.step(join, &field, &node.order, &mut node.hidden, &mut kept)?;
+                        let step = self.step(join, &field, number, &mut node, &mut kept)?;
                         node.steps.push(step);
                     }
                     None => kept.push(field),
@@ -106,7 +134,7 @@ impl JoinPlanner<'_> {
         for field in fields.iter_mut().filter(|field| !field.selections.is_empty()) {
             let below = self.take(&mut field.selections)?;
             if !below.is_empty() {
-                node.below.push((field.response_key.clone(), below));
+                node.add_below(field.response_key.clone(), below);
             }
         }
         Ok(node)
@@ -117,13 +145,15 @@ impl JoinPlanner<'_> {
         &self,
         join: &Join,
         field: &Field,
-        taken: &[Name],
-        hidden: &mut Vec<Name>,
+        selection: usize,
+        parent: &mut JoinNode,
         kept: &mut Vec<Field>,
     ) -> Result<JoinStep, GraphqlError> {
-        let key = hidden_key(&join.key, taken);
-        if !hidden.contains(&key) {
-            hidden.push(key.clone());
+        // Objects of several types may stand at one place, each with a key of another type.
+        let key = format!("{selection}_{}_{}", field.parent_type, join.key);
+        let key = hidden_key(&key, &parent.order);
+        if !parent.hidden.contains(&key) {
+            parent.hidden.push(key.clone());
         }
         if !kept.iter().any(|known| known.response_key == key && known.parent_type == field.parent_type) {
             kept.push(leaf(&key, &join.key, &field.parent_type, &join.key_type, field));
@@ -132,7 +162,7 @@ impl JoinPlanner<'_> {
         let mut node = self.take(&mut selections)?;
         let own: Vec<Name> =
             selections.iter().chain(&field.selections).map(|child| child.response_key.clone()).collect();
-        let matched = hidden_key(&join.matched, &own);
+        let matched = hidden_key(&format!("match_{}", join.matched), &own);
         node.hidden.push(matched.clone());
         let item = join.root.ty.inner_named_type();
         selections.push(leaf(&matched, &join.matched, item, &join.matched_type, field));
@@ -183,7 +213,7 @@ impl JoinPlanner<'_> {
 const ROOT: Name = Name::new_static_unchecked("Query");
 
 /// A response key that no other field of a selection has.
-fn hidden_key(key: &Name, taken: &[Name]) -> Name {
+fn hidden_key(key: &str, taken: &[Name]) -> Name {
     let mut text = format!("prony_key_{key}");
     while taken.iter().any(|name| *name == *text) {
         text.push('_');

@@ -1,6 +1,10 @@
 //! Fetches what joined fields join, for all parents of a level at once, and puts it where it belongs.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
 
 use futures_util::future::{LocalBoxFuture, join_all};
 use prony_graphql::{
@@ -11,11 +15,12 @@ use prony_graphql::{
     variables::Variables,
 };
 use prony_source::PreparedField;
-use serde_json::{Map, Value as Json};
+use serde_json::{Value as Json, value::RawValue};
 
 use super::{
     plan::{JoinNode, JoinStep},
     schema::KeyForm,
+    tree::Tree,
 };
 
 /// The root fields of all sources.
@@ -36,20 +41,23 @@ pub(crate) async fn resolve(
     variables: &Variables,
     result: &mut FieldResult,
 ) {
-    let Some(data) = &result.data else { return };
-    let Ok(mut value) = serde_json::from_slice::<Json>(data) else {
+    let Some(data) = result.data.take() else { return };
+    let tree = serde_json::from_slice::<&RawValue>(&data).and_then(|text| Tree::of(text, node));
+    let Ok(mut tree) = tree else {
         let error =
             GraphqlError::new(ErrorCode::SourceFailed, "what is joined to this field cannot be found");
         *result = FieldResult::failed(error.of_field(&field.response_key, field.position));
         return;
     };
     let mut errors = Vec::new();
-    complete(sources, node, variables, &mut value, &mut errors).await;
+    complete(sources, node, variables, &mut tree, &mut errors).await;
     for error in errors {
         let path = vec![PathSegment::Key(field.response_key.as_str().into())];
         result.errors.push(error.at(field.position).with_path(path));
     }
-    result.data = Some(value.to_string().into_bytes());
+    let mut completed = Vec::with_capacity(data.len());
+    tree.write(&mut completed);
+    result.data = Some(completed);
 }
 
 /// Completes a value, which is of an object or a list of objects, with all that is joined at any depth of it.
@@ -57,7 +65,7 @@ fn complete<'a, S: RootFields>(
     sources: &'a S,
     node: &'a JoinNode,
     variables: &'a Variables,
-    value: &'a mut Json,
+    tree: &'a mut Tree<'_>,
     errors: &'a mut Vec<GraphqlError>,
 ) -> LocalBoxFuture<'a, ()> {
     Box::pin(async move {
@@ -65,7 +73,7 @@ fn complete<'a, S: RootFields>(
         collect_steps(node, &mut steps);
         let fetched = join_all(steps.iter().map(|step| {
             let mut keys = Keys::default();
-            gather(value, node, step, &mut keys);
+            gather(tree, node, step, &mut keys);
             async move { fetch(sources, step, variables, keys).await }
         }));
         let mut found: HashMap<*const JoinStep, Found> = HashMap::new();
@@ -73,17 +81,47 @@ fn complete<'a, S: RootFields>(
             errors.extend(failures);
             found.insert(std::ptr::from_ref(*step), items);
         }
-        put(value, node, &found);
+        put(tree, node, &found);
     })
 }
 
 /// What was found, by key.
-type Found = HashMap<String, Vec<Json>>;
+#[derive(Default)]
+struct Found {
+    items: HashMap<String, Vec<Rc<[u8]>>>,
+    /// Keys of which it is not known whether there is something.
+    unknown: HashSet<String>,
+}
 
-/// Keys in the order in which they were met, each once.
+impl Found {
+    /// What a field joins whose parent has this key.
+    fn joined(&self, key: Option<&str>, many: bool) -> Rc<[u8]> {
+        let items = key.and_then(|key| self.items.get(key)).map_or(&[][..], Vec::as_slice);
+        if items.is_empty() && key.is_some_and(|key| self.unknown.contains(key)) {
+            return NULL.into();
+        }
+        if !many {
+            return items.first().map_or_else(|| NULL.into(), Rc::clone);
+        }
+        let mut list = vec![b'['];
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                list.push(b',');
+            }
+            list.extend_from_slice(item);
+        }
+        list.push(b']');
+        list.into()
+    }
+}
+
+const NULL: &[u8] = b"null";
+
+/// Keys in the order in which they were met, each once: as they are compared, and as they are given.
 #[derive(Default)]
 struct Keys {
     known: HashSet<String>,
+    texts: Vec<String>,
     values: Vec<Json>,
 }
 
@@ -92,44 +130,43 @@ fn collect_steps<'n>(node: &'n JoinNode, steps: &mut Vec<&'n JoinStep>) {
     node.below.iter().for_each(|(_, below)| collect_steps(below, steps));
 }
 
-fn gather(value: &Json, node: &JoinNode, step: &JoinStep, keys: &mut Keys) {
-    match value {
-        Json::Array(items) => items.iter().for_each(|item| gather(item, node, step, keys)),
-        Json::Object(members) => {
+fn gather(tree: &Tree<'_>, node: &JoinNode, step: &JoinStep, keys: &mut Keys) {
+    match tree {
+        Tree::List(items) => items.iter().for_each(|item| gather(item, node, step, keys)),
+        Tree::Object(_) => {
             if node.steps.iter().any(|known| std::ptr::eq(known, step))
-                && let Some(key) = members.get(step.key.as_str())
-                && let Some(text) = text_of(key)
-                && keys.known.insert(text)
+                && let Some(key) = tree.member(&step.key)
+                && let Some(text) = key.key()
+                && keys.known.insert(text.clone())
             {
-                keys.values.push(formed(key, step.keys));
+                keys.values.push(formed(key, &text, step.keys));
+                keys.texts.push(text);
             }
             for (name, below) in &node.below {
-                if let Some(value) = members.get(name.as_str()) {
+                if let Some(value) = tree.member(name) {
                     gather(value, below, step, keys);
                 }
             }
         }
-        _ => {}
+        Tree::Text(_) | Tree::Joined(_) => {}
     }
 }
 
-/// As keys are compared: a number and the same number as a text are one.
-fn text_of(key: &Json) -> Option<String> {
-    match key {
-        Json::String(text) => Some(text.clone()),
-        Json::Number(number) => Some(number.to_string()),
-        Json::Bool(truth) => Some(truth.to_string()),
-        _ => None,
-    }
-}
-
-fn formed(key: &Json, form: KeyForm) -> Json {
-    match (form, key) {
-        (KeyForm::Numbers, Json::String(text)) => {
-            serde_json::from_str(text).ok().filter(Json::is_number).unwrap_or_else(|| key.clone())
+/// A key as it is given to who is asked for it.
+fn formed(key: &Tree<'_>, text: &str, form: KeyForm) -> Json {
+    let is_text = matches!(key, Tree::Text(raw) if raw.get().starts_with('"'));
+    let as_text = || Json::String(text.to_owned());
+    match form {
+        KeyForm::Texts => as_text(),
+        KeyForm::AsTheyAre if is_text => as_text(),
+        KeyForm::Numbers | KeyForm::AsTheyAre => {
+            // One that would lose digits is given as its text.
+            let keeps_digits = |value: &Json| {
+                let written = value.to_string();
+                written == text && !value.is_string()
+            };
+            serde_json::from_str(text).ok().filter(keeps_digits).unwrap_or_else(as_text)
         }
-        (KeyForm::Texts, Json::Number(number)) => Json::String(number.to_string()),
-        _ => key.clone(),
     }
 }
 
@@ -143,77 +180,69 @@ async fn fetch(
         let variables = variables.with_another(Json::Array(keys.to_vec()));
         async move { sources.root_field(step.source, &step.root, &variables).await }
     }));
-    let (mut items, mut errors) = (Vec::new(), Vec::new());
-    for FieldResult { data, errors: failures } in batches.await {
+    let (mut errors, mut found) = (Vec::new(), Found::default());
+    let mut texts = Vec::new();
+    for (FieldResult { data, errors: failures }, keys) in
+        batches.await.into_iter().zip(keys.texts.chunks(step.batch))
+    {
+        if data.is_none() || !failures.is_empty() {
+            found.unknown.extend(keys.iter().cloned());
+        }
         errors.extend(failures);
-        match data.map(|data| serde_json::from_slice(&data)) {
-            Some(Ok(Json::Array(found))) => items.extend(found),
-            Some(Err(error)) => {
+        texts.extend(data);
+    }
+    let mut items = Vec::new();
+    for text in &texts {
+        let tree = serde_json::from_slice::<&RawValue>(text).and_then(|text| Tree::of(text, &step.node));
+        match tree {
+            Ok(Tree::List(found)) => items.extend(found),
+            Ok(_) => {}
+            Err(error) => {
                 let failure = GraphqlError::new(ErrorCode::SourceFailed, "what is joined cannot be read");
                 errors.push(failure.with_detail(error.to_string()));
+                found.unknown.extend(keys.texts.iter().cloned());
             }
-            Some(Ok(_)) | None => {}
         }
     }
-    let mut items = Json::Array(items);
     // The keys are needed until what is joined is in its place.
-    let texts: Vec<Option<String>> = match &items {
-        Json::Array(items) => {
-            items.iter().map(|item| item.get(step.matched.as_str()).and_then(text_of)).collect()
-        }
-        _ => Vec::new(),
-    };
+    let keys: Vec<_> = items.iter().map(|item| item.member(&step.matched).and_then(Tree::key)).collect();
+    let mut items = Tree::List(items);
     complete(sources, &step.node, variables, &mut items, &mut errors).await;
-    let mut found = Found::new();
-    if let Json::Array(items) = items {
-        for (text, item) in texts.into_iter().zip(items) {
-            if let Some(text) = text {
-                found.entry(text).or_default().push(item);
+    if let Tree::List(items) = items {
+        for (key, item) in keys.into_iter().zip(items) {
+            if let Some(key) = key {
+                found.items.entry(key).or_default().push(item.text());
             }
         }
     }
     (found, errors)
 }
 
-fn put(value: &mut Json, node: &JoinNode, found: &HashMap<*const JoinStep, Found>) {
-    match value {
-        Json::Array(items) => items.iter_mut().for_each(|item| put(item, node, found)),
-        Json::Object(members) => {
+fn put(tree: &mut Tree<'_>, node: &JoinNode, found: &HashMap<*const JoinStep, Found>) {
+    match tree {
+        Tree::List(items) => items.iter_mut().for_each(|item| put(item, node, found)),
+        Tree::Object(members) => {
             for (name, below) in &node.below {
-                if let Some(value) = members.get_mut(name.as_str()) {
+                if let Some((_, value)) = members.iter_mut().find(|(key, _)| *key == **name) {
                     put(value, below, found);
                 }
             }
+            let mut is_joined = false;
             for step in &node.steps {
                 // Objects of other types have no key.
-                let Some(key) = members.get(step.key.as_str()) else { continue };
-                let items = text_of(key).and_then(|text| found.get(&std::ptr::from_ref(step))?.get(&text));
-                let joined = match (items, step.many) {
-                    (Some(items), true) => Json::Array(items.clone()),
-                    (None, true) => Json::Array(Vec::new()),
-                    (Some(items), false) => items.first().cloned().unwrap_or_default(),
-                    (None, false) => Json::Null,
-                };
-                members.insert(step.response_key.to_string(), joined);
+                let Some((_, key)) = members.iter().find(|(key, _)| *key == *step.key) else { continue };
+                let Some(found) = found.get(&std::ptr::from_ref(step)) else { continue };
+                let joined = Tree::Joined(found.joined(key.key().as_deref(), step.many));
+                members.push((Cow::Owned(step.response_key.to_string()), joined));
+                is_joined = true;
             }
-            for key in &node.hidden {
-                members.shift_remove(key.as_str());
-            }
-            if !node.steps.is_empty() {
-                sort(members, node);
+            members.retain(|(key, _)| !node.hidden.iter().any(|hidden| *key == **hidden));
+            if is_joined {
+                // Into the order in which they were asked for.
+                let place = |key: &str| node.order.iter().position(|name| **name == *key);
+                members.sort_by_key(|(key, _)| place(key).unwrap_or(usize::MAX));
             }
         }
-        _ => {}
+        Tree::Text(_) | Tree::Joined(_) => {}
     }
-}
-
-/// Into the order in which they were asked for.
-fn sort(members: &mut Map<String, Json>, node: &JoinNode) {
-    let mut sorted = Map::with_capacity(members.len());
-    for key in &node.order {
-        if let Some((key, value)) = members.remove_entry(key.as_str()) {
-            sorted.insert(key, value);
-        }
-    }
-    *members = sorted;
 }

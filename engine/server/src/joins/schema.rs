@@ -12,7 +12,7 @@ use prony_graphql::{
     },
     schema::{
         Contribution, SourceId,
-        build::{field_with_arguments, named, non_null_list},
+        build::{field_with_arguments, list, named},
     },
 };
 
@@ -73,7 +73,8 @@ impl Joins {
         }
         for join in &joins {
             let item = join.root.ty.inner_named_type();
-            let ty = if join.settings.many { non_null_list(item) } else { named(item) };
+            // Null says that another source has failed, which takes nothing from the parent.
+            let ty = if join.settings.many { list(item) } else { named(item) };
             contribution
                 .extensions
                 .push((join.parent.clone(), field_with_arguments(&join.field, Vec::new(), ty)));
@@ -133,6 +134,16 @@ impl<'a> Offered<'a> {
             if !root.arguments.iter().any(|argument| *argument.name == **given) {
                 return Err(format!("{} has no argument `{given}`", settings.to));
             }
+        }
+        let is_given =
+            |name: &Name| argument.first() == Some(name) || settings.arguments.contains_key(name.as_str());
+        let missing =
+            root.arguments.iter().find(|argument| argument.is_required() && !is_given(&argument.name));
+        if let Some(missing) = missing {
+            return Err(format!(
+                "{} needs its argument `{}`; give it in `arguments`",
+                settings.to, missing.name
+            ));
         }
         if settings.batch == 0 {
             return Err("`batch` must be at least 1".to_owned());

@@ -24,7 +24,7 @@ use prony_graphql::{
     variables::Variables,
 };
 use prony_resolvers::Resolvers;
-use prony_source::{OperationResult, PreparedField};
+use prony_source::{AcceptedCodings, OperationResult, PreparedField};
 use tokio::sync::{mpsc, oneshot};
 
 use self::staying::Threads;
@@ -285,7 +285,13 @@ impl ExecutionContext for Service {
         self.shared.resolvers.mutate(fields, variables).await
     }
 
-    async fn execute(&self, _: SourceId, _: &PreparedField, _: &Variables) -> OperationResult {
+    async fn execute(
+        &self,
+        _: SourceId,
+        _: &PreparedField,
+        _: &Variables,
+        _: AcceptedCodings,
+    ) -> OperationResult {
         unreachable!("functions do not plan whole operations")
     }
 

@@ -169,13 +169,18 @@ impl Connection {
         loop {
             if !self.unread.is_empty() {
                 match head::parse(&self.unread).map_err(SendErrorKind::Protocol)? {
-                    Some(head) if head.status == 101 || interim == INTERIM_MAX => {
+                    Some(head) if head.status == 101 => {
                         return Err(SendErrorKind::Protocol(
                             "it has changed the protocol unasked".to_owned(),
                         ));
                     }
                     Some(head) if head.status < 200 => {
                         interim += 1;
+                        if interim > INTERIM_MAX {
+                            return Err(SendErrorKind::Protocol(
+                                "it has too many interim responses".to_owned(),
+                            ));
+                        }
                         let _ = self.unread.split_to(head.bytes);
                         continue;
                     }

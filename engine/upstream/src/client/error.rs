@@ -1,6 +1,8 @@
 //! Why a request to an upstream has no response.
 
-use std::io;
+use std::{io, sync::Arc};
+
+use crate::exchange::ExchangeError;
 
 /// With what is known of the request's fate.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +33,8 @@ pub(crate) enum SendErrorKind {
     QueueFull { waiting: usize },
     #[error("no connection was free within {limit_ms} ms (queue_timeout_ms)")]
     QueueTimeout { limit_ms: u128 },
+    #[error("{0}")]
+    Exchange(Arc<ExchangeError>),
     #[error("it has failed {failures} times in a row and is left alone")]
     BreakerOpen { failures: u32 },
 }

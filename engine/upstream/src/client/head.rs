@@ -2,8 +2,7 @@
 //! section 6.3), because what is behind it could be taken for another's.
 
 use httparse::{EMPTY_HEADER, Header, Status};
-
-use super::coding::ContentCoding;
+use prony_source::ContentCoding;
 
 /// Header fields that a response may have.
 const HEADERS_MAX: usize = 100;

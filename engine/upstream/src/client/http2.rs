@@ -3,10 +3,10 @@
 use bytes::{Bytes, BytesMut};
 use h2::client::SendRequest;
 use http::{HeaderMap, HeaderValue, Request, header};
+use prony_source::ContentCoding;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    coding::ContentCoding,
     error::{SendError, SendErrorKind},
     head::{UNKNOWN_CODING, is_json},
     message::{ACCEPT, IncomingResponse, OutgoingRequest},
@@ -103,6 +103,9 @@ fn head(
         if let Ok(value) = HeaderValue::from_bytes(value) {
             head = head.header(&**name, value);
         }
+    }
+    if let Some(value) = request.authorization {
+        head = head.header(header::AUTHORIZATION, value);
     }
     head.body(()).map_err(|error| SendError::unsent(SendErrorKind::Protocol(error.to_string())))
 }

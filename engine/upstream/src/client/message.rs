@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-
-use super::coding::ContentCoding;
+use prony_source::{AcceptedCodings, ContentCoding};
 
 /// Responses that are understood.
 pub(super) const ACCEPT: &str = "application/graphql-response+json, application/json;q=0.9";
@@ -14,8 +13,12 @@ pub(super) const ACCEPT: &str = "application/graphql-response+json, application/
 pub(crate) struct OutgoingRequest<'a> {
     /// Head lines of the client that are forwarded: `name: value\r\n` of each.
     pub(crate) headers: &'a [(Box<str>, Box<[u8]>)],
+    /// The value of `Authorization`, where it is another for each client.
+    pub(crate) authorization: Option<&'a str>,
     pub(crate) body: Vec<u8>,
     pub(crate) limits: ResponseLimits,
+    /// Codings in which the body of the response is wanted as it comes.
+    pub(crate) kept_codings: AcceptedCodings,
 }
 
 /// What a response may take.
@@ -32,7 +35,7 @@ pub(crate) struct IncomingResponse {
     pub(crate) status: u16,
     /// Whether the content is JSON, as far as its type says.
     pub(crate) is_json: bool,
-    /// In which the body is, until it is decoded.
-    pub(super) coding: ContentCoding,
+    /// In which the body is.
+    pub(crate) coding: ContentCoding,
     pub(crate) body: Bytes,
 }

@@ -5,6 +5,7 @@ mod chunked;
 mod coding;
 mod connection;
 mod error;
+mod form;
 mod head;
 mod http2;
 mod message;
@@ -14,7 +15,9 @@ mod tls;
 mod transport;
 
 pub(crate) use self::{
+    coding::decode,
     error::{SendError, SendErrorKind},
+    form::post_form,
     message::{IncomingResponse, OutgoingRequest, ResponseLimits},
     open_response::OpenResponse,
     pool::Pool,

@@ -1,13 +1,13 @@
 //! A response whose body is read as it comes, for subscriptions that stay open.
 
 use bytes::BytesMut;
+use prony_source::ContentCoding;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{
     chunked::{DecodeError, Decoder},
-    coding::ContentCoding,
     error::SendErrorKind,
-    head::{self, BodyEnd},
+    head::{self, BodyEnd, ResponseHead},
     transport::Transport,
 };
 
@@ -38,7 +38,7 @@ impl OpenResponse {
             if transport.read_buf(&mut input).await.map_err(SendErrorKind::Broken)? == 0 {
                 return Err(SendErrorKind::Closed);
             }
-            if let Some(head) = head::parse(&input).map_err(SendErrorKind::Protocol)? {
+            if let Some(head) = final_head(&mut input)? {
                 break head;
             }
         };
@@ -97,4 +97,15 @@ impl OpenResponse {
             }
         }
     }
+}
+
+/// The head of the response that counts, once it has come, without interim ones before it (RFC 9110, section 15.2).
+fn final_head(input: &mut BytesMut) -> Result<Option<ResponseHead>, SendErrorKind> {
+    while let Some(head) = head::parse(input).map_err(SendErrorKind::Protocol)? {
+        if head.status >= 200 || head.status == 101 {
+            return Ok(Some(head));
+        }
+        let _ = input.split_to(head.bytes);
+    }
+    Ok(None)
 }

@@ -2,10 +2,11 @@
 
 use std::{cell::RefCell, fmt::Write as _, rc::Rc, sync::Arc, time::Duration};
 
+use prony_source::ContentCoding;
 use tokio::time::Instant;
 
 use super::{
-    coding::ContentCoding,
+    coding::decode,
     connection::Connection,
     error::SendError,
     http2::Http2,
@@ -13,6 +14,8 @@ use super::{
     transport::{Connector, Opened},
 };
 use crate::address::Address;
+
+const AUTHORIZATION: &[u8] = b"\r\nauthorization: ";
 
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -54,12 +57,13 @@ impl Pool {
         }
     }
 
-    /// Sends a request, over a connection that is there or a new one; the body of the response is decoded.
+    /// Sends a request, over a connection that is there or a new one; the body of the response is decoded where it is not wanted
+    /// as it comes.
     pub(crate) async fn send(&self, request: &OutgoingRequest<'_>) -> Result<IncomingResponse, SendError> {
         let mut response = self.send_to_one(request).await?;
-        if response.coding != ContentCoding::Identity {
+        if !request.kept_codings.include(response.coding) {
             let body = std::mem::take(&mut response.body);
-            let decoded = response.coding.decode(body, request.limits.max_bytes).await;
+            let decoded = decode(response.coding, body, request.limits.max_bytes).await;
             response.body = decoded.map_err(|kind| SendError::sent(kind, true))?;
             response.coding = ContentCoding::Identity;
         }
@@ -118,7 +122,9 @@ impl Pool {
     /// Head and body.
     fn written(&self, request: &OutgoingRequest<'_>) -> Vec<u8> {
         let forwarded: usize = request.headers.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
-        let mut out = Vec::with_capacity(self.head.len() + forwarded + request.body.len() + 24);
+        let authorization = request.authorization.map_or(0, |value| AUTHORIZATION.len() + value.len());
+        let capacity = self.head.len() + forwarded + authorization + request.body.len() + 24;
+        let mut out = Vec::with_capacity(capacity);
         out.extend_from_slice(&self.head);
         out.extend_from_slice(itoa::Buffer::new().format(request.body.len()).as_bytes());
         for (name, value) in request.headers {
@@ -126,6 +132,10 @@ impl Pool {
             out.extend_from_slice(name.as_bytes());
             out.extend_from_slice(b": ");
             out.extend_from_slice(value);
+        }
+        if let Some(value) = request.authorization {
+            out.extend_from_slice(AUTHORIZATION);
+            out.extend_from_slice(value.as_bytes());
         }
         out.extend_from_slice(b"\r\n\r\n");
         out.extend_from_slice(&request.body);

@@ -4,7 +4,7 @@
 mod parts;
 mod print;
 
-use std::io::Write as _;
+use std::{borrow::Cow, io::Write as _};
 
 use prony_graphql::{
     Name,
@@ -17,7 +17,7 @@ use prony_source::{FieldPlan, OperationRequest};
 use serde_json::Value as Json;
 
 pub(crate) use self::parts::Typenames;
-use self::parts::{UpstreamVariable, VariableValue};
+use self::parts::{UpstreamVariable, VariableValue, narrower};
 use crate::schema::UpstreamModel;
 
 /// A root field, ready to be forwarded beside others.
@@ -26,6 +26,8 @@ pub(crate) struct UpstreamField {
     pub(crate) kind: OperationKind,
     pub(crate) response_key: Name,
     pub(crate) position: Position,
+    /// Its type lets it be no null.
+    pub(crate) is_non_null: bool,
     /// Text of a selection, escaped to stand within a string of JSON.
     text: String,
     /// That the text uses.
@@ -81,6 +83,7 @@ impl UpstreamField {
             kind,
             response_key: field.response_key.clone(),
             position: field.position,
+            is_non_null: field.output.is_non_null(),
             text: String::from_utf8(inner).expect("an escaped text is text"),
             variables,
             typenames: print::typenames(model, field).map(Box::new),
@@ -94,16 +97,15 @@ impl UpstreamField {
         body.extend_from_slice(b"{\"query\":\"");
         let kind = fields.first().map_or(OperationKind::Query, |field| field.kind);
         write!(body, "{kind}").expect("memory takes it");
-        let mut declared: Vec<&UpstreamVariable> = Vec::new();
+        let mut declared: Vec<(&UpstreamVariable, Cow<'_, str>)> = Vec::new();
         for variable in fields.iter().flat_map(|field| &field.variables) {
-            match declared.iter_mut().find(|known| known.name == variable.name) {
-                // The narrower type goes where the wider one does.
-                Some(known) if known.ty.len() < variable.ty.len() => *known = variable,
+            match declared.iter_mut().find(|(known, _)| known.name == variable.name) {
+                Some((_, ty)) if *ty != variable.ty => *ty = narrower(ty, &variable.ty).into(),
                 Some(_) => {}
-                None => declared.push(variable),
+                None => declared.push((variable, variable.ty.as_str().into())),
             }
         }
-        for (index, UpstreamVariable { name, ty, .. }) in declared.iter().enumerate() {
+        for (index, (UpstreamVariable { name, .. }, ty)) in declared.iter().enumerate() {
             let begin = if index == 0 { '(' } else { ' ' };
             write!(body, "{begin}${name}:{ty}").expect("memory takes it");
         }
@@ -114,7 +116,7 @@ impl UpstreamField {
         body.extend_from_slice(b"}\"");
         if !declared.is_empty() {
             body.extend_from_slice(b",\"variables\":");
-            for (index, UpstreamVariable { name, value, .. }) in declared.iter().enumerate() {
+            for (index, (UpstreamVariable { name, value, .. }, _)) in declared.iter().enumerate() {
                 body.push(if index == 0 { b'{' } else { b',' });
                 json::write_string(&mut body, name);
                 body.push(b':');

@@ -10,7 +10,7 @@ use prony_graphql::{
 };
 use serde_json::Value as Json;
 
-use super::parts::{Typenames, UpstreamVariable, VariableValue};
+use super::parts::{Typenames, UpstreamVariable, VariableValue, narrower};
 use crate::schema::UpstreamModel;
 
 pub(super) struct Printed {
@@ -150,10 +150,10 @@ impl<'a> Printer<'a> {
     fn variable(&mut self, name: String, ty: Option<&Type>, value: VariableValue) {
         let _ = write!(self.text, "${name}");
         let ty = ty.map_or_else(|| "String".to_owned(), |ty| self.ty(ty));
-        // One that is used at several places takes the narrower type, which goes where the wider one does.
+        // One that is used at several places takes a type that goes to all of them.
         if let Some(known) = self.variables.iter_mut().find(|known| known.name == name) {
-            if ty.len() > known.ty.len() {
-                known.ty = ty;
+            if known.ty != ty {
+                known.ty = narrower(&known.ty, &ty);
             }
             return;
         }
@@ -199,7 +199,7 @@ pub(super) fn typenames(model: &UpstreamModel, field: &Field) -> Option<Typename
             continue;
         }
         if let Some(below) = typenames(model, child) {
-            found.below.push((child.response_key.clone(), below));
+            found.add_below(child.response_key.clone(), below);
         }
     }
     if !found.keys.is_empty() {

@@ -9,4 +9,5 @@ mod restrict;
 pub(crate) use self::{
     introspection::{INTROSPECTION, sdl_of},
     model::{ModelError, UpstreamModel},
+    names::root_name,
 };

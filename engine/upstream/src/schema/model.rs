@@ -14,7 +14,7 @@ use prony_graphql::{
     selection::OperationKind,
 };
 
-use super::names::{OriginalNames, Renaming};
+use super::names::{OriginalNames, Renaming, root_name};
 use crate::settings::NameSettings;
 
 /// Why a text is not served.
@@ -35,6 +35,8 @@ pub(crate) struct UpstreamModel {
     pub(crate) roots: [IndexMap<Name, Node<FieldDefinition>>; 3],
     pub(crate) directives: Vec<Node<ast::DirectiveDefinition>>,
     pub(crate) originals: OriginalNames,
+    /// Whether a root type has another name than it is served under.
+    pub(crate) has_other_roots: bool,
     pub(crate) notes: Vec<String>,
 }
 
@@ -71,6 +73,10 @@ impl UpstreamModel {
             notes: Vec::new(),
         };
         let mut model = reader.read(&roots);
+        let is_other = |(kind, name): (OperationKind, &Option<Name>)| {
+            name.as_ref().is_some_and(|name| *name != *root_name(kind))
+        };
+        model.has_other_roots = KINDS.into_iter().zip(&roots).any(is_other);
         if !has_subscriptions {
             model.roots[OperationKind::Subscription as usize].clear();
         }

@@ -35,6 +35,15 @@ impl OriginalNames {
     }
 }
 
+/// Under which a root type is served.
+pub(crate) const fn root_name(kind: OperationKind) -> &'static str {
+    match kind {
+        OperationKind::Query => "Query",
+        OperationKind::Mutation => "Mutation",
+        OperationKind::Subscription => "Subscription",
+    }
+}
+
 /// Gives names by the configuration, and remembers them.
 #[derive(Debug)]
 pub(crate) struct Renaming<'a> {
@@ -64,11 +73,7 @@ impl<'a> Renaming<'a> {
     }
 
     pub(crate) fn of_field(&mut self, kind: OperationKind, original: &Name) -> Name {
-        let root = match kind {
-            OperationKind::Query => "Query",
-            OperationKind::Mutation => "Mutation",
-            OperationKind::Subscription => "Subscription",
-        };
+        let root = root_name(kind);
         let prefix = &self.settings.field_prefix;
         let prefixed = || Name::new(&format!("{prefix}{original}")).ok();
         let explicit = self.explicit(&format!("{root}.{original}"));

@@ -42,13 +42,16 @@ impl Stream {
     async fn open(
         upstream: &Arc<Upstream>,
         request: &[u8],
-        headers: &Headers,
+        own: &ClientHeaders,
     ) -> Result<(Self, CountedStream), SendErrorKind> {
+        let mut headers = own.forwarded.clone();
+        let authorization = upstream.authorization(&own.credentials).await?;
+        headers.extend(authorization.map(|value| (AUTHORIZATION.into(), value.as_bytes().into())));
         let (mut tried, mut failure) = (Vec::new(), SendErrorKind::Closed);
         while let Some(index) = upstream.address_for_stream(&tried) {
             let counted = CountedStream::new(upstream, index);
             let endpoint = &upstream.endpoints[index];
-            match Self::open_at(upstream, endpoint, request.to_vec(), headers).await {
+            match Self::open_at(upstream, endpoint, request.to_vec(), &headers).await {
                 Ok(stream) => return Ok((stream, counted)),
                 Err(error) => {
                     let address = &endpoint.address;
@@ -108,9 +111,17 @@ struct Feed {
     upstream: Arc<Upstream>,
     field: Arc<UpstreamField>,
     request: Vec<u8>,
-    headers: Headers,
+    headers: ClientHeaders,
     state: State,
 }
+
+/// Of the client's headers what is forwarded, and of what credentials for the upstream are made.
+struct ClientHeaders {
+    forwarded: Headers,
+    credentials: Headers,
+}
+
+const AUTHORIZATION: &str = "authorization";
 
 enum State {
     /// It has never been open.
@@ -130,10 +141,19 @@ pub(crate) fn events(upstream: &Arc<Upstream>, field: &PreparedField, variables:
     let wanted = |(name, _): &&(Box<str>, Box<[u8]>)| {
         upstream.settings.forward_headers.iter().any(|known| **known == **name)
     };
+    let headers = ClientHeaders {
+        forwarded: variables.headers().iter().filter(wanted).cloned().collect(),
+        credentials: variables
+            .headers()
+            .iter()
+            .filter(|(name, _)| **name == *AUTHORIZATION)
+            .cloned()
+            .collect(),
+    };
     let feed = Feed {
         upstream: Arc::clone(upstream),
         request: UpstreamField::request(&[&field], variables),
-        headers: variables.headers().iter().filter(wanted).cloned().collect(),
+        headers,
         field,
         state: State::New,
     };
@@ -150,8 +170,14 @@ impl Feed {
                     Ok((stream, counted)) => self.state = State::Open { stream, _counted: counted },
                     Err(error) => {
                         self.state = State::Ended;
-                        let message = "the service behind this field cannot be reached; try again later";
-                        return Some(self.failed(ErrorCode::SourceUnavailable, message, &error.to_string()));
+                        let (code, message) = match &error {
+                            SendErrorKind::Exchange(error) => (error.code(), error.message()),
+                            _ => (
+                                ErrorCode::SourceUnavailable,
+                                "the service behind this field cannot be reached; try again later",
+                            ),
+                        };
+                        return Some(self.failed(code, message, &error.to_string()));
                     }
                 },
                 State::Lost(after) => {

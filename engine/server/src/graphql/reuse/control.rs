@@ -83,6 +83,8 @@ pub(in crate::graphql) async fn finish(
             in_place(core, prepared, clock).await
         };
     };
+    // What others are given comes in no coding.
+    let prepared = &prepared.uncoded();
     let kept_by = reuse.keeping.map(|keeping| (reuse.key(prepared, keeping.scope), keeping));
     let cache = &core.site().response_cache;
     let kept = kept_by.as_ref().and_then(|(key, keeping)| cache.get(key, keeping.ttl, monotonic_ns()));

@@ -13,6 +13,7 @@ use futures_util::{FutureExt as _, future::LocalBoxFuture};
 use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
 use prony_graphql::budget::ResponseBudget;
+use prony_source::{AcceptedCodings, ContentCoding};
 
 use super::{SimpleRequest, client::SimpleClient, response};
 use crate::{
@@ -113,11 +114,13 @@ pub(super) fn respond(
 /// None where who asks is found out, or the refusal is worded, elsewhere.
 fn context(core: &CoreEngine, client: &SimpleClient, request: &SimpleRequest<'_>) -> Option<RequestContext> {
     let Known::Asker(asker) = client.try_identify(core, request) else { return None };
+    let codings = AcceptedCodings::of(request.accept_encoding.into_iter());
     if core.settings().functions.want_caller() {
-        return Some(core.site().context(&request.to_request()?.into_parts().0, asker));
+        let context = core.site().context(&request.to_request()?.into_parts().0, asker);
+        return Some(RequestContext { codings, ..context });
     }
     let headers = core.site().wanted_headers(request.fields());
-    Some(RequestContext { headers, ..RequestContext::of_asker(core.settings(), asker) })
+    Some(RequestContext { headers, codings, ..RequestContext::of_asker(core.settings(), asker) })
 }
 
 /// What is copied at once for each connection; larger bodies are written as they are waited for.
@@ -154,13 +157,17 @@ impl WaitingOperation {
             let reply = to_http(core, executed, self.media, &Wishes::default());
             return response::write_response(out, &whole(reply));
         }
-        let Response { outcome, body, seen, times, .. } = executed;
+        let Response { outcome, body, coding, seen, times, .. } = executed;
         core.metrics().request_ended(seen.kind, outcome.counted(), &times);
         let begin = out.len();
         response::begin(out, status(&outcome, self.media), self.media.text(), body.bytes.len());
         if matches!(outcome, Outcome::Overloaded) {
             let line = format!("retry-after: {OVERLOAD_RETRY_AFTER}\r\n");
             response::insert_headers(out, begin, line.as_bytes());
+        }
+        if coding != ContentCoding::Identity {
+            let lines = format!("content-encoding: {}\r\nvary: accept-encoding\r\n", coding.name());
+            response::insert_headers(out, begin, lines.as_bytes());
         }
         out.extend_from_slice(&body.bytes);
         held.extend(body.budget.as_ref().and_then(held_by));

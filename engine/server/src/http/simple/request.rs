@@ -37,6 +37,8 @@ pub(crate) struct SimpleRequest<'b> {
     pub(crate) body: &'b [u8],
     pub(crate) content_type: Option<&'b [u8]>,
     pub(crate) accept: Option<&'b [u8]>,
+    /// The first, of several.
+    pub(crate) accept_encoding: Option<&'b [u8]>,
     pub(crate) host: Option<&'b [u8]>,
     pub(crate) origin: Option<&'b [u8]>,
     /// The client asks how long the response took, or what it cost.
@@ -102,6 +104,7 @@ struct Framing<'b> {
     content_length: Option<usize>,
     content_type: Option<&'b [u8]>,
     accept: Option<&'b [u8]>,
+    accept_encoding: Option<&'b [u8]>,
     host: Option<&'b [u8]>,
     origin: Option<&'b [u8]>,
     is_timed: bool,
@@ -145,7 +148,7 @@ pub(crate) fn parse<'b>(bytes: &'b [u8], room: &'b mut HeaderRoom<'b>, settings:
         Some(end) => (&target[..end], Some(&target[end + 1..])),
         None => (target, None),
     };
-    let Framing { content_type, accept, host, origin, is_timed, .. } = framing;
+    let Framing { content_type, accept, accept_encoding, host, origin, is_timed, .. } = framing;
     let (body, headers) = (&bytes[head_bytes..whole], &*request.headers);
     let whole = &bytes[..whole];
     Parsed::Whole(SimpleRequest {
@@ -156,6 +159,7 @@ pub(crate) fn parse<'b>(bytes: &'b [u8], room: &'b mut HeaderRoom<'b>, settings:
         body,
         content_type,
         accept,
+        accept_encoding,
         host,
         origin,
         is_timed,
@@ -202,6 +206,9 @@ fn framing<'b>(headers: &[Header<'b>]) -> Result<Framing<'b>, Handover> {
             }
             12 if is("X-Prony-Cost") => framing.is_timed = true,
             14 if is("X-Prony-Timing") => framing.is_timed = true,
+            15 if is("Accept-Encoding") => {
+                framing.accept_encoding.get_or_insert(value);
+            }
             16 if is("Content-Encoding") => return Err(Handover::ContentEncoding),
             17 if is("Transfer-Encoding") => return Err(Handover::TransferEncoding),
             _ => {}

@@ -1,0 +1,45 @@
+//! Measurements of the GraphQL gateway: `prony serve` with another GraphQL server behind it, on one processor, load and backend on
+//! the other. One subcommand a question; each prints the table that `docs/benchmarks.md` quotes.
+//!
+//! `cargo bench -p prony --bench gateway -- stages|stall|slow-clients`
+//!
+//! Needs taskset; `slow-clients` some 22,000 open files (`ulimit -Hn`).
+
+#![expect(clippy::print_stdout, reason = "tables are what a benchmark is for")]
+
+mod backend;
+mod gateway;
+#[path = "../common/process.rs"]
+#[allow(dead_code, reason = "each benchmark uses its part of this module")]
+mod process;
+mod slow;
+mod stages;
+mod stall;
+#[path = "../common/statistics.rs"]
+#[allow(dead_code, reason = "each benchmark uses its part of this module")]
+mod statistics;
+#[path = "../common/subject.rs"]
+#[allow(dead_code, reason = "each benchmark uses its part of this module")]
+mod subject;
+#[path = "../common/tool.rs"]
+#[allow(dead_code, reason = "each benchmark uses its part of this module")]
+mod tool;
+
+/// Alternating rounds of each comparison; the median is quoted.
+const ROUNDS: usize = 5;
+/// Of each run.
+const SECONDS: u32 = 4;
+/// The gateway's processor, and that of load and backend.
+const TARGET_CORE: &str = "0";
+const TOOL_CORE: &str = "1";
+
+fn main() {
+    // `cargo bench` adds `--bench`.
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    match arguments.first().map(String::as_str) {
+        Some("stages") => stages::by_operation(),
+        Some("stall") => stall::beside_the_backend(),
+        Some("slow-clients") => slow::beside_fast_ones(),
+        _ => println!("name a measurement: stages, stall, slow-clients"),
+    }
+}

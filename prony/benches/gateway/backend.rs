@@ -56,8 +56,8 @@ fn serve(stream: &TcpStream, begun: Instant, period: Duration, stall: Duration) 
         // The stall is the end of each period.
         let now = begun.elapsed();
         let into = Duration::from_nanos((now.as_nanos() % period.as_nanos()) as u64);
-        if into >= period - stall {
-            thread::sleep(period - into);
+        if into >= period.saturating_sub(stall) {
+            thread::sleep(period.saturating_sub(into));
         }
         if writer.write_all(response.as_bytes()).is_err() {
             return;

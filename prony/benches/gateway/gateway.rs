@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use prony_model::{ResultFile, WindowKind};
+use prony_model::{Nanos, ResultFile, WindowKind};
 use tempfile::TempDir;
 
 use crate::{TARGET_CORE, TOOL_CORE, subject::Subject, tool::prony_result};
@@ -63,5 +63,5 @@ pub(crate) fn run(url: &str, query: &str, load: &str) -> ResultFile {
 /// A percentile of the response time of a whole run, in ms.
 pub(crate) fn percentile_ms(result: &ResultFile, percentile: f64) -> f64 {
     let whole = &result.window(WindowKind::Whole).expect("a result always holds the whole run").all;
-    whole.response_time.percentile(percentile).map_or(f64::NAN, |time| time.as_millis_f64())
+    whole.response_time.percentile(percentile).map_or(f64::NAN, Nanos::as_millis_f64)
 }

@@ -46,6 +46,12 @@ fn issued(token: &str, lifetime_s: u32) -> Vec<u8> {
     ok(&format!(r#"{{"access_token":"{token}","token_type":"Bearer","expires_in":{lifetime_s}}}"#))
 }
 
+fn status(line: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!("HTTP/1.1 {line}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
+        .into_bytes()
+}
+
 fn once(response: Vec<u8>) -> Vec<Step> {
     vec![Step::ReadRequest, Step::Write(response)]
 }
@@ -111,11 +117,6 @@ fn a_token_is_exchanged_once_for_all_who_wait_for_it() {
 
 #[test]
 fn token_servers_that_give_none_are_told_apart() {
-    let status = |line: &str, body: &str| {
-        let length = body.len();
-        format!("HTTP/1.1 {line}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
-            .into_bytes()
-    };
     let none = "SOURCE_UNAVAILABLE: there is no token for the service behind this field; try again later";
     for (what, script, expected) in [
         (
@@ -149,8 +150,7 @@ fn token_servers_that_give_none_are_told_apart() {
 #[test]
 fn tokens_and_refusals_are_kept_no_longer_than_they_hold() {
     let (directory, upstream) = (directory(), upstream());
-    let refusal =
-        b"HTTP/1.1 400 Bad Request\r\ncontent-length: 26\r\n\r\n{\"error\":\"invalid_request\"}".to_vec();
+    let refusal = status("400 Bad Request", r#"{"error":"invalid_request"}"#);
     let tokens = ScriptedPeer::start(vec![
         once(issued("now", 0)),
         once(issued("soon", 1)),
@@ -176,10 +176,8 @@ fn tokens_and_refusals_are_kept_no_longer_than_they_hold() {
 #[test]
 fn a_token_that_the_upstream_refuses_is_exchanged_anew() {
     let directory = directory();
-    let refusal = "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-length: 33\r\n\r\n\
-                   {\"errors\":[{\"message\":\"expired\"}]}";
-    let upstream =
-        ScriptedPeer::start(vec![once(refusal.as_bytes().to_vec()), once(ok(r#"{"data":{"one":1}}"#))]);
+    let refusal = status("401 Unauthorized", r#"{"errors":[{"message":"expired"}]}"#);
+    let upstream = ScriptedPeer::start(vec![once(refusal), once(ok(r#"{"data":{"one":1}}"#))]);
     let tokens = ScriptedPeer::answering(issued("revoked", 600));
     let gateway = gateway(&upstream, &tokens.url(), &directory, "");
     assert!(failure(&ask(&gateway, "theirs")).ends_with(": expired"));

@@ -84,7 +84,7 @@ mod tests {
                 (ContentCoding::Brotli, brotli(text)),
                 (ContentCoding::Zstd, zstd::encode_all(text, 1).expect("memory takes everything")),
             ] {
-                let decode = |body: &[u8], max| super::decode(coding, Bytes::copy_from_slice(body), max);
+                let decode = |body: &[u8], max| decode(coding, Bytes::copy_from_slice(body), max);
                 let decoded = decode(&body, text.len()).await.expect("it has no more bytes than it may have");
                 assert!(decoded == text, "{coding:?} {}", text.len());
                 if coding == ContentCoding::Identity {

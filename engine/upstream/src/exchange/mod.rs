@@ -217,7 +217,7 @@ fn bearer_token(headers: &[(Box<str>, Box<[u8]>)]) -> Option<&str> {
 }
 
 fn kept_for(lifetime: Duration) -> Duration {
-    (lifetime - (lifetime / 10).min(MARGIN_MAX)).min(KEPT_MAX)
+    lifetime.saturating_sub((lifetime / 10).min(MARGIN_MAX)).min(KEPT_MAX)
 }
 
 /// Makes room for one more: of what is known, what has expired goes first, then what expires soonest. False where all are under way.
@@ -251,8 +251,8 @@ mod tests {
 
     #[test]
     fn tokens_are_given_up_before_they_expire() {
-        let seconds = |lifetime| kept_for(Duration::from_secs(lifetime)).as_secs_f64();
-        assert_eq!([0, 1, 60, 300, 3600, 86_400].map(seconds), [0.0, 0.9, 54.0, 270.0, 3570.0, 3600.0]);
+        let ms = |lifetime_s| kept_for(Duration::from_secs(lifetime_s)).as_millis();
+        assert_eq!([0, 1, 60, 300, 3600, 86_400].map(ms), [0, 900, 54_000, 270_000, 3_570_000, 3_600_000]);
     }
 
     #[test]

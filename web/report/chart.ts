@@ -195,7 +195,7 @@ function options(
     width: Math.max(host.clientWidth, 200),
     height: spec.height ?? 220,
     legend: { show: false },
-    padding: [8, second ? 0 : spec.isAligned ? secondSize + labels.labelSize : 12, 0, 0],
+    padding: [8, second ? 0 : spec.isAligned ? secondSize + labels.labelSize : spec.xSplits ? 20 : 12, 0, 0],
     cursor: {
       drag: { x: true, y: false, setScale: true },
       points: { size: 6 },

@@ -3,7 +3,7 @@
 //!
 //! `cargo bench -p prony --bench gateway -- stages|stall|slow-clients`
 //!
-//! Needs taskset; `slow-clients` some 22,000 open files (`ulimit -Hn`).
+//! Needs taskset; `slow-clients` some 12,000 open files (`ulimit -Hn`).
 
 #![expect(clippy::print_stdout, reason = "tables are what a benchmark is for")]
 
@@ -25,6 +25,8 @@ mod subject;
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
 mod tool;
 
+use rustix::thread::{CpuSet, sched_setaffinity};
+
 /// Alternating rounds of each comparison; the median is quoted.
 const ROUNDS: usize = 5;
 /// Of each run.
@@ -34,6 +36,9 @@ const TARGET_CORE: &str = "0";
 const TOOL_CORE: &str = "1";
 
 fn main() {
+    let mut processors = CpuSet::new();
+    processors.set(TOOL_CORE.parse().expect("it is a number"));
+    sched_setaffinity(None, &processors).expect("there are two processors");
     // `cargo bench` adds `--bench`.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     match arguments.first().map(String::as_str) {

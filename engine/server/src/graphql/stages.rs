@@ -51,7 +51,8 @@ impl StageTimes {
             let Some(time) = time else { continue };
             let separator = if text.is_empty() { "" } else { ", " };
             // Writing to a string cannot fail.
-            let _ = write!(text, "{separator}{name};dur={:.3}", time as f64 / 1e6);
+            let digits = if self.kind == ClockKind::Processor { 6 } else { 3 };
+            let _ = write!(text, "{separator}{name};dur={:.digits$}", time as f64 / 1e6);
         }
         text
     }

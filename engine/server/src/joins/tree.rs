@@ -98,7 +98,7 @@ struct Members<'b>(Vec<(Cow<'b, str>, &'b RawValue)>);
 
 /// Borrowed where it has no escapes.
 #[derive(Deserialize)]
-struct Key<'b>(#[serde(borrow)] Cow<'b, str>);
+struct MemberKey<'b>(#[serde(borrow)] Cow<'b, str>);
 
 impl<'de: 'b, 'b> Deserialize<'de> for Members<'b> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -117,7 +117,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut members = Vec::new();
-        while let Some(Key(key)) = map.next_key()? {
+        while let Some(MemberKey(key)) = map.next_key()? {
             members.push((key, map.next_value()?));
         }
         Ok(members)

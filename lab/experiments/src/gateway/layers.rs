@@ -140,14 +140,11 @@ impl Layer {
 
 /// Everything that the study's operations ask for, and nothing else.
 const PERMISSIONS: &str = r#"
-[roles.reader.sources.starwars.types]
-Query = { select = { columns = ["films", "people", "planets", "species", "starships", "vehicles"] } }
-Film = { select = true }
-Person = { select = true }
-Planet = { select = true }
-Species = { select = true }
-Starship = { select = true }
-Vehicle = { select = true }
+[roles.reader.sources.starwars]
+fields = [
+  "Query.films", "Query.people", "Query.planets", "Query.species", "Query.starships", "Query.vehicles",
+  "Film.*", "Person.*", "Planet.*", "Species.*", "Starship.*", "Vehicle.*",
+]
 "#;
 
 /// A path as a text of TOML.

@@ -66,7 +66,7 @@ pub(super) fn study(outcome: &GatewayOutcome) -> StudyData {
     }
     StudyData {
         title: TITLE.to_owned(),
-        setting: setting(outcome),
+        setting: setting(outcome).replace('`', ""),
         differs: format!("What differs from the study: {CONDITIONS}."),
         users,
         plots,

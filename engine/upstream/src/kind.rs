@@ -13,7 +13,7 @@ use prony_source::{
 
 use crate::{
     address::Address,
-    exchange::ExchangeSettings,
+    exchange_settings::ExchangeSettings,
     settings::{Choice, HttpVersion, SubscriptionTransport, UpstreamSettings},
     source::UpstreamSource,
 };

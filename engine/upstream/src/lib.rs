@@ -9,6 +9,8 @@ mod balance;
 mod client;
 mod counters;
 mod exchange;
+mod exchange_error;
+mod exchange_settings;
 mod kind;
 mod plan;
 mod refresh;

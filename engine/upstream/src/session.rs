@@ -68,7 +68,10 @@ impl UpstreamSession {
             Err(error) => Err(error),
         };
         read.unwrap_or_else(|error| {
-            let position = operation.fields.first().map_or(Position::default(), |field| field.position);
+            let first = operation.fields.first();
+            let position = first.map_or(Position::default(), |field| field.position);
+            let path = first.map(|field| PathSegment::Key(field.response_key.as_str().into()));
+            let error = error.with_path(path.into_iter().collect());
             OperationResult::Fields(response::failed(&error, position, operation.fields.len()))
         })
     }

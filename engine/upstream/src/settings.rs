@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use prony_source::CommonSettings;
 
-use crate::{address::Address, exchange::ExchangeSettings};
+use crate::{address::Address, exchange_settings::ExchangeSettings};
 
 /// How an upstream is asked.
 #[derive(Debug, Clone)]

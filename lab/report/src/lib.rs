@@ -24,10 +24,8 @@ mod wrk;
 pub use comparison::comparison_summary;
 pub use csv_text::{figures_csv, series_csv};
 pub use page::{
-    data::{TableData, Unit},
-    html, plain_html,
-    study::{BarData, BarGroupData, BarsData, StudyData, StudyLineData, StudyPlotData},
-    study_html,
+    data::{BarData, BarGroupData, BarsData, StudyData, StudyLineData, StudyPlotData, TableData, Unit},
+    html, plain_html, study_html,
 };
 pub use progress::ProgressDisplay;
 pub use read::{Document, LabelledRun, NamedDocument, ReadError, labelled_runs, read, read_document};

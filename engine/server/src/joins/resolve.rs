@@ -188,7 +188,14 @@ async fn fetch(
         if data.is_none() || !failures.is_empty() {
             found.unknown.extend(keys.iter().cloned());
         }
-        errors.extend(failures);
+        // The log names the source of the parent, and the detail what is joined to it.
+        errors.extend(failures.into_iter().map(|error| match &error.detail {
+            Some(detail) => {
+                let detail = format!("what is joined as `{}`: {detail}", step.response_key);
+                error.with_detail(detail)
+            }
+            None => error,
+        }));
         texts.extend(data);
     }
     let mut items = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc};
 
-use crate::exchange::ExchangeError;
+use crate::exchange_error::ExchangeError;
 
 /// With what is known of the request's fate.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
-use super::{error::ExchangeError, settings::ExchangeSettings};
+use crate::{exchange_error::ExchangeError, exchange_settings::ExchangeSettings};
 
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 /// Longer tokens are none that go into a header.

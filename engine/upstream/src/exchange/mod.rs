@@ -1,9 +1,7 @@
 //! Tokens of clients become tokens for an upstream (RFC 8693): each is exchanged once for all requests that wait for it, on all
 //! cores, and the token that comes is kept until it expires. [`message`] has requests and responses as values.
 
-mod error;
 mod message;
-mod settings;
 
 use std::{
     collections::HashMap,
@@ -19,9 +17,10 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::{Semaphore, watch};
 
 use self::message::IssuedToken;
-pub(crate) use self::{error::ExchangeError, settings::ExchangeSettings};
 use crate::{
     client::{Connector, ResponseLimits, TlsError, connector, post_form},
+    exchange_error::ExchangeError,
+    exchange_settings::ExchangeSettings,
     settings::{HttpVersion, TlsSettings},
 };
 
@@ -152,7 +151,7 @@ impl TokenExchange {
         });
         let issued = match exchanged.await {
             Ok(Ok(response)) => message::read(response.status, &response.body),
-            Ok(Err(error)) => Err(ExchangeError::Unreachable(error.kind)),
+            Ok(Err(error)) => Err(ExchangeError::Unreachable(error.to_string())),
             Err(_) => Err(ExchangeError::Timeout { limit_ms: limit.as_millis() }),
         };
         if issued.is_err() {

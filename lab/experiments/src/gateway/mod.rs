@@ -15,6 +15,7 @@ mod report;
 mod run;
 mod steps;
 mod study;
+mod tables;
 
 pub use credentials::CredentialError;
 pub use layer_runs::LayerRun;

@@ -5,9 +5,9 @@ use prony_report::{BarData, BarGroupData, BarsData, StudyData, StudyLineData, St
 use super::{
     outcome::GatewayOutcome,
     published::{self, CONDITIONS, GatewayPublished},
-    report::{layers_of, layers_table, notes, published_table, setting, users_table},
     steps::UserStep,
     study::Query,
+    tables::{layers_of, layers_table, notes, published_table, setting, users_table},
 };
 use crate::markdown::{milliseconds, thousands};
 

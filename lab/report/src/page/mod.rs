@@ -9,12 +9,10 @@ mod many;
 mod plain;
 mod run;
 mod series;
-pub(crate) mod study;
 
 use crate::read::{NamedDocument, labelled_runs};
 use crate::tables;
-use data::PageData;
-use study::StudyData;
+use data::{PageData, StudyData};
 
 /// The page as Vite makes it, or nothing and why.
 const TEMPLATE: Result<&str, &str> = include!(concat!(env!("OUT_DIR"), "/template.rs"));

@@ -2,8 +2,6 @@
 
 use prony_graphql::error::ErrorCode;
 
-use crate::client::SendErrorKind;
-
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExchangeError {
     #[error("the token server refuses the client's token: {0}")]
@@ -13,7 +11,7 @@ pub(crate) enum ExchangeError {
     #[error("the token server's response cannot be used: {0}")]
     Unreadable(String),
     #[error("the token server cannot be asked: {0}")]
-    Unreachable(SendErrorKind),
+    Unreachable(String),
     #[error("the token server took longer than {limit_ms} ms (timeout_ms of token_exchange)")]
     Timeout { limit_ms: u128 },
     #[error("{tokens} tokens are asked for already (max_tokens of token_exchange)")]

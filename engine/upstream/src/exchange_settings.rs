@@ -16,22 +16,22 @@ const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 /// How tokens are exchanged.
 #[derive(Debug, Clone)]
 pub(crate) struct ExchangeSettings {
-    pub(super) endpoint: Address,
-    pub(super) client_id: Option<String>,
-    pub(super) client_secret: Option<Secret>,
+    pub(crate) endpoint: Address,
+    pub(crate) client_id: Option<String>,
+    pub(crate) client_secret: Option<Secret>,
     /// Parameters of each request beside the client's token, by their names.
-    pub(super) parameters: Vec<(&'static str, String)>,
+    pub(crate) parameters: Vec<(&'static str, String)>,
     /// Certificates that are trusted in place of the system's.
-    pub(super) ca_file: Option<PathBuf>,
+    pub(crate) ca_file: Option<PathBuf>,
     /// Of one exchange, with the wait for its turn.
-    pub(super) timeout: Duration,
+    pub(crate) timeout: Duration,
     /// That are kept, or asked for.
-    pub(super) max_tokens: usize,
+    pub(crate) max_tokens: usize,
 }
 
 /// A text that no log shows.
 #[derive(Clone)]
-pub(super) struct Secret(pub(super) String);
+pub(crate) struct Secret(pub(crate) String);
 
 impl fmt::Debug for Secret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -61,6 +61,7 @@ pub struct Catalog {
     by_tenant: HashMap<Box<str>, Vec<TableId>, RandomState>,
     /// The first series of each entity, by table and entity.
     by_entity: HashTable<u32>,
+    names_version: u64,
     hasher: RandomState,
 }
 
@@ -131,9 +132,14 @@ impl Catalog {
         self.series.len()
     }
 
-    /// Those that are not dropped, of all tenants.
-    pub fn all_types(&self) -> impl Iterator<Item = &Table> {
-        self.tables.iter().filter(|table| !table.is_dropped)
+    /// Another number than before once a type or an attribute has come, or a type has gone.
+    pub const fn names_version(&self) -> u64 {
+        self.names_version
+    }
+
+    /// Those that are not dropped, of all tenants, with their ids in the order in which they came.
+    pub fn served_tables(&self) -> impl Iterator<Item = (TableId, &Table)> {
+        self.tables().filter(|(_, table)| !table.is_dropped)
     }
 
     /// All that there ever were, by their ids.
@@ -183,6 +189,7 @@ impl Catalog {
 
     pub(crate) fn add_table(&mut self, tenant: &str, name: &str) -> TableId {
         let id = self.tables.len() as u32;
+        self.names_version += 1;
         self.tables.push(Table {
             tenant: tenant.into(),
             name: name.into(),
@@ -208,6 +215,7 @@ impl Catalog {
         declared: &str,
         kind: Kind,
     ) -> AttributeId {
+        self.names_version += 1;
         let Table { attributes, by_name, .. } = &mut self.tables[table.0 as usize];
         let id = attributes.len() as u32;
         attributes.push(Attribute { name: name.into(), declared: declared.into(), kind });
@@ -238,6 +246,7 @@ impl Catalog {
         if std::mem::replace(&mut table.is_dropped, true) {
             return;
         }
+        self.names_version += 1;
         let hash = Self::hash_of_type(&self.hasher, &table.tenant, &table.name);
         if let Ok(entry) = self.by_type.find_entry(hash, |of| *of == id.0) {
             entry.remove();

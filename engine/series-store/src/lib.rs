@@ -13,6 +13,7 @@ mod error;
 mod format;
 mod head;
 mod ids;
+mod listen;
 #[cfg(test)]
 mod losses;
 mod manifest;
@@ -36,6 +37,7 @@ pub use catalog::{Attribute, Catalog, Series, Table};
 pub use error::{ReadError, Refusal, SealError, WriteError};
 pub use format::VERSION as FORMAT_VERSION;
 pub use ids::{AttributeId, SeriesId, TableId, TimeMs, TimeRange};
+pub use listen::{Event, Events, RowEvent};
 pub use options::{Options, Retention, SEAL_AT_LOG_BYTES};
 pub use prony_log::{
     Durability, durability, durability_text,

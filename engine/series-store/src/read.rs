@@ -284,6 +284,18 @@ impl SeriesRows {
         Some(TimeRange { from_ms: first.first_ms, to_ms: last.last_ms })
     }
 
+    /// The time of the first row; none where there is no row.
+    pub fn first_time(&mut self) -> Result<Option<TimeMs>, ReadError> {
+        for group in 0..self.groups.len() {
+            let Group { is_whole, first_ms, .. } = self.groups[group];
+            let first = if is_whole { Some(first_ms) } else { self.times(group)?.first().copied() };
+            if first.is_some() {
+                return Ok(first);
+            }
+        }
+        Ok(None)
+    }
+
     /// The time of the last row; none where there is no row.
     pub fn last_time(&mut self) -> Result<Option<TimeMs>, ReadError> {
         for group in (0..self.groups.len()).rev() {
@@ -349,22 +361,21 @@ impl SeriesRows {
     }
 
     /// Summaries of an attribute by periods, in the order of time; `end_of` says where the period of a moment ends (the first moment that
-    /// is not in it). Periods without rows are left out.
+    /// is not in it). Periods without rows are left out. Stops where `take` says so.
     pub fn summarize(
         &mut self,
         attribute: AttributeId,
         end_of: impl Fn(TimeMs) -> TimeMs,
-        mut take: impl FnMut(TimeMs, &Summary),
+        mut take: impl FnMut(TimeMs, &Summary) -> bool,
     ) -> Result<(), ReadError> {
         // The period that is gathered: a moment in it, its end, and what is known.
         let mut open: Option<(TimeMs, TimeMs, Summary)> = None;
         let mut add = |time: TimeMs, end: TimeMs, summary: &Summary| match &mut open {
-            Some((_, last_end, of)) if *last_end == end => of.add_all(summary),
-            _ => {
-                if let Some((time, _, of)) = open.replace((time, end, *summary)) {
-                    take(time, &of);
-                }
+            Some((_, last_end, of)) if *last_end == end => {
+                of.add_all(summary);
+                true
             }
+            _ => open.replace((time, end, *summary)).is_none_or(|(time, _, of)| take(time, &of)),
         };
         for group in 0..self.groups.len() {
             let Group { sources, first_ms, last_ms, is_whole, .. } = &self.groups[group];
@@ -372,7 +383,9 @@ impl SeriesRows {
             if let ([source], true, true) = (&sources[..], is_whole, *last_ms < end)
                 && let Some(meta) = source.meta()
             {
-                add(*first_ms, end, &meta.summary(attribute).copied().unwrap_or_default());
+                if !add(*first_ms, end, &meta.summary(attribute).copied().unwrap_or_default()) {
+                    return Ok(());
+                }
                 continue;
             }
             let loaded = self.load(group, Wanted::Only(&[attribute]))?;
@@ -383,7 +396,9 @@ impl SeriesRows {
                 let to = from + loaded.times[from..].partition_point(|time| *time < end);
                 let to = to.max(from + 1);
                 let summary = column.map_or_else(Summary::default, |column| Summary::of(column, from..to));
-                add(loaded.times[from], end, &summary);
+                if !add(loaded.times[from], end, &summary) {
+                    return Ok(());
+                }
                 from = to;
             }
         }

@@ -34,6 +34,15 @@ impl Rows {
         self.times.is_empty()
     }
 
+    /// About how many bytes of memory they take.
+    pub fn weight_bytes(&self) -> usize {
+        let of_value =
+            |value: Value<'_>| size_of::<u64>() + if let Value::Text(text) = value { text.len() } else { 0 };
+        let columns =
+            self.columns.iter().flat_map(|(_, column)| (0..column.len()).map(|row| column.get(row)));
+        self.times.len() * size_of::<TimeMs>() + columns.map(of_value).sum::<usize>()
+    }
+
     pub fn column(&self, attribute: AttributeId) -> Option<&Column> {
         self.columns.iter().find(|(of, _)| *of == attribute).map(|(_, column)| column)
     }

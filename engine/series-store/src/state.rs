@@ -1,9 +1,11 @@
 //! What is done with the store in memory once writes are durable, or when they cannot be.
 
+use crate::listen::{Events, Listener};
 use crate::memory::{Applying, Memory, reading, writing};
 use crate::write::SeriesWriter;
 use prony_log::commit::{Batch, CommitQueue, Logged, Queue, Waiter};
 use prony_log::frames::FRAME_HEAD_BYTES;
+use prony_log::register::Register;
 use prony_log::trigger::LengthTrigger;
 use std::sync::{Arc, MutexGuard, RwLock};
 use std::thread;
@@ -21,11 +23,16 @@ pub(crate) type Shared = CommitQueue<SeriesState>;
 pub(crate) struct SeriesState {
     pub(crate) memory: Arc<RwLock<Memory>>,
     pub(crate) trigger: LengthTrigger,
+    pub(crate) listeners: Register<Listener>,
 }
 
 impl SeriesState {
     pub(crate) fn new(memory: Memory) -> Self {
-        Self { memory: Arc::new(RwLock::new(memory)), trigger: LengthTrigger::default() }
+        Self {
+            memory: Arc::new(RwLock::new(memory)),
+            trigger: LengthTrigger::default(),
+            listeners: Register::default(),
+        }
     }
 }
 
@@ -54,11 +61,14 @@ impl Logged for SeriesState {
         &mut writer.pending
     }
 
-    /// What is durable is made visible.
+    /// What is durable is made visible; those who listen hear of it before those who wait for it.
     fn logged(&self, queue: MutexGuard<'_, Queue<Self>>, batch: &mut Batch<()>) {
         drop(queue);
         if let Some(payload) = batch.frame.get(FRAME_HEAD_BYTES..) {
             apply_in_pieces(&self.memory, payload);
+            if !self.listeners.is_empty() {
+                self.listeners.each(|listener| listener(&Events::new(payload, &self.memory)));
+            }
         }
     }
 

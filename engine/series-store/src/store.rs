@@ -2,6 +2,7 @@
 
 use crate::error::{ReadError, Refusal, SealError, WriteError};
 use crate::format::STORE;
+use crate::listen::Events;
 use crate::memory::reading;
 use crate::options::Options;
 use crate::read::Read;
@@ -162,6 +163,12 @@ impl Store {
     /// thread: it should pass that on and return. One for each thread that writes is enough.
     pub fn watch(&self, watcher: impl Fn(&Settled) + Send + Sync + 'static) -> Registration {
         self.shared.watchers.add(Arc::new(watcher))
+    }
+
+    /// Calls `listener` with what is written from now on, in order, once it is durable and seen, and before those go on who wait for
+    /// it; never with what was taken back. It is called from the log's thread, which all writes wait for.
+    pub fn listen(&self, listener: impl Fn(&Events<'_>) + Send + Sync + 'static) -> Registration {
+        self.shared.state.listeners.add(Arc::new(listener))
     }
 
     /// Takes all rows from memory and log into a segment. Blocks.

@@ -266,6 +266,7 @@ fn summaries(mut rows: SeriesRows, attribute: AttributeId, expected: &[(i64, Cel
             |time| period.around(time).1,
             |time, of| {
                 found.push((period.around(time).0, of.count, of.min, of.max));
+                true
             },
         )
         .unwrap();

@@ -12,8 +12,9 @@ use prony_source::{
 };
 
 use crate::{
-    series::{Series, SeriesSource},
+    series::Series,
     settings::{SeriesSettings, retention},
+    source::SeriesSource,
 };
 
 /// Sources at `series:DIRECTORY`.
@@ -31,6 +32,11 @@ const PREFIX: &str = "series:";
 
 #[rustfmt::skip]
 static OPTIONS: &[OptionOf<SeriesSettings>] = &[
+    OptionOf::DEFAULT_LIMIT,
+    OptionOf::MAX_LIMIT,
+    OptionOf::STATEMENT_TIMEOUT_MS,
+    OptionOf::MAX_RESPONSE_BYTES,
+    OptionOf::SUBSCRIPTIONS,
     OptionOf::READ_ONLY,
     OptionOf::with(DURABILITY, |series, value| { series.durability = prony_series_store::durability(&value.text())?; Ok(()) }),
     OptionOf::with(RECOVER, |series, value| { series.recover = value.boolean(); Ok(()) }),

@@ -1,14 +1,16 @@
-//! Time series as a source: QuantumLeap's HTTP API (NGSI version 2) over a store of series, and what there is as GraphQL.
+//! Time series as a source: QuantumLeap's HTTP API (NGSI version 2) over a store of series, and the same as GraphQL.
 //!
-//! `ngsi` reads bodies and converts values, `query` finds rows and writes them as JSON, `http_api` has the calls. What is on the disk is
+//! `ngsi` reads bodies and converts values, `query` finds rows and writes them as JSON, `http_api` has the calls, `graphql` types
+//! and root fields. What is on the disk is
 //! the store's business alone.
 
+mod access;
+mod graphql;
 mod http_api;
 mod incoming;
 mod kind;
 mod ngsi;
 mod query;
-mod schema;
 mod series;
 mod settings;
 mod source;
@@ -18,6 +20,6 @@ pub mod transfer;
 
 pub use crate::{
     kind::SeriesKind,
-    series::SeriesSource,
     settings::{SeriesSettings, retention},
+    source::SeriesSource,
 };

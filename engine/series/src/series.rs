@@ -80,18 +80,6 @@ impl Series {
     }
 }
 
-/// Served series; clones share them.
-#[derive(Debug, Clone)]
-pub struct SeriesSource {
-    pub(crate) series: Arc<Series>,
-}
-
-impl SeriesSource {
-    pub(crate) const fn new(series: Arc<Series>) -> Self {
-        Self { series }
-    }
-}
-
 /// The error and what lies beneath it, in one line.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

@@ -3,19 +3,25 @@
 use std::{
     path::PathBuf,
     rc::Rc,
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use futures_util::future::BoxFuture;
-use prony_series_store::durability_text;
-use prony_source::{Metric, ReservedNames, Sample, Source, SourceSchema, SourceSession, http_api::HttpApi};
+use prony_series_store::{Registration, durability_text};
+use prony_source::{
+    Metric, ReservedNames, Sample, Source, SourceSchema, SourceSession,
+    http_api::HttpApi,
+    permissions::{PermissionFault, Permissions},
+};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::{
+    access::permissions::Restrictions,
+    graphql::{Model, SchemaOf, SeriesSchema, SeriesSession, ServedSeries},
     http_api::SeriesApi,
-    schema::SeriesSession,
-    series::{SeriesSource, with_causes},
+    series::{Series, with_causes},
 };
 
 /// The log of the server hears of a failure within this time; `/health` says it at once.
@@ -25,17 +31,115 @@ fn seconds(at: SystemTime) -> f64 {
     at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
+/// Served series.
+#[derive(Debug)]
+pub struct SeriesSource {
+    series: Arc<Series>,
+    graphql: Arc<ServedSeries>,
+    api: SeriesApi,
+    /// What was offered last, and beside what.
+    offered: Mutex<(Arc<SeriesSchema>, ReservedNames)>,
+    /// Notified of each batch of writes, some of which bring types.
+    written: Arc<Notify>,
+    _registration: Registration,
+}
+
+impl SeriesSource {
+    pub(crate) fn new(series: Arc<Series>) -> Self {
+        let written = Arc::new(Notify::new());
+        let for_log = Arc::clone(&written);
+        let registration = series.store.watch(move |_| for_log.notify_one());
+        let taken = ReservedNames::default();
+        let schema = Arc::new(schema_of(&series, &taken));
+        Self {
+            graphql: Arc::new(ServedSeries::new(Arc::clone(&series))),
+            api: SeriesApi::new(Arc::clone(&series)),
+            series,
+            offered: Mutex::new((schema, taken)),
+            written,
+            _registration: registration,
+        }
+    }
+
+    /// Whether nobody reads what is written.
+    #[cfg(test)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.graphql.is_idle()
+    }
+
+    /// What there is now, beside names that others have.
+    pub(crate) fn offer(&self, reserved: &ReservedNames) -> Arc<SeriesSchema> {
+        let mut last = lock(&self.offered);
+        let (schema, beside) = &mut *last;
+        if beside != reserved || !has(&self.series, schema.model()) {
+            *schema = Arc::new(schema_of(&self.series, reserved));
+            beside.clone_from(reserved);
+        }
+        Arc::clone(schema)
+    }
+
+    /// Returns once there are other types or attributes than were offered last.
+    pub(crate) async fn offers_something_else(&self) {
+        while has(&self.series, lock(&self.offered).0.model()) {
+            self.written.notified().await;
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The types and attributes that there are now.
+fn model_of(series: &Series, reserved: &ReservedNames) -> Model {
+    series.store.read().with_catalog(|catalog| Model::new(catalog, reserved))
+}
+
+/// Whether a model is of the types and attributes that there are now.
+fn has(series: &Series, model: &Model) -> bool {
+    series.store.read().with_catalog(|catalog| model.is_of(catalog))
+}
+
+/// All of it.
+fn schema_of(series: &Series, reserved: &ReservedNames) -> SeriesSchema {
+    let read = series.store.read();
+    let rows = read.row_count();
+    let (types, entities) =
+        read.with_catalog(|catalog| (catalog.served_tables().count(), catalog.series_count()));
+    let contents = format!("{types} types, {entities} entities, {rows} rows");
+    SeriesSchema::new(model_of(series, reserved), &series.settings.common, SchemaOf::Everybody { contents })
+}
+
 impl Source for SeriesSource {
     fn product(&self) -> &'static str {
         "series"
     }
 
-    fn schema(&self, _reserved: &ReservedNames) -> Arc<dyn SourceSchema> {
-        Arc::new(self.clone())
+    fn yields_names(&self) -> bool {
+        true
+    }
+
+    fn schema(&self, reserved: &ReservedNames) -> Arc<dyn SourceSchema> {
+        self.offer(reserved)
+    }
+
+    fn schema_for(
+        &self,
+        reserved: &ReservedNames,
+        permissions: &Permissions,
+    ) -> Result<Arc<dyn SourceSchema>, Vec<PermissionFault>> {
+        let restrictions = Restrictions::new(permissions)?;
+        let model = model_of(&self.series, reserved).restricted(&restrictions);
+        let whose = SchemaOf::Role { api: self.api.clone(), restrictions: Arc::new(restrictions) };
+        Ok(Arc::new(SeriesSchema::new(model, &self.series.settings.common, whose)))
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.offers_something_else())
     }
 
     fn attach(&self) -> Rc<dyn SourceSession> {
-        SeriesSession::of(self)
+        SeriesSession::of(&self.graphql)
     }
 
     fn health_details(&self) -> Option<(&'static str, Value)> {
@@ -64,7 +168,7 @@ impl Source for SeriesSource {
     }
 
     fn http_api(&self) -> Option<Arc<dyn HttpApi>> {
-        Some(Arc::new(SeriesApi::new(Arc::clone(&self.series))))
+        Some(Arc::new(self.api.clone()))
     }
 
     /// Tells the log of failures.

@@ -8,7 +8,10 @@ use std::{
 
 use prony_graph_store::Side;
 
-use prony_source::{ReservedNames, dialect::names};
+use prony_source::{
+    ReservedNames,
+    dialect::names::{self, NextNumbers, capitalised, first_free},
+};
 
 /// Types of one type of nodes or relationships are its own name with these behind it.
 const TYPE_SUFFIXES: &[&str] = &["", "Clauses", "Sort", "Aggregate", "Fields", "PkColumns", "Change"];
@@ -75,9 +78,6 @@ enum Namespace {
     /// Other root fields.
     Fields,
 }
-
-/// The next number to try behind each name that has been numbered, so that many names of one form are numbered in one pass.
-type NextNumbers = HashMap<String, u32>;
 
 /// Names in use.
 #[derive(Debug)]
@@ -269,34 +269,4 @@ pub(crate) fn property_fields<'a>(
         }
     }
     fields
-}
-
-/// The wanted name, else one of the others, else the wanted one with a number from 2: the first that GraphQL can take and
-/// that can be claimed. What was refused once is refused for good.
-fn first_free(
-    wanted: &str,
-    others: &[String],
-    next: &mut NextNumbers,
-    mut claim: impl FnMut(&str) -> bool,
-) -> String {
-    let mut claim = |name: &str| names::is_graphql_name(name) && claim(name);
-    let mut plain = std::iter::once(wanted).chain(others.iter().map(String::as_str));
-    if let Some(name) = plain.find(|name| claim(name)) {
-        return name.to_owned();
-    }
-    // `_` with `_2` behind it begins with `__`, which GraphQL reserves.
-    let base = if wanted == "_" { "" } else { wanted };
-    let number = next.entry(wanted.to_owned()).or_insert(2);
-    loop {
-        let name = format!("{base}_{number}");
-        *number = number.checked_add(1).expect("there are fewer names than numbers");
-        if claim(&name) {
-            return name;
-        }
-    }
-}
-
-fn capitalised(name: &str) -> String {
-    let mut letters = name.chars();
-    letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
 }

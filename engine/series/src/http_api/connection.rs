@@ -18,10 +18,11 @@ use super::{
     shared::{ApiShared, asked, count_header, set_count},
 };
 use crate::{
+    access::role::RoleAccess,
     query::{
         fault::{Fault, JSON},
         parameters::Parameters,
-        result::{self, Asked},
+        result::{self, Asked, Purpose, Scope},
         row_format::Format,
     },
     series::{Series, with_causes},
@@ -42,6 +43,8 @@ thread_local! {
 pub(super) struct SeriesConnection {
     shared: Arc<ApiShared>,
     limits: ApiLimits,
+    /// Of who may not do everything.
+    role: Option<RoleAccess>,
     /// The write that was accepted and is not durable yet.
     waiting: Option<Waiting>,
 }
@@ -59,8 +62,8 @@ fn queue(series: &Arc<Series>) -> Rc<WaitingWrites> {
 }
 
 impl SeriesConnection {
-    pub(super) const fn new(shared: Arc<ApiShared>, limits: ApiLimits) -> Self {
-        Self { shared, limits, waiting: None }
+    pub(super) const fn new(shared: Arc<ApiShared>, limits: ApiLimits, role: Option<RoleAccess>) -> Self {
+        Self { shared, limits, role, waiting: None }
     }
 
     fn call(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Result<Progress, Fault> {
@@ -86,11 +89,11 @@ impl SeriesConnection {
             Call::Notify | Call::Lines | Call::Samples => return self.receive(&call, request, response),
             Call::LastValues => {
                 let Some(body) = request.body else { return Ok(Progress::NeedsBody) };
-                last_values::respond(series, &headers::scope(request), body, response)?;
+                last_values::respond(series, &self.scope(request), body, response)?;
             }
             Call::Entities => {
                 let parameters = Parameters::read(request.query, None)?;
-                let scope = headers::scope(request);
+                let scope = self.scope(request);
                 if result::cost(&series.store.read(), &scope, Asked::All, &parameters) > LONG_COST {
                     return Ok(long::entities(&self.shared, scope, parameters));
                 }
@@ -103,7 +106,7 @@ impl SeriesConnection {
             }
             Call::Rows { shape, of, attribute, only_values } => {
                 let parameters = Parameters::read(request.query, attribute.as_deref())?;
-                let scope = headers::scope(request);
+                let scope = self.scope(request);
                 let format = Format::of(request.headers);
                 let query = long::RowsQuery { shape, of, only_values, parameters, scope, format };
                 let read = series.store.read();
@@ -118,6 +121,10 @@ impl SeriesConnection {
             Call::DeleteEntity(_) | Call::DeleteType(_) => return self.delete(&call, request, response),
         }
         Ok(Progress::Done)
+    }
+
+    fn scope(&self, request: &ApiRequest<'_>) -> Scope {
+        headers::scope(request, self.role.as_ref(), Purpose::Read)
     }
 
     /// Takes a body of rows.
@@ -137,11 +144,12 @@ impl SeriesConnection {
             if length.is_some_and(|length| length <= LONG_BODY_BYTES) && !incoming.is_coded() {
                 return Ok(Progress::NeedsBody);
             }
-            return Ok(long::receive(&self.shared, incoming, self.limits.max_body_bytes));
+            let role = self.role.clone();
+            return Ok(long::receive(&self.shared, (incoming, role), self.limits.max_body_bytes));
         };
         // Before the write, so that it cannot be settled unnoticed.
         let queue = queue(series);
-        match incoming.write(series, body) {
+        match incoming.write(series, self.role.as_ref(), body) {
             Ok(ticket) => {
                 incoming.succeed(response);
                 Ok(self.wait_for(queue.wait_for(ticket)))
@@ -159,7 +167,7 @@ impl SeriesConnection {
     ) -> Result<Progress, Fault> {
         let series = &self.shared.series;
         let queue = queue(series);
-        match delete::write(series, call, request) {
+        match delete::write(series, self.role.as_ref(), call, request) {
             Ok(Some(ticket)) => {
                 response.set_empty(StatusCode::NO_CONTENT);
                 Ok(self.wait_for(queue.wait_for(ticket)))

@@ -6,10 +6,11 @@ use prony_source::http_api::{ApiRequest, query};
 
 use super::{headers, incoming::NotWritten, path::Call};
 use crate::{
+    access::role::RoleAccess,
     query::{
         fault::Fault,
         parameters::Parameters,
-        result::{self, Scope},
+        result::{self, Purpose, Scope},
     },
     series::Series,
 };
@@ -17,10 +18,11 @@ use crate::{
 /// Deletes what a request names; what is to be waited for, and none where there was nothing.
 pub(super) fn write(
     series: &Series,
+    role: Option<&RoleAccess>,
     call: &Call,
     request: &ApiRequest<'_>,
 ) -> Result<Option<Ticket>, NotWritten> {
-    let scope = headers::scope(request);
+    let scope = headers::scope(request, role, Purpose::Delete);
     let parameters = Parameters::read(request.query, None)?;
     let drops = query::parameter(request.query.unwrap_or_default(), "dropTable")
         .map_err(|error| Fault::bad_request(format!("dropTable: {error}")))?
@@ -35,12 +37,22 @@ pub(super) fn write(
             }
             let table = series.store.read().with_catalog(|catalog| catalog.find_table(&scope.tenant, name));
             let Some(table) = table else { return Ok(None) };
-            (Deletion::Drop(table), Vec::new())
+            match role {
+                Some(role) if role.deletes(&scope.tenant, name).is_none() => return Ok(None),
+                Some(role) if !role.drops(&scope.tenant, name) => {
+                    return Err(Fault::forbidden(
+                        "your role deletes rows of some entities of this type alone",
+                    )
+                    .into());
+                }
+                _ => (Deletion::Drop(table), Vec::new()),
+            }
         }
         Call::DeleteType(name) => {
             let found = found(series, &scope, result::Asked::Type(name), &parameters)?;
             let Some((table, ids)) = found.into_iter().next() else { return Ok(None) };
-            let of = if scope.path.is_none() { Deletion::Table(table) } else { Deletion::Series };
+            let is_all = scope.path.is_none() && role.is_none();
+            let of = if is_all { Deletion::Table(table) } else { Deletion::Series };
             (of, ids)
         }
         Call::DeleteEntity(id) => {

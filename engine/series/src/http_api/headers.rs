@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use http::HeaderName;
 use prony_source::http_api::ApiRequest;
 
-use crate::query::result::Scope;
+use crate::{
+    access::role::RoleAccess,
+    query::result::{Purpose, Scope},
+};
 
 const TENANTS: [HeaderName; 2] =
     [HeaderName::from_static("ngsild-tenant"), HeaderName::from_static("fiware-service")];
@@ -47,7 +50,8 @@ pub(super) fn normal_path(path: &str) -> Cow<'_, str> {
 }
 
 /// What a query or a deletion is about.
-pub(super) fn scope(request: &ApiRequest<'_>) -> Scope {
+pub(super) fn scope(request: &ApiRequest<'_>, role: Option<&RoleAccess>, purpose: Purpose) -> Scope {
     let path = normal_path(&service_path(request)).into_owned();
-    Scope { tenant: tenant(request).into_owned(), path: (path != "/").then_some(path) }
+    let tenant = tenant(request).into_owned();
+    Scope { tenant, path: (path != "/").then_some(path), role: role.cloned(), purpose }
 }

@@ -12,6 +12,7 @@ use super::{
     path::Call,
 };
 use crate::{
+    access::role::RoleAccess,
     incoming::{TimedEntity, lines, remote_write},
     query::fault::Fault,
     series::Series,
@@ -91,8 +92,13 @@ impl Incoming {
     }
 
     /// Writes the rows of a body; gives what is to be waited for.
-    pub(super) fn write(&self, series: &Series, body: &[u8]) -> Result<Ticket, NotWritten> {
-        self.with_rows(body, |rows| {
+    pub(super) fn write(
+        &self,
+        series: &Series,
+        role: Option<&RoleAccess>,
+        body: &[u8],
+    ) -> Result<Ticket, NotWritten> {
+        self.with_rows(role, body, |rows| {
             let mut misfits = Vec::new();
             let written = series.store.try_write_ticket(|write| rows(write, &mut misfits));
             series.note_misfits(self.tenant(), &misfits);
@@ -105,8 +111,13 @@ impl Incoming {
     }
 
     /// As [`Self::write`]; blocks until the rows are durable.
-    pub(super) fn write_and_wait(&self, series: &Series, body: &[u8]) -> Result<(), Fault> {
-        self.with_rows(body, |rows| {
+    pub(super) fn write_and_wait(
+        &self,
+        series: &Series,
+        role: Option<&RoleAccess>,
+        body: &[u8],
+    ) -> Result<(), Fault> {
+        self.with_rows(role, body, |rows| {
             let mut misfits = Vec::new();
             let written = series.store.write_and_wait(|write| rows(write, &mut misfits));
             series.note_misfits(self.tenant(), &misfits);
@@ -132,26 +143,35 @@ impl Incoming {
         }
     }
 
-    fn with_rows<T>(&self, body: &[u8], with: impl FnOnce(&RowsWriter<'_>) -> T) -> Result<T, Fault> {
+    /// Calls `with` with what writes the rows of a body, all of which the role may write.
+    fn with_rows<T>(
+        &self,
+        role: Option<&RoleAccess>,
+        body: &[u8],
+        with: impl FnOnce(&RowsWriter<'_>) -> T,
+    ) -> Result<T, Fault> {
         match self {
             Self::Notification(headers) => notify::with_entities(headers, body, |notified| {
-                with(&|write, misfits| notified.write(write, misfits))
-            }),
+                notified.check(role)?;
+                Ok(with(&|write, misfits| notified.write(write, misfits)))
+            })?,
             Self::Lines { to, precision } => {
                 let body = to.decoded(body)?;
                 let text =
                     std::str::from_utf8(&body).map_err(|_| Fault::line("the body is not UTF-8".into()))?;
                 let points =
                     lines::read(text, *precision).map_err(|fault| Fault::line(fault.to_string().into()))?;
-                Ok(with(&|write, misfits| to.write(write, misfits, points.iter().map(lines::Point::entity))))
+                let entities = || points.iter().map(lines::Point::entity);
+                to.check(role, entities())?;
+                Ok(with(&|write, misfits| to.write(write, misfits, entities())))
             }
             Self::Samples(to) => {
                 let body = to.decoded(body)?;
                 let series =
                     remote_write::read(&body).map_err(|fault| Fault::line(fault.to_string().into()))?;
-                Ok(with(&|write, misfits| {
-                    to.write(write, misfits, series.iter().flat_map(remote_write::IdentifiedSeries::entities))
-                }))
+                let entities = || series.iter().flat_map(remote_write::IdentifiedSeries::entities);
+                to.check(role, entities())?;
+                Ok(with(&|write, misfits| to.write(write, misfits, entities())))
             }
         }
     }
@@ -205,6 +225,18 @@ impl Destination {
                 snap::raw::Decoder::new().decompress_vec(body).map(Cow::Owned).map_err(wrong)
             }
         }
+    }
+
+    fn check<'e>(
+        &self,
+        role: Option<&RoleAccess>,
+        entities: impl Iterator<Item = TimedEntity<'e>>,
+    ) -> Result<(), Fault> {
+        let Some(role) = role else { return Ok(()) };
+        for TimedEntity { entity, .. } in entities {
+            notify::check_row(role, &self.tenant, &self.path, &entity)?;
+        }
+        Ok(())
     }
 
     fn write<'e>(

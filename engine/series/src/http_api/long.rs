@@ -16,12 +16,15 @@ use super::{
     path::Owner,
     shared::{ApiShared, asked, count_header, set_count},
 };
-use crate::query::{
-    fault::{Fault, JSON},
-    parameters::Parameters,
-    result::{self, Scope, TypeResult},
-    row_format::{self, Format},
-    shape::{Output, Shape, Stopped, Writer},
+use crate::{
+    access::role::RoleAccess,
+    query::{
+        fault::{Fault, JSON},
+        parameters::Parameters,
+        result::{self, Scope, TypeResult},
+        row_format::{self, Format},
+        shape::{Output, Shape, Stopped, Writer},
+    },
 };
 
 /// Parts of a response that its thread is ahead of its client.
@@ -156,7 +159,11 @@ fn failed() -> ApiResponse {
 }
 
 /// Reads and writes a long body by a thread of its own.
-pub(super) fn receive(shared: &Arc<ApiShared>, incoming: Incoming, max_body_bytes: usize) -> Progress {
+pub(super) fn receive(
+    shared: &Arc<ApiShared>,
+    (incoming, role): (Incoming, Option<RoleAccess>),
+    max_body_bytes: usize,
+) -> Progress {
     let shared = Arc::clone(shared);
     Progress::Asynchronous(Box::new(move |mut body| {
         Box::pin(async move {
@@ -170,7 +177,7 @@ pub(super) fn receive(shared: &Arc<ApiShared>, incoming: Incoming, max_body_byte
             };
             let work = tokio::task::spawn_blocking(move || {
                 let mut response = ApiResponse::default();
-                match incoming.write_and_wait(&shared.series, &whole) {
+                match incoming.write_and_wait(&shared.series, role.as_ref(), &whole) {
                     Ok(()) => incoming.succeed(&mut response),
                     Err(fault) => fault.write(&mut response),
                 }

@@ -18,10 +18,10 @@ use http::StatusCode;
 use prony_source::http_api::{ApiConnection, ApiLimits, ApiResponse, HttpApi};
 
 use self::{connection::SeriesConnection, shared::ApiShared};
-use crate::{query::fault::Fault, series::Series};
+use crate::{access::role::RoleAccess, query::fault::Fault, series::Series};
 
-/// The calls on one source of series.
-#[derive(Debug)]
+/// The calls on one source of series; clones share what they need.
+#[derive(Debug, Clone)]
 pub(crate) struct SeriesApi {
     shared: Arc<ApiShared>,
 }
@@ -29,6 +29,11 @@ pub(crate) struct SeriesApi {
 impl SeriesApi {
     pub(crate) fn new(series: Arc<Series>) -> Self {
         Self { shared: Arc::new(ApiShared::new(series)) }
+    }
+
+    /// A connection of who may not do everything.
+    pub(crate) fn connect_role(&self, role: RoleAccess, limits: ApiLimits) -> Box<dyn ApiConnection> {
+        Box::new(SeriesConnection::new(Arc::clone(&self.shared), limits, Some(role)))
     }
 }
 
@@ -58,6 +63,6 @@ impl HttpApi for SeriesApi {
     }
 
     fn connect(&self, limits: ApiLimits) -> Box<dyn ApiConnection> {
-        Box::new(SeriesConnection::new(Arc::clone(&self.shared), limits))
+        Box::new(SeriesConnection::new(Arc::clone(&self.shared), limits, None))
     }
 }

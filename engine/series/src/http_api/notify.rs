@@ -11,6 +11,7 @@ use prony_source::http_api::{ApiRequest, ApiResponse};
 
 use super::headers;
 use crate::{
+    access::role::RoleAccess,
     ngsi::{
         convert::{Converted, convert, default_type, kind_of},
         entity::{self, AttributeValue, BodyFault, Entity},
@@ -67,11 +68,26 @@ pub(super) fn with_entities<T>(
     Ok(with(&Notified { headers, entities: &entities, paths, now_ms: now_ms() }))
 }
 
-impl Notified<'_> {
+impl<'a> Notified<'a> {
+    /// Whether the role may write all of them.
+    pub(super) fn check(&self, role: Option<&RoleAccess>) -> Result<(), Fault> {
+        let Some(role) = role else { return Ok(()) };
+        for (entity, path) in self.rows() {
+            check_row(role, &self.headers.tenant, path, entity)?;
+        }
+        Ok(())
+    }
+
+    /// The entities that become rows, with their service paths.
+    fn rows(&self) -> impl Iterator<Item = (&'a Entity<'a>, &str)> {
+        let path = |place: usize| &*self.paths[if self.paths.len() == 1 { 0 } else { place }];
+        let entities = self.entities.iter().enumerate();
+        entities.filter(|(_, entity)| !entity.is_emptied).map(move |(place, entity)| (entity, path(place)))
+    }
+
     pub(super) fn write(&self, write: &mut Write<'_>, misfits: &mut Vec<Misfit>) -> Result<(), Refusal> {
-        let Self { headers, entities, paths, now_ms } = self;
-        for (place, entity) in entities.iter().enumerate().filter(|(_, entity)| !entity.is_emptied) {
-            let path = if paths.len() == 1 { &paths[0] } else { &paths[place] };
+        let Self { headers, now_ms, .. } = self;
+        for (entity, path) in self.rows() {
             let time_ms = time_index::time_of(entity, headers.time_index.as_deref(), *now_ms);
             row(write, &headers.tenant, path, entity, time_ms, misfits)?;
         }
@@ -102,6 +118,23 @@ fn paths(header: &str, count: usize) -> Result<Vec<Cow<'_, str>>, Fault> {
          valid. Multiple servicePath are allowed only if their number match the number of entities"
     );
     Err(Fault::Text { status: StatusCode::BAD_REQUEST, text: text.into() })
+}
+
+/// Whether a role may write an entity's attributes as a row.
+pub(super) fn check_row(
+    role: &RoleAccess,
+    tenant: &str,
+    path: &str,
+    entity: &Entity<'_>,
+) -> Result<(), Fault> {
+    let attributes = entity.attributes.iter().map(|attribute| attribute.name);
+    if role.inserts((tenant, entity.type_name), (entity.id, path), attributes) {
+        return Ok(());
+    }
+    let (id, of) = (entity.id, entity.type_name);
+    Err(Fault::forbidden(format!(
+        "your role may not write these attributes of the entity {id} of type {of}; nothing was written"
+    )))
 }
 
 /// An attribute whose value did not fit: its type and its name.

@@ -27,6 +27,11 @@ impl Fault {
         Self::Problem { status: StatusCode::BAD_REQUEST, detail: detail.into() }
     }
 
+    /// What a role may not do.
+    pub(crate) fn forbidden(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::Problem { status: StatusCode::FORBIDDEN, detail: detail.into() }
+    }
+
     pub(crate) const fn line(message: Cow<'static, str>) -> Self {
         Self::Line { message }
     }

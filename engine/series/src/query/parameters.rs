@@ -159,6 +159,15 @@ impl Parameters {
             counts,
         })
     }
+
+    /// The same of at most so many rows.
+    pub(crate) fn within(&self, most: u64) -> Self {
+        let page = match self.page {
+            Page::First { offset, limit } => Page::First { offset, limit: limit.min(most) },
+            Page::Last { offset, limit } => Page::Last { offset, limit: limit.min(most) },
+        };
+        Self { page, ..self.clone() }
+    }
 }
 
 fn read_options(given: &Given<'_>) -> Result<bool, Fault> {

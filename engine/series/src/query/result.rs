@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use prony_series_store::{
-    AttributeId, Catalog, Kind, Page, Read, ReadError, Rows, SeriesId, SeriesRows, Summary, TableId, TimeMs,
-    Value, calendar::Period, select,
+    AttributeId, Catalog, Kind, Page, Read, ReadError, Rows, Series, SeriesId, SeriesRows, Summary, TableId,
+    TimeMs, Value, calendar::Period, select,
 };
 
 use super::{
@@ -12,12 +12,17 @@ use super::{
     parameters::{Aggregation, Parameters},
     value::can_aggregate,
 };
-use crate::ngsi::geometry::GeoQuery;
+use crate::{
+    access::{filter::BoundFilter, role::RoleAccess},
+    ngsi::geometry::GeoQuery,
+};
 
 /// Entities whose names are looked at in one go, while writers wait.
 const SLICE_ENTITIES: usize = 4096;
 /// Rows that a geographical query finds, of all entities.
 const FOUND_ROWS_MAX: usize = 5_000_000;
+/// Where geographical queries look.
+const LOCATION: &str = "location";
 /// Periods of all entities.
 const PERIODS_MAX: usize = 5_000_000;
 
@@ -27,6 +32,16 @@ pub(crate) struct Scope {
     pub(crate) tenant: String,
     /// A service path, or all of them.
     pub(crate) path: Option<String>,
+    /// Who may not do everything.
+    pub(crate) role: Option<RoleAccess>,
+    /// What the entities are looked for.
+    pub(crate) purpose: Purpose,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Read,
+    Delete,
 }
 
 impl Scope {
@@ -34,6 +49,28 @@ impl Scope {
     pub(crate) fn has(&self, path: &str) -> bool {
         let Some(own) = &self.path else { return true };
         path.strip_prefix(&**own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// The entities of a type that are there for who asks; none where none are.
+    fn entities(&self, type_name: &str) -> Option<BoundFilter> {
+        match (&self.role, self.purpose) {
+            (None, _) => Some(BoundFilter::everything()),
+            (Some(role), Purpose::Read) => role.visible(&self.tenant, type_name),
+            (Some(role), Purpose::Delete) => role.deletes(&self.tenant, type_name),
+        }
+    }
+
+    /// Whether an attribute is there for who asks: to be read, or to be summed up.
+    fn has_attribute(&self, type_name: &str, name: &str, is_summed_up: bool) -> bool {
+        let Some(role) = &self.role else { return true };
+        role.select(&self.tenant, type_name).is_some_and(|select| {
+            if is_summed_up { select.aggregated.has(name) } else { select.attributes.has(name) }
+        })
+    }
+
+    /// The most rows of a type, where there is a limit.
+    fn limit(&self, type_name: &str) -> Option<u64> {
+        self.role.as_ref()?.select(&self.tenant, type_name)?.limit.map(u64::from)
     }
 }
 
@@ -161,13 +198,17 @@ pub(crate) fn run(
     for (table, entities) in found {
         let (name, attributes) = read.with_catalog(|catalog| {
             let table = catalog.table(table);
-            (table.name.to_string(), asked_attributes(table, &parameters.attributes))
+            let is_summed_up = parameters.aggregation.is_some();
+            let is_there = |name: &str| scope.has_attribute(&table.name, name, is_summed_up);
+            (table.name.to_string(), asked_attributes(table, &parameters.attributes, &is_there))
         });
+        let limited = scope.limit(&name).map(|limit| parameters.within(limit));
+        let parameters = limited.as_ref().unwrap_or(parameters);
         if attributes.is_empty() && !parameters.attributes.is_empty() {
             continue;
         }
         let mut result = TypeResult { name, attributes, entities: Vec::new(), total: 0 };
-        fill(&mut result, read, table, entities, parameters)?;
+        fill(&mut result, read, table, entities, (scope, parameters))?;
         if !result.entities.is_empty() {
             results.push(result);
         }
@@ -175,7 +216,11 @@ pub(crate) fn run(
     Ok(results)
 }
 
-fn asked_attributes(table: &prony_series_store::Table, names: &[String]) -> Vec<AskedAttribute> {
+fn asked_attributes(
+    table: &prony_series_store::Table,
+    names: &[String],
+    is_there: &dyn Fn(&str) -> bool,
+) -> Vec<AskedAttribute> {
     let asked = |(id, of): (AttributeId, &prony_series_store::Attribute)| AskedAttribute {
         id,
         name: of.name.to_string(),
@@ -187,6 +232,7 @@ fn asked_attributes(table: &prony_series_store::Table, names: &[String]) -> Vec<
     } else {
         names.iter().filter_map(|name| table.attribute(name)).map(asked).collect()
     };
+    attributes.retain(|of| is_there(&of.name));
     attributes.sort_by(|one, other| one.name.cmp(&other.name));
     attributes.dedup_by(|one, other| one.id == other.id);
     attributes
@@ -200,33 +246,14 @@ pub(crate) fn find(read: &Read, scope: &Scope, asked: Asked<'_>, parameters: &Pa
         _ => Some(parameters.ids.iter().map(String::as_str).collect()),
     };
     for table in read.with_catalog(|catalog| tables(catalog, scope, asked, parameters)) {
-        let mut series: Vec<(String, SeriesId)> = Vec::new();
-        let mut take = |catalog: &Catalog, id: SeriesId| {
-            let of = catalog.series(id);
-            let fits = parameters.id_pattern.as_ref().is_none_or(|pattern| pattern.is_match(&of.entity));
-            if fits && scope.has(&of.path) {
-                series.push((of.entity.to_string(), id));
-            }
+        let entities = read.with_catalog(|catalog| scope.entities(&catalog.table(table).name));
+        let Some(seen) = entities else { continue };
+        let fits = |of: &Series| {
+            parameters.id_pattern.as_ref().is_none_or(|pattern| pattern.is_match(&of.entity))
+                && scope.has(&of.path)
+                && seen.passes(&of.entity, &of.path)
         };
-        if let Some(named) = &named {
-            read.with_catalog(|catalog| {
-                for id in named {
-                    catalog.series_of(table, id).for_each(|id| take(catalog, id));
-                }
-            });
-        } else {
-            let count = read.with_catalog(|catalog| catalog.table(table).series.len());
-            for from in (0..count).step_by(SLICE_ENTITIES) {
-                read.with_catalog(|catalog| {
-                    let all = &catalog.table(table).series;
-                    for id in &all[from..count.min(from + SLICE_ENTITIES)] {
-                        take(catalog, *id);
-                    }
-                });
-            }
-        }
-        series.sort();
-        series.dedup();
+        let series = series_of(read, table, named.as_deref(), &fits);
         let mut entities: Vec<(String, Vec<SeriesId>)> = Vec::new();
         for (entity, id) in series {
             match entities.last_mut() {
@@ -241,14 +268,51 @@ pub(crate) fn find(read: &Read, scope: &Scope, asked: Asked<'_>, parameters: &Pa
     found
 }
 
+/// The series of a type that fit, by their entities: of those that are named, or of all. Writers wait for no more than some of them.
+pub(crate) fn series_of(
+    read: &Read,
+    table: TableId,
+    named: Option<&[&str]>,
+    fits: &dyn Fn(&Series) -> bool,
+) -> Vec<(String, SeriesId)> {
+    let mut series: Vec<(String, SeriesId)> = Vec::new();
+    let mut take = |catalog: &Catalog, id: SeriesId| {
+        let of = catalog.series(id);
+        if fits(of) {
+            series.push((of.entity.to_string(), id));
+        }
+    };
+    if let Some(named) = named {
+        read.with_catalog(|catalog| {
+            for id in named {
+                catalog.series_of(table, id).for_each(|id| take(catalog, id));
+            }
+        });
+    } else {
+        let count = read.with_catalog(|catalog| catalog.table(table).series.len());
+        for from in (0..count).step_by(SLICE_ENTITIES) {
+            read.with_catalog(|catalog| {
+                let all = &catalog.table(table).series;
+                for id in &all[from..count.min(from + SLICE_ENTITIES)] {
+                    take(catalog, *id);
+                }
+            });
+        }
+    }
+    series.sort();
+    series.dedup();
+    series
+}
+
 fn fill(
     result: &mut TypeResult,
     read: &Read,
     table: TableId,
     entities: Vec<(String, Vec<SeriesId>)>,
-    parameters: &Parameters,
+    (scope, parameters): (&Scope, &Parameters),
 ) -> Result<(), Fault> {
-    let location = parameters.geo.is_some().then(|| location_of(read, table));
+    let has_location = scope.has_attribute(&result.name, LOCATION, false);
+    let location = parameters.geo.is_some().then(|| location_of(read, table).filter(|_| has_location));
     if location == Some(None) {
         return Ok(());
     }
@@ -294,7 +358,7 @@ fn fill(
 
 fn location_of(read: &Read, table: TableId) -> Option<AttributeId> {
     read.with_catalog(|catalog| {
-        let (id, of) = catalog.table(table).attribute("location")?;
+        let (id, of) = catalog.table(table).attribute(LOCATION)?;
         (of.kind == Kind::Geometry).then_some(id)
     })
 }
@@ -414,12 +478,13 @@ fn summarize(
                 let of =
                     all.entry(around(time).0).or_insert_with(|| vec![Summary::default(); attributes.len()]);
                 of[place].add_all(summary);
+                true
             };
             match chosen {
                 Chosen::Range(_) => rows.summarize(attribute.id, |time| around(time).1, add)?,
                 Chosen::List(list) => each_of(rows, list, &[attribute.id], |part, row| {
                     let value = part.get(row, attribute.id).number();
-                    add(part.times[row], &value.map_or_else(Summary::default, Summary::of_one));
+                    let _ = add(part.times[row], &value.map_or_else(Summary::default, Summary::of_one));
                 })?,
             }
         }

@@ -16,15 +16,18 @@ use prony_source::http_api::{
 use tempfile::TempDir;
 use tokio::{runtime::Runtime, task::LocalSet};
 
-use crate::{http_api::SeriesApi, series::Series, settings::SeriesSettings};
+use crate::{SeriesSource, http_api::SeriesApi, series::Series, settings::SeriesSettings};
+
+pub(crate) const LIMITS: ApiLimits = ApiLimits { max_body_bytes: 16 << 20 };
 
 /// An API of an empty store.
 pub(crate) struct Harness {
     pub(crate) series: Arc<Series>,
+    pub(crate) source: SeriesSource,
     api: SeriesApi,
     /// One for all requests, as a core's thread has: what waits for a write is woken there.
-    runtime: Runtime,
-    tasks: LocalSet,
+    pub(crate) runtime: Runtime,
+    pub(crate) tasks: LocalSet,
     _directory: TempDir,
 }
 
@@ -62,7 +65,8 @@ impl Harness {
         let series = Arc::new(Series::new(store, settings));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let api = SeriesApi::new(Arc::clone(&series));
-        Self { api, series, runtime, tasks: LocalSet::new(), _directory: directory }
+        let source = SeriesSource::new(Arc::clone(&series));
+        Self { api, series, source, runtime, tasks: LocalSet::new(), _directory: directory }
     }
 
     /// One request on a connection of its own. Headers are `name: value`.
@@ -89,8 +93,19 @@ impl Harness {
     }
 
     fn send(&self, method: &str, target: &str, headers: &[&str], body: &[u8]) -> (Responded, Vec<u8>) {
+        self.send_over(self.api.connect(LIMITS), method, target, headers, body)
+    }
+
+    /// Over a connection, which may be a role's.
+    pub(crate) fn send_over(
+        &self,
+        mut connection: Box<dyn ApiConnection>,
+        method: &str,
+        target: &str,
+        headers: &[&str],
+        body: &[u8],
+    ) -> (Responded, Vec<u8>) {
         let work = async {
-            let mut connection = self.api.connect(ApiLimits { max_body_bytes: 16 << 20 });
             let (path, query) =
                 target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
             let mut map = HeaderMap::new();
@@ -147,7 +162,10 @@ async fn respond(
                 None
             }
             Progress::Streams(rest) => Some(rest),
-            Progress::Refused => panic!("no role asks: {response:?}"),
+            Progress::Refused => {
+                response.status = StatusCode::FORBIDDEN;
+                None
+            }
             Progress::Asynchronous(respond) => {
                 let body = Box::new(WholeBody(Some(Bytes::copy_from_slice(body))));
                 let responded = respond(body).await;

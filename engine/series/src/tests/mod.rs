@@ -1,6 +1,7 @@
 //! The API as its clients see it: requests in, responses out, without a server.
 
 mod deletes;
+mod graphql;
 pub(crate) mod harness;
 mod incoming;
 mod notify;

@@ -28,7 +28,7 @@ pub fn export(store: &Store, out: &mut impl Write) -> Result<Transferred, Transf
     let mut part = format!("{{\"prony\":\"series\",\"version\":{VERSION}}}\n").into_bytes();
     let mut transferred = Transferred::default();
     let tables: Vec<TableId> = read.with_catalog(|catalog| {
-        let types = catalog.all_types();
+        let types = catalog.served_tables().map(|(_, table)| table);
         types.filter_map(|table| catalog.find_table(&table.tenant, &table.name)).collect()
     });
     for table in tables {

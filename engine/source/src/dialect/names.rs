@@ -1,6 +1,8 @@
 //! GraphQL names out of database names: words, PascalCase and snake_case, and what makes any text a valid
 //! name. The English of it is in [`inflection`](super::inflection); which name a table gets is the model's business.
 
+use std::collections::HashMap;
+
 use super::inflection::{pluralize, singularize};
 
 /// The row type of a table: PascalCase of its last word's singular (`meetups_members` → `MeetupsMember`).
@@ -104,6 +106,43 @@ pub fn is_graphql_name(name: &str) -> bool {
         && !bytes[0].is_ascii_digit()
         && !name.starts_with("__")
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+/// The next number to try behind each name that has been numbered, so that many names of one form are numbered in one pass.
+pub type NextNumbers = HashMap<String, u32>;
+
+/// The wanted name, else one of the others, else the wanted one with a number from 2: the first that GraphQL can take and
+/// that can be claimed. What was refused once is refused for good.
+///
+/// # Panics
+/// Where more than four thousand million names want the same.
+pub fn first_free(
+    wanted: &str,
+    others: &[String],
+    next: &mut NextNumbers,
+    mut claim: impl FnMut(&str) -> bool,
+) -> String {
+    let mut claim = |name: &str| is_graphql_name(name) && claim(name);
+    let mut plain = std::iter::once(wanted).chain(others.iter().map(String::as_str));
+    if let Some(name) = plain.find(|name| claim(name)) {
+        return name.to_owned();
+    }
+    // `_` with `_2` behind it begins with `__`, which GraphQL reserves.
+    let base = if wanted == "_" { "" } else { wanted };
+    let number = next.entry(wanted.to_owned()).or_insert(2);
+    loop {
+        let name = format!("{base}_{number}");
+        *number = number.checked_add(1).expect("there are fewer names than numbers");
+        if claim(&name) {
+            return name;
+        }
+    }
+}
+
+/// With its first letter in upper case, where it is ASCII.
+pub fn capitalised(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
 }
 
 fn on_last_word(snake: &str, inflect: fn(&str) -> String) -> String {

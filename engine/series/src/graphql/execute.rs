@@ -1,0 +1,375 @@
+//! Finds the entities and rows of a plan in the store as it was at one moment, and writes them as JSON.
+
+use std::collections::VecDeque;
+
+use prony_graphql::{
+    budget::ResponseMeter,
+    error::{ErrorCode, GraphqlError},
+    json::write_string,
+    selection::Value,
+    variables::Variables,
+};
+use prony_series_store::{
+    AttributeId, Kind, Page, Read, Rows, SeriesId, SeriesRows, Summary, TimeMs, TimeRange, select,
+};
+use prony_source::{CommonSettings, dialect};
+
+use super::{
+    pace::{Pace, Stop},
+    plan::{
+        EntitiesPlan, EntityList, EntityOutput, ListId, PointOutput, RowOutput, Selected, SummariesPlan,
+        SummaryOutput, TimeList,
+    },
+};
+use crate::access::filter::BoundFilter;
+use crate::{
+    ngsi::time,
+    query::{
+        result::series_of,
+        value::{write_summary, write_time, write_value},
+    },
+};
+
+/// To look for the rows of an entity; about five microseconds.
+const OPENING_STEPS: u64 = 20;
+/// To read a block.
+const BLOCK_STEPS: u64 = 50;
+/// Summaries that are kept until the last of them are known.
+const KEPT_SUMMARIES_MAX: u64 = 1_000_000;
+
+/// A list with its values.
+#[derive(Debug, Clone, Copy)]
+struct BoundList {
+    range: TimeRange,
+    page: Page,
+}
+
+/// One response while it is made.
+struct Execution<'r> {
+    read: &'r Read,
+    plan: &'r EntitiesPlan,
+    lists: Vec<BoundList>,
+    pace: Pace,
+    meter: ResponseMeter,
+    out: Vec<u8>,
+}
+
+impl EntitiesPlan {
+    /// The whole response.
+    pub(super) fn execute(
+        &self,
+        read: &Read,
+        variables: &Variables,
+        settings: &CommonSettings,
+        pace: Pace,
+    ) -> Result<Vec<u8>, Stop> {
+        let filter = self.filter.bind(variables)?;
+        let lists = self.lists.iter().map(|list| BoundList::new(list, variables, settings));
+        let mut execution = Execution {
+            read,
+            plan: self,
+            lists: lists.collect::<Result<_, _>>()?,
+            pace,
+            meter: ResponseMeter::new(settings.max_response_bytes, variables.budget()),
+            out: Vec::with_capacity(256),
+        };
+        match &self.list {
+            EntityList::One => {
+                if execution.entities(&filter, 0, 1)? == 0 {
+                    execution.out.extend_from_slice(b"null");
+                }
+            }
+            EntityList::Many { limit, offset } => {
+                let limit = dialect::limit(limit.as_ref(), variables, settings)?.cast_unsigned();
+                let offset = dialect::offset(offset.as_ref(), variables)?.cast_unsigned();
+                execution.out.push(b'[');
+                execution.entities(&filter, offset, limit)?;
+                execution.out.push(b']');
+            }
+        }
+        Ok(execution.out)
+    }
+}
+
+impl BoundList {
+    fn new(plan: &TimeList, variables: &Variables, settings: &CommonSettings) -> Result<Self, GraphqlError> {
+        let time = |value: Option<&Value>, name: &str| {
+            let Some(value) = value else { return Ok(None) };
+            let json = dialect::json(value, variables);
+            match json.as_str().and_then(time::parse) {
+                Some(time) => Ok(Some(time)),
+                None if json.is_null() => Ok(None),
+                None => {
+                    let shown = dialect::abbreviated(&json);
+                    let message = format!("`{name}` is {shown}, and no time as \"2024-05-06T07:08:09Z\"");
+                    Err(GraphqlError::new(ErrorCode::BadUserInput, message).at(plan.position))
+                }
+            }
+        };
+        let range = TimeRange {
+            from_ms: time(plan.from.as_ref(), "from")?.unwrap_or(TimeMs::MIN),
+            to_ms: time(plan.to.as_ref(), "to")?.unwrap_or(TimeMs::MAX),
+        };
+        let count = |count| dialect::limit(count, variables, settings).map(i64::cast_unsigned);
+        let offset = dialect::offset(plan.offset.as_ref(), variables)?.cast_unsigned();
+        let limit = count(plan.limit.as_ref())?;
+        let page = match &plan.last {
+            None => Page::First { offset, limit },
+            Some(last) => {
+                let last = count(Some(last))?;
+                let is_limited = plan.limit.as_ref().is_some_and(|limit| limit.value != Value::Null);
+                Page::Last { offset, limit: if is_limited { last.min(limit) } else { last } }
+            }
+        };
+        Ok(Self { range, page })
+    }
+}
+
+impl Execution<'_> {
+    /// Writes entities by their ids; how many. Those that have no rows any more are not there.
+    fn entities(&mut self, filter: &BoundFilter, offset: u64, limit: u64) -> Result<u64, Stop> {
+        let (mut found, mut written) = (0, 0);
+        for (id, series) in self.candidates(filter)? {
+            if written == limit {
+                break;
+            }
+            let mut rows = self.open(series, TimeRange::ALL, &[])?;
+            if rows.last_time()?.is_none() {
+                continue;
+            }
+            found += 1;
+            if found <= offset {
+                continue;
+            }
+            if written > 0 {
+                self.out.push(b',');
+            }
+            self.entity(&id, series, &mut rows)?;
+            written += 1;
+        }
+        Ok(written)
+    }
+
+    fn candidates(&mut self, filter: &BoundFilter) -> Result<Vec<(String, SeriesId)>, Stop> {
+        let table = self.plan.of.table;
+        let ids = filter.ids();
+        let count = match &ids {
+            Some(ids) => ids.len(),
+            None => self.read.with_catalog(|catalog| catalog.table(table).series.len()),
+        };
+        self.pace.step(count as u64)?;
+        Ok(series_of(self.read, table, ids.as_deref(), &|of| filter.passes(&of.entity, &of.path)))
+    }
+
+    fn open(
+        &mut self,
+        series: SeriesId,
+        range: TimeRange,
+        attributes: &[AttributeId],
+    ) -> Result<SeriesRows, Stop> {
+        let rows = self.read.series(series, range, attributes);
+        self.pace.step(OPENING_STEPS + rows.block_count() as u64)?;
+        Ok(rows)
+    }
+
+    fn entity(&mut self, id: &str, series: SeriesId, rows: &mut SeriesRows) -> Result<(), Stop> {
+        let plan = self.plan;
+        for Selected { prefix, kind } in &plan.outputs {
+            self.out.extend_from_slice(prefix);
+            match kind {
+                EntityOutput::Typename(name) => write_string(&mut self.out, name),
+                EntityOutput::Id => write_string(&mut self.out, id),
+                EntityOutput::Type => write_string(&mut self.out, &plan.of.name),
+                EntityOutput::ServicePath => {
+                    let path = self.path(series);
+                    write_string(&mut self.out, &path);
+                }
+                EntityOutput::FirstTime => self.time(rows.first_time()?),
+                EntityOutput::LastTime => self.time(rows.last_time()?),
+                EntityOutput::Rows { list, attributes, outputs } => {
+                    let has_path = outputs.iter().any(|of| matches!(of.kind, RowOutput::ServicePath));
+                    let path = if has_path { self.path(series) } else { Box::default() };
+                    self.rows(series, *list, attributes, |out, rows, row| {
+                        write_row(out, outputs, (id, &path), rows, row);
+                    })?;
+                }
+                EntityOutput::Points { list, attribute, kind, outputs } => {
+                    self.rows(series, *list, &[*attribute], |out, rows, row| {
+                        write_point(out, outputs, (*attribute, *kind), rows, row);
+                    })?;
+                }
+                EntityOutput::Summaries(plan) => self.summaries(series, plan)?,
+            }
+        }
+        self.out.push(b'}');
+        Ok(self.meter.check(self.out.len())?)
+    }
+
+    fn path(&self, series: SeriesId) -> Box<str> {
+        self.read.with_catalog(|catalog| catalog.series(series).path.clone())
+    }
+
+    fn time(&mut self, time: Option<TimeMs>) {
+        match time {
+            Some(time) => write_time(&mut self.out, time),
+            None => self.out.extend_from_slice(b"null"),
+        }
+    }
+
+    /// Writes a list of rows.
+    fn rows(
+        &mut self,
+        series: SeriesId,
+        list: ListId,
+        attributes: &[AttributeId],
+        write: impl Fn(&mut Vec<u8>, &Rows, usize),
+    ) -> Result<(), Stop> {
+        let BoundList { range, page } = self.lists[list.0];
+        let mut rows = [self.open(series, range, attributes)?];
+        let chosen = select(&mut rows, page)?.pop().unwrap_or_default();
+        let Self { pace, meter, out, .. } = self;
+        out.push(b'[');
+        let (mut is_first, mut stopped) = (true, None);
+        let [rows] = &mut rows;
+        rows.visit(chosen, attributes, |part, range| {
+            let mut write_part = || -> Result<(), Stop> {
+                pace.step(BLOCK_STEPS + range.len() as u64)?;
+                for row in range.clone() {
+                    if !std::mem::replace(&mut is_first, false) {
+                        out.push(b',');
+                    }
+                    write(out, part, row);
+                    meter.check(out.len())?;
+                }
+                Ok(())
+            };
+            stopped = write_part().err();
+            stopped.is_none()
+        })?;
+        if let Some(stop) = stopped {
+            return Err(stop);
+        }
+        out.push(b']');
+        Ok(())
+    }
+
+    fn summaries(&mut self, series: SeriesId, plan: &SummariesPlan) -> Result<(), Stop> {
+        let BoundList { range, page } = self.lists[plan.list.0];
+        let mut rows = self.open(series, range, &[plan.attribute])?;
+        if plan.period.is_some() {
+            // Blocks that lie in several periods are read; those in one are not.
+            self.pace.step(BLOCK_STEPS * rows.block_count() as u64)?;
+        }
+        let summaries = self.chosen_summaries(&mut rows, plan, page)?;
+        self.out.push(b'[');
+        for (place, (time, summary)) in summaries.iter().enumerate() {
+            if place > 0 {
+                self.out.push(b',');
+            }
+            let begin = plan.period.map_or(*time, |period| period.around(*time).0);
+            write_summary_object(&mut self.out, &plan.outputs, plan.kind, begin, summary);
+            self.meter.check(self.out.len())?;
+        }
+        self.out.push(b']');
+        Ok(())
+    }
+
+    /// Those of a page, each with a moment in its period.
+    fn chosen_summaries(
+        &mut self,
+        rows: &mut SeriesRows,
+        plan: &SummariesPlan,
+        page: Page,
+    ) -> Result<VecDeque<(TimeMs, Summary)>, Stop> {
+        let (Page::First { offset, limit } | Page::Last { offset, limit }) = page;
+        let is_last = matches!(page, Page::Last { .. });
+        let kept_max = offset.saturating_add(limit);
+        if is_last && kept_max > KEPT_SUMMARIES_MAX {
+            let message = format!("an `offset` of {offset} is too deep with `last`: ask for another range");
+            return Err(GraphqlError::new(ErrorCode::LimitExceeded, message).into());
+        }
+        let (mut found, mut kept, mut stopped) = (0, VecDeque::new(), None);
+        let end_of = |time| plan.period.map_or(TimeMs::MAX, |period| period.around(time).1);
+        rows.summarize(plan.attribute, end_of, |time, summary| {
+            if summary.count == 0 {
+                return true;
+            }
+            if let Err(stop) = self.pace.step(1) {
+                stopped = Some(stop);
+                return false;
+            }
+            found += 1;
+            if is_last || found > offset && found <= kept_max {
+                kept.push_back((time, *summary));
+            }
+            if is_last && kept.len() as u64 > kept_max {
+                kept.pop_front();
+            }
+            is_last || found < kept_max
+        })?;
+        if let Some(stop) = stopped {
+            return Err(stop);
+        }
+        if is_last {
+            kept.truncate(kept.len().saturating_sub(offset as usize));
+        }
+        Ok(kept)
+    }
+}
+
+/// A row of an entity, which is its id and its service path.
+pub(super) fn write_row(
+    out: &mut Vec<u8>,
+    outputs: &[Selected<RowOutput>],
+    (id, path): (&str, &str),
+    rows: &Rows,
+    row: usize,
+) {
+    for Selected { prefix, kind } in outputs {
+        out.extend_from_slice(prefix);
+        match kind {
+            RowOutput::Typename(name) => write_string(out, name),
+            RowOutput::Id => write_string(out, id),
+            RowOutput::ServicePath => write_string(out, path),
+            RowOutput::Time => write_time(out, rows.times[row]),
+            RowOutput::Attribute(attribute, kind) => write_value(out, *kind, rows.get(row, *attribute)),
+        }
+    }
+    out.push(b'}');
+}
+
+fn write_point(
+    out: &mut Vec<u8>,
+    outputs: &[Selected<PointOutput>],
+    (attribute, kind): (AttributeId, Kind),
+    rows: &Rows,
+    row: usize,
+) {
+    for Selected { prefix, kind: output } in outputs {
+        out.extend_from_slice(prefix);
+        match output {
+            PointOutput::Typename(name) => write_string(out, name),
+            PointOutput::Time => write_time(out, rows.times[row]),
+            PointOutput::Value => write_value(out, kind, rows.get(row, attribute)),
+        }
+    }
+    out.push(b'}');
+}
+
+fn write_summary_object(
+    out: &mut Vec<u8>,
+    outputs: &[Selected<SummaryOutput>],
+    kind: Kind,
+    begin: TimeMs,
+    summary: &Summary,
+) {
+    for Selected { prefix, kind: output } in outputs {
+        out.extend_from_slice(prefix);
+        match output {
+            SummaryOutput::Typename(name) => write_string(out, name),
+            SummaryOutput::From => write_time(out, begin),
+            SummaryOutput::Of(method) => write_summary(out, kind, *method, summary),
+        }
+    }
+    out.push(b'}');
+}

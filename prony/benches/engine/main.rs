@@ -1,7 +1,7 @@
 //! Measurements of the engine as a process of its own, driven by tools that others wrote. One subcommand a
 //! question; each prints the table that `docs/benchmarks.md` quotes.
 //!
-//! `cargo bench -p prony --bench engine -- postgres|postgraphile|sqlite|resolvers|requests|memory|tables|growth|triggers|limits`
+//! `cargo bench -p prony --bench engine -- postgres|postgraphile|sqlite|resolvers|requests|memory|tables|roles|growth|triggers|limits`
 
 #![expect(clippy::print_stdout, reason = "tables are what a benchmark is for")]
 
@@ -15,6 +15,7 @@ mod postgres;
 mod process;
 mod queries;
 mod requests;
+mod roles;
 mod sqlite;
 #[path = "../common/statistics.rs"]
 mod statistics;
@@ -40,11 +41,12 @@ fn main() {
         Some("requests") => requests::cold_and_warm(),
         Some("memory") => memory::flat(),
         Some("tables") => tables::five_thousand(),
+        Some("roles") => roles::eleven(),
         Some("growth") => growth::by_table_size(),
         Some("triggers") => triggers::cost(),
         Some("limits") => limits::exactness(),
         _ => println!(
-            "name a measurement: postgres, postgraphile, sqlite, resolvers, requests, memory, tables, growth, triggers, limits"
+            "name a measurement: postgres, postgraphile, sqlite, resolvers, requests, memory, tables, roles, growth, triggers, limits"
         ),
     }
 }

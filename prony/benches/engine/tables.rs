@@ -1,6 +1,10 @@
 //! Start and memory with 5,000 tables of six columns, each referring to another, on both databases.
 
-use std::{fmt::Write as _, time::Instant};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use prony_testkit::postgres::Cluster;
 
@@ -10,15 +14,12 @@ use crate::{
     subject::Subject,
 };
 
-const TABLES: usize = 5_000;
+pub(crate) const TABLES: usize = 5_000;
 
 /// Prints the time from the start of the process to its ready line, and resident memory then.
 pub(crate) fn five_thousand() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("tables.sqlite");
-    let connection = rusqlite::Connection::open(&file).expect("a database file");
-    connection.execute_batch(&format!("BEGIN; {} COMMIT;", ddl())).expect("the tables can be made");
-    drop(connection);
+    let file = sqlite_file(folder.path());
     let cluster = Cluster::start_new().unwrap_or_else(|error| panic!("{error}"));
     // One transaction for all tables would need more locks than the server has.
     for statements in ddl().lines().collect::<Vec<_>>().chunks(500) {
@@ -28,6 +29,14 @@ pub(crate) fn five_thousand() {
     rows.push(measure("SQLite", &format!("sqlite:{}", file.display())));
     rows.push(measure("PostgreSQL", &cluster.url("postgres")));
     print_table(&rows);
+}
+
+/// The tables in a file of that folder.
+pub(crate) fn sqlite_file(folder: &Path) -> PathBuf {
+    let file = folder.join("tables.sqlite");
+    let connection = rusqlite::Connection::open(&file).expect("a database file");
+    connection.execute_batch(&format!("BEGIN; {} COMMIT;", ddl())).expect("the tables can be made");
+    file
 }
 
 fn measure(name: &str, source: &str) -> Vec<String> {

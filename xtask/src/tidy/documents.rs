@@ -1,5 +1,5 @@
-//! Documents: relative links lead somewhere, headings that links name exist, and the commands that the
-//! documents show are commands that there are.
+//! Documents: relative links lead somewhere, headings that links name exist, and the commands and the project's own paths
+//! that the documents show are there.
 
 use super::{Repository, SourceFile, Violation, has_extension};
 
@@ -9,7 +9,8 @@ pub(super) fn check(repository: &Repository) -> Vec<Violation> {
         for (index, line) in file.text.lines().enumerate() {
             let links = links(line).filter_map(|link| broken_link(repository, file, link));
             let commands = commands(line).filter_map(|command| unknown_command(repository, command));
-            for message in links.chain(commands) {
+            let paths = paths(&repository.paths, file, line);
+            for message in links.chain(commands).chain(paths) {
                 violations.push(Violation { path: file.path.clone(), line: index + 1, message });
             }
         }
@@ -29,8 +30,7 @@ fn broken_link(repository: &Repository, from: &SourceFile, link: &str) -> Option
     }
     let (target, heading) = link.split_once('#').map_or((link, None), |(target, name)| (target, Some(name)));
     let path = if target.is_empty() { from.path.clone() } else { resolve(&from.path, target) };
-    let directory = format!("{path}/");
-    if !repository.paths.iter().any(|known| *known == path || known.starts_with(&directory)) {
+    if !exists(&repository.paths, &path) {
         return Some(format!("link to {path}, which does not exist"));
     }
     let heading = heading.filter(|_| has_extension(&path, "md"))?;
@@ -108,6 +108,50 @@ fn unknown_command(repository: &Repository, command: Shown<'_>) -> Option<String
     }
 }
 
+/// Paths of the project in inline code that lead nowhere. Decisions tell of the code of their day.
+fn paths(known: &[String], from: &SourceFile, line: &str) -> Vec<String> {
+    if from.path.starts_with("docs/decisions/") {
+        return Vec::new();
+    }
+    let inline = line.split('`').skip(1).step_by(2).filter(|code| is_path(known, code));
+    let each = inline.flat_map(alternatives);
+    let missing = each.filter(|path| places(from, path).iter().all(|place| !exists(known, place)));
+    missing.map(|path| format!("`{path}` does not exist, nor below engine/ or lab/")).collect()
+}
+
+/// Whether that is written as a path below a folder of the root, or of a crate of `engine/` or `lab/`. Words in capitals stand
+/// for any name.
+fn is_path(known: &[String], code: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.{},-/".contains(c);
+    let Some((first, _)) = code.split_once('/') else { return false };
+    let is_pattern =
+        code.split('/').any(|part| part.chars().any(|c| c.is_ascii_uppercase()) && !part.contains('.'));
+    let folders = ["", "engine/", "lab/"].map(|half| format!("{half}{first}"));
+    code.chars().all(plain) && !is_pattern && folders.iter().any(|folder| exists_folder(known, folder))
+}
+
+/// `a/{b,c}.rs` is `a/b.rs` and `a/c.rs`.
+fn alternatives(code: &str) -> Vec<String> {
+    let braces = code.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+    let Some((before, (inner, after))) = braces else { return vec![code.to_owned()] };
+    inner.split(',').flat_map(|one| alternatives(&format!("{before}{one}{after}"))).collect()
+}
+
+/// Where a path may lead: from the root, within a half, or from the document.
+fn places(from: &SourceFile, path: &str) -> [String; 4] {
+    let path = path.trim_end_matches('/');
+    [path.to_owned(), format!("engine/{path}"), format!("lab/{path}"), resolve(&from.path, path)]
+}
+
+fn exists(known: &[String], path: &str) -> bool {
+    known.iter().any(|one| one == path) || exists_folder(known, path)
+}
+
+fn exists_folder(known: &[String], path: &str) -> bool {
+    let folder = format!("{path}/");
+    known.iter().any(|one| one.starts_with(&folder))
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
@@ -143,6 +187,23 @@ mod tests {
             README.md:1: `cargo xtask nothing` does not exist
             README.md:3: `prony fly` does not exist
             README.md:6: `prony is` does not exist
+        "]]
+        .assert_eq(&lines(&check(&repository)));
+    }
+
+    #[test]
+    fn paths_that_lead_nowhere_are_named() {
+        let text = "`sql/src/a.rs`, `sql/src/{a,c}.rs`, `sql/src/`, `docs/gone.md`, `engine/NAME/src`, `load/b.rs`\n\
+            `/db/rage`, `a/b`, `data.sql/x`, sql/src/none.rs\n";
+        let repository = repository(&[
+            ("docs/a.md", text),
+            ("docs/decisions/0001.md", "`sql/src/old.rs`\n"),
+            ("engine/sql/src/a.rs", "//! x"),
+            ("lab/load/b.rs", "//! x"),
+        ]);
+        expect![[r"
+            docs/a.md:1: `sql/src/c.rs` does not exist, nor below engine/ or lab/
+            docs/a.md:1: `docs/gone.md` does not exist, nor below engine/ or lab/
         "]]
         .assert_eq(&lines(&check(&repository)));
     }

@@ -49,7 +49,9 @@ fn run(folder: &TempDir, script: &str) -> Ran {
         for metric in
             ["grpc_req_duration", "grpc_streams", "grpc_streams_msgs_sent", "grpc_streams_msgs_received"]
         {
-            let sorted = |mut tags: Vec<_>| {
+            let sorted = |mut tags: Vec<BTreeMap<String, String>>| {
+                // k6 samples its questions of reflection 0 to 3 times in runs of the same script.
+                tags.retain(|tags| tags.contains_key("method") || !script.contains("reflect: true"));
                 tags.sort_unstable();
                 tags
             };
@@ -57,6 +59,11 @@ fn run(folder: &TempDir, script: &str) -> Ran {
         }
     }
     ran
+}
+
+/// How many visit a server in a [`run`].
+fn programs() -> u32 {
+    1 + u32::from(std::env::var_os("K6").is_some())
 }
 
 fn run_with(folder: &TempDir, script: &str, program: impl AsRef<std::ffi::OsStr>) -> Ran {
@@ -179,7 +186,7 @@ fn errors_have_codes_messages_and_details() {
     );
     let statuses: Vec<_> =
         ran.tags("grpc_req_duration").into_iter().map(|tags| tags["status"].clone()).collect();
-    assert_eq!(statuses, ["5", "4", "8", "13", "8"]);
+    assert_eq!(statuses, ["5", "8", "13", "8"], "k6 has no sample of a call whose own time was over");
 }
 
 #[test]
@@ -204,8 +211,8 @@ fn limits_of_messages_are_those_of_the_connection() {
 #[test]
 fn streams_of_all_kinds_tell_of_data_errors_and_their_end() {
     let ran = check(
-        r#"const told = (method, writes, ends = true) => new Promise((resolve) => {
-            const stream = new grpc.Stream(client, method, { tags: { own: "tag" } }), seen = [];
+        r#"const told = (method, writes, ends = true, params = {}) => new Promise((resolve) => {
+            const stream = new grpc.Stream(client, method, { tags: { own: "tag" }, ...params }), seen = [];
             stream.on("data", (data, meta) => seen.push(data.name ?? data.sum, typeof meta.ts));
             stream.on("error", (error) => seen.push(error));
             stream.on("end", () => { seen.push("end"); resolve(seen); });
@@ -218,7 +225,8 @@ fn streams_of_all_kinds_tell_of_data_errors_and_their_end() {
         out(await told("shop.v1.Shop/Echo", [{ id: 2, note: "one" }, { id: 3, note: "two" }]));
         out(await told("shop.v1.Shop/Watch", [{ id: 1, note: "fails" }]));
         out(await told("shop.v1.Shop/Watch", [{ id: 0, note: "cancels" }]));
-        out(await told("shop.v1.Shop/Echo", [{ nope: 1 }], false).then((seen) => [seen[0].code, seen[1]]));"#,
+        out(await told("shop.v1.Shop/Echo", [{ nope: 1 }], false).then((seen) => [seen[0].code, seen[1]]));
+        out(await told("shop.v1.Shop/Watch", [{ id: 0, note: "forever" }], true, { timeout: "200ms" }));"#,
         &[
             serde_json::json!(["watched 0", "number", "watched 1", "number", "end"]),
             serde_json::json!(["9", "number", "end"]),
@@ -226,12 +234,13 @@ fn streams_of_all_kinds_tell_of_data_errors_and_their_end() {
             serde_json::json!(["watched 0", "number", { "code": 9, "details": [], "message": "it is over, ä" }, "end"]),
             serde_json::json!([{ "code": 2, "details": [], "message": "canceled by client (k6)" }, "end"]),
             serde_json::json!([2, "end"]),
+            serde_json::json!([{ "code": 4, "details": [], "message": "context deadline exceeded" }, "end"]),
         ],
     );
     let count = |metric| ran.tags(metric).len();
     assert_eq!(
         (count("grpc_streams"), count("grpc_streams_msgs_sent"), count("grpc_streams_msgs_received")),
-        (6, 8, 6)
+        (7, 9, 6)
     );
     let sent = &ran.tags("grpc_streams_msgs_sent")[0];
     assert_eq!((sent["own"].as_str(), sent["method"].as_str(), sent.get("status")), ("tag", "Watch", None));
@@ -245,15 +254,27 @@ fn calls_do_not_hold_each_other_up_and_a_closed_client_ends_its_streams() {
     check(
         r#"const names = await Promise.all([1, 2, 3].map((id) => client.asyncInvoke("shop.v1.Shop/Get", { id, note: String(id) })));
         out(names.map((response) => response.message.name));
-        out(await client.asyncInvoke("shop.v1.Shop/Nope", {}).catch((error) => error.message));
+        const tried = (method) => client.asyncInvoke(method, {}).catch((error) => error);
+        const refused = await tried("shop.v1.Shop/Nope");
+        out([String(refused), refused.error(), refused.message, refused instanceof Error]);
+        out(String(await tried("")));
         const seen = [];
         const stream = new grpc.Stream(client, "shop.v1.Shop/Watch", { timeout: "10s" });
         stream.on("end", () => { seen.push("end"); out(seen); });
         stream.on("error", (error) => seen.push(error.message));
-        stream.write({ id: 1, note: "forever" });"#,
+        // A stream that is closed before its server has it is sometimes begun again by k6's library.
+        const begun = new Promise((resolve) => stream.on("data", resolve));
+        stream.write({ id: 1, note: "forever" });
+        await begun;"#,
         &[
             serde_json::json!(["item 1", "item 2", "item 3"]),
-            serde_json::json!("method \"/shop.v1.Shop/Nope\" not found in file descriptors"),
+            serde_json::json!([
+                "method \"/shop.v1.Shop/Nope\" not found in file descriptors",
+                "method \"/shop.v1.Shop/Nope\" not found in file descriptors",
+                null,
+                false
+            ]),
+            serde_json::json!("method to invoke cannot be empty"),
             serde_json::json!(["canceled by client (k6)", "end"]),
         ],
     );
@@ -291,7 +312,7 @@ fn what_a_server_has_is_found_by_reflection_or_in_a_protoset() {
         );
         let ran = run(&folder, &script);
         assert_eq!(ran.lines, vec![serde_json::json!("item x"); 4], "{}", ran.all);
-        assert_eq!(server.connections(), 4, "each connect() is a connection");
+        assert_eq!(server.connections(), 4 * programs(), "each connect() is a connection");
     }
     let folder = folder();
     let server = Server::start(folder.path(), Settings::default());
@@ -317,7 +338,7 @@ fn what_a_server_has_is_found_by_reflection_or_in_a_protoset() {
         serde_json::json!([4, true]),
     ];
     assert_eq!(ran.lines, expected, "{}", ran.all);
-    assert_eq!(server.connections(), 2, "a connection stays from one iteration to the next");
+    assert_eq!(server.connections(), 2 * programs(), "a connection stays from one iteration to the next");
 }
 
 #[test]

@@ -72,6 +72,8 @@ pub(super) struct End {
     pub(super) took: Nanos,
     /// Its stream goes on and has to be given up.
     pub(super) is_early: bool,
+    /// Its time was over here; that the server said so is a status like any other.
+    pub(super) is_timeout: bool,
 }
 
 /// What a new call is made of.
@@ -111,7 +113,7 @@ impl GrpcCall {
     pub(super) fn end_early(&mut self, status: Status, now: Nanos) {
         let headers = self.head.take().map(|(_, fields)| fields).unwrap_or_default();
         let took = now.since(self.began);
-        let end = End { status, headers, trailers: Fields::new(), took, is_early: true };
+        let end = End { status, headers, trailers: Fields::new(), took, is_early: true, is_timeout: false };
         self.end.get_or_insert(end);
     }
 
@@ -157,6 +159,9 @@ impl GrpcCall {
                     _ => Status::of_fault(failed.fault.kind, &failed.fault.message, &dial),
                 };
                 self.finish(status, Fields::new(), failed.times.ended.since(failed.times.asked));
+                if let Some(end) = &mut self.end {
+                    end.is_timeout = failed.fault.kind == CallFaultKind::Timeout;
+                }
             }
         }
     }
@@ -205,7 +210,7 @@ impl GrpcCall {
 
     fn finish(&mut self, status: Status, trailers: Fields, took: Nanos) {
         let headers = self.head.take().map(|(_, fields)| fields).unwrap_or_default();
-        self.end = Some(End { status, headers, trailers, took, is_early: false });
+        self.end = Some(End { status, headers, trailers, took, is_early: false, is_timeout: false });
     }
 
     /// Samples of what was sent are tagged with who it was sent to.

@@ -4,6 +4,12 @@ import vm from "prony:vm";
 
 const goError = (message) => Object.assign(new Error(message), { name: "GoError" });
 
+// As k6 rejects promises: no Error, but an object that says its text.
+const rejection = (error) => {
+  const text = String(error?.message ?? error);
+  return Object.defineProperty({ error: () => text }, "toString", { value: () => text });
+};
+
 const wait = (id, client) => {
   for (;;) {
     const taken = g.take(id, client);
@@ -46,10 +52,18 @@ export class Client {
   invoke(method, ...args) { return wait(begin(this.#held, method, args)); }
 
   asyncInvoke(method, ...args) {
-    return new Promise((resolve) => {
-      const id = begin(this.#held, method, args);
+    return new Promise((resolve, reject) => {
+      const rejecting = (work) => {
+        try {
+          return work();
+        } catch (error) {
+          reject(rejection(error));
+        }
+      };
+      const id = rejecting(() => begin(this.#held, method, args));
+      if (id === undefined) return;
       g.listen(id, () => {
-        const response = g.take(id);
+        const response = rejecting(() => g.take(id));
         if (response !== undefined) resolve(response);
       });
     });

@@ -148,7 +148,8 @@ fn finish(host: &Host, id: AskId) -> Option<(GrpcCall, End)> {
         // Reflection that has found all is given up without a sample, as in k6.
         let is_reflected =
             matches!(call.form, GrpcForm::Reflection { .. }) && end.status.code == Code::CANCELED;
-        let is_call = !matches!(call.form, GrpcForm::Connection) && !is_reflected;
+        // k6 keeps no sample of a call whose own time was over.
+        let is_call = !matches!(call.form, GrpcForm::Connection) && !is_reflected && !end.is_timeout;
         (is_call, matches!(call.form, GrpcForm::Stream { has_one_response: true, .. }))
     };
     if !has_one_response {

@@ -64,7 +64,7 @@ pub(crate) fn execute(arguments: &CompareArguments) -> anyhow::Result<ExitCode> 
         &prony_report::comparison_summary(&file),
         path.as_deref(),
     )?;
-    let conclusion = file.conclusion();
+    let conclusion = file.kept_verdict().conclusion;
     arguments.summaries.write(|| {
         let document = Document::Comparison(Box::new(file));
         vec![NamedDocument { name: document.title(), document }]

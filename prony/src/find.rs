@@ -84,7 +84,7 @@ pub(crate) fn execute(arguments: &FindArguments) -> anyhow::Result<ExitCode> {
         &prony_report::search_summary(&file),
         Some(&path),
     )?;
-    let conclusion = file.answer.conclusion();
+    let conclusion = file.kept_verdict().conclusion;
     arguments.summaries.write(|| {
         let document = Document::Search(Box::new(file));
         vec![NamedDocument { name: document.title(), document }]

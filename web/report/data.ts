@@ -6,6 +6,7 @@ export interface PageData {
   title: string;
   version: string;
   study: StudyData | null;
+  verdict: VerdictData | null;
   runs: RunData[];
   side_by_side: TableData | null;
   search: SearchData | null;
@@ -42,6 +43,7 @@ export interface FindingData {
 export interface VerdictData {
   conclusion: 'passed' | 'failed' | 'void';
   text: string;
+  exit_code: string | null;
 }
 
 export interface ThresholdData {

@@ -3,7 +3,7 @@ import 'uplot/dist/uPlot.min.css';
 import './report.css';
 
 import { comparisonSection } from './comparison';
-import type { FindingData, PageData, RunData } from './data';
+import type { FindingData, PageData, RunData, VerdictData } from './data';
 import { h, newId, section } from './dom';
 import { histogramPlot } from './histogram';
 import { searchSection } from './search';
@@ -33,18 +33,19 @@ function bar(): HTMLElement {
 
 function contents(page: PageData): (HTMLElement | null | false)[] {
   const several = page.runs.length > 1;
+  const only = several ? undefined : page.runs[0];
   return [
     heading(page),
-    !several && page.runs[0] ? verdict(page.runs[0]) : null,
+    verdict(page.verdict ?? only?.verdict),
     ...(page.study ? studySections(page.study) : []),
     findings(page.runs),
     page.search && searchSection(page.search),
     page.comparison && comparisonSection(page.comparison),
     thresholds(page.runs),
-    !several && page.runs[0] ? claims(page.runs[0]) : null,
+    only && !page.verdict ? claims(only) : null,
     page.side_by_side && section('Figures', 'figures', table(page.side_by_side)),
     several && !page.study ? overlaid(page.runs) : null,
-    several ? chooser(page.runs) : page.runs[0] ? details(page.runs[0], true) : null,
+    several ? chooser(page.runs) : only ? details(only, true) : null,
   ];
 }
 
@@ -59,9 +60,15 @@ function heading(page: PageData): HTMLElement {
   );
 }
 
-/** What the run comes to, in the words of the terminal. */
-function verdict({ verdict }: RunData): HTMLElement | null {
-  return verdict && h('p', { class: `verdict ${verdict.conclusion}` }, verdict.text);
+/** What it comes to, in the words of the terminal. */
+function verdict(data: VerdictData | null | undefined): HTMLElement | null {
+  if (!data) return null;
+  return h(
+    'p',
+    { class: `verdict ${data.conclusion}` },
+    data.text,
+    data.exit_code !== null && h('span', { class: 'note' }, data.exit_code),
+  );
 }
 
 function runsLine({ runs, search, comparison }: PageData): string {
@@ -202,7 +209,7 @@ function details(run: RunData, isOnly: boolean): HTMLElement {
     { class: 'run' },
     !isOnly && summaryLine(run),
     !isOnly && run.notice && h('p', { class: 'notice' }, run.notice),
-    !isOnly && verdict(run),
+    !isOnly && verdict(run.verdict),
     !isOnly && claims(run),
     figures && section('Figures', 'figures', table({ ...figures, title: 'Steady state beside the whole run' })),
     run.plots.length > 0 && section('Over time', 'time', ...run.plots.map((plot) => timePlot(plot, run.windows, group, false, span))),

@@ -95,6 +95,24 @@ const tests = [
         demand((await page.locator('.claims').count()) === 0, 'a claim is made');
       }),
   ],
+  ...[
+    ['search', 'prony find exits with'],
+    ['comparison', 'prony compare exits with'],
+  ].map(([name, exit]) => [
+    `the verdict of a ${name} stands beneath the title, once, with what its exit code means`,
+    (browser, folder) =>
+      withPage(browser, folder, name, phone, async (page) => {
+        const shown = page.locator('.verdict');
+        demand((await page.locator('header + .verdict').count()) === 1, 'no verdict follows the title');
+        const said = await shown.first().innerText();
+        demand(/^(passed|FAILED|VOID, neither passed nor failed): ./.test(said), `the verdict is ${said}`);
+        demand(said.includes(exit), `nothing says what the exit code means: ${said}`);
+        const conclusion = { passed: '0', failed: '1', void: '3' };
+        const word = (await shown.first().getAttribute('class')).split(' ')[1];
+        demand(said.includes(`${exit} ${conclusion[word]}: `), `${word} has another exit code: ${said}`);
+        await demandFits(page);
+      }),
+  ]),
   [
     'hostile names are text',
     (browser, folder) =>

@@ -40,40 +40,54 @@ pub fn comparison_summary(file: &ComparisonFile) -> String {
         let rows: Vec<_> = file.fail_if.iter().map(|verdict| condition(verdict).to_vec()).collect();
         let _ = write!(text, "\nconditions\n{}", aligned(&rows));
     }
+    let findings = findings_of(file.runs.iter().map(|run| &run.result));
+    format!("{text}{findings}\n{}\n", sentence(file))
+}
+
+/// What the comparison comes to in one sentence, by the one rule.
+pub(crate) fn sentence(file: &ComparisonFile) -> String {
     let passed = if file.fail_if.is_empty() {
         "compared, and nothing was asked (--fail-if)"
     } else {
         "no condition is shown"
     };
-    let verdict = describe::sentence(&file.kept_verdict(), passed);
-    format!("{text}{}\n{verdict}\n", findings_of(file.runs.iter().map(|run| &run.result)))
+    describe::sentence(&file.kept_verdict(), passed)
 }
 
+/// What is claimed of B, or why nothing is.
 pub(crate) fn headline(file: &ComparisonFile) -> String {
-    let comparison = &file.comparison;
+    no_claim(file).unwrap_or_else(|| claim(file))
+}
+
+/// Something where the figures allow no claim: why.
+pub(crate) fn no_claim(file: &ComparisonFile) -> Option<String> {
     let failed: Vec<_> = file
         .without_success()
         .into_iter()
         .map(|(side, reason)| format!("{side:?} failed: {reason}"))
         .collect();
     if !failed.is_empty() {
-        return format!("no claim is made: {}", failed.join("; "));
+        return Some(format!("no claim is made: {}", failed.join("; ")));
     }
     let void = file.void_runs();
     if void > 0 {
         let runs = file.runs.len();
-        return format!(
+        return Some(format!(
             "no claim is made: {void} of {runs} runs were not about the target (see the findings below)"
-        );
+        ));
     }
-    if file.has_few_pairs() {
-        return format!(
+    let pairs = file.comparison.pairs;
+    file.has_few_pairs().then(|| {
+        format!(
             "no claim is made: {} of each, and from fewer than {PAIRS_MIN} nothing is known of the noise",
-            if comparison.pairs == 1 { "one run".to_owned() } else { format!("{} runs", comparison.pairs) }
-        );
-    }
+            if pairs == 1 { "one run".to_owned() } else { format!("{pairs} runs") }
+        )
+    })
+}
+
+fn claim(file: &ComparisonFile) -> String {
     let of = |wanted| {
-        let figures = comparison.figures.iter().filter(move |figure| figure.difference == wanted);
+        let figures = file.comparison.figures.iter().filter(move |figure| figure.difference == wanted);
         figures.map(|figure| figure.name.as_str()).collect::<Vec<_>>().join(", ")
     };
     match (of(Difference::Better), of(Difference::Worse)) {

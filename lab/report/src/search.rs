@@ -24,11 +24,11 @@ pub fn search_summary(file: &SearchFile) -> String {
         let _ = writeln!(text, "  {line}");
     }
     let results = file.steps.iter().flat_map(|step| &step.runs).map(|run| &run.result);
-    format!("{text}{}\n{}\n", findings_of(results), verdict_of(file))
+    format!("{text}{}\n{}\n", findings_of(results), sentence(file))
 }
 
 /// What the search comes to in one sentence, by the one rule.
-fn verdict_of(file: &SearchFile) -> String {
+pub(crate) fn sentence(file: &SearchFile) -> String {
     let passed = match file.answer {
         SearchAnswer::Between { passed, .. } | SearchAnswer::AtLeast { passed } => {
             format!("every objective was kept up to {}", shown_load(file, passed))

@@ -11,7 +11,9 @@ use prony_model::search::{
     Interval, SCHEMA, SCHEMA_VERSION, SearchFile, SearchPlan, SearchRun, SearchStep, StepVerdict, Trial, Vary,
 };
 use prony_model::{Conclusion, Nanos};
-use prony_report::{Document, comparison_summary, read_document, search_summary};
+use prony_report::{
+    Document, NamedDocument, comparison_summary, html, plain_html, read_document, search_summary,
+};
 
 /// A run whose figures are scaled; without findings, so that they do not hide the rest.
 fn run(scale: f64) -> ResultFile {
@@ -243,4 +245,58 @@ fn searches_and_comparisons_keep_their_verdict_and_older_files_get_one() {
         panic!("no comparison")
     };
     assert_eq!(read.verdict, slower.verdict);
+}
+
+/// The last line of the terminal, and the page's verdict with what its exit code means.
+fn check_page(document: Document, exit: &str) {
+    let terminal = match &document {
+        Document::Search(file) => search_summary(file),
+        Document::Comparison(file) => comparison_summary(file),
+        Document::Run(_) => panic!("a run has its verdict among its own data"),
+    };
+    let last = terminal.lines().next_back().unwrap().to_owned();
+    let documents = [NamedDocument { name: "file".to_owned(), document }];
+    let plain = plain_html(&documents, "it is a test");
+    let shown = last.replace('<', "&lt;");
+    assert!(plain.contains(&format!("<p>{shown}</p>\n<p>{exit}</p>\n")), "{last}: {plain}");
+    let page = html(&documents);
+    let Some((_, rest)) = page.split_once("<script type=\"application/json\" id=\"data\">") else { return };
+    let data: serde_json::Value = serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap();
+    assert_eq!((&data["verdict"]["text"], &data["verdict"]["exit_code"]), (&last.into(), &exit.into()));
+}
+
+#[test]
+fn the_page_of_a_search_or_comparison_ends_as_the_terminal_did() {
+    let (kept, failed, void) = (
+        "nothing that was asked failed, and that can be believed",
+        "something failed, and that can be believed",
+        "what was measured cannot be believed, or is too little",
+    );
+    let found = |passed, failed, lab_limited| {
+        let mut file = search(Interval::default(), Vec::new());
+        file.conclude(Interval { passed, failed, lab_limited, ..Interval::default() });
+        Document::Search(Box::new(file))
+    };
+    check_page(found(Some(50), Some(60), None), &format!("prony find exits with 0: {kept}"));
+    check_page(found(None, Some(3), None), &format!("prony find exits with 1: {failed}"));
+    check_page(found(Some(50), None, Some(60)), &format!("prony find exits with 3: {void}"));
+    let compared = |pairs, slowdown, conditions: &[&str]| {
+        Document::Comparison(Box::new(comparison(pairs, slowdown, conditions)))
+    };
+    check_page(compared(5, 1.5, &[]), &format!("prony compare exits with 0: {kept}"));
+    check_page(compared(5, 1.5, &["p50 worse than 5%"]), &format!("prony compare exits with 1: {failed}"));
+    check_page(compared(1, 1.5, &[]), &format!("prony compare exits with 3: {void}"));
+}
+
+/// A file that says otherwise than its runs would, such as one of a version with another rule.
+#[test]
+fn the_verdict_that_a_file_keeps_is_shown_everywhere() {
+    let mut file = comparison(5, 1.0, &[]);
+    let verdict = file.verdict.as_mut().unwrap();
+    (verdict.conclusion, verdict.reasons) = (Conclusion::Void, vec!["as it was kept".to_owned()]);
+    let document = Document::Comparison(Box::new(file));
+    check_page(
+        document,
+        "prony compare exits with 3: what was measured cannot be believed, or is too little",
+    );
 }

@@ -22,6 +22,15 @@ impl Conclusion {
         }
     }
 
+    /// What its exit code says, for people.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Passed => "nothing that was asked failed, and that can be believed",
+            Self::Failed => "something failed, and that can be believed",
+            Self::Void => "what was measured cannot be believed, or is too little",
+        }
+    }
+
     /// With `--strict`, what cannot be believed has failed.
     #[must_use]
     pub const fn strict(self) -> Self {

@@ -14,6 +14,8 @@ pub(crate) struct PageData {
     pub version: String,
     /// What an experiment found; absent on pages of results alone.
     pub study: Option<StudyData>,
+    /// Of a search or comparison as a whole; absent on pages of runs, each of which has its own.
+    pub verdict: Option<VerdictData>,
     pub runs: Vec<RunData>,
     /// All runs side by side; absent for one, and where an experiment has its own tables.
     pub side_by_side: Option<TableData>,
@@ -60,8 +62,10 @@ pub(crate) struct FindingData {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct VerdictData {
     pub conclusion: Conclusion,
-    /// One sentence.
+    /// One sentence, as the terminal ends with it.
     pub text: String,
+    /// The exit code and what it means; absent of runs, which may be of scripts with exit codes of their own.
+    pub exit_code: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -1,6 +1,6 @@
 //! Searches and comparisons as the page shows them.
 
-use super::data::{ComparisonData, RatioData, SearchData, StepData, TableData};
+use super::data::{ComparisonData, RatioData, SearchData, StepData, TableData, VerdictData};
 use super::digits;
 use crate::read::Document;
 use crate::{comparison, search};
@@ -9,13 +9,25 @@ use prony_model::comparison::{Compared, ComparisonFile, Difference, Scale};
 use prony_model::search::{SearchFile, SearchRun, Vary};
 use prony_model::verdict::rule::Belief;
 
+/// What a search or a comparison comes to, as it ended with it in the terminal.
+pub(super) fn verdict(document: &Document) -> Option<VerdictData> {
+    let (command, conclusion, text) = match document {
+        Document::Run(_) => return None,
+        Document::Search(file) => ("find", file.kept_verdict().conclusion, search::sentence(file)),
+        Document::Comparison(file) => ("compare", file.kept_verdict().conclusion, comparison::sentence(file)),
+    };
+    let (code, meaning) = (conclusion.exit_code(), conclusion.meaning());
+    let exit_code = Some(format!("prony {command} exits with {code}: {meaning}"));
+    Some(VerdictData { conclusion, text, exit_code })
+}
+
 pub(super) fn search_data(document: &Document) -> Option<SearchData> {
     let Document::Search(file) = document else { return None };
     let steps = file.steps_by_load();
     let steps = steps.iter().flat_map(|step| step.runs.iter().map(|run| step_data(step.load, run)));
     Some(SearchData {
         answer: search::answer(file),
-        is_void: file.answer.conclusion() == Conclusion::Void,
+        is_void: file.kept_verdict().conclusion == Conclusion::Void,
         objective: file.objectives.join(", "),
         load_name: match file.vary {
             Vary::Users => "users".to_owned(),
@@ -63,7 +75,7 @@ pub(super) fn comparison_data(document: &Document) -> Option<ComparisonData> {
         .collect();
     Some(ComparisonData {
         answer: comparison::headline(file),
-        is_void: file.void_runs() > 0 || !file.without_success().is_empty() || file.has_few_pairs(),
+        is_void: comparison::no_claim(file).is_some(),
         note: note(file),
         ratios: figures
             .iter()

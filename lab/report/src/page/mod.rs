@@ -77,6 +77,7 @@ fn page_data(documents: &[NamedDocument]) -> PageData {
         title: title(documents),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         study: None,
+        verdict: only.and_then(many::verdict),
         runs: runs.iter().map(|run| run::run_data(run, points)).collect(),
         side_by_side,
         search: only.and_then(many::search_data),

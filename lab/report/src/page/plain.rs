@@ -1,6 +1,6 @@
 //! A page of tables alone, which needs neither scripts nor what npm builds.
 
-use super::data::{PageData, RunData, TableData};
+use super::data::{PageData, RunData, TableData, VerdictData};
 use std::fmt::Write as _;
 
 const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;\
@@ -31,6 +31,9 @@ pub(super) fn tables(data: &PageData) -> String {
         }
         study.tables.iter().for_each(|shown| table(&mut text, shown));
     }
+    if let Some(shown) = &data.verdict {
+        verdict(&mut text, shown);
+    }
     if let Some(search) = &data.search {
         let _ = writeln!(text, "<p>{}</p>", escaped(&search.answer));
         table(&mut text, &search.table);
@@ -51,13 +54,19 @@ pub(super) fn tables(data: &PageData) -> String {
     text
 }
 
+fn verdict(text: &mut String, verdict: &VerdictData) {
+    for sentence in std::iter::once(&verdict.text).chain(&verdict.exit_code) {
+        let _ = writeln!(text, "<p>{}</p>", escaped(sentence));
+    }
+}
+
 fn run(text: &mut String, run: &RunData) {
     let _ = writeln!(text, "<h2>{}</h2>", escaped(&run.label));
     if let Some(notice) = &run.notice {
         let _ = writeln!(text, "<p>{}</p>", escaped(notice));
     }
-    if let Some(verdict) = &run.verdict {
-        let _ = writeln!(text, "<p>{}</p>", escaped(&verdict.text));
+    if let Some(shown) = &run.verdict {
+        verdict(text, shown);
     }
     for finding in &run.findings {
         let weight = match finding.weight {

@@ -29,8 +29,11 @@ pub(super) fn run_data(run: &LabelledRun<'_>, points_max: usize) -> RunData {
         started_at_unix_ms: result.origin.started_at_unix_ms,
         facts: facts(result),
         findings: result.findings.iter().map(finding).collect(),
-        verdict: describe::verdict(result)
-            .map(|text| VerdictData { conclusion: RunVerdict::of_kept(result).conclusion, text }),
+        verdict: describe::verdict(result).map(|text| VerdictData {
+            conclusion: RunVerdict::of_kept(result).conclusion,
+            text,
+            exit_code: None,
+        }),
         thresholds: result.thresholds.iter().map(threshold).collect(),
         claims: claims(result),
         tables: figures.into_iter().chain(tables::beneath(result)).collect(),

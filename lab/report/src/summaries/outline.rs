@@ -91,14 +91,12 @@ fn of_threshold(verdict: &Verdict) -> OutlineCheck {
 }
 
 fn of_search(file: &SearchFile) -> Outline {
-    let conclusion = file.answer.conclusion();
-    let kept = RunVerdict { conclusion, reasons: vec![answer(file)] };
     Outline {
         kind: "search",
         title: file.name.clone(),
         subject: format!("{}, {}", file.target, file.objectives.join(", ")),
         claim: with_state(file.state, answer(file)),
-        verdict: file.verdict.clone().unwrap_or(kept),
+        verdict: file.kept_verdict(),
         checks: Vec::new(),
         table: steps_table(file),
         findings: findings(file.steps.iter().flat_map(|step| &step.runs).map(|run| &run.result)),
@@ -106,7 +104,6 @@ fn of_search(file: &SearchFile) -> Outline {
 }
 
 fn of_comparison(file: &ComparisonFile) -> Outline {
-    let kept = RunVerdict { conclusion: file.conclusion(), reasons: vec![headline(file)] };
     let check = |verdict| {
         let [name, word] = condition(verdict);
         let state = match verdict.failure {
@@ -126,7 +123,7 @@ fn of_comparison(file: &ComparisonFile) -> Outline {
             file.a.given, file.a.target, file.b.given, file.b.target, file.comparison.pairs
         ),
         claim: with_state(file.state, headline(file)),
-        verdict: file.verdict.clone().unwrap_or(kept),
+        verdict: file.kept_verdict(),
         checks: file.fail_if.iter().map(check).collect(),
         table: [header()].into_iter().chain(rows).collect(),
         findings: findings(file.runs.iter().map(|run| &run.result)),

@@ -1,8 +1,9 @@
-//! What tests share: a temporary PostgreSQL or Redis, seeded chance, scripted peers, the `prony` process and sample
-//! data. A dev-dependency only; its helpers panic with a full message where a test could do nothing else.
+//! What tests share: a temporary PostgreSQL or Redis, seeded chance, scripted peers, generated conditions, the `prony`
+//! process and sample data. A dev-dependency only; its helpers panic with a full message where a test could do nothing else.
 
 pub mod certificates;
 pub mod chinook;
+pub mod condition;
 #[cfg(feature = "source")]
 pub mod counters;
 pub mod peer;
@@ -15,6 +16,7 @@ pub mod seed;
 mod watchdog;
 
 pub use certificates::Certificates;
+pub use condition::Condition;
 #[cfg(feature = "source")]
 pub use counters::{Counters, CountersKind};
 pub use port::free_port;

@@ -35,6 +35,7 @@ pub async fn discover(client: &Client, schemas: &[String]) -> Result<Catalog, Di
     let mut tables = read_tables(client, &schemas).await?;
     read_columns(client, &schemas, &types, &mut tables).await?;
     read_primary_keys(client, &schemas, &mut tables).await?;
+    read_unique_keys(client, &schemas, &mut tables).await?;
     read_foreign_keys(client, &schemas, &mut tables).await?;
     let tables = tables.drafts.into_iter().map(|draft| draft.catalog).collect();
     Ok(Catalog { tables, enums: types.into_enums(), notes: Vec::new() })
@@ -113,6 +114,7 @@ async fn read_tables(client: &Client, schemas: &[Oid]) -> Result<Tables, Error> 
             kind,
             columns: Vec::new(),
             primary_key: Vec::new(),
+            unique_keys: Vec::new(),
             foreign_keys: Vec::new(),
         };
         let is_filled_by_trigger = row.get("is_filled");
@@ -175,6 +177,27 @@ async fn read_primary_keys(client: &Client, schemas: &[Oid], tables: &mut Tables
         let draft = &mut tables.drafts[table];
         // A key with a column that the user may not read is no key for us.
         draft.catalog.primary_key = draft.columns(&row.get::<_, Vec<i16>>("conkey")).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Of whole columns over all rows: an index may have expressions, be partial, and hold columns beside its key.
+async fn read_unique_keys(client: &Client, schemas: &[Oid], tables: &mut Tables) -> Result<(), Error> {
+    let rows = client
+        .query(
+            "SELECT i.indrelid, (i.indkey::int2[])[0:i.indnkeyatts - 1] AS columns
+             FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indrelid
+             WHERE c.relnamespace = ANY ($1) AND i.indisunique AND NOT i.indisprimary
+               AND i.indpred IS NULL AND i.indexprs IS NULL
+             ORDER BY i.indrelid, i.indexrelid",
+            &[&schemas],
+        )
+        .await?;
+    for row in &rows {
+        let Some(&table) = tables.by_oid.get(&row.get("indrelid")) else { continue };
+        let draft = &mut tables.drafts[table];
+        let columns = draft.columns(&row.get::<_, Vec<i16>>("columns"));
+        draft.catalog.unique_keys.extend(columns);
     }
     Ok(())
 }

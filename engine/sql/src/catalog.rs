@@ -21,6 +21,8 @@ pub struct CatalogTable {
     pub columns: Vec<CatalogColumn>,
     /// Indexes into `columns`, in key order; empty without a primary key.
     pub primary_key: Vec<usize>,
+    /// Other keys, by which no two rows are alike: those of whole columns over all rows.
+    pub unique_keys: Vec<Vec<usize>>,
     pub foreign_keys: Vec<CatalogForeignKey>,
 }
 

@@ -151,6 +151,7 @@ impl Lowering<'_> {
             table: id,
             values: assignments(table, field, field.arguments.iter())?,
             check: Filter::everything(),
+            visibility: None,
             outputs: self.outputs(table, &field.selections)?,
         })
     }
@@ -164,6 +165,7 @@ impl Lowering<'_> {
             key: key(table, field)?,
             filter: Filter::everything(),
             check: Filter::everything(),
+            visibility: None,
             values: assignments(table, field, columns)?,
             outputs: ResultOutput::all_of(field),
         })

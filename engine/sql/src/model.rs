@@ -48,6 +48,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// In key order; empty without a primary key.
     pub primary_key: Vec<ColumnId>,
+    /// Other keys of the database, by which no two rows are alike, as far as all their columns are served.
+    pub unique_keys: Vec<Vec<ColumnId>>,
     pub relations: Vec<Relation>,
 }
 

@@ -258,6 +258,20 @@ pub enum Direction {
     Descending,
 }
 
+/// What a writer can see of the table that it writes to: a constraint of the database that refuses a row because of another one says
+/// that there is one.
+#[derive(Debug, Clone)]
+pub struct Visibility {
+    /// The rows that can be seen.
+    pub rows: Filter,
+    /// The unique keys, the primary one too, all of whose columns can be read.
+    pub keys: Vec<Vec<ColumnId>>,
+    /// Columns that have names for the writer.
+    pub columns: Vec<ColumnId>,
+    /// Whether all rows can be seen, and all columns read.
+    pub is_whole: bool,
+}
+
 /// Inserts one row; the answer is the primary key of the row.
 #[derive(Debug, Clone)]
 pub struct CreatePlan {
@@ -267,6 +281,8 @@ pub struct CreatePlan {
     /// The row must pass it once it is written; nothing of the request is written where it does not. A row of a table
     /// without a primary key cannot be found again and passes only [`Filter::everything`].
     pub check: Filter,
+    /// Of a writer who is restricted.
+    pub visibility: Option<Visibility>,
     /// Members of the answer: key columns and `__typename`.
     pub outputs: Vec<Output>,
 }
@@ -280,6 +296,8 @@ pub struct UpdatePlan {
     pub filter: Filter,
     /// As [`CreatePlan::check`].
     pub check: Filter,
+    /// Of a writer who is restricted.
+    pub visibility: Option<Visibility>,
     /// May be empty: then nothing is changed and the answer says whether the row exists.
     pub values: Vec<(ColumnId, Value)>,
     pub outputs: Vec<ResultOutput>,

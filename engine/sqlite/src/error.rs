@@ -38,10 +38,44 @@ pub(super) fn unavailable(message: &str) -> GraphqlError {
     GraphqlError::new(ErrorCode::SourceUnavailable, message)
 }
 
+/// What a constraint that refuses a row looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LooksAt {
+    /// That row alone, or what a trigger says.
+    Row,
+    /// Rows of the same table that have the same key.
+    Alike,
+    /// Rows that are referred to, or refer to it.
+    Referred,
+}
+
+impl LooksAt {
+    /// None where no constraint is violated.
+    pub(super) fn of(error: &SqliteError) -> Option<Self> {
+        let is_constraint = error.code() == ffi::SQLITE_CONSTRAINT;
+        is_constraint.then_some(match error.extended_code {
+            ffi::SQLITE_CONSTRAINT_UNIQUE
+            | ffi::SQLITE_CONSTRAINT_PRIMARYKEY
+            | ffi::SQLITE_CONSTRAINT_ROWID => Self::Alike,
+            ffi::SQLITE_CONSTRAINT_FOREIGNKEY => Self::Referred,
+            _ => Self::Row,
+        })
+    }
+}
+
 /// The error of a statement that SQLite refused or gave up.
 pub(super) fn of_sqlite(error: &SqliteError) -> GraphqlError {
+    of_statement(error, None)
+}
+
+/// The same for a client that knows these columns (`table.column`) and no others.
+pub(super) fn of_restricted(error: &SqliteError, columns: &[Box<str>]) -> GraphqlError {
+    of_statement(error, Some(columns))
+}
+
+fn of_statement(error: &SqliteError, known_columns: Option<&[Box<str>]>) -> GraphqlError {
     let (code, message) = match error.code() {
-        ffi::SQLITE_CONSTRAINT => (ErrorCode::ConstraintViolation, constraint(error)),
+        ffi::SQLITE_CONSTRAINT => (ErrorCode::ConstraintViolation, constraint(error, known_columns)),
         ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => {
             (ErrorCode::SourceUnavailable, "the database is locked by another program: try again".to_owned())
         }
@@ -90,9 +124,12 @@ fn is_unknown_name(text: &str) -> bool {
     text.starts_with("no such") || text.contains("has no column")
 }
 
-fn constraint(error: &SqliteError) -> String {
+fn constraint(error: &SqliteError, known_columns: Option<&[Box<str>]>) -> String {
     let about =
         error.text.split_once("failed: ").map(|(_, columns)| columns).filter(|_| names_columns(error));
+    let is_known =
+        |column: &str| known_columns.is_none_or(|known| known.iter().any(|known| **known == *column));
+    let about = about.filter(|columns| columns.split(", ").all(is_known));
     let columns = about.map(|columns| {
         columns.split(", ").map(|column| format!("`{column}`")).collect::<Vec<_>>().join(", ")
     });

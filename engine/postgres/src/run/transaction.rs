@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 use crate::{
     connect::link::{Answer, Executed, Link, Progress},
-    error::{Failure, FailureKind},
+    error::{Constraint, Failure, FailureKind},
     run::{capture::TransactionCapture, scope::begin_on},
     statement::{
         bound::Bound,
@@ -78,6 +78,7 @@ pub(crate) struct Step {
     values: Vec<Bound>,
     /// Of the mutation's check; the key's places are filled in when the row is written.
     check_values: Vec<Bound>,
+    collision_values: Vec<Bound>,
 }
 
 impl Step {
@@ -88,9 +89,12 @@ impl Step {
         bind: impl Fn(&Statement) -> Result<Vec<Bound>, GraphqlError>,
     ) -> Result<Self, GraphqlError> {
         let check_values = mutation.check.as_ref().map(|check| bind(&check.select)).transpose()?;
+        let collision = mutation.restricted.as_ref().and_then(|writer| writer.collision.as_deref());
+        let collision_values = collision.map(&bind).transpose()?;
         Ok(Self {
             values: bind(&mutation.statement)?,
             check_values: check_values.unwrap_or_default(),
+            collision_values: collision_values.unwrap_or_default(),
             mutation: Arc::clone(mutation),
         })
     }
@@ -127,7 +131,10 @@ pub(crate) async fn run(
             capture.committed(captured.into_iter().flatten());
             Ok(data)
         }
-        Err(failed) => {
+        Err(mut failed) => {
+            if let FailureKind::Constraint(constraint) = failed.failure.kind {
+                withhold(link, &steps[failed.step], constraint, begin, &mut failed.failure).await;
+            }
             if failed.failure.kind == FailureKind::OutcomeUnknown {
                 capture.unknown();
             }
@@ -178,9 +185,74 @@ async fn transaction(
     }
     // Constraints that are checked at the end belong to no single step; the last one reports them.
     let step = steps.len() - 1;
-    let commit = link.batch("COMMIT").await;
-    commit.map_err(|failure| StepFailure { step, failure: unknown_if_lost(failure) })?;
-    Ok(outcomes)
+    let Err(failure) = link.batch("COMMIT").await else { return Ok(outcomes) };
+    let mut failure = unknown_if_lost(failure);
+    if let FailureKind::Constraint(constraint) = failure.kind
+        && steps.iter().any(|step| step.is_told_of(constraint) != Some(true))
+    {
+        failure = refused();
+    }
+    Err(StepFailure { step, failure })
+}
+
+impl Step {
+    /// Whether a constraint's name may say that there are other rows; none where that depends on the rows.
+    fn is_told_of(&self, constraint: Constraint) -> Option<bool> {
+        let Some(writer) = &self.mutation.restricted else { return Some(true) };
+        match constraint {
+            Constraint::Unique | Constraint::Exclusion if writer.sees_whole_table => Some(true),
+            Constraint::Unique | Constraint::Exclusion => {
+                writer.collision.as_ref().map_or(Some(false), |_| None)
+            }
+            Constraint::ForeignKey => Some(self.mutation.check.is_none()),
+            Constraint::NotNull | Constraint::Check => Some(true),
+        }
+    }
+}
+
+/// A restricted writer is not told by a constraint that there are rows or columns which cannot be seen: such a row is refused as
+/// one that does not pass its check. The transaction has ended.
+async fn withhold(
+    link: &Rc<Link>,
+    step: &Step,
+    constraint: Constraint,
+    begin: Option<&str>,
+    failure: &mut Failure,
+) {
+    let is_told = match step.is_told_of(constraint) {
+        Some(is_told) => is_told,
+        None => sees_collision(link, step, begin).await,
+    };
+    if !is_told {
+        *failure = refused();
+    } else if let Some(writer) = &step.mutation.restricted {
+        failure.column =
+            failure.column.take().filter(|name| writer.columns.iter().any(|known| **known == **name));
+    }
+}
+
+/// Whether a row that can be seen stands in the way.
+async fn sees_collision(link: &Rc<Link>, step: &Step, begin: Option<&str>) -> bool {
+    let writer = step.mutation.restricted.as_ref();
+    let Some(select) = writer.and_then(|writer| writer.collision.as_ref()) else { return false };
+    if let Some(begin) = begin
+        && begin_on(link, begin).await.is_err()
+    {
+        let _ = link.batch("ROLLBACK").await;
+        return false;
+    }
+    let answer = AnyRow { is_there: false };
+    let executed = link.execute(&select.text, &step.collision_values, answer, &Progress::default()).await;
+    if begin.is_some() {
+        // Fails only with the connection, and then the server rolls back by itself.
+        let _ = link.batch("ROLLBACK").await;
+    }
+    executed.result.is_ok_and(|answer| answer.is_there)
+}
+
+/// As of a row that does not pass its check: without the database's own text, by which the two could be told apart.
+fn refused() -> Failure {
+    Failure { kind: FailureKind::RowRefused, detail: None, column: None }
 }
 
 async fn execute(link: &Rc<Link>, step: &Step, captures: bool) -> Result<StepOutcome, Failure> {
@@ -214,7 +286,6 @@ async fn run_check(
     mut values: Vec<Bound>,
     key: Option<&Key>,
 ) -> Result<(), Failure> {
-    let refused = || Failure { kind: FailureKind::RowRefused, detail: None, column: None };
     let key = key.ok_or_else(refused)?;
     for ((place, part), &(_, wire)) in values.iter_mut().zip(key.iter()).zip(&check.key) {
         *place = wire.bind(part);

@@ -30,6 +30,17 @@ pub struct Mutation {
     pub(crate) returning: ReturningClause,
     pub(crate) outcome: Outcome,
     pub(crate) check: Option<RowCheck>,
+    pub(crate) restricted: Option<RestrictedWriter>,
+}
+
+/// What a writer who does not see everything may be told of constraints.
+#[derive(Debug)]
+pub(crate) struct RestrictedWriter {
+    pub(crate) sees_whole_table: bool,
+    /// It has a row where one that can be seen stands in the way; none where none can be found.
+    pub(crate) collision: Option<Arc<Statement>>,
+    /// Names, in the database, of the columns that have names for the writer.
+    pub(crate) columns: Vec<Box<str>>,
 }
 
 /// What the written row must pass, by a SELECT that has a row then. It runs behind the mutation in the same transaction: a
@@ -88,14 +99,16 @@ impl Mutation {
         let (columns, position) = ReturningClause::columns(table, &mut select);
         let statement = statement(capturing.as_ref().unwrap_or(&builder), Some(select.to_sql("NULL")));
         let returning = ReturningClause { statement, operation, columns, position, previous };
-        Self { table: id, statement: quiet, returning, outcome, check }
+        let restricted = RestrictedWriter::of(model, plan);
+        Self { table: id, statement: quiet, returning, outcome, check, restricted }
     }
 }
 
 impl Statements for Mutation {
     fn texts(&self) -> Vec<&str> {
         let check = self.check.as_ref().map(|check| check.select.sql());
-        [self.statement.sql()].into_iter().chain(check).collect()
+        let collision = self.restricted.as_ref().and_then(|writer| writer.collision.as_ref());
+        [self.statement.sql()].into_iter().chain(check).chain(collision.map(|select| select.sql())).collect()
     }
 
     fn weight_bytes(&self) -> usize {
@@ -104,7 +117,33 @@ impl Statements for Mutation {
             Outcome::Changed { yes, no } => yes.len() + no.len(),
         };
         let check = self.check.as_ref().map_or(0, |check| check.select.weight_bytes());
-        self.statement.weight_bytes() + self.returning.weight_bytes() + outcome + check
+        let restricted = self.restricted.as_ref().map_or(0, RestrictedWriter::weight_bytes);
+        self.statement.weight_bytes() + self.returning.weight_bytes() + outcome + check + restricted
+    }
+}
+
+impl RestrictedWriter {
+    fn of(model: &Model, plan: &MutationPlan) -> Option<Self> {
+        let (id, visibility, values, own) = match plan {
+            MutationPlan::Create(create) => (create.table, &create.visibility, &create.values, &[][..]),
+            MutationPlan::Update(update) => (update.table, &update.visibility, &update.values, &*update.key),
+            MutationPlan::Delete(_) => return None,
+        };
+        let visibility = visibility.as_ref()?;
+        let mut builder = SqlBuilder::new(&Postgres);
+        let is_written = builder.visible_collision(model, (id, visibility), values, own);
+        let SqlBuilder { text, parameters, .. } = builder;
+        let name = |column| model.table(id).column(column).name.clone();
+        Some(Self {
+            sees_whole_table: visibility.is_whole,
+            collision: is_written.then(|| Statement::new(model, text, parameters)),
+            columns: visibility.columns.iter().copied().map(name).collect(),
+        })
+    }
+
+    fn weight_bytes(&self) -> usize {
+        let names: usize = self.columns.iter().map(|name| size_of::<Box<str>>() + name.len()).sum();
+        names + self.collision.as_ref().map_or(0, |select| select.weight_bytes())
     }
 }
 

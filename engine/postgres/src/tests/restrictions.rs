@@ -1,8 +1,8 @@
 //! Restricted plans on PostgreSQL: what cannot be seen is absent on every way to it, and what may not be written is not.
 
 use prony_source::permissions::{
-    DeletePermission, InsertPermission, Permissions, SelectPermission, SessionNames, TablePermissions,
-    UpdatePermission,
+    Columns, DeletePermission, InsertPermission, Permissions, SelectPermission, SessionNames,
+    TablePermissions, UpdatePermission,
 };
 use prony_testkit::postgres::TestDatabase;
 
@@ -188,4 +188,68 @@ fn what_may_not_be_written_is_taken_back() {
         ["1,2024-01-01,5.00", "1,2025-01-01,98.00", "2,2024-01-01,7.00"]
     );
     assert_eq!(rows("select id from person order by 1"), ["1", "2", "3", "12"]);
+}
+
+/// Of a table whose rows are seen as far as they are for everybody, without their codes; a unique key that is checked at the end.
+const COUPONS: &str = "
+    create table shop (id integer primary key);
+    create table coupon (id integer primary key, code text unique, hall text, place integer, is_public boolean not null,
+                         rank integer unique deferrable initially deferred, shop_id integer references shop,
+                         unique (hall, place) include (rank));
+    create unique index on coupon (lower(hall)) where place = 7;
+    insert into shop values (1);
+    insert into coupon values (1, 'one', 'a', 1, true, 1, 1), (2, 'two', 'a', 2, false, 2, 1), (3, 'three', 'a', 3, true, 3, 1);";
+
+fn coupons(names: &mut SessionNames) -> TablePermissions {
+    let mut condition = |written: Json| names.condition(&written).unwrap();
+    let mut select = SelectPermission::of_rows(condition(json!({"is_public": {"eq": true}})));
+    select.columns = Columns::Only(["id", "hall", "place", "is_public", "rank"].map(str::to_owned).into());
+    let check = condition(json!({"place": {"lt": 10}}));
+    TablePermissions {
+        select: Some(select),
+        insert: Some(InsertPermission::checked(check.clone())),
+        update: Some(UpdatePermission::of_rows(condition(json!({})), check)),
+        ..TablePermissions::default()
+    }
+}
+
+/// What stands in the way is named where it can be seen; all else is as a row that does not pass its check.
+#[test]
+fn constraints_tell_nothing_of_what_is_hidden() {
+    const STEPS: [(&str, &str); 14] = [
+        ("createCoupon(id: 9, code: \"x\", place: 10, is_public: true) { id }", "FORBIDDEN"),
+        ("createCoupon(id: 2, code: \"x\", is_public: true, place: 4) { id }", "FORBIDDEN"),
+        ("createCoupon(id: 1, code: \"x\", is_public: true, place: 4) { id }", "CONSTRAINT_VIOLATION"),
+        ("createCoupon(id: 1, code: \"two\", is_public: true, place: 40) { id }", "CONSTRAINT_VIOLATION"),
+        ("createCoupon(id: 9, code: \"one\", is_public: true, place: 4) { id }", "FORBIDDEN"),
+        ("createCoupon(id: 9, code: \"one\", is_public: true, place: 40) { id }", "FORBIDDEN"),
+        ("createCoupon(id: 9, hall: \"a\", place: 2, is_public: true) { id }", "FORBIDDEN"),
+        ("createCoupon(id: 9, hall: \"a\", place: 3, is_public: true) { id }", "CONSTRAINT_VIOLATION"),
+        ("createCoupon(id: 9, rank: 2, is_public: true, place: 4) { id }", "FORBIDDEN"),
+        ("createCoupon(id: 9, shop_id: 7, is_public: true, place: 4) { id }", "FORBIDDEN"),
+        ("updateCoupon(pk_columns: {id: 1}, place: 2) { result }", "FORBIDDEN"),
+        ("updateCoupon(pk_columns: {id: 1}, place: 3) { result }", "CONSTRAINT_VIOLATION"),
+        ("updateCoupon(pk_columns: {id: 1}, place: 1, hall: \"a\") { result }", "true"),
+        ("updateCoupon(pk_columns: {id: 1}, code: \"two\") { result }", "FORBIDDEN"),
+    ];
+    let database = TestDatabase::create();
+    database.execute(COUPONS);
+    on_a_core(async {
+        let mut served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let mut names = SessionNames::default();
+        let tables = [("coupon".to_owned(), coupons(&mut names).into())];
+        let granted = Permissions { tables: tables.into(), ..Permissions::default() };
+        let restrictions = Restrictions::new(&served.model, &granted).unwrap();
+        let contribution = contribution_for(&served.model, &restrictions);
+        served.schema = Schema::merge(vec![(SourceId(0), contribution)]).unwrap();
+        served.restricted = Some((restrictions, [].into()));
+        let session = served.session();
+        let refused = served.ask(&session, &format!("mutation {{ m: {} }}", STEPS[0].0), none()).await;
+        for (step, expected) in STEPS {
+            let answer = served.ask(&session, &format!("mutation {{ m: {step} }}"), none()).await;
+            assert!(answer.contains(expected), "{step}: {answer}");
+            // Not by a word are they told from each other.
+            assert!(expected != "FORBIDDEN" || answer == refused, "{step}: {answer}");
+        }
+    });
 }

@@ -5,7 +5,7 @@ use prony_graphql::selection::Value;
 use crate::builder::{Dialect, Parameter, SqlBuilder, push_identifier};
 use crate::{
     model::{Column, ColumnId, Model, Table, TableId},
-    plan::{CreatePlan, DeletePlan, Filter, UpdatePlan},
+    plan::{CreatePlan, DeletePlan, Filter, UpdatePlan, Visibility},
 };
 
 impl<D: Dialect> SqlBuilder<'_, D> {
@@ -127,6 +127,67 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         let unknown_row = Filter::nothing();
         let filter = if table.primary_key.is_empty() { &unknown_row } else { filter };
         self.condition(model, id, &alias, filter);
+    }
+
+    /// A SELECT that has a row where one that can be seen has a key, all of whose columns can be read, that the written row
+    /// would have: `values` are those written, and `own` is the primary key of the row that is updated, which has the others. False,
+    /// and nothing is written, where no such key is known from them.
+    pub fn visible_collision(
+        &mut self,
+        model: &Model,
+        (id, visibility): (TableId, &Visibility),
+        values: &[(ColumnId, Value)],
+        own: &[(ColumnId, Value)],
+    ) -> bool {
+        let given = |column: &ColumnId| values.iter().find(|(id, _)| id == column).map(|(_, value)| value);
+        // Nulls are not alike.
+        let is_known =
+            |column: &ColumnId| given(column).map_or(!own.is_empty(), |value| *value != Value::Null);
+        let is_written =
+            |key: &&Vec<ColumnId>| key.iter().all(is_known) && key.iter().any(|c| given(c).is_some());
+        let keys: Vec<&Vec<ColumnId>> = visibility.keys.iter().filter(is_written).collect();
+        if keys.is_empty() {
+            return false;
+        }
+        let table = model.table(id);
+        self.push("SELECT 1 FROM ");
+        let alias = self.aliased_table(table);
+        for (index, key) in keys.into_iter().enumerate() {
+            self.push(if index == 0 { " WHERE ((" } else { ") OR (" });
+            for (index, column) in key.iter().enumerate() {
+                self.push(if index == 0 { "" } else { " AND " });
+                self.column(&alias, table.column(*column));
+                self.push(" = ");
+                match given(column) {
+                    Some(value) => self.column_value((id, table), *column, value.clone()),
+                    None => self.column_of_own(model, id, *column, own),
+                }
+            }
+        }
+        self.push("))");
+        for (index, (column, value)) in own.iter().enumerate() {
+            self.push(if index == 0 { " AND NOT (" } else { " AND " });
+            self.column(&alias, table.column(*column));
+            self.push(" = ");
+            self.column_value((id, table), *column, value.clone());
+        }
+        self.push(if own.is_empty() { "" } else { ")" });
+        self.row_filter(model, (id, &alias), &visibility.rows);
+        true
+    }
+
+    /// A column of the row with this key.
+    fn column_of_own(&mut self, model: &Model, id: TableId, column: ColumnId, own: &[(ColumnId, Value)]) {
+        let table = model.table(id);
+        self.push("(SELECT ");
+        let alias = self.new_alias();
+        self.column(&alias, table.column(column));
+        self.push(" FROM ");
+        self.table_name(table);
+        self.push(" AS ");
+        self.push(&alias);
+        self.key_condition(model, (id, &alias), own, &Filter::everything());
+        self.push(")");
     }
 
     /// The table's name with an alias, which it gives.

@@ -41,6 +41,7 @@ pub(super) fn table(served: &mut ServedTable<'_>, faults: &mut Faults, notes: &m
         list_name: Box::default(),
         columns,
         primary_key: primary_key(served, faults, notes),
+        unique_keys: unique_keys(served),
         relations: Vec::new(),
     }
 }
@@ -158,6 +159,11 @@ fn primary_key(served: &ServedTable<'_>, faults: &mut Faults, notes: &mut Vec<St
         return Vec::new();
     }
     key
+}
+
+fn unique_keys(served: &ServedTable<'_>) -> Vec<Vec<ColumnId>> {
+    let served_key = |key: &Vec<usize>| key.iter().map(|&column| served.column_ids[column]).collect();
+    served.source.unique_keys.iter().filter_map(served_key).collect()
 }
 
 fn note_text_columns(source: &CatalogTable, columns: &[Column], notes: &mut Vec<String>) {

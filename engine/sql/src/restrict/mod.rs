@@ -68,12 +68,14 @@ impl Restrictions {
             Root::Write(MutationPlan::Create(create)) => {
                 let rights = self.of(create.table);
                 create.check = rights.insert_check.clone();
+                create.visibility = Some(rights.visibility(model.table(create.table)));
                 rights.insert_set.apply(&mut create.values);
             }
             Root::Write(MutationPlan::Update(update)) => {
                 let rights = self.of(update.table);
                 update.filter = rights.update.clone();
                 update.check = rights.update_check.clone();
+                update.visibility = Some(rights.visibility(model.table(update.table)));
                 // An update that gives nothing only asks whether the row is there.
                 if !update.values.is_empty() {
                     rights.update_set.apply(&mut update.values);

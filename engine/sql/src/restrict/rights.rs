@@ -11,7 +11,7 @@ use super::condition;
 use crate::{
     lower_filter,
     model::{ColumnId, Model, Table, suggestion},
-    plan::Filter,
+    plan::{Filter, Visibility},
 };
 
 /// What may be done with the rows and columns of a table; nothing by default.
@@ -137,6 +137,19 @@ impl TableRights {
 
     pub(crate) fn allows(&self, column_use: ColumnUse, column: ColumnId) -> bool {
         self.columns[column_use as usize].contains(column)
+    }
+
+    /// Of the table whose rights these are.
+    pub(super) fn visibility(&self, table: &Table) -> Visibility {
+        let columns = (0..table.columns.len()).map(|index| ColumnId(index as u16));
+        let is_read = |column: &ColumnId| self.allows(ColumnUse::Read, *column);
+        let keys = [&table.primary_key].into_iter().chain(&table.unique_keys);
+        Visibility {
+            rows: self.read.clone(),
+            keys: keys.filter(|key| !key.is_empty() && key.iter().all(is_read)).cloned().collect(),
+            is_whole: self.read.is_everything() && columns.clone().all(|column| is_read(&column)),
+            columns: columns.filter(|column| self.mentions(*column)).collect(),
+        }
     }
 
     /// Whether a column is used for anything.

@@ -1,13 +1,12 @@
 //! Generated mutations, and what becomes of them and of the data by the oracle.
 
-use prony_testkit::Seeded;
+use prony_testkit::{Seeded, condition::graphql_literal as literal};
 use rand::RngExt as _;
 use serde_json::{Value as Json, json};
 
 use super::{
-    condition::Role,
-    request::literal,
-    tables::{Data, Row},
+    condition::{Role, holds},
+    tables::{Collision, Data, Row},
 };
 
 pub(super) enum Mutation {
@@ -67,7 +66,7 @@ impl Mutation {
         };
         let row = |data: &Data| Some(data.tables[table].rows[data.tables[table].find(&id)?].clone());
         let rows = [row(before), row(after)];
-        let sees = |row: &Row| role.select[table].holds(after, table, row);
+        let sees = |row: &Row| holds(&role.select[table], after, table, row);
         rows.iter()
             .flatten()
             .all(sees)
@@ -107,14 +106,14 @@ impl Mutation {
     pub(super) fn apply(&self, data: &mut Data, role: &Role) -> Outcome {
         match self {
             Self::Create(table, _, row) => {
-                let rows = &data.tables[*table].rows;
-                if rows.iter().any(|known| known[0] == row[0]) {
-                    return Outcome::Constraint;
+                if let Some(refused) = collision(data, role, *table, row, None) {
+                    return refused;
                 }
+                let rows = &data.tables[*table].rows;
                 let mut after = data.clone();
                 let place = rows.partition_point(|known| known[0].as_i64() < row[0].as_i64());
                 after.tables[*table].rows.insert(place, row.clone());
-                if !role.insert[*table].holds(&after, *table, row) {
+                if !holds(&role.insert[*table], &after, *table, row) {
                     return Outcome::Refused;
                 }
                 *data = after;
@@ -125,14 +124,18 @@ impl Mutation {
                 let Some(place) = data.tables[*table].find(&json!(id)) else {
                     return Outcome::Changed(false);
                 };
-                if !rows.holds(data, *table, &data.tables[*table].rows[place]) {
+                if !holds(rows, data, *table, &data.tables[*table].rows[place]) {
                     return Outcome::Changed(false);
                 }
                 let mut after = data.clone();
                 for (column, _, value) in changes {
                     after.tables[*table].rows[place][*column] = value.clone();
                 }
-                if !check.holds(&after, *table, &after.tables[*table].rows[place]) {
+                let row = &after.tables[*table].rows[place];
+                if let Some(refused) = collision(data, role, *table, row, Some(*id)) {
+                    return refused;
+                }
+                if !holds(check, &after, *table, &after.tables[*table].rows[place]) {
                     return Outcome::Refused;
                 }
                 *data = after;
@@ -142,7 +145,7 @@ impl Mutation {
                 let Some(place) = data.tables[*table].find(&json!(id)) else {
                     return Outcome::Changed(false);
                 };
-                if !role.delete[*table].holds(data, *table, &data.tables[*table].rows[place]) {
+                if !holds(&role.delete[*table], data, *table, &data.tables[*table].rows[place]) {
                     return Outcome::Changed(false);
                 }
                 data.tables[*table].rows.remove(place);
@@ -150,4 +153,19 @@ impl Mutation {
             }
         }
     }
+}
+
+/// What a row in the way of one that is written comes to: a hidden one, or one that is alike in what is hidden, is not told from a row
+/// that may not be written. `own` is the key of the row that is changed.
+fn collision(data: &Data, role: &Role, table: usize, row: &Row, own: Option<i64>) -> Option<Outcome> {
+    let others = data.tables[table].collisions(row).filter(|(known, _)| known[0].as_i64() != own);
+    let is_seen = |(known, by): (&Row, Collision)| {
+        let is_read = by == Collision::Key || role.reads_unique(table);
+        is_read && holds(&role.select[table], data, table, known)
+    };
+    let seen: Vec<bool> = others.map(is_seen).collect();
+    if seen.is_empty() {
+        return None;
+    }
+    Some(if seen.contains(&true) { Outcome::Constraint } else { Outcome::Refused })
 }

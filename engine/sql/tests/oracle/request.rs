@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use prony_testkit::Seeded;
+use prony_testkit::{Seeded, condition::graphql_literal as literal};
 use rand::RngExt as _;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use super::{
-    condition::{Condition, USER},
+    condition::{USER, generate},
     tables::{Data, NUMBERS},
 };
 
@@ -52,7 +52,7 @@ impl Writer<'_> {
         }
         let mut arguments = Vec::new();
         if self.chance.random_range(0..2) == 0 {
-            let filter = Condition::generate(self.chance, self.data, table, 2);
+            let filter = generate(self.chance, self.data, table, 2);
             arguments.push(format!("where: {}", literal(&filter.written(&json!(USER)))));
         }
         if !is_aggregate {
@@ -103,17 +103,5 @@ impl Writer<'_> {
             }
         }
         self.text.push_str("} ");
-    }
-}
-
-/// As GraphQL writes it: names without quotes.
-pub(super) fn literal(value: &Json) -> String {
-    match value {
-        Json::Object(members) => {
-            let members = members.iter().map(|(name, value)| format!("{name}: {}", literal(value)));
-            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
-        }
-        Json::Array(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", ")),
-        other => other.to_string(),
     }
 }

@@ -1,4 +1,5 @@
-//! Generated tables and their rows: keys, numbers that may be null, texts, and references to any table.
+//! Generated tables and their rows: keys, numbers that may be null, texts, references to any table, and a number that no two rows
+//! have.
 
 use std::fmt::Write as _;
 
@@ -6,12 +7,19 @@ use prony_testkit::Seeded;
 use rand::RngExt as _;
 use serde_json::{Value as Json, json};
 
-/// Columns of all tables: `id`, `n`, `m`, `s`, then a reference each, `r0_id`, `r1_id`, …
+/// Columns of all tables: `id`, `n`, `m`, `s`, then a reference each, `r0_id`, `r1_id`, …, and `u`, which is unique.
 pub(super) const NUMBERS: [&str; 2] = ["n", "m"];
 pub(super) const TEXTS: [&str; 4] = ["", "a", "\u{e4}\"", "b"];
 
 /// A row: what each column holds.
 pub(super) type Row = Vec<Json>;
+
+/// By what two rows are alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Collision {
+    Key,
+    Unique,
+}
 
 #[derive(Debug, Clone)]
 pub(super) struct Table {
@@ -29,7 +37,20 @@ pub(super) struct Data {
 impl Table {
     pub(super) fn columns(&self) -> Vec<String> {
         let references = (0..self.references.len()).map(|reference| format!("r{reference}_id"));
-        ["id", "n", "m", "s"].map(str::to_owned).into_iter().chain(references).collect()
+        let unique = ["u".to_owned()];
+        ["id", "n", "m", "s"].map(str::to_owned).into_iter().chain(references).chain(unique).collect()
+    }
+
+    /// Rows that keep a row from being written: by their key, and by their unique number.
+    pub(super) fn collisions<'t>(&'t self, row: &'t Row) -> impl Iterator<Item = (&'t Row, Collision)> {
+        let alike = |known: &Row| {
+            let unique = row.last().filter(|value| !value.is_null());
+            let by_key = (known[0] == row[0]).then_some(Collision::Key);
+            by_key
+                .into_iter()
+                .chain((unique.is_some() && known.last() == unique).then_some(Collision::Unique))
+        };
+        self.rows.iter().flat_map(move |known| alike(known).map(move |by| (known, by)).collect::<Vec<_>>())
     }
 
     pub(super) fn find(&self, id: &Json) -> Option<usize> {
@@ -47,7 +68,10 @@ impl Data {
         let mut data = Self { tables: tables.collect() };
         for index in 0..count {
             for id in 0..chance.random_range(0..8_i64) {
-                let row = data.row(chance, index, id);
+                let mut row = data.row(chance, index, id);
+                if data.tables[index].collisions(&row).next().is_some() {
+                    *row.last_mut().unwrap() = Json::Null;
+                }
                 data.tables[index].rows.push(row);
             }
         }
@@ -65,6 +89,10 @@ impl Data {
             text => json!(TEXTS[text - 1]),
         });
         row.extend(self.tables[table].references.iter().map(|_| number(chance)));
+        row.push(match chance.random_range(0..16) {
+            0..6 => Json::Null,
+            unique => json!(unique),
+        });
         row
     }
 
@@ -77,7 +105,7 @@ impl Data {
             let references: String = references.collect();
             let _ = writeln!(
                 sql,
-                "create table t{index} (id integer primary key, n integer, m integer, s text{references});"
+                "create table t{index} (id integer primary key, n integer, m integer, s text{references}, u integer unique);"
             );
         }
         for (index, table) in self.tables.iter().enumerate() {

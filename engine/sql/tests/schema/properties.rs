@@ -92,6 +92,7 @@ fn table() -> impl Strategy<Value = CatalogTable> {
                 name: name.into(),
                 kind: if is_view { TableKind::View } else { TableKind::Table },
                 primary_key: (0..key.min(columns.len())).collect(),
+                unique_keys: Vec::new(),
                 columns,
                 foreign_keys: Vec::new(),
             }

@@ -1,4 +1,4 @@
-//! What a SQLite database says of itself: five statements, whatever the number of tables. Virtual tables and
+//! What a SQLite database says of itself: six statements, whatever the number of tables. Virtual tables and
 //! the tables that they keep their content in are left out.
 
 use std::collections::{HashMap, HashSet};
@@ -18,6 +18,7 @@ pub fn discover(connection: &Connection) -> Result<Catalog, DiscoverError> {
     let mut tables = read_tables(connection, &mut notes)?;
     read_columns(connection, &mut tables)?;
     read_view_columns(connection, &mut tables, &mut notes)?;
+    read_unique_keys(connection, &mut tables)?;
     let sorted_keys = keys_with_own_index(connection)?;
     for table in &mut tables {
         table.settle_primary_key(&sorted_keys);
@@ -106,6 +107,7 @@ fn read_tables(connection: &Connection, notes: &mut Vec<String>) -> Result<Vec<D
             kind,
             columns: Vec::new(),
             primary_key: Vec::new(),
+            unique_keys: Vec::new(),
             foreign_keys: Vec::new(),
         };
         tables.push(Draft { catalog, without_rowid: row.get(2)?, strict: row.get(3)?, key: Vec::new() });
@@ -153,6 +155,36 @@ fn read_view_columns(
             view.catalog.columns.clear();
             notes.push(format!("view `{}` cannot be read and is left out: {error}", view.catalog.name));
         }
+    }
+    Ok(())
+}
+
+/// One column of a unique index.
+struct UniqueKeyPart {
+    table: Box<str>,
+    index: Box<str>,
+    /// `None` for an expression.
+    column: Option<Box<str>>,
+}
+
+/// Those of expressions have parts without a name, and those of some rows are partial.
+fn read_unique_keys(connection: &Connection, tables: &mut [Draft]) -> Result<(), Error> {
+    let by_name = index_by_name(tables);
+    let mut statement = connection.prepare(
+        "SELECT m.name, i.name, k.name
+         FROM sqlite_master AS m, pragma_index_list(m.name, 'main') AS i, pragma_index_info(i.name, 'main') AS k
+         WHERE m.type = 'table' AND m.rootpage > 0 AND i.\"unique\" AND NOT i.partial AND i.origin <> 'pk'
+         ORDER BY m.rowid, i.seq, k.seqno",
+    )?;
+    let parts = statement.query_map([], |row| {
+        Ok(UniqueKeyPart { table: row.get(0)?, index: row.get(1)?, column: row.get(2)? })
+    })?;
+    let parts: Vec<UniqueKeyPart> = parts.collect::<Result<_, _>>()?;
+    for key in parts.chunk_by(|a, b| a.table == b.table && a.index == b.index) {
+        let Some(&table) = by_name.get(&key[0].table.to_ascii_lowercase()) else { continue };
+        let table = &mut tables[table].catalog;
+        let columns = key.iter().map(|part| column_named(table, part.column.as_deref()?));
+        table.unique_keys.extend(columns.collect::<Option<Vec<_>>>());
     }
     Ok(())
 }

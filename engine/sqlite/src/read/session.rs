@@ -8,7 +8,7 @@ use prony_source::dialect::row_refused;
 use rusqlite::{Connection, ffi};
 
 use crate::{
-    error::{self, Stop, unavailable},
+    error::{self, LooksAt, Stop, unavailable},
     file::{
         functions,
         open::{Identity, Opener},
@@ -131,11 +131,44 @@ impl Session {
         program: &MutationProgram,
         values: Values<'_>,
     ) -> Result<FieldResult, Unfinished> {
-        self.run(&program.statements, values, |statements, connection, watch| {
+        let done = self.run(&program.statements, values, |statements, connection, watch| {
             let result = run_mutation(program, statements, connection, watch);
             statements.iter_mut().for_each(Statement::reset);
-            result
-        })
+            match result {
+                Err(Stop::Sqlite(error)) if LooksAt::of(&error).is_some() => Ok(Err(error)),
+                other => other.map(Ok),
+            }
+        })?;
+        match done {
+            Ok(result) => Ok(result),
+            Err(error) => Err(Unfinished::Failed(self.violation(program, values, &error)?)),
+        }
+    }
+
+    /// What is told of a constraint that refuses a row. A restricted writer is not told by it that there are rows which cannot be
+    /// seen: such a row is refused as one that does not pass its check.
+    fn violation(
+        &mut self,
+        program: &MutationProgram,
+        values: Values<'_>,
+        error: &SqliteError,
+    ) -> Result<GraphqlError, Unfinished> {
+        let Some(writer) = &program.restricted else { return Ok(error::of_sqlite(error)) };
+        let is_told = match (LooksAt::of(error), &writer.collision) {
+            (Some(LooksAt::Alike), _) if writer.sees_whole_table => true,
+            // A conflict clause of the schema may have ended the transaction.
+            (Some(LooksAt::Alike), Some(collision)) if self.in_transaction() => {
+                self.run(collision, values, |statements, _, _| {
+                    let is_found = statements[0].step();
+                    statements[0].reset();
+                    Ok(is_found?)
+                })?
+            }
+            (Some(LooksAt::Alike), _) => false,
+            (Some(LooksAt::Referred), _) => program.check.is_none(),
+            _ => true,
+        };
+        Ok(if is_told { error::of_restricted(error, &writer.columns) } else { row_refused() })
     }
 
     /// Gives a program's statements their values and has them run.

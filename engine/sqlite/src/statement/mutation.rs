@@ -5,7 +5,9 @@ use prony_source::dialect::{ResultOutput, result_object};
 use crate::statement::{
     compile::PieceWriter,
     dialect::Sqlite,
-    program::{MutationAnswer, MutationProgram, Piece, ProgramStatements, RowCheck, StatementText},
+    program::{
+        MutationAnswer, MutationProgram, Piece, ProgramStatements, RestrictedWriter, RowCheck, StatementText,
+    },
 };
 use prony_sql::{
     builder::{Dialect as _, SelectList, SqlBuilder, column_name},
@@ -41,7 +43,26 @@ pub(crate) fn mutation(model: &Model, response_key: &str, plan: &MutationPlan) -
     }
     let statements = [statement(builder)].into_iter().chain(select).collect();
     let statements = ProgramStatements::new(statements);
-    MutationProgram { statements, response_key: response_key.into(), answer, check }
+    let restricted = restricted_writer(model, plan);
+    MutationProgram { statements, response_key: response_key.into(), answer, check, restricted }
+}
+
+fn restricted_writer(model: &Model, plan: &MutationPlan) -> Option<RestrictedWriter> {
+    let (id, visibility, values, own) = match plan {
+        MutationPlan::Create(create) => (create.table, &create.visibility, &create.values, &[][..]),
+        MutationPlan::Update(update) => (update.table, &update.visibility, &update.values, &*update.key),
+        MutationPlan::Delete(_) => return None,
+    };
+    let visibility = visibility.as_ref()?;
+    let mut builder = SqlBuilder::new(&Sqlite);
+    let is_written = builder.visible_collision(model, (id, visibility), values, own);
+    let table = model.table(id);
+    let name = |column| format!("{}.{}", table.name, table.column(column).name).into();
+    Some(RestrictedWriter {
+        sees_whole_table: visibility.is_whole,
+        collision: is_written.then(|| ProgramStatements::new(vec![statement(builder)])),
+        columns: visibility.columns.iter().copied().map(name).collect(),
+    })
 }
 
 fn changed(outputs: &[ResultOutput]) -> MutationAnswer {

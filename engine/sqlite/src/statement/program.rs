@@ -148,6 +148,17 @@ pub struct MutationProgram {
     pub(crate) response_key: Box<str>,
     pub(crate) answer: MutationAnswer,
     pub(crate) check: Option<RowCheck>,
+    pub(crate) restricted: Option<RestrictedWriter>,
+}
+
+/// What a writer who does not see everything may be told of constraints.
+#[derive(Debug)]
+pub(crate) struct RestrictedWriter {
+    pub(crate) sees_whole_table: bool,
+    /// Its SELECT has a row where one that can be seen stands in the way; none where none can be found.
+    pub(crate) collision: Option<ProgramStatements>,
+    /// Columns that have names for the writer, as SQLite names them: `table.column`.
+    pub(crate) columns: Vec<Box<str>>,
 }
 
 /// What the written row must pass: its SELECT has a row then.
@@ -204,7 +215,11 @@ impl Statements for MutationProgram {
     }
 
     fn weight_bytes(&self) -> usize {
-        size_of::<Self>() + self.statements.weight_bytes()
+        let restricted = self.restricted.as_ref().map_or(0, |restricted| {
+            let names: usize = restricted.columns.iter().map(|name| size_of::<Box<str>>() + name.len()).sum();
+            names + restricted.collision.as_ref().map_or(0, ProgramStatements::weight_bytes)
+        });
+        size_of::<Self>() + self.statements.weight_bytes() + restricted
     }
 }
 

@@ -2,8 +2,8 @@
 
 use expect_test::{Expect, expect};
 use prony_source::permissions::{
-    DeletePermission, InsertPermission, Permissions, SelectPermission, SessionNames, TablePermissions,
-    UpdatePermission,
+    Columns, DeletePermission, InsertPermission, Permissions, SelectPermission, SessionNames,
+    TablePermissions, UpdatePermission,
 };
 use prony_sql::settings::{RelationalSettings, ResolverModel};
 use serde_json::{Value as Json, json};
@@ -291,4 +291,90 @@ fn permissions_that_do_not_fit_are_all_named() {
         `members`: `rows` of `select`: `members` has no field `emial`; did you mean `email`?
         `venue`: no such table is served; did you mean `venues`?"#]]
     .assert_eq(&faults);
+}
+
+/// Members of the first venue's city see themselves: others have addresses, keys and friends that are not theirs to know.
+fn hides_rows_and_columns(names: &mut SessionNames, permissions: &mut Permissions) {
+    let own = names.condition(&json!({"not": {"email": {"eq": "$address"}}})).unwrap();
+    let check = names.condition(&json!({"score": {"lt": 10}})).unwrap();
+    let mut select = SelectPermission::of_rows(own);
+    select.columns = Columns::Only(["id", "score", "active"].map(str::to_owned).into());
+    let insert = InsertPermission::checked(check.clone());
+    let update = UpdatePermission::of_rows(names_nothing(), check);
+    let members = TablePermissions {
+        select: Some(select),
+        insert: Some(insert),
+        update: Some(update),
+        ..TablePermissions::default()
+    };
+    permissions.tables.insert("members".to_owned(), members.into());
+}
+
+/// What stands in the way is named where it can be seen; all else is as a row that does not pass its check.
+#[test]
+fn constraints_tell_nothing_of_what_is_hidden() {
+    const STEPS: [(&str, &str); 11] = [
+        // Bob is hidden, and ada is not.
+        (r#"createMember(id: 2, email: "new@x", score: 1) { id }"#, "FORBIDDEN"),
+        (r#"createMember(id: 1, email: "new@x", score: 1) { id }"#, "same primary key (`members.id`)"),
+        (r#"createMember(id: 1, email: "bob@x", score: 99) { id }"#, "same primary key (`members.id`)"),
+        // Addresses cannot be read.
+        (r#"createMember(id: 9, email: "ada@x", score: 1) { id }"#, "FORBIDDEN"),
+        (r#"createMember(id: 9, email: "ada@x", score: 99) { id }"#, "FORBIDDEN"),
+        (r#"createMember(id: 9, email: "new@x", score: 99) { id }"#, "FORBIDDEN"),
+        (r#"updateMember(pk_columns: {id: 3}, email: "bob@x") { result }"#, "FORBIDDEN"),
+        (r#"updateMember(pk_columns: {id: 3}, id: 2) { result }"#, "FORBIDDEN"),
+        (r#"updateMember(pk_columns: {id: 3}, id: 1) { result }"#, "same primary key (`members.id`)"),
+        // A row that is not there, and one that is hidden, which could be referred to.
+        (r#"createMember(email: "new@x", score: 99, recruiter_id: 77) { id }"#, "FORBIDDEN"),
+        (r#"createMember(email: "new@x", score: 99, recruiter_id: 2) { id }"#, "FORBIDDEN"),
+    ];
+    let made = Made::new(MEETUPS);
+    let served = made.serve(&RelationalSettings::default());
+    let served = served.restricted(&granted(hides_rows_and_columns), &session());
+    let refused = served.answer(&format!("mutation {{ m: {} }}", STEPS[5].0), "{}");
+    for (step, expected) in STEPS {
+        let answer = served.answer(&format!("mutation {{ m: {step} }}"), "{}");
+        assert!(answer.contains(expected), "{step}: {answer}");
+        // Not by a word are they told from each other.
+        assert!(
+            expected != "FORBIDDEN" || answer.replace("updateM", "createM") == refused,
+            "{step}: {answer}"
+        );
+    }
+}
+
+/// Of a key of several columns, an update leaves some as they are; a row does not stand in its own way.
+#[test]
+fn an_update_is_told_of_the_row_in_its_way_that_can_be_seen() {
+    let made = Made::new(&format!(
+        "{MEETUPS} CREATE TABLE seats (id INTEGER PRIMARY KEY, hall TEXT, place INTEGER, guest TEXT, UNIQUE (hall, place));
+         CREATE UNIQUE INDEX seats_guest ON seats (lower(guest));
+         CREATE UNIQUE INDEX seats_first ON seats (guest) WHERE place = 1;
+         INSERT INTO seats VALUES (1, 'a', 1, 'x'), (2, 'a', 2, 'y'), (3, 'a', 3, 'z'), (4, 'b', 2, 'w');"
+    ));
+    let rights = granted(|names, permissions| {
+        let rows = names.condition(&json!({"id": {"ne": 3}})).unwrap();
+        permissions.tables.insert("seats".to_owned(), {
+            let all = read(names, &json!({}));
+            TablePermissions { select: Some(SelectPermission::of_rows(rows)), ..all }.into()
+        });
+    });
+    let served = made.serve(&RelationalSettings::default()).restricted(&rights, &session());
+    for (change, expected) in [
+        ("place: 2", "same value in `seats.hall`, `seats.place`"),
+        ("place: 3", "FORBIDDEN"),
+        ("place: 1, hall: \"a\"", "true"),
+        ("hall: \"b\", place: 2", "same value in `seats.hall`, `seats.place`"),
+        // By an expression nobody can be found.
+        ("guest: \"Y\"", "FORBIDDEN"),
+        ("guest: \"Z\"", "FORBIDDEN"),
+        ("hall: null, place: 2", "true"),
+    ] {
+        let answer = served.answer(
+            &format!("mutation {{ updateSeat(pk_columns: {{id: 1}}, {change}) {{ result }} }}"),
+            "{}",
+        );
+        assert!(answer.contains(expected), "{change}: {answer}");
+    }
 }

@@ -177,6 +177,26 @@ fn series_are_joined_with_a_table_and_a_graph_in_both_directions() {
 }
 
 #[test]
+fn attributes_that_come_later_leave_joined_fields_their_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = rusqlite::Connection::open(directory.path().join("shop.db")).unwrap();
+    let script = "create table devices (id integer primary key, room_id text);
+        insert into devices (room_id) values ('Room:1');";
+    database.execute_batch(script).unwrap();
+    let server = serve(&directory, JOINED);
+    server.notify(&json!([room("Room:1", 0, 20.5)]));
+    let joined = "{ rooms { devices { id } } }";
+    let expected = json!({"rooms": [{"devices": [{"id": 1}]}]});
+    assert_eq!(server.data(joined), expected);
+    let mut with_name = room("Room:1", 1, 21.5);
+    with_name["devices"] = json!({"type": "Number", "value": 7});
+    server.notify(&json!([with_name]));
+    let data = server.data("{ rooms { devices_attribute(last: 1) { value } devices { id } } }");
+    assert_eq!(data, json!({"rooms": [{"devices_attribute": [{"value": 7.0}], "devices": [{"id": 1}]}]}));
+    assert_eq!(server.data(joined), expected);
+}
+
+#[test]
 fn new_rows_and_live_queries_reach_subscribers() {
     let directory = tempfile::tempdir().unwrap();
     let server = serve(&directory, "[[source]]\nname = \"rooms\"\nurl = \"series:DIR/rooms\"\n");

@@ -94,7 +94,7 @@ impl Model {
         } else if found.type_name != wanted {
             self.notes.push(format!("{told} is served as `{}`", found.type_name));
         }
-        let attributes = names::attributes(table, *attributes_left);
+        let attributes = names::attributes(table, *attributes_left, &found.type_name, names.taken);
         *attributes_left -= attributes.len();
         for attribute in attributes.iter().filter(|of| of.field != of.name) {
             let (name, field) = (&attribute.name, &attribute.field);

@@ -71,7 +71,7 @@ pub(super) struct Names<'t> {
     next_types: NextNumbers,
     next_fields: NextNumbers,
     /// Of other sources, which keep theirs: a type is made by whoever may notify.
-    taken: &'t ReservedNames,
+    pub(super) taken: &'t ReservedNames,
     /// Whether a name was refused because another source has it.
     has_given_way: bool,
 }
@@ -122,7 +122,7 @@ impl<'t> Names<'t> {
     }
 
     fn claim_type(&mut self, name: &str) -> bool {
-        let derived: Vec<String> = TYPE_SUFFIXES.iter().map(|suffix| format!("{name}{suffix}")).collect();
+        let derived = type_names(name);
         let is_reserved = |name: &str| {
             RESERVED_TYPES.contains(&name)
                 || RESERVED_BUILT_IN.contains(&name)
@@ -154,12 +154,25 @@ impl<'t> Names<'t> {
     }
 }
 
-/// The fields of so many attributes of a type, in the order in which they came. Names that GraphQL can take come first, so that none of
-/// them is lost to one that was made up.
-pub(super) fn attributes(table: &Table, count: usize) -> Vec<ServedAttribute> {
+/// All types of an entity type.
+fn type_names(name: &str) -> [String; TYPE_SUFFIXES.len()] {
+    TYPE_SUFFIXES.map(|suffix| format!("{name}{suffix}"))
+}
+
+/// The fields of so many attributes of a type that is served under these names, in the order in which they came. Names that GraphQL can
+/// take come first, so that none of them is lost to one that was made up. What is joined to the type keeps its names.
+pub(super) fn attributes(
+    table: &Table,
+    count: usize,
+    type_name: &str,
+    reserved: &ReservedNames,
+) -> Vec<ServedAttribute> {
     let all: Vec<(AttributeId, &str, Kind)> =
         table.ids().take(count).map(|(id, of)| (id, &*of.name, of.kind)).collect();
     let mut taken: HashSet<String> = OWN_FIELDS.iter().map(|&name| name.to_owned()).collect();
+    for name in type_names(type_name) {
+        taken.extend(reserved.fields_of(&name).map(str::to_owned));
+    }
     let mut next = NextNumbers::new();
     let mut claim = |wanted: &str, others: &[String]| -> Box<str> {
         first_free(wanted, others, &mut next, |name| taken.insert(name.to_owned())).into()

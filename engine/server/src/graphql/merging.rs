@@ -37,7 +37,7 @@ pub(super) fn merge(
     joins: &[JoinSettings],
     before: &[Arc<dyn SourceSchema>],
 ) -> Result<Merged, Vec<SchemaFault>> {
-    let OfferedField { schemas, mut contributions, reserved } = offered(sources);
+    let OfferedField { schemas, mut contributions, reserved } = offered(sources, joins);
     if schemas.iter().any(|schema| schema.is_pending())
         && contributions.iter().all(|(_, contribution)| contribution.query.is_empty())
     {
@@ -149,9 +149,12 @@ struct OfferedField {
 }
 
 /// What each source offers, and contributes to the schema. Those that give way are asked last, so that no client who may
-/// make types can take a name from a table.
-fn offered(sources: &[NamedSource]) -> OfferedField {
+/// make types can take a name from a table, or the name of a joined field from its join.
+fn offered(sources: &[NamedSource], joins: &[JoinSettings]) -> OfferedField {
     let mut reserved = ReservedNames::default();
+    for (type_name, field) in joins.iter().filter_map(|join| join.field.split_once('.')) {
+        reserved.add_field(type_name, field);
+    }
     let mut offered = Vec::with_capacity(sources.len());
     for is_firm in [true, false] {
         for (index, NamedSource { source, .. }) in sources.iter().enumerate() {

@@ -158,12 +158,54 @@ fn names_of_other_sources_stay_theirs() {
 }
 
 #[test]
+fn joined_fields_keep_their_names() {
+    let mut reserved = ReservedNames::default();
+    for (of, field) in [("Room", "devices"), ("RoomRow", "place"), ("Room", "n_aggregate"), ("Street", "n")] {
+        reserved.add_field(of, field);
+    }
+    check(
+        &[("", "Room", &["devices", "place", "n", "Devices"]), ("t", "Room", &["devices"])],
+        &reserved,
+        expect![[r#"
+            rooms: [Room!]!
+            room: Room
+            t_rooms: [t_Room!]!
+            t_room: t_Room
+            seriesTypes: [SeriesType!]!
+            onRoomRow: RoomRow!
+            onT_RoomRow: t_RoomRow!
+            attribute `devices` of type `Room` is served as `devices_attribute`
+            attribute `place` of type `Room` is served as `place_attribute`
+        "#]],
+    );
+}
+
+#[test]
 fn the_schema_of_rooms() {
     expect_file!["rooms.graphql"].assert_eq(&rooms().offered().schema.sdl());
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// Whatever is notified, fields that are joined to a type have their names for themselves.
+    #[test]
+    fn no_attribute_has_the_name_of_a_joined_field(
+        joined in proptest::collection::vec("(x|x_attribute|x_aggregate|x_2|[a-z])", 1..6),
+        attributes in proptest::collection::vec("(x|x_attribute|x_aggregate|x_2|_|[a-zA-Z :]{1,2})", 1..12),
+    ) {
+        let harness = Harness::new();
+        notify(&harness, "", "Room", &attributes.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut reserved = ReservedNames::default();
+        joined.iter().for_each(|field| reserved.add_field("Room", field));
+        let mut contribution = harness.source.schema(&reserved).contribution();
+        let name = |text: &str| prony_graphql::Name::new(text).unwrap();
+        let once: std::collections::BTreeSet<&String> = joined.iter().collect();
+        let field = |field| build::field_with_arguments(&name(field), Vec::new(), build::named(&name("Int")));
+        contribution.extensions = once.into_iter().map(|joined| (name("Room"), field(joined))).collect();
+        let merged = Schema::merge(vec![(SourceId(0), contribution)]);
+        prop_assert!(merged.is_ok(), "{:?}", merged.err());
+    }
 
     /// Whatever is notified, the schema is valid, and each type and attribute can be asked for.
     #[test]

@@ -147,6 +147,8 @@ enum LogState {
     Idle,
     /// It waits for more, so that one frame has many.
     Gathering,
+    /// It has taken the last that it writes.
+    Ended,
 }
 
 /// What the log's thread is asked for, once all that was pending is written.
@@ -246,7 +248,7 @@ impl<S: Logged> CommitQueue<S> {
 
     pub fn submit(&self, mut queue: MutexGuard<'_, Queue<S>>) {
         let is_woken = match queue.log {
-            LogState::Busy => false,
+            LogState::Busy | LogState::Ended => false,
             LogState::Idle => true,
             LogState::Gathering => queue.ticket >= queue.awaited || queue.is_urgent(),
         };
@@ -271,9 +273,13 @@ impl<S: Logged> CommitQueue<S> {
         receiver.recv().unwrap_or(Err(LogError::Closed))
     }
 
+    /// Behind the end a request is dropped, so that whoever has made it does not wait.
     fn request(&self, request: Request) {
-        self.lock().requests.push(request);
-        self.has_work.notify_one();
+        let mut queue = self.lock();
+        if queue.log != LogState::Ended {
+            queue.requests.push(request);
+            self.has_work.notify_one();
+        }
     }
 
     pub fn close(&self) {
@@ -365,7 +371,7 @@ impl<S: Logged> CommitQueue<S> {
         }
         queue.awaited = awaited;
         queue = self.gather(queue);
-        queue.log = LogState::Busy;
+        queue.log = if queue.is_closing { LogState::Ended } else { LogState::Busy };
         let mut batch = std::mem::replace(S::pending_mut(&mut queue.writer), spare);
         self.state.taken(&mut queue.writer, &mut batch.attached);
         let requests = std::mem::take(&mut queue.requests);
@@ -467,6 +473,7 @@ impl<A: Attached> Batch<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frames::FileKind;
 
     /// Keeps nothing.
     #[derive(Debug)]
@@ -508,5 +515,19 @@ mod tests {
         });
         assert!(shared.poll_room(&context).is_ready() && shared.lock().wakers_without_room.is_empty());
         assert!(shared.lock().log_failure.is_some());
+    }
+
+    /// A bug of the first version: a store that was closed when a snapshot or a segment was begun waited for it for ever.
+    #[test]
+    fn requests_behind_the_end_are_refused() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let kind = FileKind { store: "test", magic: *b"PRONYTST", version: 1, number: 1, prefix: "log-", is_log: true };
+        let log = LogFile::create(directory.path(), (kind, 1), 1, Durability::Sync).expect("it is made");
+        let next = NextFile::create(directory.path(), kind, 2).expect("it is made");
+        let shared = CommitQueue::new(Nothing, Batch::default(), Durability::Sync, (1, 0));
+        shared.close();
+        shared.run(log);
+        assert!(shared.rotate_log(next).is_err());
+        assert!(matches!(shared.sync_log(), Err(LogError::Closed)));
     }
 }

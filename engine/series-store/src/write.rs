@@ -30,33 +30,36 @@ pub(crate) struct SeriesWriter {
     pub(crate) last_number: OpNumber,
     /// What the write that is being made has added.
     added: Vec<Added>,
+    /// Where it begins in the frame.
+    begin: usize,
 }
 
 impl SeriesWriter {
     pub(crate) fn new(catalog: Catalog, last_number: OpNumber) -> Self {
-        Self { pending: Batch::default(), catalog, last_number, added: Vec::new() }
+        Self { pending: Batch::default(), catalog, last_number, added: Vec::new(), begin: 0 }
     }
 
     pub(crate) fn operate<T>(
         &mut self,
         operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        let before = self.pending.begin().len();
+        self.begin = self.pending.begin().len();
         self.last_number += 1;
         self.added.clear();
-        let result = operate(&mut Write(self)).and_then(|result| {
-            let bytes = self.pending.frame.len() - before;
-            let limit = WRITE_BYTES_MAX;
-            if bytes > limit { Err(Refusal::LargeWrite { bytes, limit }) } else { Ok(result) }
-        });
+        let result = operate(&mut Write(self)).and_then(|result| self.check_size().map(|()| result));
         if result.is_err() {
-            self.pending.frame.truncate(before);
+            self.pending.frame.truncate(self.begin);
             self.last_number -= 1;
             while let Some(added) = self.added.pop() {
                 self.catalog.undo(added);
             }
         }
         result
+    }
+
+    fn check_size(&self) -> Result<(), Refusal> {
+        let (bytes, limit) = (self.pending.frame.len() - self.begin, WRITE_BYTES_MAX);
+        if bytes > limit { Err(Refusal::LargeWrite { bytes, limit }) } else { Ok(()) }
     }
 }
 
@@ -153,7 +156,8 @@ impl Write<'_> {
             }
         }
         put_row(&mut pending.frame, *last_number, series, time_ms, values);
-        Ok(())
+        // Now, and not at the end: what asks for too much may ask for far too much.
+        self.0.check_size()
     }
 
     /// Deletes the rows of an entity that earlier writes have made.

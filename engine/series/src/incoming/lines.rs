@@ -1,7 +1,7 @@
 //! `InfluxDB`'s line protocol (<https://docs.influxdata.com/influxdb/v2/reference/syntax/line-protocol/>):
 //! `measurement,tag=value field=1.5,other=2i 1704067200000000000`.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use super::{TimedEntity, attribute, id_of, number};
 use crate::ngsi::{entity::Entity, json::Json};
@@ -53,6 +53,39 @@ pub(crate) struct LineFault {
     pub(crate) what: &'static str,
 }
 
+/// All that is wrong with a body, or as much of it as is worth telling.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct LineFaults {
+    /// The first of them.
+    told: Vec<LineFault>,
+    count: usize,
+}
+
+/// Whoever has so many wrong has made one mistake often.
+const FAULTS_TOLD: usize = 20;
+
+impl LineFaults {
+    fn add(&mut self, fault: LineFault) {
+        self.count += 1;
+        if self.told.len() < FAULTS_TOLD {
+            self.told.push(fault);
+        }
+    }
+}
+
+impl fmt::Display for LineFaults {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, fault) in self.told.iter().enumerate() {
+            write!(to, "{}{fault}", if place == 0 { "" } else { "; " })?;
+        }
+        match self.count - self.told.len() {
+            0 => Ok(()),
+            1 => write!(to, "; and 1 more line"),
+            more => write!(to, "; and {more} more lines"),
+        }
+    }
+}
+
 /// One line, without its escapes.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Point<'a> {
@@ -71,14 +104,22 @@ enum Field<'a> {
     Text(Cow<'a, str>),
 }
 
-/// All points of a body; the first line that is none refuses them all.
-pub(crate) fn read(body: &str, precision: Precision) -> Result<Vec<Point<'_>>, LineFault> {
+/// All points of a body; a line that is none refuses them all.
+pub(crate) fn read(body: &str, precision: Precision) -> Result<Vec<Point<'_>>, LineFaults> {
     let mut reader = Reader { rest: body, line: 1, precision };
-    let mut points = Vec::new();
+    let (mut points, mut faults) = (Vec::new(), LineFaults { told: Vec::new(), count: 0 });
     while reader.skip_to_point() {
-        points.push(reader.point()?);
+        match reader.point() {
+            Ok(point) if faults.count == 0 => points.push(point),
+            Ok(_) => {}
+            Err(fault) => {
+                faults.add(fault);
+                points.clear();
+                reader.skip_line();
+            }
+        }
     }
-    Ok(points)
+    if faults.count == 0 { Ok(points) } else { Err(faults) }
 }
 
 impl Point<'_> {
@@ -128,11 +169,16 @@ impl<'a> Reader<'a> {
             if let Some(rest) = self.rest.strip_prefix('\n') {
                 (self.rest, self.line) = (rest, self.line + 1);
             } else if self.rest.starts_with('#') {
-                self.rest = self.rest.find('\n').map_or("", |end| &self.rest[end..]);
+                self.skip_line();
             } else {
                 return !self.rest.is_empty();
             }
         }
+    }
+
+    /// Up to the end of the line.
+    fn skip_line(&mut self) {
+        self.rest = self.rest.find('\n').map_or("", |end| &self.rest[end..]);
     }
 
     /// A name or a value up to one of these characters, which is left.
@@ -324,6 +370,9 @@ mod tests {
             "a b=99999999999999999999i",
             "a b=1 9223372036854775807",
             "a b=\"x\"y",
+            "a b=1\nc\na b=\"x\ny\" 1\n,\na b=2\na b=\"\\\"",
+            &"a\n".repeat(21),
+            &"a\n".repeat(22),
         ];
         let all: String = bodies.iter().map(|body| shown(body)).collect();
         expect![[r#"

@@ -1,7 +1,13 @@
 //! Prometheus' remote write, version 1.0 (<https://prometheus.io/docs/specs/prw/remote_write_spec/>): the messages of its protocol, and what
 //! they become.
 
-use prost::Message;
+use std::collections::HashSet;
+
+use prony_series_store::ATTRIBUTES_MAX;
+use prost::{
+    DecodeError, Message,
+    encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field},
+};
 
 use super::{TimedEntity, attribute, id_of, number};
 use crate::ngsi::{entity::Entity, json::Json};
@@ -14,6 +20,7 @@ const VALUE: &str = "value";
 const STALE: u64 = 0x7ff0_0000_0000_0002;
 
 /// `prometheus.WriteRequest`; metadata, exemplars and histograms are left out.
+#[cfg(test)]
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct WriteRequest {
     #[prost(message, repeated, tag = "1")]
@@ -49,9 +56,17 @@ pub(crate) struct Sample {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RemoteWriteFault {
     #[error("the body is no prometheus.WriteRequest: {0}")]
-    NoMessage(#[from] prost::DecodeError),
+    NoMessage(#[from] DecodeError),
+    #[error("a message in the body is longer than the body")]
+    Short,
     #[error("a series has no label `__name__`")]
     NoName,
+    #[error("a label of `{0}` has no name")]
+    UnnamedLabel(String),
+    #[error("a series of `{0}` has the label `{1}` twice")]
+    TwiceLabelled(String, String),
+    #[error("a series of `{0}` has {1} labels, and the limit is {ATTRIBUTES_MAX}")]
+    TooManyLabels(String, usize),
 }
 
 /// A series with the id of its entity.
@@ -62,15 +77,45 @@ pub(crate) struct IdentifiedSeries {
     id: String,
 }
 
-/// Reads a body that is not compressed any more.
-pub(crate) fn read(body: &[u8]) -> Result<Vec<IdentifiedSeries>, RemoteWriteFault> {
-    let identified = |series: TimeSeries| {
-        let name = series.labels.iter().find(|label| label.name == NAME).map(|label| label.value.clone());
-        let labels = series.labels.iter().filter(|label| label.name != NAME);
-        let id = id_of(labels.map(|label| (&*label.name, &*label.value)));
-        Ok(IdentifiedSeries { name: name.ok_or(RemoteWriteFault::NoName)?, id, series })
-    };
-    WriteRequest::decode(body)?.series.into_iter().map(identified).collect()
+/// Of `prometheus.WriteRequest`.
+const SERIES_TAG: u32 = 1;
+
+/// Reads a body that is not compressed any more: series by series, so that a body of many that are wrong takes no more memory than one.
+pub(crate) fn read(mut body: &[u8]) -> Result<Vec<IdentifiedSeries>, RemoteWriteFault> {
+    let mut all = Vec::new();
+    while !body.is_empty() {
+        let (tag, wire) = decode_key(&mut body)?;
+        if (tag, wire) != (SERIES_TAG, WireType::LengthDelimited) {
+            skip_field(wire, tag, &mut body, DecodeContext::default())?;
+            continue;
+        }
+        let length = decode_varint(&mut body)?;
+        let part = usize::try_from(length).ok().and_then(|length| body.split_at_checked(length));
+        let (series, rest) = part.ok_or(RemoteWriteFault::Short)?;
+        all.push(identified(TimeSeries::decode(series)?)?);
+        body = rest;
+    }
+    Ok(all)
+}
+
+fn identified(series: TimeSeries) -> Result<IdentifiedSeries, RemoteWriteFault> {
+    let name = series.labels.iter().find(|label| label.name == NAME).map(|label| label.value.clone());
+    let name = name.ok_or(RemoteWriteFault::NoName)?;
+    if series.labels.len() > ATTRIBUTES_MAX {
+        return Err(RemoteWriteFault::TooManyLabels(name, series.labels.len()));
+    }
+    let mut known = HashSet::with_capacity(series.labels.len());
+    for label in &series.labels {
+        if label.name.is_empty() {
+            return Err(RemoteWriteFault::UnnamedLabel(name));
+        }
+        if !known.insert(&*label.name) {
+            return Err(RemoteWriteFault::TwiceLabelled(name, label.name.clone()));
+        }
+    }
+    let labels = series.labels.iter().filter(|label| label.name != NAME);
+    let id = id_of(labels.map(|label| (&*label.name, &*label.value)));
+    Ok(IdentifiedSeries { name, id, series })
 }
 
 impl IdentifiedSeries {

@@ -1,4 +1,4 @@
-//! `prony series`: looks after the files of series. They must not be open elsewhere.
+//! `prony series`: looks after the files of series. They must not be open elsewhere, but for a backup.
 
 mod transfer;
 
@@ -6,7 +6,7 @@ use crate::print;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use prony_model::units::grouped;
-use prony_series_store::{CheckReport, Durability, Options, Store, check};
+use prony_series_store::{Backup, CheckReport, Durability, Options, Store, backup, check};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,10 +23,21 @@ enum SeriesCommand {
     Check(SeriesPlace),
     /// Put all rows into one segment, without what is deleted, and remove the log before it.
     Compact(SeriesPlace),
+    /// Copy the directory, also while it is served, and see that everything in the copy can be read.
+    Backup(SeriesBackup),
     /// Write all rows of all tenants into a file, as lines of JSON.
     Export(SeriesExport),
     /// Make a directory of such a file: all of it, or none.
     Import(SeriesImport),
+}
+
+#[derive(Debug, Args)]
+struct SeriesBackup {
+    #[command(flatten)]
+    place: SeriesPlace,
+    /// The copy, for `prony serve series:TARGET`; it must be empty or not exist. Until it is whole it is called `TARGET.part`.
+    #[arg(value_name = "TARGET")]
+    target: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -59,6 +70,7 @@ pub(crate) fn execute(arguments: &SeriesArguments) -> anyhow::Result<ExitCode> {
     match &arguments.command {
         SeriesCommand::Check(place) => run_check(existing(place)?),
         SeriesCommand::Compact(place) => run_compact(existing(place)?),
+        SeriesCommand::Backup(arguments) => run_backup(existing(&arguments.place)?, &arguments.target),
         SeriesCommand::Export(arguments) => transfer::export(existing(&arguments.place)?, &arguments.file),
         SeriesCommand::Import(arguments) => transfer::import(&arguments.directory, &arguments.file),
     }
@@ -96,6 +108,20 @@ fn run_check(directory: &Path) -> anyhow::Result<ExitCode> {
     }
     print(&text)?;
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn run_backup(directory: &Path, target: &Path) -> anyhow::Result<ExitCode> {
+    let Backup { report, bytes } = backup(directory, target)
+        .with_context(|| format!("there is no backup of {} in {}", directory.display(), target.display()))?;
+    print(&format!(
+        "{}: {} bytes with {} types, {} entities and {} rows, all of which can be read\n",
+        target.display(),
+        grouped(bytes),
+        grouped(report.types as u64),
+        grouped(report.entities as u64),
+        grouped(report.rows),
+    ))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn run_compact(directory: &Path) -> anyhow::Result<ExitCode> {

@@ -3,7 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use prony_testkit::{PronyProcess, process::Signal};
-use std::{path::Path, process::Command, thread, time::Duration};
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 /// Notifications by each of the clients of a campaign.
 const NOTIFICATIONS: u64 = 200;
@@ -93,6 +102,61 @@ fn what_was_acknowledged_is_there_after_a_kill() {
         drop(process);
     }
     assert!(known.iter().any(|count| *count > 0));
+}
+
+fn series_command(arguments: &[&str], paths: &[&Path]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.arg("series").args(arguments).args(paths);
+    command
+}
+
+#[test]
+fn a_backup_of_a_served_directory_is_whole_or_called_part() {
+    let directory = tempfile::tempdir().unwrap();
+    let targets = tempfile::tempdir().unwrap();
+    let (process, url) = start(directory.path(), &[]);
+    let acknowledged = Arc::new(AtomicU64::new(0));
+    let client = {
+        let (url, acknowledged) = (url.clone(), Arc::clone(&acknowledged));
+        thread::spawn(move || {
+            let agent = agent();
+            while notify(&agent, &url, &pair(0, acknowledged.load(Ordering::Relaxed))) == Some(200) {
+                acknowledged.fetch_add(1, Ordering::Release);
+            }
+        })
+    };
+    let mut whole = Vec::new();
+    for place in 0..12 {
+        let target = targets.path().join(place.to_string());
+        let least = acknowledged.load(Ordering::Acquire);
+        let mut backup = series_command(&["backup"], &[directory.path(), &target]);
+        let mut backup = backup.stdout(Stdio::null()).spawn().unwrap();
+        if place % 4 < 3 {
+            thread::sleep(Duration::from_millis(place * 5));
+            backup.kill().unwrap();
+        }
+        let is_done = backup.wait().unwrap().success();
+        assert!(is_done <= target.exists(), "{place}");
+        if target.exists() {
+            assert!(series_command(&["check"], &[&target]).status().unwrap().success());
+            whole.push((target, least));
+        }
+    }
+    process.signal(Signal::KILL);
+    client.join().unwrap();
+    drop(process);
+    assert!(series_command(&["check"], &[directory.path()]).status().unwrap().success());
+    assert!(whole.len() >= 3);
+    for (place, (target, least)) in whole.iter().enumerate() {
+        if place + 3 < whole.len() {
+            continue;
+        }
+        let (_process, url) = start(target, &[]);
+        let left = numbers(&url, "left:0");
+        assert_eq!(left, numbers(&url, "right:0"), "there is no half notification");
+        assert_eq!(left, (0..left.len() as u64).collect::<Vec<_>>());
+        assert!(left.len() as u64 >= *least, "{} of {least}", left.len());
+    }
 }
 
 #[test]

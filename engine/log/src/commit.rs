@@ -521,7 +521,14 @@ mod tests {
     #[test]
     fn requests_behind_the_end_are_refused() {
         let directory = tempfile::tempdir().expect("there is room");
-        let kind = FileKind { store: "test", magic: *b"PRONYTST", version: 1, number: 1, prefix: "log-", is_log: true };
+        let kind = FileKind {
+            store: "test",
+            magic: *b"PRONYTST",
+            version: 1,
+            number: 1,
+            prefix: "log-",
+            is_log: true,
+        };
         let log = LogFile::create(directory.path(), (kind, 1), 1, Durability::Sync).expect("it is made");
         let next = NextFile::create(directory.path(), kind, 2).expect("it is made");
         let shared = CommitQueue::new(Nothing, Batch::default(), Durability::Sync, (1, 0));

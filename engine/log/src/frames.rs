@@ -105,6 +105,11 @@ pub enum End {
 impl Frames {
     pub fn open(path: &Path, kind: FileKind, number: u64) -> Result<Self, OpenError> {
         let bytes = fs::read(path).map_err(|cause| OpenError::Read { path: path.to_owned(), cause })?;
+        Self::of(path, bytes, kind, number)
+    }
+
+    /// Of a file that was read; its name is for messages.
+    pub fn of(path: &Path, bytes: Vec<u8>, kind: FileKind, number: u64) -> Result<Self, OpenError> {
         let version = match version_of(&bytes, kind, number) {
             Ok(version) => version,
             // Its head was being written; no frame can be lost.
@@ -127,6 +132,11 @@ impl Frames {
 
     pub fn file_bytes(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// The file as it was read.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// The next frame, where a good one stands there.

@@ -5,6 +5,7 @@
 //! (`memory.rs`) and those who wait are told. The sealer takes what is in memory into segments (`segment.rs`) and puts these together.
 //! Readers ([`Read`]) see the store as it was at one moment. `docs/series-files.md` describes the files. Knows neither HTTP nor JSON.
 
+mod backup;
 mod block;
 pub mod calendar;
 mod catalog;
@@ -32,9 +33,10 @@ mod tombstones;
 mod value;
 mod write;
 
+pub use backup::{Backup, backup};
 pub use block::Summary;
 pub use catalog::{Attribute, Catalog, Series, Table};
-pub use error::{ReadError, Refusal, SealError, WriteError};
+pub use error::{BackupError, ReadError, Refusal, SealError, WriteError};
 pub use format::VERSION as FORMAT_VERSION;
 pub use ids::{AttributeId, SeriesId, TableId, TimeMs, TimeRange};
 pub use listen::{Event, Events, RowEvent};

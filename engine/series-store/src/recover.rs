@@ -51,7 +51,8 @@ pub(crate) fn load(directory: &Path, options: &Options) -> Result<Loaded, OpenEr
     Ok(Loaded { memory, recovery: files.recovery, first, tail })
 }
 
-fn read_manifest(
+/// Names and segments, as a manifest has them.
+pub(crate) fn read_manifest(
     files: &mut Recovering,
     directory: &Path,
     number: u64,

@@ -93,6 +93,10 @@ impl Segment {
         &self.path
     }
 
+    pub(crate) const fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Of the file.
     pub(crate) const fn bytes(&self) -> u64 {
         self.entry.index_at + self.entry.index_bytes

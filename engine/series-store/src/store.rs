@@ -209,6 +209,11 @@ pub struct CheckReport {
 /// Reads the series in a directory as a start would, and every block of them. An error says that a start would be refused.
 pub fn check(directory: &Path) -> Result<CheckReport, OpenError> {
     let _lock = lock_for_reading(directory, STORE)?;
+    check_files(directory)
+}
+
+/// As [`check`], of a directory that nobody changes.
+pub(crate) fn check_files(directory: &Path) -> Result<CheckReport, OpenError> {
     let loaded = recover::load(directory, &Options::new(Durability::Sync))?;
     let memory = loaded.memory;
     let mut report = CheckReport {

@@ -5,7 +5,7 @@
 
 use prony_series_store::{
     AttributeId, Durability, Kind, OnDuplicate, Options, Page, SeriesId, SeriesRows, Store, TimeRange, Value,
-    calendar::Period, check, select,
+    backup, calendar::Period, check, select,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -35,6 +35,8 @@ enum Step {
     Seal,
     Compact,
     Reopen,
+    /// Goes on with a backup that was made while the store was open.
+    Restore,
 }
 
 fn owner() -> impl Strategy<Value = Owner> {
@@ -60,6 +62,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Seal),
         1 => Just(Step::Compact),
         1 => Just(Step::Reopen),
+        1 => Just(Step::Restore),
     ]
 }
 
@@ -199,7 +202,7 @@ fn take(store: &Store, model: &mut Model, step: &Step) {
         }
         Step::Seal => store.seal().unwrap(),
         Step::Compact => store.compact().unwrap(),
-        Step::Reopen => {}
+        Step::Reopen | Step::Restore => {}
     }
 }
 
@@ -323,7 +326,7 @@ proptest! {
         policy in policy(),
         (from_ms, to_ms) in (time(), time()),
     ) {
-        let directory = tempfile::tempdir().unwrap();
+        let mut directory = tempfile::tempdir().unwrap();
         let (mut store, mut model) = (open(directory.path(), policy), Model::default());
         for step in &steps {
             take(&store, &mut model, step);
@@ -331,6 +334,13 @@ proptest! {
                 drop(store);
                 prop_assert!(check(directory.path()).unwrap().problems.is_empty());
                 store = open(directory.path(), policy);
+            }
+            if matches!(step, Step::Restore) {
+                let copy = tempfile::tempdir().unwrap();
+                let made = backup(directory.path(), copy.path()).unwrap();
+                prop_assert_eq!(made.report, check(copy.path()).unwrap());
+                drop(store);
+                (store, directory) = (open(copy.path(), policy), copy);
             }
             compare(&store, &model, TimeRange::ALL, policy);
         }

@@ -389,6 +389,9 @@ mod tests {
             line 1: a field is no number, whole number (1i), truth value or text in quotes
             line 1: what is behind the fields is no time: a whole number in the precision of the request
             line 1: what is behind the fields is no time: a whole number in the precision of the request
+            line 2: there are no fields; line 5: a name or a value is empty; line 7: a text has no quote at its end
+            line 1: there are no fields; line 2: there are no fields; line 3: there are no fields; line 4: there are no fields; line 5: there are no fields; line 6: there are no fields; line 7: there are no fields; line 8: there are no fields; line 9: there are no fields; line 10: there are no fields; line 11: there are no fields; line 12: there are no fields; line 13: there are no fields; line 14: there are no fields; line 15: there are no fields; line 16: there are no fields; line 17: there are no fields; line 18: there are no fields; line 19: there are no fields; line 20: there are no fields; and 1 more line
+            line 1: there are no fields; line 2: there are no fields; line 3: there are no fields; line 4: there are no fields; line 5: there are no fields; line 6: there are no fields; line 7: there are no fields; line 8: there are no fields; line 9: there are no fields; line 10: there are no fields; line 11: there are no fields; line 12: there are no fields; line 13: there are no fields; line 14: there are no fields; line 15: there are no fields; line 16: there are no fields; line 17: there are no fields; line 18: there are no fields; line 19: there are no fields; line 20: there are no fields; and 2 more lines
         "#]]
         .assert_eq(&all);
     }

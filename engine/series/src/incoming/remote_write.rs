@@ -115,7 +115,7 @@ fn identified(series: TimeSeries) -> Result<IdentifiedSeries, RemoteWriteFault> 
     }
     let labels = series.labels.iter().filter(|label| label.name != NAME);
     let id = id_of(labels.map(|label| (&*label.name, &*label.value)));
-    Ok(IdentifiedSeries { name, id, series })
+    Ok(IdentifiedSeries { series, name, id })
 }
 
 impl IdentifiedSeries {

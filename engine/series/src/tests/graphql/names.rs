@@ -197,7 +197,9 @@ proptest! {
         let harness = Harness::new();
         notify(&harness, "", "Room", &attributes.iter().map(String::as_str).collect::<Vec<_>>());
         let mut reserved = ReservedNames::default();
-        joined.iter().for_each(|field| reserved.add_field("Room", field));
+        for field in &joined {
+            reserved.add_field("Room", field);
+        }
         let mut contribution = harness.source.schema(&reserved).contribution();
         let name = |text: &str| prony_graphql::Name::new(text).unwrap();
         let once: std::collections::BTreeSet<&String> = joined.iter().collect();

@@ -100,7 +100,7 @@ fn wrk(url: &str, script: &Path) -> Offered {
 fn redis_calls(server: &Subject) -> f64 {
     let text = ureq::get(format!("{}/metrics", server.url)).call().expect("the subject responds");
     let text = text.into_body().read_to_string().expect("it is text");
-    let line = text.lines().find_map(|line| line.strip_prefix("prony_shared_limits_calls_total "));
+    let line = text.lines().find_map(|line| line.strip_prefix("prony_shared_limits_calls_total{} "));
     line.and_then(|value| value.parse().ok()).expect("it counts its calls")
 }
 

@@ -17,6 +17,7 @@ use prony_graphql::{
 use prony_source::permissions::{Permissions, TablePermissions};
 
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Serialize, Serializer};
 
 use super::{engine::Engine, merging::joined, plan::Plan, served::Served};
 use crate::{
@@ -188,12 +189,21 @@ impl Asker {
         if is_same { Renewal::Same } else { Renewal::SomebodyElse }
     }
 
-    /// Values of the session's variables that the permissions of the role use, as JSON: those who agree in them are served
-    /// alike.
-    pub(crate) fn relevant_values(&self) -> Box<str> {
-        let used = &self.roles.variables[self.identity.role.index()];
-        let values: Vec<_> = used.iter().map(|index| self.identity.session.get(*index)).collect();
-        serde_json::to_string(&values).expect("JSON values are JSON").into()
+    /// [`RelevantValues`] as JSON.
+    pub(crate) fn relevant_text(&self) -> Box<str> {
+        serde_json::to_string(&RelevantValues(self)).expect("JSON values are JSON").into()
+    }
+}
+
+/// Values of the session's variables that the permissions of the role use: those who agree in them are served alike.
+#[derive(Debug)]
+pub(crate) struct RelevantValues<'a>(pub(crate) &'a Asker);
+
+impl Serialize for RelevantValues<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Asker { identity, roles, .. } = self.0;
+        let used = &roles.variables[identity.role.index()];
+        serializer.collect_seq(used.iter().map(|index| identity.session.get(*index)))
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn subscribe(
     let caller = prepared.variables.caller().map(Caller::address);
     // Interceptors are told more of who asks than permissions use.
     let has_interceptors = prepared.plan.interception.is_some();
-    let identity = if has_interceptors { Asker::identity_text } else { Asker::relevant_values };
+    let identity = if has_interceptors { Asker::identity_text } else { Asker::relevant_text };
     let mut session = prepared.asker.as_ref().map(identity).unwrap_or_default();
     if let Some(authority) = prepared.variables.authority() {
         session = format!("{session}{authority:?}").into();

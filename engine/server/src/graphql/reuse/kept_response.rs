@@ -1,6 +1,6 @@
 //! A response that is kept: how long it may be given, and what is said of that with it (RFC 9111).
 
-use std::{fmt::Write as _, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt::Write as _, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderName, header};
@@ -20,8 +20,8 @@ pub(crate) struct KeptResponse {
     pub(crate) etag: Box<str>,
     made_ns: u64,
     ttl: Duration,
-    /// Whether it was made for nobody in particular, so that any cache may keep it.
-    is_public: bool,
+    /// The value of `Cache-Control`: what was made for nobody in particular may be kept by any cache.
+    cache_control: Box<str>,
     versions: Arc<Versions>,
     /// Of `versions`, from before it was made.
     version: u64,
@@ -43,12 +43,14 @@ pub(super) struct Freshness<'a> {
 impl KeptResponse {
     /// `now_ns` is of a clock that is never set back.
     pub(super) fn new(body: &[u8], freshness: Freshness<'_>, now_ns: u64) -> Self {
+        let Freshness { keeping, is_public, .. } = freshness;
+        let who = if is_public { "public" } else { "private" };
         Self {
             body: Bytes::copy_from_slice(body),
             etag: etag(body),
             made_ns: now_ns,
-            ttl: freshness.keeping.ttl,
-            is_public: freshness.is_public,
+            ttl: keeping.ttl,
+            cache_control: format!("{who}, max-age={}", keeping.ttl.as_secs()).into(),
             versions: Arc::clone(freshness.versions),
             version: freshness.version,
             vary: [VARY, freshness.vary].concat().into(),
@@ -65,13 +67,12 @@ impl KeptResponse {
 
     /// What a response with it says of how it may be kept (RFC 9111): each header's name and value. `now_ns` is of a clock that is
     /// never set back.
-    pub(crate) fn headers(&self, now_ns: u64) -> [(HeaderName, String); 4] {
-        let who = if self.is_public { "public" } else { "private" };
+    pub(crate) fn headers(&self, now_ns: u64) -> [(HeaderName, Cow<'_, str>); 4] {
         [
-            (header::CACHE_CONTROL, format!("{who}, max-age={}", self.ttl.as_secs())),
-            (header::AGE, self.age(now_ns).as_secs().to_string()),
-            (header::ETAG, self.etag.to_string()),
-            (header::VARY, self.vary.to_string()),
+            (header::CACHE_CONTROL, Cow::Borrowed(&*self.cache_control)),
+            (header::AGE, Cow::Owned(self.age(now_ns).as_secs().to_string())),
+            (header::ETAG, Cow::Borrowed(&*self.etag)),
+            (header::VARY, Cow::Borrowed(&*self.vary)),
         ]
     }
 }

@@ -19,17 +19,16 @@ use quick_cache::{Weighter, sync::Cache};
 use super::kept_response::{Freshness, KeptResponse};
 use crate::graphql::{
     plan::{Plan, PlanId},
-    roles::Asker,
+    roles::{Asker, RelevantValues},
 };
 
 /// What makes requests the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct ResponseKey {
     plan: PlanId,
-    /// As JSON.
-    variables: Box<str>,
-    /// The role, the values of the session that its permissions use, the scopes, and the user where the response is theirs alone.
-    session: Box<str>,
+    /// As JSON: the variables, the role, the values of the session that its permissions use, the scopes, and the user where the
+    /// response is theirs alone.
+    text: Vec<u8>,
 }
 
 /// All of them.
@@ -50,27 +49,29 @@ struct ByBytes;
 
 /// Of an entry beside its texts.
 const ENTRY_BYTES: u64 = 256;
+/// Longer than the texts of most keys, so that they are written without moving.
+const KEY_BYTES: usize = 256;
 /// Only sizes the cache's table.
 const USUAL_BYTES: u64 = 2 << 10;
 
 impl Weighter<ResponseKey, Arc<KeptResponse>> for ByBytes {
     fn weight(&self, key: &ResponseKey, kept: &Arc<KeptResponse>) -> u64 {
-        (key.variables.len() + key.session.len() + kept.body.len()) as u64 + ENTRY_BYTES
+        (key.text.len() + kept.body.len()) as u64 + ENTRY_BYTES
     }
 }
 
 impl ResponseKey {
     pub(super) fn new(plan: &Plan, variables: &Variables, asker: &Asker, scope: CacheScope) -> Self {
-        let variables = serde_json::to_string(variables.values()).expect("JSON values are JSON");
         let identity = &asker.identity;
-        let (role, values) = (&asker.roles.role(identity.role).name, asker.relevant_values());
+        let (role, values) = (&asker.roles.role(identity.role).name, RelevantValues(asker));
         let user = identity.subject.as_deref().filter(|_| scope == CacheScope::User);
         // Directives of functions ask for these.
         let granted = (identity.way == Way::Anonymous, identity.scopes.iter_sorted());
         let user = user.map(|user| (user, identity.way.name(), &identity.issuer));
-        let session = serde_json::to_string(&(role, values, granted, user));
-        let session = session.expect("texts are JSON").into();
-        Self { plan: plan.id, variables: variables.into(), session }
+        let mut text = Vec::with_capacity(KEY_BYTES);
+        let all = (variables.values(), role, values, granted, user);
+        serde_json::to_writer(&mut text, &all).expect("JSON values are JSON, and a vector takes all");
+        Self { plan: plan.id, text }
     }
 }
 
@@ -111,7 +112,7 @@ impl ResponseCache {
     /// Keeps a response, where it is not too large.
     pub(super) fn keep(
         &self,
-        key: ResponseKey,
+        mut key: ResponseKey,
         body: &[u8],
         freshness: Freshness<'_>,
         now_ns: u64,
@@ -125,6 +126,7 @@ impl ResponseCache {
             self.removed.fetch_add(1, Relaxed);
         }
         self.inserted.fetch_add(1, Relaxed);
+        key.text.shrink_to_fit();
         self.kept.insert(key, Arc::clone(&kept));
         Some(kept)
     }
@@ -150,7 +152,7 @@ pub(super) mod tests {
     use crate::access::Keeping;
 
     pub(in crate::graphql::reuse) fn key(variables: &str) -> ResponseKey {
-        ResponseKey { plan: PlanId(1), variables: variables.into(), session: "".into() }
+        ResponseKey { plan: PlanId(1), text: variables.into() }
     }
 
     fn keep(cache: &ResponseCache, variables: &str, bytes: usize, now_ns: u64) -> bool {

@@ -1,6 +1,7 @@
 //! Responses to simple requests as bytes: a head in the form that hyper gives its own, and a body of known length.
 
 use std::{
+    borrow::Cow,
     cell::RefCell,
     time::{Duration, SystemTime},
 };
@@ -28,7 +29,7 @@ pub(crate) fn begin_with(
     out: &mut Vec<u8>,
     status: StatusCode,
     content_type: &str,
-    fields: &[(HeaderName, String)],
+    fields: &[(HeaderName, Cow<'_, str>)],
     body_bytes: usize,
 ) {
     let fields_bytes: usize = fields.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();

@@ -16,7 +16,7 @@ use crate::{
     access::{Access, SharedLimits, fields, quota_file},
     config::Settings,
     graphql::{Asker, Engine, Mutations, RequestContext, ResponseCache, SharedExecutions},
-    http::{Hosts, HttpApis, UnfinishedBodies},
+    http::{apis::HttpApis, hosts::Hosts, unfinished::UnfinishedBodies},
     observe::{Audit, Metrics, OperationLabels, References},
     subscriptions::Reservations,
     tls::Tls,

@@ -5,7 +5,7 @@
 
 mod change;
 mod interest;
-mod operation;
+pub(super) mod operation;
 mod queue;
 mod stream;
 mod watch;
@@ -27,7 +27,7 @@ use tokio::sync::Notify;
 pub(super) use crate::events::{
     change::Change,
     interest::Interest,
-    operation::{Operation, Operations},
+    operation::Operation,
     stream::events,
     watch::{Dependencies, depends_on},
 };

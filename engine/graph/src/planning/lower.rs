@@ -11,7 +11,7 @@ use prony_graphql::{
 };
 
 use crate::{
-    events::Operations,
+    events::operation::Operations,
     planning::{
         filter::Subject,
         grant,

@@ -7,7 +7,7 @@ use prony_graph_store::{Direction, Keep, Kind, Side};
 use prony_graphql::{error::Position, selection::Value};
 
 use crate::{
-    events::Operations,
+    events::operation::Operations,
     planning::{
         assignments::Assignments,
         filter::{Filter, SortKey, Subject},

@@ -1,7 +1,7 @@
 //! HTTP: paths, methods, limits and headers. What a GraphQL request means is decided in `graphql`, what a
 //! connection may cost in `runtime`.
 
-mod apis;
+pub(crate) mod apis;
 pub(crate) mod authentication;
 mod body;
 mod console;
@@ -11,13 +11,13 @@ mod framing;
 mod graphql;
 mod graphql_body;
 mod health;
-mod hosts;
+pub(crate) mod hosts;
 mod media;
 mod readiness;
 pub(crate) mod reply;
 mod routes;
 pub(crate) mod simple;
-mod unfinished;
+pub(crate) mod unfinished;
 
 use std::{convert::Infallible, fmt::Display, rc::Rc};
 
@@ -30,9 +30,7 @@ pub(crate) use self::{
     apis::{ApiConnections, HttpApis},
     cors::comes_from_a_friend,
     graphql::answer_once as answer_graphql,
-    hosts::Hosts,
     reply::{JSON, Reply, empty, refusal, reply},
-    unfinished::UnfinishedBodies,
 };
 pub use crate::config::Route;
 use crate::{

@@ -5,7 +5,7 @@
 mod progress;
 mod second;
 pub(crate) mod series;
-mod window;
+pub(crate) mod window;
 
 pub use progress::Progress;
 pub use second::SecondRow;

@@ -7,7 +7,7 @@ pub mod rule;
 pub mod threshold;
 
 use crate::measurement::figures::Figures;
-use crate::result::{NamedFigures, WindowResult};
+use crate::result::window::{NamedFigures, WindowResult};
 use crate::subscription::figures::Subscribers;
 use crate::verdict::threshold::{Metric, Scope, Threshold};
 use serde::{Deserialize, Serialize};

@@ -14,6 +14,7 @@ mod query;
 mod series;
 mod settings;
 mod source;
+mod temporal;
 #[cfg(test)]
 mod tests;
 pub mod transfer;

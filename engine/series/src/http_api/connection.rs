@@ -7,7 +7,7 @@ use std::{
 };
 
 use http::{HeaderValue, StatusCode, header};
-use prony_series_store::{Waiting, WaitingQueues, WaitingWrites};
+use prony_series_store::{LogError, Waiting, WaitingQueues, WaitingWrites};
 use prony_source::http_api::{ApiConnection, ApiLimits, ApiRequest, ApiResponse, Progress};
 
 use super::{
@@ -16,6 +16,7 @@ use super::{
     last_values, long,
     path::{self, Call},
     shared::{ApiShared, asked, count_header, set_count},
+    temporal::{self, TemporalCall},
 };
 use crate::{
     access::role::RoleAccess,
@@ -26,6 +27,7 @@ use crate::{
         row_format::Format,
     },
     series::{Series, with_causes},
+    temporal::problem::Problem,
 };
 
 /// Bodies of more bytes are read by a thread of their own: a core's other requests would wait for about a millisecond for so many.
@@ -38,6 +40,9 @@ thread_local! {
     static QUEUES: WaitingQueues<Series> = const { WaitingQueues::new() };
 }
 
+/// Writes that a write was taken back, in the form of its API.
+type WriteTakenBack = fn(LogError, &mut ApiResponse);
+
 /// The calls of one connection, one after the other.
 #[derive(Debug)]
 pub(super) struct SeriesConnection {
@@ -46,7 +51,7 @@ pub(super) struct SeriesConnection {
     /// Of who may not do everything.
     role: Option<RoleAccess>,
     /// The write that was accepted and is not durable yet.
-    waiting: Option<Waiting>,
+    waiting: Option<(Waiting, WriteTakenBack)>,
 }
 
 /// This core's queue for the source.
@@ -139,23 +144,64 @@ impl SeriesConnection {
         };
         let series = &self.shared.series;
         let Some(body) = request.body else {
-            let length = request.headers.value(&header::CONTENT_LENGTH);
-            let length = length.and_then(|text| std::str::from_utf8(text).ok()?.parse::<usize>().ok());
-            if length.is_some_and(|length| length <= LONG_BODY_BYTES) && !incoming.is_coded() {
+            if has_short_body(request) && !incoming.is_coded() {
                 return Ok(Progress::NeedsBody);
             }
             let role = self.role.clone();
-            return Ok(long::receive(&self.shared, (incoming, role), self.limits.max_body_bytes));
+            let work = move |shared: &ApiShared, body: &[u8], response: &mut ApiResponse| {
+                incoming.write_and_wait(&shared.series, role.as_ref(), body)?;
+                incoming.succeed(response);
+                Ok::<_, Fault>(())
+            };
+            return Ok(long::receive(&self.shared, self.limits.max_body_bytes, work));
         };
         // Before the write, so that it cannot be settled unnoticed.
         let queue = queue(series);
         match incoming.write(series, self.role.as_ref(), body) {
             Ok(ticket) => {
                 incoming.succeed(response);
-                Ok(self.wait_for(queue.wait_for(ticket)))
+                Ok(self.wait_for(queue.wait_for(ticket), refuse_write))
             }
             Err(NotWritten::NoRoom) => Ok(self.no_room()),
             Err(NotWritten::Fault(fault)) => Err(fault),
+        }
+    }
+
+    /// A call of the temporal interface of NGSI-LD.
+    fn temporal(
+        &mut self,
+        request: &ApiRequest<'_>,
+        response: &mut ApiResponse,
+    ) -> Result<Progress, Problem> {
+        let call = TemporalCall::read(request.method, request.path)?;
+        let TemporalCall::Create = call else {
+            let Some(query) = temporal::query(&call, request, self.scope(request))? else {
+                return Ok(Progress::NeedsBody);
+            };
+            let read = self.shared.series.store.read();
+            if query.cost(&read) > LONG_COST {
+                return Ok(temporal::respond_long(&self.shared, query));
+            }
+            query.respond(&self.shared.series, &read, response)?;
+            return Ok(Progress::Done);
+        };
+        temporal::check_create(&self.shared.series, request)?;
+        let destination = headers::destination(request);
+        let Some(body) = request.body else {
+            if has_short_body(request) {
+                return Ok(Progress::NeedsBody);
+            }
+            let role = self.role.clone();
+            let work = move |shared: &ApiShared, body: &[u8], response: &mut ApiResponse| {
+                temporal::create_and_wait(&shared.series, role.as_ref(), &destination, body, response)
+            };
+            return Ok(long::receive(&self.shared, self.limits.max_body_bytes, work));
+        };
+        let series = &self.shared.series;
+        let queue = queue(series);
+        match temporal::create(series, self.role.as_ref(), &destination, body, response)? {
+            Some(ticket) => Ok(self.wait_for(queue.wait_for(ticket), refuse_temporal_write)),
+            None => Ok(self.no_room()),
         }
     }
 
@@ -170,7 +216,7 @@ impl SeriesConnection {
         match delete::write(series, self.role.as_ref(), call, request) {
             Ok(Some(ticket)) => {
                 response.set_empty(StatusCode::NO_CONTENT);
-                Ok(self.wait_for(queue.wait_for(ticket)))
+                Ok(self.wait_for(queue.wait_for(ticket), refuse_write))
             }
             Ok(None) => {
                 response.begin_body(StatusCode::OK, JSON).extend_from_slice(b"[]");
@@ -181,11 +227,11 @@ impl SeriesConnection {
         }
     }
 
-    fn wait_for(&mut self, waiting: Waiting) -> Progress {
+    fn wait_for(&mut self, waiting: Waiting, refuse: WriteTakenBack) -> Progress {
         if waiting.is_over() {
             return Progress::Done;
         }
-        self.waiting = Some(waiting);
+        self.waiting = Some((waiting, refuse));
         Progress::Waits
     }
 
@@ -214,6 +260,20 @@ impl SeriesConnection {
     }
 }
 
+fn has_short_body(request: &ApiRequest<'_>) -> bool {
+    let length = request.headers.value(&header::CONTENT_LENGTH);
+    let length = length.and_then(|text| std::str::from_utf8(text).ok()?.parse::<usize>().ok());
+    length.is_some_and(|length| length <= LONG_BODY_BYTES)
+}
+
+fn refuse_write(error: LogError, response: &mut ApiResponse) {
+    Fault::from(error).write(response);
+}
+
+fn refuse_temporal_write(error: LogError, response: &mut ApiResponse) {
+    Problem::from(error).write(response);
+}
+
 fn write_root(response: &mut ApiResponse) {
     let calls = [
         ("notify_url", "/v2/notify"),
@@ -232,19 +292,21 @@ fn write_root(response: &mut ApiResponse) {
 
 impl ApiConnection for SeriesConnection {
     fn begin(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Progress {
-        self.call(request, response).unwrap_or_else(|fault| {
-            fault.write(response);
-            Progress::Done
-        })
+        let begun = if temporal::has(request.path) {
+            self.temporal(request, response).map_err(|problem| problem.write(response))
+        } else {
+            self.call(request, response).map_err(|fault| fault.write(response))
+        };
+        begun.unwrap_or(Progress::Done)
     }
 
     /// The response is what was asked for, or that it was taken back.
     fn poll(&mut self, context: &mut Context<'_>, response: &mut ApiResponse) -> Poll<()> {
-        let Some(waiting) = &mut self.waiting else { return Poll::Ready(()) };
-        let outcome = ready!(waiting.poll(context));
+        let Some((waiting, refuse)) = &mut self.waiting else { return Poll::Ready(()) };
+        let (outcome, refuse) = (ready!(waiting.poll(context)), *refuse);
         self.waiting = None;
         if let Err(error) = outcome {
-            Fault::from(error).write(response);
+            refuse(error, response);
         }
         Poll::Ready(())
     }

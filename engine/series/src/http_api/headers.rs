@@ -49,6 +49,11 @@ pub(super) fn normal_path(path: &str) -> Cow<'_, str> {
     }
 }
 
+/// The tenant and the service path that a request writes to.
+pub(super) fn destination(request: &ApiRequest<'_>) -> (String, String) {
+    (tenant(request).into_owned(), normal_path(&service_path(request)).into_owned())
+}
+
 /// What a query or a deletion is about.
 pub(super) fn scope(request: &ApiRequest<'_>, role: Option<&RoleAccess>, purpose: Purpose) -> Scope {
     let path = normal_path(&service_path(request)).into_owned();

@@ -55,7 +55,27 @@ pub(super) struct Destination {
 }
 
 /// Writes the rows of a body.
-type RowsWriter<'a> = dyn Fn(&mut Write<'_>, &mut Vec<Misfit>) -> Result<(), Refusal> + 'a;
+pub(super) type RowsWriter<'a> = dyn Fn(&mut Write<'_>, &mut Vec<Misfit>) -> Result<(), Refusal> + 'a;
+
+/// Begins a write; counts values that do not fit.
+pub(super) fn submit(series: &Series, tenant: &str, rows: &RowsWriter<'_>) -> Result<Ticket, Unwritten> {
+    let mut misfits = Vec::new();
+    let written = series.store.try_write_ticket(|write| rows(write, &mut misfits));
+    series.note_misfits(tenant, &misfits);
+    written.map(|((), ticket)| ticket)
+}
+
+/// As [`submit`]; blocks until the rows are durable.
+pub(super) fn submit_and_wait(
+    series: &Series,
+    tenant: &str,
+    rows: &RowsWriter<'_>,
+) -> Result<(), WriteError> {
+    let mut misfits = Vec::new();
+    let written = series.store.write_and_wait(|write| rows(write, &mut misfits));
+    series.note_misfits(tenant, &misfits);
+    written
+}
 
 impl Incoming {
     /// None where the call is none that sends rows.
@@ -98,15 +118,10 @@ impl Incoming {
         role: Option<&RoleAccess>,
         body: &[u8],
     ) -> Result<Ticket, NotWritten> {
-        self.with_rows(role, body, |rows| {
-            let mut misfits = Vec::new();
-            let written = series.store.try_write_ticket(|write| rows(write, &mut misfits));
-            series.note_misfits(self.tenant(), &misfits);
-            match written {
-                Ok(((), ticket)) => Ok(ticket),
-                Err(Unwritten::NoRoom) => Err(NotWritten::NoRoom),
-                Err(Unwritten::Refused(refusal)) => Err(Fault::from(refusal).into()),
-            }
+        self.with_rows(role, body, |rows| match submit(series, self.tenant(), rows) {
+            Ok(ticket) => Ok(ticket),
+            Err(Unwritten::NoRoom) => Err(NotWritten::NoRoom),
+            Err(Unwritten::Refused(refusal)) => Err(Fault::from(refusal).into()),
         })?
     }
 
@@ -118,10 +133,7 @@ impl Incoming {
         body: &[u8],
     ) -> Result<(), Fault> {
         self.with_rows(role, body, |rows| {
-            let mut misfits = Vec::new();
-            let written = series.store.write_and_wait(|write| rows(write, &mut misfits));
-            series.note_misfits(self.tenant(), &misfits);
-            written.map_err(|error| match error {
+            submit_and_wait(series, self.tenant(), rows).map_err(|error| match error {
                 WriteError::Refused(refusal) => Fault::from(refusal),
                 WriteError::Log(error) => Fault::from(error),
             })

@@ -6,18 +6,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::stream;
 use http::StatusCode;
-use prony_series_store::Read;
+use prony_series_store::{Read, ReadError};
 use prony_source::http_api::{ApiResponse, AsyncResponse, Progress, RequestBody};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
     entities,
-    incoming::Incoming,
     path::Owner,
     shared::{ApiShared, asked, count_header, set_count},
 };
 use crate::{
-    access::role::RoleAccess,
     query::{
         fault::{Fault, JSON},
         parameters::Parameters,
@@ -25,6 +23,7 @@ use crate::{
         row_format::{self, Format},
         shape::{Output, Shape, Stopped, Writer},
     },
+    temporal::problem::{Problem, ProblemKind},
 };
 
 /// Parts of a response that its thread is ahead of its client.
@@ -41,21 +40,57 @@ pub(super) struct RowsQuery {
     pub(super) format: Format,
 }
 
+/// What a request is refused with, in the form of its API.
+pub(super) trait ResponseFault: From<Fault> + From<ReadError> + Send + 'static {
+    fn write(&self, response: &mut ApiResponse);
+
+    /// A thread has ended without a word: it has panicked, and the log says why.
+    fn of_panic() -> Self;
+}
+
+impl ResponseFault for Fault {
+    fn write(&self, response: &mut ApiResponse) {
+        Self::write(self, response);
+    }
+
+    fn of_panic() -> Self {
+        let text = "Something went wrong with QL. Error: the server's log says why".into();
+        Self::Text { status: StatusCode::INTERNAL_SERVER_ERROR, text }
+    }
+}
+
+impl ResponseFault for Problem {
+    fn write(&self, response: &mut ApiResponse) {
+        Self::write(self, response);
+    }
+
+    fn of_panic() -> Self {
+        Self::new(ProblemKind::InternalError, "the server's log says why")
+    }
+}
+
 /// Whether a body was written to its end.
-pub(super) fn finish(written: Result<(), Stopped>) -> Result<(), Fault> {
+pub(super) fn finish(written: Result<(), Stopped>) -> Result<(), ReadError> {
     match written {
         Ok(()) | Err(Stopped::Gone) => Ok(()),
-        Err(Stopped::Unreadable(error)) => Err(error.into()),
+        Err(Stopped::Unreadable(error)) => Err(error),
     }
 }
 
 /// A body that goes to a client in parts.
-struct Parts {
+pub(super) struct Parts {
     part: Vec<u8>,
     /// The head, which goes before the first part.
     head: Option<(ApiResponse, oneshot::Sender<ApiResponse>)>,
     content_type: &'static str,
     sender: mpsc::Sender<Bytes>,
+}
+
+impl Parts {
+    /// The head, while it is not sent.
+    pub(super) fn head(&mut self) -> Option<&mut ApiResponse> {
+        self.head.as_mut().map(|(head, _)| head)
+    }
 }
 
 impl Output for Parts {
@@ -93,10 +128,10 @@ impl RowsQuery {
 
     fn write(&self, shared: &ApiShared, out: &mut Parts) -> Result<(), Fault> {
         let results = self.run(&shared.series.store.read())?;
-        if let Some((head, _)) = &mut out.head {
+        if let Some(head) = out.head() {
             count_header(&self.parameters, &results, head);
         }
-        finish(self.write_body(out, results).and_then(|()| out.hand_over()))
+        Ok(finish(self.write_body(out, results).and_then(|()| out.hand_over()))?)
     }
 }
 
@@ -109,20 +144,21 @@ pub(super) fn rows(shared: &Arc<ApiShared>, query: RowsQuery) -> Progress {
 pub(super) fn entities(shared: &Arc<ApiShared>, scope: Scope, parameters: Parameters) -> Progress {
     streamed(shared, JSON, move |shared, out| {
         let all = entities::find(&shared.series, &scope, &parameters)?;
-        if let Some((head, _)) = &mut out.head
+        if let Some(head) = out.head()
             && parameters.counts
         {
             set_count(all.len() as u64, head);
         }
-        finish(entities::write(out, &all, &parameters).and_then(|()| out.hand_over()))
+        let written = entities::write(out, &all, &parameters).and_then(|()| out.hand_over());
+        Ok::<_, Fault>(finish(written)?)
     })
 }
 
 /// Responds with what `write` writes, part by part. A fault before the first part is the response.
-fn streamed(
+pub(super) fn streamed<F: ResponseFault>(
     shared: &Arc<ApiShared>,
     content_type: &'static str,
-    write: impl FnOnce(&ApiShared, &mut Parts) -> Result<(), Fault> + Send + 'static,
+    write: impl FnOnce(&ApiShared, &mut Parts) -> Result<(), F> + Send + 'static,
 ) -> Progress {
     let shared = Arc::clone(shared);
     Progress::Asynchronous(Box::new(move |_| {
@@ -142,7 +178,7 @@ fn streamed(
                     let _ = sender.send(head);
                 }
             });
-            let response = head.await.unwrap_or_else(|_| failed());
+            let response = head.await.unwrap_or_else(|_| refused(&F::of_panic()));
             let parts =
                 stream::unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
             AsyncResponse { response, rest: Some(Box::pin(parts)), closes_connection: false }
@@ -150,19 +186,17 @@ fn streamed(
     }))
 }
 
-/// The thread has ended without a word: it has panicked, and the log says why.
-fn failed() -> ApiResponse {
+fn refused(fault: &impl ResponseFault) -> ApiResponse {
     let mut response = ApiResponse::default();
-    let text = "Something went wrong with QL. Error: the server's log says why".into();
-    Fault::Text { status: StatusCode::INTERNAL_SERVER_ERROR, text }.write(&mut response);
+    fault.write(&mut response);
     response
 }
 
-/// Reads and writes a long body by a thread of its own.
-pub(super) fn receive(
+/// Reads a long body, and has `work` do what it asks for by a thread of its own.
+pub(super) fn receive<F: ResponseFault>(
     shared: &Arc<ApiShared>,
-    (incoming, role): (Incoming, Option<RoleAccess>),
     max_body_bytes: usize,
+    work: impl FnOnce(&ApiShared, &[u8], &mut ApiResponse) -> Result<(), F> + Send + 'static,
 ) -> Progress {
     let shared = Arc::clone(shared);
     Progress::Asynchronous(Box::new(move |mut body| {
@@ -170,20 +204,18 @@ pub(super) fn receive(
             let whole = match read_whole(&mut *body, max_body_bytes).await {
                 Ok(whole) => whole,
                 Err(fault) => {
-                    let mut response = ApiResponse::default();
-                    fault.write(&mut response);
+                    let response = refused(&F::from(fault));
                     return AsyncResponse { response, rest: None, closes_connection: true };
                 }
             };
-            let work = tokio::task::spawn_blocking(move || {
+            let done = tokio::task::spawn_blocking(move || {
                 let mut response = ApiResponse::default();
-                match incoming.write_and_wait(&shared.series, role.as_ref(), &whole) {
-                    Ok(()) => incoming.succeed(&mut response),
-                    Err(fault) => fault.write(&mut response),
+                match work(&shared, &whole, &mut response) {
+                    Ok(()) => response,
+                    Err(fault) => refused(&fault),
                 }
-                response
             });
-            let response = work.await.unwrap_or_else(|_| failed());
+            let response = done.await.unwrap_or_else(|_| refused(&F::of_panic()));
             AsyncResponse { response, rest: None, closes_connection: false }
         })
     }))

@@ -1,4 +1,4 @@
-//! The HTTP API of series: QuantumLeap's, version 2, and the writes of `InfluxDB` and Prometheus. What stands in the store is the store's; reading requests and writing responses is
+//! The HTTP API of series: QuantumLeap's, version 2, the temporal interface of NGSI-LD, and the writes of `InfluxDB` and Prometheus. What stands in the store is the store's; reading requests and writing responses is
 //! the server's.
 
 mod connection;
@@ -11,6 +11,7 @@ mod long;
 mod notify;
 mod path;
 mod shared;
+mod temporal;
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ impl SeriesApi {
 
 impl HttpApi for SeriesApi {
     fn prefixes(&self) -> &'static [&'static str] {
-        &["/v2", "/version", "/write", "/api/v1/write", "/api/v2/write"]
+        &["/v2", "/version", "/write", "/api/v1/write", "/api/v2/write", temporal::PREFIX]
     }
 
     fn content_codings(&self, path: &str) -> &'static [&'static str] {

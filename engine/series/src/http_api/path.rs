@@ -45,12 +45,7 @@ pub(super) fn read(method: &Method, path: &str) -> Result<Call, Fault> {
         status: StatusCode::NOT_FOUND,
         detail: "The requested URL was not found on the server. GET /v2 lists what there is.".into(),
     };
-    let segments = path
-        .trim_matches('/')
-        .split('/')
-        .map(|segment| percent::text(segment).map(std::borrow::Cow::into_owned))
-        .collect::<Option<Vec<String>>>()
-        .ok_or_else(|| Fault::bad_request("the path is not UTF-8 in percent-encoding"))?;
+    let segments = segments(path)?;
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
     let is_get = method == Method::GET || method == Method::HEAD;
     let call = if is_get {
@@ -73,6 +68,15 @@ pub(super) fn read(method: &Method, path: &str) -> Result<Call, Fault> {
         });
     }
     call.ok_or_else(unknown)
+}
+
+/// What stands between the slashes of a path, decoded.
+pub(super) fn segments(path: &str) -> Result<Vec<String>, Fault> {
+    let segments = path.trim_matches('/').split('/');
+    segments
+        .map(|segment| percent::text(segment).map(std::borrow::Cow::into_owned))
+        .collect::<Option<Vec<String>>>()
+        .ok_or_else(|| Fault::bad_request("the path is not UTF-8 in percent-encoding"))
 }
 
 /// Paths that have POST alone.

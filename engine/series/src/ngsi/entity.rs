@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::json::Json;
+use super::{attribute_type::AttributeType, json::Json};
 
 /// The body of a notification is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +38,8 @@ pub(crate) struct AttributeValue<'a> {
 }
 
 /// Members of NGSI-LD that are no attributes.
-const NO_ATTRIBUTES: [&str; 7] = ["id", "type", "@context", "observedAt", "modifiedAt", "createdAt", "scope"];
+pub(crate) const NO_ATTRIBUTES: [&str; 7] =
+    ["id", "type", "@context", "observedAt", "modifiedAt", "createdAt", "scope"];
 
 /// The entities of a body.
 pub(crate) fn entities<'a>(body: &'a Json<'a>) -> Result<Vec<Entity<'a>>, BodyFault> {
@@ -96,10 +97,8 @@ fn read<'a>(place: usize, entity: &'a Json<'a>) -> Result<Entity<'a>, BodyFault>
 /// None where there is neither a type nor a value.
 fn attribute<'a>(name: &'a str, json: &'a Json<'a>) -> Option<AttributeValue<'a>> {
     let declared = json.member("type").and_then(Json::text).filter(|declared| !declared.is_empty());
-    let value = match declared {
-        Some("Relationship") => json.member("object").or_else(|| json.member("value")),
-        _ => json.member("value"),
-    };
+    let own_member = declared.and_then(AttributeType::named).and_then(|of| json.member(of.member));
+    let value = own_member.or_else(|| json.member("value"));
     let value = value.filter(|value| **value != Json::Null);
     if declared.is_none() && value.is_none() {
         return None;

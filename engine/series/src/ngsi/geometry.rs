@@ -156,6 +156,10 @@ enum Relation {
         most: f64,
     },
     CoveredBy,
+    Within,
+    Contains,
+    Overlaps,
+    Equals,
     Intersects,
     Disjoint,
 }
@@ -186,6 +190,24 @@ impl GeoQuery {
         Ok(Some(Self { relation, geometry: shape }))
     }
 
+    /// In the words of NGSI-LD (ETSI GS CIM 009, clause 4.10): a type of `GeoJSON`, and its coordinates as JSON.
+    pub(crate) fn of_geojson(georel: &str, geometry: &str, coordinates: &str) -> Result<Self, GeoFault> {
+        let relation = match georel {
+            "within" => Relation::Within,
+            "contains" => Relation::Contains,
+            "overlaps" => Relation::Overlaps,
+            "equals" => Relation::Equals,
+            "coveredBy" => return Err(GeoFault::Invalid),
+            other => Relation::read(other)?,
+        };
+        let members = [
+            ("type".into(), Json::Text(geometry.into())),
+            ("coordinates".into(), Json::read(coordinates.as_bytes()).map_err(|_| GeoFault::Invalid)?),
+        ];
+        let geometry = of_geojson(&Json::Object(members.into())).ok_or(GeoFault::Invalid)?;
+        Ok(Self { relation, geometry })
+    }
+
     /// Whether a place in GeoJSON lies so.
     pub(crate) fn holds(&self, geojson: &str) -> bool {
         let Some(place) = read(geojson) else { return false };
@@ -197,6 +219,10 @@ impl GeoQuery {
                 (least..=most).contains(&Haversine.distance(one, other))
             }
             Relation::CoveredBy => place.relate(&self.geometry).is_coveredby(),
+            Relation::Within => place.relate(&self.geometry).is_within(),
+            Relation::Contains => place.relate(&self.geometry).is_contains(),
+            Relation::Overlaps => place.relate(&self.geometry).is_overlaps(),
+            Relation::Equals => place.relate(&self.geometry).is_equal_topo(),
             Relation::Intersects => place.intersects(&self.geometry),
             Relation::Disjoint => !place.intersects(&self.geometry),
         }
@@ -301,6 +327,25 @@ mod tests {
             assert_eq!(found, holds, "{georel} {geometry}");
         }
         assert!(GeoQuery::read(None, None, None).is_ok_and(|query| query.is_none()));
+        let square = "[[[2,41],[3,41],[3,42],[2,42],[2,41]]]";
+        for (georel, geometry, coordinates, holds) in [
+            ("near;maxDistance==1000", "Point", "[2.171,41.381]", Ok(true)),
+            ("near;minDistance==1000", "Point", "[2.171,41.381]", Ok(false)),
+            ("within", "Polygon", square, Ok(true)),
+            ("contains", "Polygon", square, Ok(false)),
+            ("overlaps", "Polygon", square, Ok(false)),
+            ("equals", "Point", "[2.17,41.38]", Ok(true)),
+            ("equals", "Point", "[2.17,41.39]", Ok(false)),
+            ("disjoint", "Polygon", square, Ok(false)),
+            ("intersects", "MultiPoint", "[[2.17,41.38],[0,0]]", Ok(true)),
+            ("coveredBy", "Polygon", square, Err(GeoFault::Invalid)),
+            ("within", "polygon", square, Err(GeoFault::Invalid)),
+            ("within", "Polygon", "2,41", Err(GeoFault::Invalid)),
+            ("near;maxDistance==-1", "Point", "[0,0]", Err(GeoFault::Invalid)),
+        ] {
+            let query = GeoQuery::of_geojson(georel, geometry, coordinates);
+            assert_eq!(query.map(|query| query.holds(barcelona)), holds, "{georel} {geometry}");
+        }
         assert!(GeoQuery::read(Some("coveredBy"), None, Some(area)).is_err());
     }
 }

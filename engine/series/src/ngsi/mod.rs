@@ -1,5 +1,6 @@
 //! NGSI version 2 and NGSI-LD as data: bodies, times, conversions of values, places. Knows neither HTTP nor the store's files.
 
+pub(crate) mod attribute_type;
 pub(crate) mod convert;
 pub(crate) mod entity;
 pub(crate) mod geometry;

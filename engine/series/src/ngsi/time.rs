@@ -21,8 +21,27 @@ pub(crate) fn parse(text: &str) -> Option<TimeMs> {
     days.checked_mul(DAY_MS)?.checked_add(in_day)?.checked_sub(offset)
 }
 
+/// Reads a `DateTime` of NGSI-LD (ETSI GS CIM 009, clause 4.6.3): a date and a time with a `T` between them. What has another zone than UTC
+/// is converted.
+pub(crate) fn parse_date_time(text: &str) -> Option<TimeMs> {
+    let has_both = text.starts_with(|char: char| char.is_ascii_digit()) && text.contains('T');
+    if has_both { parse(text) } else { None }
+}
+
 /// As `1970-01-01T00:00:00.000+00:00`.
 pub(crate) fn write(out: &mut Vec<u8>, time_ms: TimeMs) {
+    write_moment(out, time_ms, true);
+    out.extend_from_slice(b"+00:00");
+}
+
+/// As `1970-01-01T00:00:00Z`, with milliseconds where there are some.
+pub(crate) fn write_utc(out: &mut Vec<u8>, time_ms: TimeMs) {
+    write_moment(out, time_ms, time_ms.rem_euclid(1000) != 0);
+    out.push(b'Z');
+}
+
+/// Without a zone.
+fn write_moment(out: &mut Vec<u8>, time_ms: TimeMs, has_milliseconds: bool) {
     let (year, month, day) = date_of_days(time_ms.div_euclid(DAY_MS));
     let in_day = time_ms.rem_euclid(DAY_MS);
     let (hour, minute) = (in_day / 3_600_000, in_day / 60_000 % 60);
@@ -33,18 +52,18 @@ pub(crate) fn write(out: &mut Vec<u8>, time_ms: TimeMs) {
         let sign = if year < 0 { "-" } else { "+" };
         out.extend_from_slice(format!("{sign}{:06}", year.abs()).as_bytes());
     }
-    for (before, number, count) in [
+    let parts = [
         (b'-', u64::from(month), 2),
         (b'-', u64::from(day), 2),
         (b'T', hour as u64, 2),
         (b':', minute as u64, 2),
         (b':', second as u64, 2),
         (b'.', milliseconds as u64, 3),
-    ] {
-        out.push(before);
-        digits(out, number, count);
+    ];
+    for (before, number, count) in &parts[..if has_milliseconds { 6 } else { 5 }] {
+        out.push(*before);
+        digits(out, *number, *count);
     }
-    out.extend_from_slice(b"+00:00");
 }
 
 #[cfg(test)]
@@ -179,6 +198,25 @@ fn zone(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn date_times_have_both_parts_and_are_written_with_a_zone() {
+        for (written, read) in [
+            ("2024-05-06T07:08:09Z", Some("2024-05-06T07:08:09Z")),
+            ("2024-05-06T07:08:09.120Z", Some("2024-05-06T07:08:09.120Z")),
+            ("2024-05-06T07:08:09.000+02:00", Some("2024-05-06T05:08:09Z")),
+            ("1969-12-31T23:59:59.999Z", Some("1969-12-31T23:59:59.999Z")),
+            ("9999-12-31T23:59:59Z", Some("9999-12-31T23:59:59Z")),
+            ("2024-05-06", None),
+            ("2024-05-06 07:08", None),
+            ("Tue, 6 May 2024", None),
+            ("T", None),
+        ] {
+            let mut out = Vec::new();
+            let found = parse_date_time(written).map(|time| write_utc(&mut out, time));
+            assert_eq!(found.map(|()| String::from_utf8(out).unwrap()).as_deref(), read, "{written}");
+        }
+    }
 
     #[test]
     fn times_are_read_leniently() {

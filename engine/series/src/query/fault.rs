@@ -70,6 +70,16 @@ impl Fault {
         Self::Described { status, error, description: description.into() }
     }
 
+    /// The status, and what it says.
+    pub(crate) fn into_parts(self) -> (StatusCode, Cow<'static, str>) {
+        match self {
+            Self::Problem { status, detail } => (status, detail),
+            Self::Described { status, description, .. } => (status, description),
+            Self::Line { message } => (StatusCode::BAD_REQUEST, message),
+            Self::Text { status, text } => (status, text),
+        }
+    }
+
     pub(crate) fn write(&self, response: &mut ApiResponse) {
         match self {
             Self::Problem { status, detail } => {
@@ -119,22 +129,32 @@ impl From<Refusal> for Fault {
 /// A write that could not be made durable, and was taken back.
 impl From<LogError> for Fault {
     fn from(error: LogError) -> Self {
-        let (status, why) = if error.is_disk_full() {
-            (StatusCode::INSUFFICIENT_STORAGE, "the disk is full; make room and send it again")
-        } else if let LogError::Closed = error {
-            (StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; send it again when it is back")
-        } else {
-            tracing::error!(%error, cause = std::error::Error::source(&error), "a write was taken back");
-            (StatusCode::INTERNAL_SERVER_ERROR, "the log cannot be written; the server's log says why")
-        };
+        let (status, why) = taken_back(&error);
         let text = format!("Notification not processed or not updated: {why}").into();
         Self::Text { status, text }
     }
 }
 
+/// The status of a write that could not be made durable, and why.
+pub(crate) fn taken_back(error: &LogError) -> (StatusCode, &'static str) {
+    if error.is_disk_full() {
+        (StatusCode::INSUFFICIENT_STORAGE, "the disk is full; make room and send it again")
+    } else if let LogError::Closed = error {
+        (StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; send it again when it is back")
+    } else {
+        tracing::error!(%error, cause = std::error::Error::source(error), "a write was taken back");
+        (StatusCode::INTERNAL_SERVER_ERROR, "the log cannot be written; the server's log says why")
+    }
+}
+
+/// Writes to the log of the server that a file cannot be read.
+pub(crate) fn note_unreadable(error: &ReadError) {
+    tracing::error!(%error, cause = std::error::Error::source(error), "rows cannot be read");
+}
+
 impl From<ReadError> for Fault {
     fn from(error: ReadError) -> Self {
-        tracing::error!(%error, cause = std::error::Error::source(&error), "rows cannot be read");
+        note_unreadable(&error);
         let text = "Something went wrong with QL. Error: a file of the store cannot be read; the server's log says why";
         Self::Text { status: StatusCode::INTERNAL_SERVER_ERROR, text: text.into() }
     }

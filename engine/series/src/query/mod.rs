@@ -4,6 +4,7 @@ mod cell;
 pub(crate) mod fault;
 pub(crate) mod parameters;
 mod parquet_rows;
+pub(crate) mod pattern;
 pub(crate) mod result;
 pub(crate) mod row_format;
 pub(crate) mod shape;

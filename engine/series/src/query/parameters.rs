@@ -2,19 +2,19 @@
 
 use prony_series_store::{Page, TimeMs, TimeRange, calendar::Period};
 use prony_source::http_api::query;
-use regex::{Regex, RegexBuilder};
+use regex::Regex;
 
-use super::fault::Fault;
+use super::{
+    fault::Fault,
+    pattern::{self, Matching},
+};
 use crate::ngsi::{
     geometry::{GeoFault, GeoQuery},
     time,
 };
 
 /// Rows of a response, where nothing else is asked for.
-const LIMIT_DEFAULT: u64 = 10_000;
-/// Of `idPattern`, and of what it is compiled to.
-const PATTERN_BYTES_MAX: usize = 1000;
-const PATTERN_COMPILED_BYTES_MAX: usize = 1 << 20;
+pub(crate) const LIMIT_DEFAULT: u64 = 10_000;
 
 /// What is made of the values of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,28 +206,9 @@ fn read_aggregation(given: &Given<'_>, has_attributes: bool) -> Result<Option<Ag
     Ok(Some(Aggregation { method, period }))
 }
 
-/// At the beginning of an id, in any case of letters.
 fn read_pattern(given: &Given<'_>) -> Result<Option<Regex>, Fault> {
     let Some(text) = given.get("idPattern")? else { return Ok(None) };
-    if text.len() > PATTERN_BYTES_MAX {
-        return Err(Fault::bad_request(format!(
-            "idPattern has {} bytes, and the limit is {PATTERN_BYTES_MAX}; ask with a shorter one",
-            text.len()
-        )));
-    }
-    let built = RegexBuilder::new(&format!("^(?:{text})"))
-        .case_insensitive(true)
-        .size_limit(PATTERN_COMPILED_BYTES_MAX)
-        .build();
-    built.map(Some).map_err(|error| {
-        let why = match error {
-            regex::Error::CompiledTooBig(limit) => {
-                format!("it takes more than {limit} bytes; repeat less in it")
-            }
-            _ => "it is no regular expression, or has look-around or back references".to_owned(),
-        };
-        Fault::bad_request(format!("idPattern `{text}`: {why}"))
-    })
+    pattern::compile("idPattern", &text, Matching::Beginning).map(Some).map_err(Fault::bad_request)
 }
 
 fn read_geo(given: &Given<'_>) -> Result<Option<GeoQuery>, Fault> {

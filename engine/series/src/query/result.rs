@@ -61,7 +61,7 @@ impl Scope {
     }
 
     /// Whether an attribute is there for who asks: to be read, or to be summed up.
-    fn has_attribute(&self, type_name: &str, name: &str, is_summed_up: bool) -> bool {
+    pub(crate) fn has_attribute(&self, type_name: &str, name: &str, is_summed_up: bool) -> bool {
         let Some(role) = &self.role else { return true };
         role.select(&self.tenant, type_name).is_some_and(|select| {
             if is_summed_up { select.aggregated.has(name) } else { select.attributes.has(name) }
@@ -69,7 +69,7 @@ impl Scope {
     }
 
     /// The most rows of a type, where there is a limit.
-    fn limit(&self, type_name: &str) -> Option<u64> {
+    pub(crate) fn limit(&self, type_name: &str) -> Option<u64> {
         self.role.as_ref()?.select(&self.tenant, type_name)?.limit.map(u64::from)
     }
 }
@@ -149,23 +149,28 @@ pub(crate) fn cost(read: &Read, scope: &Scope, asked: Asked<'_>, parameters: &Pa
     let rows = match parameters.page {
         Page::First { limit, .. } | Page::Last { limit, .. } => limit.min(1 << 30) as usize,
     };
+    let entities = entity_count(read, scope, asked, parameters);
+    let columns = parameters.attributes.len().max(4);
+    let of_rows = if parameters.aggregation.is_some() || parameters.geo.is_some() {
+        // How many rows there are of each is not known.
+        entities * 16
+    } else {
+        rows * columns / 1000
+    };
+    entities + of_rows.min(entities * 1000)
+}
+
+/// How many entities are looked at, at most.
+pub(crate) fn entity_count(read: &Read, scope: &Scope, asked: Asked<'_>, parameters: &Parameters) -> usize {
     read.with_catalog(|catalog| {
-        let entities: usize = tables(catalog, scope, asked, parameters)
-            .into_iter()
+        let tables = tables(catalog, scope, asked, parameters).into_iter();
+        tables
             .map(|table| match asked {
                 Asked::Entity(_) => 1,
                 _ if !parameters.ids.is_empty() => parameters.ids.len(),
                 _ => catalog.table(table).series.len(),
             })
-            .sum();
-        let columns = parameters.attributes.len().max(4);
-        let of_rows = if parameters.aggregation.is_some() || parameters.geo.is_some() {
-            // How many rows there are of each is not known.
-            entities * 16
-        } else {
-            rows * columns / 1000
-        };
-        entities + of_rows.min(entities * 1000)
+            .sum()
     })
 }
 
@@ -216,7 +221,7 @@ pub(crate) fn run(
     Ok(results)
 }
 
-fn asked_attributes(
+pub(crate) fn asked_attributes(
     table: &prony_series_store::Table,
     names: &[String],
     is_there: &dyn Fn(&str) -> bool,

@@ -76,17 +76,17 @@ pub(crate) struct Writer<'a> {
 
 type Written = Result<(), Stopped>;
 
-fn put(out: &mut dyn Output, text: &str) {
+pub(crate) fn put(out: &mut dyn Output, text: &str) {
     out.part().extend_from_slice(text.as_bytes());
 }
 
-fn text_member(out: &mut dyn Output, before: &str, text: &str) {
+pub(crate) fn text_member(out: &mut dyn Output, before: &str, text: &str) {
     put(out, before);
     write_string(out.part(), text);
 }
 
 /// `[…]` of whatever `write` writes.
-fn list<T>(
+pub(crate) fn list<T>(
     out: &mut dyn Output,
     items: impl IntoIterator<Item = T>,
     mut write: impl FnMut(&mut dyn Output, T) -> Written,

@@ -7,3 +7,4 @@ mod incoming;
 mod notify;
 mod queries;
 mod row_formats;
+mod temporal;

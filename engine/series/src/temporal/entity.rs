@@ -1,0 +1,104 @@
+//! Temporal entities that are sent (ETSI GS CIM 009, clause 5.2.20): attributes with lists of instances become rows, one for each moment.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use prony_series_store::TimeMs;
+
+use super::problem::{Problem, ProblemKind};
+use crate::{
+    incoming::TimedEntity,
+    ngsi::{
+        attribute_type::AttributeType,
+        convert::default_type,
+        entity::{AttributeValue, Entity, NO_ATTRIBUTES},
+        json::Json,
+        time,
+    },
+};
+
+/// Where an instance has its time: the first that is there.
+const TIMES: [&str; 3] = ["observedAt", "modifiedAt", "createdAt"];
+
+/// The body as JSON.
+pub(crate) fn read(body: &[u8]) -> Result<Json<'_>, Problem> {
+    let invalid = |error| Problem::new(ProblemKind::InvalidRequest, format!("the body is no JSON: {error}"));
+    Json::read(body).map_err(invalid)
+}
+
+/// What a temporal entity is called, and its rows in the order of their times. What has no time has that of now.
+pub(crate) fn rows<'a>(json: &'a Json<'a>, now_ms: TimeMs) -> Result<Vec<TimedEntity<'a>>, Problem> {
+    let Json::Object(members) = json else { return Err(Problem::bad_data("the body is to be an object")) };
+    let text = |name: &str| json.member(name).and_then(Json::text).filter(|text| !text.is_empty());
+    let id = text("id").ok_or_else(|| Problem::bad_data("`id` is to be the id of an entity"))?;
+    let type_name = match json.member("type") {
+        Some(Json::List(types)) if types.len() == 1 => types[0].text(),
+        _ => text("type"),
+    };
+    let type_name = type_name
+        .ok_or_else(|| Problem::bad_data("`type` is to be the type of the entity; it can have one"))?;
+    // Instances of one attribute at the same moment are in different rows.
+    let mut rows: BTreeMap<(TimeMs, usize), Vec<AttributeValue<'a>>> = BTreeMap::new();
+    for (name, value) in members {
+        if NO_ATTRIBUTES.contains(&&**name) {
+            continue;
+        }
+        let instances = match value {
+            Json::List(instances) => &instances[..],
+            one => std::slice::from_ref(one),
+        };
+        let mut before: BTreeMap<TimeMs, usize> = BTreeMap::new();
+        for (place, instance) in instances.iter().enumerate() {
+            let fault = |what: &str| Problem::bad_data(format!("{name}[{place}] {what}"));
+            let time = time_of(instance).map_err(|what| fault(&what))?.unwrap_or(now_ms);
+            let attribute = attribute(name, instance).map_err(|what| fault(&what))?;
+            let count = before.entry(time).or_default();
+            rows.entry((time, *count)).or_default().push(attribute);
+            *count += 1;
+        }
+    }
+    if rows.is_empty() {
+        return Err(Problem::bad_data("the entity has no instance of an attribute"));
+    }
+    let row = |((time, _), attributes): ((TimeMs, usize), Vec<AttributeValue<'a>>)| TimedEntity {
+        entity: Entity { id, type_name, attributes, plain: Vec::new(), is_emptied: false },
+        time_ms: Some(time),
+    };
+    Ok(rows.into_iter().map(row).collect())
+}
+
+fn time_of(instance: &Json<'_>) -> Result<Option<TimeMs>, String> {
+    let Some((name, value)) = TIMES.iter().find_map(|name| Some((name, instance.member(name)?))) else {
+        return Ok(None);
+    };
+    let time = value.text().and_then(time::parse_date_time);
+    time.map(Some)
+        .ok_or_else(|| format!("has {name} {}, and no time as 2024-05-06T07:08:09Z", value.to_text()))
+}
+
+fn attribute<'a>(name: &'a str, instance: &'a Json<'a>) -> Result<AttributeValue<'a>, String> {
+    let Json::Object(_) = instance else { return Err("is no object".to_owned()) };
+    if instance.member("datasetId").is_some() {
+        return Err("has datasetId: an attribute has one series; give another one another name".to_owned());
+    }
+    let of = match instance.member("type") {
+        Some(Json::Text(declared)) => AttributeType::named(declared),
+        Some(_) => None,
+        None => AttributeType::with_member(|member| instance.member(member).is_some()),
+    };
+    let of = of.ok_or("has no type of an attribute: Property, Relationship, GeoProperty …")?;
+    let value = instance.member(of.member).filter(|value| **value != Json::Null);
+    let value = value.ok_or_else(|| format!("has no {}", of.member))?;
+    if of.name == "Relationship" && value.text().is_none() {
+        return Err("has an object that is no text; write a ListRelationship".to_owned());
+    }
+    let (declared, value) = if of.is_property() { property(value) } else { (of.name, value) };
+    Ok(AttributeValue { name, declared: Some(declared), value: Cow::Borrowed(value), json: instance })
+}
+
+/// The type of a property's values, and the value; times are `{"@type": "DateTime", "@value": …}`.
+fn property<'a>(value: &'a Json<'a>) -> (&'static str, &'a Json<'a>) {
+    match (value.member("@type").and_then(Json::text), value.member("@value")) {
+        (Some("DateTime"), Some(time)) => ("DateTime", time),
+        _ => (default_type(value), value),
+    }
+}

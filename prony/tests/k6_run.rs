@@ -171,6 +171,52 @@ fn bundles_are_told_by_their_sources() {
     assert!(ran.error.contains("/src/main.ts:11:3"), "{}", ran.error);
 }
 
+/// What esbuild and webpack have made of `tests/k6/bundles/src`; the `README.md` there says how.
+#[test]
+fn bundles_are_told_by_the_files_of_their_author() {
+    let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/k6/bundles/dist");
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("dist")).unwrap();
+    let names = fs::read_dir(&made).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names: Vec<_> = names.collect();
+    for name in &names {
+        fs::copy(made.join(name), directory.path().join("dist").join(name)).unwrap();
+    }
+    let bundles = names
+        .iter()
+        .filter(|name| Path::new(name).extension().is_some_and(|kind| kind == "js"))
+        .map(|name| format!("dist/{name}"));
+    let (lacking, throwing): (Vec<_>, Vec<_>) = bundles.partition(|name| name.contains("lacking-"));
+    assert_eq!((lacking.len(), throwing.len()), (3, 6), "{names:?}");
+    let run = |arguments: &[&str]| {
+        let output = command(directory.path(), arguments).output().unwrap();
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    };
+    for bundle in throwing {
+        let said = run(&["--quiet", &bundle]);
+        for (part, place) in [
+            ("no price for 𝒳 b", "src/shop.ts:11:78"),
+            ("a text about 𝒳 b", "src/shop.ts:12:42"),
+            // esbuild makes one `throw` of two when it minifies.
+            ("an object about 𝒳 b", "src/shop.ts:1"),
+        ] {
+            let line = said.lines().find(|line| line.contains(part));
+            let line = line.unwrap_or_else(|| panic!("{bundle}: {part} is missing in:\n{said}"));
+            assert!(line.contains(place) && line.contains("src/main.ts:10:41"), "{bundle}: {line}");
+            assert!(!line.contains(&bundle), "{bundle}: {line}");
+        }
+    }
+    for bundle in lacking {
+        let said = run(&["--check", &bundle]);
+        // What webpack makes of an import hides its members.
+        let member = (!bundle.contains("webpack")).then_some("src/lacking.ts:7:8: k6/http has no `gett`");
+        let file = "src/lacking.ts:4:29: open() finds no file ./absent.txt";
+        for part in [Some(file), member].into_iter().flatten() {
+            assert!(said.contains(part), "{bundle}: {part} is missing in:\n{said}");
+        }
+    }
+}
+
 #[test]
 fn imports_without_an_extension_and_of_folders_are_found_and_said() {
     let directory = tempfile::tempdir().unwrap();

@@ -88,14 +88,13 @@ impl Check {
         };
         let used =
             self.modules.entry(request.specifier.clone()).or_insert(Used { state, places: Vec::new() });
-        used.places.push(format!("{}:{}", module.file, request.position));
+        used.places.push(module.shown_place(request.position));
         match target {
             Ok(Target::Builtin(name)) => {
                 let Some(has) = members.get(name.as_str()) else { return };
                 for (wanted, position) in request.names.iter().filter(|(name, _)| !has.contains(name)) {
                     let message = no_member(&request.specifier, wanted, has);
-                    let (file, text) = (&module.file, &module.text);
-                    self.lacks.push(SourceFault::at(FaultKind::Unsupported, file, text, *position, message));
+                    self.lacks.push(module.fault_at(FaultKind::Unsupported, *position, message));
                 }
             }
             Ok(Target::File(_)) => {}
@@ -148,37 +147,19 @@ impl Check {
             }
             let position = module.parsed.map.author(lines.position(text, offset));
             let message = no_member(specifier, &member, has);
-            self.lacks.push(SourceFault::at(
-                FaultKind::Unsupported,
-                &module.file,
-                &module.text,
-                position,
-                message,
-            ));
+            self.lacks.push(module.fault_at(FaultKind::Unsupported, position, message));
         }
         let mut finder = OpenFinder { scoping: &scoping, found: Vec::new() };
         finder.visit_program(&parsed.program);
         for (path, offset) in finder.found {
             let Some(message) = absent_file(sources, name, &path) else { continue };
             let position = module.parsed.map.author(lines.position(text, offset));
-            self.lacks.push(SourceFault::at(
-                FaultKind::Missing,
-                &module.file,
-                &module.text,
-                position,
-                message,
-            ));
+            self.lacks.push(module.fault_at(FaultKind::Missing, position, message));
         }
         for (key, offset) in options_keys(&parsed.program) {
             let Some(message) = option_note(&key) else { continue };
             let position = module.parsed.map.author(lines.position(text, offset));
-            self.notes.push(SourceFault::at(
-                FaultKind::Unsupported,
-                &module.file,
-                &module.text,
-                position,
-                message,
-            ));
+            self.notes.push(module.fault_at(FaultKind::Unsupported, position, message));
         }
     }
 }

@@ -83,7 +83,7 @@ fn is_exports(expression: &Expression<'_>) -> bool {
 }
 
 /// An ES module that runs a `CommonJS` text as a function, as k6 does: in strict mode, once for each user. `names` are
-/// what it exports beside `default` and [`WHOLE`]. The number says how many characters stand before the first line.
+/// what it exports beside `default` and [`WHOLE`]. The number says how many bytes stand before the first line.
 pub(super) fn wrapped<'a>(name: &str, text: &str, names: impl Iterator<Item = &'a str>) -> (String, u32) {
     let before = format!(
         "import{{run as $run}}from\"{RUNNER}\";const $all=$run({},function(module,exports,require){{",
@@ -97,7 +97,7 @@ pub(super) fn wrapped<'a>(name: &str, text: &str, names: impl Iterator<Item = &'
         write!(module, "const ${index}=$all[{name}];export{{${index} as {name}}};")
             .expect("texts take everything that is written");
     }
-    (module, before.chars().count() as u32)
+    (module, before.len() as u32)
 }
 
 /// What stands before the first line of an ES module that calls `require`.

@@ -3,7 +3,6 @@
 #![expect(clippy::needless_pass_by_value, reason = "functions of JavaScript own their arguments")]
 
 use super::common_js::RUNNER;
-use super::position::Position;
 use super::sources::Sources;
 use crate::host::host_of;
 use crate::modules::binding::go_error;
@@ -31,8 +30,7 @@ impl Modules for Sources {
     }
 
     fn author_place(&self, place: Place) -> Place {
-        let position = Position { line: place.line, column: place.column };
-        let (file, position) = Self::author_place(self, &place.file, position);
+        let (file, position) = Self::author_place(self, &place.file, place.line, place.column);
         Place { file, line: position.line, column: position.column }
     }
 

@@ -117,12 +117,12 @@ impl Made {
 }
 
 /// The UTF-16 units of the first `characters` of a line.
-fn units(line: &str, characters: u32) -> u32 {
+pub(super) fn units(line: &str, characters: u32) -> u32 {
     line.chars().take(characters as usize).map(|c| c.len_utf16() as u32).sum()
 }
 
 /// How many characters the first `units` of a line in UTF-16 are.
-fn characters(line: &str, units: u32) -> u32 {
+pub(super) fn characters(line: &str, units: u32) -> u32 {
     let mut seen = 0;
     let before = line.chars().take_while(|c| {
         seen += c.len_utf16() as u32;

@@ -5,7 +5,7 @@
 
 use super::common_js;
 use super::error::{FaultKind, SourceError, SourceFault};
-use super::position::Position;
+use super::position::{Lines, Position};
 use super::resolve::{Imports, Packages, Target, Unresolved, clean, is_short};
 use super::source_map::BundleMap;
 use super::text::{FileText, ModuleKind, Parsed, Request, Way, named_exports, parse};
@@ -83,16 +83,32 @@ pub(super) struct Module {
     /// As the author wrote it.
     pub(super) text: String,
     pub(super) parsed: Parsed,
+    /// Of the text that runs, without what stands before it.
+    lines: Lines,
     /// What each of the requests means, in their order.
     pub(super) targets: Vec<Result<Target, Unresolved>>,
     /// Where it is a bundle.
     bundle: Option<BundleMap>,
+    /// Paths are shown from here.
+    working_folder: PathBuf,
 }
 
 impl Module {
     /// A fault where it asks for a module.
     pub(super) fn fault(&self, request: &Request, why: &Unresolved) -> SourceFault {
-        SourceFault::at(why.kind, &self.file, &self.text, request.position, why.message.clone())
+        self.fault_at(why.kind, request.position, why.message.clone())
+    }
+
+    /// A fault at a place of its text; of a bundle it is told by the source that stands there.
+    pub(super) fn fault_at(&self, kind: FaultKind, position: Position, message: String) -> SourceFault {
+        let fault = SourceFault::at(kind, &self.file, &self.text, position, message);
+        told_by_source(self.bundle.as_ref(), &self.text, &self.working_folder, fault)
+    }
+
+    /// A place of its text as people write it: `file:line:column`.
+    pub(super) fn shown_place(&self, position: Position) -> String {
+        let fault = self.fault_at(FaultKind::Missing, position, String::new());
+        format!("{}:{}", fault.file, fault.position.unwrap_or(position))
     }
 
     /// True where the text that runs is the body of a function.
@@ -186,13 +202,17 @@ impl Sources {
 
     fn add(&self, found: Found) -> Result<Arc<Module>, SourceFault> {
         let Found { name, folder, file, text, may_have_types } = found;
-        let parsed = parse(FileText { file: &file, text: &text, may_have_types })?;
+        let bundle = BundleMap::of(&text, &folder);
+        let working_folder = self.working_folder.clone();
+        let parsed = parse(FileText { file: &file, text: &text, may_have_types })
+            .map_err(|fault| told_by_source(bundle.as_ref(), &text, &working_folder, fault))?;
         let has = |name: &str| self.builtins.contains(name);
         let imports = Imports::new(&has, &self.packages);
         let targets =
             parsed.requests.iter().map(|request| imports.find(&folder, &request.specifier)).collect();
-        let bundle = BundleMap::of(&text, &folder);
-        let module = Arc::new(Module { file, folder, text, parsed, targets, bundle });
+        let lines = Lines::of(&parsed.text);
+        let module = Module { file, folder, text, parsed, lines, targets, bundle, working_folder };
+        let module = Arc::new(module);
         self.note_short_imports(&module);
         self.state().modules.insert(name, Arc::clone(&module));
         Ok(module)
@@ -202,10 +222,10 @@ impl Sources {
         for (request, target) in module.parsed.requests.iter().zip(&module.targets) {
             let Ok(Target::File(path)) = target else { continue };
             if is_short(&module.folder, &request.specifier, path) {
-                let (at, specifier) = (request.position, &request.specifier);
-                let (file, found) = (&module.file, shown(path, &self.working_folder));
+                let (at, specifier) = (module.shown_place(request.position), &request.specifier);
+                let found = shown(path, &self.working_folder);
                 let note = format!(
-                    "{file}:{at}: '{specifier}' is taken for {found}; k6 would refuse it and wants the whole name"
+                    "{at}: '{specifier}' is taken for {found}; k6 would refuse it and wants the whole name"
                 );
                 self.state().short_imports.push(note);
             }
@@ -284,23 +304,16 @@ impl Sources {
         }
     }
 
-    /// The author's file and place of a place in the text that runs: of a bundle those of its sources.
-    pub fn author_place(&self, name: &str, position: Position) -> (String, Position) {
-        let position = self.author_position(name, position);
+    /// The author's file and place of a place in the text that runs: of a bundle those of its sources. Lines count from 1, and so do
+    /// columns, in bytes as QuickJS has them.
+    pub fn author_place(&self, name: &str, line: u32, column_bytes: u32) -> (String, Position) {
         let module = self.module(name);
-        let source = module.as_ref().and_then(|module| module.bundle.as_ref()?.source(position));
-        source.unwrap_or_else(|| (name.to_owned(), position))
-    }
-
-    fn author_position(&self, name: &str, position: Position) -> Position {
-        let Some(module) = self.module(name) else { return position };
-        let before = match module.parsed.kind {
-            ModuleKind::CommonJs => common_js::wrapped(name, "", std::iter::empty()).1,
-            ModuleKind::Es => before(name, &module.parsed).chars().count() as u32,
+        let Some(module) = &module else {
+            return (name.to_owned(), Position { line, column: column_bytes });
         };
-        let shift = if position.line == 1 { before } else { 0 };
-        let column = position.column.saturating_sub(shift).max(1);
-        module.parsed.map.author(Position { column, ..position })
+        let position = author_position(module, name, line, column_bytes);
+        let source = module.bundle.as_ref().and_then(|bundle| bundle.source(&module.text, position));
+        source.map_or_else(|| (name.to_owned(), position), |place| (place.name, place.position))
     }
 
     /// The contents of a file that a script opens, relative to the folder of the module `from`.
@@ -331,10 +344,43 @@ impl Sources {
     }
 }
 
+/// The place in what the author wrote of one in the text that runs, whose columns count bytes.
+fn author_position(module: &Module, name: &str, line: u32, column_bytes: u32) -> Position {
+    let before = || match module.parsed.kind {
+        ModuleKind::CommonJs => common_js::wrapped(name, "", std::iter::empty()).1,
+        ModuleKind::Es => before(name, &module.parsed).len() as u32,
+    };
+    let shift = if line == 1 { before() } else { 0 };
+    let bytes = column_bytes.saturating_sub(shift).saturating_sub(1);
+    let text = module.lines.line(&module.parsed.text, line);
+    let characters = text.char_indices().take_while(|(at, _)| *at < bytes as usize).count() as u32;
+    // Beyond a line's end is nothing to count.
+    let beyond = bytes.saturating_sub(text.len() as u32);
+    module.parsed.map.author(Position { line, column: characters + beyond + 1 })
+}
+
 /// What stands before the first line of an ES module.
 fn before(name: &str, parsed: &Parsed) -> String {
     let require = if parsed.calls_require { common_js::require_for(name) } else { String::new() };
     if parsed.has_meta { require + &common_js::meta_for(name) } else { require }
+}
+
+/// The fault as it is told of the source that a bundle has there; as it is where it comes from none.
+fn told_by_source(
+    bundle: Option<&BundleMap>,
+    text: &str,
+    working_folder: &Path,
+    fault: SourceFault,
+) -> SourceFault {
+    let place = bundle.zip(fault.position).and_then(|(bundle, position)| bundle.source(text, position));
+    let Some(place) = place else { return fault };
+    let path = place.name.strip_prefix("file://").map(|path| shown(Path::new(path), working_folder));
+    SourceFault {
+        file: path.unwrap_or(place.name),
+        position: Some(place.position),
+        line: place.line,
+        ..fault
+    }
 }
 
 /// A file that was read.

@@ -285,7 +285,8 @@ fn places_lead_back_to_what_the_author_wrote() {
         let lines = super::position::Lines::of(&run);
         let needle_run = needle.replace('\'', "\"");
         let offset = run.find(&needle_run).unwrap_or_else(|| panic!("{needle} in {run}"));
-        let place = sources.author_place(sources.entry(), lines.position(&run, offset as u32)).1;
+        let at = lines.position(&run, offset as u32);
+        let place = sources.author_place(sources.entry(), at.line, at.column).1;
         let author = super::position::Lines::of(text);
         let expected = author.position(text, text.find(needle).expect("it is there") as u32);
         assert_eq!(place, expected, "{needle}");
@@ -299,9 +300,26 @@ fn places_on_the_first_line_do_not_count_what_is_ours() {
     let run = sources.text(sources.entry()).expect("it has a text");
     let offset = run.find("boom").expect("it is there") as u32;
     let place = super::position::Lines::of(&run).position(&run, offset);
-    assert_eq!(sources.author_place(sources.entry(), place).1, Position { line: 1, column: 27 });
-    let second = Position { line: 2, column: 1 };
-    assert_eq!(sources.author_place(sources.entry(), second).1, second);
+    let of = |line, column| sources.author_place(sources.entry(), line, column).1;
+    assert_eq!(of(place.line, place.column), Position { line: 1, column: 27 });
+    assert_eq!(of(2, 1), Position { line: 2, column: 1 });
+}
+
+/// `QuickJS` counts the bytes of a line.
+#[test]
+fn columns_behind_other_letters_than_those_of_ascii_are_characters() {
+    let text = "export const a = 1;\nexport default () => { const s = 'ä𝒳'; boom(); };\n";
+    let folder = folder(&[("main.js", text), ("common.js", "const s = 'ä𝒳'; boom();")]);
+    let check = |name: &str| {
+        let sources = load(folder.path(), name).expect("the script is right");
+        let run = sources.text(sources.entry()).expect("it has a text");
+        let before = &run[..run.find("boom").expect("it is there")];
+        let line = before.lines().count() as u32;
+        let bytes = before.lines().next_back().expect("there is a line").len() as u32;
+        sources.author_place(sources.entry(), line, bytes + 1).1
+    };
+    assert_eq!(check("main.js"), Position { line: 2, column: 40 });
+    assert_eq!(check("common.js"), Position { line: 1, column: 17 });
 }
 
 #[test]

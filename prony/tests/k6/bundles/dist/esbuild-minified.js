@@ -1,0 +1,2 @@
+import{check as i}from"k6";var r=t=>`𝒳 ${t.name}`;function o(t,e){if(t.cents<0){let n=r(t);throw e===0?new Error(`no price for ${n}`):e===1?`a text about ${n}`:{toString:()=>`an object about ${n}`}}return t.cents/100}var a={iterations:3};function f(){let t=[{name:"ä𝒳",cents:120},{name:"b",cents:-1}];i(t,{"there are items":e=>e.length===2});for(let e of t)o(e,__ITER)}export{f as default,a as options};
+//# sourceMappingURL=esbuild-minified.js.map

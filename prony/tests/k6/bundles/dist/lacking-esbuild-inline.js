@@ -1,0 +1,10 @@
+// src/lacking.ts
+import http from "k6/http";
+var prices = open("./absent.txt");
+function lacking_default() {
+  http.gett(`http://shop.test/${prices}`);
+}
+export {
+  lacking_default as default
+};
+//# sourceMappingURL=data:application/json;base64,ewogICJ2ZXJzaW9uIjogMywKICAic291cmNlcyI6IFsiLi4vc3JjL2xhY2tpbmcudHMiXSwKICAic291cmNlc0NvbnRlbnQiOiBbIi8vIEEgc2NyaXB0IHRoYXQgYXNrcyBmb3Igd2hhdCBpcyBub3QgdGhlcmUuXG5pbXBvcnQgaHR0cCBmcm9tICdrNi9odHRwJztcblxuY29uc3QgcHJpY2VzOiBzdHJpbmcgPSBvcGVuKCcuL2Fic2VudC50eHQnKTtcblxuZXhwb3J0IGRlZmF1bHQgZnVuY3Rpb24gKCk6IHZvaWQge1xuICBodHRwLmdldHQoYGh0dHA6Ly9zaG9wLnRlc3QvJHtwcmljZXN9YCk7XG59XG4iXSwKICAibWFwcGluZ3MiOiAiO0FBQ0EsT0FBTyxVQUFVO0FBRWpCLElBQU0sU0FBaUIsS0FBSyxjQUFjO0FBRTNCLFNBQVIsa0JBQTBCO0FBQy9CLE9BQUssS0FBSyxvQkFBb0IsTUFBTSxFQUFFO0FBQ3hDOyIsCiAgIm5hbWVzIjogW10KfQo=

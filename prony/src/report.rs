@@ -164,7 +164,7 @@ fn with_kind(path: &Path, kind: &str) -> PathBuf {
 
 /// Refuses to write over a result: `--csv RESULT` is a slip of the keyboard, not a wish.
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    if path.to_string_lossy().ends_with(SUFFIX) {
+    if path.to_string_lossy().ends_with(SUFFIX) || jtl::is_named(path) {
         bail!("{} is named as a result, which is not written over; name the results first", path.display());
     }
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;

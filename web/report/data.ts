@@ -11,6 +11,17 @@ export interface PageData {
   side_by_side: TableData | null;
   search: SearchData | null;
   comparison: ComparisonData | null;
+  samples: SamplesData | null;
+}
+
+export interface SamplesData {
+  summary: string;
+  started_at_unix_ms: number;
+  notices: string[];
+  tables: TableData[];
+  plots: PlotData[];
+  spectra: SpectrumData[];
+  histograms: HistogramData[];
 }
 
 export interface RunData {

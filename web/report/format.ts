@@ -29,6 +29,11 @@ function scaled(value: number, units: [string, number][]): string {
   return found ? `${significant(value / found[1])} ${found[0]}` : significant(value);
 }
 
+/** A date with its time of day, in UTC. */
+export function utc(unixMs: number): string {
+  return new Date(unixMs).toISOString().replace('T', ' ').replace(/\.\d+Z/, ' UTC');
+}
+
 /** A moment of a run: seconds, or hours and minutes where it is long. */
 export function moment(seconds: number): string {
   const sign = seconds < 0 ? '−' : '';

@@ -6,6 +6,8 @@ import { comparisonSection } from './comparison';
 import type { FindingData, PageData, RunData, VerdictData } from './data';
 import { h, newId, section } from './dom';
 import { histogramPlot } from './histogram';
+import { utc } from './format';
+import { sampleSections } from './samples';
 import { searchSection } from './search';
 import { spectrumPlot } from './spectrum';
 import { studySections } from './study';
@@ -13,6 +15,7 @@ import { table } from './tables';
 import { startTheme, switchTheme, theme, onThemeChange } from './theme';
 import { timePlot } from './timeline';
 
+const elapsed = "Response time is JMeter's elapsed time: from just before a request is sent to its last byte, and not from when it was due.";
 const judgements = { kept: '✓ kept', failed: '✗ failed', undecided: '? undecided', void: '– void' };
 
 const place = document.getElementById('report');
@@ -38,6 +41,7 @@ function contents(page: PageData): (HTMLElement | null | false)[] {
     heading(page),
     verdict(page.verdict ?? only?.verdict),
     ...(page.study ? studySections(page.study) : []),
+    ...(page.samples ? sampleSections(page.samples) : []),
     findings(page.runs),
     page.search && searchSection(page.search),
     page.comparison && comparisonSection(page.comparison),
@@ -55,7 +59,7 @@ function heading(page: PageData): HTMLElement {
     'header',
     {},
     h('h1', {}, page.title),
-    only ? summaryLine(only) : h('p', { class: 'what' }, runsLine(page)),
+    only ? summaryLine(only) : !page.samples && h('p', { class: 'what' }, runsLine(page)),
     only?.notice ? h('p', { class: 'notice' }, only.notice) : null,
   );
 }
@@ -84,12 +88,8 @@ function summaryLine(run: RunData): HTMLElement {
     { class: 'what' },
     h('span', { class: 'target' }, fact('target') ?? ''),
     h('span', {}, fact('load') ?? ''),
-    run.started_at_unix_ms > 0 && h('span', {}, started(run)),
+    run.started_at_unix_ms > 0 && h('span', {}, utc(run.started_at_unix_ms)),
   );
-}
-
-function started(run: RunData): string {
-  return new Date(run.started_at_unix_ms).toISOString().replace('T', ' ').replace(/\.\d+Z/, ' UTC');
 }
 
 /** Each kind once, with the runs that have it; what voids comes first. */
@@ -243,7 +243,7 @@ function foot(page: PageData): HTMLElement {
     'footer',
     {},
     h('p', {}, 'Drag over a plot to zoom, double-click to see all; on the keyboard: arrow keys, + and −, Escape.'),
-    h('p', {}, `Written by prony ${page.version}. Response time counts from when a request was due, service time from when it was sent.`),
+    h('p', {}, `Written by prony ${page.version}. ${page.samples ? elapsed : 'Response time counts from when a request was due, service time from when it was sent.'}`),
   );
 }
 

@@ -6,11 +6,17 @@ import type { RunData } from './data';
 /** Beyond so many runs colours are no longer told apart; the table has them all. */
 const runsMax = 8;
 
-export function spectrumPlot(runs: RunData[]): HTMLElement | null {
+const usual = { title: 'Latency spectrum', of: 'successes only', named: 'run' };
+
+/** `named`: what tells lines apart. */
+export function spectrumPlot(
+  runs: Pick<RunData, 'label' | 'spectra'>[],
+  { title, of, named }: { title: string; of: string; named: string } = usual,
+): HTMLElement | null {
   const drawn = runs.slice(0, runsMax).flatMap((run, index) =>
     run.spectra.map((spectrum) => ({
       spectrum,
-      name: runs.length > 1 ? `${run.label}, ${spectrum.name}` : spectrum.name,
+      name: runs.length > 1 && named === 'run' ? `${run.label}, ${spectrum.name}` : spectrum.name,
       place: runs.length > 1 ? index : spectrum.role === 'service' ? 2 : 0,
       isSecond: runs.length > 1 && spectrum.role === 'service',
     })),
@@ -51,9 +57,9 @@ export function spectrumPlot(runs: RunData[]): HTMLElement | null {
   ]);
   const left = runs.length > runsMax ? `; the first ${runsMax} of ${runs.length} runs` : '';
   return chart({
-    title: 'Latency spectrum',
+    title,
     note: `dotted: under five samples beyond${left}`,
-    description: 'Response time by percentile, successes only',
+    description: `Response time by percentile, ${of}`,
     x: x as number[],
     lines,
     unit: 'milliseconds',

@@ -70,7 +70,7 @@ const views = [
   ['dark', { ...desk, colorScheme: 'dark' }],
   ['phone', { ...phone, colorScheme: 'light' }],
 ];
-const plotted = { closed: 3, open: 5, subscribers: 2, several: 3, day: 5, void: 3, search: 6, comparison: 4, study: 6 };
+const plotted = { closed: 3, open: 5, subscribers: 2, several: 3, day: 5, void: 3, search: 6, comparison: 4, study: 6, samples: 10 };
 
 const tests = [
   ...Object.entries(plotted).flatMap(([name, plots]) =>
@@ -113,6 +113,31 @@ const tests = [
         await demandFits(page);
       }),
   ]),
+  [
+    "JMeter's samples have the tables of its dashboard, its graphs and their percentiles, and labels are text",
+    (browser, folder) =>
+      withPage(browser, folder, 'samples', desk, async (page) => {
+        await demandDrawn(page, 10);
+        const text = await page.locator('main').innerText();
+        for (const part of [
+          '36 000 samples, 333 failed',
+          'as that of a run that was killed',
+          'satisfied up to (T)',
+          'Statistics',
+          'Errors by kind',
+          '503/Service </script> Unavailable',
+          'The 5 most frequent errors of each label',
+          'Response time by percentile, successes',
+          'Response time percentiles',
+          'each 16 s',
+        ]) {
+          demand(text.replaceAll('\u00a0', ' ').includes(part), `${part} is missing`);
+        }
+        demand((await page.locator('img').count()) === 0, 'a label became an element');
+        demand((await page.locator('.histogram').count()) === 1, 'there is no distribution');
+        demand((await page.locator('footer').innerText()).includes("JMeter's elapsed time"), 'nothing says what a response time is');
+      }),
+  ],
   [
     'hostile names are text',
     (browser, folder) =>

@@ -7,10 +7,12 @@ mod read;
 mod sample;
 mod statistics;
 mod text;
+mod timeline;
 mod write;
 
 pub use errors::ErrorCount;
-pub use read::{ReadError, read};
+pub use read::{FileFacts, ReadError, read};
 pub use sample::Sample;
 pub use statistics::{Apdex, Figures, Statistics};
+pub use timeline::{Graphs, Line, Timeline};
 pub use write::{Format, WriteError, Writer};

@@ -49,10 +49,18 @@ pub(crate) const COLUMNS: [&str; 17] = [
     "Connect",
 ];
 
+/// What stands for the label of samples in files without labels.
+pub(crate) const NO_LABEL: &str = "(no label)";
+
 /// How the message of a transaction begins.
 const TRANSACTION: &str = "Number of samples in transaction";
 
 impl Sample<'_> {
+    /// When it ended, since 1970.
+    pub fn end_ms(&self) -> i64 {
+        self.timestamp_ms.saturating_add(i64::try_from(self.elapsed_ms).unwrap_or(0))
+    }
+
     /// One that sums up others: JMeter leaves it out of totals.
     pub fn is_transaction(&self) -> bool {
         self.response_message.starts_with(TRANSACTION)

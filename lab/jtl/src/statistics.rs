@@ -174,6 +174,28 @@ impl Statistics {
             .collect()
     }
 
+    /// How many were good enough, by APDEX: satisfied, tolerated, too slow, failed; of all, transactions left out.
+    pub const fn overview(&self) -> [u64; 4] {
+        let Counted { samples, failures, satisfied, tolerated, .. } = self.total;
+        [satisfied, tolerated, samples - failures - satisfied - tolerated, failures]
+    }
+
+    /// When the first sample began and the last one ended, since 1970, in milliseconds.
+    pub const fn span_ms(&self) -> (i64, i64) {
+        (self.total.first_ms, self.total.last_ms)
+    }
+
+    /// How long samples took, failed ones among them: of all together, and of the most frequent labels.
+    pub fn times(&self, labels_max: usize) -> Vec<(&str, &Latencies)> {
+        let mut labels: Vec<_> = self.labels.iter().collect();
+        labels.sort_by_key(|(_, counted)| std::cmp::Reverse(counted.samples));
+        let labels =
+            labels.into_iter().take(labels_max).map(|(name, counted)| (name.as_str(), &counted.times));
+        // A single label is all.
+        let labels = labels.filter(|_| self.labels.len() > 1);
+        std::iter::once((TOTAL, &self.total.times)).chain(labels).collect()
+    }
+
     /// JMeter's `statistics.json`.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         let figures: BTreeMap<String, Figures> =
@@ -193,8 +215,7 @@ impl Counted {
         self.bytes += sample.bytes;
         self.sent_bytes += sample.sent_bytes;
         self.first_ms = self.first_ms.min(sample.timestamp_ms);
-        let took = i64::try_from(elapsed).unwrap_or(0);
-        self.last_ms = self.last_ms.max(sample.timestamp_ms.saturating_add(took));
+        self.last_ms = self.last_ms.max(sample.end_ms());
         if !sample.is_success {
             self.failures += 1;
             self.errors.add(&error_of(sample));

@@ -5,9 +5,9 @@
 mod common;
 
 use common::{
-    closed, day, hostile, named, named_comparison, named_search, open, study, subscribed_alone, void,
+    closed, day, hostile, named, named_comparison, named_search, open, samples, study, subscribed_alone, void,
 };
-use prony_report::{NamedDocument, html, labelled_runs, plain_html, study_html};
+use prony_report::{NamedDocument, SampleCounts, html, labelled_runs, plain_html, samples_html, study_html};
 use std::{env, error::Error, fs, path::PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -38,6 +38,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             fs::write(file, serde_json::to_string(result.result)?)?;
         }
     }
+    let (statistics, timeline) = samples();
+    let counts = SampleCounts {
+        names: vec!["<img src=x onerror=alert(1)>.jtl".to_owned()],
+        notices: vec!["it ends before its end, as that of a run that was killed".to_owned()],
+        statistics: &statistics,
+        timeline: &timeline,
+    };
+    fs::write(folder.join("samples.html"), samples_html(&counts))?;
     fs::write(folder.join("study.html"), study_html(study(), &pages[8].1))?;
     fs::write(folder.join("plain.html"), plain_html(&pages[3].1, "they were left out for a test"))?;
     Ok(())

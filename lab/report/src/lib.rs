@@ -25,7 +25,9 @@ pub use comparison::comparison_summary;
 pub use csv_text::{figures_csv, series_csv};
 pub use page::{
     data::{BarData, BarGroupData, BarsData, StudyData, StudyLineData, StudyPlotData, TableData, Unit},
-    html, plain_html, study_html,
+    html, plain_html,
+    samples::{SampleCounts, samples_html},
+    study_html,
 };
 pub use progress::ProgressDisplay;
 pub use read::{Document, LabelledRun, NamedDocument, ReadError, labelled_runs, read, read_document};

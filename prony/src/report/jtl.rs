@@ -1,10 +1,15 @@
 //! `prony report FILE.jtl`: files of JMeter's samples, of any origin, in the figures of JMeter's dashboard.
 
-use super::ReportArguments;
+use super::{ReportArguments, write};
 use anyhow::{Context as _, bail};
-use prony_jtl::{Statistics, read};
+use prony_jtl::{FileFacts, Statistics, Timeline, read};
+use prony_report::{SampleCounts, samples_html};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// Beside a page, under the name that JMeter's dashboard gives it.
+const STATISTICS_FILE: &str = "statistics.json";
 
 /// True for the name of such a file.
 pub(super) fn is_named(path: &Path) -> bool {
@@ -19,45 +24,97 @@ pub(super) fn execute(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
             other.display()
         );
     }
-    let asked = [("--html", &arguments.html), ("--csv", &arguments.csv), ("--hgrm", &arguments.hgrm)];
+    let asked = [("--csv", &arguments.csv), ("--hgrm", &arguments.hgrm)];
     if let Some((flag, _)) = asked.iter().find(|(_, path)| path.is_some()) {
         bail!(
-            "{flag} is made of results of Prony, and a JTL has not what stands in it; --json prints its statistics.json"
+            "{flag} is made of results of Prony, and a JTL has not what stands in it; --html makes a page, and --json prints \
+             its statistics.json"
         );
     }
     if !arguments.summaries.is_empty() {
         bail!("--summary is made of results of Prony, and a JTL has not what stands in it");
     }
-    let statistics = count(&arguments.results)?;
+    let counted = Counted::of(&arguments.results, arguments.html.is_some())?;
+    if let Some(page) = &arguments.html {
+        counted.write_page(page)?;
+    }
     if arguments.json {
-        crate::print(&(statistics.json().context("cannot write JSON")? + "\n"))?;
-    } else {
-        crate::print(&text(&arguments.results, &statistics))?;
+        crate::print(&counted.json()?)?;
+    } else if arguments.html.is_none() {
+        crate::print(&counted.text())?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// In one pass; memory does not grow with the files.
-fn count(paths: &[PathBuf]) -> anyhow::Result<Statistics> {
-    let mut statistics = Statistics::default();
-    for path in paths {
-        read(path, |sample| statistics.add(sample))?;
-    }
-    Ok(statistics)
+/// What was counted of all files.
+struct Counted {
+    /// Each with what it lacks.
+    files: Vec<(String, FileFacts)>,
+    statistics: Statistics,
+    timeline: Timeline,
 }
 
-fn text(paths: &[PathBuf], statistics: &Statistics) -> String {
-    let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-    let names = names.join(", ");
-    if statistics.is_empty() {
-        return format!("{names}: no samples\n");
+impl Counted {
+    /// In one pass; memory does not grow with the files. What lies over time is counted for a page alone.
+    fn of(paths: &[PathBuf], has_page: bool) -> anyhow::Result<Self> {
+        let mut counted =
+            Self { files: Vec::new(), statistics: Statistics::default(), timeline: Timeline::default() };
+        for path in paths {
+            let (statistics, timeline) = (&mut counted.statistics, &mut counted.timeline);
+            let facts = read(path, |sample| {
+                statistics.add(sample);
+                if has_page {
+                    timeline.add(sample);
+                }
+            })?;
+            counted.files.push((path.display().to_string(), facts));
+        }
+        Ok(counted)
     }
-    let (apdex, errors) = (statistics.apdex_table(), statistics.error_table());
-    let errors = if errors.is_empty() { errors } else { format!("\n{errors}") };
-    format!(
-        "{names}: {} samples, {} failed\n\n{apdex}\n{}{errors}",
-        statistics.samples(),
-        statistics.failures(),
-        statistics.table()
-    )
+
+    fn names(&self) -> Vec<String> {
+        self.files.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn notices(&self) -> Vec<String> {
+        let of = |(name, facts): &(String, FileFacts)| {
+            let said = facts.notices().into_iter().map(|notice| format!("{name}: {notice}"));
+            said.collect::<Vec<_>>()
+        };
+        self.files.iter().flat_map(of).collect()
+    }
+
+    fn json(&self) -> anyhow::Result<String> {
+        Ok(self.statistics.json().context("cannot write JSON")? + "\n")
+    }
+
+    fn write_page(&self, path: &Path) -> anyhow::Result<()> {
+        let lacking =
+            self.files.iter().filter(|(_, facts)| !facts.lacking.is_empty()).map(|(name, facts)| {
+                format!("{name} has no {}: their figures are 0 or left out", facts.lacking.join(", "))
+            });
+        let counts = SampleCounts {
+            names: self.names(),
+            notices: self.notices().into_iter().chain(lacking).collect(),
+            statistics: &self.statistics,
+            timeline: &self.timeline,
+        };
+        write(path, &samples_html(&counts))?;
+        write(&path.with_file_name(STATISTICS_FILE), &self.json()?)
+    }
+
+    fn text(&self) -> String {
+        let (names, statistics) = (self.names().join(", "), &self.statistics);
+        if statistics.is_empty() {
+            return format!("{names}: no samples\n");
+        }
+        let (apdex, errors) = (statistics.apdex_table(), statistics.error_table());
+        let errors = if errors.is_empty() { errors } else { format!("\n{errors}") };
+        let mut text =
+            format!("{names}: {} samples, {} failed\n", statistics.samples(), statistics.failures());
+        for notice in self.notices() {
+            let _ = writeln!(text, "{notice}");
+        }
+        format!("{text}\n{apdex}\n{}{errors}", statistics.table())
+    }
 }

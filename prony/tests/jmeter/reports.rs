@@ -57,7 +57,65 @@ fn files_of_jmeter_are_counted_with_their_own_columns() {
           a, b
                4  500/O K
     "#]].assert_eq(&reported.out);
-    let refused = trial.prony(&["report", "theirs.JTL", "--html", "page.html"]);
+    let refused = trial.prony(&["report", "theirs.JTL", "--csv", "page.csv"]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.error.contains("--json prints its statistics.json"), "{}", refused.error);
+}
+
+#[test]
+fn a_page_has_the_dashboard_and_statistics_beside_it() {
+    let trial = Trial::new();
+    let mut rows =
+        String::from("timeStamp;elapsed;label;responseCode;success;threadName;grpThreads;Latency\n");
+    for number in 0..600_u64 {
+        let (code, success) = if number % 50 == 0 { ("500", "false") } else { ("200", "true") };
+        let begin = 1_700_000_000_000 + number * 10;
+        let _ = writeln!(rows, "{begin};{};</script>;{code};{success};Users 1-{number};7;3", number % 9);
+    }
+    trial.write("a.jtl", &rows);
+    trial.write(
+        "b.jtl",
+        "<testResults><httpSample ts=\"1700000000500\" t=\"4\" lb=\"b\" s=\"true\" rc=\"201\"/>",
+    );
+    std::fs::create_dir(trial.path("out")).unwrap();
+    let ended = trial.prony(&["report", "a.jtl", "b.jtl", "--html", "out/page.html"]);
+    assert_eq!((ended.code, ended.error.as_str()), (Some(0), ""));
+    assert_eq!(ended.out, "wrote out/page.html\nwrote out/statistics.json\n");
+    let read = |name: &str| std::fs::read_to_string(trial.path(name)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&read("out/statistics.json")).unwrap();
+    assert_eq!((&json["Total"]["sampleCount"], &json["b"]["sampleCount"]), (&601.into(), &1.into()));
+    let page = read("out/page.html");
+    for part in [
+        "601 samples, 12 failed, in ",
+        "satisfied up to (T)",
+        "Statistics",
+        "Errors by kind",
+        "The 5 most frequent errors of each label",
+        "b.jtl: it ends before its end",
+        "a.jtl has no responseMessage, dataType, failureMessage, bytes, sentBytes, allThreads, URL, IdleTime, Connect:",
+    ] {
+        assert!(page.contains(part), "{part} is missing in {page}");
+    }
+    let Some((_, rest)) = page.split_once("<script type=\"application/json\" id=\"data\">") else { return };
+    let data: serde_json::Value = serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap();
+    let plots = data["samples"]["plots"].as_array().unwrap();
+    let shown: Vec<_> = plots
+        .iter()
+        .map(|plot| {
+            let lines = plot["lines"].as_array().unwrap();
+            assert!(lines.iter().all(|line| line["values"].as_array().unwrap().len() == 5), "{plot}");
+            let names: Vec<_> = lines.iter().map(|line| line["name"].as_str().unwrap()).collect();
+            format!("{}: {}\n", plot["id"].as_str().unwrap(), names.join(" | "))
+        })
+        .collect();
+    expect![[r#"
+        totals: hits | successes | failures
+        percentiles: p50 | p90 | p95 | p99 | max
+        elapsed: </script> | b
+        by-label: </script> | </script>, failed | b
+        codes: 200 | 500 | 201
+        threads: Users
+        latency: </script> | b
+    "#]]
+    .assert_eq(&shown.concat());
 }

@@ -188,7 +188,7 @@ const RULES: &[Rule] = &[
         may_know: &["model"],
         refuses: &["apollo-compiler", "rusqlite", "clap"],
     },
-    Rule { name: "report", half: Half::Lab, may_know: &["model"], refuses: RUNTIMES },
+    Rule { name: "report", half: Half::Lab, may_know: &["model", "jtl"], refuses: RUNTIMES },
     Rule {
         name: "runs",
         half: Half::Lab,

@@ -7,7 +7,7 @@ use prony_model::verdict::Judgement;
 use serde::Serialize;
 
 /// One page: runs, and what was made of them.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct PageData {
     pub title: String,
     /// Of the program that wrote the page.
@@ -21,6 +21,23 @@ pub(crate) struct PageData {
     pub side_by_side: Option<TableData>,
     pub search: Option<SearchData>,
     pub comparison: Option<ComparisonData>,
+    /// JMeter's samples, on pages of nothing else.
+    pub samples: Option<SamplesData>,
+}
+
+/// What was counted of JMeter's samples, by any program.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct SamplesData {
+    /// One sentence.
+    pub summary: String,
+    pub started_at_unix_ms: u64,
+    /// What must be known before any figure, in sentences.
+    pub notices: Vec<String>,
+    pub tables: Vec<TableData>,
+    pub plots: Vec<PlotData>,
+    /// Each named by its label.
+    pub spectra: Vec<SpectrumData>,
+    pub histograms: Vec<HistogramData>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

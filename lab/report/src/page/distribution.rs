@@ -78,7 +78,12 @@ pub(super) fn histograms(figures: &Figures) -> Vec<HistogramData> {
     drawn.collect()
 }
 
-fn histogram(name: &str, role: &'static str, latencies: &Latencies) -> Option<HistogramData> {
+/// Of all samples with one label, successes and failures together.
+pub(super) fn spectrum_of_all(label: &str, times: &Latencies) -> Option<SpectrumData> {
+    (!times.is_empty()).then(|| spectrum(label, "response", times, times.max()))
+}
+
+pub(super) fn histogram(name: &str, role: &'static str, latencies: &Latencies) -> Option<HistogramData> {
     let Ranges { bounds_ns, counts } = ranges(latencies, RANGES_MAX)?;
     let bounds_ms = bounds_ns.iter().map(|bound| digits(bound / 1e6, 5)).collect();
     Some(HistogramData { name: name.to_owned(), role, samples: latencies.count(), bounds_ms, counts })

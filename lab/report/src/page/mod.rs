@@ -8,6 +8,7 @@ pub(crate) mod distribution;
 mod many;
 mod plain;
 mod run;
+pub(crate) mod samples;
 mod series;
 
 use crate::read::{NamedDocument, labelled_runs};
@@ -82,6 +83,7 @@ fn page_data(documents: &[NamedDocument]) -> PageData {
         side_by_side,
         search: only.and_then(many::search_data),
         comparison: only.and_then(many::comparison_data),
+        samples: None,
     }
 }
 

@@ -45,6 +45,12 @@ pub(super) fn tables(data: &PageData) -> String {
         }
         text.push_str("</ul>\n");
     }
+    if let Some(samples) = &data.samples {
+        for sentence in std::iter::once(&samples.summary).chain(&samples.notices) {
+            let _ = writeln!(text, "<p>{}</p>", escaped(sentence));
+        }
+        samples.tables.iter().for_each(|shown| table(&mut text, shown));
+    }
     if let Some(side_by_side) = &data.side_by_side {
         table(&mut text, side_by_side);
     }

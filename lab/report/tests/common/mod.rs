@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 #![allow(dead_code, unreachable_pub, reason = "each test program uses some of it")]
 
+use prony_jtl::{Sample, Statistics, Timeline};
 use prony_model::comparison::{ComparedRun, ComparisonFile, Side, Subject};
 use prony_model::data::variable::{Order, Values};
 use prony_model::measurement::counts::{CheckCount, FeederCount};
@@ -466,4 +467,43 @@ pub fn comparison() -> ComparisonFile {
     }
     file.judge(&[]);
     file
+}
+
+/// An hour of two labels and a transaction of both, with failures at half time, and a label that is markup.
+pub fn samples() -> (Statistics, Timeline) {
+    let (mut statistics, mut timeline) = (Statistics::default(), Timeline::default());
+    let mut add = |sample: Sample<'_>| {
+        statistics.add(&sample);
+        timeline.add(&sample);
+    };
+    for number in 0..36_000_i64 {
+        let noise = (number * 7_919 % 1_000) as u64;
+        let is_bad = (17_000..18_000).contains(&number) && number % 3 == 0;
+        let (label, code) =
+            if number % 2 == 0 { ("list", "200") } else { ("<img src=x onerror=alert(1)>", "201") };
+        let sample = Sample {
+            timestamp_ms: 1_700_000_000_000 + number * 100,
+            elapsed_ms: 20 + noise / 4 + if is_bad { 900 } else { 0 },
+            label: label.into(),
+            response_code: if is_bad { "503" } else { code }.into(),
+            response_message: if is_bad { "Service </script> Unavailable" } else { "OK" }.into(),
+            thread_name: format!("Users 1-{}", number % 10).into(),
+            is_success: !is_bad,
+            bytes: 2_000,
+            sent_bytes: 300,
+            group_threads: 10,
+            all_threads: 10,
+            latency_ms: 15 + noise / 5,
+            connect_ms: noise % 3,
+            ..Sample::default()
+        };
+        let whole = Sample {
+            label: "checkout".into(),
+            response_message: "Number of samples in transaction : 1, number of failing samples : 0".into(),
+            ..sample.clone()
+        };
+        add(sample);
+        add(whole);
+    }
+    (statistics, timeline)
 }

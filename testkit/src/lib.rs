@@ -1,4 +1,4 @@
-//! What tests share: a temporary PostgreSQL or Redis, seeded chance, scripted peers, generated conditions, the `prony`
+//! What tests share: a temporary PostgreSQL or Redis, seeded chance, scripted peers, oracles' conditions and schemas, the `prony`
 //! process and sample data. A dev-dependency only; its helpers panic with a full message where a test could do nothing else.
 
 pub mod certificates;
@@ -13,6 +13,7 @@ pub mod process;
 pub mod redis;
 pub mod secure_peer;
 pub mod seed;
+pub mod type_map;
 mod watchdog;
 
 pub use certificates::Certificates;

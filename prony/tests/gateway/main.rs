@@ -4,6 +4,7 @@ mod attacks;
 mod codings;
 mod exchange;
 mod restarts;
+mod roles;
 mod server;
 
 use std::{

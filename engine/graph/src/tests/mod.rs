@@ -6,6 +6,7 @@ mod events;
 mod harness;
 mod mutations;
 mod names;
+mod oracle;
 mod properties;
 mod queries;
 mod restrictions;

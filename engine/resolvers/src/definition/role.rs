@@ -106,7 +106,7 @@ impl Visible {
         count(&self.types) != before
     }
 
-    /// Fields of interfaces that an object which implements them no longer has.
+    /// Fields of interfaces that an object which implements them no longer has. One without fields is taken away itself.
     fn lost_of_interfaces(&self) -> Vec<(Name, Name)> {
         let mut lost = Vec::new();
         for definition in self.types.values() {
@@ -115,6 +115,9 @@ impl Visible {
                 ExtendedType::Interface(interface) => (&interface.implements_interfaces, &interface.fields),
                 _ => continue,
             };
+            if own.is_empty() {
+                continue;
+            }
             for interface in implemented {
                 let fields =
                     self.types.get(&interface.name).and_then(fields).into_iter().flat_map(IndexMap::keys);

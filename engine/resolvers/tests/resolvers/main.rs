@@ -4,6 +4,7 @@
 
 mod answers;
 mod authority;
+mod authority_oracle;
 mod faults;
 mod support;
 mod troubles;

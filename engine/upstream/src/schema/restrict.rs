@@ -157,7 +157,7 @@ impl UpstreamModel {
         self.types.retain(|name, _| reached.contains(name));
     }
 
-    /// Leaves out fields of interfaces that an object of theirs does not have any more.
+    /// Leaves out fields of interfaces that an object of theirs does not have any more. One without fields is left out itself.
     fn keep_common_fields(&mut self) {
         let mut lacking: Vec<(Name, Name)> = Vec::new();
         for ty in self.types.values() {
@@ -166,6 +166,9 @@ impl UpstreamModel {
                 ExtendedType::Interface(interface) => (&interface.fields, &interface.implements_interfaces),
                 _ => continue,
             };
+            if fields.is_empty() {
+                continue;
+            }
             for interface in interfaces {
                 let Some(ExtendedType::Interface(definition)) = self.types.get(&interface.name) else {
                     continue;

@@ -43,7 +43,7 @@ pub struct ServerTls {
 /// Request *n* of a connection gets reply *n*, later ones the last.
 #[derive(Debug, Clone)]
 pub enum Speaks {
-    /// The same answer to each request without a body.
+    /// The same answer to each request, whose body has a `Content-Length`, if there is one.
     Http1(Vec<u8>),
     /// With so many streams at a time; a client that opens more breaks the connection.
     Http2 { replies: Vec<Http2Reply>, streams_max: u32 },
@@ -351,11 +351,22 @@ async fn speak_http1(mut stream: impl AsyncRead + AsyncWrite + Unpin, answer: &[
             return stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").await;
         }
         while let Some(end) = pending.windows(4).position(|window| window == b"\r\n\r\n") {
-            pending.drain(..end + 4);
+            let request_bytes = end + 4 + body_bytes(&pending[..end]);
+            if pending.len() < request_bytes {
+                break;
+            }
+            pending.drain(..request_bytes);
             stream.write_all(answer).await?;
             stream.flush().await?;
         }
     }
+}
+
+/// `Content-Length`, or nothing.
+fn body_bytes(head: &[u8]) -> usize {
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+    length.and_then(|length| length.trim().parse().ok()).unwrap_or_default()
 }
 
 impl AsyncRead for Socket {

@@ -9,7 +9,7 @@ use ::http::request::Parts;
 use prony_access::OperationMatch;
 use prony_graphql::{
     budget::{ResponseBudget, ResponseLimit},
-    variables::ForwardedHeaders,
+    variables::{ForwardedHeaders, varies_responses},
 };
 
 use crate::{
@@ -105,7 +105,7 @@ impl Site {
     /// Names of headers, beside those with credentials, on which the response to a request may depend, each behind `, `.
     pub(crate) fn vary(&self) -> String {
         let forwarded = self.access.webhook_headers();
-        let names = self.wanted_headers.iter().chain(&forwarded);
+        let names = self.wanted_headers.iter().filter(|name| varies_responses(name)).chain(&forwarded);
         names.flat_map(|name| [", ", name.as_str()]).collect()
     }
 

@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::join_all;
+
 use crate::{
     counters::add,
     response::request_text,
@@ -107,17 +109,18 @@ pub(crate) async fn follow_schema(upstream: Arc<Upstream>) {
     }
 }
 
-/// Asks each address whether it responds; never returns.
+/// Asks each address whether it responds, none of them held up by another; never returns.
 pub(crate) async fn check_health(upstream: Arc<Upstream>) {
     let interval = upstream.settings.health_check;
     if interval.is_zero() {
         std::future::pending::<()>().await;
     }
-    let sender = Sender::new(Arc::clone(&upstream));
-    loop {
-        tokio::time::sleep(interval).await;
-        for index in 0..upstream.endpoints.len() {
+    let sender = &Sender::new(Arc::clone(&upstream));
+    let each = (0..upstream.endpoints.len()).map(|index| async move {
+        loop {
+            tokio::time::sleep(interval).await;
             sender.check(index).await;
         }
-    }
+    });
+    join_all(each).await;
 }

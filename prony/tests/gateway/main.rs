@@ -6,6 +6,8 @@ mod exchange;
 mod restarts;
 mod roles;
 mod server;
+mod sockets;
+mod trouble;
 
 use std::{
     fs,

@@ -75,6 +75,14 @@ impl Server {
         self.ask(&format!("GET {path}"), "")
     }
 
+    /// The sum of a metric's samples; `name` is how their lines begin.
+    pub(crate) fn metric(&self, name: &str) -> f64 {
+        let metrics = self.get("/metrics").1;
+        let lines = metrics.lines().filter(|line| line.starts_with(name));
+        let values = lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+        values.sum()
+    }
+
     pub(crate) fn wait_until(&self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
         let begun = Instant::now();
         while !holds(self) {

@@ -36,6 +36,14 @@ pub struct Variables {
 /// Headers of a request that sources want to know: names in lower case, and values as they came.
 pub type ForwardedHeaders = Arc<[(Box<str>, Box<[u8]>)]>;
 
+/// Of W3C Trace Context: each request has its own, and what is responded does not depend on them.
+const TRACE_HEADERS: [&str; 2] = ["traceparent", "tracestate"];
+
+/// Whether responses may depend on the request's header of this name, which is in lower case.
+pub fn varies_responses(header: &str) -> bool {
+    !TRACE_HEADERS.contains(&header)
+}
+
 /// What the response may have, which is no part of what is asked: equal values are equal whatever it is.
 #[derive(Debug, Clone, Default)]
 struct Budget(Option<Arc<ResponseBudget>>);
@@ -109,6 +117,11 @@ impl Variables {
     /// Headers of the request that sources want to know.
     pub fn headers(&self) -> &[(Box<str>, Box<[u8]>)] {
         self.headers.as_deref().unwrap_or_default()
+    }
+
+    /// Of these the ones on which responses may depend.
+    pub fn varying_headers(&self) -> impl Iterator<Item = &(Box<str>, Box<[u8]>)> {
+        self.headers().iter().filter(|(name, _)| varies_responses(name))
     }
 
     /// The same, with what the response may have.

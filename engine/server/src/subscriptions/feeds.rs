@@ -54,7 +54,7 @@ pub(crate) fn subscribe(
         session = format!("{session}{authority:?}").into();
     }
     let plan = Arc::as_ptr(&prepared.plan).addr();
-    let headers = prepared.variables.headers().to_vec();
+    let headers = prepared.variables.varying_headers().cloned().collect();
     let key = Key { plan, variables: variables.into(), caller, session, headers };
     let known = core.hub.feeds.borrow().get(&key).cloned();
     let is_open = known.is_some();

@@ -45,7 +45,7 @@ pub(super) struct Key {
     pub(super) caller: Option<usize>,
     /// Of the session's variables, those that decide what is seen.
     pub(super) session: Box<str>,
-    /// Of the request's headers, those that sources want to know.
+    /// Of the request's headers that sources want to know, those on which events may depend.
     pub(super) headers: Vec<(Box<str>, Box<[u8]>)>,
 }
 

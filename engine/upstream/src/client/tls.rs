@@ -4,6 +4,7 @@ use std::{fs, io, path::Path, sync::Arc};
 
 use rustls::{
     ClientConfig, RootCertStore,
+    client::Resumption,
     pki_types::{CertificateDer, PrivateKeyDer},
 };
 
@@ -52,6 +53,9 @@ pub(crate) fn connector(settings: &TlsSettings, version: HttpVersion) -> Result<
         HttpVersion::Http1 => &[b"http/1.1"],
         HttpVersion::Http2 => &[b"h2"],
     };
+    // A session of before is gone on with without a certificate, so that one which has expired would be trusted as long as connections
+    // come and go.
+    config.resumption = Resumption::disabled();
     config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     Ok(Arc::new(config))
 }

@@ -43,8 +43,9 @@ impl<'p> Reuse<'p> {
     fn of(prepared: &'p Prepared, asker: &'p Asker, rules: &[RuleId]) -> Option<Self> {
         let Prepared { plan, variables, .. } = prepared;
         // What functions, interceptors and other servers make of who asks is not known here, nor what is joined depends on.
-        let is_own =
-            variables.caller().is_some() || !variables.headers().is_empty() || plan.interception.is_some();
+        let is_own = variables.caller().is_some()
+            || variables.varying_headers().next().is_some()
+            || plan.interception.is_some();
         if prepared.kind() != OperationKind::Query || is_own || !plan.joins.is_empty() {
             return None;
         }

@@ -90,7 +90,8 @@ pub trait Source: Debug + Send + Sync {
         None
     }
 
-    /// The HTTP API that it brings beside GraphQL; asked once, at the start.
+    /// The HTTP API that it brings beside GraphQL. Clients are served by the one that is made at the start; later calls only ask whether
+    /// there is one.
     fn http_api(&self) -> Option<Arc<dyn HttpApi>> {
         None
     }

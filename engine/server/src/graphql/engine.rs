@@ -123,7 +123,8 @@ impl Engine {
         let faults = settings.roles.iter().flat_map(faults_of);
         let mut faults: Vec<String> = faults.map(|(role, found)| self.described(role, &found)).collect();
         let names: Vec<&str> = self.sources.iter().map(|source| &*source.name).collect();
-        faults.extend(interceptor_faults(settings, &names, &served.sources));
+        let has_calls = |index: usize| self.sources[index].source.http_api().is_some();
+        faults.extend(interceptor_faults(settings, &names, &served.sources, &has_calls));
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 

@@ -80,17 +80,22 @@ impl InterceptorIndex {
     }
 }
 
+const PASSED: &str = "calls over HTTP reach it too, and call no interceptors; serve none (`graph_http = false` of a graph), or \
+    say in [interceptors] that they may go past them (`pass_calls = true`)";
+
 fn each(by_table: &InterceptorsByTable) -> impl Iterator<Item = (&String, &String, &TableInterceptors)> {
     by_table
         .iter()
         .flat_map(|(source, tables)| tables.iter().map(move |(table, found)| (source, table, found)))
 }
 
-/// Sources and tables that have interceptors and are not there, each with its place.
+/// Sources and tables that have interceptors and are not there, or can be reached by calls over HTTP that call none, each with its
+/// place. `has_calls` says whether the source with an index has such calls.
 pub(crate) fn interceptor_faults(
     settings: &AccessSettings,
     sources: &[&str],
     schemas: &[Arc<dyn SourceSchema>],
+    has_calls: &dyn Fn(usize) -> bool,
 ) -> Vec<String> {
     let of_roles = settings.roles.iter().map(|role| &role.interceptors);
     let mut faults: Vec<String> = Vec::new();
@@ -102,7 +107,11 @@ pub(crate) fn interceptor_faults(
             }
             Some(index) => {
                 let named = schemas[index].table_name(table);
-                named.err().map(|message| format!("source `{source}`, `{table}`: {message}"))
+                let passes = !settings.interceptors.pass_calls
+                    && interceptors.operations.values().any(|modules| !modules.is_empty())
+                    && has_calls(index);
+                let message = named.err().or_else(|| passes.then(|| PASSED.to_owned()));
+                message.map(|message| format!("source `{source}`, `{table}`: {message}"))
             }
         };
         let origin: Option<&Origin> =

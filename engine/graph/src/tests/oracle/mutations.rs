@@ -185,10 +185,10 @@ impl Mutation {
 
     pub(super) fn text(&self) -> String {
         let given = |given: &Given| -> String {
-            given
+            let fields = given
                 .iter()
-                .map(|(place, value)| format!(" {}: {}", PROPERTIES[*place], graphql_literal(value)))
-                .collect()
+                .map(|(place, value)| [" ", PROPERTIES[*place], ": ", &graphql_literal(value)].concat());
+            fields.collect()
         };
         let verb = |replaces: bool| if replaces { "replace" } else { "update" };
         let key = |named: &Named| match named {

@@ -1,4 +1,4 @@
-// Builds the console into a folder of static files; `--outDir` says where. Fonts of GraphiQL's style sheet are left
+// Builds the console, GraphiQL and the chart of series, into a folder of static files; `--outDir` says where. Fonts of GraphiQL's style sheet are left
 // out: a system's own fonts are as legible and save a third of the size.
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
@@ -23,6 +23,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 2048,
     rollupOptions: {
+      input: ['index.html', 'series.html'].map((page) => fileURLToPath(new URL(`console/${page}`, import.meta.url))),
       // "use client" means nothing here.
       onwarn: (warning, report) => (warning.code === 'MODULE_LEVEL_DIRECTIVE' ? undefined : report(warning)),
     },

@@ -13,8 +13,8 @@ use std::{
 };
 
 /// What of `web/` the console is made of; paths that cargo watches.
-const INPUTS: [&str; 6] =
-    ["console", "package.json", "package-lock.json", ".npmrc", "vite.config.ts", "compress.mjs"];
+const INPUTS: [&str; 7] =
+    ["console", "shared", "package.json", "package-lock.json", ".npmrc", "vite.config.ts", "compress.mjs"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);

@@ -12,7 +12,8 @@ use std::{
 };
 
 /// What of `web/` the page is made of; paths that cargo watches.
-const INPUTS: [&str; 5] = ["report", "package.json", "package-lock.json", ".npmrc", "vite.report.config.ts"];
+const INPUTS: [&str; 6] =
+    ["report", "shared", "package.json", "package-lock.json", ".npmrc", "vite.report.config.ts"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);

@@ -64,6 +64,12 @@ function Sources({ sources, version }: Description) {
       {sources.map((source) => (
         <span key={source.name} title={source.database}>
           {source.name} <small>{source.contents}</small>
+          {source.database === 'series' && (
+            <>
+              {' '}
+              <a href="/series.html">Chart</a>
+            </>
+          )}
         </span>
       ))}
     </header>

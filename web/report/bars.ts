@@ -1,7 +1,7 @@
 // Percentiles as bars, a group of them for each load.
 import type { BarGroupData, BarsData } from './data';
-import { h, newId, svg } from './dom';
-import { milliseconds } from './format';
+import { h, newId, svg } from '../shared/dom';
+import { milliseconds } from '../shared/format';
 
 const [width, height] = [600, 140];
 

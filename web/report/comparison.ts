@@ -1,7 +1,7 @@
 // A against B: each figure's ratio with its interval, beside the line at 1.
 import type { ComparisonData, RatioData } from './data';
-import { h, section, svg } from './dom';
-import { table } from './tables';
+import { h, section, svg } from '../shared/dom';
+import { table } from '../shared/tables';
 
 const width = 400;
 const words = { better: 'better', worse: 'worse', not_shown: 'no difference shown', void: 'void' };

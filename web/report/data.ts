@@ -1,6 +1,9 @@
 // What the page is given: lab/report/src/page/data.rs in TypeScript.
 
-export type Unit = 'per_second' | 'milliseconds' | 'count' | 'bytes' | 'bytes_per_second' | 'processors' | 'share';
+import type { Unit } from '../shared/format';
+import type { TableData } from '../shared/tables';
+
+export type { TableData, Unit };
 
 export interface PageData {
   title: string;
@@ -67,14 +70,6 @@ export interface ClaimData {
   term: string;
   value: string;
   unit: string;
-}
-
-export interface TableData {
-  id: string;
-  title: string;
-  note: string;
-  head: string[];
-  rows: string[][];
 }
 
 export interface WindowData {

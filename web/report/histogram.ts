@@ -1,7 +1,7 @@
 // Counts by time, in ranges that grow by the same factor.
 import type { HistogramData } from './data';
-import { h, newId, svg } from './dom';
-import { grouped, milliseconds } from './format';
+import { h, newId, svg } from '../shared/dom';
+import { grouped, milliseconds } from '../shared/format';
 
 const [width, height] = [600, 110];
 

@@ -1,18 +1,20 @@
 // The report of one or several results. What it shows, and in which order, is all here; the parts draw themselves.
 import 'uplot/dist/uPlot.min.css';
+import '../shared/page.css';
 import './report.css';
 
 import { comparisonSection } from './comparison';
 import type { FindingData, PageData, RunData, VerdictData } from './data';
-import { h, newId, section } from './dom';
+import { h, newId, section } from '../shared/dom';
 import { histogramPlot } from './histogram';
-import { utc } from './format';
+import { utc } from '../shared/format';
 import { sampleSections } from './samples';
 import { searchSection } from './search';
 import { spectrumPlot } from './spectrum';
 import { studySections } from './study';
-import { table } from './tables';
-import { startTheme, switchTheme, theme, onThemeChange } from './theme';
+import { table } from '../shared/tables';
+import { bar } from '../shared/bar';
+import { startTheme, switchTheme, theme } from '../shared/theme';
 import { timePlot } from './timeline';
 
 const elapsed = "Response time is JMeter's elapsed time: from just before a request is sent to its last byte, and not from when it was due.";
@@ -24,15 +26,8 @@ if (!place || !text) throw new Error('the page lacks its place or its data');
 const page = JSON.parse(text) as PageData;
 
 startTheme();
-place.append(bar(), h('main', {}, ...contents(page)), foot(page));
+place.append(bar('Prony'), h('main', {}, ...contents(page)), foot(page));
 forPrint();
-
-function bar(): HTMLElement {
-  const label = () => (theme() === 'dark' ? 'Light' : 'Dark');
-  const button = h('button', { type: 'button', class: 'theme', onclick: switchTheme }, label());
-  onThemeChange(() => (button.textContent = label()));
-  return h('div', { class: 'bar' }, h('span', { class: 'brand' }, 'Prony'), button);
-}
 
 function contents(page: PageData): (HTMLElement | null | false)[] {
   const several = page.runs.length > 1;

@@ -1,10 +1,10 @@
 // JMeter's samples: the tables of its dashboard, its graphs over time, and how long samples took.
 import type { SamplesData } from './data';
-import { h, newId, section } from './dom';
-import { utc } from './format';
+import { h, newId, section } from '../shared/dom';
+import { utc } from '../shared/format';
 import { histogramPlot } from './histogram';
 import { spectrumPlot } from './spectrum';
-import { table } from './tables';
+import { table } from '../shared/tables';
 import { timePlot } from './timeline';
 
 const errorTables = ['errors', 'top-errors'];

@@ -1,11 +1,11 @@
 // The search for the limit: percentiles by load, each run a mark, and the interval that the limit lies in.
 import type uPlot from 'uplot';
-import { chart, type Line } from './chart';
+import { chart, type Line } from '../shared/chart';
 import type { SearchData, StepData } from './data';
-import { h, section } from './dom';
-import { grouped } from './format';
-import { table } from './tables';
-import { color } from './theme';
+import { h, section } from '../shared/dom';
+import { grouped } from '../shared/format';
+import { table } from '../shared/tables';
+import { color } from '../shared/theme';
 
 export function searchSection(data: SearchData): HTMLElement {
   return section(

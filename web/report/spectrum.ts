@@ -1,6 +1,6 @@
 // Time by percentile, on HdrHistogram's axis: as far from 90 % to 99 % as from 99 % to 99.9 %.
 import uPlot from 'uplot';
-import { chart, isWide, type Line } from './chart';
+import { chart, isWide, type Line } from '../shared/chart';
 import type { RunData } from './data';
 
 /** Beyond so many runs colours are no longer told apart; the table has them all. */

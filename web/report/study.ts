@@ -1,10 +1,10 @@
 // What an experiment found by numbers of users, beside what a study published: lines over users, percentiles as bars, tables.
 import { barsPlot } from './bars';
-import { chart } from './chart';
+import { chart } from '../shared/chart';
 import type { StudyData, StudyPlotData } from './data';
-import { h, section } from './dom';
-import { grouped } from './format';
-import { table } from './tables';
+import { h, section } from '../shared/dom';
+import { grouped } from '../shared/format';
+import { table } from '../shared/tables';
 
 export function studySections(study: StudyData): (HTMLElement | null | false)[] {
   return [

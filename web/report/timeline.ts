@@ -1,9 +1,9 @@
 // Plots over the time of a run, all on the same axis, with its windows shaded.
 import type uPlot from 'uplot';
-import { chart, isWide } from './chart';
+import { chart, isWide } from '../shared/chart';
 import type { PlotData, WindowData } from './data';
-import { moment, shown } from './format';
-import { color } from './theme';
+import { moment, shown } from '../shared/format';
+import { color } from '../shared/theme';
 
 /** `isObserved`: looked at from outside, at moments of its own. `span` is that of the run's own plots. */
 export function timePlot(

@@ -2,45 +2,12 @@
 // server, break no rule of its policy, run the example query by keyboard and show its result, dark and light, on a
 // desk and on a phone. Over a graph it shows neighbours three levels deep, a live query shows what has
 // changed, and a link is in the editor. CHROMIUM names the browser's program where it is not found by itself.
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { chromium } from 'playwright-core';
+import { demand, launch, open, views } from './page.mjs';
 import { emptyGraph, withServer } from './server.mjs';
 
 const [given, folder] = process.argv.slice(2);
-const program = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-  .filter(Boolean)
-  .find((path) => existsSync(path));
-if (!program) {
-  console.error('no Chromium was found; install it or name it in CHROMIUM');
-  process.exit(2);
-}
-
-const views = [
-  { name: 'light', colorScheme: 'light', viewport: { width: 1280, height: 800 } },
-  { name: 'dark', colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
-  { name: 'phone', colorScheme: 'dark', viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
-];
-
-function demand(condition, message) {
-  if (!condition) throw new Error(message);
-}
-
-/** A page, and what it did wrong so far. */
-async function open(browser, url, options) {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
-  const faults = [];
-  page.on('request', (request) => {
-    const other = !request.url().startsWith(url) && !/^(data|blob):/.test(request.url());
-    if (other) faults.push(`asked another server: ${request.url()}`);
-  });
-  page.on('console', (message) => {
-    if (message.type() === 'error') faults.push(`console: ${message.text()}`);
-  });
-  page.on('pageerror', (error) => faults.push(`page: ${error.message}`));
-  return { context, page, faults };
-}
 
 /** Runs what is in the editor by keyboard; the text that is shown. */
 async function run(page) {
@@ -177,7 +144,7 @@ async function attempt(name, work) {
   }
 }
 
-const browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
+const browser = await launch();
 await withServer(given, async (url) => {
   for (const view of views) await attempt(view.name, () => check(browser, url, view));
 });

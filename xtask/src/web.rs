@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::{counts::Counts, stages::run_command};
 
-const CHECKS: [&str; 5] = ["check", "test:audit", "test:browser", "test:live", "test:report"];
+const CHECKS: [&str; 6] = ["check", "test:audit", "test:browser", "test:live", "test:report", "test:series"];
 
 /// Needs the `prony` program of the build stage.
 pub(crate) fn check(root: &Path) -> Result<(bool, Counts)> {

@@ -1,5 +1,5 @@
 // Numbers and times as the terminal's summary writes them.
-import type { Unit } from './data';
+export type Unit = 'per_second' | 'milliseconds' | 'count' | 'bytes' | 'bytes_per_second' | 'processors' | 'share';
 
 /** Looks like the terminal's, and does not break at the end of a line. */
 const space = '\u00a0';

@@ -1,6 +1,13 @@
 // Tables: names to the left, numbers to the right; wide ones scroll within themselves.
-import type { TableData } from './data';
 import { h, newId } from './dom';
+
+export interface TableData {
+  id: string;
+  title: string;
+  note: string;
+  head: string[];
+  rows: string[][];
+}
 
 export function table(data: TableData): HTMLElement {
   const id = newId();

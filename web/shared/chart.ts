@@ -1,9 +1,8 @@
 // One uPlot chart in a figure of its own: caption, buttons that show and hide lines and hold the value under the
 // cursor, colours that follow the theme, and keys that move the cursor and zoom.
 import uPlot from 'uplot';
-import type { Unit } from './data';
 import { h, newId } from './dom';
-import { axisName, shown, tick } from './format';
+import { axisName, shown, tick, type Unit } from './format';
 import { color, lineStyle, onThemeChange } from './theme';
 
 export interface Line {
@@ -39,10 +38,17 @@ export interface Chart {
   isAligned?: boolean;
   xLabel: (value: number) => string;
   xTick?: (value: number) => string;
-  xSplits?: (min: number, max: number) => number[];
+  /** `width` is that of the plot in pixels. */
+  xSplits?: (min: number, max: number, width: number) => number[];
   xIsLog?: boolean;
   /** What stands beneath the axis. */
   xName: string;
+  /** What stands beside the axis, where it is not the names of the lines. */
+  yName?: string;
+  /** A value under the cursor, where the unit does not say how it is written. */
+  yText?: (value: number) => string;
+  /** The axis goes from the lowest to the highest value, not from zero. */
+  isLoose?: boolean;
   /** Drawn beneath the lines. */
   underlay?: (plot: uPlot) => void;
   overlay?: (plot: uPlot) => void;
@@ -130,17 +136,21 @@ export function chart(spec: Chart): HTMLElement {
     }
   }
 
+  function text(value: number | null | undefined, unit: Unit): string {
+    return spec.yText && typeof value === 'number' ? spec.yText(value) : shown(value, unit);
+  }
+
   function showAt(index: number | null | undefined): void {
     at.textContent = typeof index === 'number' ? spec.xLabel(spec.x[index] ?? 0) : '';
     spec.lines.forEach((line, place) => {
       const element = values[place];
-      if (element) element.textContent = typeof index === 'number' ? shown(line.values[index], line.unit) : '';
+      if (element) element.textContent = typeof index === 'number' ? text(line.values[index], line.unit) : '';
     });
     // A part beyond what is known stands in for its line there.
     spec.lines.forEach((line, place) => {
       const owner = values[place - 1];
       if (!line.isPart || typeof index !== 'number' || !owner) return;
-      if (spec.lines[place - 1]?.values[index] == null) owner.textContent = shown(line.values[index], line.unit);
+      if (spec.lines[place - 1]?.values[index] == null) owner.textContent = text(line.values[index], line.unit);
     });
   }
 
@@ -188,7 +198,7 @@ function options(
   // Lines of observers have the observers' names, and the title says what is counted.
   const named = (unit: Unit) =>
     spec.lines.filter((line) => line.unit === unit).map((line) => (line.role === 'observed' ? spec.title.toLowerCase() : line.name));
-  const unitName = axisName(spec.unit, named(spec.unit));
+  const unitName = spec.yName ?? axisName(spec.unit, named(spec.unit));
   const fromZero: uPlot.Range.Function = (_plot, _min, max) => [0, max > 0 ? max * (spec.isAligned ? 1.16 : 1.08) : 1];
   const last = spec.x.length - 1;
   return {
@@ -204,7 +214,7 @@ function options(
     },
     scales: {
       x: { time: false, ...(spec.xIsLog && { distr: 3 as const, log: 10 as const }), ...(last === 0 && { range: [(spec.x[0] ?? 0) - 1, (spec.x[0] ?? 0) + 1] as [number, number] }) },
-      y: isLog ? { distr: 3, log: 10 } : { range: fromZero },
+      y: isLog ? { distr: 3, log: 10 } : spec.isLoose ? {} : { range: fromZero },
       ...(second && { second: { range: fromZero } }),
     },
     axes: [
@@ -214,7 +224,7 @@ function options(
         grid: { show: spec.xIsLog ?? false, stroke: () => color('rule'), width: 1 },
         size: 26,
         values: (_plot, splits) => splits.map((split) => (split === null ? '' : (spec.xTick ?? spec.xLabel)(split))),
-        ...(spec.xSplits && { splits: (_plot, _index, min, max) => spec.xSplits?.(min, max) ?? [], filter: (_plot, splits) => splits }),
+        ...(spec.xSplits && { splits: (plot, _index, min, max) => spec.xSplits?.(min, max, plot.width) ?? [], filter: (_plot, splits) => splits }),
         ...(!spec.xSplits && { incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200] }),
         space: narrow ? 60 : 80,
       },

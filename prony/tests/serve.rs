@@ -330,3 +330,33 @@ fn servers_share_limits_over_tls() {
     );
     assert_eq!(other.stop().status.code(), Some(0));
 }
+
+/// What nothing is called around does not stay unsaid: each type once, those of roles too, and only of a graph that serves calls.
+#[test]
+fn calls_that_interceptors_do_not_see_are_warned_of() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    fs::write(folder.path().join("u.js"), "export function before(request) {}").expect("it can be written");
+    let warnings = |graph_http: bool| {
+        let text = format!(
+            "[server]\nlisten = [\"127.0.0.1:0\"]\ncpus = 1\n[[source]]\nurl = \"graph:{}\"\nname = \"social\"\ngraph_http = {graph_http}\n\
+             [auth]\nanonymous = \"writer\"\n[roles.reader.sources.social.types]\n\
+             Person = {{ select = true, interceptors = {{ select = \"u.js\", insert = \"u.js\" }} }}\n\
+             [roles.writer]\ninherits = [\"reader\"]\n[interceptors.sources.social.types]\nLIKES = \"u.js\"\nPlace = false\n",
+            folder.path().join("data").display()
+        );
+        let file = folder.path().join("prony.toml");
+        fs::write(&file, text).expect("it can be written");
+        let mut process = prony(&["serve", "--config", &file.display().to_string()]);
+        process.wait_for_url();
+        let finished = process.stop();
+        assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
+        let warnings = finished.stderr.lines().filter(|line| line.contains("WARN"));
+        let said =
+            warnings.filter_map(|line| line.split_once("/prony.toml:")).map(|(_, said)| said.to_owned());
+        said.collect::<Vec<_>>().join("\n")
+    };
+    expect![[r#"
+        11:53: interceptors: source `social`, `Person`: calls over HTTP reach it too, and call no interceptors: what must hold for them is a permission of a role, or they are not served (`graph_http = false` of a graph)
+        15:9: interceptors: source `social`, `LIKES`: calls over HTTP reach it too, and call no interceptors: what must hold for them is a permission of a role, or they are not served (`graph_http = false` of a graph)"#]].assert_eq(&warnings(true));
+    assert_eq!(warnings(false), "");
+}

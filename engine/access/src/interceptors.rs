@@ -27,8 +27,6 @@ pub type InterceptorsByTable = BTreeMap<String, BTreeMap<String, TableIntercepto
 #[derive(Debug, Default)]
 pub struct InterceptorSettings {
     pub tables: InterceptorsByTable,
-    /// Calls over HTTP of a source may go past its interceptors: nothing is called around them.
-    pub pass_calls: bool,
     pub limits: InterceptorLimits,
     /// What runs them, and those of roles; none where there are none.
     pub modules: Option<Arc<dyn Interceptors>>,

@@ -41,7 +41,6 @@ impl AccessSettings {
         if let Some(queue) = number("queue", (1, MAX_QUEUE)) {
             limits.queue = usize_of(queue);
         }
-        self.interceptors.pass_calls = fields.boolean("pass_calls", false, faults);
         for source in fields.take("sources").map_or_else(Vec::new, |sources| sources.table(faults)) {
             let mut of_source =
                 Fields::of(source, format!("[interceptors.sources.{}]", source.name()), faults);

@@ -21,7 +21,7 @@ use prony_access::{AccessSettings, Role, explain};
 use super::{
     contributions::NamedSource,
     documents::{Documents, DocumentsError},
-    interception::interceptor_faults,
+    interception::{bypassed_interceptors, interceptor_faults},
     merging::joined,
     served::{RoleFault, Served, role_faults},
 };
@@ -123,9 +123,18 @@ impl Engine {
         let faults = settings.roles.iter().flat_map(faults_of);
         let mut faults: Vec<String> = faults.map(|(role, found)| self.described(role, &found)).collect();
         let names: Vec<&str> = self.sources.iter().map(|source| &*source.name).collect();
+        faults.extend(interceptor_faults(settings, &names, &served.sources));
+        if !faults.is_empty() {
+            return Err(faults);
+        }
         let has_calls = |index: usize| self.sources[index].source.http_api().is_some();
-        faults.extend(interceptor_faults(settings, &names, &served.sources, &has_calls));
-        if faults.is_empty() { Ok(()) } else { Err(faults) }
+        for bypassed in bypassed_interceptors(settings, &names, &has_calls) {
+            tracing::warn!(
+                "{bypassed}: calls over HTTP reach it too, and call no interceptors: what must hold for them is a permission of a role, \
+                 or they are not served (`graph_http = false` of a graph)"
+            );
+        }
+        Ok(())
     }
 
     fn described(&self, role: &Role, RoleFault { source, fault }: &RoleFault) -> String {

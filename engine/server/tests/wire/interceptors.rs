@@ -380,54 +380,9 @@ fn mistakes_are_told_before_anything_is_served() {
         /prony.toml:4:5: interceptors: there is no source `shop`"#]].assert_eq(&told.replace(&*folder.path().display().to_string(), ""));
 }
 
-/// What is there for all requests is not gone past by some of them without being said.
-#[test]
-fn a_graph_with_calls_over_http_has_interceptors_only_where_these_may_go_past_them() {
-    let module = "export function before(request) {}";
-    for (text, graph_http, expected) in [
-        (
-            "[interceptors.sources.graph.types]\nUser = \"u.js\"\n",
-            true,
-            Some(
-                "/prony.toml:2:8: interceptors: source `graph`, `User`: calls over HTTP reach it too, and call no interceptors; serve none (`graph_http = false` of a graph), or say in [interceptors] that they may go past them (`pass_calls = true`)",
-            ),
-        ),
-        (
-            "[auth]\nanonymous = \"clerk\"\n[roles.clerk.sources.graph.types]\nUser = { select = true, interceptors = { insert = \"u.js\" } }\n",
-            true,
-            Some("interceptors: source `graph`, `User`: calls over HTTP reach it too"),
-        ),
-        ("[interceptors.sources.graph.types]\nUser = \"u.js\"\n", false, None),
-        (
-            "[interceptors]\npass_calls = true\n[interceptors.sources.graph.types]\nUser = \"u.js\"\n",
-            true,
-            None,
-        ),
-        ("[interceptors.sources.graph.types]\nUser = false\n", true, None),
-    ] {
-        let folder = folder(text, &[("u.js", module)]);
-        let access = read(folder.path()).expect("the configuration is right");
-        let directory = tempfile::tempdir().expect("a directory can be made");
-        let url = format!("graph:{}", directory.path().display());
-        let options = format!("[[source]]\nurl = {url:?}\nname = \"graph\"\ngraph_http = {graph_http}\n");
-        let file = Some((Path::new("prony.toml"), &*options));
-        let mut settings =
-            config::load(KINDS, file, CommandLine::default(), &|_| None).expect("the source is right");
-        settings.listen = vec![([127, 0, 0, 1], 0).into()];
-        settings.access = access;
-        let started = runtime::start(settings);
-        let told = started.as_ref().err().map(ToString::to_string).unwrap_or_default();
-        let told = told.replace(&*folder.path().display().to_string(), "");
-        match expected {
-            Some(fault) => assert!(told.contains(fault), "{text}: {told}"),
-            None => assert_eq!(told, "", "{text}"),
-        }
-    }
-}
-
 #[test]
 fn nodes_and_relationships_have_interceptors() {
-    let text = "[interceptors]\npass_calls = true\n[interceptors.sources.graph.types]\nUser = \"u.js\"\nKNOWS = \"u.js\"";
+    let text = "[interceptors.sources.graph.types]\nUser = \"u.js\"\nKNOWS = \"u.js\"";
     let module = "export function before(request, { operation }) {\n  if (operation === 'insert' && request.arguments.name) request.arguments.name += '!';\n}\n\
                   export function after(result, { operation }) {\n  for (const one of Array.isArray(result) ? result : [result]) if (one.name) one.name += operation;\n}";
     let folder = folder(text, &[("u.js", module)]);
@@ -528,7 +483,7 @@ fn functions_know_the_row_as_it_was() {
 
 #[test]
 fn functions_know_nodes_and_relationships_as_they_were() {
-    let text = "[interceptors]\npass_calls = true\n[interceptors.sources.graph.types]\nUser = \"rows.js\"\nKNOWS = \"rows.js\"\n";
+    let text = "[interceptors.sources.graph.types]\nUser = \"rows.js\"\nKNOWS = \"rows.js\"\n";
     let folder = folder(text, &[("rows.js", TELLS_ROWS)]);
     let access = read(folder.path()).expect("the configuration is right");
     let mut graph = Graph::with(|settings| {

@@ -80,22 +80,17 @@ impl InterceptorIndex {
     }
 }
 
-const PASSED: &str = "calls over HTTP reach it too, and call no interceptors; serve none (`graph_http = false` of a graph), or \
-    say in [interceptors] that they may go past them (`pass_calls = true`)";
-
 fn each(by_table: &InterceptorsByTable) -> impl Iterator<Item = (&String, &String, &TableInterceptors)> {
     by_table
         .iter()
         .flat_map(|(source, tables)| tables.iter().map(move |(table, found)| (source, table, found)))
 }
 
-/// Sources and tables that have interceptors and are not there, or can be reached by calls over HTTP that call none, each with its
-/// place. `has_calls` says whether the source with an index has such calls.
+/// Sources and tables that have interceptors and are not there, each with its place.
 pub(crate) fn interceptor_faults(
     settings: &AccessSettings,
     sources: &[&str],
     schemas: &[Arc<dyn SourceSchema>],
-    has_calls: &dyn Fn(usize) -> bool,
 ) -> Vec<String> {
     let of_roles = settings.roles.iter().map(|role| &role.interceptors);
     let mut faults: Vec<String> = Vec::new();
@@ -107,11 +102,7 @@ pub(crate) fn interceptor_faults(
             }
             Some(index) => {
                 let named = schemas[index].table_name(table);
-                let passes = !settings.interceptors.pass_calls
-                    && interceptors.operations.values().any(|modules| !modules.is_empty())
-                    && has_calls(index);
-                let message = named.err().or_else(|| passes.then(|| PASSED.to_owned()));
-                message.map(|message| format!("source `{source}`, `{table}`: {message}"))
+                named.err().map(|message| format!("source `{source}`, `{table}`: {message}"))
             }
         };
         let origin: Option<&Origin> =
@@ -122,4 +113,26 @@ pub(crate) fn interceptor_faults(
         faults.extend(fault.filter(|fault| !faults.contains(fault)));
     }
     faults
+}
+
+/// Tables with interceptors that calls over HTTP reach too, without anything being called, each with its place. `has_calls` says
+/// whether the source with an index has such calls.
+pub(crate) fn bypassed_interceptors(
+    settings: &AccessSettings,
+    sources: &[&str],
+    has_calls: &dyn Fn(usize) -> bool,
+) -> Vec<String> {
+    let of_roles = settings.roles.iter().map(|role| &role.interceptors);
+    let mut found: Vec<String> = Vec::new();
+    for (source, table, interceptors) in of_roles.chain([&settings.interceptors.tables]).flat_map(each) {
+        let has_calls = sources.iter().position(|known| known == source).is_some_and(has_calls);
+        let first = interceptors.operations.values().flatten().next();
+        let Some(first) = first.filter(|_| has_calls) else { continue };
+        let said = format!("{}: interceptors: source `{source}`, `{table}`", first.origin);
+        // Roles have those that they inherit, too.
+        if !found.contains(&said) {
+            found.push(said);
+        }
+    }
+    found
 }

@@ -13,6 +13,6 @@ mod subscription;
 pub(super) use self::{after::ExecutedOperation, before::InterceptedOperation};
 pub(crate) use self::{
     fields::Interception,
-    index::{InterceptorIndex, interceptor_faults},
+    index::{InterceptorIndex, bypassed_interceptors, interceptor_faults},
     subscription::events,
 };

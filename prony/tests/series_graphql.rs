@@ -197,6 +197,45 @@ fn attributes_that_come_later_leave_joined_fields_their_names() {
 }
 
 #[test]
+fn properties_and_types_that_come_later_leave_joined_fields_their_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = rusqlite::Connection::open(directory.path().join("shop.db")).unwrap();
+    database.execute_batch("create table devices (id integer primary key, room_id text)").unwrap();
+    let server = serve(&directory, JOINED);
+    let call = |path: &str, body: &str| {
+        let made = server.send("POST", &format!("/db/rage/{path}"), body);
+        assert!(made.0 < 300, "{path}: {made:?}");
+    };
+    server.notify(&json!([room("Room:1", 0, 20.5)]));
+    call("schema/nodes/Place", "");
+    call("node/Place/Room:1", "{}");
+    let joined = "{ places { room { id } } }";
+    let expected = json!({"places": [{"room": {"id": "Room:1"}}]});
+    assert_eq!(server.data(joined), expected);
+    call("schema/nodes/Place/properties/room/string", "");
+    call("schema/nodes/Door", "");
+    call("schema/nodes/Door/properties/room/string", "");
+    call("node/Place/Cellar", &json!({"room": "dark"}).to_string());
+    call("node/Door/D1", &json!({"room": "dark"}).to_string());
+    let data = server.data(
+        "{ places(where: {room_property: {eq: \"dark\"}}) { _key room_property room { id } } doors { room }
+           graph_nodes(where: {room: {eq: \"dark\"}}, sort: {_type: asc}) { _type ... on Place { room_property room { id } } } }",
+    );
+    assert_eq!(
+        data,
+        json!({
+            "places": [{"_key": "Cellar", "room_property": "dark", "room": null}],
+            "doors": [{"room": "dark"}],
+            "graph_nodes": [
+                {"_type": "Door"},
+                {"_type": "Place", "room_property": "dark", "room": null},
+            ],
+        })
+    );
+    assert_eq!(server.data("{ places(where: {_key: {eq: \"Room:1\"}}) { room { id } } }"), expected);
+}
+
+#[test]
 fn new_rows_and_live_queries_reach_subscribers() {
     let directory = tempfile::tempdir().unwrap();
     let server = serve(&directory, "[[source]]\nname = \"rooms\"\nurl = \"series:DIR/rooms\"\n");

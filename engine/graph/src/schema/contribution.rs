@@ -240,7 +240,7 @@ impl Writer<'_> {
         self.contribution.types.push((definition.name.clone(), ExtendedType::Object(Node::new(definition))));
     }
 
-    /// Lists of neighbours of one type, under the name of the type's list. A property of the same name hides it.
+    /// Lists of neighbours of one type, under the name of the type's list. A property of the same name hides it, and so does what is joined.
     fn typed_neighbours(&mut self, of: &TypeModel) -> Vec<Node<FieldDefinition>> {
         let model = self.model;
         if model.nodes.types.len() > MAX_TYPED_NEIGHBOURS {
@@ -357,6 +357,7 @@ impl Writer<'_> {
 /// Whether a name belongs to no field that nodes of the type have.
 pub(crate) fn is_free(of: &TypeModel, name: &str) -> bool {
     of.property(name).is_none()
+        && of.joined.iter().all(|joined| **joined != *name)
         && !crate::schema::naming::NODE_FIELDS.contains(&name)
         && names::is_graphql_name(name)
 }

@@ -11,7 +11,7 @@ use std::{
 
 use prony_graph_store::{Kind, Schema, Side};
 
-use crate::schema::naming::{Names, NamingNotes, change_field, property_fields};
+use crate::schema::naming::{Names, NamingNotes, PropertyFields, change_field};
 use prony_source::ReservedNames;
 
 /// Which of the types of its side.
@@ -55,13 +55,15 @@ pub(crate) struct TypeModel {
     pub mutation_stem: Box<str>,
     /// Sorted by name.
     pub properties: Vec<PropertyModel>,
+    /// Fields that the configuration joins to it: their names are theirs.
+    pub joined: Vec<Box<str>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PropertyModel {
     /// The name in the store.
     pub name: Arc<str>,
-    /// The GraphQL field: the same for all types of its side that have the property.
+    /// The GraphQL field: the same for all types of its side that have the property, but where a field of that name is joined to one.
     pub field: Box<str>,
     pub kind: Kind,
 }
@@ -133,18 +135,20 @@ impl SideModel {
         let declared: Vec<_> = schema.side(side).all().collect();
         let own_names =
             names.name_types(side, &declared.iter().map(|(_, of)| &*of.name).collect::<Vec<_>>(), naming);
-        let notes = &mut naming.notes;
         let properties = declared.iter().flat_map(|(_, of)| of.properties.keys());
-        let fields = property_fields(side, properties, notes);
+        let mut fields = PropertyFields::new(side, properties, &mut naming.notes);
         let mut types = Vec::with_capacity(declared.len());
         let mut by_name = HashMap::with_capacity(declared.len());
         for ((number, of), own) in declared.into_iter().zip(own_names) {
             by_name.insert(Arc::clone(&of.name), TypeId(types.len() as u16));
+            let joined = names.joined_to(&own.type_name);
             let property = |(name, property): (&Arc<str>, &prony_graph_store::Property)| PropertyModel {
                 name: Arc::clone(name),
-                field: fields[name].clone(),
+                field: fields.beside(&joined, name),
                 kind: property.kind,
             };
+            let properties: Vec<_> = of.properties.iter().map(property).collect();
+            naming.collisions.extend(given_way(&own.type_name, &properties, &fields));
             types.push(TypeModel {
                 name: Arc::clone(&of.name),
                 number,
@@ -152,10 +156,11 @@ impl SideModel {
                 list_name: own.list_name,
                 single_name: own.single_name,
                 mutation_stem: own.mutation_stem,
-                properties: of.properties.iter().map(property).collect(),
+                properties,
+                joined: joined.into_iter().map(Box::from).collect(),
             });
         }
-        let common = common(side, &types, notes);
+        let common = common(side, &types, &fields, &mut naming.notes);
         Self { types, common, by_name }
     }
 
@@ -199,11 +204,34 @@ impl TypeModel {
     }
 }
 
+/// For people: which properties of a type have given way to fields that are joined to it.
+fn given_way(
+    type_name: &str,
+    properties: &[PropertyModel],
+    fields: &PropertyFields,
+) -> impl Iterator<Item = String> {
+    let moved = properties.iter().filter_map(|property| Some((property, fields.get(&property.name)?)));
+    moved.filter(|(property, usual)| *property.field != **usual).map(move |(property, usual)| {
+        format!(
+            "property `{}` of `{type_name}` is served as `{}`, because `{usual}` is joined to the type",
+            property.name, property.field
+        )
+    })
+}
+
 /// The properties that every type which declares them declares alike; a double takes integers in.
-fn common(side: Side, types: &[TypeModel], notes: &mut Vec<String>) -> Vec<PropertyModel> {
+fn common(
+    side: Side,
+    types: &[TypeModel],
+    fields: &PropertyFields,
+    notes: &mut Vec<String>,
+) -> Vec<PropertyModel> {
     let mut found: BTreeMap<&Arc<str>, Option<PropertyModel>> = BTreeMap::new();
     for property in types.iter().flat_map(|of| &of.properties) {
-        let known = found.entry(&property.name).or_insert_with(|| Some(property.clone()));
+        let known = found.entry(&property.name).or_insert_with(|| {
+            let field = fields.get(&property.name).unwrap_or(&property.field);
+            Some(PropertyModel { field: field.into(), ..property.clone() })
+        });
         let kind = known.as_ref().and_then(|known| both(known.kind, property.kind));
         match (known.as_mut(), kind) {
             (Some(known), Some(kind)) => known.kind = kind,

@@ -206,6 +206,12 @@ impl<'t> Names<'t> {
         is_taken
     }
 
+    /// What the configuration joins to a type, or to those that are derived from it.
+    pub(crate) fn joined_to(&self, type_name: &str) -> Vec<&'t str> {
+        let derived = TYPE_SUFFIXES.iter().map(|suffix| format!("{type_name}{suffix}"));
+        derived.flat_map(|name| self.taken.fields_of(&name).collect::<Vec<_>>()).collect()
+    }
+
     /// The list field and the field of one node.
     fn claim_fields(&mut self, type_name: &str) -> (String, String) {
         let list = self.first_free(Namespace::Lists, &names::list_name(type_name), &[]);
@@ -244,29 +250,64 @@ pub(crate) fn change_field(mutation_stem: &str) -> String {
     format!("on{mutation_stem}Changed")
 }
 
-/// The GraphQL field of each property of a side.
-pub(crate) fn property_fields<'a>(
-    side: Side,
-    properties: impl Iterator<Item = &'a Arc<str>>,
-    notes: &mut Vec<String>,
-) -> HashMap<Arc<str>, Box<str>> {
-    let own = if side == Side::Nodes { NODE_FIELDS } else { RELATIONSHIP_FIELDS };
-    let mut sorted: Vec<&Arc<str>> = properties.collect();
-    sorted.sort();
-    sorted.dedup();
-    let mut taken: HashSet<String> = own.iter().chain(CLAUSE_KEYS).map(|&name| name.to_owned()).collect();
-    let mut next = NextNumbers::new();
-    let mut fields = HashMap::with_capacity(sorted.len());
-    for wants_valid in [true, false] {
-        for &name in sorted.iter().filter(|name| names::is_graphql_name(name) == wants_valid) {
-            let wanted = names::graphql_name(name);
-            let others = [format!("{}_property", wanted.trim_start_matches('_'))];
-            let field = first_free(&wanted, &others, &mut next, |name| taken.insert(name.to_owned()));
-            if *field != **name {
-                notes.push(format!("property `{name}` is served as `{field}`"));
+/// The GraphQL fields of the properties of a side: the same for all types that have the property, but for those to which the
+/// configuration joins a field of that name.
+#[derive(Debug)]
+pub(crate) struct PropertyFields {
+    fields: HashMap<Arc<str>, Box<str>>,
+    /// Beside a joined field of the usual name.
+    beside_joined: HashMap<Arc<str>, Box<str>>,
+    taken: HashSet<String>,
+    next: NextNumbers,
+}
+
+impl PropertyFields {
+    pub(crate) fn new<'a>(
+        side: Side,
+        properties: impl Iterator<Item = &'a Arc<str>>,
+        notes: &mut Vec<String>,
+    ) -> Self {
+        let own = if side == Side::Nodes { NODE_FIELDS } else { RELATIONSHIP_FIELDS };
+        let mut sorted: Vec<&Arc<str>> = properties.collect();
+        sorted.sort();
+        sorted.dedup();
+        let taken: HashSet<String> = own.iter().chain(CLAUSE_KEYS).map(|&name| name.to_owned()).collect();
+        let fields = HashMap::with_capacity(sorted.len());
+        let mut found = Self { fields, beside_joined: HashMap::new(), taken, next: NextNumbers::new() };
+        for wants_valid in [true, false] {
+            for &name in sorted.iter().filter(|name| names::is_graphql_name(name) == wants_valid) {
+                let field = found.first_free(name, &[]);
+                if *field != **name {
+                    notes.push(format!("property `{name}` is served as `{field}`"));
+                }
+                found.fields.insert(Arc::clone(name), field);
             }
-            fields.insert(Arc::clone(name), field.into_boxed_str());
         }
+        found
     }
-    fields
+
+    /// None where the side has no such property.
+    pub(crate) fn get(&self, property: &str) -> Option<&str> {
+        self.fields.get(property).map(|field| &**field)
+    }
+
+    /// That of a property in a type to which the configuration joins `joined`; these keep their names, whoever declares
+    /// properties.
+    pub(crate) fn beside(&mut self, joined: &[&str], property: &Arc<str>) -> Box<str> {
+        let known = [&self.fields, &self.beside_joined].into_iter().filter_map(|fields| fields.get(property));
+        if let Some(field) = known.into_iter().find(|field| !joined.contains(&&***field)) {
+            return field.clone();
+        }
+        let field = self.first_free(property, joined);
+        self.beside_joined.insert(Arc::clone(property), field.clone());
+        field
+    }
+
+    fn first_free(&mut self, property: &str, joined: &[&str]) -> Box<str> {
+        let Self { taken, next, .. } = self;
+        let wanted = names::graphql_name(property);
+        let others = [format!("{}_property", wanted.trim_start_matches('_'))];
+        let claim = |name: &str| !joined.contains(&name) && taken.insert(name.to_owned());
+        first_free(&wanted, &others, next, claim).into_boxed_str()
+    }
 }

@@ -7,7 +7,11 @@ use prony_graph_store::{Kind, Side, Value};
 use prony_graphql::schema::{Contribution, Schema, SourceId, build};
 use proptest::prelude::*;
 
-use crate::schema::{contribution::contribution, model::Model, naming::property_fields};
+use crate::schema::{
+    contribution::contribution,
+    model::{Model, TypeModel},
+    naming::PropertyFields,
+};
 use crate::tests::harness::{Served, friends};
 use prony_source::{ReservedNames, dialect::names};
 
@@ -225,15 +229,63 @@ fn names_without_letters_are_numbered() {
     );
 }
 
+/// Who may declare properties takes no name from a field that is joined to a type; other types keep theirs, and so do filters over all.
+#[test]
+fn properties_give_way_to_what_is_joined_to_their_type() {
+    let served = Served::empty();
+    served.write(|write| {
+        for (of, properties) in [
+            ("Person", &["orders", "orders_property", "city", "Größe"][..]),
+            ("City", &["orders", "city"]),
+            ("Shop", &["orders"]),
+            ("Order", &[]),
+        ] {
+            write.make_type(Side::Nodes, of)?;
+            for name in properties {
+                write.declare(Side::Nodes, of, name, Kind::Integer)?;
+            }
+        }
+        Ok(())
+    });
+    let mut taken = ReservedNames::default();
+    for (of, field) in
+        [("Person", "orders"), ("Person", "Grosse"), ("Shop", "orders"), ("Shop", "orders_2"), ("City", "x")]
+    {
+        taken.add_field(of, field);
+    }
+    let model = Model::new(served.store.read().schema(), &taken);
+    let fields = |of: &TypeModel| {
+        let fields = of.properties.iter().map(|property| format!("{}: {}", property.name, property.field));
+        fields.collect::<Vec<_>>().join(", ")
+    };
+    let types = model.nodes.types.iter().map(|of| format!("{}: {}", of.type_name, fields(of)));
+    let common: Vec<&str> = model.nodes.common.iter().map(|property| &*property.field).collect();
+    let told = types.chain([format!("all: {}", common.join(", "))]).chain(model.collisions.iter().cloned());
+    expect![[r#"
+        Person: Größe: Grosse_property, city: city, orders: orders_2, orders_property: orders_property
+        City: city: city, orders: orders
+        Shop: orders: orders_3
+        Order: 
+        all: Grosse, city, orders, orders_property
+        property `Größe` of `Person` is served as `Grosse_property`, because `Grosse` is joined to the type
+        property `orders` of `Person` is served as `orders_2`, because `orders` is joined to the type
+        property `orders` of `Shop` is served as `orders_3`, because `orders` is joined to the type"#]]
+    .assert_eq(&told.collect::<Vec<_>>().join("\n"));
+    // The list of neighbours of type `Order` is called `orders`.
+    let of_graph = contribution(&model, None);
+    let have = ["City", "Person", "Shop"].map(|of| has_field(&of_graph, of, "orders"));
+    assert_eq!(have, [true, false, false]);
+}
+
 /// Each is numbered behind the one before, not from 2 again.
 #[test]
 fn many_names_of_one_form_are_numbered_in_one_pass() {
     let form = |number: usize| "?".repeat(number % 250 + 1) + &"!".repeat(number / 250);
     let properties: Vec<Arc<str>> = (0..60_000).map(|number| form(number).into()).collect();
-    let fields = property_fields(Side::Nodes, properties.iter(), &mut Vec::new());
-    let names: BTreeSet<_> = fields.values().collect();
+    let fields = PropertyFields::new(Side::Nodes, properties.iter(), &mut Vec::new());
+    let names: BTreeSet<_> = properties.iter().filter_map(|property| fields.get(property)).collect();
     assert_eq!(names.len(), 60_000);
-    assert!(fields.values().any(|field| **field == *"_59999"), "the last is numbered from the one before");
+    assert!(names.contains("_59999"), "the last is numbered from the one before");
 }
 
 /// What names are put together of: what a name cannot have, what names are derived with, and what others have.
@@ -334,6 +386,13 @@ fn any_types() -> impl Strategy<Value = Declared> {
     prop::collection::vec((any_name(), properties), 0..10)
 }
 
+fn has_field(contribution: &Contribution, of: &str, field: &str) -> bool {
+    let found = contribution.types.iter().find(|(name, _)| name == of);
+    found
+        .and_then(|(_, definition)| definition.as_object())
+        .is_some_and(|object| object.fields.contains_key(field))
+}
+
 /// What another source has, whose names are its owner's.
 fn others(types: &[String], fields: &[String]) -> Contribution {
     let valid = |name: &&String| names::is_graphql_name(name) && !name.starts_with("Graph");
@@ -361,6 +420,7 @@ proptest! {
         relationships in any_types(),
         types in prop::collection::vec(any_name(), 0..6),
         fields in prop::collection::vec(any_name(), 0..6),
+        joins in prop::collection::vec(any::<bool>(), 0..40),
     ) {
         let served = Served::empty();
         served.write(|write| {
@@ -379,12 +439,29 @@ proptest! {
         let others = others(&types, &fields);
         let mut taken = ReservedNames::default();
         taken.add(&others);
+        // To types as they are named before anything is joined to them.
+        let unjoined = Model::new(served.store.read().schema(), &taken);
+        let all = || unjoined.nodes.types.iter().chain(&unjoined.relationships.types);
+        let usual = || all().flat_map(|of| of.properties.iter().map(|property| property.field.to_string()));
+        let mut joined: BTreeSet<(String, String)> = BTreeSet::new();
+        for (index, field) in usual().chain(usual().map(|field| format!("{field}_property"))).enumerate() {
+            if names::is_graphql_name(&field) && joins.get(index).copied().unwrap_or_default() {
+                let of = all().nth(index % all().count()).expect("types have the properties");
+                taken.add_field(&of.type_name, &field);
+                joined.insert((of.type_name.to_string(), field));
+            }
+        }
         let model = Model::new(served.store.read().schema(), &taken);
         for of in model.nodes.types.iter().chain(&model.relationships.types) {
             let fields: BTreeSet<_> = of.properties.iter().map(|property| &property.field).collect();
             prop_assert_eq!(fields.len(), of.properties.len());
         }
-        let merged = Schema::merge(vec![(SourceId(0), others), (SourceId(1), contribution(&model, None))]);
+        let of_graph = contribution(&model, None);
+        let own = ["_id", "_key", "_type", "degree", "neighbors", "relationships", "from", "node", "to"];
+        for (of, field) in joined.iter().filter(|(_, field)| !own.contains(&field.as_str())) {
+            prop_assert!(!has_field(&of_graph, of, field), "{of}.{field}");
+        }
+        let merged = Schema::merge(vec![(SourceId(0), others), (SourceId(1), of_graph)]);
         prop_assert!(merged.is_ok(), "{:#?}", merged.unwrap_err());
     }
 }

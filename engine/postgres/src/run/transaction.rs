@@ -133,7 +133,7 @@ pub(crate) async fn run(
         }
         Err(mut failed) => {
             if let FailureKind::Constraint(constraint) = failed.failure.kind {
-                withhold(link, &steps[failed.step], constraint, begin, &mut failed.failure).await;
+                withhold(link, &steps[..=failed.step], constraint, begin, &mut failed.failure).await;
             }
             if failed.failure.kind == FailureKind::OutcomeUnknown {
                 capture.unknown();
@@ -211,17 +211,18 @@ impl Step {
 }
 
 /// A restricted writer is not told by a constraint that there are rows or columns which cannot be seen: such a row is refused as
-/// one that does not pass its check. The transaction has ended.
+/// one that does not pass its check. It was the last of `steps` that failed, and the transaction has ended.
 async fn withhold(
     link: &Rc<Link>,
-    step: &Step,
+    steps: &[Step],
     constraint: Constraint,
     begin: Option<&str>,
     failure: &mut Failure,
 ) {
+    let Some((step, earlier)) = steps.split_last() else { return };
     let is_told = match step.is_told_of(constraint) {
         Some(is_told) => is_told,
-        None => sees_collision(link, step, begin).await,
+        None => sees_collision(link, step, earlier, begin).await,
     };
     if !is_told {
         *failure = refused();
@@ -231,22 +232,26 @@ async fn withhold(
     }
 }
 
-/// Whether a row that can be seen stands in the way.
-async fn sees_collision(link: &Rc<Link>, step: &Step, begin: Option<&str>) -> bool {
+/// Whether a row that can be seen stands in the way. What the earlier steps write may do so, and is gone with their transaction: they
+/// run once more, and are rolled back again, so that steps which succeed need no savepoints.
+async fn sees_collision(link: &Rc<Link>, step: &Step, earlier: &[Step], begin: Option<&str>) -> bool {
+    let begin = begin.or_else(|| (!earlier.is_empty()).then_some("BEGIN"));
+    let Some(begin) = begin else { return finds_collision(link, step).await };
+    let mut is_as_before = begin_on(link, begin).await.is_ok();
+    for mutation in earlier {
+        is_as_before = is_as_before && execute(link, mutation, false).await.is_ok();
+    }
+    let is_seen = is_as_before && finds_collision(link, step).await;
+    // Fails only with the connection, and then the server rolls back by itself.
+    let _ = link.batch("ROLLBACK").await;
+    is_seen
+}
+
+async fn finds_collision(link: &Rc<Link>, step: &Step) -> bool {
     let writer = step.mutation.restricted.as_ref();
     let Some(select) = writer.and_then(|writer| writer.collision.as_ref()) else { return false };
-    if let Some(begin) = begin
-        && begin_on(link, begin).await.is_err()
-    {
-        let _ = link.batch("ROLLBACK").await;
-        return false;
-    }
     let answer = AnyRow { is_there: false };
     let executed = link.execute(&select.text, &step.collision_values, answer, &Progress::default()).await;
-    if begin.is_some() {
-        // Fails only with the connection, and then the server rolls back by itself.
-        let _ = link.batch("ROLLBACK").await;
-    }
     executed.result.is_ok_and(|answer| answer.is_there)
 }
 

@@ -251,5 +251,32 @@ fn constraints_tell_nothing_of_what_is_hidden() {
             // Not by a word are they told from each other.
             assert!(expected != "FORBIDDEN" || answer == refused, "{step}: {answer}");
         }
+        // The row of an earlier field stands in the way: where it can be seen, and where it cannot; and so does a hidden one behind it.
+        for (first, second, expected) in [
+            (
+                "id: 20, is_public: true, place: 4",
+                "id: 20, is_public: true, place: 5",
+                "CONSTRAINT_VIOLATION",
+            ),
+            ("id: 20, is_public: false, place: 4", "id: 20, is_public: true, place: 5", "FORBIDDEN"),
+            (
+                "id: 20, is_public: true, hall: \"b\", place: 2",
+                "id: 21, is_public: true, hall: \"b\", place: 2",
+                "CONSTRAINT_VIOLATION",
+            ),
+            (
+                "id: 20, is_public: true, hall: \"b\", place: 2",
+                "id: 21, is_public: true, hall: \"a\", place: 2",
+                "FORBIDDEN",
+            ),
+        ] {
+            let document = format!(
+                "mutation {{ a: createCoupon({first}) {{ id }} b: createCoupon({second}) {{ id }} }}"
+            );
+            let answer = served.ask(&session, &document, none()).await;
+            assert!(answer.contains(expected), "{document}: {answer}");
+        }
+        let written = database.query("select count(*) from coupon where id >= 20");
+        assert_eq!(written[0][0].as_deref(), Some("0"));
     });
 }

@@ -19,15 +19,17 @@ use tempfile::TempDir;
 
 use crate::{SDL, before, directory, failure, ok, server::Server};
 
-/// Over HTTP/2.
-fn http2() -> Speaks {
-    let reply = Http2Reply::Answer {
+fn one() -> Http2Reply {
+    Http2Reply::Answer {
         status: 200,
         headers: vec![("content-type", "application/json")],
         body: br#"{"data":{"one":1}}"#.to_vec(),
         piece: usize::MAX,
-    };
-    Speaks::Http2 { replies: vec![reply], streams_max: 10 }
+    }
+}
+
+fn http2() -> Speaks {
+    Speaks::Http2 { replies: vec![one()], streams_max: 10 }
 }
 
 fn secure(tls: ServerTls, speaks: Speaks) -> SecurePeer {
@@ -93,6 +95,39 @@ fn an_upstream_whose_certificate_expires_is_not_connected_with_any_more() {
     let response = gateway.graphql("{ one }");
     assert!(failure(&response).starts_with("SOURCE_UNAVAILABLE"), "{response} {:?}", peer.seen().handshakes);
     gateway.wait_until("the log says why", |gateway| gateway.process.stderr().contains("expired"));
+}
+
+/// As over HTTP/1.1: it is kept as long as it is used, and not for ever.
+#[test]
+fn a_shared_connection_that_nobody_uses_is_closed() {
+    let (certificates, directory) = (Certificates::new(), directory());
+    let peer = secure(ServerTls::of(&certificates, &["h2"]), http2());
+    let gateway = before_secure(&peer, &certificates.ca_path(), &directory, "idle_timeout_ms = 1000");
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(2500) {
+        assert_eq!(gateway.graphql("{ one }")["data"]["one"], 1);
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(peer.seen().connections, 1);
+    thread::sleep(Duration::from_millis(2500));
+    assert_eq!(gateway.graphql("{ one }")["data"]["one"], 1);
+    assert_eq!(peer.seen().connections, 2);
+}
+
+/// The server behind a connection may be gone without a word: one request waits in vain, and not all that come later.
+#[test]
+fn a_shared_connection_that_falls_silent_is_not_used_again() {
+    let (certificates, directory) = (Certificates::new(), directory());
+    let replies = vec![one(), Http2Reply::Stall];
+    let peer = secure(ServerTls::of(&certificates, &["h2"]), Speaks::Http2 { replies, streams_max: 10 });
+    let more = "first_byte_timeout_ms = 500\nretries = 0\nbreaker_failures = 1000";
+    let gateway = before_secure(&peer, &certificates.ca_path(), &directory, more);
+    for connection in 1..=3 {
+        assert_eq!(gateway.graphql("{ one }")["data"]["one"], 1, "connection {connection}");
+        let response = gateway.graphql("{ one }");
+        assert!(failure(&response).starts_with("TIMEOUT"), "{response}");
+        assert_eq!(peer.seen().connections, connection);
+    }
 }
 
 /// No client has to ask before an address that fails is out of use, or one that has come back in use.

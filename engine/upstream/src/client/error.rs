@@ -50,7 +50,8 @@ impl SendError {
         Self { kind, has_begun, may_have_arrived: true }
     }
 
-    /// Whether a connection that many share is of no use after it.
+    /// Whether a connection that many share gets no more requests after it. A response that does not come may be late, or its server
+    /// gone without a word: what is in flight may still end well.
     pub(crate) fn ends_connection(&self) -> bool {
         matches!(
             self.kind,
@@ -58,6 +59,7 @@ impl SendError {
                 | SendErrorKind::Broken(_)
                 | SendErrorKind::Protocol(_)
                 | SendErrorKind::Connect(_)
+                | SendErrorKind::Timeout { .. }
         )
     }
 }

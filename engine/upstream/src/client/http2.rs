@@ -1,5 +1,7 @@
 //! HTTP/2 to an upstream: one connection that all requests of a core share.
 
+use std::{cell::Cell, rc::Rc, time::Duration};
+
 use bytes::{Bytes, BytesMut};
 use h2::client::SendRequest;
 use http::{HeaderMap, HeaderValue, Request, header};
@@ -14,9 +16,28 @@ use super::{
 };
 use crate::address::Address;
 
+/// A handle of the connection, which ends when it has no handles and no requests.
 #[derive(Debug, Clone)]
 pub(super) struct Http2 {
     sender: SendRequest<Bytes>,
+    usage: Rc<Usage>,
+}
+
+#[derive(Debug)]
+struct Usage {
+    in_flight: Cell<usize>,
+    /// When the last request ended, or the connection was opened.
+    idle_since: Cell<Instant>,
+}
+
+/// Counts a request as long as it is there.
+struct InFlight<'c>(&'c Usage);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.set(self.0.in_flight.get() - 1);
+        self.0.idle_since.set(Instant::now());
+    }
 }
 
 impl Http2 {
@@ -30,7 +51,17 @@ impl Http2 {
                 tracing::debug!(%error, "an HTTP/2 connection to an upstream ended");
             }
         });
-        Ok(Self { sender })
+        let usage = Usage { in_flight: Cell::new(0), idle_since: Cell::new(Instant::now()) };
+        Ok(Self { sender, usage: Rc::new(usage) })
+    }
+
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.usage, &other.usage)
+    }
+
+    /// Whether nobody has used it for longer than this.
+    pub(super) fn is_idle_for(&self, limit: Duration) -> bool {
+        self.usage.in_flight.get() == 0 && self.usage.idle_since.get().elapsed() > limit
     }
 
     /// `own` are headers of the configuration.
@@ -41,6 +72,8 @@ impl Http2 {
         request: &OutgoingRequest<'_>,
     ) -> Result<IncomingResponse, SendError> {
         let begun = Instant::now();
+        self.usage.in_flight.set(self.usage.in_flight.get() + 1);
+        let _in_flight = InFlight(&self.usage);
         let limits = &request.limits;
         let whole = begun + limits.whole;
         let first_byte = (begun + limits.first_byte).min(whole);
@@ -54,7 +87,7 @@ impl Http2 {
             SendError { may_have_arrived: !is_refused, ..SendError::sent(failure(&error), has_begun) }
         };
         body.send_data(Bytes::copy_from_slice(&request.body), true).map_err(|error| sent(error, false))?;
-        let late = |what, limit: std::time::Duration, option, has_begun| {
+        let late = |what, limit: Duration, option, has_begun| {
             SendError::sent(SendErrorKind::Timeout { what, limit_ms: limit.as_millis(), option }, has_begun)
         };
         let response = timeout_at(first_byte, response)

@@ -71,8 +71,7 @@ impl Pool {
     }
 
     async fn send_to_one(&self, request: &OutgoingRequest<'_>) -> Result<IncomingResponse, SendError> {
-        let http2 = self.http2.borrow().clone();
-        if let Some(http2) = http2 {
+        if let Some(http2) = self.known_http2() {
             return self.send_by_http2(&http2, request).await;
         }
         if let Some(connection) = self.take_idle() {
@@ -82,8 +81,7 @@ impl Pool {
         if !is_http2 {
             return self.exchange(Connection::new(transport, Instant::now()), request).await;
         }
-        let known = self.http2.borrow().clone();
-        let http2 = if let Some(known) = known {
+        let http2 = if let Some(known) = self.known_http2() {
             // Another request was faster.
             known
         } else {
@@ -101,9 +99,16 @@ impl Pool {
     ) -> Result<IncomingResponse, SendError> {
         let sent = http2.exchange(&self.address, &self.headers, request).await;
         if sent.as_ref().is_err_and(SendError::ends_connection) {
-            self.http2.replace(None);
+            // It may have failed many requests, and another one be there already.
+            self.http2.borrow_mut().take_if(|known| known.is_same(http2));
         }
         sent
+    }
+
+    fn known_http2(&self) -> Option<Http2> {
+        let mut known = self.http2.borrow_mut();
+        known.take_if(|http2| http2.is_idle_for(self.idle_timeout));
+        known.clone()
     }
 
     async fn exchange(
@@ -161,5 +166,6 @@ impl Pool {
     pub(crate) fn close_idle(&self) {
         let limit = self.idle_timeout;
         self.idle.borrow_mut().retain(|connection| connection.idle_since.elapsed() <= limit);
+        self.http2.borrow_mut().take_if(|http2| http2.is_idle_for(limit));
     }
 }

@@ -13,6 +13,7 @@ use std::{
 };
 
 use rustls::pki_types::ServerName;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpStream, UnixStream, lookup_host},
@@ -31,6 +32,12 @@ pub(crate) enum Transport {
     Unix(UnixStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
+
+/// An upstream that has gone without a word is found so: on a stream that is silent for this long it is asked, this many times, this
+/// often, whether it is there.
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(15);
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
+const KEEPALIVE_TIMES: u32 = 3;
 
 /// Opens streams to the addresses of one upstream.
 #[derive(Debug, Clone)]
@@ -108,6 +115,7 @@ impl Connector {
         };
         let stream = self.connect_to_any(lookup_host((host, port)).await?.collect()).await?;
         stream.set_nodelay(true)?;
+        keep_alive(&stream)?;
         let Some(tls) = self.tls.as_ref().filter(|_| address.is_secure) else {
             return Ok(Opened { transport: Transport::Tcp(stream), is_http2 });
         };
@@ -119,6 +127,16 @@ impl Connector {
         }
         Ok(Opened { transport: Transport::Tls(Box::new(stream)), is_http2 })
     }
+}
+
+/// Has the system watch a stream, and give up what it has sent when it is not acknowledged for as long (RFC 5482).
+fn keep_alive(stream: &TcpStream) -> io::Result<()> {
+    let socket = SockRef::from(stream);
+    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE_AFTER).with_interval(KEEPALIVE_EVERY);
+    socket.set_tcp_keepalive(&keepalive.with_retries(KEEPALIVE_TIMES))?;
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(Some(KEEPALIVE_AFTER + KEEPALIVE_EVERY * KEEPALIVE_TIMES))?;
+    Ok(())
 }
 
 impl AsyncRead for Transport {
@@ -158,5 +176,25 @@ impl AsyncWrite for Transport {
             Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
             Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the system does then is its own; that it is asked to is ours.
+    #[tokio::test]
+    async fn the_system_watches_streams() -> io::Result<()> {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let stream = TcpStream::connect(listener.local_addr()?).await?;
+        keep_alive(&stream)?;
+        let socket = SockRef::from(&stream);
+        assert!(socket.keepalive()?);
+        assert_eq!(socket.tcp_keepalive_time()?, KEEPALIVE_AFTER);
+        assert_eq!(socket.tcp_keepalive_interval()?, KEEPALIVE_EVERY);
+        assert_eq!(socket.tcp_keepalive_retries()?, KEEPALIVE_TIMES);
+        assert_eq!(socket.tcp_user_timeout()?, Some(Duration::from_secs(30)));
+        Ok(())
     }
 }

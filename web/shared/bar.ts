@@ -6,5 +6,5 @@ export function bar(brand: Child): HTMLElement {
   const label = () => (theme() === 'dark' ? 'Light' : 'Dark');
   const button = h('button', { type: 'button', class: 'theme', onclick: switchTheme }, label());
   onThemeChange(() => (button.textContent = label()));
-  return h('div', { class: 'bar' }, h('span', { class: 'brand' }, brand), button);
+  return h('header', { class: 'bar' }, h('span', { class: 'brand' }, brand), button);
 }

@@ -23,6 +23,8 @@ export interface Line {
 
 export interface Chart {
   title: string;
+  /** Of the heading that the title is, where it is not below one of a section: 3. */
+  level?: number;
   note?: string;
   /** Said to those who cannot see it. */
   description: string;
@@ -78,7 +80,7 @@ export function chart(spec: Chart): HTMLElement {
     h(
       'figcaption',
       {},
-      h('h3', { id }, spec.title),
+      h('h3', { id, 'aria-level': String(spec.level ?? 3) }, spec.title),
       spec.note ? h('span', { class: 'note' }, spec.note) : null,
       at,
       logButton,

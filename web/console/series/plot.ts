@@ -66,6 +66,7 @@ export function plot(subject: Subject, points: Points): HTMLElement {
   });
   return chart({
     title: attribute,
+    level: 2,
     note: period ? `averages of ${PERIOD_NAMES[period]}, with the lowest and the highest` : undefined,
     description: `${attribute} of ${entity}. ${sentence(subject, points)}`,
     x: times,

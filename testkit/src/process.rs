@@ -18,7 +18,7 @@ use crate::watchdog::Watchdog;
 /// A debug build on 2 busy cores starts within a few seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(10);
-const READY: &str = "listening on http://";
+const READY: &str = "listening on http";
 
 /// A running child whose output is collected.
 #[derive(Debug)]
@@ -70,15 +70,15 @@ impl PronyProcess {
         self.child.id()
     }
 
-    /// Waits for the line that tells where the server listens; the answer is `http://ADDRESS:PORT`.
+    /// Waits for the line that tells where the server listens; the answer is `http://ADDRESS:PORT`, or the same with `https`.
     ///
     /// # Panics
     /// With all output when the child ends or takes a minute without saying so.
     pub fn wait_for_url(&mut self) -> String {
         let url = self.wait_for(|output| {
-            let rest = &output[output.find(READY)? + READY.len()..];
-            let address = rest.split(|c: char| c.is_whitespace() || "\"',;\u{1b}".contains(c)).next()?;
-            rest.contains('\n').then(|| format!("http://{}", address.trim_end_matches('/')))
+            let (_, rest) = output.split_once(READY)?;
+            let url = rest.split(|c: char| c.is_whitespace() || "\"',;\u{1b}".contains(c)).next()?;
+            rest.contains('\n').then(|| format!("http{}", url.trim_end_matches('/')))
         });
         url.unwrap_or_else(|why| panic!("no line with \"{READY}…\": {why}\n{self}"))
     }

@@ -54,6 +54,25 @@ impl Nginx {
         self.process.id()
     }
 
+    /// On this processor, by a configuration of its own for its directory, in which a certificate is; `ports` are those on which it
+    /// listens without TLS and with it, if it does.
+    #[allow(dead_code, reason = "each benchmark uses its part of this module")]
+    pub(crate) fn start_configured(
+        core: &str,
+        [plain, secure]: [u16; 2],
+        configuration: impl FnOnce(&Path) -> String,
+    ) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let text = configuration(directory.path());
+        Self::spawn(&["taskset", "-c", core, "nginx"], directory, &text, [plain, secure, 0])
+    }
+
+    /// A file of its directory.
+    #[allow(dead_code, reason = "each benchmark uses its part of this module")]
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.directory.path().join(name).display().to_string()
+    }
+
     fn start_with(command: &[&str], location: &str) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let [plain, secure, http2] = std::array::from_fn(|_| free_port());
@@ -61,8 +80,17 @@ impl Nginx {
             fs::write(directory.path().join(&path[1..]), "x".repeat(size)).expect("room for small files");
         }
         fs::write(directory.path().join("zip.txt"), hexadecimals(64_000)).expect("room for small files");
-        make_certificate(directory.path());
         let configuration = configuration(directory.path(), plain, secure, http2, location);
+        Self::spawn(command, directory, &configuration, [plain, secure, http2])
+    }
+
+    fn spawn(
+        command: &[&str],
+        directory: tempfile::TempDir,
+        configuration: &str,
+        [plain, secure, http2]: [u16; 3],
+    ) -> Self {
+        make_certificate(directory.path());
         fs::write(directory.path().join("nginx.conf"), configuration).expect("room for small files");
         let process = Command::new(command[0])
             .args(&command[1..])

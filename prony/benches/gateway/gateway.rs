@@ -45,12 +45,18 @@ pub(crate) fn backend() -> Subject {
 
 /// Posts an operation for some seconds; `load` are lines of the plan.
 pub(crate) fn run(url: &str, query: &str, load: &str) -> ResultFile {
+    run_with(url, query, "", load)
+}
+
+/// As [`run`], with one more header, as TOML has an entry of a table.
+pub(crate) fn run_with(url: &str, query: &str, header: &str, load: &str) -> ResultFile {
     let body = serde_json::json!({ "query": query }).to_string();
     // A text of TOML without escapes.
     assert!(!body.contains("'''"), "such a body would have to be escaped");
+    let separator = if header.is_empty() { "" } else { ", " };
     let plan = format!(
         "name = \"gateway\"\ntarget = \"{url}\"\n{load}\n[[requests]]\nname = \"operation\"\nmethod = \"POST\"\npath = \"/graphql\"\n\
-         headers = {{ \"content-type\" = \"application/json\" }}\nbody = '''{body}'''\n"
+         headers = {{ \"content-type\" = \"application/json\"{separator}{header} }}\nbody = '''{body}'''\n"
     );
     let file = tempfile::Builder::new().suffix(".toml").tempfile().expect("a temporary file");
     fs::write(file.path(), plan).expect("room for a small file");

@@ -1,17 +1,21 @@
 //! Measurements of the GraphQL gateway: `prony serve` with another GraphQL server behind it, on one processor, load and backend on
 //! the other. One subcommand a question; each prints the table that `docs/benchmarks.md` quotes.
 //!
-//! `cargo bench -p prony --bench gateway -- stages|stall|slow-clients`
+//! `cargo bench -p prony --bench gateway -- proxy|stages|stall|slow-clients`
 //!
-//! Needs taskset; `slow-clients` some 12,000 open files (`ulimit -Hn`).
+//! Needs taskset; `proxy` nginx, openssl and wrk; `slow-clients` some 12,000 open files (`ulimit -Hn`).
 
 #![expect(clippy::print_stdout, reason = "tables are what a benchmark is for")]
 
 mod backend;
 mod gateway;
+#[path = "../common/nginx.rs"]
+#[allow(dead_code, reason = "each benchmark uses its part of this module")]
+mod nginx;
 #[path = "../common/process.rs"]
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
 mod process;
+mod proxy;
 mod slow;
 mod stages;
 mod stall;
@@ -42,9 +46,10 @@ fn main() {
     // `cargo bench` adds `--bench`.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     match arguments.first().map(String::as_str) {
+        Some("proxy") => proxy::beside_nginx(),
         Some("stages") => stages::by_operation(),
         Some("stall") => stall::beside_the_backend(),
         Some("slow-clients") => slow::beside_fast_ones(),
-        _ => println!("name a measurement: stages, stall, slow-clients"),
+        _ => println!("name a measurement: proxy, stages, stall, slow-clients"),
     }
 }

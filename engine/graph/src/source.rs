@@ -43,7 +43,7 @@ use crate::{
         restrict::Restrictions,
         row_access::{row_access, row_query},
     },
-    schema::{contribution::contribution, model::Model},
+    schema::{contribution::contribution, grants::Grants, model::Model},
 };
 
 /// A served graph.
@@ -198,6 +198,10 @@ impl GraphSchema {
     fn restrictions(&self) -> Option<&Arc<Restrictions>> {
         self.restricted.as_ref().map(|restricted| &restricted.restrictions)
     }
+
+    fn grants(&self) -> Grants<'_> {
+        Grants { model: &self.model, restrictions: self.restrictions().map(|restrictions| &**restrictions) }
+    }
 }
 
 impl SourceSchema for GraphSchema {
@@ -222,15 +226,15 @@ impl SourceSchema for GraphSchema {
     }
 
     fn contents(&self) -> String {
-        self.model.contents()
+        self.grants().contents()
     }
 
     fn list_fields(&self) -> Vec<&str> {
-        self.model.nodes.types.iter().map(|of| &*of.list_name).collect()
+        self.grants().list_fields()
     }
 
     fn example(&self) -> Option<String> {
-        Some(self.model.example())
+        self.grants().example()
     }
 
     /// Types come and go: whatever is named may be there later.

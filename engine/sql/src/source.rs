@@ -29,6 +29,7 @@ use crate::{
     },
     contribution::{contribution, contribution_for},
     database::{Database, Prepared},
+    example::Shown,
     live::Dependencies,
     lower::{RootIndex, lower},
     model::Model,
@@ -207,6 +208,12 @@ impl<D: Database> Source for RelationalSource<D> {
     }
 }
 
+impl<D: Database> RelationalSchema<D> {
+    fn shown(&self) -> Shown<'_> {
+        Shown { model: &self.model, restrictions: self.restrictions.as_ref() }
+    }
+}
+
 impl<D: Database> SourceSchema for RelationalSchema<D> {
     fn contribution(&self) -> Contribution {
         let restrictions = self.restrictions.as_ref();
@@ -230,15 +237,15 @@ impl<D: Database> SourceSchema for RelationalSchema<D> {
     }
 
     fn contents(&self) -> String {
-        self.model.contents()
+        self.shown().contents()
     }
 
     fn list_fields(&self) -> Vec<&str> {
-        self.model.tables.iter().map(|table| &*table.list_name).collect()
+        self.shown().list_fields()
     }
 
     fn example(&self) -> Option<String> {
-        self.model.example()
+        self.shown().example()
     }
 
     fn table_name(&self, configured: &str) -> Result<Box<str>, String> {

@@ -2,7 +2,6 @@
 //! for all types together the interfaces `GraphNode` and `GraphRelationship`. Which names there are is the model's business.
 
 mod changes;
-mod grants;
 mod inputs;
 mod mutations;
 
@@ -19,13 +18,15 @@ use prony_graphql::schema::{
     build::{Pool, enumeration, field_with_arguments, input, list, named, non_null, non_null_list, object},
 };
 
-use self::grants::Grants;
 use crate::{
     planning::{
         restrict::Restrictions,
         rights::{Grant, PropertyUse},
     },
-    schema::model::{Model, PropertyModel, TypeId, TypeModel},
+    schema::{
+        grants::Grants,
+        model::{Model, PropertyModel, TypeId, TypeModel},
+    },
 };
 use prony_source::dialect::names;
 

@@ -104,30 +104,6 @@ impl Model {
                 })
         })
     }
-
-    /// For people: `2 node types, 1 relationship type`.
-    pub(crate) fn contents(&self) -> String {
-        let counted = |side: &SideModel, what: &str| match side.types.len() {
-            1 => format!("1 {what} type"),
-            count => format!("{count} {what} types"),
-        };
-        format!("{}, {}", counted(&self.nodes, "node"), counted(&self.relationships, "relationship"))
-    }
-
-    /// A query over the first type, and what is around its nodes.
-    pub(crate) fn example(&self) -> String {
-        let Some(of) = self.nodes.types.first() else {
-            return "query Example {\n  graph_nodes(limit: 5) {\n    _id\n    _type\n    _key\n  }\n}\n"
-                .to_owned();
-        };
-        let mut fields = vec!["_key"];
-        fields.extend(of.properties.iter().take(3).map(|property| &*property.field));
-        format!(
-            "query Example {{\n  {}(limit: 5) {{\n    {}\n    neighbors(limit: 3) {{\n      _type\n      _key\n    }}\n  }}\n}}\n",
-            of.list_name,
-            fields.join("\n    ")
-        )
-    }
 }
 
 impl SideModel {
@@ -197,6 +173,11 @@ impl TypeModel {
     /// The root field of subscriptions to its changes.
     pub(crate) fn change_field(&self) -> String {
         change_field(&self.mutation_stem)
+    }
+
+    /// Whether it has a property of this name in the store.
+    pub(crate) fn has(&self, property: &str) -> bool {
+        self.properties.iter().any(|known| *known.name == *property)
     }
 
     pub(crate) fn property(&self, field: &str) -> Option<&PropertyModel> {

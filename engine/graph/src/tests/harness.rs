@@ -33,7 +33,7 @@ pub(super) struct Offered {
 }
 
 impl Offered {
-    fn new(source: Arc<dyn SourceSchema>, session: &[Json]) -> Self {
+    pub(super) fn new(source: Arc<dyn SourceSchema>, session: &[Json]) -> Self {
         let schema = Schema::merge(vec![(SourceId(0), source.contribution())]).unwrap();
         Self { schema, source, session: session.into() }
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
+use prony_graph_store::{Kind, Side};
 use prony_source::{
     ReservedNames, Source as _,
     permissions::{
@@ -13,7 +14,7 @@ use prony_source::{
 };
 use serde_json::json;
 
-use crate::tests::harness::{Served, friends};
+use crate::tests::harness::{Offered, Served, friends};
 
 fn only(names: &[&str]) -> Columns {
     Columns::Only(names.iter().map(|name| (*name).to_owned()).collect())
@@ -316,4 +317,72 @@ fn mistakes_are_told() {
         `User`: `set` of `insert`: there is no property `agee`; did you mean `age`?
         `User`: `columns` of `insert`: there is no property `scor`; did you mean `score`?
     "#]].assert_eq(&told);
+}
+
+/// A property that is served by another name in one type, because a field is joined to it, is the same property to filters over all types.
+#[test]
+fn filters_over_all_types_know_properties_beside_joined_fields() {
+    let served = Served::empty();
+    served.write(|write| {
+        for of in ["Patient", "Room"] {
+            write.make_type(Side::Nodes, of)?;
+            write.declare(Side::Nodes, of, "ward", Kind::String)?;
+        }
+        Ok(())
+    });
+    let mut names = SessionNames::default();
+    let mut all = || SelectPermission::of_rows(names.condition(&json!({})).unwrap());
+    let unfiltered = SelectPermission { filter: Some(only(&[])), sort: Some(only(&[])), ..all() };
+    let mut taken = ReservedNames::default();
+    taken.add_field("Patient", "ward");
+    for (patient, is_there) in [(unfiltered, false), (all(), true)] {
+        let select = |select| TablePermissions { select: Some(select), ..TablePermissions::default() };
+        let tables = [("Patient", select(patient)), ("Room", select(all()))];
+        let granted = Permissions {
+            tables: tables.into_iter().map(|(name, granted)| (name.to_owned(), granted.into())).collect(),
+            ..Permissions::default()
+        };
+        let offered = Offered::new(served.source.schema_for(&taken, &granted).unwrap(), &[]);
+        let sdl = offered.schema.sdl();
+        let clauses =
+            sdl.split("input GraphNodeClauses").nth(1).and_then(|rest| rest.split('}').next()).unwrap();
+        assert_eq!(clauses.contains("ward"), is_there, "{clauses}");
+        assert!(sdl.contains("ward_property: String"), "{sdl}");
+    }
+}
+
+/// What a console says of a graph names nothing that the role does not see.
+#[test]
+fn examples_are_of_what_is_granted() {
+    let served = friends();
+    let offered = served.offered_to(&granted(), &[]);
+    let of_role = served.source.schema_for(&ReservedNames::default(), &granted()).unwrap();
+    expect![[r#"
+        1 node type, 1 relationship type
+        ["users"]
+        query Example {
+          users(limit: 2) {
+            _key
+            name
+            score
+            neighbors(limit: 2) {
+              _type
+              _key
+            }
+          }
+        }
+    "#]]
+    .assert_eq(&format!(
+        "{}\n{:?}\n{}",
+        of_role.contents(),
+        of_role.list_fields(),
+        of_role.example().unwrap()
+    ));
+    let answer = served.answer_by(&offered, &of_role.example().unwrap(), "{}");
+    assert!(answer.starts_with("{\"data\":{\"users\":[{\"_key\""), "{answer}");
+    let of_nobody = served.source.schema_for(&ReservedNames::default(), &Permissions::default()).unwrap();
+    assert_eq!(
+        (of_nobody.contents().as_str(), of_nobody.example()),
+        ("0 node types, 0 relationship types", None)
+    );
 }

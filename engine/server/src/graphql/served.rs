@@ -7,7 +7,7 @@ use bytes::Bytes;
 use prony_access::{AccessSettings, Role};
 use prony_graphql::{
     cache::Cache,
-    document::limits::Limits,
+    document::{Operation, limits::Limits},
     schema::{Schema, SchemaFault, SharedDefinitions},
 };
 use prony_source::{ReservedNames, SourceSchema, permissions::PermissionFault};
@@ -84,7 +84,7 @@ impl Served {
         cache_bytes: usize,
     ) -> Result<Self, Vec<SchemaFault>> {
         let merged = merge(sources, joins, before.map_or(&[], |before| &before.sources))?;
-        let description = describe(sources, &merged.schemas);
+        let description = describe(sources, &merged.schemas, &merged.schema);
         Ok(Self::of(generation, merged, description, cache_bytes))
     }
 
@@ -182,7 +182,7 @@ impl Served {
         let shown = sources.iter().zip(&schemas).filter(|(_, schema)| !schema.list_fields().is_empty());
         let (shown_sources, shown_schemas): (Vec<&NamedSource>, Vec<_>) =
             shown.map(|(source, schema)| (source, Arc::clone(schema))).unzip();
-        let description = describe(shown_sources, &shown_schemas);
+        let description = describe(shown_sources, &shown_schemas, &schema);
         let (reserved, refused) = (Arc::clone(&self.reserved), Arc::clone(&self.refused));
         let merged = Merged { schema, schemas, reserved, refused, joins, join_faults };
         Ok(Self::of(self.generation, merged, description, cache_bytes))
@@ -227,13 +227,16 @@ struct SourceDescription<'a> {
 fn describe<'a>(
     sources: impl IntoIterator<Item = &'a NamedSource>,
     schemas: &[Arc<dyn SourceSchema>],
+    served: &Schema,
 ) -> Bytes {
     let described = sources.into_iter().zip(schemas).map(|(source, schema)| SourceDescription {
         name: &source.name,
         database: source.source.product(),
         contents: schema.contents(),
     });
-    let example = schemas.first().and_then(|schema| schema.example());
+    // Who asks is told no name that is not in the schema.
+    let is_served = |text: &String| Operation::parse(served, text, None, &Limits::default()).is_ok();
+    let example = schemas.iter().find_map(|schema| schema.example().filter(is_served));
     let description = Description {
         version: env!("CARGO_PKG_VERSION"),
         sources: described.collect(),

@@ -30,7 +30,7 @@ pub(crate) struct TableRights {
     pub(super) insert_set: Presets,
     pub(super) update_set: Presets,
     /// The most rows of a list.
-    pub(super) limit: Option<u32>,
+    pub(crate) limit: Option<u32>,
     /// By [`Verb`].
     verbs: [bool; Verb::COUNT],
     /// By [`ColumnUse`].

@@ -1,5 +1,7 @@
 //! What each role is served, over HTTP.
 
+use std::fmt::Write as _;
+
 use expect_test::expect;
 use serde_json::{Value as Json, json};
 
@@ -40,6 +42,59 @@ fn each_role_sees_its_own() {
         {"errors":[{"message":"type `Invoice` does not have a field `CustomerId`","locations":[{"line":1,"column":24}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
         {"data":{"invoices_aggregate":{"count":412},"albums_aggregate":{"count":347}}}
     "#]].assert_eq(&told);
+}
+
+/// What a console shows is of what the role sees, and can be asked.
+#[test]
+fn consoles_name_nothing_that_is_hidden() {
+    let server = serve(ACCESS);
+    let mut told = String::new();
+    for role in [None, Some("customer"), Some("clerk"), Some("admin")] {
+        let headers = role.map(|role| bearer(&token(role, 2))).unwrap_or_default();
+        let response = server.ask(get("/console.json").replace("\r\n\r\n", &format!("\r\n{headers}\r\n")));
+        let description = response.lines().last().expect("there is a body");
+        let description: Json = serde_json::from_str(description).expect("it is JSON");
+        let example = description["example"].as_str().expect("it is a text");
+        let contents = description["sources"][0]["contents"].as_str().unwrap_or_default();
+        writeln!(told, "{role:?}: {contents}\n{example}").expect("writing to a string");
+        let answer = body(&server, &headers, &example.replace(['\n', '"'], " "));
+        assert!(answer.starts_with("{\"data\":") && !answer.contains("errors"), "{example}: {answer}");
+    }
+    expect![[r#"
+        None: 1 table
+        query Example {
+          albums(limit: 2) {
+            AlbumId
+            Title
+          }
+        }
+
+        Some("customer"): 2 tables
+        query Example {
+          albums(limit: 2) {
+            AlbumId
+            Title
+          }
+        }
+
+        Some("clerk"): 
+        { __typename }
+        Some("admin"): 11 tables
+        query Example {
+          employees(limit: 5) {
+            EmployeeId
+            LastName
+            FirstName
+            customers(limit: 3) {
+              CustomerId
+              FirstName
+              LastName
+            }
+          }
+        }
+
+    "#]]
+    .assert_eq(&told);
 }
 
 #[test]

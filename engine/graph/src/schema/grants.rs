@@ -12,9 +12,9 @@ use crate::{
 
 /// Everything where there are no restrictions.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Grants<'m> {
-    pub(super) model: &'m Model,
-    pub(super) restrictions: Option<&'m Restrictions>,
+pub(crate) struct Grants<'m> {
+    pub(crate) model: &'m Model,
+    pub(crate) restrictions: Option<&'m Restrictions>,
 }
 
 impl<'m> Grants<'m> {
@@ -54,7 +54,7 @@ impl<'m> Grants<'m> {
             if self.restrictions.is_none() {
                 return true;
             }
-            let mut having = self.selected(side).filter(|(_, of)| of.property(&property.field).is_some());
+            let mut having = self.selected(side).filter(|(_, of)| of.has(&property.name));
             let mut found = false;
             let allowed = having.all(|(id, _)| {
                 found = true;

@@ -41,7 +41,7 @@ function linked() {
 const LOCKED: Description = {
   version: '',
   sources: [],
-  example: '# Who asks is not known:\n# put a token under Headers.\n{ __typename }\n',
+  example: '# Who asks is not known:\n# put a token under Headers, then re-fetch the schema (at the left below).\n{ __typename }\n',
 };
 
 async function describe(): Promise<Description> {
@@ -97,8 +97,25 @@ function Console({ description }: { description: Description }) {
   );
 }
 
+/** GraphiQL's editors, and what they are called for those who do not see them: it gives them no names. */
+const EDITORS = {
+  '.graphiql-query-editor': 'Query',
+  '.graphiql-editor-tool > :nth-child(1)': 'Variables',
+  '.graphiql-editor-tool > :nth-child(2)': 'Headers',
+  '.result-window': 'Result',
+};
+
+function nameEditors() {
+  for (const [selector, name] of Object.entries(EDITORS)) {
+    document.querySelector(`${selector} .CodeMirror textarea`)?.setAttribute('aria-label', name);
+  }
+}
+
 const place = document.getElementById('console');
 if (!place) throw new Error('the page lacks its #console');
+
+// They are made some time after the page, as what they need is loaded.
+new MutationObserver(nameEditors).observe(place, { childList: true, subtree: true });
 
 try {
   const description = await describe();

@@ -221,6 +221,11 @@ impl Default for Certificates {
     }
 }
 
+/// The PEM text of the key.
+pub fn key_pem(identity: &Identity) -> String {
+    pem("PRIVATE KEY", identity.key.secret_der())
+}
+
 fn key() -> KeyPair {
     KeyPair::generate().expect("a key can be made")
 }

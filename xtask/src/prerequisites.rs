@@ -27,6 +27,11 @@ const PREREQUISITES: &[Prerequisite] = &[
         present: postgres_present,
     },
     Prerequisite {
+        purpose: "a pooler in front of PostgreSQL for tests",
+        package: "pgbouncer",
+        present: || on_path("pgbouncer") || fs::exists("/usr/sbin/pgbouncer").unwrap_or(false),
+    },
+    Prerequisite {
         purpose: "a temporary Redis for tests",
         package: "redis-server",
         present: || on_path("redis-server"),

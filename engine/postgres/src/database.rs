@@ -3,12 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::timeout;
-use tokio_postgres::Config;
 
 use crate::{
     changes::listen::{Listener, ListenerState},
     connect::{
         config::{PlanMode, Target},
+        session_setup,
         single::connect,
     },
     discover::{DiscoverError, discover},
@@ -18,7 +18,7 @@ use prony_sql::{
     catalog::Catalog,
     changes::{Feed, order::Order},
     model::Model,
-    settings::RelationalSettings,
+    settings::{PoolMode, RelationalSettings},
 };
 
 /// Reading the catalog may take this long, also of a database with many thousand tables.
@@ -39,8 +39,12 @@ impl PostgresDatabase {
     /// # Errors
     /// What is wrong with the text, or why the database cannot be reached or read; never with the password.
     pub async fn open(address: &str, settings: &RelationalSettings) -> Result<(Self, Catalog), OpenError> {
-        let config: Config = address.parse().map_err(|error| OpenError::unreadable(&error))?;
-        let target = Target::new(config, settings)?;
+        let target = Target::resolve(address, settings)?;
+        if settings.listen && target.pool_mode == PoolMode::Transaction {
+            let reason = "listen needs a session of its own: with pool_mode = \"transaction\" there is none; \
+                          connect past the pooler, or leave listen out";
+            return Err(OpenError::new(OpenErrorKind::Config, &target.description, reason));
+        }
         let catalog = read_catalog(&target, settings).await?;
         let order = Order::new(Feed::new(catalog.tables.len()));
         let (target, settings) = (Arc::new(target), Arc::new(settings.clone()));
@@ -72,17 +76,28 @@ impl PostgresDatabase {
 }
 
 async fn read_catalog(target: &Target, settings: &RelationalSettings) -> Result<Catalog, OpenError> {
-    let client = connect(target).await?;
-    let setup = target.session_setup(PlanMode::Custom);
+    let patience = Duration::from_millis(settings.connect_wait_ms.into());
+    let client = connect(target, patience).await?;
     let read = async {
-        client.batch_execute(&setup).await?;
-        // Catalogs of many thousand tables take longer than a request may.
-        client.batch_execute("set statement_timeout = 0").await?;
-        discover(&client, &settings.schemas).await
+        session_setup::apply(&client, target, PlanMode::Custom).await.map_err(|reason| {
+            OpenError::new(OpenErrorKind::Discovery, &target.description, format!("its session: {reason}"))
+        })?;
+        let failed = |error| OpenError::discovery(&target.description, &DiscoverError::Postgres(error));
+        // One transaction: a pooler may give the next one to another server's session. Catalogs of many thousand tables take longer
+        // than a request may.
+        let setup = session_setup::of_transaction(target).unwrap_or_default();
+        client
+            .batch_execute(&format!("begin; {setup}; set local statement_timeout = 0"))
+            .await
+            .map_err(failed)?;
+        let catalog = discover(&client, &settings.schemas)
+            .await
+            .map_err(|error| OpenError::discovery(&target.description, &error))?;
+        client.batch_execute("commit").await.map_err(failed)?;
+        Ok(catalog)
     };
-    let catalog = timeout(DISCOVERY_LIMIT, read).await.map_err(|_| {
+    timeout(DISCOVERY_LIMIT, read).await.unwrap_or_else(|_| {
         let reason = format!("reading its catalog took longer than {} s", DISCOVERY_LIMIT.as_secs());
-        OpenError::new(OpenErrorKind::Discovery, &target.description, reason)
-    })?;
-    catalog.map_err(|error: DiscoverError| OpenError::discovery(&target.description, &error))
+        Err(OpenError::new(OpenErrorKind::Discovery, &target.description, reason))
+    })
 }

@@ -5,6 +5,8 @@ use prony_graphql::{
     budget::TooLarge,
     error::{ErrorCode, GraphqlError},
 };
+pub(super) use prony_postgres_connect::describe;
+use prony_postgres_connect::{ConnectError, ConnectErrorKind};
 use prony_source::dialect::row_refused;
 use tokio_postgres::error::DbError;
 
@@ -19,7 +21,7 @@ pub struct OpenError {
     pub target: String,
     reason: String,
     #[source]
-    cause: Option<tokio_postgres::Error>,
+    cause: Option<ConnectError>,
 }
 
 /// What kept the database from being opened, to match on.
@@ -29,6 +31,8 @@ pub enum OpenErrorKind {
     Config,
     /// Refused, unknown host, no route, or no answer in time.
     Unreachable,
+    /// TLS cannot be had, or the server's certificate is not trusted.
+    Tls,
     /// Wrong password, unknown role, or a role that may not connect.
     Rejected,
     NoSuchDatabase,
@@ -43,12 +47,6 @@ impl OpenError {
         Self { kind, target: target.into(), reason: reason.into(), cause: None }
     }
 
-    /// The text cannot be parsed; it is not repeated, as it may hold a password.
-    pub(super) fn unreadable(cause: &tokio_postgres::Error) -> Self {
-        let reason = format!("{}; write postgres://user:password@host:port/database", describe(cause));
-        Self::new(OpenErrorKind::Config, "of this URL", reason)
-    }
-
     pub(super) fn discovery(target: &str, cause: &DiscoverError) -> Self {
         let reason = match cause {
             DiscoverError::Postgres(error) => format!("{cause}: {}", describe(error)),
@@ -56,46 +54,19 @@ impl OpenError {
         };
         Self::new(OpenErrorKind::Discovery, target, reason)
     }
+}
 
-    /// Sorts an error of a connection attempt and says what to try.
-    pub(super) fn connecting(target: &str, cause: tokio_postgres::Error) -> Self {
-        let (kind, advice) = match cause.code().map(tokio_postgres::error::SqlState::code) {
-            Some("3D000") => (OpenErrorKind::NoSuchDatabase, "create it, or correct the name in the URL"),
-            Some("28P01" | "28000" | "42501") => {
-                (OpenErrorKind::Rejected, "check user and password, and the server's pg_hba.conf")
-            }
-            Some("57P03" | "57P01" | "57P02" | "53300") => (OpenErrorKind::NotReady, "try again in a moment"),
-            Some(_) => (OpenErrorKind::Rejected, "see the server's log"),
-            None if is_about_credentials(&cause) => (
-                OpenErrorKind::Rejected,
-                "give user and password in the URL: postgres://user:password@host/database",
-            ),
-            None => {
-                (OpenErrorKind::Unreachable, "check that the server runs and that host and port are right")
-            }
+impl From<ConnectError> for OpenError {
+    fn from(error: ConnectError) -> Self {
+        let kind = match error.kind {
+            ConnectErrorKind::Config => OpenErrorKind::Config,
+            ConnectErrorKind::Unreachable => OpenErrorKind::Unreachable,
+            ConnectErrorKind::Tls => OpenErrorKind::Tls,
+            ConnectErrorKind::Rejected => OpenErrorKind::Rejected,
+            ConnectErrorKind::NoSuchDatabase => OpenErrorKind::NoSuchDatabase,
+            ConnectErrorKind::NotReady => OpenErrorKind::NotReady,
         };
-        let reason = format!("{}; {advice}", describe(&cause));
-        Self { kind, target: target.into(), reason, cause: Some(cause) }
-    }
-}
-
-/// The driver has no kind for "the server wants a password and none was given"; it is the only error of an
-/// attempt with neither an SQLSTATE nor an input/output error beneath that is not about TLS.
-fn is_about_credentials(error: &tokio_postgres::Error) -> bool {
-    use std::error::Error as _;
-    let source = error.source();
-    !error.is_closed() && source.is_some_and(|source| !source.is::<std::io::Error>())
-}
-
-/// The error with its causes in one line, for logs and start-up messages.
-pub(super) fn describe(error: &tokio_postgres::Error) -> String {
-    use std::error::Error as _;
-    if let Some(database) = error.as_db_error() {
-        return format!("{} (SQLSTATE {})", database.message(), database.code().code());
-    }
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
+        Self { kind, target: error.target.clone(), reason: error.reason.clone(), cause: Some(error) }
     }
 }
 
@@ -112,6 +83,8 @@ pub(super) enum FailureKind {
     OutcomeUnknown,
     /// It ran longer than `statement_timeout_ms`.
     Timeout,
+    /// Others held a lock for longer than `lock_timeout_ms`.
+    LockTimeout,
     /// Cancelled by somebody else, such as an administrator.
     Cancelled,
     /// Hit by a cancel request of ours that was meant for another statement of the connection.
@@ -187,10 +160,9 @@ impl Failure {
             FailureKind::Unavailable => {
                 (ErrorCode::SourceUnavailable, "the database cannot be reached; try again in a moment")
             }
-            FailureKind::Overloaded => (
-                ErrorCode::SourceUnavailable,
-                "too many statements wait for the database; try again in a moment",
-            ),
+            FailureKind::Overloaded => {
+                (ErrorCode::Overloaded, "too many statements wait for the database; try again in a moment")
+            }
             FailureKind::ConnectionLost => {
                 (ErrorCode::SourceUnavailable, "the connection to the database broke; nothing was changed")
             }
@@ -206,6 +178,10 @@ impl Failure {
                 );
                 return (ErrorCode::Timeout, message);
             }
+            FailureKind::LockTimeout => (
+                ErrorCode::Timeout,
+                "another transaction held a lock for longer than lock_timeout_ms; nothing was changed, try again",
+            ),
             FailureKind::Cancelled | FailureKind::Bystander => {
                 (ErrorCode::Timeout, "the statement was cancelled at the database")
             }
@@ -308,6 +284,7 @@ fn kind_of(error: &DbError) -> FailureKind {
         "23514" | "44000" => FailureKind::Constraint(Constraint::Check),
         "23P01" => FailureKind::Constraint(Constraint::Exclusion),
         "57014" => FailureKind::Cancelled,
+        "55P03" => FailureKind::LockTimeout,
         // Feature not supported (cached plan must not change result type), no such prepared statement.
         "0A000" | "26000" => FailureKind::StalePlan,
         "40001" | "40P01" => FailureKind::Conflict,

@@ -1,12 +1,16 @@
 //! A PostgreSQL database as a source.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
 
 use prony_graphql::error::GraphqlError;
 use prony_source::{Metric, Sample};
 
 use crate::{
     ListenerState, OpenError, PostgresDatabase, Session,
+    connect::config::Target,
     statement::{levels::LevelRead, mutation::Mutation, select::Read},
 };
 use prony_sql::{
@@ -81,8 +85,54 @@ impl Database for PostgresDatabase {
     }
 
     fn metrics(&self, name: &str) -> Vec<Metric> {
-        self.listener().map(|state| listener_metrics(name, state)).unwrap_or_default()
+        let mut metrics = pool_metrics(name, &self.target);
+        metrics.extend(self.listener().into_iter().flat_map(|state| listener_metrics(name, state)));
+        metrics
     }
+}
+
+/// Of the connections of all cores together.
+fn pool_metrics(name: &str, target: &Target) -> Vec<Metric> {
+    let sample = |value| vec![Sample::labelled("source", name, value)];
+    let count = |count: &AtomicU64| sample(count.load(Relaxed) as f64);
+    let counts = &target.counts;
+    vec![
+        Metric::gauge(
+            "prony_postgres_connections",
+            "Connections to a database, open or being opened",
+            sample(target.budget.taken() as f64),
+        ),
+        Metric::gauge(
+            "prony_postgres_connections_max",
+            "Connections that there may be (max_connections)",
+            sample(target.budget.max() as f64),
+        ),
+        Metric::gauge(
+            "prony_postgres_waiting",
+            "Requests that wait for a connection to a database",
+            count(&counts.waiting),
+        ),
+        Metric::counter(
+            "prony_postgres_overloads",
+            "Requests that were refused because too many waited for a connection (max_waiting), or for too long",
+            count(&counts.refused),
+        ),
+        Metric::counter(
+            "prony_postgres_connections_opened",
+            "Connections to a database that were opened",
+            count(&counts.opened),
+        ),
+        Metric::counter(
+            "prony_postgres_connection_failures",
+            "Attempts at a connection to a database that failed",
+            count(&counts.failed),
+        ),
+        Metric::counter(
+            "prony_postgres_failovers",
+            "How often a server took no writes any more and another primary was looked for",
+            sample(target.failovers() as f64),
+        ),
+    ]
 }
 
 /// Of a database that is listened to.

@@ -4,11 +4,17 @@ use prony_source::config::{Faults, OptionOf, SourceEntry, TypedValue, ValueKind}
 
 use crate::{
     session_settings,
-    settings::{RelationalSettings, ResolverModel},
+    settings::{PoolMode, RelationalSettings, ResolverModel},
     tables,
 };
 
 const RESOLVERS: &[&str] = &["subquery", "per-nest", "bucket"];
+
+const POOL_MODES: &[&str] = &["session", "transaction"];
+
+fn pool_mode(value: &TypedValue) -> PoolMode {
+    if &*value.text() == "transaction" { PoolMode::Transaction } else { PoolMode::Session }
+}
 
 fn resolver(value: &TypedValue) -> ResolverModel {
     match &*value.text() {
@@ -27,7 +33,12 @@ pub static OPTIONS: &[OptionOf<RelationalSettings>] = &[
     OptionOf::STATEMENT_TIMEOUT_MS,
     OptionOf::MAX_RESPONSE_BYTES,
     OptionOf::new("schemas", Some("schema"), ValueKind::List, "[]", "PostgreSQL's schemas to serve; empty means the current one", |source, value| { source.schemas = value.list(); Ok(()) }),
-    OptionOf::new("connections_per_core", Some("connections-per-core"), ValueKind::Number(1, 1000), "4", "PostgreSQL connections of each core", |source, value| { source.connections_per_core = value.number() as u16; Ok(()) }),
+    OptionOf::new("connections_per_core", Some("connections-per-core"), ValueKind::Number(1, 1000), "4", "PostgreSQL connections of each core, at most, for each kind of use: reads, reads that are planned anew, mutations, reads as a role", |source, value| { source.connections_per_core = value.number() as u16; Ok(()) }),
+    OptionOf::new("max_connections", Some("max-database-connections"), ValueKind::Number(1, 65_535), "80", "PostgreSQL connections of the whole process, at most; listening for changes has one more", |source, value| { source.max_connections = value.number() as u16; Ok(()) }),
+    OptionOf::new("max_waiting", None, ValueKind::Number(0, 1_000_000), "1024", "Requests of each core that may wait for a PostgreSQL connection, for each kind of use; more are refused with OVERLOADED", |source, value| { source.max_waiting = value.number() as u32; Ok(()) }),
+    OptionOf::new("lock_timeout_ms", None, ValueKind::Number(0, 86_400_000), "5000", "The longest that a statement waits for a lock that others hold in PostgreSQL; 0 for as long as statement_timeout_ms", |source, value| { source.lock_timeout_ms = value.number() as u32; Ok(()) }),
+    OptionOf::new("connect_wait_ms", None, ValueKind::Number(0, 3_600_000), "15000", "How long the start waits for a PostgreSQL that is not up yet", |source, value| { source.connect_wait_ms = value.number() as u32; Ok(()) }),
+    OptionOf::new("pool_mode", None, ValueKind::Word(POOL_MODES), "\"session\"", "For how long a pooler in front of PostgreSQL gives a connection: session (also without a pooler) or transaction, as PgBouncer's pool_mode", |source, value| { source.pool_mode = pool_mode(value); Ok(()) }),
     OptionOf::new("include_tables", Some("include-table"), ValueKind::List, "[]", "Only these tables, as \"name\" or \"schema.name\", * as a wildcard", |source, value| { source.include_tables = value.list(); Ok(()) }),
     OptionOf::new("exclude_tables", Some("exclude-table"), ValueKind::List, "[]", "Tables that are left out, * as a wildcard", |source, value| { source.exclude_tables = value.list(); Ok(()) }),
     OptionOf::SUBSCRIPTIONS,

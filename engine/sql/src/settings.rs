@@ -22,6 +22,17 @@ pub enum ResolverModel {
     Bucket,
 }
 
+/// For how long a pooler in front of PostgreSQL lets us have a server's session, in `PgBouncer`'s words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PoolMode {
+    /// As long as we are connected; also without a pooler.
+    #[default]
+    Session,
+    /// For a transaction: statements have no names, and nothing is set for longer.
+    Transaction,
+}
+
 /// Settings of one relational source; every field has a safe default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -33,8 +44,17 @@ pub struct RelationalSettings {
     pub schemas: Vec<String>,
     /// What each transaction at PostgreSQL begins with; without it, statements run as the connection's own user.
     pub session: Option<SessionSettings>,
-    /// PostgreSQL connections per core.
+    /// PostgreSQL connections per core, for each kind of use.
     pub connections_per_core: u16,
+    /// PostgreSQL connections of the whole process.
+    pub max_connections: u16,
+    /// Requests of a core that may wait for a PostgreSQL connection, for each kind of use; more are refused.
+    pub max_waiting: u32,
+    /// The longest that a statement waits for a lock of PostgreSQL's; 0 is no limit.
+    pub lock_timeout_ms: u32,
+    /// How long the start waits for a PostgreSQL that is not up yet.
+    pub connect_wait_ms: u32,
+    pub pool_mode: PoolMode,
     /// Only these tables, as `name` or `schema.name`, `*` standing for any text; empty means all.
     pub include_tables: Vec<String>,
     /// Not these tables. Names that contain `migration` are left out too, unless an entry of `include_tables`
@@ -54,6 +74,11 @@ impl Default for RelationalSettings {
             schemas: Vec::new(),
             session: None,
             connections_per_core: 4,
+            max_connections: 80,
+            max_waiting: 1024,
+            lock_timeout_ms: 5000,
+            connect_wait_ms: 15_000,
+            pool_mode: PoolMode::default(),
             include_tables: Vec::new(),
             exclude_tables: Vec::new(),
             listen: false,

@@ -2,7 +2,10 @@
 
 use std::{
     fs, io,
-    os::unix::{fs::chown, process::CommandExt},
+    os::unix::{
+        fs::{PermissionsExt, chown},
+        process::CommandExt,
+    },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::Mutex,
@@ -162,6 +165,23 @@ impl Cluster {
         self.start()
     }
 
+    /// User and group of the server, where they are not ours.
+    pub(super) fn owner(&self) -> Option<(u32, u32)> {
+        self.owner.map(|owner| (owner.user, owner.group))
+    }
+
+    /// A file beside the server's own, which only the server can read.
+    pub(super) fn write_private(&self, name: &str, text: &str) -> Result<PathBuf, PostgresError> {
+        let path = self.data_path().join(name);
+        let action = || format!("write {}", path.display());
+        fs::write(&path, text).map_err(io_error(action()))?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(io_error(action()))?;
+        if let Some(owner) = self.owner {
+            chown(&path, Some(owner.user), Some(owner.group)).map_err(io_error(action()))?;
+        }
+        Ok(path)
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Child>> {
         self.server.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -170,7 +190,7 @@ impl Cluster {
         self.directory().join("log")
     }
 
-    fn data_path(&self) -> PathBuf {
+    pub(super) fn data_path(&self) -> PathBuf {
         self.directory().join("data")
     }
 

@@ -3,7 +3,9 @@
 
 mod binaries;
 mod cluster;
+mod pgbouncer;
 mod sql;
+mod tls;
 
 use std::{
     io,
@@ -14,7 +16,9 @@ use std::{
 };
 
 pub use cluster::Cluster;
+pub use pgbouncer::PgBouncer;
 use thiserror::Error;
+pub use tls::ClusterTls;
 
 /// Why there is no temporary PostgreSQL.
 #[derive(Debug, Error)]

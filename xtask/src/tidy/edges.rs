@@ -111,9 +111,15 @@ const RULES: &[Rule] = &[
         refuses: ENGINE_EDGE,
     },
     Rule {
+        name: "postgres-connect",
+        half: Half::Engine,
+        may_know: &[],
+        refuses: &["hyper", "http", "clap", "apollo-compiler", "serde_json"],
+    },
+    Rule {
         name: "postgres",
         half: Half::Engine,
-        may_know: &["graphql", "source", "sql"],
+        may_know: &["graphql", "source", "sql", "postgres-connect"],
         refuses: ENGINE_EDGE,
     },
     Rule {

@@ -11,18 +11,22 @@ use std::{
     time::Duration,
 };
 
+use prony_postgres_connect::PgConnection;
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, timeout},
 };
-use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Socket, tls::NoTlsStream};
+use tokio_postgres::{AsyncMessage, Client};
 
 use crate::{
     changes::{
         change_table::{ChangeTable, tables_with_triggers},
         triggers::CHANNEL,
     },
-    connect::config::{PlanMode, Target},
+    connect::{
+        config::{PlanMode, Target},
+        session_setup,
+    },
     error::describe,
 };
 use prony_sql::{changes::Feed, model::Model};
@@ -141,27 +145,23 @@ impl Worker {
 
     /// One connection to its end; says why it has ended.
     async fn session(&mut self) -> String {
-        let limit = self.target.attempt_limit();
-        let connected = timeout(limit, self.target.config.connect(NoTls)).await;
-        let (client, connection) = match connected {
-            Ok(Ok(connected)) => connected,
-            Ok(Err(error)) => return describe(&error),
-            Err(_) => return format!("no answer within {} s", limit.as_secs()),
+        let connected = match self.target.connector.connect().await {
+            Ok(connected) => connected,
+            Err(error) => return error.reason,
         };
         self.triggers_known = None;
         let (sender, notified) = mpsc::unbounded_channel();
-        let driver = tokio::spawn(drive(connection, sender));
-        let ended = self.listen(&client, notified).await;
+        let driver = tokio::spawn(drive(connected.connection, sender));
+        let ended = self.listen(&connected.client, notified).await;
         driver.abort();
         ended
     }
 
     async fn listen(&mut self, client: &Client, mut notified: mpsc::UnboundedReceiver<Notified>) -> String {
-        let setup = format!(
-            "{}; set statement_timeout = {}; listen {CHANNEL}",
-            self.target.session_setup(PlanMode::Custom),
-            LOOK_LIMIT.as_millis()
-        );
+        if let Err(reason) = session_setup::apply(client, &self.target, PlanMode::Custom).await {
+            return reason;
+        }
+        let setup = format!("set statement_timeout = {}; listen {CHANNEL}", LOOK_LIMIT.as_millis());
         if let Err(error) = client.batch_execute(&setup).await {
             return describe(&error);
         }
@@ -227,7 +227,7 @@ impl Worker {
 }
 
 /// Carries the connection, and hands over the transactions that notifications name.
-async fn drive(mut connection: Connection<Socket, NoTlsStream>, sender: mpsc::UnboundedSender<Notified>) {
+async fn drive(mut connection: PgConnection, sender: mpsc::UnboundedSender<Notified>) {
     loop {
         let message = std::future::poll_fn(|context| connection.poll_message(context)).await;
         match message {

@@ -4,14 +4,15 @@
 //! those who listen. The table and not the notification is what is read: notifications are lost while nobody is
 //! connected, and hold at most 8000 bytes.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
-use tokio_postgres::{Client, Config};
+use tokio_postgres::Client;
 
 use crate::{
     changes::trigger_forms::{Forms, TriggerForm},
     connect::{
         config::{PlanMode, Target},
+        session_setup,
         single::connect,
     },
     discover::discover,
@@ -109,11 +110,13 @@ pub struct Triggers {
 impl Triggers {
     /// Connects and finds the tables.
     pub async fn open(address: &str, request: TriggersRequest) -> Result<Self, TriggersError> {
-        let config: Config = address.parse().map_err(|error| OpenError::unreadable(&error))?;
-        let target = Target::new(config, &RelationalSettings::default())?;
-        let client = connect(&target).await?;
-        let setup = format!("{}; set lock_timeout = '10s'", target.session_setup(PlanMode::Custom));
-        client.batch_execute(&setup).await.map_err(|error| refused(&target, &error))?;
+        let target = Target::resolve(address, &RelationalSettings::default())?;
+        let client = connect(&target, Duration::ZERO).await.map_err(OpenError::from)?;
+        session_setup::apply(&client, &target, PlanMode::Custom)
+            .await
+            .map_err(|reason| TriggersError::Refused { target: target.description.clone(), reason })?;
+        let limited = client.batch_execute("set lock_timeout = '10s'").await;
+        limited.map_err(|error| refused(&target, &error))?;
         let catalog = discover(&client, &request.schemas).await;
         let catalog = catalog.map_err(|error| OpenError::discovery(&target.description, &error))?;
         let mut tables = Vec::new();

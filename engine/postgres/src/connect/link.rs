@@ -9,16 +9,23 @@ use std::{
     future::Future,
     pin::Pin,
     rc::Rc,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use futures_util::{StreamExt, pin_mut};
+use prony_postgres_connect::Canceller;
 use quick_cache::unsync::Cache;
 use tokio::sync::{OnceCell, mpsc};
-use tokio_postgres::{CancelToken, Client, NoTls, Row, Statement, types::Type};
+use tokio_postgres::{Client, Row, RowStream, Statement, types::Type};
+
+use prony_sql::settings::PoolMode;
 
 use crate::{
+    connect::{config::Target, session_setup::SessionState},
     error::{Failure, FailureKind},
     statement::bound::Bound,
 };
@@ -80,7 +87,11 @@ pub(crate) type Chore = Pin<Box<dyn Future<Output = ()>>>;
 /// An open connection.
 pub(crate) struct Link {
     client: Client,
-    cancel_token: CancelToken,
+    canceller: Canceller,
+    target: Arc<Target>,
+    /// Of the target, when this was opened.
+    generation: u64,
+    state: SessionState,
     statement_timeout: Duration,
     statements: RefCell<Cache<u64, Rc<OnceCell<Statement>>>>,
     sent: Cell<u64>,
@@ -100,13 +111,19 @@ pub(crate) struct Link {
 impl Link {
     pub(crate) fn new(
         client: Client,
-        statement_timeout: Duration,
+        canceller: Canceller,
+        target: &Arc<Target>,
+        generation: u64,
+        state: SessionState,
         chores: mpsc::UnboundedSender<Chore>,
     ) -> Self {
         Self {
-            cancel_token: client.cancel_token(),
+            canceller,
             client,
-            statement_timeout,
+            statement_timeout: Duration::from_millis(target.statement_timeout_ms.into()),
+            target: Arc::clone(target),
+            generation,
+            state,
             statements: RefCell::new(Cache::new(STATEMENTS_PER_CONNECTION)),
             sent: Cell::new(0),
             done: Cell::new(0),
@@ -120,6 +137,19 @@ impl Link {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.client.is_closed()
+    }
+
+    /// Its server was found to take no writes any more.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.generation != self.target.generation()
+    }
+
+    /// Its server takes no writes any more, though it did when this was opened: others are looked for. Whether that is so.
+    pub(crate) fn demoted(&self) -> bool {
+        if self.state.is_writable {
+            self.target.demoted(self.generation);
+        }
+        self.state.is_writable
     }
 
     pub(crate) fn is_cancelling(&self) -> bool {
@@ -154,6 +184,9 @@ impl Link {
         answer: A,
         progress: &Progress,
     ) -> Executed<A> {
+        if self.target.pool_mode == PoolMode::Transaction {
+            return self.execute_unnamed(text, parameters, answer, progress).await;
+        }
         let (statement, is_first) = match self.statement(text, progress).await {
             Ok(prepared) => prepared,
             Err(failure) => {
@@ -166,7 +199,8 @@ impl Link {
         }
         let sent = self.send();
         progress.number.set(Some(sent));
-        let result = self.collect(&statement, parameters, answer, sent).await;
+        let stream = self.client.query_raw(&statement, parameters).await;
+        let result = self.collect(stream, answer, sent).await;
         progress.number.set(None);
         let service = self.complete(sent);
         let result = result.and_then(|inner| inner.map_err(|error| self.failure(error, service)));
@@ -176,15 +210,33 @@ impl Link {
         Executed { result, service, is_first }
     }
 
+    /// Runs a statement without a name: behind a pooler, what is prepared here may be asked of another server's session.
+    async fn execute_unnamed<A: Answer>(
+        self: &Rc<Self>,
+        text: &StatementText,
+        parameters: &[Bound],
+        answer: A,
+        progress: &Progress,
+    ) -> Executed<A> {
+        let sent = self.send();
+        progress.number.set(Some(sent));
+        let typed = parameters.iter().zip(text.types.iter().cloned());
+        let stream = self.client.query_typed_raw(&text.sql, typed).await;
+        let result = self.collect(stream, answer, sent).await;
+        progress.number.set(None);
+        let service = self.complete(sent);
+        let result = result.and_then(|inner| inner.map_err(|error| self.failure(error, service)));
+        Executed { result, service, is_first: false }
+    }
+
     /// Reads all rows. The outer error is the answer's own, the inner one the database's.
     async fn collect<A: Answer>(
         self: &Rc<Self>,
-        statement: &Statement,
-        parameters: &[Bound],
+        stream: Result<RowStream, tokio_postgres::Error>,
         mut answer: A,
         sent: u64,
     ) -> Result<Result<A, tokio_postgres::Error>, Failure> {
-        let stream = match self.client.query_raw(statement, parameters).await {
+        let stream = match stream {
             Ok(stream) => stream,
             Err(error) => return Ok(Err(error)),
         };
@@ -303,7 +355,7 @@ impl Link {
             return;
         }
         self.cancelling.set(self.cancelling.get() + 1);
-        let request = self.cancel_token.cancel_query(NoTls);
+        let request = self.canceller.cancel();
         if !matches!(tokio::time::timeout(CANCEL_LIMIT, request).await, Ok(Ok(()))) {
             tracing::debug!("a cancel request did not reach the database");
         }

@@ -2,5 +2,7 @@
 
 pub(crate) mod config;
 pub(crate) mod link;
+pub(crate) mod opener;
 pub(crate) mod pool;
+pub(crate) mod session_setup;
 pub(crate) mod single;

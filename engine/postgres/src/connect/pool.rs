@@ -5,36 +5,33 @@
 use std::{
     cell::{Cell, RefCell},
     rc::{Rc, Weak},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
+use prony_postgres_connect::Slot;
 use tokio::{
     sync::{Notify, mpsc},
     task::{JoinHandle, spawn_local},
     time::{sleep, timeout},
 };
-use tokio_postgres::NoTls;
 
 use crate::{
     connect::{
         config::{PlanMode, Target},
         link::{Chore, Link},
+        opener::{Ended, Opener, watch},
     },
-    error::{Failure, FailureKind, describe},
+    error::{Failure, FailureKind},
 };
 
-/// Requests of one core that may wait for a place in a pipeline.
-const MAX_WAITING: usize = 16_384;
 /// The longest wait for a place; statements before it are bounded by their own time limit.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 /// Pauses between attempts to connect: the first, doubled up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
-/// How often a connection is looked at for silence.
-const WATCH_INTERVAL: Duration = Duration::from_secs(1);
-/// A backend that is silent for this much longer than a statement may run is taken to be gone.
-const SILENCE_GRACE: Duration = Duration::from_secs(5);
+/// How often a pool that has no connection asks for room.
+const STARVING_PAUSE: Duration = Duration::from_millis(20);
 
 /// A statement that runs for longer than this holds up its connection: others avoid it.
 const STUCK: Duration = Duration::from_millis(10);
@@ -47,8 +44,10 @@ pub(crate) struct Capacity {
     /// full or held up. Equal to `connections` where there is no such difference.
     pub(crate) preferred: usize,
     pub(crate) pipeline_depth: u32,
-    /// Opened at once; the others when all that are open are full.
+    /// Opened at once; the others when those that are open are busy.
     pub(crate) opened_first: usize,
+    /// Requests that may wait for a place in a pipeline; more are refused.
+    pub(crate) max_waiting: usize,
 }
 
 pub(crate) struct Pool {
@@ -88,6 +87,8 @@ enum State {
     Open(Rc<Link>),
     /// Attempts have failed and go on.
     Away,
+    /// Given back to others of the process; opened again when it is needed.
+    Closed,
 }
 
 impl Drop for Place {
@@ -115,11 +116,20 @@ impl Drop for Permit {
 }
 
 /// Counts a waiting request as long as it waits.
-struct Waiting<'a>(&'a Cell<usize>);
+struct Waiting<'a>(&'a Pool);
+
+impl<'a> Waiting<'a> {
+    fn begin(pool: &'a Pool) -> Self {
+        pool.waiting.set(pool.waiting.get() + 1);
+        pool.opener.target.counts.waiting.fetch_add(1, Relaxed);
+        Self(pool)
+    }
+}
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
+        self.0.waiting.set(self.0.waiting.get() - 1);
+        self.0.opener.target.counts.waiting.fetch_sub(1, Relaxed);
     }
 }
 
@@ -145,10 +155,28 @@ impl Pool {
         pool
     }
 
+    /// Opens one connection more, where there may be one. A pool that has none waits for room; one that has some goes on with them.
     fn add_place(self: &Rc<Self>) {
+        let slot = self.opener.target.budget.try_take();
         let mut places = self.places.borrow_mut();
-        let connector = spawn_local(keep(Rc::downgrade(self), places.len(), self.opener.clone()));
-        places.push(Place { state: State::Connecting, active: Rc::new(Cell::new(0)), connector });
+        let is_open = |place: &Place| matches!(place.state, State::Open(_));
+        if slot.is_none() && places.iter().any(is_open) {
+            return;
+        }
+        let closed = places.iter().position(|place| matches!(place.state, State::Closed));
+        let index = closed.unwrap_or(places.len());
+        let connector = spawn_local(keep(Rc::downgrade(self), index, self.opener.clone(), slot));
+        let place = Place { state: State::Connecting, active: Rc::new(Cell::new(0)), connector };
+        match closed {
+            Some(index) => places[index] = place,
+            None => places.push(place),
+        }
+    }
+
+    /// Whether there may be one connection more of this pool.
+    fn has_room(&self, places: &[Place]) -> bool {
+        places.len() < self.capacity.connections
+            || places.iter().any(|place| matches!(place.state, State::Closed))
     }
 
     /// A place on the connection that suits best; `is_slow` says that the statement would hold up others.
@@ -158,16 +186,19 @@ impl Pool {
         {
             return Ok(permit);
         }
-        if self.waiting.get() >= MAX_WAITING {
-            let detail = format!("{MAX_WAITING} requests wait on this core already");
-            return Err(Failure::new(FailureKind::Overloaded, detail));
+        if self.waiting.get() >= self.capacity.max_waiting {
+            let detail = format!("{} requests wait on this core already (max_waiting)", self.waiting.get());
+            return Err(self.overloaded(detail));
         }
-        self.waiting.set(self.waiting.get() + 1);
-        let _counted = Waiting(&self.waiting);
+        let _counted = Waiting::begin(self);
         timeout(MAX_WAIT, self.wait_for_place(is_slow)).await.unwrap_or_else(|_| {
-            let detail = format!("waited {} s for a connection", MAX_WAIT.as_secs());
-            Err(Failure::new(FailureKind::Overloaded, detail))
+            Err(self.overloaded(format!("waited {} s for a connection", MAX_WAIT.as_secs())))
         })
+    }
+
+    fn overloaded(&self, detail: String) -> Failure {
+        self.opener.target.counts.refused.fetch_add(1, Relaxed);
+        Failure::new(FailureKind::Overloaded, detail)
     }
 
     async fn wait_for_place(self: &Rc<Self>, is_slow: bool) -> Result<Permit, Failure> {
@@ -184,7 +215,7 @@ impl Pool {
     fn try_acquire(self: &Rc<Self>, is_slow: bool) -> Result<Option<Permit>, Failure> {
         let mut best: Option<(Rank, &Place, &Rc<Link>)> = None;
         let places = self.places.borrow();
-        let mut is_hopeful = places.len() < self.capacity.connections;
+        let mut is_hopeful = self.has_room(&places);
         let is_growing = places.iter().any(|place| matches!(place.state, State::Connecting));
         is_hopeful |= is_growing;
         for (index, place) in places.iter().enumerate() {
@@ -193,28 +224,44 @@ impl Pool {
                 continue;
             }
             is_hopeful = true;
+            // It ends when it is idle, and another one is opened in its place.
+            if link.is_outdated() {
+                continue;
+            }
             let rank = self.rank(index, place.active.get(), link, is_slow);
             let is_full = place.active.get() >= self.capacity.pipeline_depth;
             if !is_full && best.is_none_or(|(least, _, _)| rank < least) {
                 best = Some((rank, place, link));
             }
         }
-        if let Some((_, place, link)) = best {
+        if let Some((rank, place, link)) = best {
             place.active.set(place.active.get() + 1);
-            return Ok(Some(Permit {
-                link: Rc::clone(link),
-                active: Rc::clone(&place.active),
-                pool: Rc::downgrade(self),
-            }));
+            let permit =
+                Permit { link: Rc::clone(link), active: Rc::clone(&place.active), pool: Rc::downgrade(self) };
+            // It is used as it is; for the next ones there will be another.
+            if self.would_rather_have(rank, places.len()) && !is_growing && self.has_room(&places) {
+                drop(places);
+                self.add_place();
+            }
+            return Ok(Some(permit));
         }
         if !is_hopeful || all_away(&places) {
             return Err(self.unavailable());
         }
         drop(places);
-        if !is_growing && self.places.borrow().len() < self.capacity.connections {
+        let has_room = self.has_room(&self.places.borrow());
+        if !is_growing && has_room {
             self.add_place();
         }
         Ok(None)
+    }
+
+    /// Whether the best of these many connections is one that a further connection would be better than.
+    fn would_rather_have(&self, (tier, active): Rank, places: usize) -> bool {
+        match tier {
+            Tier::Preferred => active > 0 && places < self.capacity.preferred,
+            Tier::Reserve | Tier::Stuck | Tier::Cancelling => true,
+        }
     }
 
     fn rank(&self, index: usize, active: u32, link: &Link, is_slow: bool) -> Rank {
@@ -239,18 +286,30 @@ impl Pool {
     pub(crate) fn health(&self) -> Result<(), String> {
         let places = self.places.borrow();
         let is_open = |place: &Place| matches!(&place.state, State::Open(link) if !link.is_closed());
-        if places.iter().any(is_open) {
+        let is_closed = |place: &Place| matches!(place.state, State::Closed);
+        if places.iter().any(is_open) || places.iter().all(is_closed) {
             return Ok(());
         }
         Err(self.last_error.borrow().clone().unwrap_or_else(|| "connecting".into()))
     }
 
     fn attempt_failed(&self, index: usize, reason: String) {
+        self.opener.target.counts.failed.fetch_add(1, Relaxed);
         if self.last_error.borrow().as_ref() != Some(&reason) {
             tracing::warn!(database = %self.opener.target.description, %reason, "cannot connect");
         }
         *self.last_error.borrow_mut() = Some(reason);
         self.set_state(index, State::Away);
+    }
+
+    fn has_open(&self) -> bool {
+        self.places.borrow().iter().any(|place| matches!(place.state, State::Open(_)))
+    }
+
+    fn opened(&self, index: usize, link: Rc<Link>) {
+        self.opener.target.counts.opened.fetch_add(1, Relaxed);
+        *self.last_error.borrow_mut() = None;
+        self.set_state(index, State::Open(link));
     }
 
     fn set_state(&self, index: usize, state: State) {
@@ -265,19 +324,28 @@ fn all_away(places: &[Place]) -> bool {
     !places.is_empty() && places.iter().all(|place| matches!(place.state, State::Away))
 }
 
-/// Keeps one place connected until the pool is gone.
-async fn keep(pool: Weak<Pool>, index: usize, opener: Opener) {
+/// Keeps one place connected until the pool is gone or the place is given back.
+async fn keep(pool: Weak<Pool>, index: usize, opener: Opener, mut slot: Option<Slot>) {
     let mut pause = FIRST_PAUSE;
     loop {
-        match opener.open().await {
+        let Some(room) = room(&pool, &opener, slot.take()).await else {
+            if let Some(pool) = pool.upgrade() {
+                pool.set_state(index, State::Closed);
+            }
+            return;
+        };
+        match opener.open(room).await {
             Ok((link, connection)) => {
                 let opened_at = Instant::now();
                 let watched = Rc::downgrade(&link);
                 let Some(strong) = pool.upgrade() else { return };
-                strong.set_state(index, State::Open(link));
+                strong.opened(index, link);
                 drop(strong);
-                watch(&watched, connection).await;
+                let ended = watch(&watched, &opener.target, connection).await;
                 let Some(strong) = pool.upgrade() else { return };
+                if ended == Ended::GivenBack {
+                    return strong.set_state(index, State::Closed);
+                }
                 strong.set_state(index, State::Connecting);
                 drop(strong);
                 if opened_at.elapsed() > LAST_PAUSE {
@@ -295,51 +363,25 @@ async fn keep(pool: Weak<Pool>, index: usize, opener: Opener) {
     }
 }
 
-type ConnectionTask = JoinHandle<Result<(), tokio_postgres::Error>>;
-
-/// Opens connections of one pool.
-#[derive(Clone)]
-struct Opener {
-    target: Arc<Target>,
-    mode: PlanMode,
-    chores: mpsc::UnboundedSender<Chore>,
-}
-
-impl Opener {
-    /// Opens a connection and sets its session up, within a bound.
-    async fn open(&self) -> Result<(Rc<Link>, ConnectionTask), String> {
-        let limit = self.target.attempt_limit();
-        timeout(limit, self.attempt())
-            .await
-            .unwrap_or_else(|_| Err(format!("no answer within {} s", limit.as_secs())))
+/// Room for a connection: at once, or when others give some back for the requests that wait here. `None` where nobody waits, or where
+/// the pool has another connection.
+async fn room(pool: &Weak<Pool>, opener: &Opener, slot: Option<Slot>) -> Option<Slot> {
+    let budget = &opener.target.budget;
+    if let Some(slot) = slot.or_else(|| budget.try_take()) {
+        return Some(slot);
     }
-
-    async fn attempt(&self) -> Result<(Rc<Link>, ConnectionTask), String> {
-        let (client, connection) =
-            self.target.config.connect(NoTls).await.map_err(|error| describe(&error))?;
-        let task = spawn_local(connection);
-        let statement_timeout = Duration::from_millis(self.target.statement_timeout_ms.into());
-        let link = Rc::new(Link::new(client, statement_timeout, self.chores.clone()));
-        let setup = self.target.session_setup(self.mode);
-        link.batch(&setup).await.map_err(|failure| failure.detail.unwrap_or_default())?;
-        Ok((link, task))
-    }
-}
-
-/// Returns when the connection has ended, and ends it itself when the backend stays silent.
-async fn watch(link: &Weak<Link>, mut connection: ConnectionTask) {
+    let starving = budget.starve();
     loop {
-        match timeout(WATCH_INTERVAL, &mut connection).await {
-            Ok(Ok(Err(error))) => return tracing::warn!(reason = %describe(&error), "connection lost"),
-            Ok(_) => return,
-            Err(_) => {
-                let silence = link.upgrade().and_then(|link| link.overdue());
-                if silence.is_some_and(|overdue| overdue > SILENCE_GRACE) {
-                    tracing::warn!("the database does not answer; closing the connection");
-                    connection.abort();
-                    return;
-                }
-            }
+        let strong = pool.upgrade()?;
+        let is_needed = strong.waiting.get() > 0 && !strong.has_open();
+        drop(strong);
+        if !is_needed {
+            return None;
+        }
+        sleep(STARVING_PAUSE).await;
+        if let Some(slot) = budget.try_take() {
+            drop(starving);
+            return Some(slot);
         }
     }
 }

@@ -22,15 +22,25 @@ use crate::{
 /// What must be known of the session is not.
 pub(crate) fn begin(
     settings: &RelationalSettings,
+    setup: Option<&str>,
     variables: &Variables,
 ) -> Result<Option<Rc<str>>, GraphqlError> {
-    let Some(session) = &settings.session else { return Ok(None) };
-    Ok(Some(commands(&session.values(variables)?).into()))
+    let values = match (&settings.session, setup) {
+        (Some(session), _) => session.values(variables)?,
+        (None, Some(_)) => SessionValues { settings: Vec::new(), role: None },
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(commands(&values, setup).into()))
 }
 
-/// They undo whatever the connection was left with, and set all that may be set.
-fn commands(values: &SessionValues) -> String {
+/// They undo whatever the connection was left with, and set all that may be set. `setup` is what sessions are told at their start, where
+/// no session is ours.
+fn commands(values: &SessionValues, setup: Option<&str>) -> String {
     let mut text = "rollback; begin".to_owned();
+    if let Some(setup) = setup {
+        text.push_str("; ");
+        text.push_str(setup);
+    }
     for (index, (name, value)) in values.settings.iter().enumerate() {
         text.push_str(if index == 0 { "; select " } else { ", " });
         // Writing to a string cannot fail.
@@ -114,11 +124,12 @@ mod tests {
             role: Some("we\"b".to_owned()),
         };
         assert_eq!(
-            commands(&values),
+            commands(&values, None),
             "rollback; begin; select set_config('app.user', 'o''neil''; drop table x; --', true), \
              set_config('app.n', '\\''', true); set local role \"we\"\"b\""
         );
         let nothing = SessionValues { settings: Vec::new(), role: None };
-        assert_eq!(commands(&nothing), "rollback; begin");
+        assert_eq!(commands(&nothing, None), "rollback; begin");
+        assert_eq!(commands(&nothing, Some("set local a = 1")), "rollback; begin; set local a = 1");
     }
 }

@@ -12,8 +12,9 @@ use crate::{
     PostgresDatabase,
     connect::{
         config::{PlanMode, Target},
-        link::{Answer, Chore, Executed, Progress},
+        link::{Answer, Chore, Executed, Link, Progress},
         pool::{Capacity, Permit, Pool},
+        session_setup,
     },
     error::{Failure, FailureKind},
     run::{
@@ -58,6 +59,8 @@ struct Core {
     settings: Arc<RelationalSettings>,
     order: Arc<Order>,
     statement_timeout_ms: u32,
+    /// What transactions begin with where no session is ours.
+    transaction_setup: Option<String>,
     /// Plans are held.
     readers: Rc<Pool>,
     /// Plans are made for each execution; opened when a statement first needs it.
@@ -83,17 +86,19 @@ impl Session {
         let connections = usize::from(settings.connections_per_core.max(1));
         let preferred = if target.shares_processors { 1 } else { connections };
         let pool = |mode, pipeline_depth, opened_first| {
-            let capacity = Capacity { connections, preferred, pipeline_depth, opened_first };
+            let max_waiting = settings.max_waiting as usize;
+            let capacity = Capacity { connections, preferred, pipeline_depth, opened_first, max_waiting };
             Pool::new(Arc::clone(target), mode, capacity, chores.clone())
         };
         let core = Core {
-            readers: pool(PlanMode::Generic, PIPELINE_DEPTH, connections),
+            readers: pool(PlanMode::Generic, PIPELINE_DEPTH, 1),
             planners: pool(PlanMode::Custom, PIPELINE_DEPTH, 0),
             writers: pool(PlanMode::Generic, 1, 0),
             scoped: pool(PlanMode::Generic, 1, 0),
             settings: Arc::clone(settings),
             order: Arc::clone(order),
             statement_timeout_ms: target.statement_timeout_ms,
+            transaction_setup: session_setup::of_transaction(target),
             chores,
         };
         Self { core: Rc::new(core) }
@@ -115,7 +120,7 @@ impl DatabaseSession<PostgresDatabase> for Session {
         let core = &self.core;
         let values = read.statement.bind(model, &core.settings, variables)?;
         let meter = || ResponseMeter::new(core.settings.common.max_response_bytes, variables.budget());
-        let begin = scope::begin(&core.settings, variables)?;
+        let begin = core.begin(variables)?;
         let rows = core.run(&read.statement, values.into(), begin, || {
             let shape = Arc::clone(&read.shape);
             if read.is_list {
@@ -142,7 +147,7 @@ impl DatabaseSession<PostgresDatabase> for Session {
         }
         let meter = || ResponseMeter::new(core.settings.common.max_response_bytes, variables.budget());
         let answer = || LevelAnswer::new(Arc::clone(&level.shape), meter());
-        let begin = scope::begin(&core.settings, variables)?;
+        let begin = core.begin(variables)?;
         Ok(core.run(&level.statement, values.into(), begin, answer).await?.finish())
     }
 
@@ -159,7 +164,7 @@ impl DatabaseSession<PostgresDatabase> for Session {
             key.extend_from_slice(format!("{value:?}").as_bytes());
         }
         // Who asks is a part of what is asked.
-        if let Some(begin) = scope::begin(&self.core.settings, variables)? {
+        if let Some(begin) = self.core.begin(variables)? {
             key.push(0);
             key.extend_from_slice(begin.as_bytes());
         }
@@ -186,7 +191,7 @@ impl DatabaseSession<PostgresDatabase> for Session {
             return failed;
         }
         let steps: Rc<[Step]> = steps.into();
-        let begin = match scope::begin(&self.core.settings, variables) {
+        let begin = match self.core.begin(variables) {
             Ok(begin) => begin,
             Err(error) => {
                 failed[0].errors.push(error);
@@ -216,6 +221,11 @@ async fn do_chores(mut todo: mpsc::UnboundedReceiver<Chore>) {
 }
 
 impl Core {
+    /// The commands that a transaction begins with; none where statements need no transaction.
+    fn begin(&self, variables: &Variables) -> Result<Option<Rc<str>>, GraphqlError> {
+        scope::begin(&self.settings, self.transaction_setup.as_deref(), variables)
+    }
+
     /// Runs a read, again where that may help.
     async fn run<A: Answer>(
         self: &Rc<Self>,
@@ -302,6 +312,7 @@ impl Core {
                 Err(failure) => return Err(StepFailure { step: 0, failure }),
             };
             let link = Rc::clone(&permit.link);
+            let used = Rc::clone(&link);
             let (steps, begin) = (Rc::clone(steps), begin.cloned());
             let capture = TransactionCapture::begin(&self.order, steps.iter().map(Step::table).collect());
             let work = async move {
@@ -313,15 +324,19 @@ impl Core {
             let running =
                 Running::new(work.boxed_local(), link, progress, WhenDropped::Finish, self.chores.clone());
             match running.await {
-                Err(StepFailure { failure, .. }) if self.may_repeat(&failure, executions) => {}
+                Err(StepFailure { failure, .. }) if self.may_repeat(&failure, &used, executions) => {}
                 outcome => return outcome,
             }
         }
     }
 
-    /// Only what the server has rolled back may be repeated.
-    fn may_repeat(&self, failure: &Failure, executions: u32) -> bool {
-        matches!(failure.kind, FailureKind::StalePlan | FailureKind::Conflict)
-            && executions < self.allowed(failure)
+    /// Only what the server has rolled back may be repeated; elsewhere, where it is no primary any more.
+    fn may_repeat(&self, failure: &Failure, link: &Link, executions: u32) -> bool {
+        let may = match failure.kind {
+            FailureKind::StalePlan | FailureKind::Conflict => true,
+            FailureKind::ReadOnly => link.demoted(),
+            _ => false,
+        };
+        may && executions < self.allowed(failure)
     }
 }

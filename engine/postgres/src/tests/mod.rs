@@ -5,6 +5,8 @@ mod cancel;
 mod models;
 mod mutations;
 mod outage;
+mod pooler;
+mod pools;
 mod restrictions;
 mod row_security;
 mod skew;

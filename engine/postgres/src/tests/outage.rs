@@ -29,9 +29,10 @@ fn a_database_that_cannot_be_opened_says_why() {
                 "check user and password",
             ),
             ("postgres://u:secret@host:port/db", OpenErrorKind::Config, "postgres://user:password@host"),
-            ("postgres://u:secret@127.0.0.1/db?sslmode=require", OpenErrorKind::Config, "sslmode"),
+            ("postgres://u:secret@127.0.0.1/db?sslmode=verify-full", OpenErrorKind::Config, "sslrootcert"),
+            (&format!("{here}?sslmode=require"), OpenErrorKind::Tls, "sslmode"),
         ] {
-            let settings = RelationalSettings::default();
+            let settings = RelationalSettings { connect_wait_ms: 500, ..RelationalSettings::default() };
             let opened = timeout(NEVER_LONGER, Served::try_open(url, &settings));
             let Err(error) = opened.await.expect("opening ends") else { panic!("{url} was opened") };
             assert_eq!(error.kind, kind, "{error}");
@@ -152,7 +153,8 @@ fn changed_tables_are_prepared_anew() {
 fn sqlstates_are_sorted_into_kinds() {
     let kinds = [
         (FailureKind::Unavailable, ErrorCode::SourceUnavailable),
-        (FailureKind::Overloaded, ErrorCode::SourceUnavailable),
+        (FailureKind::Overloaded, ErrorCode::Overloaded),
+        (FailureKind::LockTimeout, ErrorCode::Timeout),
         (FailureKind::Timeout, ErrorCode::Timeout),
         (FailureKind::BadValue, ErrorCode::BadUserInput),
         (FailureKind::TooLarge(TooLarge::Field { max_bytes: 1 }), ErrorCode::LimitExceeded),

@@ -76,7 +76,7 @@ async function load(withEntities: boolean, withAttributes: boolean): Promise<voi
     choice = { ...choice, attribute: attribute?.name ?? '' };
     fields.offerAttributes(numeric, choice);
     writeChoice(choice);
-    if (!attribute) return empty(`${entity.id} has no attribute with numbers that who asks may put together (`aggregates`).`);
+    if (!attribute) return empty(`${entity.id} has no attribute with numbers. A role needs "aggregates" to see some here.`);
     const [from, to] = span(choice, attribute.from, attribute.to);
     fields.offerSpan(choice, from, to);
     const found = from <= to ? await points(entity, attribute.name, from, to, identity) : null;

@@ -61,6 +61,81 @@ pub trait Logged: fmt::Debug + Send + Sync + Sized + 'static {
     }
 }
 
+/// What frames are made durable in, one after the other: the files of a log, or something that keeps what the frames say in its own way.
+pub trait FrameLog {
+    /// Makes a frame as durable as was asked for; nothing of it is done where it fails. Blocks.
+    fn append(&mut self, frame: &mut [u8]) -> Result<(), LogError>;
+
+    /// Why frames that were acknowledged may be lost.
+    fn unsure(&self) -> Option<&LogError> {
+        None
+    }
+
+    /// Makes durable what is due, where that is done at intervals.
+    fn sync_if_due(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// When [`Self::sync_if_due`] has something to do.
+    fn sync_due_in(&self) -> Duration {
+        Duration::MAX
+    }
+
+    /// Goes on in another file.
+    fn rotate(&mut self, next: NextFile) -> io::Result<()> {
+        drop(next);
+        Err(io::Error::other("it has no files"))
+    }
+
+    /// Of the file that is appended to.
+    fn number(&self) -> u64 {
+        0
+    }
+
+    /// All that was appended is durable when it returns.
+    fn sync(&mut self) -> Result<(), LogError> {
+        Ok(())
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl FrameLog for LogFile {
+    fn append(&mut self, frame: &mut [u8]) -> Result<(), LogError> {
+        Self::append(self, frame)
+    }
+
+    fn unsure(&self) -> Option<&LogError> {
+        Self::unsure(self)
+    }
+
+    fn sync_if_due(&mut self) -> io::Result<()> {
+        Self::sync_if_due(self)
+    }
+
+    fn sync_due_in(&self) -> Duration {
+        Self::sync_due_in(self)
+    }
+
+    fn rotate(&mut self, next: NextFile) -> io::Result<()> {
+        Self::rotate(self, next)
+    }
+
+    fn number(&self) -> u64 {
+        Self::number(self)
+    }
+
+    fn sync(&mut self) -> Result<(), LogError> {
+        Self::sync(self)
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        Self::close(self)
+    }
+}
+
 /// Memory that a batch has beside its frame, to be used again.
 pub trait Attached: Default + Send {
     fn capacity_bytes(&self) -> usize;
@@ -294,7 +369,7 @@ impl<S: Logged> CommitQueue<S> {
 
 impl<S: Logged> CommitQueue<S> {
     /// The log's thread: returns once the queue is [closed](Self::close) and all that was pending is written.
-    pub fn run(&self, mut file: LogFile) {
+    pub fn run(&self, mut file: impl FrameLog) {
         let (mut spare, mut group_commit, mut last) = (Batch::default(), GroupCommit::default(), 0);
         loop {
             let awaited = last + group_commit.size();
@@ -315,7 +390,7 @@ impl<S: Logged> CommitQueue<S> {
         }
     }
 
-    fn commit(&self, file: &mut LogFile, work: &mut Work<S::Attached>) -> Result<(), LogError> {
+    fn commit(&self, file: &mut impl FrameLog, work: &mut Work<S::Attached>) -> Result<(), LogError> {
         let batch = &mut work.batch;
         // An operation that changed nothing waits for those before it, and writes nothing itself.
         if batch.frame.len() > FRAME_HEAD_BYTES {
@@ -336,7 +411,7 @@ impl<S: Logged> CommitQueue<S> {
         Ok(())
     }
 
-    fn serve(&self, file: &mut LogFile, request: Request, committed: &Result<(), LogError>) {
+    fn serve(&self, file: &mut impl FrameLog, request: Request, committed: &Result<(), LogError>) {
         // Whoever asked may have gone.
         match request {
             Request::Rotate(next, sender) => {
@@ -355,7 +430,7 @@ impl<S: Logged> CommitQueue<S> {
     }
 
     /// Waits until there is something to do. `spare` is memory to use again.
-    fn next_work(&self, file: &LogFile, spare: Batch<S::Attached>, awaited: u64) -> Work<S::Attached> {
+    fn next_work(&self, file: &impl FrameLog, spare: Batch<S::Attached>, awaited: u64) -> Work<S::Attached> {
         let mut queue = self.lock();
         while !queue.has_work() {
             queue.log = LogState::Idle;

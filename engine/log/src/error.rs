@@ -58,6 +58,9 @@ pub enum LogError {
         #[source]
         cause: Arc<io::Error>,
     },
+    /// The frames are kept by a database.
+    #[error("cannot write to {database}: {why}; the write was taken back")]
+    Database { database: Arc<str>, why: Arc<str>, is_disk_full: bool },
     #[error("the store is being closed")]
     Closed,
 }
@@ -67,6 +70,7 @@ impl LogError {
     pub fn is_disk_full(&self) -> bool {
         match self {
             Self::Write { cause, .. } => is_disk_full(cause),
+            Self::Database { is_disk_full, .. } => *is_disk_full,
             Self::Closed => false,
         }
     }

@@ -1,6 +1,7 @@
 //! The calendar (proleptic Gregorian, UTC): dates of moments, and the periods that they are in.
 
 use crate::ids::TimeMs;
+use std::fmt;
 
 pub const DAY_MS: i64 = 86_400_000;
 
@@ -13,6 +14,43 @@ pub enum Period {
     Hour,
     Minute,
     Second,
+}
+
+/// Into which periods rows are put.
+#[derive(Clone, Copy)]
+pub enum Periods<'p> {
+    /// One of all time.
+    Whole,
+    Calendar(Period),
+    /// Says of a moment where its period ends: the first moment that is not in it.
+    EndsAt(&'p dyn Fn(TimeMs) -> TimeMs),
+}
+
+impl fmt::Debug for Periods<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole => f.write_str("Whole"),
+            Self::Calendar(period) => f.debug_tuple("Calendar").field(period).finish(),
+            Self::EndsAt(_) => f.write_str("EndsAt"),
+        }
+    }
+}
+
+impl Periods<'_> {
+    /// The first moment behind the period that a moment is in.
+    pub fn end_of(self, time_ms: TimeMs) -> TimeMs {
+        match self {
+            Self::Whole => TimeMs::MAX,
+            Self::Calendar(period) => period.around(time_ms).1,
+            Self::EndsAt(end_of) => end_of(time_ms),
+        }
+    }
+}
+
+impl From<Option<Period>> for Periods<'_> {
+    fn from(period: Option<Period>) -> Self {
+        period.map_or(Self::Whole, Self::Calendar)
+    }
 }
 
 /// A day: year, month from 1 on, day of the month from 1 on.

@@ -2,9 +2,11 @@
 //! [`Catalog::undo`], which takes back the last that was added.
 
 use crate::ids::{AttributeId, SeriesId, TableId};
+use crate::op::Op;
 use crate::value::Kind;
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashTable};
+use prony_log::codec::Damage;
 use std::hash::{BuildHasher as _, Hasher as _};
 
 /// No series.
@@ -63,6 +65,11 @@ pub struct Catalog {
     by_entity: HashTable<u32>,
     names_version: u64,
     hasher: RandomState,
+}
+
+/// Names that are changed while others read them.
+pub(crate) trait CatalogLock: Sync {
+    fn with_catalog(&self, with: &mut dyn FnMut(&Catalog));
 }
 
 impl Table {
@@ -254,6 +261,47 @@ impl Catalog {
         if let Some(tables) = self.by_tenant.get_mut(&table.tenant) {
             tables.retain(|of| *of != id);
         }
+    }
+
+    pub(crate) fn check_series(&self, series: SeriesId) -> Result<(), Damage> {
+        let is_known = (series.0 as usize) < self.series_count();
+        is_known.then_some(()).ok_or(Damage("a series has no name"))
+    }
+
+    pub(crate) fn check_table(&self, table: TableId) -> Result<(), Damage> {
+        let is_known = (table.0 as usize) < self.table_count();
+        is_known.then_some(()).ok_or(Damage("a type has no name"))
+    }
+
+    /// Adds a name, which may have been told before.
+    pub(crate) fn name(&mut self, op: &Op<'_>) -> Result<(), Damage> {
+        const OUT_OF_ORDER: Damage = Damage("names are not in order");
+        let count = match *op {
+            Op::Table { .. } => self.table_count(),
+            Op::Attribute { table, .. } => {
+                self.check_table(table)?;
+                self.table(table).attributes.len()
+            }
+            Op::Series { table, .. } => {
+                self.check_table(table)?;
+                self.series_count()
+            }
+            _ => return Ok(()),
+        };
+        match *op {
+            Op::Table { id, .. } if id.0 as usize > count => return Err(OUT_OF_ORDER),
+            Op::Attribute { id, .. } if id.0 as usize > count => return Err(OUT_OF_ORDER),
+            Op::Series { id, .. } if id.0 as usize > count => return Err(OUT_OF_ORDER),
+            Op::Table { id, tenant, name } if id.0 as usize == count => drop(self.add_table(tenant, name)),
+            Op::Attribute { table, id, name, declared, kind } if id.0 as usize == count => {
+                self.add_attribute(table, name, declared, kind);
+            }
+            Op::Series { id, table, entity, path } if id.0 as usize == count => {
+                self.add_series(table, entity, path);
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Takes back what was added last.

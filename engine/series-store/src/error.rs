@@ -22,6 +22,14 @@ pub enum Refusal {
         "the write has {bytes} bytes in the log, and the limit is {limit}; send fewer entities at a time"
     )]
     LargeWrite { bytes: usize, limit: usize },
+    #[error(
+        "a row of `{entity}` takes {bytes} bytes, and the limit is {limit}; give the entity fewer attributes at a time"
+    )]
+    LargeRow { entity: String, bytes: usize, limit: usize },
+    #[error("the {what} `{shown}` has a character U+0000, which cannot be kept; leave it out")]
+    Nul { what: &'static str, shown: String },
+    #[error("{time_ms} milliseconds since 1970 cannot be kept as a time; they may be {from_ms} to {to_ms}")]
+    FarTime { time_ms: i64, from_ms: i64, to_ms: i64 },
 }
 
 /// Why a write that was waited for is not done. Nothing of it was.
@@ -43,6 +51,9 @@ pub enum ReadError {
         #[source]
         cause: Arc<io::Error>,
     },
+    /// The rows are kept by a database.
+    #[error("cannot read from {database}: {why}")]
+    Database { database: Arc<str>, why: Arc<str>, is_gone: bool },
     #[error("{} is damaged at byte {offset}: {what}; put it back from a backup", path.display())]
     Damaged { path: PathBuf, offset: u64, what: &'static str },
 }
@@ -76,4 +87,12 @@ pub enum BackupError {
     Busy { directory: PathBuf, tries: usize },
     #[error("what was copied cannot be read: {what}")]
     Damaged { what: String },
+}
+
+/// A write of which nothing was done.
+#[derive(Debug)]
+pub enum Unwritten {
+    Refused(Refusal),
+    /// Too much waits for the log: to be tried again when there is [room](crate::Store::room).
+    NoRoom,
 }

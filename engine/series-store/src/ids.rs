@@ -12,6 +12,27 @@ pub struct AttributeId(pub(crate) u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeriesId(pub(crate) u32);
 
+impl TableId {
+    /// Among all tables, from 0 on.
+    pub const fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl AttributeId {
+    /// Among those of its table, from 0 on.
+    pub const fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl SeriesId {
+    /// Among all series, from 0 on.
+    pub const fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// Milliseconds since 1970-01-01T00:00:00Z.
 pub type TimeMs = i64;
 

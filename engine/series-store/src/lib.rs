@@ -10,6 +10,10 @@ mod block;
 pub mod calendar;
 mod catalog;
 mod codes;
+mod elsewhere;
+mod engine;
+#[cfg(feature = "engine-tests")]
+pub mod engine_tests;
 mod error;
 mod format;
 mod head;
@@ -21,6 +25,7 @@ mod manifest;
 mod memory;
 mod op;
 mod options;
+mod page;
 mod read;
 mod recover;
 mod rows;
@@ -32,29 +37,37 @@ mod store;
 mod tombstones;
 mod value;
 mod write;
+mod write_queue;
 
 pub use backup::{Backup, backup};
 pub use block::Summary;
 pub use catalog::{Attribute, Catalog, Series, Table};
-pub use error::{BackupError, ReadError, Refusal, SealError, WriteError};
+pub use elsewhere::{WritesElsewhere, ops};
+pub use engine::{
+    Capabilities, Engine, EngineHealth, Figure, PagedRows, Read, RowSource, SeriesRows, Snapshot,
+};
+pub use error::{BackupError, ReadError, Refusal, SealError, Unwritten, WriteError};
 pub use format::VERSION as FORMAT_VERSION;
 pub use ids::{AttributeId, SeriesId, TableId, TimeMs, TimeRange};
-pub use listen::{Event, Events, RowEvent};
+pub use listen::{Event, Events, Listener, RowEvent};
+pub use op::{Cells, Deleted, Op};
 pub use options::{Options, Retention, SEAL_AT_LOG_BYTES};
+pub use page::Page;
 pub use prony_log::{
-    Durability, durability, durability_text,
+    Durability,
+    commit::FrameLog,
+    durability, durability_text,
     error::{FileFault, LogError, OpenError},
     recover::{Loss, Recovery},
     register::Registration,
     ticket::{Settled, Ticket},
     waiting::{Inbox, Waiting, WaitingQueues, WaitingWrites},
 };
-pub use read::{Read, SeriesRows};
 pub use rows::{OnDuplicate, Rows};
 pub use sealer::SealState;
-pub use select::{Page, select};
-pub use store::{CheckReport, Health, Store, Unwritten, check};
+pub use store::{CheckReport, Health, Store, check};
 pub use value::{Column, Kind, Value};
 pub use write::{
-    ATTRIBUTES_MAX, NAME_BYTES_MAX, SERIES_MAX, TEXT_BYTES_MAX, TYPES_MAX, WRITE_BYTES_MAX, Write,
+    ATTRIBUTES_MAX, Limits, NAME_BYTES_MAX, Operation, SERIES_MAX, TEXT_BYTES_MAX, TYPES_MAX,
+    WRITE_BYTES_MAX, Write,
 };

@@ -1,12 +1,11 @@
 //! What durable writes have done, for those who listen: read again from the frame of the log that was made visible, where anybody does.
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, CatalogLock};
 use crate::ids::{SeriesId, TableId, TimeMs};
-use crate::memory::{Memory, reading};
 use crate::op::{Cells, Deleted, Op};
 use crate::rows::Rows;
 use prony_log::codec::Input;
-use std::sync::RwLock;
+use std::fmt;
 
 /// Who changes the memory waits while so many events are handed over.
 const EVENTS_AT_A_TIME: usize = 4096;
@@ -32,14 +31,20 @@ pub struct RowEvent<'a> {
 }
 
 /// What one frame of the log has done.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Events<'a> {
     payload: &'a [u8],
-    memory: &'a RwLock<Memory>,
+    names: &'a dyn CatalogLock,
+}
+
+impl fmt::Debug for Events<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events").field("bytes", &self.payload.len()).finish_non_exhaustive()
+    }
 }
 
 /// Who is called with what was written.
-pub(crate) type Listener = dyn Fn(&Events<'_>) + Send + Sync;
+pub type Listener = dyn Fn(&Events<'_>) + Send + Sync;
 
 impl RowEvent<'_> {
     /// The row alone.
@@ -55,25 +60,25 @@ impl RowEvent<'_> {
 }
 
 impl<'a> Events<'a> {
-    pub(crate) const fn new(payload: &'a [u8], memory: &'a RwLock<Memory>) -> Self {
-        Self { payload, memory }
+    pub(crate) const fn new(payload: &'a [u8], names: &'a dyn CatalogLock) -> Self {
+        Self { payload, names }
     }
 
     /// Calls `take` with all of them in their order. The catalog has all names that they have.
     pub fn each(&self, mut take: impl FnMut(&Catalog, Event<'a>)) {
         let mut input = Input::new(self.payload);
         while !input.is_empty() {
-            let memory = reading(self.memory);
-            let catalog = &memory.catalog;
-            for _ in 0..EVENTS_AT_A_TIME {
-                if input.is_empty() {
-                    break;
+            self.names.with_catalog(&mut |catalog| {
+                for _ in 0..EVENTS_AT_A_TIME {
+                    if input.is_empty() {
+                        break;
+                    }
+                    let op = Op::take(&mut input).expect("what was applied can be read again");
+                    if let Some(event) = event(catalog, &op) {
+                        take(catalog, event);
+                    }
                 }
-                let op = Op::take(&mut input).expect("what was applied can be read again");
-                if let Some(event) = event(catalog, &op) {
-                    take(catalog, event);
-                }
-            }
+            });
         }
     }
 }

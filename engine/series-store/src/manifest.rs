@@ -138,7 +138,9 @@ pub(crate) fn take(memory: &mut Memory, payload: &[u8]) -> Result<Vec<SegmentEnt
                     let tombstone = Tombstone { number, range };
                     Arc::make_mut(&mut memory.tombstones).add(of, tombstone);
                 }
-                op @ (Op::Table { .. } | Op::Attribute { .. } | Op::Series { .. }) => memory.name(&op)?,
+                op @ (Op::Table { .. } | Op::Attribute { .. } | Op::Series { .. }) => {
+                    memory.catalog.name(&op)?;
+                }
                 Op::Row { .. } | Op::DropTable { .. } => return Err(Damage("a manifest has rows")),
             },
             SEGMENT_ENTRY => segments.push(SegmentEntry::take(&mut input)?),

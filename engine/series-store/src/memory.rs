@@ -1,9 +1,9 @@
 //! All that is known of a store: names, rows in memory, segments, deletions. The log's thread changes it, once a write is durable;
 //! a start makes it of the files in the same way.
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, CatalogLock};
 use crate::head::Head;
-use crate::ids::{AttributeId, SeriesId, TableId, TimeRange};
+use crate::ids::TimeRange;
 use crate::op::{Deleted, Op, OpNumber};
 use crate::segment::Segment;
 use crate::tombstones::{Tombstone, Tombstones};
@@ -66,6 +66,12 @@ pub(crate) fn writing<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl CatalogLock for RwLock<Memory> {
+    fn with_catalog(&self, with: &mut dyn FnMut(&Catalog)) {
+        with(&reading(self).catalog);
+    }
+}
+
 impl Memory {
     /// Does what a frame of the log says.
     pub(crate) fn apply(&mut self, payload: &[u8]) -> Result<(), Damage> {
@@ -96,67 +102,24 @@ impl Memory {
 
     fn make(&mut self, head: &mut Head, op: &Op<'_>) -> Result<(), Damage> {
         match *op {
-            Op::Table { .. } | Op::Attribute { .. } | Op::Series { .. } => self.name(op)?,
+            Op::Table { .. } | Op::Attribute { .. } | Op::Series { .. } => self.catalog.name(op)?,
             Op::Row { number, series, time_ms, ref values } => {
-                self.known_series(series)?;
+                self.catalog.check_series(series)?;
                 head.put(number, series, time_ms, values)?;
             }
             Op::Delete { number, of, range } => {
                 match of {
-                    Deleted::Series(series) => self.known_series(series)?,
-                    Deleted::Table(table) => self.known_table(table)?,
+                    Deleted::Series(series) => self.catalog.check_series(series)?,
+                    Deleted::Table(table) => self.catalog.check_table(table)?,
                 }
                 Arc::make_mut(&mut self.tombstones).add(of, Tombstone { number, range });
             }
             Op::DropTable { number, table } => {
-                self.known_table(table)?;
+                self.catalog.check_table(table)?;
                 self.catalog.drop_table(table);
                 let tombstone = Tombstone { number, range: TimeRange::ALL };
                 Arc::make_mut(&mut self.tombstones).add(Deleted::Table(table), tombstone);
             }
-        }
-        Ok(())
-    }
-
-    fn known_series(&self, series: SeriesId) -> Result<(), Damage> {
-        let is_known = (series.0 as usize) < self.catalog.series_count();
-        is_known.then_some(()).ok_or(Damage("a series has no name"))
-    }
-
-    fn known_table(&self, table: TableId) -> Result<(), Damage> {
-        let is_known = (table.0 as usize) < self.catalog.table_count();
-        is_known.then_some(()).ok_or(Damage("a type has no name"))
-    }
-
-    /// Adds a name, which a manifest may have told before.
-    pub(crate) fn name(&mut self, op: &Op<'_>) -> Result<(), Damage> {
-        const OUT_OF_ORDER: Damage = Damage("names are not in order");
-        let catalog = &mut self.catalog;
-        match *op {
-            Op::Table { id: TableId(id), tenant, name } => match catalog.table_count().cmp(&(id as usize)) {
-                std::cmp::Ordering::Equal => drop(catalog.add_table(tenant, name)),
-                std::cmp::Ordering::Less => return Err(OUT_OF_ORDER),
-                std::cmp::Ordering::Greater => {}
-            },
-            Op::Attribute { table, id: AttributeId(id), name, declared, kind } => {
-                self.known_table(table)?;
-                let catalog = &mut self.catalog;
-                match catalog.table(table).attributes.len().cmp(&(id as usize)) {
-                    std::cmp::Ordering::Equal => drop(catalog.add_attribute(table, name, declared, kind)),
-                    std::cmp::Ordering::Less => return Err(OUT_OF_ORDER),
-                    std::cmp::Ordering::Greater => {}
-                }
-            }
-            Op::Series { id: SeriesId(id), table, entity, path } => {
-                self.known_table(table)?;
-                let catalog = &mut self.catalog;
-                match catalog.series_count().cmp(&(id as usize)) {
-                    std::cmp::Ordering::Equal => drop(catalog.add_series(table, entity, path)),
-                    std::cmp::Ordering::Less => return Err(OUT_OF_ORDER),
-                    std::cmp::Ordering::Greater => {}
-                }
-            }
-            _ => {}
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ pub(crate) type OpNumber = u64;
 
 /// One thing that is done.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Op<'a> {
+pub enum Op<'a> {
     Table { id: TableId, tenant: &'a str, name: &'a str },
     Attribute { table: TableId, id: AttributeId, name: &'a str, declared: &'a str, kind: Kind },
     Series { id: SeriesId, table: TableId, entity: &'a str, path: &'a str },
@@ -20,21 +20,21 @@ pub(crate) enum Op<'a> {
 
 /// Whose rows are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Deleted {
+pub enum Deleted {
     Table(TableId),
     Series(SeriesId),
 }
 
 /// Attributes and values of a row, as they stand in the log.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Cells<'a> {
+pub struct Cells<'a> {
     bytes: &'a [u8],
     count: usize,
 }
 
 impl<'a> Cells<'a> {
     /// Calls `take` with each.
-    pub(crate) fn each(
+    pub fn each(
         &self,
         mut take: impl FnMut(AttributeId, Value<'a>) -> Result<(), Damage>,
     ) -> Result<(), Damage> {

@@ -1,14 +1,18 @@
 //! Reading: the store as it was at one moment, however long one reads, and the rows of a series in it in the order of their times.
 
 use crate::block::{BlockMeta, Summary, Wanted};
-use crate::catalog::Catalog;
+use crate::calendar::Periods;
+use crate::catalog::{Catalog, CatalogLock};
+use crate::engine::{PagedRows, RowSource, SeriesRows, Snapshot};
 use crate::error::{ReadError, SealError};
 use crate::head::{HeadBlock, SeriesHead};
 use crate::ids::{AttributeId, SeriesId, TimeMs, TimeRange};
 use crate::memory::{Memory, SharedHead, reading};
 use crate::op::OpNumber;
+use crate::page::Page;
 use crate::rows::{OnDuplicate, RowAt, Rows};
 use crate::segment::{Segment, read_block};
+use crate::select::select;
 use crate::tombstones::{Hidden, Tombstones};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -16,7 +20,7 @@ use std::sync::{Arc, RwLock};
 
 /// The store at one moment. Later writes are not seen; names that came later may be.
 #[derive(Debug, Clone)]
-pub struct Read {
+pub(crate) struct StoreSnapshot {
     memory: Arc<RwLock<Memory>>,
     /// The older first.
     heads: Vec<SharedHead>,
@@ -51,7 +55,7 @@ struct Group {
 
 /// The rows of a series in a range of time, in the order of their times.
 #[derive(Debug)]
-pub struct SeriesRows {
+pub(crate) struct StoredRows {
     range: TimeRange,
     hidden: Hidden,
     last_number: OpNumber,
@@ -66,7 +70,7 @@ pub(crate) type WholeBlock<'a> = Option<(&'a BlockMeta, &'a [u8])>;
 /// Puts the rows of a group together.
 pub(crate) type LoadRows<'a> = dyn Fn() -> Result<Rows, ReadError> + 'a;
 
-impl Read {
+impl StoreSnapshot {
     pub(crate) fn new(memory: &Arc<RwLock<Memory>>, policy: OnDuplicate) -> Self {
         let now = reading(memory);
         let frozen = now.frozen.as_ref().map(|frozen| Arc::clone(&frozen.head));
@@ -80,30 +84,25 @@ impl Read {
         }
     }
 
-    /// Names as they are now. Writers wait meanwhile.
-    pub fn with_catalog<T>(&self, with: impl FnOnce(&Catalog) -> T) -> T {
-        with(&reading(&self.memory).catalog)
-    }
-
     /// About how many rows there are of all series.
-    pub fn row_count(&self) -> u64 {
+    pub(crate) fn row_count(&self) -> u64 {
         let heads: u64 = self.heads.iter().map(|head| reading(head).row_count()).sum();
         heads + self.segments.iter().map(|segment| segment.entry.rows).sum::<u64>()
     }
 
     /// Segments, and bytes of them.
-    pub fn segments(&self) -> (usize, u64) {
+    pub(crate) fn segments(&self) -> (usize, u64) {
         (self.segments.len(), self.segments.iter().map(|segment| segment.bytes()).sum())
     }
 
     /// The rows of a series; of those that are in no block yet only the values of these attributes.
-    pub fn series(&self, series: SeriesId, range: TimeRange, attributes: &[AttributeId]) -> SeriesRows {
+    fn rows_of(&self, series: SeriesId, range: TimeRange, attributes: &[AttributeId]) -> StoredRows {
         let hidden = if self.tombstones.is_empty() {
             Hidden::default()
         } else {
-            self.tombstones.of(self.with_catalog(|catalog| catalog.series(series).table), series)
+            self.tombstones.of(reading(&self.memory).catalog.series(series).table, series)
         };
-        let mut rows = SeriesRows {
+        let mut rows = StoredRows {
             range,
             hidden,
             last_number: self.last_number,
@@ -175,7 +174,7 @@ impl Source {
     }
 }
 
-impl SeriesRows {
+impl StoredRows {
     /// The rows that are seen, with the writes that have made them.
     fn seen(&self, times: &[TimeMs], number: impl Fn(usize) -> OpNumber) -> Vec<RowAt> {
         let is_seen = |row: &usize| {
@@ -273,141 +272,6 @@ impl SeriesRows {
         Ok(rows)
     }
 
-    /// How many blocks there are to be read, for who wants to know whether that takes long.
-    pub fn block_count(&self) -> usize {
-        self.groups.iter().map(|group| group.sources.len()).sum()
-    }
-
-    /// No row is before or after; none where there is no row. There may be none where this says that there is.
-    pub fn bounds(&self) -> Option<TimeRange> {
-        let (first, last) = (self.groups.first()?, self.groups.last()?);
-        Some(TimeRange { from_ms: first.first_ms, to_ms: last.last_ms })
-    }
-
-    /// The time of the first row; none where there is no row.
-    pub fn first_time(&mut self) -> Result<Option<TimeMs>, ReadError> {
-        for group in 0..self.groups.len() {
-            let Group { is_whole, first_ms, .. } = self.groups[group];
-            let first = if is_whole { Some(first_ms) } else { self.times(group)?.first().copied() };
-            if first.is_some() {
-                return Ok(first);
-            }
-        }
-        Ok(None)
-    }
-
-    /// The time of the last row; none where there is no row.
-    pub fn last_time(&mut self) -> Result<Option<TimeMs>, ReadError> {
-        for group in (0..self.groups.len()).rev() {
-            let Group { is_whole, last_ms, .. } = self.groups[group];
-            let last = if is_whole { Some(last_ms) } else { self.times(group)?.last().copied() };
-            if last.is_some() {
-                return Ok(last);
-            }
-        }
-        Ok(None)
-    }
-
-    /// How many rows there are.
-    pub fn count(&mut self) -> Result<u64, ReadError> {
-        let mut count = 0;
-        for group in 0..self.groups.len() {
-            count += self.group_rows(group)? as u64;
-        }
-        Ok(count)
-    }
-
-    /// How many rows are before a moment.
-    pub fn count_before(&mut self, time_ms: TimeMs) -> Result<u64, ReadError> {
-        let mut count = 0;
-        for group in 0..self.groups.len() {
-            let Group { first_ms, last_ms, .. } = self.groups[group];
-            if first_ms >= time_ms {
-                break;
-            }
-            count += if last_ms < time_ms {
-                self.group_rows(group)?
-            } else {
-                self.times(group)?.partition_point(|time| *time < time_ms)
-            } as u64;
-        }
-        Ok(count)
-    }
-
-    /// Calls `take` with rows from one place to another in this order, part by part: columns with these attributes, and which rows of
-    /// them. Stops where it says so.
-    pub fn visit(
-        &mut self,
-        rows: Range<u64>,
-        attributes: &[AttributeId],
-        mut take: impl FnMut(&Rows, Range<usize>) -> bool,
-    ) -> Result<(), ReadError> {
-        let mut before = 0;
-        for group in 0..self.groups.len() {
-            if before >= rows.end {
-                break;
-            }
-            let count = self.group_rows(group)? as u64;
-            let (from, to) = (rows.start.max(before), rows.end.min(before + count));
-            if from < to {
-                let loaded = self.load(group, Wanted::Only(attributes))?;
-                if !take(&loaded, (from - before) as usize..(to - before) as usize) {
-                    break;
-                }
-            }
-            before += count;
-        }
-        Ok(())
-    }
-
-    /// Summaries of an attribute by periods, in the order of time; `end_of` says where the period of a moment ends (the first moment that
-    /// is not in it). Periods without rows are left out. Stops where `take` says so.
-    pub fn summarize(
-        &mut self,
-        attribute: AttributeId,
-        end_of: impl Fn(TimeMs) -> TimeMs,
-        mut take: impl FnMut(TimeMs, &Summary) -> bool,
-    ) -> Result<(), ReadError> {
-        // The period that is gathered: a moment in it, its end, and what is known.
-        let mut open: Option<(TimeMs, TimeMs, Summary)> = None;
-        let mut add = |time: TimeMs, end: TimeMs, summary: &Summary| match &mut open {
-            Some((_, last_end, of)) if *last_end == end => {
-                of.add_all(summary);
-                true
-            }
-            _ => open.replace((time, end, *summary)).is_none_or(|(time, _, of)| take(time, &of)),
-        };
-        for group in 0..self.groups.len() {
-            let Group { sources, first_ms, last_ms, is_whole, .. } = &self.groups[group];
-            let end = end_of(*first_ms);
-            if let ([source], true, true) = (&sources[..], is_whole, *last_ms < end)
-                && let Some(meta) = source.meta()
-            {
-                if !add(*first_ms, end, &meta.summary(attribute).copied().unwrap_or_default()) {
-                    return Ok(());
-                }
-                continue;
-            }
-            let loaded = self.load(group, Wanted::Only(&[attribute]))?;
-            let column = loaded.column(attribute);
-            let mut from = 0;
-            while from < loaded.len() {
-                let end = end_of(loaded.times[from]);
-                let to = from + loaded.times[from..].partition_point(|time| *time < end);
-                let to = to.max(from + 1);
-                let summary = column.map_or_else(Summary::default, |column| Summary::of(column, from..to));
-                if !add(loaded.times[from], end, &summary) {
-                    return Ok(());
-                }
-                from = to;
-            }
-        }
-        if let Some((time, _, of)) = open {
-            take(time, &of);
-        }
-        Ok(())
-    }
-
     /// Calls `take` with all rows of all columns, group by group: a block as it is, or rows that were put together.
     pub(crate) fn each_group(
         &self,
@@ -464,5 +328,161 @@ impl SeriesRows {
         }
         rows.groups = rows.group(sources);
         rows
+    }
+}
+
+impl Snapshot for StoreSnapshot {
+    fn names(&self, with: &mut dyn FnMut(&Catalog)) {
+        self.memory.with_catalog(with);
+    }
+
+    fn series(&self, series: &[SeriesId], range: TimeRange, attributes: &[AttributeId]) -> Vec<SeriesRows> {
+        series.iter().map(|id| SeriesRows::new(self.rows_of(*id, range, attributes))).collect()
+    }
+
+    fn page(
+        &self,
+        series: &[SeriesId],
+        range: TimeRange,
+        attributes: &[AttributeId],
+        page: Page,
+        counts: bool,
+    ) -> Result<PagedRows, ReadError> {
+        let mut rows = self.series(series, range, attributes);
+        let mut total = 0;
+        if counts {
+            for of in &mut rows {
+                total += of.count()?;
+            }
+        }
+        let chosen = select(&mut rows, page)?;
+        Ok(PagedRows { series: rows.into_iter().zip(chosen).collect(), total })
+    }
+}
+
+impl RowSource for StoredRows {
+    fn block_count(&self) -> usize {
+        self.groups.iter().map(|group| group.sources.len()).sum()
+    }
+
+    fn bounds(&mut self) -> Result<Option<TimeRange>, ReadError> {
+        let (Some(first), Some(last)) = (self.groups.first(), self.groups.last()) else { return Ok(None) };
+        Ok(Some(TimeRange { from_ms: first.first_ms, to_ms: last.last_ms }))
+    }
+
+    fn first_time(&mut self) -> Result<Option<TimeMs>, ReadError> {
+        for group in 0..self.groups.len() {
+            let Group { is_whole, first_ms, .. } = self.groups[group];
+            let first = if is_whole { Some(first_ms) } else { self.times(group)?.first().copied() };
+            if first.is_some() {
+                return Ok(first);
+            }
+        }
+        Ok(None)
+    }
+
+    fn last_time(&mut self) -> Result<Option<TimeMs>, ReadError> {
+        for group in (0..self.groups.len()).rev() {
+            let Group { is_whole, last_ms, .. } = self.groups[group];
+            let last = if is_whole { Some(last_ms) } else { self.times(group)?.last().copied() };
+            if last.is_some() {
+                return Ok(last);
+            }
+        }
+        Ok(None)
+    }
+
+    fn count(&mut self) -> Result<u64, ReadError> {
+        let mut count = 0;
+        for group in 0..self.groups.len() {
+            count += self.group_rows(group)? as u64;
+        }
+        Ok(count)
+    }
+
+    fn count_before(&mut self, time_ms: TimeMs) -> Result<u64, ReadError> {
+        let mut count = 0;
+        for group in 0..self.groups.len() {
+            let Group { first_ms, last_ms, .. } = self.groups[group];
+            if first_ms >= time_ms {
+                break;
+            }
+            count += if last_ms < time_ms {
+                self.group_rows(group)?
+            } else {
+                self.times(group)?.partition_point(|time| *time < time_ms)
+            } as u64;
+        }
+        Ok(count)
+    }
+
+    fn visit(
+        &mut self,
+        rows: Range<u64>,
+        attributes: &[AttributeId],
+        take: &mut dyn FnMut(&Rows, Range<usize>) -> bool,
+    ) -> Result<(), ReadError> {
+        let mut before = 0;
+        for group in 0..self.groups.len() {
+            if before >= rows.end {
+                break;
+            }
+            let count = self.group_rows(group)? as u64;
+            let (from, to) = (rows.start.max(before), rows.end.min(before + count));
+            if from < to {
+                let loaded = self.load(group, Wanted::Only(attributes))?;
+                if !take(&loaded, (from - before) as usize..(to - before) as usize) {
+                    break;
+                }
+            }
+            before += count;
+        }
+        Ok(())
+    }
+
+    fn summarize(
+        &mut self,
+        attribute: AttributeId,
+        periods: Periods<'_>,
+        take: &mut dyn FnMut(TimeMs, &Summary) -> bool,
+    ) -> Result<(), ReadError> {
+        // The period that is gathered: a moment in it, its end, and what is known.
+        let mut open: Option<(TimeMs, TimeMs, Summary)> = None;
+        let mut add = |time: TimeMs, end: TimeMs, summary: &Summary| match &mut open {
+            Some((_, last_end, of)) if *last_end == end => {
+                of.add_all(summary);
+                true
+            }
+            _ => open.replace((time, end, *summary)).is_none_or(|(time, _, of)| take(time, &of)),
+        };
+        for group in 0..self.groups.len() {
+            let Group { sources, first_ms, last_ms, is_whole, .. } = &self.groups[group];
+            let end = periods.end_of(*first_ms);
+            if let ([source], true, true) = (&sources[..], is_whole, *last_ms < end)
+                && let Some(meta) = source.meta()
+            {
+                if !add(*first_ms, end, &meta.summary(attribute).copied().unwrap_or_default()) {
+                    return Ok(());
+                }
+                continue;
+            }
+            let loaded = self.load(group, Wanted::Only(&[attribute]))?;
+            let column = loaded.column(attribute);
+            let mut from = 0;
+            while from < loaded.len() {
+                let end = periods.end_of(loaded.times[from]);
+                let to = from + loaded.times[from..].partition_point(|time| *time < end);
+                let to = to.max(from + 1);
+                let summary = column.map_or_else(Summary::default, |column| Summary::of(column, from..to));
+                if !add(loaded.times[from], end, &summary) {
+                    return Ok(());
+                }
+                from = to;
+            }
+        }
+        if let Some((time, _, of)) = open {
+            take(time, &of);
+        }
+        Ok(())
     }
 }

@@ -51,8 +51,9 @@ impl Rows {
         self.column(attribute).map_or(Value::Null, |column| column.get(row))
     }
 
-    /// False where the value is of another kind than those before it.
-    pub(crate) fn put(&mut self, row: usize, attribute: AttributeId, value: Value<'_>) -> bool {
+    /// Gives a row, which is one of `times` and not before the last that was given one, a value of an attribute. False where the value is of
+    /// another kind than those before it.
+    pub fn put(&mut self, row: usize, attribute: AttributeId, value: Value<'_>) -> bool {
         if let Some((_, column)) = self.columns.iter_mut().find(|(of, _)| *of == attribute) {
             return column.put(row, value);
         }

@@ -7,10 +7,11 @@ use crate::ids::{SeriesId, TableId, TimeMs, TimeRange};
 use crate::manifest::{names, publish};
 use crate::memory::{Frozen, reading, writing};
 use crate::options::Options;
-use crate::read::SeriesRows;
+use crate::read::StoredRows;
 use crate::segment::{Segment, SegmentWriter};
 use crate::state::Shared;
 use crate::tombstones::Tombstones;
+use crate::write::Write;
 use prony_log::disk::{self, sync_directory};
 use prony_log::file::NextFile;
 use std::collections::HashMap;
@@ -247,7 +248,7 @@ impl Sealer {
         for series in all {
             let hidden = tombstones.of(self.table_of(series), series);
             let of_head = head.as_ref().and_then(|head| head.get(series));
-            let rows = SeriesRows::of_sources(hidden, self.options.on_duplicate, segments, of_head, series);
+            let rows = StoredRows::of_sources(hidden, self.options.on_duplicate, segments, of_head, series);
             rows.each_group(|whole, load| {
                 if let Some((block, bytes)) = whole
                     && writer.try_copy(block, bytes).map_err(&write)?
@@ -323,7 +324,7 @@ impl Sealer {
             let range = TimeRange { from_ms: TimeMs::MIN, to_ms: oldest_ms - 1 };
             let mut queue = self.shared.lock_with_room();
             // A log that cannot be written says so to those who wait for it; the next step deletes the same.
-            let _ = queue.writer.operate(|write| {
+            let _ = queue.writer.operate(&mut |write: &mut Write<'_>| {
                 write.delete_all(table, range);
                 Ok(())
             });

@@ -1,21 +1,13 @@
 //! Which rows of several series are the first or the last of all by their times, without looking at most of them.
 
+use crate::engine::SeriesRows;
 use crate::error::ReadError;
 use crate::ids::TimeMs;
-use crate::read::SeriesRows;
+use crate::page::Page;
 use std::ops::Range;
 
-/// Which of all rows are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Page {
-    /// So many from the beginning on, without the first `offset`.
-    First { offset: u64, limit: u64 },
-    /// So many before the end, without the last `offset`.
-    Last { offset: u64, limit: u64 },
-}
-
 /// For each series, which of its rows are taken. Rows of the same time are in the order of the series.
-pub fn select(series: &mut [SeriesRows], page: Page) -> Result<Vec<Range<u64>>, ReadError> {
+pub(crate) fn select(series: &mut [SeriesRows], page: Page) -> Result<Vec<Range<u64>>, ReadError> {
     let counts = series.iter_mut().map(SeriesRows::count).collect::<Result<Vec<_>, _>>()?;
     let total: u64 = counts.iter().sum();
     let taken = match page {
@@ -41,9 +33,12 @@ fn split(series: &mut [SeriesRows], counts: &[u64], total: u64, place: u64) -> R
     if series.len() == 1 {
         return Ok(vec![place]);
     }
-    let bounds = series.iter().filter_map(SeriesRows::bounds);
-    let (mut low, mut high) =
-        bounds.fold((TimeMs::MAX, TimeMs::MIN), |(low, high), of| (low.min(of.from_ms), high.max(of.to_ms)));
+    let (mut low, mut high) = (TimeMs::MAX, TimeMs::MIN);
+    for rows in &mut *series {
+        if let Some(of) = rows.bounds()? {
+            (low, high) = (low.min(of.from_ms), high.max(of.to_ms));
+        }
+    }
     // The greatest moment before which there are not more.
     while low < high {
         let middle = low.midpoint(high).max(low.saturating_add(1));

@@ -2,7 +2,7 @@
 
 use crate::listen::{Events, Listener};
 use crate::memory::{Applying, Memory, reading, writing};
-use crate::write::SeriesWriter;
+use crate::write::{Limits, SeriesWriter};
 use prony_log::commit::{Batch, CommitQueue, Logged, Queue, Waiter};
 use prony_log::frames::FRAME_HEAD_BYTES;
 use prony_log::register::Register;
@@ -67,7 +67,7 @@ impl Logged for SeriesState {
         if let Some(payload) = batch.frame.get(FRAME_HEAD_BYTES..) {
             apply_in_pieces(&self.memory, payload);
             if !self.listeners.is_empty() {
-                self.listeners.each(|listener| listener(&Events::new(payload, &self.memory)));
+                self.listeners.each(|listener| listener(&Events::new(payload, &*self.memory)));
             }
         }
     }
@@ -75,7 +75,7 @@ impl Logged for SeriesState {
     /// Names that were made since are forgotten.
     fn roll_back(&self, writer: &mut SeriesWriter) -> Vec<Waiter> {
         let memory = reading(&self.memory);
-        let before = SeriesWriter::new(memory.catalog.clone(), memory.last_number);
+        let before = SeriesWriter::new(memory.catalog.clone(), memory.last_number, Limits::default());
         std::mem::replace(writer, before).pending.waiters
     }
 

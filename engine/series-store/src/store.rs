@@ -1,26 +1,30 @@
 //! The open store: writes are added to a frame of the log and seen once they are durable; readers go their own way.
 
-use crate::error::{ReadError, Refusal, SealError, WriteError};
+use crate::catalog::{Catalog, CatalogLock as _};
+use crate::engine::{Capabilities, Engine, EngineHealth, Figure, Read, submit_once};
+use crate::error::{ReadError, Refusal, SealError, Unwritten, WriteError};
 use crate::format::STORE;
-use crate::listen::Events;
+use crate::listen::{Events, Listener};
 use crate::memory::reading;
 use crate::options::Options;
-use crate::read::Read;
+use crate::read::StoreSnapshot;
 use crate::recover::{self, Recovered};
 use crate::sealer::{SealState, Sealer};
 use crate::state::{SeriesState, Shared};
-use crate::write::{SeriesWriter, Write};
-use prony_log::Durability;
-use prony_log::commit::{CommitQueue, Queue};
+use crate::write::{Limits, Operation, SeriesWriter, Write};
+use crate::write_queue::WriteQueue;
+use prony_log::commit::CommitQueue;
 use prony_log::error::{LogError, OpenError};
 use prony_log::lock::{lock, lock_for_reading};
 use prony_log::recover::Recovery;
 use prony_log::register::Registration;
 use prony_log::ticket::{Settled, Ticket};
+use prony_log::{Durability, durability_text};
+use std::error::Error;
 use std::fs::File;
 use std::path::Path;
-use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
@@ -32,14 +36,6 @@ pub struct Health {
     pub seals: SealState,
     /// Of the log that is read at a start.
     pub log_bytes: u64,
-}
-
-/// A write of which nothing was done.
-#[derive(Debug)]
-pub enum Unwritten {
-    Refused(Refusal),
-    /// Too much waits for the log: to be tried again when there is [room](Store::room).
-    NoRoom,
 }
 
 /// Series in a directory of their own. Dropped, it writes what is pending and closes.
@@ -60,7 +56,7 @@ impl Store {
     pub fn open(directory: &Path, options: Options) -> Result<Self, OpenError> {
         let lock = lock(directory, STORE)?;
         let Recovered { memory, log, recovery, manifest } = recover::recover(directory, &options)?;
-        let writer = SeriesWriter::new(memory.catalog.clone(), memory.last_number);
+        let writer = SeriesWriter::new(memory.catalog.clone(), memory.last_number, Limits::default());
         let at = (log.number(), recovery.log_bytes);
         let shared = Arc::new(CommitQueue::new(SeriesState::new(memory), writer, options.durability, at));
         let sealer = Arc::new(Sealer::new(Arc::clone(&shared), directory, options.clone(), manifest));
@@ -104,7 +100,11 @@ impl Store {
 
     /// The store as it is now.
     pub fn read(&self) -> Read {
-        Read::new(&self.shared.state.memory, self.options.on_duplicate)
+        Read::new(self.now())
+    }
+
+    fn now(&self) -> StoreSnapshot {
+        StoreSnapshot::new(&self.shared.state.memory, self.options.on_duplicate)
     }
 
     /// Makes a write, all or none; blocks where too much waits for the log. It is settled, and seen, when those who
@@ -113,7 +113,7 @@ impl Store {
         &self,
         operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
     ) -> Result<(T, Ticket), Refusal> {
-        self.write_into(self.shared.lock_with_room(), operate)
+        WriteQueue::write_ticket(&*self.shared, operate)
     }
 
     /// As [`Self::write_ticket`]; never waits for the log.
@@ -121,19 +121,7 @@ impl Store {
         &self,
         operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
     ) -> Result<(T, Ticket), Unwritten> {
-        let Some(queue) = self.shared.try_lock_with_room() else { return Err(Unwritten::NoRoom) };
-        self.write_into(queue, operate).map_err(Unwritten::Refused)
-    }
-
-    fn write_into<T>(
-        &self,
-        mut queue: MutexGuard<'_, Queue<SeriesState>>,
-        operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
-    ) -> Result<(T, Ticket), Refusal> {
-        let result = queue.writer.operate(operate)?;
-        let ticket = self.shared.next_ticket(&mut queue);
-        self.shared.submit(queue);
-        Ok((result, ticket))
+        submit_once(operate, |operation| Engine::submit(self, operation))
     }
 
     /// As [`Self::write_ticket`]; blocks until it is as durable as the store was opened for, and seen.
@@ -141,22 +129,7 @@ impl Store {
         &self,
         operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
     ) -> Result<T, WriteError> {
-        let (sender, receiver) = sync_channel(1);
-        let mut queue = self.shared.lock_with_room();
-        let result = queue.writer.operate(operate)?;
-        queue.writer.pending.waiters.push(Box::new(move |outcome| {
-            // The receiver waits below.
-            let _ = sender.send(outcome);
-        }));
-        queue.ticket += 1;
-        self.shared.submit(queue);
-        receiver.recv().unwrap_or(Err(LogError::Closed))?;
-        Ok(result)
-    }
-
-    /// Ready once a write need not wait for the log. Others may take the room first: try again, and wait again.
-    pub fn room(&self) -> impl Future<Output = ()> + '_ {
-        std::future::poll_fn(|context| self.shared.poll_room(context))
+        submit_once(operate, |operation| self.submit_and_wait(operation)).map(|(result, ())| result)
     }
 
     /// Calls `watcher` once for each batch of writes that became durable or was taken back, in order, from the log's
@@ -180,6 +153,96 @@ impl Store {
     pub fn compact(&self) -> Result<(), SealError> {
         self.sealer.compact()
     }
+}
+
+impl Engine for Store {
+    fn product(&self) -> &'static str {
+        "series"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            transactions: true,
+            upsert: true,
+            partitions: true,
+            geometry: false,
+            parameters_max: usize::MAX,
+            waiting_reads: None,
+        }
+    }
+
+    fn names(&self, with: &mut dyn FnMut(&Catalog)) {
+        self.shared.state.memory.with_catalog(with);
+    }
+
+    fn snapshot(&self) -> Result<Read, ReadError> {
+        Ok(self.read())
+    }
+
+    fn submit(&self, operation: &mut Operation<'_>) -> Result<Ticket, Unwritten> {
+        WriteQueue::submit(&*self.shared, operation)
+    }
+
+    fn submit_and_wait(&self, operation: &mut Operation<'_>) -> Result<(), WriteError> {
+        WriteQueue::submit_and_wait(&*self.shared, operation)
+    }
+
+    fn poll_room(&self, context: &Context<'_>) -> Poll<()> {
+        self.shared.poll_room(context)
+    }
+
+    fn watch(&self, watcher: Arc<dyn Fn(&Settled) + Send + Sync>) -> Registration {
+        self.shared.watchers.add(watcher)
+    }
+
+    fn listen(&self, listener: Arc<Listener>) -> Registration {
+        self.shared.state.listeners.add(listener)
+    }
+
+    fn health(&self) -> EngineHealth {
+        let Health { log_failure, seals, .. } = Self::health(self);
+        let shown = |error: SealError| Arc::from(with_causes(&error));
+        EngineHealth {
+            write_failure: log_failure,
+            upkeep_failure: seals.failure.map(|(error, at)| (shown(error), at)),
+        }
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let now = self.now();
+        let (segments, segment_bytes) = now.segments();
+        let figure = |name, help, value| Figure { name, help, value };
+        vec![
+            figure("prony_series_rows", "Rows, about", now.row_count()),
+            figure(
+                "prony_series_log_bytes",
+                "Bytes of the log that is read at a start",
+                self.sealer.log_bytes(),
+            ),
+            figure("prony_series_segments", "Segments", segments as u64),
+            figure("prony_series_segment_bytes", "Bytes of the segments", segment_bytes),
+        ]
+    }
+
+    fn durability_text(&self) -> String {
+        durability_text(self.options.durability)
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        Some(Self::directory(self))
+    }
+}
+
+/// The error and what lies beneath it, in one line.
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        text.push_str(": ");
+        text.push_str(&deeper.to_string());
+        cause = deeper.source();
+    }
+    text
 }
 
 impl Drop for Store {

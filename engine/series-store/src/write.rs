@@ -20,9 +20,39 @@ pub const TEXT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Of all that one write adds to the log.
 pub const WRITE_BYTES_MAX: usize = 256 * 1024 * 1024;
 
+/// What an engine can keep, beside what none can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Of a type.
+    pub attributes_max: usize,
+    /// Of a row, where each value counts as many bytes as stand with the row itself ([`VALUE_BYTES`], [`TEXT_VALUE_BYTES`]).
+    pub row_bytes_max: usize,
+    /// Times of rows, and values that are times.
+    pub times: TimeRange,
+    /// Whether texts may have the character U+0000.
+    pub keeps_nul: bool,
+}
+
+/// Of a row's value that is a number, a time or a boolean.
+const VALUE_BYTES: usize = 8;
+/// Of a row's text that stands elsewhere.
+const TEXT_VALUE_BYTES: usize = 24;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            attributes_max: ATTRIBUTES_MAX,
+            row_bytes_max: usize::MAX,
+            times: TimeRange::ALL,
+            keeps_nul: true,
+        }
+    }
+}
+
 /// Behind the store's lock.
 #[derive(Debug, Default)]
 pub(crate) struct SeriesWriter {
+    limits: Limits,
     pub(crate) pending: Batch<()>,
     /// All names, also those that are not durable yet.
     pub(crate) catalog: Catalog,
@@ -35,18 +65,15 @@ pub(crate) struct SeriesWriter {
 }
 
 impl SeriesWriter {
-    pub(crate) fn new(catalog: Catalog, last_number: OpNumber) -> Self {
-        Self { pending: Batch::default(), catalog, last_number, added: Vec::new(), begin: 0 }
+    pub(crate) fn new(catalog: Catalog, last_number: OpNumber, limits: Limits) -> Self {
+        Self { limits, pending: Batch::default(), catalog, last_number, added: Vec::new(), begin: 0 }
     }
 
-    pub(crate) fn operate<T>(
-        &mut self,
-        operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
+    pub(crate) fn operate(&mut self, operate: &mut Operation<'_>) -> Result<(), Refusal> {
         self.begin = self.pending.begin().len();
         self.last_number += 1;
         self.added.clear();
-        let result = operate(&mut Write(self)).and_then(|result| self.check_size().map(|()| result));
+        let result = operate(&mut Write(self)).and_then(|()| self.check_size());
         if result.is_err() {
             self.pending.frame.truncate(self.begin);
             self.last_number -= 1;
@@ -63,17 +90,37 @@ impl SeriesWriter {
     }
 }
 
+/// What is done to series, all or none.
+pub type Operation<'o> = dyn FnMut(&mut Write<'_>) -> Result<(), Refusal> + 'o;
+
 /// One write while it is made.
 #[derive(Debug)]
 pub struct Write<'a>(&'a mut SeriesWriter);
 
-fn check_name(what: &'static str, name: &str) -> Result<(), Refusal> {
+fn check_name(what: &'static str, name: &str, limits: Limits) -> Result<(), Refusal> {
     const SHOWN: usize = 60;
+    if !limits.keeps_nul && name.contains('\0') {
+        let shown = name.chars().take(SHOWN).map(|char| if char == '\0' { '\u{fffd}' } else { char });
+        return Err(Refusal::Nul { what, shown: shown.collect() });
+    }
     if name.len() <= NAME_BYTES_MAX {
         return Ok(());
     }
     let shown: String = name.chars().take(SHOWN).chain("…".chars()).collect();
     Err(Refusal::LongName { what, name: shown, bytes: name.len(), limit: NAME_BYTES_MAX })
+}
+
+fn check_row_bytes(values: &[(AttributeId, Value<'_>)], limit: usize, entity: &str) -> Result<(), Refusal> {
+    let bytes_of = |value: &Value<'_>| match value {
+        Value::Null => 0,
+        Value::Text(text) => TEXT_VALUE_BYTES.min(text.len() + VALUE_BYTES),
+        _ => VALUE_BYTES,
+    };
+    let bytes: usize = values.iter().map(|(_, value)| bytes_of(value)).sum();
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(Refusal::LargeRow { entity: entity.to_owned(), bytes, limit })
 }
 
 fn check_count(what: &'static str, name: &str, count: usize, limit: usize) -> Result<(), Refusal> {
@@ -86,12 +133,12 @@ fn check_count(what: &'static str, name: &str, count: usize, limit: usize) -> Re
 impl Write<'_> {
     /// A type of a tenant, made where there is none.
     pub fn table(&mut self, tenant: &str, name: &str) -> Result<TableId, Refusal> {
-        let SeriesWriter { pending, catalog, added, .. } = &mut *self.0;
+        let SeriesWriter { limits, pending, catalog, added, .. } = &mut *self.0;
         if let Some(id) = catalog.find_table(tenant, name) {
             return Ok(id);
         }
-        check_name("tenant", tenant)?;
-        check_name("type", name)?;
+        check_name("tenant", tenant, *limits)?;
+        check_name("type", name, *limits)?;
         check_count("type", name, catalog.table_count() + 1, TYPES_MAX)?;
         let id = catalog.add_table(tenant, name);
         added.push(Added::Table);
@@ -107,14 +154,14 @@ impl Write<'_> {
         declared: &str,
         kind: impl FnOnce() -> Kind,
     ) -> Result<(AttributeId, Kind), Refusal> {
-        let SeriesWriter { pending, catalog, added, .. } = &mut *self.0;
+        let SeriesWriter { limits, pending, catalog, added, .. } = &mut *self.0;
         if let Some((id, of)) = catalog.table(table).attribute(name) {
             return Ok((id, of.kind));
         }
-        check_name("attribute", name)?;
-        check_name("type", declared)?;
+        check_name("attribute", name, *limits)?;
+        check_name("type", declared, *limits)?;
         let count = catalog.table(table).attributes.len() + 1;
-        check_count("attribute of its type", name, count, ATTRIBUTES_MAX)?;
+        check_count("attribute of its type", name, count, limits.attributes_max.min(ATTRIBUTES_MAX))?;
         let kind = kind();
         let id = catalog.add_attribute(table, name, declared, kind);
         added.push(Added::Attribute(table));
@@ -124,12 +171,12 @@ impl Write<'_> {
 
     /// An entity of a type under a service path, made where there is none.
     pub fn series(&mut self, table: TableId, entity: &str, path: &str) -> Result<SeriesId, Refusal> {
-        let SeriesWriter { pending, catalog, added, .. } = &mut *self.0;
+        let SeriesWriter { limits, pending, catalog, added, .. } = &mut *self.0;
         if let Some(id) = catalog.find_series(table, entity, path) {
             return Ok(id);
         }
-        check_name("entity", entity)?;
-        check_name("service path", path)?;
+        check_name("entity", entity, *limits)?;
+        check_name("service path", path, *limits)?;
         check_count("entity", entity, catalog.series_count() + 1, SERIES_MAX)?;
         let id = catalog.add_series(table, entity, path);
         added.push(Added::Series);
@@ -144,7 +191,12 @@ impl Write<'_> {
         time_ms: TimeMs,
         values: &[(AttributeId, Value<'_>)],
     ) -> Result<(), Refusal> {
-        let SeriesWriter { pending, catalog, last_number, .. } = &mut *self.0;
+        let SeriesWriter { limits, pending, catalog, last_number, .. } = &mut *self.0;
+        if !limits.times.contains(time_ms) {
+            let TimeRange { from_ms, to_ms } = limits.times;
+            return Err(Refusal::FarTime { time_ms, from_ms, to_ms });
+        }
+        check_row_bytes(values, limits.row_bytes_max, &catalog.series(series).entity)?;
         for (attribute, value) in values {
             let of = || catalog.table(catalog.series(series).table).get(*attribute);
             debug_assert!(value.is_of(of().kind), "{value:?} is no value of {:?}", of());
@@ -158,6 +210,16 @@ impl Write<'_> {
         put_row(&mut pending.frame, *last_number, series, time_ms, values);
         // Now, and not at the end: what asks for too much may ask for far too much.
         self.0.check_size()
+    }
+
+    /// Whether a value of a kind can be kept; where it cannot, null is kept in its place.
+    pub fn keeps(&self, kind: Kind, value: Value<'_>) -> bool {
+        let Limits { times, keeps_nul, .. } = self.0.limits;
+        match value {
+            Value::Text(text) => keeps_nul || !text.contains('\0'),
+            Value::Integer(time) if kind == Kind::Time => times.contains(time),
+            _ => true,
+        }
     }
 
     /// Deletes the rows of an entity that earlier writes have made.

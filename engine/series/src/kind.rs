@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
-use prony_series_store::{OnDuplicate, Store};
+use prony_series_store::{Engine as _, OnDuplicate, Store};
 use prony_source::{
     Source,
     config::{
@@ -14,7 +14,7 @@ use prony_source::{
 use crate::{
     series::Series,
     settings::{SeriesSettings, retention},
-    source::SeriesSource,
+    source::{ROWS, SeriesSource},
 };
 
 /// Sources at `series:DIRECTORY`.
@@ -100,7 +100,7 @@ impl SourceOpener for SeriesOpener {
             let started = Instant::now();
             let store = Store::open(&self.directory, self.settings.options())?;
             log_opened(&store, started);
-            let series = Arc::new(Series::new(store, self.settings.clone()));
+            let series = Arc::new(Series::new(Arc::new(store), self.settings.clone()));
             Ok(Arc::new(SeriesSource::new(series)) as Arc<dyn Source>)
         })
     }
@@ -108,8 +108,9 @@ impl SourceOpener for SeriesOpener {
 
 /// Says what is there, and what the last end has cost.
 fn log_opened(store: &Store, started: Instant) {
-    let (recovery, read) = (store.recovery(), store.read());
-    let (rows, entities) = (read.row_count(), read.with_catalog(prony_series_store::Catalog::series_count));
+    let recovery = store.recovery();
+    let rows = store.figures().iter().find(|figure| figure.name == ROWS).map_or(0, |figure| figure.value);
+    let entities = store.read().with_catalog(prony_series_store::Catalog::series_count);
     let durability = prony_series_store::durability_text(store.options().durability);
     let milliseconds = started.elapsed().as_millis() as u64;
     tracing::info!(rows, entities, durability, milliseconds, "opened series");

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use prony_series_store::{Inbox, Store};
+use prony_series_store::{Engine, Inbox, Read, ReadError};
 
 use crate::settings::SeriesSettings;
 
@@ -18,7 +18,7 @@ type AttributeName = (String, String, String);
 /// The series of a source.
 #[derive(Debug)]
 pub(crate) struct Series {
-    pub(crate) store: Store,
+    pub(crate) store: Arc<dyn Engine>,
     pub(crate) settings: SeriesSettings,
     /// Of each core that has written.
     inboxes: Mutex<Vec<Arc<Inbox>>>,
@@ -36,8 +36,27 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Series {
-    pub(crate) fn new(store: Store, settings: SeriesSettings) -> Self {
+    pub(crate) fn new(store: Arc<dyn Engine>, settings: SeriesSettings) -> Self {
         Self { store, settings, inboxes: Mutex::default(), misfits: Mutex::default() }
+    }
+
+    /// The series as they are now, for a query that costs no more than `cost_max` as `cost` says; none where it is to be made by a thread
+    /// that may take its time.
+    pub(crate) fn read_at_once(
+        &self,
+        cost_max: usize,
+        cost: impl FnOnce(&Read) -> usize,
+    ) -> Result<Option<Read>, ReadError> {
+        if self.store.waits() {
+            return Ok(None);
+        }
+        let read = self.store.read()?;
+        Ok((cost(&read) <= cost_max).then_some(read))
+    }
+
+    /// How many threads may read at a time, where `usual` is for engines whose reads do not wait.
+    pub(crate) fn reads_at_a_time(&self, usual: usize) -> usize {
+        self.store.capabilities().waiting_reads.unwrap_or(usual)
     }
 
     pub(crate) fn joined(&self, inbox: Arc<Inbox>) {

@@ -1,14 +1,14 @@
 //! Series as a source: what the server asks of it.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     rc::Rc,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use futures_util::future::BoxFuture;
-use prony_series_store::{Registration, durability_text};
+use prony_series_store::{Figure, Registration};
 use prony_source::{
     Metric, ReservedNames, Sample, Source, SourceSchema, SourceSession,
     http_api::HttpApi,
@@ -26,6 +26,11 @@ use crate::{
 
 /// The log of the server hears of a failure within this time; `/health` says it at once.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Before the names of what is measured of series.
+const METRICS: &str = "prony_series_";
+/// Which of it says how many rows there are.
+pub(crate) const ROWS: &str = "prony_series_rows";
 
 fn seconds(at: SystemTime) -> f64 {
     at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
@@ -48,7 +53,7 @@ impl SeriesSource {
     pub(crate) fn new(series: Arc<Series>) -> Self {
         let written = Arc::new(Notify::new());
         let for_log = Arc::clone(&written);
-        let registration = series.store.watch(move |_| for_log.notify_one());
+        let registration = series.store.watch(Arc::new(move |_| for_log.notify_one()));
         let taken = ReservedNames::default();
         let schema = Arc::new(schema_of(&series, &taken));
         Self {
@@ -92,20 +97,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The types and attributes that there are now.
 fn model_of(series: &Series, reserved: &ReservedNames) -> Model {
-    series.store.read().with_catalog(|catalog| Model::new(catalog, reserved))
+    series.store.with_catalog(|catalog| Model::new(catalog, reserved))
 }
 
 /// Whether a model is of the types and attributes that there are now.
 fn has(series: &Series, model: &Model) -> bool {
-    series.store.read().with_catalog(|catalog| model.is_of(catalog))
+    series.store.with_catalog(|catalog| model.is_of(catalog))
 }
 
 /// All of it.
 fn schema_of(series: &Series, reserved: &ReservedNames) -> SeriesSchema {
-    let read = series.store.read();
-    let rows = read.row_count();
+    let figures = series.store.figures();
+    let rows = figures.iter().find(|figure| figure.name == ROWS).map_or(0, |figure| figure.value);
     let (types, entities) =
-        read.with_catalog(|catalog| (catalog.served_tables().count(), catalog.series_count()));
+        series.store.with_catalog(|catalog| (catalog.served_tables().count(), catalog.series_count()));
     let contents = format!("{types} types, {entities} entities, {rows} rows");
     SeriesSchema::new(model_of(series, reserved), &series.settings.common, SchemaOf::Everybody { contents })
 }
@@ -143,28 +148,27 @@ impl Source for SeriesSource {
     }
 
     fn health_details(&self) -> Option<(&'static str, Value)> {
-        let (store, read) = (&self.series.store, self.series.store.read());
-        let (health, (segments, segment_bytes)) = (store.health(), read.segments());
+        let store = &self.series.store;
+        let health = store.health();
         let mut state = json!({
-            "durability": durability_text(store.options().durability),
-            "rows": read.row_count(),
-            "entities": read.with_catalog(prony_series_store::Catalog::series_count),
-            "log_bytes": health.log_bytes,
-            "segments": segments,
-            "segment_bytes": segment_bytes,
+            "durability": store.durability_text(),
+            "entities": store.with_catalog(prony_series_store::Catalog::series_count),
             "waiting_writes": self.series.waiting_writes(),
         });
-        if let Some((error, at)) = &health.log_failure {
+        for Figure { name, value, .. } in store.figures() {
+            state[name.strip_prefix(METRICS).unwrap_or(name)] = json!(value);
+        }
+        if let Some((error, at)) = &health.write_failure {
             state["log_failure"] = json!({"error": with_causes(error), "at_seconds": seconds(*at)});
         }
-        if let Some((error, at)) = &health.seals.failure {
-            state["segment_failure"] = json!({"error": with_causes(error), "at_seconds": seconds(*at)});
+        if let Some((error, at)) = &health.upkeep_failure {
+            state["segment_failure"] = json!({"error": &**error, "at_seconds": seconds(*at)});
         }
         Some(("series", state))
     }
 
     fn written_directory(&self) -> Option<PathBuf> {
-        Some(self.series.store.directory().to_owned())
+        self.series.store.directory().map(Path::to_owned)
     }
 
     fn http_api(&self) -> Option<Arc<dyn HttpApi>> {
@@ -174,47 +178,41 @@ impl Source for SeriesSource {
     /// Tells the log of failures.
     fn run(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            let (mut log_fails, mut seal_fails) = (false, false);
+            let (mut writes_fail, mut upkeep_fails) = (false, false);
             loop {
                 tokio::time::sleep(LOOK_EVERY).await;
                 let health = self.series.store.health();
-                match &health.log_failure {
-                    Some((error, _)) if !log_fails => {
+                match &health.write_failure {
+                    Some((error, _)) if !writes_fail => {
                         let error = with_causes(error);
+                        tracing::error!(error, "series cannot be written; writes are refused until they can");
+                    }
+                    None if writes_fail => tracing::info!("series can be written again"),
+                    _ => {}
+                }
+                match &health.upkeep_failure {
+                    Some((error, _)) if !upkeep_fails => {
                         tracing::error!(
-                            error,
-                            "the log of series cannot be written; writes are refused until it can"
+                            error = &**error,
+                            "what keeps series in order fails; rows are written"
                         );
                     }
-                    None if log_fails => tracing::info!("the log of series can be written again"),
+                    None if upkeep_fails => tracing::info!("series are kept in order again"),
                     _ => {}
                 }
-                match &health.seals.failure {
-                    Some((error, _)) if !seal_fails => {
-                        let (error, log_bytes) = (with_causes(error), health.log_bytes);
-                        tracing::error!(error, log_bytes, "no segment can be written; the log grows");
-                    }
-                    None if seal_fails => tracing::info!("a segment was written again"),
-                    _ => {}
-                }
-                (log_fails, seal_fails) = (health.log_failure.is_some(), health.seals.failure.is_some());
+                (writes_fail, upkeep_fails) =
+                    (health.write_failure.is_some(), health.upkeep_failure.is_some());
             }
         })
     }
 
     fn metrics(&self, name: &str) -> Vec<Metric> {
-        let (health, read) = (self.series.store.health(), self.series.store.read());
-        let (segments, segment_bytes) = read.segments();
         let one = |value: f64| vec![Sample::labelled("source", name, value)];
-        vec![
-            Metric::gauge("prony_series_rows", "Rows, about", one(read.row_count() as f64)),
-            Metric::gauge(
-                "prony_series_log_bytes",
-                "Bytes of the log that is read at a start",
-                one(health.log_bytes as f64),
-            ),
-            Metric::gauge("prony_series_segments", "Segments", one(segments as f64)),
-            Metric::gauge("prony_series_segment_bytes", "Bytes of the segments", one(segment_bytes as f64)),
+        let figures = self.series.store.figures().into_iter();
+        let of_engine =
+            figures.map(|Figure { name, help, value }| Metric::gauge(name, help, one(value as f64)));
+        let mut metrics: Vec<Metric> = of_engine.collect();
+        metrics.extend([
             Metric::gauge(
                 "prony_series_waiting_writes",
                 "Requests whose writes are not durable yet",
@@ -225,6 +223,7 @@ impl Source for SeriesSource {
                 "Values that became null because they do not fit the type that their attribute was first given",
                 one(self.series.misfit_count() as f64),
             ),
-        ]
+        ]);
+        metrics
     }
 }

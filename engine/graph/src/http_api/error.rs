@@ -82,7 +82,7 @@ pub(super) fn durability_fault(error: &LogError) -> (StatusCode, &'static str) {
             let text = "the server is stopping: the write was not made; send it again when it is back";
             (StatusCode::SERVICE_UNAVAILABLE, text)
         }
-        error @ LogError::Write { .. } => {
+        error @ (LogError::Write { .. } | LogError::Database { .. }) => {
             tracing::error!(%error, cause = std::error::Error::source(error), "a write was taken back");
             let text = "the log cannot be written: the write was taken back; the server's log says why";
             (StatusCode::INTERNAL_SERVER_ERROR, text)

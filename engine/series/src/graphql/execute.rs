@@ -10,7 +10,7 @@ use prony_graphql::{
     variables::Variables,
 };
 use prony_series_store::{
-    AttributeId, Kind, Page, Read, Rows, SeriesId, SeriesRows, Summary, TimeMs, TimeRange, select,
+    AttributeId, Kind, Page, Read, Rows, SeriesId, SeriesRows, Summary, TimeMs, TimeRange,
 };
 use prony_source::{CommonSettings, dialect};
 
@@ -225,12 +225,14 @@ impl Execution<'_> {
         write: impl Fn(&mut Vec<u8>, &Rows, usize),
     ) -> Result<(), Stop> {
         let BoundList { range, page } = self.lists[list.0];
-        let mut rows = [self.open(series, range, attributes)?];
-        let chosen = select(&mut rows, page)?.pop().unwrap_or_default();
+        let paged = self.read.page(&[series], range, attributes, page, false)?;
+        let Some((mut rows, chosen)) = paged.series.into_iter().next() else {
+            unreachable!("one is asked for")
+        };
+        self.pace.step(OPENING_STEPS + rows.block_count() as u64)?;
         let Self { pace, meter, out, .. } = self;
         out.push(b'[');
         let (mut is_first, mut stopped) = (true, None);
-        let [rows] = &mut rows;
         rows.visit(chosen, attributes, |part, range| {
             let mut write_part = || -> Result<(), Stop> {
                 pace.step(BLOCK_STEPS + range.len() as u64)?;
@@ -289,8 +291,7 @@ impl Execution<'_> {
             return Err(GraphqlError::new(ErrorCode::LimitExceeded, message).into());
         }
         let (mut found, mut kept, mut stopped) = (0, VecDeque::new(), None);
-        let end_of = |time| plan.period.map_or(TimeMs::MAX, |period| period.around(time).1);
-        rows.summarize(plan.attribute, end_of, |time, summary| {
+        rows.summarize(plan.attribute, plan.period.into(), |time, summary| {
             if summary.count == 0 {
                 return true;
             }

@@ -104,8 +104,21 @@ impl Stop {
             }
             Self::Unreadable(error) => {
                 tracing::error!(%error, cause = std::error::Error::source(&error), "rows cannot be read");
-                let message = "a file of the store cannot be read; the server's log says why";
-                GraphqlError::new(ErrorCode::SourceFailed, message)
+                match error {
+                    ReadError::Database { is_gone: true, .. } => {
+                        let message =
+                            "the database of the series cannot be asked now; the server's log says why";
+                        GraphqlError::new(ErrorCode::SourceUnavailable, message)
+                    }
+                    ReadError::Database { .. } => {
+                        let message = "the database of the series has refused it; the server's log says why";
+                        GraphqlError::new(ErrorCode::SourceFailed, message)
+                    }
+                    ReadError::File { .. } | ReadError::Damaged { .. } => {
+                        let message = "a file of the store cannot be read; the server's log says why";
+                        GraphqlError::new(ErrorCode::SourceFailed, message)
+                    }
+                }
             }
             Self::Later | Self::Cancelled => {
                 GraphqlError::new(ErrorCode::SourceUnavailable, "the request was cancelled")

@@ -13,7 +13,7 @@ use prony_graphql::{
     response::FieldResult,
     variables::Variables,
 };
-use prony_series_store::Read;
+use prony_series_store::{Read, ReadError};
 
 use super::{
     pace::{Pace, Stop},
@@ -28,15 +28,33 @@ pub(super) async fn respond(
     plans: &[Arc<Plan>],
     variables: &Variables,
 ) -> Vec<FieldResult> {
-    let results: Option<Vec<FieldResult>> = {
-        let read = served.series.store.read();
-        let pace = || Pace::on_core(plans.len());
-        plans.iter().map(|plan| plan.respond(&served.series, variables, &read, pace())).collect()
-    };
-    match results {
+    match at_once(&served.series, plans, variables) {
         Some(results) => results,
         None => on_thread(served, plans, variables).await,
     }
+}
+
+/// None where a thread is to respond, which may take its time.
+pub(super) fn at_once(
+    series: &Series,
+    plans: &[impl AsRef<Plan>],
+    variables: &Variables,
+) -> Option<Vec<FieldResult>> {
+    if series.store.waits() {
+        return None;
+    }
+    let pace = || Pace::on_core(plans.len());
+    match series.store.read() {
+        Ok(read) => {
+            plans.iter().map(|plan| plan.as_ref().respond(series, variables, &read, pace())).collect()
+        }
+        Err(error) => Some(unreadable(series, plans, error)),
+    }
+}
+
+fn unreadable(series: &Series, plans: &[impl AsRef<Plan>], error: ReadError) -> Vec<FieldResult> {
+    let error = Stop::from(error).error(&series.settings.common);
+    plans.iter().map(|plan| plan.as_ref().failed(error.clone())).collect()
 }
 
 impl Plan {
@@ -95,7 +113,10 @@ async fn on_thread(
     let own_plans = plans.to_vec();
     let (series, variables) = (Arc::clone(&served.series), variables.clone());
     let work = tokio::task::spawn_blocking(move || {
-        let read = series.store.read();
+        let read = match series.store.read() {
+            Ok(read) => read,
+            Err(error) => return unreadable(&series, &own_plans, error),
+        };
         let pace = || Pace::OnThread { steps: 0, deadline, cancelled: Arc::clone(&cancelled) };
         let each = own_plans.iter().map(|plan| {
             let result = plan.respond(&series, &variables, &read, pace());

@@ -19,7 +19,8 @@ pub(crate) struct ServedSeries {
 impl ServedSeries {
     pub(crate) fn new(series: Arc<Series>) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { series, readers: Readers::default(), places: Arc::new(Semaphore::new(processors)) }
+        let places = Arc::new(Semaphore::new(series.reads_at_a_time(processors)));
+        Self { series, readers: Readers::default(), places }
     }
 
     /// Whether nobody reads what is written.

@@ -8,9 +8,8 @@ use prony_source::{ChangeSignal, DataVersion, Events, NotReady, PreparedField, S
 
 use super::{
     events::{depends_on, events},
-    pace::Pace,
     plan::Plan,
-    respond::respond,
+    respond::{at_once, respond},
     served::ServedSeries,
 };
 use crate::series::with_causes;
@@ -58,9 +57,10 @@ impl SourceSession for SeriesSession {
     }
 
     fn try_answer(&self, field: &PreparedField, variables: &Variables) -> Option<FieldResult> {
-        let plan = field.plan::<Plan>();
-        (!field.waits())
-            .then(|| plan.respond(&self.0.series, variables, &self.0.series.store.read(), Pace::on_core(1)))?
+        if field.waits() {
+            return None;
+        }
+        at_once(&self.0.series, &[field.shared::<Plan>()], variables)?.pop()
     }
 
     fn subscribe(&self, field: &PreparedField, variables: &Variables) -> Result<Events, GraphqlError> {
@@ -69,23 +69,23 @@ impl SourceSession for SeriesSession {
 
     fn change_signal(&self, field: &PreparedField) -> Option<Box<dyn ChangeSignal>> {
         let dependencies = depends_on(field.plan())?;
-        Some(Box::new(self.0.readers.watch(&self.0.series.store, dependencies)))
+        Some(Box::new(self.0.readers.watch(&*self.0.series.store, dependencies)))
     }
 
     fn data_version(&self, field: &PreparedField) -> Option<Arc<dyn DataVersion>> {
         let dependencies = depends_on(field.plan())?;
-        Some(Arc::new(self.0.readers.version(&self.0.series.store, dependencies)))
+        Some(Arc::new(self.0.readers.version(&*self.0.series.store, dependencies)))
     }
 
     fn health(&self) -> LocalBoxFuture<'_, Result<(), String>> {
-        Box::pin(ready(match self.0.series.store.health().log_failure {
+        Box::pin(ready(match self.0.series.store.health().write_failure {
             Some((error, _)) => Err(with_causes(&error)),
             None => Ok(()),
         }))
     }
 
     fn readiness(&self) -> LocalBoxFuture<'_, Result<(), NotReady>> {
-        let failure = self.0.series.store.health().log_failure;
+        let failure = self.0.series.store.health().write_failure;
         let reason = failure
             .and_then(|(error, at)| NotReady::of_refused_write(error.is_disk_full(), at, SystemTime::now()));
         Box::pin(ready(reason.map_or(Ok(()), Err)))

@@ -7,11 +7,12 @@ use std::{
 };
 
 use http::{HeaderValue, StatusCode, header};
-use prony_series_store::{LogError, Waiting, WaitingQueues, WaitingWrites};
+use prony_series_store::{LogError, Read, Waiting, WaitingQueues, WaitingWrites};
 use prony_source::http_api::{ApiConnection, ApiLimits, ApiRequest, ApiResponse, Progress};
 
 use super::{
-    delete, entities, headers,
+    delete::Deletion,
+    entities, headers,
     incoming::{Incoming, NotWritten},
     last_values, long,
     path::{self, Call},
@@ -58,7 +59,7 @@ pub(super) struct SeriesConnection {
 fn queue(series: &Arc<Series>) -> Rc<WaitingWrites> {
     QUEUES.with(|queues| {
         queues.of(series, || {
-            let queue = WaitingWrites::new(|watcher| series.store.watch(watcher));
+            let queue = WaitingWrites::new(|watcher| series.store.watch(Arc::new(watcher)));
             series.joined(Arc::clone(queue.inbox()));
             tokio::task::spawn_local(queue.task());
             queue
@@ -93,16 +94,24 @@ impl SeriesConnection {
             }
             Call::Notify | Call::Lines | Call::Samples => return self.receive(&call, request, response),
             Call::LastValues => {
+                let scope = self.scope(request);
+                if series.store.waits() {
+                    let work = move |shared: &ApiShared, body: &[u8], response: &mut ApiResponse| {
+                        last_values::respond(&shared.series, &scope, body, response)
+                    };
+                    return Ok(long::receive(&self.shared, self.limits.max_body_bytes, work));
+                }
                 let Some(body) = request.body else { return Ok(Progress::NeedsBody) };
-                last_values::respond(series, &self.scope(request), body, response)?;
+                last_values::respond(series, &scope, body, response)?;
             }
             Call::Entities => {
                 let parameters = Parameters::read(request.query, None)?;
                 let scope = self.scope(request);
-                if result::cost(&series.store.read(), &scope, Asked::All, &parameters) > LONG_COST {
+                let cost = |read: &Read| result::cost(read, &scope, Asked::All, &parameters);
+                let Some(read) = series.read_at_once(LONG_COST, cost)? else {
                     return Ok(long::entities(&self.shared, scope, parameters));
-                }
-                let all = entities::find(series, &scope, &parameters)?;
+                };
+                let all = entities::find(&read, &scope, &parameters)?;
                 if parameters.counts {
                     set_count(all.len() as u64, response);
                 }
@@ -114,10 +123,11 @@ impl SeriesConnection {
                 let scope = self.scope(request);
                 let format = Format::of(request.headers);
                 let query = long::RowsQuery { shape, of, only_values, parameters, scope, format };
-                let read = series.store.read();
-                if result::cost(&read, &query.scope, asked(&query.of), &query.parameters) > LONG_COST {
+                let cost =
+                    |read: &Read| result::cost(read, &query.scope, asked(&query.of), &query.parameters);
+                let Some(read) = series.read_at_once(LONG_COST, cost)? else {
                     return Ok(long::rows(&self.shared, query));
-                }
+                };
                 let results = query.run(&read)?;
                 count_header(&query.parameters, &results, response);
                 response.content_type = Some(format.content_type());
@@ -178,17 +188,17 @@ impl SeriesConnection {
             let Some(query) = temporal::query(&call, request, self.scope(request))? else {
                 return Ok(Progress::NeedsBody);
             };
-            let read = self.shared.series.store.read();
-            if query.cost(&read) > LONG_COST {
+            let Some(read) = self.shared.series.read_at_once(LONG_COST, |read| query.cost(read))? else {
                 return Ok(temporal::respond_long(&self.shared, query));
-            }
+            };
             query.respond(&self.shared.series, &read, response)?;
             return Ok(Progress::Done);
         };
         temporal::check_create(&self.shared.series, request)?;
         let destination = headers::destination(request);
         let Some(body) = request.body else {
-            if has_short_body(request) {
+            // Whether it is there already is read first.
+            if has_short_body(request) && !self.shared.series.store.waits() {
                 return Ok(Progress::NeedsBody);
             }
             let role = self.role.clone();
@@ -211,9 +221,21 @@ impl SeriesConnection {
         request: &ApiRequest<'_>,
         response: &mut ApiResponse,
     ) -> Result<Progress, Fault> {
+        let deletion = Deletion::read(self.role.as_ref(), call, request)?;
         let series = &self.shared.series;
+        if series.store.waits() {
+            let work = move |shared: &ApiShared, _: &[u8], response: &mut ApiResponse| {
+                if deletion.write_and_wait(&shared.series)? {
+                    response.set_empty(StatusCode::NO_CONTENT);
+                } else {
+                    response.begin_body(StatusCode::OK, JSON).extend_from_slice(b"[]");
+                }
+                Ok::<_, Fault>(())
+            };
+            return Ok(long::receive(&self.shared, self.limits.max_body_bytes, work));
+        }
         let queue = queue(series);
-        match delete::write(series, self.role.as_ref(), call, request) {
+        match deletion.write(series) {
             Ok(Some(ticket)) => {
                 response.set_empty(StatusCode::NO_CONTENT);
                 Ok(self.wait_for(queue.wait_for(ticket), refuse_write))
@@ -239,9 +261,9 @@ impl SeriesConnection {
     /// (draft-inadarei-api-health-check) has it.
     fn write_health(&self, response: &mut ApiResponse) {
         let health = self.shared.series.store.health();
-        let (status, word, failure) = match (&health.log_failure, &health.seals.failure) {
+        let (status, word, failure) = match (&health.write_failure, &health.upkeep_failure) {
             (Some((error, _)), _) => (StatusCode::SERVICE_UNAVAILABLE, "fail", Some(with_causes(error))),
-            (None, Some((error, _))) => (StatusCode::OK, "warn", Some(with_causes(error))),
+            (None, Some((error, _))) => (StatusCode::OK, "warn", Some(error.to_string())),
             (None, None) => (StatusCode::OK, "pass", None),
         };
         let body = response.begin_body(status, JSON);

@@ -1,7 +1,7 @@
 //! Deletions: of the rows of an entity, of those of a type's entities, of a type.
 
 use http::StatusCode;
-use prony_series_store::{SeriesId, TableId, Ticket, Unwritten, Write};
+use prony_series_store::{Read, SeriesId, TableId, Ticket, Unwritten, Write, WriteError};
 use prony_source::http_api::{ApiRequest, query};
 
 use super::{headers, incoming::NotWritten, path::Call};
@@ -10,101 +10,144 @@ use crate::{
     query::{
         fault::Fault,
         parameters::Parameters,
-        result::{self, Purpose, Scope},
+        result::{self, Asked, Purpose, Scope},
     },
     series::Series,
 };
 
-/// Deletes what a request names; what is to be waited for, and none where there was nothing.
-pub(super) fn write(
-    series: &Series,
-    role: Option<&RoleAccess>,
-    call: &Call,
-    request: &ApiRequest<'_>,
-) -> Result<Option<Ticket>, NotWritten> {
-    let scope = headers::scope(request, role, Purpose::Delete);
-    let parameters = Parameters::read(request.query, None)?;
-    let drops = query::parameter(request.query.unwrap_or_default(), "dropTable")
-        .map_err(|error| Fault::bad_request(format!("dropTable: {error}")))?
-        .is_some_and(|value| value.eq_ignore_ascii_case("true"));
-    let (operation, rows) = match call {
-        Call::DeleteType(name) if drops => {
-            if scope.path.is_some() {
-                let text =
-                    "dropTable deletes what all service paths have; ask for it with the service path /"
-                        .into();
-                return Err(Fault::Text { status: StatusCode::UNPROCESSABLE_ENTITY, text }.into());
-            }
-            let table = series.store.read().with_catalog(|catalog| catalog.find_table(&scope.tenant, name));
-            let Some(table) = table else { return Ok(None) };
-            match role {
-                Some(role) if role.deletes(&scope.tenant, name).is_none() => return Ok(None),
-                Some(role) if !role.drops(&scope.tenant, name) => {
-                    return Err(Fault::forbidden(
-                        "your role deletes rows of some entities of this type alone",
-                    )
-                    .into());
-                }
-                _ => (Deletion::Drop(table), Vec::new()),
-            }
-        }
-        Call::DeleteType(name) => {
-            let found = found(series, &scope, result::Asked::Type(name), &parameters)?;
-            let Some((table, ids)) = found.into_iter().next() else { return Ok(None) };
-            let is_all = scope.path.is_none() && role.is_none();
-            let of = if is_all { Deletion::Table(table) } else { Deletion::Series };
-            (of, ids)
-        }
-        Call::DeleteEntity(id) => {
-            let found = found(series, &scope, result::Asked::Entity(id), &parameters)?;
-            if found.len() > 1 {
-                return Err(Fault::ambiguous(id, StatusCode::CONFLICT).into());
-            }
-            let Some((_, ids)) = found.into_iter().next() else { return Ok(None) };
-            (Deletion::Series, ids)
-        }
-        _ => return Ok(None),
-    };
-    let range = parameters.range;
-    let written = series.store.try_write_ticket(|write: &mut Write<'_>| {
-        match operation {
-            Deletion::Drop(table) => write.drop_table(table),
-            Deletion::Table(table) => write.delete_all(table, range),
-            Deletion::Series => rows.iter().for_each(|id| write.delete(*id, range)),
-        }
-        Ok(())
-    });
-    match written {
-        Ok(((), ticket)) => Ok(Some(ticket)),
-        Err(Unwritten::NoRoom) => Err(NotWritten::NoRoom),
-        Err(Unwritten::Refused(refusal)) => Err(Fault::from(refusal).into()),
-    }
+/// What a request asks to be deleted.
+#[derive(Debug)]
+pub(super) struct Deletion {
+    scope: Scope,
+    parameters: Parameters,
+    of: Named,
+}
+
+/// What is named for it.
+#[derive(Debug)]
+enum Named {
+    Entity(String),
+    Type(String),
+    /// A type with all that it has.
+    Whole(String),
 }
 
 /// What is deleted.
-#[derive(Debug, Clone, Copy)]
-enum Deletion {
-    Drop(TableId),
-    /// Of all entities.
-    Table(TableId),
-    /// Of some.
-    Series,
+#[derive(Debug)]
+enum Found {
+    Whole(TableId),
+    /// The rows of all entities.
+    Type(TableId),
+    /// The rows of some.
+    Series(Vec<SeriesId>),
+}
+
+impl Deletion {
+    pub(super) fn read(
+        role: Option<&RoleAccess>,
+        call: &Call,
+        request: &ApiRequest<'_>,
+    ) -> Result<Self, Fault> {
+        let scope = headers::scope(request, role, Purpose::Delete);
+        let parameters = Parameters::read(request.query, None)?;
+        let drops = query::parameter(request.query.unwrap_or_default(), "dropTable")
+            .map_err(|error| Fault::bad_request(format!("dropTable: {error}")))?
+            .is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        let of = match call {
+            Call::DeleteType(name) if drops => Named::Whole(name.clone()),
+            Call::DeleteType(name) => Named::Type(name.clone()),
+            Call::DeleteEntity(id) => Named::Entity(id.clone()),
+            _ => unreachable!("other calls delete nothing"),
+        };
+        if matches!(of, Named::Whole(_)) && scope.path.is_some() {
+            let text =
+                "dropTable deletes what all service paths have; ask for it with the service path /".into();
+            return Err(Fault::Text { status: StatusCode::UNPROCESSABLE_ENTITY, text });
+        }
+        Ok(Self { scope, parameters, of })
+    }
+
+    /// Deletes it; what is to be waited for, and none where there was nothing.
+    pub(super) fn write(&self, series: &Series) -> Result<Option<Ticket>, NotWritten> {
+        let Some(found) = self.find(series)? else { return Ok(None) };
+        match series.store.try_write_ticket(|write| {
+            self.delete(&found, write);
+            Ok(())
+        }) {
+            Ok(((), ticket)) => Ok(Some(ticket)),
+            Err(Unwritten::NoRoom) => Err(NotWritten::NoRoom),
+            Err(Unwritten::Refused(refusal)) => Err(Fault::from(refusal).into()),
+        }
+    }
+
+    /// As [`Self::write`]; blocks until it is durable. False where there was nothing.
+    pub(super) fn write_and_wait(&self, series: &Series) -> Result<bool, Fault> {
+        let Some(found) = self.find(series)? else { return Ok(false) };
+        match series.store.write_and_wait(|write| {
+            self.delete(&found, write);
+            Ok(())
+        }) {
+            Ok(()) => Ok(true),
+            Err(WriteError::Refused(refusal)) => Err(refusal.into()),
+            Err(WriteError::Log(error)) => Err(error.into()),
+        }
+    }
+
+    fn delete(&self, found: &Found, write: &mut Write<'_>) {
+        let range = self.parameters.range;
+        match found {
+            Found::Whole(table) => write.drop_table(*table),
+            Found::Type(table) => write.delete_all(*table, range),
+            Found::Series(ids) => ids.iter().for_each(|id| write.delete(*id, range)),
+        }
+    }
+
+    fn find(&self, series: &Series) -> Result<Option<Found>, Fault> {
+        let Self { scope, parameters, of } = self;
+        let read = series.store.read()?;
+        match of {
+            Named::Whole(name) => {
+                let table = read.with_catalog(|catalog| catalog.find_table(&scope.tenant, name));
+                let Some(table) = table else { return Ok(None) };
+                match &scope.role {
+                    Some(role) if role.deletes(&scope.tenant, name).is_none() => Ok(None),
+                    Some(role) if !role.drops(&scope.tenant, name) => {
+                        Err(Fault::forbidden("your role deletes rows of some entities of this type alone"))
+                    }
+                    _ => Ok(Some(Found::Whole(table))),
+                }
+            }
+            Named::Type(name) => {
+                let found = with_rows(&read, scope, Asked::Type(name), parameters)?;
+                let is_all = scope.path.is_none() && scope.role.is_none();
+                let of_first = found.into_iter().next();
+                Ok(of_first.map(|(table, ids)| if is_all { Found::Type(table) } else { Found::Series(ids) }))
+            }
+            Named::Entity(id) => {
+                let found = with_rows(&read, scope, Asked::Entity(id), parameters)?;
+                if found.len() > 1 {
+                    return Err(Fault::ambiguous(id, StatusCode::CONFLICT));
+                }
+                Ok(found.into_iter().next().map(|(_, ids)| Found::Series(ids)))
+            }
+        }
+    }
 }
 
 /// The series that have rows, by their types.
-fn found(
-    series: &Series,
+fn with_rows(
+    read: &Read,
     scope: &Scope,
-    asked: result::Asked<'_>,
+    asked: Asked<'_>,
     parameters: &Parameters,
 ) -> Result<Vec<(TableId, Vec<SeriesId>)>, Fault> {
-    let read = series.store.read();
     let mut found = Vec::new();
-    for (table, entities) in result::find(&read, scope, asked, parameters) {
+    for (table, entities) in result::find(read, scope, asked, parameters) {
+        let all: Vec<SeriesId> = entities.into_iter().flat_map(|(_, ids)| ids).collect();
         let mut ids = Vec::new();
-        for id in entities.into_iter().flat_map(|(_, ids)| ids) {
-            if read.series(id, parameters.range, &[]).last_time()?.is_some() {
-                ids.push(id);
+        for (id, mut rows) in all.iter().zip(read.series_of_type(&all, parameters.range, &[])) {
+            if rows.last_time()?.is_some() {
+                ids.push(*id);
             }
         }
         if !ids.is_empty() {

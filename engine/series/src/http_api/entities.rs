@@ -3,36 +3,30 @@
 use std::{cmp::Reverse, sync::Arc};
 
 use prony_graphql::json::write_string;
-use prony_series_store::{Page, TimeMs};
+use prony_series_store::{Page, Read, SeriesId, TimeMs};
 
-use crate::{
-    query::{
-        fault::Fault,
-        parameters::Parameters,
-        result::{self, Asked, Scope},
-        shape::{Output, Stopped, full},
-        value::write_time,
-    },
-    series::Series,
+use crate::query::{
+    fault::Fault,
+    parameters::Parameters,
+    result::{self, Asked, Scope},
+    shape::{Output, Stopped, full},
+    value::write_time,
 };
 
 /// When an entity was last written, its id and its type.
 pub(super) type LastWritten = (Reverse<TimeMs>, String, Arc<str>);
 
 /// All entities that have rows, the one that was written last first.
-pub(super) fn find(
-    series: &Series,
-    scope: &Scope,
-    parameters: &Parameters,
-) -> Result<Vec<LastWritten>, Fault> {
-    let read = series.store.read();
+pub(super) fn find(read: &Read, scope: &Scope, parameters: &Parameters) -> Result<Vec<LastWritten>, Fault> {
     let mut all: Vec<LastWritten> = Vec::new();
-    for (table, entities) in result::find(&read, scope, Asked::All, parameters) {
+    for (table, entities) in result::find(read, scope, Asked::All, parameters) {
         let type_name: Arc<str> = read.with_catalog(|catalog| Arc::from(&*catalog.table(table).name));
+        let all_ids: Vec<SeriesId> = entities.iter().flat_map(|(_, ids)| ids).copied().collect();
+        let mut rows = read.series_of_type(&all_ids, parameters.range, &[]).into_iter();
         for (id, ids) in entities {
             let mut last = None;
-            for id in ids {
-                last = last.max(read.series(id, parameters.range, &[]).last_time()?);
+            for mut rows in rows.by_ref().take(ids.len()) {
+                last = last.max(rows.last_time()?);
             }
             if let Some(last) = last {
                 all.push((Reverse(last), id, Arc::clone(&type_name)));

@@ -49,7 +49,7 @@ pub(super) fn respond(
         Some(Json::List(names)) => names.iter().filter_map(Json::text).map(str::to_owned).collect(),
         _ => Vec::new(),
     };
-    let read = series.store.read();
+    let read = series.store.read()?;
     (response.status, response.content_type) = (StatusCode::OK, Some(JSON));
     response.body.push(b'[');
     let mut is_first = true;

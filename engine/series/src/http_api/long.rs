@@ -127,7 +127,7 @@ impl RowsQuery {
     }
 
     fn write(&self, shared: &ApiShared, out: &mut Parts) -> Result<(), Fault> {
-        let results = self.run(&shared.series.store.read())?;
+        let results = self.run(&shared.series.store.read()?)?;
         if let Some(head) = out.head() {
             count_header(&self.parameters, &results, head);
         }
@@ -143,7 +143,7 @@ pub(super) fn rows(shared: &Arc<ApiShared>, query: RowsQuery) -> Progress {
 /// Lists many entities by a thread of its own.
 pub(super) fn entities(shared: &Arc<ApiShared>, scope: Scope, parameters: Parameters) -> Progress {
     streamed(shared, JSON, move |shared, out| {
-        let all = entities::find(&shared.series, &scope, &parameters)?;
+        let all = entities::find(&shared.series.store.read()?, &scope, &parameters)?;
         if let Some(head) = out.head()
             && parameters.counts
         {

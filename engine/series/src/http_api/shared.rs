@@ -27,7 +27,8 @@ pub(super) struct ApiShared {
 
 impl ApiShared {
     pub(super) fn new(series: Arc<Series>) -> Self {
-        Self { series, long_queries: Arc::new(Semaphore::new(LONG_QUERIES)) }
+        let at_a_time = series.reads_at_a_time(LONG_QUERIES);
+        Self { series, long_queries: Arc::new(Semaphore::new(at_a_time)) }
     }
 }
 

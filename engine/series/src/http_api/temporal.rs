@@ -183,7 +183,7 @@ impl TemporalRequest {
 /// Responds by a thread of its own.
 pub(super) fn respond_long(shared: &Arc<ApiShared>, request: TemporalRequest) -> Progress {
     streamed(shared, request.content_type(), move |shared, out| {
-        let mut evolution = request.run(&shared.series, &shared.series.store.read())?;
+        let mut evolution = request.run(&shared.series, &shared.series.store.read()?)?;
         if let Some(head) = out.head() {
             request.set_head(&evolution, head);
         }
@@ -243,7 +243,7 @@ fn is_there(
     type_name: &str,
     (id, path): (&str, &str),
 ) -> Result<bool, Problem> {
-    let read = series.store.read();
+    let read = series.store.read()?;
     let known =
         read.with_catalog(|catalog| catalog.find_series(catalog.find_table(tenant, type_name)?, id, path));
     let Some(known) = known else { return Ok(false) };

@@ -141,6 +141,10 @@ pub(crate) fn taken_back(error: &LogError) -> (StatusCode, &'static str) {
         (StatusCode::INSUFFICIENT_STORAGE, "the disk is full; make room and send it again")
     } else if let LogError::Closed = error {
         (StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; send it again when it is back")
+    } else if let LogError::Database { .. } = error {
+        tracing::warn!(%error, "a write was taken back");
+        let why = "the database does not take it now; send it again; the server's log says why";
+        (StatusCode::SERVICE_UNAVAILABLE, why)
     } else {
         tracing::error!(%error, cause = std::error::Error::source(error), "a write was taken back");
         (StatusCode::INTERNAL_SERVER_ERROR, "the log cannot be written; the server's log says why")
@@ -148,14 +152,31 @@ pub(crate) fn taken_back(error: &LogError) -> (StatusCode, &'static str) {
 }
 
 /// Writes to the log of the server that a file cannot be read.
-pub(crate) fn note_unreadable(error: &ReadError) {
+fn note_unreadable(error: &ReadError) {
     tracing::error!(%error, cause = std::error::Error::source(error), "rows cannot be read");
+}
+
+/// The status of rows that cannot be read, and why.
+pub(crate) fn unreadable(error: &ReadError) -> (StatusCode, &'static str) {
+    note_unreadable(error);
+    match error {
+        ReadError::Database { is_gone: true, .. } => {
+            let why = "the database cannot be asked now; ask again; the server's log says why";
+            (StatusCode::SERVICE_UNAVAILABLE, why)
+        }
+        ReadError::Database { is_gone: false, .. } => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "the database has refused it; the server's log says why")
+        }
+        ReadError::File { .. } | ReadError::Damaged { .. } => {
+            let why = "a file of the store cannot be read; the server's log says why";
+            (StatusCode::INTERNAL_SERVER_ERROR, why)
+        }
+    }
 }
 
 impl From<ReadError> for Fault {
     fn from(error: ReadError) -> Self {
-        note_unreadable(&error);
-        let text = "Something went wrong with QL. Error: a file of the store cannot be read; the server's log says why";
-        Self::Text { status: StatusCode::INTERNAL_SERVER_ERROR, text: text.into() }
+        let (status, why) = unreadable(&error);
+        Self::Text { status, text: format!("Something went wrong with QL. Error: {why}").into() }
     }
 }

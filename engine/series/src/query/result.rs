@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use prony_series_store::{
     AttributeId, Catalog, Kind, Page, Read, ReadError, Rows, Series, SeriesId, SeriesRows, Summary, TableId,
-    TimeMs, Value, calendar::Period, select,
+    TimeMs, Value, calendar::Period,
 };
 
 use super::{
@@ -92,7 +92,7 @@ pub(crate) struct TypeResult {
     pub(crate) attributes: Vec<AskedAttribute>,
     /// By their ids; each has rows.
     pub(crate) entities: Vec<EntityResult>,
-    /// Rows without regard to limits.
+    /// Rows without regard to limits, where they are to be counted.
     pub(crate) total: u64,
 }
 
@@ -324,31 +324,30 @@ fn fill(
     let location = location.flatten();
     let mut wanted: Vec<AttributeId> = result.attributes.iter().map(|of| of.id).collect();
     wanted.extend(location);
-    let (mut owners, mut rows) = (Vec::new(), Vec::new());
+    let (mut owners, mut series) = (Vec::new(), Vec::new());
     for (place, (_, ids)) in entities.iter().enumerate() {
-        for id in ids {
-            owners.push(place);
-            rows.push(read.series(*id, parameters.range, &wanted));
-        }
+        owners.extend(ids.iter().map(|_| place));
+        series.extend(ids);
     }
-    let chosen = if let (Some(geo), Some(location)) = (&parameters.geo, location) {
+    let chosen: Vec<(SeriesRows, Chosen)> = if let (Some(geo), Some(location)) = (&parameters.geo, location) {
+        let mut rows = read.series_of_type(&series, parameters.range, &wanted);
         let found = lying(&mut rows, geo, location)?;
         result.total = found.len() as u64;
         let is_paged = parameters.aggregation.is_none();
-        lists(found, rows.len(), is_paged.then_some(parameters.page))
+        let lists = lists(found, rows.len(), is_paged.then_some(parameters.page));
+        rows.into_iter().zip(lists).collect()
     } else {
-        for of in &mut rows {
-            result.total += of.count()?;
-        }
         let all = Page::First { offset: 0, limit: u64::MAX };
         let page = if parameters.aggregation.is_some() { all } else { parameters.page };
-        select(&mut rows, page)?.into_iter().map(Chosen::Range).collect()
+        let paged = read.page(&series, parameters.range, &wanted, page, parameters.counts)?;
+        result.total = paged.total;
+        paged.series.into_iter().map(|(rows, range)| (rows, Chosen::Range(range))).collect()
     };
     let mut all: Vec<EntityResult> = entities
         .into_iter()
         .map(|(id, _)| EntityResult { id, series: Vec::new(), aggregated: None })
         .collect();
-    for ((owner, rows), chosen) in owners.into_iter().zip(rows).zip(chosen) {
+    for (owner, (rows, chosen)) in owners.into_iter().zip(chosen) {
         if chosen.len() > 0 {
             all[owner].series.push((rows, chosen));
         }
@@ -486,7 +485,7 @@ fn summarize(
                 true
             };
             match chosen {
-                Chosen::Range(_) => rows.summarize(attribute.id, |time| around(time).1, add)?,
+                Chosen::Range(_) => rows.summarize(attribute.id, period.into(), add)?,
                 Chosen::List(list) => each_of(rows, list, &[attribute.id], |part, row| {
                     let value = part.get(row, attribute.id).number();
                     let _ = add(part.times[row], &value.map_or_else(Summary::default, Summary::of_one));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use prony_series_store::{AttributeId, ReadError, Summary, TimeMs, Value};
+use prony_series_store::{AttributeId, ReadError, Summary, TimeMs, Value, calendar};
 
 use super::{
     duration::PeriodLength,
@@ -171,19 +171,15 @@ pub(super) fn periods_of(
                 (!is_new || room.takes_period()) && add(period, room)
             };
         if is_summary {
-            rows.summarize(
-                of.id,
-                |time| around(time).1,
-                |time, summary| {
-                    if summary.count > 0 {
-                        has_room &= period_of(time, room, &mut |period, _| {
-                            period.summary.add_all(summary);
-                            true
-                        });
-                    }
-                    has_room
-                },
-            )?;
+            rows.summarize(of.id, calendar::Periods::EndsAt(&|time| around(time).1), |time, summary| {
+                if summary.count > 0 {
+                    has_room &= period_of(time, room, &mut |period, _| {
+                        period.summary.add_all(summary);
+                        true
+                    });
+                }
+                has_room
+            })?;
         } else {
             rows.visit(0..u64::MAX, &[of.id], |part, mut places| {
                 places.all(|row| {

@@ -1,7 +1,7 @@
 //! Whether a condition holds of an entity: each of its tests is asked of the instances within the time that is asked for, and holds where it
 //! holds for one of them (ETSI GS CIM 009, clause 5.7.4.4).
 
-use prony_series_store::{AttributeId, Kind, ReadError, Summary, Value};
+use prony_series_store::{AttributeId, Kind, ReadError, Summary, Value, calendar::Periods};
 
 use super::condition::{AttributeTest, Condition, Literal, Order, Test, ValueOrRange};
 use crate::{
@@ -16,14 +16,10 @@ pub(super) type Known = Vec<(String, AskedAttribute)>;
 pub(super) fn summary_of(entity: &mut EntityResult, attribute: AttributeId) -> Result<Summary, ReadError> {
     let mut whole = Summary::default();
     for (rows, _) in &mut entity.series {
-        rows.summarize(
-            attribute,
-            |_| i64::MAX,
-            |_, part| {
-                whole.add_all(part);
-                true
-            },
-        )?;
+        rows.summarize(attribute, Periods::Whole, |_, part| {
+            whole.add_all(part);
+            true
+        })?;
     }
     Ok(whole)
 }

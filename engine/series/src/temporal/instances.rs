@@ -158,8 +158,11 @@ fn cut(
         let rows = found.entity.series.iter_mut().map(|(rows, _)| rows);
         series.extend(rows.zip(&mut shown.ranges));
     }
-    let bounds = series.iter().filter_map(|(rows, _)| rows.bounds());
-    let Some(TimeRange { from_ms: mut low, to_ms: high }) = bounds.reduce(both) else { return Ok(None) };
+    let mut bounds = None;
+    for (rows, _) in &mut series {
+        bounds = bounds.into_iter().chain(rows.bounds()?).reduce(both);
+    }
+    let Some(TimeRange { from_ms: mut low, to_ms: high }) = bounds else { return Ok(None) };
     // The last moment before which there are no more than the limit, or the first from which on there are no more.
     let mut high = high.saturating_add(1);
     while low < high {

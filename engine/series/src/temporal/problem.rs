@@ -7,7 +7,7 @@ use prony_graphql::json::ObjectText;
 use prony_series_store::{LogError, ReadError, Refusal};
 use prony_source::http_api::ApiResponse;
 
-use crate::query::fault::{Fault, note_unreadable, taken_back};
+use crate::query::fault::{Fault, taken_back, unreadable};
 
 const TYPES: &str = "https://uri.etsi.org/ngsi-ld/errors/";
 
@@ -107,7 +107,12 @@ impl From<LogError> for Problem {
 
 impl From<ReadError> for Problem {
     fn from(error: ReadError) -> Self {
-        note_unreadable(&error);
-        Self::new(ProblemKind::InternalError, "a file of the store cannot be read; the server's log says why")
+        let (status, why) = unreadable(&error);
+        let kind = if status == StatusCode::INTERNAL_SERVER_ERROR {
+            ProblemKind::InternalError
+        } else {
+            ProblemKind::Status(status)
+        };
+        Self::new(kind, why)
     }
 }

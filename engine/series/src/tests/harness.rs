@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use prony_series_store::Store;
+use prony_series_store::{Engine, Store};
 use prony_source::http_api::{
     ApiConnection, ApiLimits, ApiRequest, ApiResponse, BodyError, HttpApi as _, Progress, RequestBody,
 };
@@ -22,6 +22,8 @@ pub(crate) const LIMITS: ApiLimits = ApiLimits { max_body_bytes: 16 << 20 };
 
 /// An API of an empty store.
 pub(crate) struct Harness {
+    /// What keeps the series.
+    pub(crate) store: Arc<Store>,
     pub(crate) series: Arc<Series>,
     pub(crate) source: SeriesSource,
     api: SeriesApi,
@@ -61,12 +63,13 @@ impl Harness {
 
     pub(crate) fn with(settings: SeriesSettings) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let store = Store::open(directory.path(), settings.options()).unwrap();
-        let series = Arc::new(Series::new(store, settings));
+        let store = Arc::new(Store::open(directory.path(), settings.options()).unwrap());
+        let engine: Arc<dyn Engine> = Arc::clone(&store) as _;
+        let series = Arc::new(Series::new(engine, settings));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let api = SeriesApi::new(Arc::clone(&series));
         let source = SeriesSource::new(Arc::clone(&series));
-        Self { api, series, source, runtime, tasks: LocalSet::new(), _directory: directory }
+        Self { api, store, series, source, runtime, tasks: LocalSet::new(), _directory: directory }
     }
 
     /// One request on a connection of its own. Headers are `name: value`.

@@ -17,7 +17,7 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, future::LocalBoxFuture};
-use prony_series_store::{Event, Events, Registration, Store, TableId};
+use prony_series_store::{Engine, Event, Events, Registration, TableId};
 use prony_source::{ChangeSignal, DataVersion};
 use tokio::sync::Notify;
 
@@ -56,7 +56,7 @@ pub(super) struct EventReader {
 
 impl Readers {
     /// Reads rows that are written after this returns.
-    pub(super) fn add(&self, store: &Store, table: TableId, filter: BoundFilter) -> EventReader {
+    pub(super) fn add(&self, store: &dyn Engine, table: TableId, filter: BoundFilter) -> EventReader {
         let entry = Arc::new(Entry { table, filter, queue: Queue::new(Bounds::USUAL) });
         let mut register = lock(&self.0);
         register.by_table.entry(table).or_default().add(Arc::clone(&entry));
@@ -66,7 +66,7 @@ impl Readers {
     }
 
     /// Signals when what is written after this returns may be part of a response.
-    pub(super) fn watch(&self, store: &Store, dependencies: Dependencies) -> SeriesSignal {
+    pub(super) fn watch(&self, store: &dyn Engine, dependencies: Dependencies) -> SeriesSignal {
         let watcher = Arc::new(Watcher { dependencies, call: Notify::new() });
         let mut register = lock(&self.0);
         register.watchers.push(Arc::clone(&watcher));
@@ -76,7 +76,7 @@ impl Readers {
     }
 
     /// Counts what is written after this returns and may be part of a response.
-    pub(super) fn version(&self, store: &Store, dependencies: Dependencies) -> SeriesVersion {
+    pub(super) fn version(&self, store: &dyn Engine, dependencies: Dependencies) -> SeriesVersion {
         let mut register = lock(&self.0);
         let place = register.counted.iter().position(|(known, _)| known.dependencies == dependencies);
         let place = place.unwrap_or_else(|| {
@@ -91,10 +91,10 @@ impl Readers {
         SeriesVersion { register: Arc::clone(&self.0), counted }
     }
 
-    fn listen(&self, register: &mut Register, store: &Store) {
+    fn listen(&self, register: &mut Register, store: &dyn Engine) {
         if register.listening.is_none() {
             let readers = Arc::clone(&self.0);
-            register.listening = Some(store.listen(move |events| tell(&lock(&readers), events)));
+            register.listening = Some(store.listen(Arc::new(move |events| tell(&lock(&readers), events))));
         }
     }
 

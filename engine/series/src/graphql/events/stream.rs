@@ -33,7 +33,7 @@ pub(in crate::graphql) fn events(
     };
     let filter = wanted.filter.bind(variables).map_err(|error| error.at(plan.position))?;
     let following = Following {
-        reader: readers.add(&series.store, wanted.of.table, filter),
+        reader: readers.add(&*series.store, wanted.of.table, filter),
         series: Arc::clone(series),
         plan: Arc::clone(plan),
         variables: variables.clone(),

@@ -1,0 +1,379 @@
+//! What every engine must do: what a list of rows would do, whatever is written in which order and deleted, and whatever the engine does
+//! beside that. Engines bring it their stores ([`EngineUnderTest`]); the oracle is a list in memory.
+
+#![allow(clippy::unwrap_used, reason = "these are tests, which other crates run too")]
+
+use crate::calendar::{Period, Periods};
+use crate::catalog::Catalog;
+use crate::engine::{Engine, SeriesRows};
+use crate::ids::{AttributeId, SeriesId, TimeRange};
+use crate::page::Page;
+use crate::rows::OnDuplicate;
+use crate::value::{Kind, Value};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// An engine that tests have to themselves.
+pub trait EngineUnderTest {
+    fn engine(&self) -> &dyn Engine;
+
+    /// Does one of the things that must change nothing that is seen: `which` says which. It may be opened anew.
+    fn upkeep(&mut self, which: u8);
+}
+
+const TENANTS: [&str; 2] = ["", "other"];
+const TYPES: [&str; 2] = ["Room", "Street"];
+const ENTITIES: [&str; 3] = ["a", "b", "c"];
+const PATHS: [&str; 2] = ["/", "/x"];
+const ATTRIBUTES: [(&str, Kind); 4] =
+    [("temperature", Kind::Double), ("count", Kind::Integer), ("open", Kind::Boolean), ("state", Kind::Text)];
+
+/// Who a row belongs to, as places in the lists above: tenant, type, entity, path.
+type Owner = (usize, usize, usize, usize);
+/// A value for each attribute.
+type Cells = [Option<i32>; ATTRIBUTES.len()];
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// Rows of one write.
+    Write(Vec<(Owner, i64, Cells)>),
+    /// Many rows of one entity, so that there are blocks.
+    Many(Owner, i64, i64),
+    Delete(Owner, i64, i64),
+    DeleteType(usize, usize, i64, i64),
+    Drop(usize, usize),
+    Upkeep(u8),
+}
+
+fn owner() -> impl Strategy<Value = Owner> {
+    (0..TENANTS.len(), 0..TYPES.len(), 0..ENTITIES.len(), 0..PATHS.len())
+}
+
+/// Few, so that some are equal; and some that are far away.
+fn time() -> impl Strategy<Value = i64> {
+    prop_oneof![4 => 0..40_i64, 2 => (0..40_i64).prop_map(|minute| minute * 60_000), 1 => -3_000_000_000_000..3_000_000_000_000_i64, 1 => Just(253_402_300_799_999)]
+}
+
+fn cells() -> impl Strategy<Value = Cells> {
+    prop::array::uniform4(prop::option::weighted(0.6, -500..500_i32))
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => prop::collection::vec((owner(), time(), cells()), 0..6).prop_map(Step::Write),
+        2 => (owner(), time(), 900..2500_i64).prop_map(|(owner, from, count)| Step::Many(owner, from, count)),
+        1 => (owner(), time(), time()).prop_map(|(owner, from, to)| Step::Delete(owner, from, to)),
+        1 => (0..2_usize, 0..2_usize, time(), time()).prop_map(|(tenant, of, from, to)| Step::DeleteType(tenant, of, from, to)),
+        1 => (0..2_usize, 0..2_usize).prop_map(|(tenant, of)| Step::Drop(tenant, of)),
+        5 => any::<u8>().prop_map(Step::Upkeep),
+    ]
+}
+
+fn policy() -> impl Strategy<Value = OnDuplicate> {
+    prop_oneof![Just(OnDuplicate::Append), Just(OnDuplicate::Keep), Just(OnDuplicate::Replace)]
+}
+
+const STATES: [&str; 3] = ["on", "off", "grün"];
+
+fn value(attribute: usize, number: i32) -> Value<'static> {
+    match ATTRIBUTES[attribute].1 {
+        Kind::Double => Value::Double(f64::from(number) / 100.0),
+        Kind::Integer => Value::Integer(i64::from(number)),
+        Kind::Boolean => Value::Boolean(number % 2 == 0),
+        _ => Value::Text(STATES[number.unsigned_abs() as usize % STATES.len()]),
+    }
+}
+
+/// Rows in the order in which they were written.
+#[derive(Debug, Default)]
+struct Model(BTreeMap<Owner, Vec<(i64, Cells)>>);
+
+impl Model {
+    /// What can be seen of an entity, in the order of time.
+    fn rows(&self, owner: Owner, range: TimeRange, policy: OnDuplicate) -> Vec<(i64, Cells)> {
+        let mut rows: Vec<_> = self.0.get(&owner).into_iter().flatten().copied().collect();
+        rows.retain(|(time, _)| range.contains(*time));
+        rows.sort_by_key(|(time, _)| *time);
+        if policy == OnDuplicate::Append {
+            return rows;
+        }
+        let mut merged: Vec<(i64, Cells)> = Vec::new();
+        for (time, cells) in rows {
+            match merged.last_mut() {
+                Some((last, have)) if *last == time => {
+                    for (have, new) in have.iter_mut().zip(cells) {
+                        let is_taken = policy == OnDuplicate::Replace || have.is_none();
+                        if is_taken && new.is_some() {
+                            *have = new;
+                        }
+                    }
+                }
+                _ => merged.push((time, cells)),
+            }
+        }
+        merged
+    }
+
+    fn delete(&mut self, is_of: impl Fn(&Owner) -> bool, range: TimeRange) {
+        for (_, rows) in self.0.iter_mut().filter(|(owner, _)| is_of(owner)) {
+            rows.retain(|(time, _)| !range.contains(*time));
+        }
+    }
+}
+
+fn put(store: &dyn Engine, rows: &[(Owner, i64, Cells)]) {
+    let written = store.write_and_wait(|write| {
+        for ((tenant, of, entity, path), time, cells) in rows {
+            let table = write.table(TENANTS[*tenant], TYPES[*of])?;
+            let series = write.series(table, ENTITIES[*entity], PATHS[*path])?;
+            let mut values = Vec::new();
+            for (place, cell) in cells.iter().enumerate() {
+                let (name, kind) = ATTRIBUTES[place];
+                if let Some(number) = cell {
+                    // In any case of letters.
+                    let name = if number % 3 == 0 { name.to_uppercase() } else { name.to_owned() };
+                    values.push((write.attribute(table, &name, "", || kind)?.0, value(place, *number)));
+                }
+            }
+            write.row(series, *time, &values)?;
+        }
+        Ok(())
+    });
+    written.unwrap();
+}
+
+fn named(
+    store: &dyn Engine,
+    (tenant, of, entity, path): Owner,
+) -> Option<(SeriesId, Vec<Option<AttributeId>>)> {
+    store.with_catalog(|catalog: &Catalog| {
+        let table = catalog.find_table(TENANTS[tenant], TYPES[of])?;
+        let series = catalog.find_series(table, ENTITIES[entity], PATHS[path])?;
+        let find = |(name, _): &(&str, Kind)| catalog.table(table).attribute(name).map(|(id, _)| id);
+        Some((series, ATTRIBUTES.iter().map(find).collect()))
+    })
+}
+
+fn take(store: &dyn Engine, model: &mut Model, step: &Step) {
+    match step {
+        Step::Write(rows) => {
+            put(store, rows);
+            for (owner, time, cells) in rows {
+                model.0.entry(*owner).or_default().push((*time, *cells));
+            }
+        }
+        Step::Many(owner, from, count) => {
+            let cells = |at: i64| {
+                [Some(at as i32 % 700), (at % 3 > 0).then_some(at as i32 % 9), None, Some(at as i32 / 50)]
+            };
+            let rows: Vec<_> = (0..*count).map(|at| (*owner, from + at * 1000 + at % 2, cells(at))).collect();
+            take(store, model, &Step::Write(rows));
+        }
+        Step::Delete(owner, from, to) => {
+            let range = TimeRange { from_ms: *from, to_ms: *to };
+            if let Some((series, _)) = named(store, *owner) {
+                store
+                    .write_and_wait(|write| {
+                        write.delete(series, range);
+                        Ok(())
+                    })
+                    .unwrap();
+            }
+            model.delete(|of| of == owner, range);
+        }
+        Step::DeleteType(tenant, of, from, to) => {
+            let range = TimeRange { from_ms: *from, to_ms: *to };
+            let table = store.with_catalog(|catalog| catalog.find_table(TENANTS[*tenant], TYPES[*of]));
+            if let Some(table) = table {
+                store
+                    .write_and_wait(|write| {
+                        write.delete_all(table, range);
+                        Ok(())
+                    })
+                    .unwrap();
+            }
+            model.delete(|owner| (owner.0, owner.1) == (*tenant, *of), range);
+        }
+        Step::Drop(tenant, of) => {
+            let table = store.with_catalog(|catalog| catalog.find_table(TENANTS[*tenant], TYPES[*of]));
+            if let Some(table) = table {
+                store
+                    .write_and_wait(|write| {
+                        write.drop_table(table);
+                        Ok(())
+                    })
+                    .unwrap();
+            }
+            model.0.retain(|owner, _| (owner.0, owner.1) != (*tenant, *of));
+        }
+        Step::Upkeep(_) => {}
+    }
+}
+
+fn read_rows(
+    rows: &mut SeriesRows,
+    ids: &[Option<AttributeId>],
+    places: Range<u64>,
+) -> Vec<(i64, Vec<String>)> {
+    let wanted: Vec<AttributeId> = ids.iter().flatten().copied().collect();
+    let mut found = Vec::new();
+    rows.visit(places, &wanted, |part, range| {
+        for row in range {
+            let values = ids.iter().map(|id| format!("{:?}", id.map_or(Value::Null, |id| part.get(row, id))));
+            found.push((part.times[row], values.collect()));
+        }
+        true
+    })
+    .unwrap();
+    found
+}
+
+fn shown(rows: &[(i64, Cells)]) -> Vec<(i64, Vec<String>)> {
+    let show = |(place, cell): (usize, &Option<i32>)| {
+        format!("{:?}", cell.map_or(Value::Null, |number| value(place, number)))
+    };
+    rows.iter().map(|(time, cells)| (*time, cells.iter().enumerate().map(show).collect())).collect()
+}
+
+/// What is expected of a series.
+type SeriesWithRows = (SeriesId, Vec<(i64, Cells)>);
+
+fn compare(store: &dyn Engine, model: &Model, range: TimeRange, policy: OnDuplicate) {
+    for tenant in 0..TENANTS.len() {
+        for of in 0..TYPES.len() {
+            let mut owners: Vec<SeriesWithRows> = Vec::new();
+            let mut attributes = Vec::new();
+            for entity in 0..ENTITIES.len() {
+                for path in 0..PATHS.len() {
+                    let owner = (tenant, of, entity, path);
+                    let expected = model.rows(owner, range, policy);
+                    let Some((id, ids)) = named(store, owner) else {
+                        assert_eq!(expected, []);
+                        continue;
+                    };
+                    compare_one(store, (id, &ids), range, &expected);
+                    attributes = ids;
+                    owners.push((id, expected));
+                }
+            }
+            pages(store, &owners, range, &attributes);
+        }
+    }
+}
+
+fn compare_one(
+    store: &dyn Engine,
+    (id, ids): (SeriesId, &[Option<AttributeId>]),
+    range: TimeRange,
+    expected: &[(i64, Cells)],
+) {
+    let wanted: Vec<AttributeId> = ids.iter().flatten().copied().collect();
+    let read = store.read().unwrap();
+    let mut rows = read.series(id, range, &wanted);
+    assert_eq!(rows.count().unwrap(), expected.len() as u64);
+    assert_eq!(rows.first_time().unwrap(), expected.first().map(|(time, _)| *time));
+    assert_eq!(rows.last_time().unwrap(), expected.last().map(|(time, _)| *time));
+    for moment in expected.iter().map(|(time, _)| *time).step_by(expected.len() / 3 + 1) {
+        let before = expected.iter().filter(|(time, _)| *time < moment).count() as u64;
+        assert_eq!(rows.count_before(moment).unwrap(), before, "before {moment}");
+    }
+    let mut rows = read.series(id, range, &wanted);
+    assert_eq!(read_rows(&mut rows, ids, 0..u64::MAX), shown(expected));
+    let some = (expected.len() as u64 / 3)..(expected.len() as u64 / 2);
+    let of_some = shown(&expected[some.start as usize..some.end as usize]);
+    assert_eq!(read_rows(&mut rows, ids, some), of_some);
+    if let Some(first) = ids[0] {
+        summaries(read.series(id, range, &[first]), first, expected);
+    }
+}
+
+fn summaries(mut rows: SeriesRows, attribute: AttributeId, expected: &[(i64, Cells)]) {
+    for (period, is_told) in [(Period::Minute, true), (Period::Month, true), (Period::Hour, false)] {
+        let end_of = |time| period.around(time).1;
+        let periods = if is_told { Periods::Calendar(period) } else { Periods::EndsAt(&end_of) };
+        let mut found = Vec::new();
+        rows.summarize(attribute, periods, |time, of| {
+            found.push((period.around(time).0, of.count, of.min, of.max));
+            true
+        })
+        .unwrap();
+        let mut wanted: Vec<(i64, u64, f64, f64)> = Vec::new();
+        for (time, cells) in expected {
+            let begin = period.around(*time).0;
+            if wanted.last().is_none_or(|(last, ..)| *last != begin) {
+                wanted.push((begin, 0, 0.0, 0.0));
+            }
+            let (_, count, min, max) = wanted.last_mut().unwrap();
+            if let Some(number) = cells[0] {
+                let value = f64::from(number) / 100.0;
+                (*min, *max) = if *count == 0 { (value, value) } else { (min.min(value), max.max(value)) };
+                *count += 1;
+            }
+        }
+        assert_eq!(found, wanted);
+    }
+}
+
+/// For each page of all rows, which of them there are of each series.
+fn pages(store: &dyn Engine, owners: &[SeriesWithRows], range: TimeRange, ids: &[Option<AttributeId>]) {
+    let wanted: Vec<AttributeId> = ids.iter().flatten().copied().collect();
+    let series: Vec<SeriesId> = owners.iter().map(|(id, _)| *id).collect();
+    let of_owner = |(place, (_, rows)): (usize, &SeriesWithRows)| {
+        rows.iter().map(|(time, _)| (*time, place)).collect::<Vec<_>>()
+    };
+    let mut all: Vec<(i64, usize)> = owners.iter().enumerate().flat_map(of_owner).collect();
+    all.sort_unstable();
+    let total = all.len() as u64;
+    let read = store.read().unwrap();
+    for (offset, limit) in [(0, 5), (3, 7), (total / 2, 10_000), (0, total), (total, 3), (0, 1 << 40)] {
+        for page in [Page::First { offset, limit }, Page::Last { offset, limit }] {
+            let taken = match page {
+                Page::First { offset, limit } => offset.min(total)..(offset + limit).min(total),
+                Page::Last { offset, limit } => {
+                    (total - offset.min(total)).saturating_sub(limit)..total - offset.min(total)
+                }
+            };
+            let before = |place: u64| {
+                let mut counts = vec![0; owners.len()];
+                all[..place as usize].iter().for_each(|(_, of)| counts[*of] += 1);
+                counts
+            };
+            let expected: Vec<Range<usize>> =
+                before(taken.start).into_iter().zip(before(taken.end)).map(|(from, to)| from..to).collect();
+            let paged = read.page(&series, range, &wanted, page, true).unwrap();
+            assert_eq!(paged.total, total, "{page:?}");
+            assert_eq!(paged.series.len(), owners.len());
+            for (((mut rows, chosen), expected), (_, of)) in
+                paged.series.into_iter().zip(expected).zip(owners)
+            {
+                assert_eq!(read_rows(&mut rows, ids, chosen), shown(&of[expected]), "{page:?}");
+            }
+        }
+    }
+}
+
+/// Makes what comes by chance to many engines, which `open` opens empty, and compares each with a list of rows after each step.
+///
+/// # Panics
+/// An engine is no list of rows; the least of the steps that show it are printed.
+pub fn engines_are_lists_of_rows<E: EngineUnderTest>(cases: u32, open: impl Fn(OnDuplicate) -> E) {
+    let steps = (prop::collection::vec(step(), 1..14), policy(), (time(), time()));
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let outcome = TestRunner::new(config).run(&steps, |(steps, policy, (from_ms, to_ms))| {
+        let (mut under_test, mut model) = (open(policy), Model::default());
+        for step in &steps {
+            take(under_test.engine(), &mut model, step);
+            if let Step::Upkeep(which) = step {
+                under_test.upkeep(*which);
+            }
+            compare(under_test.engine(), &model, TimeRange::ALL, policy);
+        }
+        compare(under_test.engine(), &model, TimeRange { from_ms, to_ms }, policy);
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+}

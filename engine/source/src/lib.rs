@@ -13,6 +13,7 @@ mod metric;
 mod operation;
 pub mod permissions;
 mod readiness;
+mod request_record;
 mod reserved;
 mod traits;
 
@@ -23,6 +24,7 @@ pub use self::{
     metric::{Metric, MetricKind, Sample},
     operation::{OperationRequest, OperationResult},
     readiness::NotReady,
+    request_record::{Entered, OperationRecord, Recorded, RequestRecord, current_request, enter_request},
     reserved::ReservedNames,
     traits::{ChangeSignal, DataVersion, Events, FieldRequest, Source, SourceSchema, SourceSession},
 };

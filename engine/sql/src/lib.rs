@@ -20,6 +20,7 @@ mod row_access;
 pub mod session;
 pub mod session_settings;
 pub mod settings;
+pub mod slow_statements;
 pub mod source;
 mod tables;
 pub mod writer;

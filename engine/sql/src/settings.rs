@@ -55,6 +55,10 @@ pub struct RelationalSettings {
     /// How long the start waits for a PostgreSQL that is not up yet.
     pub connect_wait_ms: u32,
     pub pool_mode: PoolMode,
+    /// Statements that take so long are logged; 0 is none.
+    pub slow_statement_ms: u32,
+    /// Whether PostgreSQL is asked for the plan of such a statement.
+    pub slow_statement_plan: bool,
     /// Only these tables, as `name` or `schema.name`, `*` standing for any text; empty means all.
     pub include_tables: Vec<String>,
     /// Not these tables. Names that contain `migration` are left out too, unless an entry of `include_tables`
@@ -79,6 +83,8 @@ impl Default for RelationalSettings {
             lock_timeout_ms: 5000,
             connect_wait_ms: 15_000,
             pool_mode: PoolMode::default(),
+            slow_statement_ms: 0,
+            slow_statement_plan: false,
             include_tables: Vec::new(),
             exclude_tables: Vec::new(),
             listen: false,

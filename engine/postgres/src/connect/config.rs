@@ -10,7 +10,10 @@ use std::{
 };
 
 use prony_postgres_connect::{Address, Budget, Connector, Environment};
-use prony_sql::settings::{PoolMode, RelationalSettings};
+use prony_sql::{
+    settings::{PoolMode, RelationalSettings},
+    slow_statements::threshold,
+};
 
 use crate::error::OpenError;
 
@@ -64,6 +67,9 @@ pub(crate) struct Target {
     /// Of all cores together.
     pub(crate) budget: Arc<Budget>,
     pub(crate) counts: PoolCounts,
+    /// Statements that take so long are logged.
+    pub(crate) slow_after: Duration,
+    pub(crate) explains_slow: bool,
     /// Settings of sessions that the server has refused and that can be done without.
     refused: Mutex<BTreeSet<&'static str>>,
     /// How often a server that took writes was found to take none any more.
@@ -84,6 +90,8 @@ impl Target {
             pool_mode: settings.pool_mode,
             budget: Budget::new(settings.max_connections.into()),
             counts: PoolCounts::default(),
+            slow_after: threshold(settings.slow_statement_ms),
+            explains_slow: settings.slow_statement_plan,
             refused: Mutex::default(),
             demotions: AtomicU64::new(0),
         })

@@ -92,6 +92,7 @@ pub(crate) struct Link {
     /// Of the target, when this was opened.
     generation: u64,
     state: SessionState,
+    takes_statements_alone: bool,
     statement_timeout: Duration,
     statements: RefCell<Cache<u64, Rc<OnceCell<Statement>>>>,
     sent: Cell<u64>,
@@ -115,6 +116,7 @@ impl Link {
         target: &Arc<Target>,
         generation: u64,
         state: SessionState,
+        takes_statements_alone: bool,
         chores: mpsc::UnboundedSender<Chore>,
     ) -> Self {
         Self {
@@ -124,6 +126,7 @@ impl Link {
             target: Arc::clone(target),
             generation,
             state,
+            takes_statements_alone,
             statements: RefCell::new(Cache::new(STATEMENTS_PER_CONNECTION)),
             sent: Cell::new(0),
             done: Cell::new(0),
@@ -137,6 +140,21 @@ impl Link {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.client.is_closed()
+    }
+
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// No transaction spans several statements here.
+    pub(crate) fn takes_statements_alone(&self) -> bool {
+        self.takes_statements_alone
+    }
+
+    /// Has work done that outlives the request.
+    pub(crate) fn chore(&self, chore: Chore) {
+        // Fails only when the core is being torn down, and then the connection is closed anyway.
+        let _ = self.chores.send(chore);
     }
 
     /// Its server was found to take no writes any more.
@@ -200,9 +218,13 @@ impl Link {
         let sent = self.send();
         progress.number.set(Some(sent));
         let stream = self.client.query_raw(&statement, parameters).await;
-        let result = self.collect(stream, answer, sent).await;
+        let mut rows = 0;
+        let result = self.collect(stream, answer, sent, &mut rows).await;
         progress.number.set(None);
         let service = self.complete(sent);
+        if service >= self.target.slow_after {
+            self.note_slow(text, parameters, rows, service);
+        }
         let result = result.and_then(|inner| inner.map_err(|error| self.failure(error, service)));
         if result.as_ref().is_err_and(|failure| failure.kind == FailureKind::StalePlan) {
             self.statements.borrow_mut().remove(&text.number);
@@ -222,9 +244,13 @@ impl Link {
         progress.number.set(Some(sent));
         let typed = parameters.iter().zip(text.types.iter().cloned());
         let stream = self.client.query_typed_raw(&text.sql, typed).await;
-        let result = self.collect(stream, answer, sent).await;
+        let mut rows = 0;
+        let result = self.collect(stream, answer, sent, &mut rows).await;
         progress.number.set(None);
         let service = self.complete(sent);
+        if service >= self.target.slow_after {
+            self.note_slow(text, parameters, rows, service);
+        }
         let result = result.and_then(|inner| inner.map_err(|error| self.failure(error, service)));
         Executed { result, service, is_first: false }
     }
@@ -235,6 +261,7 @@ impl Link {
         stream: Result<RowStream, tokio_postgres::Error>,
         mut answer: A,
         sent: u64,
+        rows: &mut u64,
     ) -> Result<Result<A, tokio_postgres::Error>, Failure> {
         let stream = match stream {
             Ok(stream) => stream,
@@ -246,6 +273,7 @@ impl Link {
             match row {
                 Ok(_) if refused.is_some() => {}
                 Ok(row) => {
+                    *rows += 1;
                     if let Err(failure) = answer.row(&row) {
                         refused = Some(failure);
                         self.request_cancel(sent);
@@ -345,8 +373,7 @@ impl Link {
 
     fn request_cancel(self: &Rc<Self>, number: u64) {
         let link = Rc::clone(self);
-        // Fails only when the core is being torn down, and then the connection is closed anyway.
-        let _ = self.chores.send(Box::pin(async move { link.cancel(number).await }));
+        self.chore(Box::pin(async move { link.cancel(number).await }));
     }
 
     /// Asks the database to cancel, unless another statement has had its turn meanwhile.

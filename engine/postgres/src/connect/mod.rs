@@ -6,3 +6,4 @@ pub(crate) mod opener;
 pub(crate) mod pool;
 pub(crate) mod session_setup;
 pub(crate) mod single;
+mod slow;

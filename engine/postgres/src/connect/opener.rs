@@ -42,6 +42,8 @@ pub(crate) enum Ended {
 pub(crate) struct Opener {
     pub(crate) target: Arc<Target>,
     pub(crate) mode: PlanMode,
+    /// No transaction spans several statements on its connections.
+    pub(crate) takes_statements_alone: bool,
     pub(crate) chores: mpsc::UnboundedSender<Chore>,
 }
 
@@ -69,7 +71,8 @@ impl Opener {
             ended
         });
         let state = session_setup::apply(&client, &self.target, self.mode).await?;
-        let link = Link::new(client, canceller, &self.target, generation, state, self.chores.clone());
+        let (alone, chores) = (self.takes_statements_alone, self.chores.clone());
+        let link = Link::new(client, canceller, &self.target, generation, state, alone, chores);
         Ok((Rc::new(link), task))
     }
 }

@@ -142,7 +142,7 @@ impl Pool {
         chores: mpsc::UnboundedSender<Chore>,
     ) -> Rc<Self> {
         let pool = Rc::new(Self {
-            opener: Opener { target, mode, chores },
+            opener: Opener { target, mode, takes_statements_alone: capacity.pipeline_depth > 1, chores },
             capacity,
             places: RefCell::new(Vec::new()),
             changed: Notify::new(),

@@ -10,6 +10,7 @@ mod pools;
 mod restrictions;
 mod row_security;
 mod skew;
+mod slow;
 mod types;
 
 use std::{future::Future, sync::Arc};

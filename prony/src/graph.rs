@@ -143,7 +143,8 @@ fn run_import(arguments: ImportArguments) -> anyhow::Result<String> {
     let report = store.snapshot().context("nothing was imported: the graph cannot be written to the disk")?;
     if let Some(directory) = arguments.rejects.filter(|_| faulty > 0) {
         let count = counted(faulty, "faulty line is", "faulty lines are");
-        lines.push(format!("{count} in {}: mend and import them by themselves\n", directory.display()));
+        let them = if faulty == 1 { "it by itself" } else { "them by themselves" };
+        lines.push(format!("{count} in {}: mend and import {them}\n", directory.display()));
     }
     lines.push(format!(
         "{} has {} and {} now, {} on the disk; it took {}\n",

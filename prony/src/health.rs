@@ -78,10 +78,30 @@ fn ask(arguments: &HealthArguments, url: &Uri) -> anyhow::Result<(bool, String)>
         .tls_config(tls)
         .build()
         .into();
-    let mut response = agent.get(url).call().with_context(|| format!("{url} does not respond"))?;
+    let mut response = agent.get(url).call().map_err(|error| unanswered(url, error))?;
     let is_success = response.status().is_success();
     let body = response.body_mut().with_config().limit(BODY_BYTES_MAX).read_to_string();
     Ok((is_success, body.with_context(|| format!("{url} does not respond to the end"))?))
+}
+
+fn unanswered(url: &Uri, error: ureq::Error) -> anyhow::Error {
+    let refused = match &error {
+        ureq::Error::Rustls(error) => Some(error),
+        ureq::Error::Io(error) => error.get_ref().and_then(|inner| inner.downcast_ref()),
+        _ => None,
+    };
+    let Some(rustls::Error::InvalidCertificate(reason)) = refused else {
+        return anyhow::Error::new(error).context(format!("{url} does not respond"));
+    };
+    // Others have a text only within.
+    let reason = match reason {
+        rustls::CertificateError::Other(reason) => reason.0.to_string(),
+        reason => reason.to_string(),
+    };
+    anyhow::anyhow!(
+        "{url} shows a certificate that this machine does not trust for it: {reason}; trust its authority here, ask by a name that is in it, \
+         or take any certificate with --insecure"
+    )
 }
 
 /// The system's authorities, where their word is asked for.

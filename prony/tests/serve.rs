@@ -192,6 +192,8 @@ fn health_is_asked_over_tls() {
     let url = format!("https://127.0.0.1:{port}");
     let strict = run(&["health", &url]);
     assert_eq!(strict.status.code(), Some(1), "{}", strict.stdout);
+    let told = "shows a certificate that this machine does not trust for it: ";
+    assert!(strict.stderr.contains(told) && strict.stderr.contains("--insecure"), "{}", strict.stderr);
     let lenient = run(&["health", &url, "--insecure"]);
     assert_eq!(lenient.status.code(), Some(0), "{}", lenient.stderr);
 }

@@ -122,7 +122,7 @@ fn load(load: &LoadModel) -> String {
     match load.budget {
         IterationBudget::Unlimited => format!("closed: up to {users}, for {duration}"),
         IterationBudget::EachUser(iterations) => {
-            format!("closed: {users} make {iterations} iterations each, in {duration} at most")
+            format!("closed: {users}, {iterations} iterations each, in {duration} at most")
         }
         IterationBudget::Shared(iterations) => {
             format!("closed: {users} share {iterations} iterations, in {duration} at most")

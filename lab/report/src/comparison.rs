@@ -14,8 +14,8 @@ use std::fmt::Write as _;
 
 /// For people; ends with a line break.
 pub fn comparison_summary(file: &ComparisonFile) -> String {
-    let mut text =
-        format!("A: {} ({})\nB: {} ({})\n", file.a.given, file.a.target, file.b.given, file.b.target);
+    let [a, b] = [&file.a, &file.b].map(describe::compared);
+    let mut text = format!("A: {a}\nB: {b}\n");
     if file.state != RunState::Completed {
         text.push_str("stopped early: what follows is what was measured until then\n");
     }

@@ -1,10 +1,12 @@
 //! Words for what was run: loads, pacing, states, windows, observed units.
 
 use crate::table::{bytes, grouped};
+use prony_model::comparison::Subject;
 use prony_model::load::{IterationBudget, Pacing};
 use prony_model::measurement::observation::ObservedUnit;
 use prony_model::plan::wire::Protocol;
 use prony_model::result::{Counted, PlanSummary, ResultFile, RunState, ScenarioSummary};
+use prony_model::search::SearchFile;
 use prony_model::units::percent;
 use prony_model::verdict::conclusion::RunVerdict;
 use prony_model::{Conclusion, LoadModel, Nanos, Spacing, ThinkTime, WindowKind};
@@ -16,6 +18,18 @@ pub(crate) const fn state_notice(state: RunState) -> Option<&'static str> {
         RunState::Stopped => Some("stopped early: the figures are of what ran until then"),
         RunState::Running => Some("the run had not ended when this was written"),
     }
+}
+
+/// What one of two things was: as it was given, and its address where that is known before it runs.
+pub(crate) fn compared(one: &Subject) -> String {
+    let Subject { given, target, .. } = one;
+    if target.is_empty() { given.clone() } else { format!("{given} ({target})") }
+}
+
+/// The address of what was searched, where that is known before it runs, and what was asked of it.
+pub(crate) fn searched(file: &SearchFile) -> String {
+    let target = Some(&file.target).filter(|target| !target.is_empty());
+    target.into_iter().chain(&file.objectives).map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// True where nothing was asked of a run, and nothing is wrong with it: that it has passed would say nothing.

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 
 /// For people; ends with a line break.
 pub fn search_summary(file: &SearchFile) -> String {
-    let mut text = format!("{}: {}, {}\n", file.name, file.target, file.objectives.join(", "));
+    let mut text = format!("{}: {}\n", file.name, describe::searched(file));
     if file.state != RunState::Completed {
         text.push_str("stopped early: what follows is what was measured until then\n");
     }

@@ -19,10 +19,9 @@ impl Kind {
 pub enum ArgumentError {
     #[error("the script `{script}` needs a URL: {command} {script} http://…")]
     WithoutUrl { command: String, script: String },
-    #[error(
-        "`{text}` is no file, and a URL begins with http:// or https://; write: {command} http://{address}"
-    )]
-    WithoutScheme { command: String, text: String, address: String },
+    /// `line` is what to type instead.
+    #[error("`{text}` is no file, and a URL begins with http:// or https://; write: {line}")]
+    WithoutScheme { text: String, line: String },
 }
 
 /// Endings of names of hosts that are seldom those of files.
@@ -50,20 +49,27 @@ fn address_without_scheme(text: &str) -> Option<String> {
     Some(if host.is_empty() { format!("localhost{text}") } else { text.to_owned() })
 }
 
+/// As [`address_without_scheme`], of what is of no other kind.
+fn bare_address(text: &str) -> Option<String> {
+    let is_plan = std::ptr::eq(Kind::of(text), &raw const plan::KIND);
+    address_without_scheme(text).filter(|_| is_plan)
+}
+
 impl Argument {
     /// Reads what stands on a command line, in its order. A URL belongs to the scripts right before it that need one.
     pub fn read_all<'a>(
         command: &str,
         texts: impl IntoIterator<Item = &'a str>,
     ) -> Result<Vec<Self>, ArgumentError> {
+        let texts: Vec<&str> = texts.into_iter().collect();
+        let mended = |text: &&str| bare_address(text).map(|address| format!("http://{address}"));
         let mut arguments: Vec<Self> = Vec::new();
-        for text in texts {
+        for &text in &texts {
             let kind = Kind::of(text);
-            if std::ptr::eq(kind, &raw const plan::KIND)
-                && let Some(address) = address_without_scheme(text)
-            {
-                let (command, text) = (command.to_owned(), text.to_owned());
-                return Err(ArgumentError::WithoutScheme { command, text, address });
+            if mended(&text).is_some() {
+                let words = texts.iter().map(|text| mended(text).unwrap_or_else(|| (*text).to_owned()));
+                let line = [command.to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ");
+                return Err(ArgumentError::WithoutScheme { text: text.to_owned(), line });
             }
             let is_url = std::ptr::eq(kind, &raw const url::KIND);
             let waiting =
@@ -132,6 +138,12 @@ mod tests {
             );
             check(text, &[&said]);
         }
+        check(
+            "127.0.0.1:80/a https://b/c d.js e:81",
+            &[
+                "`127.0.0.1:80/a` is no file, and a URL begins with http:// or https://; write: prony run http://127.0.0.1:80/a https://b/c d.js http://e:81",
+            ],
+        );
         for text in
             ["plan.toml", "./plans/a.toml", "a:b", "plans/8080", "src", "plan.tml", "C:/plan.toml", "a.b/c"]
         {

@@ -3,7 +3,7 @@
 use super::data::{ComparisonData, RatioData, SearchData, StepData, TableData, VerdictData};
 use super::digits;
 use crate::read::Document;
-use crate::{comparison, search};
+use crate::{comparison, describe, search};
 use prony_model::Conclusion;
 use prony_model::comparison::{Compared, ComparisonFile, Difference, Scale};
 use prony_model::search::{SearchFile, SearchRun, Vary};
@@ -90,9 +90,9 @@ fn note(file: &ComparisonFile) -> String {
     let order = if file.interleaved { "made in turns (A B B A)" } else { "made at different times" };
     let confidence = file.comparison.confidence * 100.0;
     let pairs = file.comparison.pairs;
+    let [a, b] = [&file.a, &file.b].map(describe::compared);
     format!(
-        "A: {} ({}); B: {} ({}); {pairs} runs of each, {order}; all intervals hold together with {confidence:.0} % confidence",
-        file.a.given, file.a.target, file.b.given, file.b.target
+        "A: {a}; B: {b}; {pairs} runs of each, {order}; all intervals hold together with {confidence:.0} % confidence"
     )
 }
 

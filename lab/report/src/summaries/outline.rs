@@ -94,7 +94,7 @@ fn of_search(file: &SearchFile) -> Outline {
     Outline {
         kind: "search",
         title: file.name.clone(),
-        subject: format!("{}, {}", file.target, file.objectives.join(", ")),
+        subject: describe::searched(file),
         claim: with_state(file.state, answer(file)),
         verdict: file.kept_verdict(),
         checks: Vec::new(),
@@ -119,8 +119,10 @@ fn of_comparison(file: &ComparisonFile) -> Outline {
         kind: "comparison",
         title: format!("{} against {}", file.b.given, file.a.given),
         subject: format!(
-            "A: {} ({}), B: {} ({}), {} runs of each",
-            file.a.given, file.a.target, file.b.given, file.b.target, file.comparison.pairs
+            "A: {}, B: {}, {} runs of each",
+            describe::compared(&file.a),
+            describe::compared(&file.b),
+            file.comparison.pairs
         ),
         claim: with_state(file.state, headline(file)),
         verdict: file.kept_verdict(),

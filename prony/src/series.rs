@@ -126,9 +126,9 @@ fn run_backup(directory: &Path, target: &Path) -> anyhow::Result<ExitCode> {
 
 fn run_compact(directory: &Path) -> anyhow::Result<ExitCode> {
     let store = Store::open(directory, Options::new(Durability::Sync))?;
-    let (before, bytes_before) = (store.read().segments(), store.health().log_bytes);
+    let (before, bytes_before) = (store.segments(), store.health().log_bytes);
     store.compact().with_context(|| format!("cannot put the series in {} together", directory.display()))?;
-    let (segments, bytes) = store.read().segments();
+    let (segments, bytes) = store.segments();
     print(&format!(
         "{}: {} bytes of {} segments and {} of a log became {} of {segments}\n",
         directory.display(),

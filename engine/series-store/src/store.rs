@@ -92,6 +92,11 @@ impl Store {
         self.sealer.directory()
     }
 
+    /// How many segments there are, and their bytes.
+    pub fn segments(&self) -> (usize, u64) {
+        self.now().segments()
+    }
+
     /// What keeps it from being durable, and from being kept short.
     pub fn health(&self) -> Health {
         let log_failure = self.shared.lock().log_failure.clone();

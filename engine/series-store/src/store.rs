@@ -108,11 +108,6 @@ impl Store {
         Read::new(self.now())
     }
 
-    /// Segments, and bytes of them.
-    pub fn segments(&self) -> (usize, u64) {
-        self.now().segments()
-    }
-
     fn now(&self) -> StoreSnapshot {
         StoreSnapshot::new(&self.shared.state.memory, self.options.on_duplicate)
     }

@@ -13,7 +13,7 @@ pub struct SpecError {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    #[error("no such kind of observer; write pid:NUMBER, name:NAME, prom:URL, pg:URL or gc:FILE")]
+    #[error("no such kind of observer; write pid:NUMBER, name:NAME, prom:URL, pg:URL, gc:FILE or host:local")]
     UnknownKind,
     #[error("`{0}` is not a process id; write for example pid:4711, or name:NAME")]
     NotAProcessId(String),
@@ -33,6 +33,13 @@ pub enum Problem {
     NoDatabase(String),
     #[error("{0}; start the JVM with -Xlog:gc*:file=FILE (JDK 9 and later) or -Xloggc:FILE (JDK 8) first")]
     NoLog(String),
+    #[error(
+        "`{0}` cannot be watched from here: only this machine can, with host:local; for others ask their node exporter with \
+         prom:URL"
+    )]
+    OtherHost(String),
+    #[error("{0} cannot be read; only Linux tells of itself in /proc")]
+    NoHost(&'static str),
     #[error("more than {OBSERVERS_MAX} observers; leave some away, or give one name:NAME for many processes")]
     TooMany,
 }

@@ -9,6 +9,7 @@ mod clock;
 mod counters;
 mod error;
 mod gc;
+mod host;
 mod observer;
 mod postgres;
 mod process;

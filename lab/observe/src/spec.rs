@@ -2,6 +2,7 @@
 
 use crate::error::{Problem, SpecError};
 use crate::gc::GcLogObserver;
+use crate::host::HostObserver;
 use crate::observer::{OBSERVERS_MAX, Observer};
 use crate::postgres::PostgresObserver;
 use crate::process::ProcessObserver;
@@ -19,6 +20,7 @@ enum Spec {
     Metrics { url: String, selected: Vec<String> },
     Database(String),
     GcLog(String),
+    Host,
 }
 
 type Opened = Vec<(String, Box<dyn Observer>)>;
@@ -55,6 +57,7 @@ impl Spec {
             Self::Metrics { url, selected } => Box::new(PrometheusObserver::of(url, selected.clone())?),
             Self::Database(url) => Box::new(PostgresObserver::of(url)?),
             Self::GcLog(path) => Box::new(GcLogObserver::open(path)?),
+            Self::Host => Box::new(HostObserver::open()?),
         })
     }
 
@@ -66,6 +69,8 @@ impl Spec {
             "pg" => parse_database(rest),
             "name" => Ok(Self::Named(filled(rest, "name:nginx")?)),
             "gc" => Ok(Self::GcLog(filled(rest, "gc:/var/log/shop/gc.log")?)),
+            "host" if rest == "local" => Ok(Self::Host),
+            "host" => Err(Problem::OtherHost(rest.to_owned())),
             _ => Err(Problem::UnknownKind),
         }
     }
@@ -132,11 +137,19 @@ mod tests {
     #[test]
     fn specs_are_read() {
         check(
-            &["pid:4711", "name:nginx", "pid:4711", "gc:logs/gc.log", "pg:postgresql://bob@db/shop"],
+            &[
+                "pid:4711",
+                "name:nginx",
+                "pid:4711",
+                "gc:logs/gc.log",
+                "host:local",
+                "pg:postgresql://bob@db/shop",
+            ],
             &expect![[r#"
                 Process(4711)
                 Named("nginx")
                 GcLog("logs/gc.log")
+                Host
                 Database("postgresql://bob@db/shop")
             "#]],
         );
@@ -145,15 +158,16 @@ mod tests {
     #[test]
     fn all_mistakes_are_told_at_once() {
         check(
-            &["nginx", "pod:1", "pid:x", "pid:0", "name:", "pid:1", "pg:bob:x@db/shop", "pg:"],
+            &["nginx", "pod:1", "pid:x", "pid:0", "name:", "pid:1", "pg:bob:x@db/shop", "pg:", "host:db1"],
             &expect![[r#"
-                observer `nginx`: no such kind of observer; write pid:NUMBER, name:NAME, prom:URL, pg:URL or gc:FILE
-                observer `pod:1`: no such kind of observer; write pid:NUMBER, name:NAME, prom:URL, pg:URL or gc:FILE
+                observer `nginx`: no such kind of observer; write pid:NUMBER, name:NAME, prom:URL, pg:URL, gc:FILE or host:local
+                observer `pod:1`: no such kind of observer; write pid:NUMBER, name:NAME, prom:URL, pg:URL, gc:FILE or host:local
                 observer `pid:x`: `x` is not a process id; write for example pid:4711, or name:NAME
                 observer `pid:0`: `0` is not a process id; write for example pid:4711, or name:NAME
                 observer `name:`: nothing stands after the colon; write for example name:nginx
                 observer `pg:bob:***@db/shop`: `bob:***@db/shop` is not a URL that can be asked; write for example pg:postgres://USER@127.0.0.1:5432/DATABASE
                 observer `pg:`: nothing stands after the colon; write for example pg:postgres://USER@127.0.0.1:5432/DATABASE
+                observer `host:db1`: `db1` cannot be watched from here: only this machine can, with host:local; for others ask their node exporter with prom:URL
             "#]],
         );
     }

@@ -41,6 +41,7 @@ pub(super) struct Account {
     longest_ns: u64,
     full_count: u64,
     full_heap: Option<u64>,
+    committed_max: Option<u64>,
     cycles: u64,
     placed: u64,
     placed_by_date: u64,
@@ -114,6 +115,10 @@ impl Account {
     fn heap(&mut self, at: Nanos, heap: Heap, is_full: bool) {
         self.points.push((at, "heap before collection", Bytes, heap.before as f64));
         self.points.push((at, "heap after collection", Bytes, heap.after as f64));
+        if let Some(committed) = heap.committed {
+            self.committed_max = self.committed_max.max(Some(committed));
+            self.points.push((at, "heap committed", Bytes, committed as f64));
+        }
         if is_full {
             self.full_heap = Some(heap.after);
             self.points.push((at, "heap after full collection", Bytes, heap.after as f64));
@@ -151,6 +156,9 @@ impl Account {
         notes.figure(label, "full collections", Count, self.full_count as f64);
         if let Some(bytes) = self.full_heap {
             notes.figure(label, "heap after the last full collection", Bytes, bytes as f64);
+        }
+        if let Some(bytes) = self.committed_max {
+            notes.figure(label, "heap committed, highest seen", Bytes, bytes as f64);
         }
         if self.placed > 0 {
             let share = self.placed_by_date as f64 / self.placed as f64;

@@ -14,6 +14,8 @@ pub(super) struct Stamp {
 pub(super) struct Heap {
     pub(super) before: u64,
     pub(super) after: u64,
+    /// What the JVM has of the system for its heap; ZGC tells shares in its place.
+    pub(super) committed: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,9 +81,16 @@ pub(super) fn heap(text: &str) -> Option<Heap> {
     let arrows = text.match_indices("->").map(|(index, _)| index);
     arrows
         .filter_map(|arrow| {
-            Some(Heap { before: size_before(&text[..arrow])?, after: size(&text[arrow + 2..])?.0 })
+            let (after, rest) = size(&text[arrow + 2..])?;
+            Some(Heap { before: size_before(&text[..arrow])?, after, committed: capacity(rest) })
         })
         .last()
+}
+
+/// The size in the parentheses that a text begins with.
+fn capacity(text: &str) -> Option<u64> {
+    let (bytes, rest) = size(text.strip_prefix('(')?)?;
+    rest.starts_with(')').then_some(bytes)
 }
 
 fn size_before(text: &str) -> Option<u64> {
@@ -173,14 +182,15 @@ mod tests {
     fn heaps_are_read_in_all_their_forms() {
         const K: u64 = 1 << 10;
         const M: u64 = 1 << 20;
-        for (text, before, after) in [
-            ("Pause Young 24M->4M(256M) 3.2ms", 24 * M, 4 * M),
-            ("102M(10%)->34M(3%)", 102 * M, 34 * M),
-            ("Heap: 14.0M(256.0M)->512.5K(256.0M)]", 14 * M, 512 * K + K / 2),
-            (" 33280K->5126K(125952K), ", 33_280 * K, 5_126 * K),
-            ("[PSYoungGen: 9K->0K(9K)] 10K->0B(9K)", 10 * K, 0),
+        for (text, before, after, committed) in [
+            ("Pause Young 24M->4M(256M) 3.2ms", 24 * M, 4 * M, Some(256 * M)),
+            ("102M(10%)->34M(3%)", 102 * M, 34 * M, None),
+            ("Heap: 14.0M(256.0M)->512.5K(255.5M)]", 14 * M, 512 * K + K / 2, Some(255 * M + M / 2)),
+            (" 33280K->5126K(125952K), ", 33_280 * K, 5_126 * K, Some(125_952 * K)),
+            ("[PSYoungGen: 9K->0K(9K)] 10K->0B(8K)", 10 * K, 0, Some(8 * K)),
+            ("24M->4M(256", 24 * M, 4 * M, None),
         ] {
-            assert_eq!(heap(text), Some(Heap { before, after }), "{text}");
+            assert_eq!(heap(text), Some(Heap { before, after, committed }), "{text}");
         }
         for text in ["", "->", "a->b", "4M->", "é->4M"] {
             assert_eq!(heap(text), None, "{text}");

@@ -83,6 +83,8 @@ fn pauses_of_the_run_are_placed_by_their_dates() {
     assert_eq!(series(&seen, "heap before collection").len(), 2);
     assert_near(series(&seen, "heap after full collection")[0].1, f64::from(3 << 20));
     assert_eq!(figure(&seen, "heap after the last full collection"), Some(f64::from(3 << 20)));
+    assert_eq!(series(&seen, "heap committed").len(), 2);
+    assert_eq!(figure(&seen, "heap committed, highest seen"), Some(f64::from(256 << 20)));
     assert_eq!((figure(&seen, "pauses"), figure(&seen, "full collections")), (Some(2.0), Some(1.0)));
     assert_eq!((figure(&seen, "aligned by dates"), seen.faults.len()), (Some(1.0), 0));
 }

@@ -24,6 +24,7 @@ mod selftest;
 mod series;
 mod serve;
 mod summaries;
+mod sweep;
 mod triggers;
 
 use anyhow::Context as _;
@@ -67,6 +68,8 @@ enum Command {
     Report(report::ReportArguments),
     /// Find the largest load that keeps its objectives.
     Find(find::FindArguments),
+    /// Measure every combination of users, message sizes and settings.
+    Sweep(Box<sweep::SweepArguments>),
     /// Compare two targets or plans, run in turns, or saved results.
     Compare(compare::CompareArguments),
     /// Show on this machine that the lab reports what happens.
@@ -115,6 +118,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::execute(&arguments),
         Command::Report(arguments) => report::execute(&arguments),
         Command::Find(arguments) => find::execute(&arguments),
+        Command::Sweep(arguments) => sweep::execute(&arguments),
         Command::Compare(arguments) => compare::execute(&arguments),
         Command::Selftest(arguments) => selftest::execute(&arguments),
         Command::SelftestTarget => selftest::execute_target(),

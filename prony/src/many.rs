@@ -1,4 +1,4 @@
-//! What `prony find` and `prony compare` share: the flags, what they measure, the display, and where the file goes.
+//! What `prony find`, `compare` and `sweep` share: the flags, what they measure, the display, and where the file goes.
 
 use crate::{interrupt, run};
 use anyhow::Context as _;
@@ -21,7 +21,7 @@ pub(crate) struct Flags {
     /// Seed of all random choices, in place of the plan's.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// What to watch meanwhile, beside what the plan names: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE; can be given several times. docs/observers.md describes it.
+    /// What to watch meanwhile, beside what the plan names: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE, host:local; can be given several times. docs/observers.md describes it.
     #[arg(long, value_name = "SPEC")]
     observe: Vec<String>,
     /// For a k6 script: set a variable of `__ENV`; repeatable.
@@ -61,13 +61,17 @@ impl Flags {
 
     /// The load is that of an address, which says nothing of its own.
     pub(crate) fn open(&self, argument: &Argument, load: LoadModel) -> anyhow::Result<Given> {
-        let environment = self.environment.clone();
-        let properties = run::jmeter::properties(&self.properties)?;
-        let subject =
-            argument.open(&OpenSettings { load, environment, properties, on_stuck: run::end_process })?;
+        let subject = argument.open(&self.open_settings(load)?)?;
         let draft = subject.plan().clone().into_draft();
         let seed = self.seed.unwrap_or(draft.seed);
         Ok(Given { draft: PlanDraft { seed, ..draft }, subject })
+    }
+
+    /// The load is that of an address, which says nothing of its own.
+    pub(crate) fn open_settings(&self, load: LoadModel) -> anyhow::Result<OpenSettings> {
+        let environment = self.environment.clone();
+        let properties = run::jmeter::properties(&self.properties)?;
+        Ok(OpenSettings { environment, properties, ..OpenSettings::new(load, run::end_process) })
     }
 
     /// The summary, or all of it as JSON.
@@ -84,6 +88,18 @@ impl Flags {
             format!("{summary}{place}")
         };
         std::io::stdout().write_all(text.as_bytes()).context("cannot print the result")
+    }
+
+    pub(crate) fn seed(&self) -> Option<u64> {
+        self.seed
+    }
+
+    pub(crate) fn output(&self) -> &Path {
+        &self.output
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
     }
 
     fn mode(&self) -> Mode {
@@ -142,6 +158,14 @@ impl Display {
                 let note = note.map_or(String::new(), |note| format!(": {note}"));
                 self.say(&format!("{}: {}{note}", self.vary.show(*load), step_verdict(*verdict)));
             }
+            Event::CombinationBegins { label, number, count, left } => {
+                self.run = (self.mode == Mode::Terminal).then(ProgressDisplay::bar);
+                self.say(&format!("{number} of {count}: {label}; {left} left at least"));
+            }
+            Event::CombinationKept { label, number, count } => {
+                self.say(&format!("{number} of {count}: {label}; measured before"));
+            }
+            Event::CombinationEnds { label, result } => self.say(&run_line(label, result, "")),
             Event::SideRunEnds { side, result } => self.say(&run_line(&format!("{side:?}"), result, "")),
             Event::Warning(warning) => self.warn(warning),
         }

@@ -58,7 +58,7 @@ pub(crate) struct RunArguments {
     /// Print the JSON Schema of plans, for editors; docs/plans.md says how to use it.
     #[arg(long, exclusive = true)]
     schema: bool,
-    /// What to watch meanwhile: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE; can be given several times. docs/observers.md describes it.
+    /// What to watch meanwhile: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE, host:local; can be given several times. docs/observers.md describes it.
     #[arg(long, value_name = "SPEC")]
     observe: Vec<String>,
     /// Write each sample to a file: json=FILE or csv=FILE; can be given several times. docs/run.md describes it.

@@ -9,7 +9,7 @@ import { table } from '../shared/tables';
 export function studySections(study: StudyData): (HTMLElement | null | false)[] {
   return [
     h('p', { class: 'setting' }, study.setting),
-    h('p', { class: 'notice' }, study.differs),
+    study.differs !== '' && h('p', { class: 'notice' }, study.differs),
     study.plots.length > 0 && section('By users', 'study', ...study.plots.map((plot) => byUsers(plot, study.users))),
     study.bars.length > 0 && section('Percentiles', 'bars', h('div', { class: 'pair' }, ...study.bars.map(barsPlot))),
     study.tables.length > 0 && section('Figures', 'figures', ...study.tables.map(table)),

@@ -13,6 +13,7 @@ pub mod response;
 pub mod result;
 pub mod search;
 pub mod subscription;
+pub mod sweep;
 pub mod units;
 pub mod verdict;
 

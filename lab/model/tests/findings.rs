@@ -20,6 +20,7 @@ use prony_model::verdict::Judgement;
 use prony_model::verdict::conclusion::{Conclusion, RunVerdict};
 use prony_model::verdict::finding::{Finding, FindingKind};
 use prony_model::verdict::findings::{TargetPlace, judge};
+use prony_model::verdict::littles_law::{average_users, payload_not_carried, users_differ};
 use prony_model::{
     LoadModel, Nanos, Outcome, Plan, PlanDraft, Record, RequestDraft, Stage, Target, ThinkTime, Threshold,
     TransportError, Variable,
@@ -465,4 +466,41 @@ fn a_result_reads_back_as_it_was_written() {
     result.findings = run.findings();
     let text = serde_json::to_string(&result).unwrap();
     assert_eq!(serde_json::from_str::<ResultFile>(&text).unwrap(), result);
+}
+
+/// A thousand requests of 10 ms in 10 s are one user in the system, whatever became of them.
+#[test]
+fn average_users_are_those_of_littles_law_failures_among_them() {
+    let failed = Run { successes: 400, failures: vec![Outcome::Status(500); 600], ..Run::default() };
+    for run in [Run::default(), failed] {
+        let plan = run.plan();
+        let result = run.result(&plan);
+        let window = result.headline();
+        let average = average_users(&window.all, window.window.length()).unwrap();
+        assert!((average - 1.0).abs() < 0.01, "{average}");
+        assert_eq!(users_differ(&result, 1), None);
+        let finding = users_differ(&result, 10).unwrap();
+        assert_eq!(finding.kind, FindingKind::AverageUsersDiffer);
+        assert!(
+            finding.seen.contains("1.0 users") && finding.seen.contains("fewer than the 10"),
+            "{finding:?}"
+        );
+        assert!(finding.cause.contains("think time") && !finding.voids_claim, "{finding:?}");
+    }
+    let without_waits = Run { think: Nanos::ZERO, ..Run::default() };
+    let plan = without_waits.plan();
+    assert!(users_differ(&without_waits.result(&plan), 10).unwrap().cause.contains("lab and the script"));
+    let open = Run { dropped: Some(0), ..Run::default() };
+    let plan = open.plan();
+    assert_eq!(users_differ(&open.result(&plan), 10), None);
+}
+
+#[test]
+fn a_message_that_neither_requests_nor_responses_can_hold_is_told() {
+    let run = Run::default();
+    let plan = run.plan();
+    let result = run.result(&plan);
+    assert_eq!(payload_not_carried(&result, 1), None);
+    let finding = payload_not_carried(&result, 50).unwrap();
+    assert!(finding.seen.contains("the 50 of the message"), "{finding:?}");
 }

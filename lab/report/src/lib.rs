@@ -17,6 +17,7 @@ mod spectrum;
 mod subscribers;
 mod summaries;
 mod summary;
+mod sweep;
 mod table;
 mod tables;
 mod wrk;
@@ -36,6 +37,7 @@ pub use search::search_summary;
 pub use spectrum::spectrum;
 pub use summaries::{SUMMARY_FORMATS, SummaryFormat};
 pub use summary::{findings, side_by_side, summary, verdict};
+pub use sweep::{SweepReport, SweepRun};
 pub use wrk::{WrkShown, wrk};
 
 use prony_model::ResultFile;

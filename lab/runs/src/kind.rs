@@ -8,6 +8,7 @@ use prony_model::plan::PlanFaults;
 use prony_script_jmeter::JmeterError;
 use prony_script_k6::SessionError;
 use prony_script_wrk::ScriptError;
+use std::path::PathBuf;
 
 /// One kind of argument.
 #[derive(Debug)]
@@ -60,6 +61,38 @@ pub struct OpenSettings {
     pub properties: Vec<(String, String)>,
     /// Of wrk scripts.
     pub on_stuck: OnStuck,
+    /// A message for requests to carry: the body of an address and of a wrk script, `payload` of plans, `PAYLOAD` of k6
+    /// scripts, the property `payload` of JMeter plans.
+    pub payload: Option<Payload>,
+    /// Names and values: variables of plans, `__ENV` of k6 scripts, properties of JMeter plans.
+    pub settings: Vec<(String, String)>,
+}
+
+/// A message of a certain size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Payload {
+    pub text: String,
+    /// Where the same text stands, for scripts that read files.
+    pub file: PathBuf,
+}
+
+/// Of a message whose own type is not known.
+pub(crate) const PAYLOAD_TYPE: (&str, &str) = ("Content-Type", "application/json");
+
+impl OpenSettings {
+    /// Defaults of all but these.
+    pub fn new(load: LoadModel, on_stuck: OnStuck) -> Self {
+        let (environment, properties, settings) = (Vec::new(), Vec::new(), Vec::new());
+        Self { load, environment, properties, on_stuck, payload: None, settings }
+    }
+
+    /// An error where something is set of what takes no settings.
+    pub(crate) fn refuse_settings(&self, kind: &'static str) -> Result<(), OpenError> {
+        match self.settings.first() {
+            Some((name, _)) => Err(OpenError::TakesNoSettings { kind, name: name.clone() }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Why an argument cannot be run.
@@ -79,6 +112,20 @@ pub enum OpenError {
     Jmeter(#[from] JmeterError),
     #[error(transparent)]
     WrkScript(#[from] ScriptError),
+    #[error(
+        "`{name}` cannot be set: {kind} has nothing of that kind; a plan has variables, a k6 script `__ENV`, a JMeter plan \
+         properties, and a command that starts the target has what begins with `target.`"
+    )]
+    TakesNoSettings { kind: &'static str, name: String },
+    #[error("the plan has no variable `{name}` that could be set; {known}")]
+    NoVariable { name: String, known: String },
+    #[error(
+        "the plan takes no message: it has neither a variable `payload` nor `payload_bytes`; write under [variables] \
+         payload = {{ list = [\"\"] }} and use ${{payload}} in a body"
+    )]
+    NoPayload,
+    #[error("{kind} {path} never reads `{name}`, so all of its values would be the same run; {example}")]
+    NeverRead { kind: &'static str, path: String, name: String, example: String },
 }
 
 impl Argument {

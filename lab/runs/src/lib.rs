@@ -1,4 +1,4 @@
-//! What `prony run`, `find` and `compare` do: says what an argument is, makes it ready, and runs it once or many times.
+//! What `prony run`, `find`, `compare` and `sweep` do: says what an argument is, makes it ready, and runs it once or many times.
 //!
 //! [`Argument`] decides what an argument is by the one table of [`KINDS`]; a [`Subject`] is what can be run again and
 //! again with another load. Knows no command line and prints nothing: flags and texts are the binary's.
@@ -15,13 +15,14 @@ mod place;
 mod plan;
 pub mod samples;
 mod subject;
+pub mod sweep;
 mod url;
 pub mod wrk;
 
 pub use arguments::{ArgumentError, KINDS};
 pub use compare::{Compared, compare};
 pub use find::{SearchSettings, find};
-pub use kind::{Argument, Flags, Kind, OnStuck, OpenError, OpenSettings};
+pub use kind::{Argument, Flags, Kind, OnStuck, OpenError, OpenSettings, Payload};
 pub use many::{Event, ManyError, ManyOptions, OpenObservers};
 pub use place::result_path;
 pub use subject::Subject;

@@ -1,4 +1,4 @@
-//! What searches and comparisons have in common: many runs under one stop flag, told to one watcher, kept in one file.
+//! What searches, comparisons and sweeps have in common: many runs under one stop flag, told to one watcher, kept in one file.
 
 use crate::observe::ObserveError;
 use crate::subject::Subject;
@@ -7,14 +7,14 @@ use prony_model::comparison::Side;
 use prony_model::plan::PlanFaults;
 use prony_model::result::Progress;
 use prony_model::search::{SearchRun, ShapeError, StepVerdict};
-use prony_model::{Plan, ResultFile};
+use prony_model::{Nanos, Plan, ResultFile};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 
-/// What the caller of [`crate::find`] and [`crate::compare`] chooses.
+/// What the caller of [`crate::find`], [`crate::compare`] and [`crate::sweep::sweep`] chooses.
 pub struct ManyOptions {
     pub threads: NonZeroUsize,
     /// Replaced as a whole after each run.
@@ -56,6 +56,23 @@ pub enum Event<'a> {
     },
     SideRunEnds {
         side: Side,
+        result: &'a ResultFile,
+    },
+    /// A run of a sweep; `number` counts from 1, and `left` is how long this one and those after it take at least.
+    CombinationBegins {
+        label: &'a str,
+        number: usize,
+        count: usize,
+        left: Nanos,
+    },
+    /// It was measured by a sweep that this one goes on with.
+    CombinationKept {
+        label: &'a str,
+        number: usize,
+        count: usize,
+    },
+    CombinationEnds {
+        label: &'a str,
         result: &'a ResultFile,
     },
     /// A second of a run has passed, or the run is over.
@@ -120,10 +137,21 @@ impl Runs {
     }
 
     pub(crate) fn run(&self, subject: &dyn Subject, plan: &Plan) -> Result<ResultFile, ManyError> {
+        self.run_into(subject, plan, Output::Nowhere)
+    }
+
+    /// As [`Self::run`]; the result of this run alone is also written while it goes.
+    pub(crate) fn run_into(
+        &self,
+        subject: &dyn Subject,
+        plan: &Plan,
+        output: Output,
+    ) -> Result<ResultFile, ManyError> {
         let watch = Rc::clone(&self.watch);
         let observe = self.observe.as_ref().map(|open| open(plan.observe()));
         let options = RunOptions {
             threads: self.threads,
+            output,
             command_line: self.command_line.clone(),
             progress: Box::new(move |progress| (watch.borrow_mut())(&Event::Second(progress))),
             stop: self.stop.clone(),

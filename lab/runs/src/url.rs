@@ -1,6 +1,6 @@
 //! URLs as arguments: one request that is sent again and again, as wrk's and wrk2's flags describe it.
 
-use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings};
+use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings, PAYLOAD_TYPE};
 use crate::subject::Subject;
 use prony_load::{Url, literal};
 use prony_model::plan::PlanFaults;
@@ -137,6 +137,17 @@ impl UrlGiven {
     }
 }
 
+/// With a message it is a POST, as wrk has it of scripts and as `--body` does.
 fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>, OpenError> {
-    Ok(Box::new(Url::parse(&argument.text)?.plan(settings.load.clone()).check()?))
+    settings.refuse_settings(KIND.name)?;
+    let mut draft = Url::parse(&argument.text)?.plan(settings.load.clone());
+    if let Some(payload) = &settings.payload {
+        let request = &mut draft.requests[0];
+        "POST".clone_into(&mut request.method);
+        request.name = request.name.replacen("GET", "POST", 1);
+        let (name, value) = PAYLOAD_TYPE;
+        request.headers.push((name.to_owned(), literal(value)));
+        request.body = BodyDraft::Text(literal(&payload.text));
+    }
+    Ok(Box::new(draft.check()?))
 }

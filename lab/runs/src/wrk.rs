@@ -1,6 +1,6 @@
 //! wrk scripts as arguments: made ready for a URL, once for `prony run` and anew for each run of many.
 
-use crate::kind::{Argument, Flags, Kind, OnStuck, OpenError, OpenSettings};
+use crate::kind::{Argument, Flags, Kind, OnStuck, OpenError, OpenSettings, PAYLOAD_TYPE};
 use crate::subject::Subject;
 use prony_load::{RunError, RunOptions, Url, run_workload};
 use prony_model::plan::target::Endpoint;
@@ -90,8 +90,15 @@ fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>
     let url = Url::parse(argument.url.as_deref().unwrap_or_default())?;
     let plan = url.plan(settings.load.clone()).check()?;
     let script = argument.text.clone();
+    settings.refuse_settings(KIND.name)?;
+    let mut given = WrkGiven::get(url, settings.on_stuck);
+    if let Some(payload) = &settings.payload {
+        let (name, value) = PAYLOAD_TYPE;
+        given.headers.push((name.to_owned(), value.to_owned()));
+        "POST".clone_into(&mut given.method);
+        given.body = Some(payload.text.clone());
+    }
     // What is wrong with the script is said before anything is measured.
-    let given = WrkGiven::get(url, settings.on_stuck);
     prepare(Path::new(&script), &given, 1)?;
     Ok(Box::new(WrkSubject { script, given, plan }))
 }

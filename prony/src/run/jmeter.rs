@@ -52,7 +52,7 @@ pub(crate) struct JmeterArguments {
     /// Seed of all random choices.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// What to watch meanwhile: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE; can be given several times. docs/observers.md describes it.
+    /// What to watch meanwhile: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE, host:local; can be given several times. docs/observers.md describes it.
     #[arg(long, value_name = "SPEC")]
     observe: Vec<String>,
     /// Write each request to a file: json=FILE or csv=FILE; can be given several times. docs/run.md describes it.

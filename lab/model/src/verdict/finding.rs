@@ -23,6 +23,8 @@ pub enum FindingKind {
     SubscribersLate,
     EventsUnmatched,
     ReceiptsLate,
+    AverageUsersDiffer,
+    PayloadNotCarried,
     Clock,
 }
 
@@ -48,6 +50,8 @@ impl FindingKind {
             Self::SubscribersLate => "subscribers-late",
             Self::EventsUnmatched => "events-unmatched",
             Self::ReceiptsLate => "receipts-late",
+            Self::AverageUsersDiffer => "average-users-differ",
+            Self::PayloadNotCarried => "payload-not-carried",
             Self::Clock => "clock",
         }
     }

@@ -3,6 +3,7 @@
 pub mod conclusion;
 pub mod finding;
 pub mod findings;
+pub mod littles_law;
 pub mod rule;
 pub mod threshold;
 

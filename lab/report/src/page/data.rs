@@ -192,7 +192,7 @@ pub struct StudyData {
     pub title: String,
     /// What was measured, on what.
     pub setting: String,
-    /// One sentence on what differs from the study whose figures stand beside.
+    /// One sentence on what differs from the study whose figures stand beside; empty where none do.
     pub differs: String,
     /// Numbers of users, rising: where the lines of all plots have their values.
     pub users: Vec<u32>,

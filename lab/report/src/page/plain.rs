@@ -26,7 +26,8 @@ pub(super) fn page(data: &PageData, missing: &str) -> String {
 pub(super) fn tables(data: &PageData) -> String {
     let mut text = format!("<h1>{}</h1>\n", escaped(&data.title));
     if let Some(study) = &data.study {
-        for sentence in [&study.setting, &study.differs].into_iter().chain(&study.notes) {
+        let sentences = [&study.setting, &study.differs].into_iter().chain(&study.notes);
+        for sentence in sentences.filter(|sentence| !sentence.is_empty()) {
             let _ = writeln!(text, "<p>{}</p>", escaped(sentence));
         }
         study.tables.iter().for_each(|shown| table(&mut text, shown));

@@ -37,7 +37,7 @@ fn one(outline: &Outline) -> String {
 }
 
 /// Rows whose first is the head; the first column to the left, the others to the right.
-fn table(rows: &[Vec<String>]) -> String {
+pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let Some(columns) = rows.first().map(Vec::len) else { return String::new() };
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let ruler: Vec<_> =
@@ -53,7 +53,7 @@ fn table(rows: &[Vec<String>]) -> String {
 }
 
 /// Text that means nothing to Markdown: names come from plans, and texts from targets.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

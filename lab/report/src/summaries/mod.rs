@@ -2,7 +2,7 @@
 //! written of the same outline, so that they cannot disagree; a new format is a file here and a line in [`SUMMARY_FORMATS`].
 
 mod junit;
-mod markdown;
+pub(crate) mod markdown;
 mod outline;
 
 use crate::read::NamedDocument;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// The name of standard input, and that of results of a script from there.
-const STANDARD_INPUT: &str = "-";
+pub(crate) const STANDARD_INPUT: &str = "-";
 const STANDARD_INPUT_NAME: &str = "stdin";
 /// Endings of files that are scripts.
 const EXTENSIONS: [&str; 5] = ["js", "mjs", "cjs", "ts", "mts"];

@@ -1,7 +1,7 @@
 //! A k6 script that is run again and again, as searches and comparisons do: each run is a life of its own.
 
 use super::{Given, is_named, live};
-use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings};
+use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings, Payload};
 use crate::subject::Subject;
 use prony_load::{RunError, RunOptions};
 use prony_model::program::ProgramError;
@@ -12,7 +12,14 @@ pub(crate) static KIND: Kind =
     Kind { name: "a k6 script", flags: Flags::K6, needs_url: false, is_named, open };
 
 fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>, OpenError> {
-    let environment = settings.environment.clone();
+    let mut environment = settings.environment.clone();
+    environment.extend(settings.settings.iter().map(|(name, value)| format!("{name}={value}")));
+    if let Some(Payload { text, file }) = &settings.payload {
+        let bytes = text.len();
+        environment.push(format!("PAYLOAD={text}"));
+        environment.push(format!("PAYLOAD_BYTES={bytes}"));
+        environment.push(format!("PAYLOAD_FILE={}", file.display()));
+    }
     let given = Given { script: argument.text.clone(), environment, ..Given::default() };
     let (options, file) = (given.options()?, given.file()?);
     let session = Session::open(&file, options.clone(), &MeasureSettings::default())?;

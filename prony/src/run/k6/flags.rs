@@ -106,7 +106,7 @@ pub(crate) struct K6Arguments {
     /// Memory that the JavaScript of one user may take, and setup, teardown and `handleSummary` each; 512MiB by default.
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub user_memory_limit: Option<usize>,
-    /// What to watch meanwhile: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE; can be given several times. docs/observers.md describes it.
+    /// What to watch meanwhile: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE, host:local; can be given several times. docs/observers.md describes it.
     #[arg(long, value_name = "SPEC")]
     pub observe: Vec<String>,
     /// Folder that the result file is written to.

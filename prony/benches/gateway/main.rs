@@ -1,14 +1,15 @@
 //! Measurements of the GraphQL gateway: `prony serve` with another GraphQL server behind it, on one processor, load and backend on
 //! the other. One subcommand a question; each prints the table that `docs/benchmarks.md` quotes.
 //!
-//! `cargo bench -p prony --bench gateway -- proxy|stages|stall|slow-clients`
+//! `cargo bench -p prony --bench gateway -- proxy|hive|stages|stall|slow-clients`
 //!
-//! Needs taskset; `proxy` nginx, openssl and wrk; `slow-clients` some 12,000 open files (`ulimit -Hn`).
+//! Needs taskset; `proxy` and `hive` nginx, openssl and wrk, `hive` also node and npm; `slow-clients` some 12,000 open files (`ulimit -Hn`).
 
 #![expect(clippy::print_stdout, reason = "tables are what a benchmark is for")]
 
 mod backend;
 mod gateway;
+mod hive;
 #[path = "../common/nginx.rs"]
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
 mod nginx;
@@ -22,6 +23,7 @@ mod stall;
 #[path = "../common/statistics.rs"]
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
 mod statistics;
+mod study;
 #[path = "../common/subject.rs"]
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
 mod subject;
@@ -47,9 +49,10 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     match arguments.first().map(String::as_str) {
         Some("proxy") => proxy::beside_nginx(),
+        Some("hive") => hive::beside_hive(),
         Some("stages") => stages::by_operation(),
         Some("stall") => stall::beside_the_backend(),
         Some("slow-clients") => slow::beside_fast_ones(),
-        _ => println!("name a measurement: proxy, stages, stall, slow-clients"),
+        _ => println!("name a measurement: proxy, hive, stages, stall, slow-clients"),
     }
 }

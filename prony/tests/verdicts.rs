@@ -296,7 +296,7 @@ fn what_was_nearly_said_is_answered_with_the_line_to_type() {
     for (line, typed) in [
         ("run localhost:8080", "write: prony run http://localhost:8080\n"),
         ("find 127.0.0.1:80/a --slo p95<1s", "write: prony find http://127.0.0.1:80/a\n"),
-        ("compare localhost:1 http://b", "write: prony compare http://localhost:1\n"),
+        ("compare localhost:1 http://b", "write: prony compare http://localhost:1 http://b\n"),
         ("compare http://a", "write: prony compare http://a http://OTHER\n"),
         ("compare a.js", "write: prony compare a.js OTHER.js\n"),
         ("run http://a/ --vus 10 -d 5s", "write: prony run http://a/ --connections 10 -d 5s\n"),

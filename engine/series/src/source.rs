@@ -150,14 +150,12 @@ impl Source for SeriesSource {
     fn health_details(&self) -> Option<(&'static str, Value)> {
         let store = &self.series.store;
         let health = store.health();
-        let mut state = json!({
-            "durability": store.durability_text(),
-            "entities": store.with_catalog(prony_series_store::Catalog::series_count),
-            "waiting_writes": self.series.waiting_writes(),
-        });
+        let mut state = json!({"durability": store.durability_text()});
         for Figure { name, value, .. } in store.figures() {
             state[name.strip_prefix(METRICS).unwrap_or(name)] = json!(value);
         }
+        state["entities"] = json!(store.with_catalog(prony_series_store::Catalog::series_count));
+        state["waiting_writes"] = json!(self.series.waiting_writes());
         if let Some((error, at)) = &health.write_failure {
             state["log_failure"] = json!({"error": with_causes(error), "at_seconds": seconds(*at)});
         }

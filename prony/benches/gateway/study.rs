@@ -184,7 +184,7 @@ pub(crate) struct Constant {
 }
 
 impl Constant {
-    fn start(body: &str) -> Self {
+    pub(crate) fn start(body: &str) -> Self {
         let port = free_port();
         let nginx = Nginx::start_configured(TOOL_CORE, [port, 0], |folder| {
             fs::write(folder.join("graphql"), body).expect("room for a small file");

@@ -17,7 +17,7 @@ use crate::{
     config::Settings,
     graphql::{Asker, Engine, Mutations, RequestContext, ResponseCache, SharedExecutions},
     http::{apis::HttpApis, hosts::Hosts, unfinished::UnfinishedBodies},
-    observe::{Audit, Metrics, OperationLabels, References},
+    observe::{AccessLog, Audit, Metrics, OperationLabels, References},
     subscriptions::Reservations,
     tls::Tls,
 };
@@ -35,6 +35,7 @@ pub(crate) struct Site {
     pub(crate) metrics: Metrics,
     pub(crate) references: References,
     pub(crate) audit: Audit,
+    pub(crate) access_log: AccessLog,
     pub(crate) reservations: Arc<Reservations>,
     pub(crate) unfinished_bodies: UnfinishedBodies,
     /// Of the responses of all requests.
@@ -55,6 +56,7 @@ impl Site {
         let names = engine.sources().iter().map(|source| source.name.clone()).collect();
         let metrics = Metrics::new(cores, names, labels(&settings));
         let audit = Audit::start(&settings.operation_limits);
+        let access_log = AccessLog::start(&settings.access_log);
         let apis = HttpApis::of(engine.sources().iter().map(|source| &source.source), &settings);
         let hosts = Hosts::new(&settings.listen, &settings.hosts);
         let access = Access::new(&settings.access, SharedLimits::start(&settings.operation_limits.redis));
@@ -77,6 +79,7 @@ impl Site {
             metrics,
             references,
             audit,
+            access_log,
             reservations: Arc::default(),
             unfinished_bodies: UnfinishedBodies::default(),
             responses,
@@ -89,6 +92,12 @@ impl Site {
     }
 
     /// Whether the server stops, or will in a moment: `/ready` says so.
+    /// For those who have moved the files away.
+    pub(crate) fn reopen_logs(&self) {
+        self.audit.reopen();
+        self.access_log.reopen();
+    }
+
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Relaxed)
     }

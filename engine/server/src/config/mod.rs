@@ -34,7 +34,10 @@ pub use self::{
     reload::{Reload, Reloaded},
     resolve::alternatives,
     route::Route,
-    settings::{CoreChoice, Functions, GivenSource, LogFormat, OperationLimits, Settings, SourceSettings},
+    settings::{
+        AccessLogForm, AccessLogSettings, CoreChoice, Functions, GivenSource, LogFormat, OperationLimits,
+        Settings, SourceSettings,
+    },
     typed::CommandLine,
 };
 

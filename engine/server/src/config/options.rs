@@ -6,7 +6,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use prony_access::WhenUnreachable;
 use prony_source::config::{ConfigOption, Kinds, OptionOf, OptionSpec, TypedValue, ValueKind};
 
-use super::settings::{CoreChoice, LogFormat, Settings};
+use super::settings::{AccessLogForm, CoreChoice, LogFormat, Settings};
 use crate::tls::{ClientCertificates, TlsVersion};
 
 /// The table of the file in which an option is written.
@@ -217,6 +217,10 @@ static LIMITS: Options = &[
 static LOG: Options = &[
     OptionOf::new("level", Some("log-level"), ValueKind::Text, "\"info\"", "error, warn, info, debug, trace, or a filter such as \"info,prony_server=debug\"", set!(log_level, text)),
     OptionOf::new("format", Some("log-format"), ValueKind::Word(&["text", "json"]), "\"text\"", "How log lines are written: text or json", |settings, value| { settings.log_format = if value.text() == "json" { LogFormat::Json } else { LogFormat::Text }; Ok(()) }),
+    OptionOf::new("access_log", Some("access-log"), ValueKind::Text, "\"\"", "A file to which a line is written for each request, such as /dev/stdout; opened anew at SIGHUP", |settings, value| { settings.access_log.file = value.text().into(); Ok(()) }),
+    OptionOf::new("access_log_format", None, ValueKind::Word(&["json", "text"]), "\"json\"", "How these lines are written: json or text", |settings, value| { settings.access_log.form = if value.text() == "text" { AccessLogForm::Text } else { AccessLogForm::Json }; Ok(()) }),
+    OptionOf::new("access_log_one_of", None, ValueKind::Number(1, 1_000_000_000), "1", "One request of so many has a line; those with a status from 500 on always have one", set!(access_log.one_of, number)),
+    OptionOf::new("request_ids", Some("request-ids"), ValueKind::Boolean, "false", "Whether requests have ids, taken from X-Request-Id or made: in that header of the response, in logs, and in the extensions of errors", set!(access_log.request_ids, boolean)),
 ];
 
 /// The options whose values are files.

@@ -79,6 +79,7 @@ pub struct Settings {
     /// A level, or a filter as `tracing` reads it.
     pub log_level: String,
     pub log_format: LogFormat,
+    pub access_log: AccessLogSettings,
     /// At least one, or functions.
     pub sources: Vec<SourceSettings>,
     /// Fields that one source's types get from another source.
@@ -198,6 +199,30 @@ pub enum LogFormat {
     Json,
 }
 
+/// What is written down of each request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessLogSettings {
+    /// Nowhere where the text is empty.
+    pub file: PathBuf,
+    pub form: AccessLogForm,
+    /// One request of so many has a line, and each that failed here.
+    pub one_of: u64,
+    /// Whether requests have ids, which are taken from `X-Request-Id` or made.
+    pub request_ids: bool,
+}
+
+impl Default for AccessLogSettings {
+    fn default() -> Self {
+        Self { file: PathBuf::new(), form: AccessLogForm::Json, one_of: 1, request_ids: false }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessLogForm {
+    Text,
+    Json,
+}
+
 /// One source, ready to be opened.
 #[derive(Debug, Clone)]
 pub struct SourceSettings {
@@ -249,6 +274,7 @@ impl Default for Settings {
             service_manager: None,
             log_level: "info".to_owned(),
             log_format: LogFormat::Text,
+            access_log: AccessLogSettings::default(),
             sources: Vec::new(),
             joins: Vec::new(),
             functions: Functions::default(),

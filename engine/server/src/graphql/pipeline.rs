@@ -5,6 +5,7 @@ use futures_util::future::join_all;
 use prony_access::Role;
 use prony_graphql::{
     document::{
+        Operation,
         complexity::{check_depth, check_estimate, check_nest_level},
         limits::Limits,
     },
@@ -16,7 +17,7 @@ use prony_graphql::{
     selection::{Field, OperationKind},
     variables::Variables,
 };
-use prony_source::{ContentCoding, OperationResult, PreparedField};
+use prony_source::{ContentCoding, OperationRecord, OperationResult, PreparedField, current_request};
 
 pub(crate) use super::prepared::{AllowedKinds, Finished, Prepared};
 use super::{
@@ -178,6 +179,9 @@ fn plan<C: ExecutionContext>(
     let RequestParameters { query, operation_name, variables, .. } = parameters;
     let operation = find_operation(&served, limits, &query, operation_name.as_deref()).map_err(refused)?;
     seen.kind = Some(operation.kind());
+    if core.site().access_log.is_on() {
+        note_operation(&operation, context.asker.as_ref());
+    }
     if !allowed.include(operation.kind()) {
         return Err(RequestError::NotAllowed);
     }
@@ -203,6 +207,25 @@ fn plan<C: ExecutionContext>(
     };
     clock.ended(Stage::Plan);
     Ok(Prepared { served, operation, plan, variables, asker, codings, cost, is_admitted: false })
+}
+
+/// For the logs of the request that it came in.
+fn note_operation(operation: &Operation, asker: Option<&Asker>) {
+    if let Some(record) = current_request() {
+        let name = operation.name().map(|name| name.as_str().into());
+        let role = asker.map(|asker| (*asker.role().name).into());
+        *record.operation.borrow_mut() = Some(OperationRecord { name, role });
+    }
+}
+
+/// Tells which request an error is of, where requests have ids.
+fn name_request(core: &impl ExecutionContext, error: &mut GraphqlError) {
+    if !core.site().access_log.is_on() {
+        return;
+    }
+    if let Some(record) = current_request().filter(|record| !record.id.is_empty()) {
+        error.extensions.get_or_insert_default().insert("request_id".into(), (*record.id).into());
+    }
 }
 
 /// Whether an operation is within the limits of all, and of the role of who asks.
@@ -312,6 +335,7 @@ fn error_body(core: &impl ExecutionContext, error: &RequestError) -> Vec<u8> {
 fn invalid(core: &impl ExecutionContext, mut errors: Vec<GraphqlError>) -> RequestError {
     for error in &mut errors {
         refer(core, "", error);
+        name_request(core, error);
     }
     RequestError::Invalid(errors)
 }
@@ -538,7 +562,10 @@ fn note_errors(core: &impl ExecutionContext, plan: &Plan, results: &mut [FieldRe
         core.metrics().field_ended(usize::from(source.0), failed);
         if failed {
             let name = &core.engine().sources()[usize::from(source.0)].name;
-            result.errors.iter_mut().for_each(|error| refer(core, name, error));
+            for error in &mut result.errors {
+                refer(core, name, error);
+                name_request(core, error);
+            }
         }
     }
     Ending { has_errors, is_overloaded }
@@ -558,11 +585,15 @@ fn refer(core: &impl ExecutionContext, source: &str, error: &mut GraphqlError) {
     if references.may_log() {
         let kind = error.code.as_str();
         let what = error.message.as_str();
+        let record = current_request().filter(|record| !record.id.is_empty());
+        let request_id = record.as_ref().map(|record| &*record.id);
         match error.code {
             ErrorCode::ConstraintViolation | ErrorCode::BadUserInput | ErrorCode::ValueOutOfRange => {
-                tracing::info!(%reference, source, code = kind, what, detail, "a request was refused");
+                tracing::info!(%reference, request_id, source, code = kind, what, detail, "a request was refused");
             }
-            _ => tracing::error!(%reference, source, code = kind, what, detail, "a request failed"),
+            _ => {
+                tracing::error!(%reference, request_id, source, code = kind, what, detail, "a request failed");
+            }
         }
     }
     error.refer(&reference);

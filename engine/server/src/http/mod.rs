@@ -24,6 +24,7 @@ use std::{convert::Infallible, fmt::Display, rc::Rc};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body, Incoming};
+use prony_source::Recorded;
 
 use self::{apis::ApiId, reply::not_allowed};
 pub(crate) use self::{
@@ -36,7 +37,7 @@ pub use crate::config::Route;
 use crate::{
     config::Settings,
     graphql::{CoreEngine, ExecutionContext as _},
-    observe::CachesStatistics,
+    observe::{CachesStatistics, REQUEST_ID},
     subscriptions,
 };
 
@@ -91,14 +92,33 @@ pub(crate) async fn answer(
     request: Request<Incoming>,
 ) -> Result<Reply, Infallible> {
     let _in_flight = core.metrics().request_begins();
-    let settings = core.settings();
-    let origin = cors::allowed(request.headers(), &settings.cors_origins);
+    let origin = cors::allowed(request.headers(), &core.settings().cors_origins);
+    let log = &core.site().access_log;
     // Only where somebody looks: the copies cost more than the rest of this function.
-    let noted = tracing::enabled!(tracing::Level::DEBUG)
-        .then(|| (request.method().clone(), request.uri().path().to_owned()));
+    let noted = (log.is_on() || tracing::enabled!(tracing::Level::DEBUG)).then(|| {
+        let id = request.headers().get(REQUEST_ID).map(HeaderValue::as_bytes);
+        log.begin(request.method(), request.uri().path(), id)
+    });
+    let answered = checked(core, connections, request);
+    let mut response = match &noted {
+        Some(noted) => Recorded::new(Rc::clone(noted.record()), answered).await,
+        None => answered.await,
+    };
+    if let Some(origin) = origin {
+        cors::mark(&mut response, origin);
+    }
+    if let Some(noted) = noted {
+        noted.mark(log, &mut response);
+    }
+    Ok(response)
+}
+
+/// Answers a request whose head is one that is taken.
+async fn checked(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Request<Incoming>) -> Reply {
+    let settings = core.settings();
     let codings = core.site().apis.content_codings(request.uri().path());
     let head = framing::check(request.version(), request.headers(), codings);
-    let mut response = if let Err(framing::HeadFault { status, message }) = head {
+    if let Err(framing::HeadFault { status, message }) = head {
         refusal(status, JSON, message)
     } else if !core.site().hosts.include_request(request.uri(), request.headers()) {
         let message =
@@ -110,14 +130,7 @@ pub(crate) async fn answer(
         refusal(StatusCode::URI_TOO_LONG, JSON, &message)
     } else {
         route(core, connections, request).await
-    };
-    if let Some(origin) = origin {
-        cors::mark(&mut response, origin);
     }
-    if let Some((method, path)) = noted {
-        tracing::debug!(%method, path, status = response.status().as_u16(), "answered");
-    }
-    Ok(response)
 }
 
 fn uri_bytes(request: &Request<Incoming>) -> usize {
@@ -246,7 +259,7 @@ fn metrics(core: &CoreEngine) -> Reply {
         plans: cache.plan_statistics(),
         responses: core.site().response_cache.statistics(),
     };
-    let text = core.site().metrics.text(caches, &core.site().audit, others);
+    let text = core.site().metrics.text(caches, &core.site().audit, &core.site().access_log, others);
     match text {
         Ok(text) => reply(StatusCode::OK, OPEN_METRICS, text),
         Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string()),

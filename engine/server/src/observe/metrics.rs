@@ -19,6 +19,7 @@ use prony_graphql::{cache::CacheStatistics, selection::OperationKind};
 use prony_source::{Metric, MetricKind};
 
 use super::{
+    access_log::AccessLog,
     audit::Audit,
     family::{Family, Labels, labels, single},
     histogram::{Histogram, Total, add},
@@ -244,6 +245,7 @@ impl Metrics {
         &self,
         caches: CachesStatistics,
         audit: &Audit,
+        access_log: &AccessLog,
         of_sources: Vec<Metric>,
     ) -> Result<String, fmt::Error> {
         let (gauges, counters) = families(of_sources);
@@ -257,6 +259,7 @@ impl Metrics {
                 .into_iter()
                 .chain(self.by_operation())
                 .chain(audit.counters())
+                .chain(access_log.counters())
                 .chain(counters)
                 .collect(),
         };

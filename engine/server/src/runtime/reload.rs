@@ -21,7 +21,7 @@ pub(crate) async fn follow(site: Arc<Site>) {
     let Some(reload) = site.settings.reload.clone() else {
         loop {
             hung_up(&mut hangup).await;
-            site.audit.reopen();
+            site.reopen_logs();
             tracing::info!("SIGHUP: there is no configuration file to read again");
             reload_sources(&site);
         }
@@ -33,7 +33,7 @@ pub(crate) async fn follow(site: Arc<Site>) {
             () = tokio::time::sleep(LOOK) => false,
         };
         if is_asked {
-            site.audit.reopen();
+            site.reopen_logs();
         }
         let stamp = reload.stamp();
         // A file that is being replaced is not there for a moment.

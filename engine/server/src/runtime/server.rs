@@ -264,6 +264,7 @@ fn control(
     }
     quota_file::save(site.access.counts(), &site.settings.operation_limits);
     site.audit.finish();
+    site.access_log.finish();
     tracing::info!("stopped");
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use http::{HeaderValue, Method, header};
 use prony_graphql::budget::ResponseBudget;
-use prony_source::http_api::RequestHeaders as _;
+use prony_source::{enter_request, http_api::RequestHeaders as _};
 
 use super::{
     Handover, Responded, SimpleRequest,
@@ -29,6 +29,7 @@ use crate::{
         cors,
         routes::{self, AtOnce},
     },
+    observe::{AccessLog, Noted, REQUEST_ID},
 };
 
 /// Responds to one connection's requests, one after the other.
@@ -58,8 +59,8 @@ enum Waiting {
 struct Finish {
     /// The origin of a page that may read it.
     origin: Option<Vec<u8>>,
-    /// Method and path, for the log.
-    logged: Option<(Method, String)>,
+    /// For the access log.
+    noted: Option<Box<Noted>>,
 }
 
 impl Responder {
@@ -86,13 +87,18 @@ impl Responder {
             return Responded::HandOver(Handover::Refused);
         }
         let begin = out.len();
+        let noted = self.noted(request);
+        let entered = noted.as_ref().map(|noted| enter_request(noted.record()));
         let (mut responded, waiting) = self.route(request, out);
-        match &mut responded {
-            Responded::Written => self.finish_of(request).write(out, begin),
-            Responded::Made(_, reply) => self.finish_of(request).mark(reply),
-            Responded::Waits | Responded::HandOver(_) => {}
+        drop(entered);
+        let finish = self.finish_of(request, noted);
+        let log = &self.core.site().access_log;
+        match (&mut responded, waiting) {
+            (Responded::Waits, waiting) => self.waiting = waiting.map(|waiting| (waiting, finish)),
+            (Responded::Written, _) => finish.write(log, out, begin),
+            (Responded::Made(_, reply), _) => finish.mark(log, reply),
+            (Responded::HandOver(_), _) => {}
         }
-        self.waiting = waiting.map(|waiting| (waiting, self.finish_of(request)));
         responded
     }
 
@@ -157,13 +163,18 @@ impl Responder {
     }
 
     /// Empty, and made of nothing, where neither pages of other origins nor the log are served.
-    fn finish_of(&self, request: &SimpleRequest<'_>) -> Finish {
+    fn finish_of(&self, request: &SimpleRequest<'_>, noted: Option<Box<Noted>>) -> Finish {
         let origins = &self.settings().cors_origins;
         let origin = if origins.is_empty() { None } else { request.value(&header::ORIGIN) };
         let origin = origin.filter(|origin| cors::is_allowed(origin, origins)).map(<[u8]>::to_vec);
-        let logged = tracing::enabled!(tracing::Level::DEBUG)
-            .then(|| (request.method.clone(), request.path.to_owned()));
-        Finish { origin, logged }
+        Finish { origin, noted }
+    }
+
+    /// None where nobody looks.
+    fn noted(&self, request: &SimpleRequest<'_>) -> Option<Box<Noted>> {
+        let log = &self.core.site().access_log;
+        (log.is_on() || tracing::enabled!(tracing::Level::DEBUG))
+            .then(|| Box::new(log.begin(&request.method, request.path, request.value(&REQUEST_ID))))
     }
 
     /// Whether what is waited for ends when the client goes.
@@ -177,11 +188,13 @@ impl Responder {
 
     /// Ready when nothing is waiting; the response to what was is then written.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<()> {
-        let Some((waiting, _)) = &mut self.waiting else { return Poll::Ready(()) };
+        let Some((waiting, finish)) = &mut self.waiting else { return Poll::Ready(()) };
+        let entered = finish.noted.as_ref().map(|noted| enter_request(noted.record()));
         ready!(match waiting {
             Waiting::Api(request) => request.poll(context),
             Waiting::Graphql(operation) => operation.poll(context),
         });
+        drop(entered);
         if let Some((waiting, finish)) = self.waiting.take() {
             let begin = out.len();
             self.core.metrics().request_ends();
@@ -189,7 +202,7 @@ impl Responder {
                 Waiting::Api(request) => request.write(&self.connections, out),
                 Waiting::Graphql(operation) => operation.write(&self.core, out, &mut self.held),
             }
-            finish.write(out, begin);
+            finish.write(&self.core.site().access_log, out, begin);
         }
         Poll::Ready(())
     }
@@ -215,22 +228,27 @@ impl Drop for Responder {
 
 impl Finish {
     /// As [`write`](Self::write), for a response that hyper writes.
-    fn mark(self, reply: &mut Reply) {
+    fn mark(self, log: &AccessLog, reply: &mut Reply) {
         if let Some(Ok(origin)) = self.origin.map(|origin| HeaderValue::from_bytes(&origin)) {
             cors::mark(reply, origin);
         }
-        if let Some((method, path)) = self.logged {
-            tracing::debug!(%method, path, status = reply.status().as_u16(), "answered");
+        if let Some(noted) = self.noted {
+            noted.mark(log, reply);
         }
     }
 
     /// `begin` is where the response stands in `out`.
-    fn write(self, out: &mut Vec<u8>, begin: usize) {
+    fn write(self, log: &AccessLog, out: &mut Vec<u8>, begin: usize) {
         if let Some(origin) = self.origin {
             response::insert_headers(out, begin, &cors::header_lines(&origin));
         }
-        if let Some((method, path)) = self.logged {
-            tracing::debug!(%method, path, status = response::status(&out[begin..]), "answered");
+        if let Some(noted) = self.noted {
+            let lines = noted.header_lines();
+            if !lines.is_empty() {
+                response::insert_headers(out, begin, lines.as_bytes());
+            }
+            let written = &out[begin..];
+            log.end(&noted, response::status(written), Some(response::body_bytes(written)));
         }
     }
 }

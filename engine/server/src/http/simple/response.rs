@@ -114,6 +114,12 @@ pub(crate) fn status(response: &[u8]) -> u16 {
     digits.iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'))
 }
 
+/// The length of the body of a response that was written here.
+pub(crate) fn body_bytes(response: &[u8]) -> u64 {
+    let end = memchr::memmem::find(response, b"\r\n\r\n").map_or(response.len(), |end| end + 4);
+    (response.len() - end) as u64
+}
+
 fn begin_head(out: &mut Vec<u8>, status: StatusCode) {
     out.extend_from_slice(b"HTTP/1.1 ");
     if status == StatusCode::OK {

@@ -10,6 +10,7 @@ mod operations;
 mod quality;
 mod records;
 mod reload;
+mod requests;
 mod roles;
 mod shared_limits;
 mod sockets;

@@ -2,33 +2,44 @@
 
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
-use prony_series_store::{Engine as _, OnDuplicate, Store};
+use prony_series_postgres::PostgresEngine;
+use prony_series_store::{Engine, OnDuplicate, Store};
 use prony_source::{
     Source,
     config::{
         AddressForm, ConfigOption, DURABILITY, Faults, Opening, OptionOf, RECOVER, ServerDefault,
-        SourceEntry, SourceKind, SourceOpener, ValueKind, all,
+        SourceEntry, SourceKind, SourceOpener, SourceUrl, ValueKind, all,
     },
 };
 
 use crate::{
     series::Series,
-    settings::{SeriesSettings, retention},
+    settings::{CacheWord, OnPostgresSettings, SeriesSettings, retention},
     source::{ROWS, SeriesSource},
 };
 
-/// Sources at `series:DIRECTORY`.
+/// Sources at `series:DIRECTORY` and `series+postgres://…`.
 #[derive(Debug)]
 pub struct SeriesKind;
 
-/// A directory of series, and how they are opened.
+/// Where series are, and how they are opened.
 #[derive(Debug)]
 struct SeriesOpener {
-    directory: PathBuf,
+    place: Place,
     settings: SeriesSettings,
 }
 
+#[derive(Debug)]
+enum Place {
+    Directory(PathBuf),
+    /// With the address that its driver reads.
+    Postgres(SourceUrl),
+}
+
 const PREFIX: &str = "series:";
+const POSTGRES_PREFIXES: [&str; 2] = ["series+postgres://", "series+postgresql://"];
+/// Before the address of a database.
+const ON: &str = "series+";
 
 #[rustfmt::skip]
 static OPTIONS: &[OptionOf<SeriesSettings>] = &[
@@ -43,6 +54,10 @@ static OPTIONS: &[OptionOf<SeriesSettings>] = &[
     OptionOf::new("seal_at_log_bytes", None, ValueKind::Number(4096, 1 << 40), "67108864", "Bytes of the log of series after which rows go into a segment", |series, value| { series.seal_at_log_bytes = value.number(); Ok(()) }),
     OptionOf::new("on_duplicate", None, ValueKind::Word(&["append", "keep", "replace"]), "\"append\"", "What becomes of a row that an entity has at the same time already: append (there are two), keep (the earlier one keeps its values, and is given what it had not), replace (the later one's values take their place)", |series, value| { series.on_duplicate = on_duplicate(&value.text()); Ok(()) }),
     OptionOf::new("retention", None, ValueKind::List, "[]", "How long rows of entity types are kept, as \"Room=30d\", with \"*=365d\" for all other types; s, m, h and d are units", |series, value| { series.retention = value.list().iter().map(|text| retention(text)).collect::<Result<_, _>>()?; Ok(()) }),
+    OptionOf::new("metadata_cache", Some("metadata-cache"), ValueKind::Word(&["none", "memory", "redis"]), "\"memory\"", "Series on PostgreSQL: who knows of types, attributes and entities that other servers of the same database have added: none (each read and each group of writes asks the database), memory (this server asks it once a second), redis (each read asks the Redis of metadata_redis)", |series, value| { series.on_postgres.metadata_cache = cache(&value.text()); Ok(()) }),
+    OptionOf::new("metadata_redis", Some("metadata-redis"), ValueKind::Text, "\"\"", "Series on PostgreSQL: the Redis that servers of the same database share, for metadata_cache = \"redis\": redis://:PASSWORD@HOST:PORT/DATABASE, or rediss:// for TLS", |series, value| { series.on_postgres.metadata_redis = SourceUrl(value.text()); Ok(()) }),
+    OptionOf::new("connection_reuse", Some("connection-reuse"), ValueKind::Boolean, "true", "Series on PostgreSQL: whether connections are used again; else each read and each group of writes opens one", |series, value| { series.on_postgres.connection_reuse = value.boolean(); Ok(()) }),
+    OptionOf::new("series_connections", Some("series-connections"), ValueKind::Number(1, 1000), "8", "Series on PostgreSQL: reads that are made at a time, each on a connection; writes and upkeep have one more each", |series, value| { series.on_postgres.connections = value.number() as usize; Ok(()) }),
     OptionOf::new("version", None, ValueKind::Text, "\"1.0.1-dev\"", "What series say at /version, for clients that ask", |series, value| { series.version = value.text(); Ok(()) }),
 ];
 
@@ -54,6 +69,14 @@ const SERVER_DEFAULTS: &[ServerDefault] = &[ServerDefault {
     help: "port 8668 where only series are served",
 }];
 
+fn cache(word: &str) -> CacheWord {
+    match word {
+        "none" => CacheWord::None,
+        "redis" => CacheWord::Redis,
+        _ => CacheWord::Memory,
+    }
+}
+
 fn on_duplicate(word: &str) -> OnDuplicate {
     match word {
         "keep" => OnDuplicate::Keep,
@@ -64,7 +87,11 @@ fn on_duplicate(word: &str) -> OnDuplicate {
 
 impl SourceKind for SeriesKind {
     fn address(&self) -> AddressForm {
-        AddressForm { prefixes: &[PREFIX], short: "series:DIRECTORY", whole: "series:DIRECTORY" }
+        AddressForm {
+            prefixes: &[PREFIX, POSTGRES_PREFIXES[0], POSTGRES_PREFIXES[1]],
+            short: "series:DIRECTORY",
+            whole: "series:DIRECTORY or series+postgres://USER:PASSWORD@HOST/DATABASE",
+        }
     }
 
     fn options(&self) -> Vec<&'static dyn ConfigOption> {
@@ -77,20 +104,30 @@ impl SourceKind for SeriesKind {
 
     fn only_one(&self) -> Option<&'static str> {
         Some(
-            "there can be one source of series: its directory holds as many tenants and types as are notified",
+            "there can be one source of series: its directory or database holds as many tenants and types as are notified",
         )
     }
 
     fn configure(&self, entry: &SourceEntry<'_>, faults: &mut Faults) -> Option<Arc<dyn SourceOpener>> {
-        let directory = entry.url.0.strip_prefix(PREFIX)?;
-        if directory.is_empty() {
-            faults.push(entry.url_origin.clone(), "`series:` lacks its directory; write series:DIRECTORY");
-            return None;
-        }
+        let place = match (entry.url.0.strip_prefix(PREFIX), entry.url.0.strip_prefix(ON)) {
+            (Some(""), _) => {
+                let message = "`series:` lacks its directory; write series:DIRECTORY";
+                faults.push(entry.url_origin.clone(), message);
+                return None;
+            }
+            (Some(directory), _) => Place::Directory(directory.into()),
+            (None, url) => Place::Postgres(SourceUrl(url?.to_owned())),
+        };
         let mut settings = SeriesSettings::default();
         entry.apply(OPTIONS, &mut settings);
         settings.common.check(entry, faults);
-        Some(Arc::new(SeriesOpener { directory: directory.into(), settings }))
+        let OnPostgresSettings { metadata_cache, metadata_redis, .. } = &settings.on_postgres;
+        if *metadata_cache == CacheWord::Redis && metadata_redis.0.is_empty() {
+            let message = "metadata_cache = \"redis\" needs metadata_redis, the address of the Redis: redis://HOST:PORT";
+            faults.push(entry.url_origin.clone(), message);
+            return None;
+        }
+        Some(Arc::new(SeriesOpener { place, settings }))
     }
 }
 
@@ -98,9 +135,23 @@ impl SourceOpener for SeriesOpener {
     fn open(&self) -> Opening<'_> {
         Box::pin(async {
             let started = Instant::now();
-            let store = Store::open(&self.directory, self.settings.options())?;
-            log_opened(&store, started);
-            let series = Arc::new(Series::new(Arc::new(store), self.settings.clone()));
+            let engine: Arc<dyn Engine> = match &self.place {
+                Place::Directory(directory) => {
+                    let store = Store::open(directory, self.settings.options())?;
+                    log_opened(&store, started);
+                    Arc::new(store)
+                }
+                Place::Postgres(url) => {
+                    let engine = PostgresEngine::open(self.settings.on_postgres(url.0.clone()))?;
+                    let database = engine.description().to_owned();
+                    let engine: Arc<dyn Engine> = Arc::new(engine);
+                    let entities = engine.with_catalog(prony_series_store::Catalog::series_count);
+                    let milliseconds = started.elapsed().as_millis() as u64;
+                    tracing::info!(database, entities, milliseconds, "opened series");
+                    engine
+                }
+            };
+            let series = Arc::new(Series::new(engine, self.settings.clone()));
             Ok(Arc::new(SeriesSource::new(series)) as Arc<dyn Source>)
         })
     }

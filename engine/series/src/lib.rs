@@ -21,6 +21,6 @@ pub mod transfer;
 
 pub use crate::{
     kind::SeriesKind,
-    settings::{SeriesSettings, retention},
+    settings::{CacheWord, OnPostgresSettings, SeriesSettings, retention},
     source::SeriesSource,
 };

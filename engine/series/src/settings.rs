@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use prony_series_postgres::{MetadataCache, PostgresSettings};
 use prony_series_store::{Durability, OnDuplicate, Options, Retention, SEAL_AT_LOG_BYTES};
-use prony_source::CommonSettings;
+use prony_source::{CommonSettings, config::SourceUrl};
 
 /// How series are opened.
 #[derive(Debug, Clone)]
@@ -18,6 +19,38 @@ pub struct SeriesSettings {
     pub retention: Vec<Retention>,
     /// What `GET /version` says.
     pub version: String,
+    pub on_postgres: OnPostgresSettings,
+}
+
+/// What is set for series on PostgreSQL alone.
+#[derive(Debug, Clone)]
+pub struct OnPostgresSettings {
+    pub metadata_cache: CacheWord,
+    /// The Redis of names, which may have a password.
+    pub metadata_redis: SourceUrl,
+    /// Whether connections are used again.
+    pub connection_reuse: bool,
+    /// Reads at a time.
+    pub connections: usize,
+}
+
+/// Who knows of names that other servers have added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheWord {
+    None,
+    Memory,
+    Redis,
+}
+
+impl Default for OnPostgresSettings {
+    fn default() -> Self {
+        Self {
+            metadata_cache: CacheWord::Memory,
+            metadata_redis: SourceUrl(String::new()),
+            connection_reuse: true,
+            connections: 8,
+        }
+    }
 }
 
 impl Default for SeriesSettings {
@@ -30,6 +63,7 @@ impl Default for SeriesSettings {
             on_duplicate: OnDuplicate::default(),
             retention: Vec::new(),
             version: "1.0.1-dev".to_owned(),
+            on_postgres: OnPostgresSettings::default(),
         }
     }
 }
@@ -48,6 +82,25 @@ impl SeriesSettings {
             seal_at_log_bytes: Some(self.seal_at_log_bytes),
             on_duplicate: self.on_duplicate,
             retention: self.retention.clone(),
+        }
+    }
+
+    /// Of the series in a database, by the address that its driver reads.
+    pub(crate) fn on_postgres(&self, url: String) -> PostgresSettings {
+        let OnPostgresSettings { metadata_cache, metadata_redis, connection_reuse, connections } =
+            &self.on_postgres;
+        PostgresSettings {
+            on_duplicate: self.on_duplicate,
+            retention: self.retention.clone(),
+            metadata_cache: match metadata_cache {
+                CacheWord::None => MetadataCache::None,
+                CacheWord::Memory => MetadataCache::Memory,
+                CacheWord::Redis => MetadataCache::Redis(metadata_redis.0.clone()),
+            },
+            reuses_connections: *connection_reuse,
+            connections: *connections,
+            statement_timeout: Duration::from_millis(self.common.statement_timeout_ms.into()),
+            ..PostgresSettings::new(url)
         }
     }
 }

@@ -78,6 +78,12 @@ const RULES: &[Rule] = &[
         may_know: &["log"],
         refuses: &["hyper", "http", "tokio", "apollo-compiler", "serde_json"],
     },
+    Rule {
+        name: "series-postgres",
+        half: Half::Engine,
+        may_know: &["series-store", "postgres-connect"],
+        refuses: &["hyper", "http", "apollo-compiler", "serde_json", "rusqlite", "clap"],
+    },
     Rule { name: "source", half: Half::Engine, may_know: &["graphql"], refuses: SEAM },
     Rule {
         name: "access",
@@ -131,7 +137,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "series",
         half: Half::Engine,
-        may_know: &["graphql", "source", "series-store"],
+        may_know: &["graphql", "source", "series-store", "series-postgres"],
         refuses: &["hyper", "clap", "rusqlite", "tokio-postgres"],
     },
     Rule {

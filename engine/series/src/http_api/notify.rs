@@ -156,7 +156,10 @@ pub(super) fn row(
         let declared = declared_of(attribute);
         let (id, kind) =
             write.attribute(table, attribute.name, declared, || kind_of(declared, &attribute.value))?;
-        let converted = convert(kind, declared, &attribute.value);
+        let mut converted = convert(kind, declared, &attribute.value);
+        if !write.keeps(kind, converted.value()) {
+            converted = Converted::Null;
+        }
         if converted == Converted::Null && *attribute.value != Json::Null {
             misfits.push((entity.type_name.to_owned(), attribute.name.to_owned()));
         }

@@ -28,7 +28,7 @@ fn counts(harness: &Harness) -> Vec<usize> {
 }
 
 #[test]
-fn rows_of_an_entity_are_deleted() {
+pub(crate) fn rows_of_an_entity_are_deleted() {
     let harness = filled();
     expect![[r#"409 {"error":"AmbiguousNGSIIdError","description":"There are multiple entities with the given entity_id x. Please specify entity_type."}"#]].assert_eq(&delete(&harness, "/v2/entities/x", &[]));
     assert_eq!(
@@ -50,7 +50,7 @@ fn rows_of_an_entity_are_deleted() {
 }
 
 #[test]
-fn rows_of_a_type_are_deleted_by_service_path() {
+pub(crate) fn rows_of_a_type_are_deleted_by_service_path() {
     let harness = filled();
     assert_eq!(delete(&harness, "/v2/types/A", &["fiware-servicepath: /p"]), "204 ");
     assert_eq!(counts(&harness), [3, 3, 0, 0]);
@@ -60,7 +60,7 @@ fn rows_of_a_type_are_deleted_by_service_path() {
 }
 
 #[test]
-fn a_type_is_dropped_with_its_attributes() {
+pub(crate) fn a_type_is_dropped_with_its_attributes() {
     let harness = filled();
     let refused = delete(&harness, "/v2/types/A?dropTable=true", &["fiware-servicepath: /p"]);
     assert!(refused.starts_with("422 "), "{refused}");

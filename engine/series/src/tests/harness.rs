@@ -1,6 +1,7 @@
 //! An API with a store of its own, and requests to it.
 
 use std::{
+    cell::Cell,
     future::poll_fn,
     sync::Arc,
     task::{Context, Poll},
@@ -9,10 +10,12 @@ use std::{
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use prony_series_postgres::PostgresEngine;
 use prony_series_store::{Engine, Store};
 use prony_source::http_api::{
     ApiConnection, ApiLimits, ApiRequest, ApiResponse, BodyError, HttpApi as _, Progress, RequestBody,
 };
+use prony_testkit::TestDatabase;
 use tempfile::TempDir;
 use tokio::{runtime::Runtime, task::LocalSet};
 
@@ -20,10 +23,21 @@ use crate::{SeriesSource, http_api::SeriesApi, series::Series, settings::SeriesS
 
 pub(crate) const LIMITS: ApiLimits = ApiLimits { max_body_bytes: 16 << 20 };
 
+thread_local! {
+    /// Whether this thread's tests have their series on PostgreSQL.
+    static IS_ON_POSTGRES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a test whose series are on PostgreSQL, each in an empty database.
+pub(crate) fn on_postgres(test: impl FnOnce()) {
+    IS_ON_POSTGRES.set(true);
+    test();
+}
+
 /// An API of an empty store.
 pub(crate) struct Harness {
-    /// What keeps the series.
-    pub(crate) store: Arc<Store>,
+    /// The embedded store, where it keeps the series.
+    store: Option<Arc<Store>>,
     pub(crate) series: Arc<Series>,
     pub(crate) source: SeriesSource,
     api: SeriesApi,
@@ -63,13 +77,23 @@ impl Harness {
 
     pub(crate) fn with(settings: SeriesSettings) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let store = Arc::new(Store::open(directory.path(), settings.options()).unwrap());
-        let engine: Arc<dyn Engine> = Arc::clone(&store) as _;
+        let (store, engine): (_, Arc<dyn Engine>) = if IS_ON_POSTGRES.get() {
+            let settings = settings.on_postgres(TestDatabase::create().url());
+            (None, Arc::new(PostgresEngine::open(settings).unwrap()))
+        } else {
+            let store = Arc::new(Store::open(directory.path(), settings.options()).unwrap());
+            (Some(Arc::clone(&store)), store)
+        };
         let series = Arc::new(Series::new(engine, settings));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let api = SeriesApi::new(Arc::clone(&series));
         let source = SeriesSource::new(Arc::clone(&series));
         Self { api, store, series, source, runtime, tasks: LocalSet::new(), _directory: directory }
+    }
+
+    /// The embedded store.
+    pub(crate) fn store(&self) -> &Store {
+        self.store.as_ref().unwrap()
     }
 
     /// One request on a connection of its own. Headers are `name: value`.

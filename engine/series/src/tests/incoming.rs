@@ -21,7 +21,7 @@ fn rows(harness: &Harness, headers: &[&str]) -> String {
 }
 
 #[test]
-fn lines_are_written() {
+pub(crate) fn lines_are_written() {
     let harness = Harness::new();
     let body = b"weather,id=Room:1,floor=1 temperature=21.5,open=true 1704067200\nweather,floor=2 temperature=20,note=\"\xc3\xbc\" 1672531200";
     assert_eq!(respond(&harness, "/write?precision=s", &[], body), "204 ");
@@ -49,7 +49,7 @@ fn lines_are_written() {
 }
 
 #[test]
-fn one_bad_line_refuses_all() {
+pub(crate) fn one_bad_line_refuses_all() {
     let harness = Harness::new();
     let refused = [
         ("/write", &[][..], &b"a b=1 1\nc d"[..]),
@@ -74,7 +74,7 @@ fn one_bad_line_refuses_all() {
 }
 
 #[test]
-fn samples_are_written() {
+pub(crate) fn samples_are_written() {
     let harness = Harness::new();
     let label = |name: &str, value: &str| Label { name: name.to_owned(), value: value.to_owned() };
     let samples = [(1.5, 1), (f64::INFINITY, 2), (f64::from_bits(0x7ff0_0000_0000_0002), 3), (-2.0, 4)];

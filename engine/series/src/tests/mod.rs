@@ -5,6 +5,7 @@ mod graphql;
 pub(crate) mod harness;
 mod incoming;
 mod notify;
+mod on_postgres;
 mod queries;
 mod row_formats;
 mod temporal;

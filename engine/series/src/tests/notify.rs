@@ -7,7 +7,7 @@ use expect_test::expect;
 use super::harness::Harness;
 
 #[test]
-fn faulty_bodies_are_refused_whole() {
+pub(crate) fn faulty_bodies_are_refused_whole() {
     let harness = Harness::new();
     let mut table = String::new();
     for body in [
@@ -41,7 +41,7 @@ fn faulty_bodies_are_refused_whole() {
 }
 
 #[test]
-fn the_first_type_of_an_attribute_wins() {
+pub(crate) fn the_first_type_of_an_attribute_wins() {
     let harness = Harness::new();
     let at = |hour: u32, attributes: &str| {
         let entity = format!(
@@ -75,7 +75,7 @@ fn the_first_type_of_an_attribute_wins() {
 }
 
 #[test]
-fn entities_without_anything_are_kept_and_emptied_ones_are_not() {
+pub(crate) fn entities_without_anything_are_kept_and_emptied_ones_are_not() {
     let harness = Harness::new();
     harness.notify(r#"[{"id":"bare","type":"T","modifiedAt":"2024-01-01T00:00:00Z"}]"#, &[]);
     harness.notify(r#"[{"id":"emptied","type":"T","a":{},"b":{"value":null}}]"#, &[]);
@@ -84,7 +84,7 @@ fn entities_without_anything_are_kept_and_emptied_ones_are_not() {
 }
 
 #[test]
-fn places_become_geojson_with_a_middle() {
+pub(crate) fn places_become_geojson_with_a_middle() {
     let harness = Harness::new();
     harness.notify(
         r#"[{"id":"x","type":"T","observedAt":"2024-01-01T00:00:00Z","location":{"type":"geo:point","value":"41.5,2"}},
@@ -95,7 +95,7 @@ fn places_become_geojson_with_a_middle() {
 }
 
 #[test]
-fn entities_of_ngsi_ld_are_taken() {
+pub(crate) fn entities_of_ngsi_ld_are_taken() {
     let harness = Harness::new();
     harness.notify(
         r#"[{"id":"urn:ngsi-ld:Room:1","type":"Room","@context":"https://example.org","temperature":{"type":"Property","value":21.5,"observedAt":"2024-01-01T00:00:00Z","unitCode":"CEL"},"in":{"type":"Relationship","object":"urn:ngsi-ld:House:1"}}]"#,
@@ -107,7 +107,7 @@ fn entities_of_ngsi_ld_are_taken() {
 }
 
 #[test]
-fn service_paths_are_one_or_one_each() {
+pub(crate) fn service_paths_are_one_or_one_each() {
     let harness = Harness::new();
     let two = r#"[{"id":"x","type":"T","a":{"value":1}},{"id":"y","type":"T","a":{"value":2}}]"#;
     harness.notify(two, &["fiware-servicepath: /a,/b/c"]);
@@ -146,7 +146,7 @@ fn bounds_name_the_thing_the_value_and_the_limit() {
 }
 
 #[test]
-fn a_long_body_is_taken_by_a_thread_of_its_own() {
+pub(crate) fn a_long_body_is_taken_by_a_thread_of_its_own() {
     let harness = Harness::new();
     let entities: Vec<String> = (0..6000)
         .map(|at| format!(r#"{{"id":"e{at:05}","type":"T","a":{{"type":"Number","value":{at}}},"s":{{"type":"Text","value":"{}"}}}}"#, "y".repeat(40)))

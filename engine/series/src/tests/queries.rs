@@ -39,7 +39,7 @@ fn table(harness: &Harness, targets: &[&str]) -> String {
 }
 
 #[test]
-fn every_path_has_its_shape() {
+pub(crate) fn every_path_has_its_shape() {
     let paths = [
         "/v2/entities",
         "/v2/entities?type=Street",
@@ -110,7 +110,7 @@ fn every_path_has_its_shape() {
 }
 
 #[test]
-fn values_are_put_together_by_period() {
+pub(crate) fn values_are_put_together_by_period() {
     let paths = [
         "/v2/entities/Room:1/attrs/temperature?aggrMethod=avg",
         "/v2/entities/Room:1/attrs/temperature?aggrMethod=sum&aggrPeriod=day",
@@ -160,7 +160,7 @@ fn values_are_put_together_by_period() {
 }
 
 #[test]
-fn times_and_places_bound_what_is_found() {
+pub(crate) fn times_and_places_bound_what_is_found() {
     let paths = [
         "/v2/entities/Room:1/attrs/temperature/value?fromDate=2024-01-01T01:30:00Z&toDate=%222024-01-02T00:30:00%22",
         "/v2/entities/Room:1/attrs/temperature/value?fromDate=yesterday",
@@ -225,7 +225,7 @@ fn times_and_places_bound_what_is_found() {
 }
 
 #[test]
-fn an_id_of_two_types_is_ambiguous() {
+pub(crate) fn an_id_of_two_types_is_ambiguous() {
     let harness = Harness::new();
     harness.notify(r#"[{"id":"x","type":"A","a":{"value":1}},{"id":"x","type":"B","a":{"value":2}}]"#, &[]);
     expect![[r#"400 {"error":"<class 'exceptions.exceptions.AmbiguousNGSIIdError'>","description":"There are multiple entities with the given entity_id x. Please specify entity_type."}"#]].assert_eq(&harness.get("/v2/entities/x"));
@@ -233,7 +233,7 @@ fn an_id_of_two_types_is_ambiguous() {
 }
 
 #[test]
-fn last_values_are_queried_by_a_body() {
+pub(crate) fn last_values_are_queried_by_a_body() {
     let harness = filled();
     let mut table = String::new();
     for body in [
@@ -262,7 +262,7 @@ fn last_values_are_queried_by_a_body() {
 }
 
 #[test]
-fn rows_of_two_service_paths_are_one_entity() {
+pub(crate) fn rows_of_two_service_paths_are_one_entity() {
     let harness = Harness::new();
     for (path, hour) in [("/a", 3), ("/b", 1), ("/a", 2), ("/b", 4)] {
         let entity = format!(
@@ -277,7 +277,7 @@ fn rows_of_two_service_paths_are_one_entity() {
 }
 
 #[test]
-fn a_long_result_is_written_in_parts() {
+pub(crate) fn a_long_result_is_written_in_parts() {
     let harness = Harness::new();
     for part in 0..4 {
         let entities: Vec<String> = (0..5000)
@@ -305,7 +305,7 @@ fn a_long_result_is_written_in_parts() {
 }
 
 #[test]
-fn many_entities_are_listed_in_parts() {
+pub(crate) fn many_entities_are_listed_in_parts() {
     let harness = Harness::new();
     let entity = |number: i32| {
         format!(

@@ -35,7 +35,7 @@ fn get(harness: &Harness, target: &str, accept: &str) -> String {
 }
 
 #[test]
-fn rows_are_lines_of_json() {
+pub(crate) fn rows_are_lines_of_json() {
     let harness = filled();
     expect![[r#"
         {"id":"urn:Zähler:1","type":"Größe","time":"2023-01-01T00:00:00.000+00:00","values":{"TimeInstant":"2023-01-01T00:00:00.000+00:00"}}
@@ -50,7 +50,7 @@ fn rows_are_lines_of_json() {
 }
 
 #[test]
-fn rows_are_records_of_csv() {
+pub(crate) fn rows_are_records_of_csv() {
     let harness = filled();
     expect![[r#"
         id,type,time,@type,TimeInstant,a.b,empty,list,time_,flag↵
@@ -80,7 +80,7 @@ fn rows_are_records_of_csv() {
 }
 
 #[test]
-fn a_long_response_is_streamed() {
+pub(crate) fn a_long_response_is_streamed() {
     let harness = Harness::new();
     let rows: Vec<String> = (0..2_000)
         .map(|second| {
@@ -124,7 +124,7 @@ fn parquet(harness: &Harness, target: &str) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn rows_are_records_of_parquet() {
+pub(crate) fn rows_are_records_of_parquet() {
     let harness = filled();
     let (columns, rows) = parquet(&harness, "/v2/attrs");
     expect![[r#"

@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn what_is_exported_is_imported_the_same() {
-        let text = exported(&filled().store);
+        let text = exported(filled().store());
         expect![[r#"
             {"prony":"series","version":1}
             {"tenant":"","type":"Größe","attributes":[{"name":"TimeInstant","type":"DateTime","kind":"time"},{"name":"a.b","type":"Number","kind":"double"},{"name":"@type","type":"Text","kind":"text"},{"name":"n","type":"Integer","kind":"integer"},{"name":"list","type":"StructuredValue","kind":"structured"},{"name":"flag","type":"Custom","kind":"boolean"},{"name":"location","type":"geo:point","kind":"geometry"},{"name":"location_centroid","type":"geo:point","kind":"text"}]}
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_cut_off_is_told_from_a_whole_one() {
-        let text = exported(&filled().store);
+        let text = exported(filled().store());
         let lines: Vec<&str> = text.lines().collect();
         for count in 0..lines.len() {
             let error = imported(&lines[..count].join("\n")).unwrap_err();

@@ -15,7 +15,7 @@ fn write(harness: &Harness, id: &str, value: u32, path: &str) {
 }
 
 #[test]
-fn each_row_is_told_once_and_in_order() {
+pub(crate) fn each_row_is_told_once_and_in_order() {
     let harness = rooms();
     let offered = harness.offered();
     let of = |arguments: &str| {
@@ -81,7 +81,7 @@ fn who_is_gone_is_told_nothing_and_costs_nothing() {
 }
 
 #[test]
-fn live_queries_are_signalled_what_they_depend_on() {
+pub(crate) fn live_queries_are_signalled_what_they_depend_on() {
     let harness = rooms();
     harness.notify(r#"[{"id":"Street:1","type":"Street","name":{"type":"Text","value":"x"}}]"#, &[]);
     let offered = harness.offered();

@@ -1,8 +1,8 @@
 //! GraphQL over series.
 
 mod ask;
-mod events;
+pub(crate) mod events;
 mod names;
 mod oracle;
-mod permissions;
-mod queries;
+pub(crate) mod permissions;
+pub(crate) mod queries;

@@ -129,7 +129,7 @@ fn make(harness: &Harness, series: &mut Series, step: &Step) {
             request(harness, of.0, &format!("/v2/types/{}?dropTable=true", encoded(TYPES[of.1])));
             series.remove(of);
         }
-        Step::Seal => harness.store.seal().unwrap(),
+        Step::Seal => harness.store().seal().unwrap(),
     }
 }
 

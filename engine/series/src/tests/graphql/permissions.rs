@@ -70,7 +70,7 @@ fn check(harness: &Harness, session: &[Json], queries: &[&str], expected: Expect
 }
 
 #[test]
-fn what_is_hidden_is_not_there() {
+pub(crate) fn what_is_hidden_is_not_there() {
     let harness = filled();
     check(
         &harness,
@@ -110,7 +110,7 @@ fn what_is_hidden_is_not_there() {
 }
 
 #[test]
-fn events_are_of_what_can_be_seen() {
+pub(crate) fn events_are_of_what_can_be_seen() {
     let harness = filled();
     let offered = harness.offered_to(&granted(), &[json!("Room:2")]);
     let mut events = harness.subscribe(&offered, "subscription { onRoomRow { id temperature } }");
@@ -148,7 +148,7 @@ fn check_calls(harness: &Harness, calls: &[Call<'_>], expected: Expect) {
 const FACTORY: &[&str] = &["fiware-service: factory"];
 
 #[test]
-fn the_calls_show_what_is_granted() {
+pub(crate) fn the_calls_show_what_is_granted() {
     let calls = [
         ("GET", "/v2/entities", &[][..], ""),
         ("GET", "/v2/entities", FACTORY, ""),
@@ -210,7 +210,7 @@ fn notification(rows: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn the_calls_write_what_is_granted() {
+pub(crate) fn the_calls_write_what_is_granted() {
     let harness = filled();
     let own = notification(&[("Room:2", "temperature")]);
     let others = notification(&[("Room:2", "temperature"), ("Room:1", "temperature")]);

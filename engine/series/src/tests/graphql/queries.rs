@@ -46,7 +46,7 @@ fn check(harness: &Harness, queries: &[&str], expected: Expect) {
 }
 
 #[test]
-fn entities_have_their_values_over_time() {
+pub(crate) fn entities_have_their_values_over_time() {
     check(
         &rooms(),
         &[
@@ -75,7 +75,7 @@ fn entities_have_their_values_over_time() {
 }
 
 #[test]
-fn lists_are_ranges_and_pages_of_them() {
+pub(crate) fn lists_are_ranges_and_pages_of_them() {
     let of_room = |fields: &str| format!(r#"{{ room(id: "Room:1") {{ {fields} }} }}"#);
     let queries = [
         r#"rows(from: "2024-05-06T07:01:00Z", to: "2024-05-06T07:30:00Z") { time }"#,
@@ -120,7 +120,7 @@ fn lists_are_ranges_and_pages_of_them() {
 
 /// What is deleted is not there, and nothing is left of a type that was dropped, also by an older schema.
 #[test]
-fn what_is_deleted_is_not_there() {
+pub(crate) fn what_is_deleted_is_not_there() {
     let harness = rooms();
     let before = harness.offered();
     harness.request("DELETE", "/v2/entities/Room:1?toDate=2024-05-06T07:30:00Z", &[], "");
@@ -157,7 +157,7 @@ fn what_is_deleted_is_not_there() {
 
 /// A schema of the moment is kept until a type or an attribute comes.
 #[test]
-fn types_that_come_change_the_schema() {
+pub(crate) fn types_that_come_change_the_schema() {
     let harness = Harness::new();
     let taken = ReservedNames::default();
     let changed = || {

@@ -14,7 +14,7 @@ use super::{PREFIX, filled, shown};
 use crate::tests::harness::{Harness, LIMITS, Responded};
 
 #[test]
-fn tenants_do_not_see_each_other() {
+pub(crate) fn tenants_do_not_see_each_other() {
     let harness = filled();
     for tenant in ["ngsild-tenant: factory", "fiware-service: factory"] {
         let list = harness.request(
@@ -87,7 +87,7 @@ pub(super) fn by_role(
 }
 
 #[test]
-fn a_role_sees_and_writes_what_is_granted() {
+pub(crate) fn a_role_sees_and_writes_what_is_granted() {
     let harness = filled();
     let granted = granted(None);
     let mut text = String::new();
@@ -149,7 +149,7 @@ fn a_role_sees_and_writes_what_is_granted() {
 }
 
 #[test]
-fn rows_of_a_role_are_limited_and_the_response_says_so() {
+pub(crate) fn rows_of_a_role_are_limited_and_the_response_says_so() {
     let harness = filled();
     let granted = granted(Some(2));
     let mut text = String::new();

@@ -8,7 +8,7 @@ use super::{PREFIX, create, filled, shown, table};
 use crate::tests::harness::Harness;
 
 #[test]
-fn an_entity_is_created_and_then_extended() {
+pub(crate) fn an_entity_is_created_and_then_extended() {
     let harness = Harness::new();
     let body = |value: u32, minute: u32| {
         format!(
@@ -38,7 +38,7 @@ fn an_entity_is_created_and_then_extended() {
 }
 
 #[test]
-fn instances_of_one_moment_are_in_different_rows_and_none_is_lost() {
+pub(crate) fn instances_of_one_moment_are_in_different_rows_and_none_is_lost() {
     let harness = Harness::new();
     let created = create(
         &harness,
@@ -56,7 +56,7 @@ fn instances_of_one_moment_are_in_different_rows_and_none_is_lost() {
 }
 
 #[test]
-fn faulty_entities_are_refused_whole() {
+pub(crate) fn faulty_entities_are_refused_whole() {
     let harness = Harness::new();
     let instance = |instance: &str| {
         format!(r#"{{"id":"x","type":"T","good":{{"value":1}},"n":[{{"value":1}},{instance}]}}"#)
@@ -187,7 +187,7 @@ fn a_long_entity_is_written_by_a_thread_of_its_own() {
 }
 
 #[test]
-fn what_was_notified_and_what_was_created_are_one() {
+pub(crate) fn what_was_notified_and_what_was_created_are_one() {
     let harness = filled();
     let body = r#"{"id":"Room:1","type":"Room","temperature":[{"type":"Property","value":22.5,"observedAt":"2024-01-01T01:30:00Z"}],
         "count":[{"type":"Property","value":8.75,"observedAt":"2024-01-01T01:30:00Z"}]}"#;

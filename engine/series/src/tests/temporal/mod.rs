@@ -1,9 +1,9 @@
 //! The temporal interface of NGSI-LD: entities in, their evolution out.
 
-mod access;
-mod create;
+pub(crate) mod access;
+pub(crate) mod create;
 mod oracle;
-mod queries;
+pub(crate) mod queries;
 
 use std::fmt::Write as _;
 

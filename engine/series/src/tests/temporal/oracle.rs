@@ -36,7 +36,7 @@ fn write(harness: &Harness, instances: &[Instance], seal_every: usize) -> Evolut
         let of = (IDS[*id].to_owned(), ATTRIBUTES[*attribute].to_owned());
         model.entry(of).or_default().push((*minute, *value as f64));
         if place % seal_every == 0 {
-            harness.store.seal().unwrap();
+            harness.store().seal().unwrap();
         }
     }
     for instances in model.values_mut() {

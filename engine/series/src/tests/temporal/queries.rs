@@ -10,7 +10,7 @@ use crate::tests::harness::Harness;
 const A: &str = "/entities/urn:ngsi-ld:Vehicle:A";
 
 #[test]
-fn an_entity_is_retrieved_in_each_representation() {
+pub(crate) fn an_entity_is_retrieved_in_each_representation() {
     expect![[r#"
         /entities/urn:ngsi-ld:Vehicle:A
           200 {"id":"urn:ngsi-ld:Vehicle:A","type":"Vehicle","brandName":[{"type":"Property","value":"Mercedes","observedAt":"2020-08-01T12:03:00Z"}],"fuelLevel":[{"type":"Property","value":67.0,"observedAt":"2020-08-01T12:03:00Z"},{"type":"Property","value":53.0,"observedAt":"2020-08-01T13:05:00Z"},{"type":"Property","value":40.5,"observedAt":"2020-08-01T14:07:00Z"}],"isParkedIn":[{"type":"Relationship","object":"urn:ngsi-ld:Parking:1","observedAt":"2020-08-01T13:05:00Z"}],"location":[{"type":"GeoProperty","value":{"type":"Point","coordinates":[2.17,41.38]},"observedAt":"2020-08-01T12:03:00Z"},{"type":"GeoProperty","value":{"type":"Point","coordinates":[2.5,41.5]},"observedAt":"2020-08-01T14:07:00Z"}],"location_centroid":[{"type":"Property","value":"41.38, 2.17","observedAt":"2020-08-01T12:03:00Z"},{"type":"Property","value":"41.5, 2.5","observedAt":"2020-08-01T14:07:00Z"}],"speed":[{"type":"Property","value":120.0,"observedAt":"2020-08-01T12:03:00Z"},{"type":"Property","value":80.0,"observedAt":"2020-08-01T12:05:00Z"},{"type":"Property","value":100.0,"observedAt":"2020-08-01T12:07:00.500Z"}]}
@@ -53,7 +53,7 @@ fn an_entity_is_retrieved_in_each_representation() {
 }
 
 #[test]
-fn times_bound_what_is_found() {
+pub(crate) fn times_bound_what_is_found() {
     let speed = |more: &str| format!("{A}?attrs=speed,fuelLevel&options=temporalValues&{more}");
     let targets = [
         "timerel=after&timeAt=2020-08-01T12:05:00Z",
@@ -105,7 +105,7 @@ fn times_bound_what_is_found() {
 }
 
 #[test]
-fn conditions_are_asked_of_the_instances_of_the_time() {
+pub(crate) fn conditions_are_asked_of_the_instances_of_the_time() {
     let queries = [
         "speed>100",
         "speed>100;timerel=after&timeAt=2020-08-01T12:04:00Z",
@@ -186,7 +186,7 @@ fn conditions_are_asked_of_the_instances_of_the_time() {
 }
 
 #[test]
-fn places_are_looked_for() {
+pub(crate) fn places_are_looked_for() {
     let square = "[[[2,41],[3,41],[3,42],[2,42],[2,41]]]";
     let near = |distance: &str| {
         format!(
@@ -223,7 +223,7 @@ fn places_are_looked_for() {
 }
 
 #[test]
-fn values_are_put_together_by_period() {
+pub(crate) fn values_are_put_together_by_period() {
     expect![[r#"
         /entities/urn:ngsi-ld:Vehicle:A?options=aggregatedValues&aggrMethods=avg&aggrPeriodDuration=PT1H&attrs=speed,fuelLevel
           200 {"id":"urn:ngsi-ld:Vehicle:A","type":"Vehicle","fuelLevel":{"type":"Property","avg":[[67.0,"2020-08-01T12:03:00Z","2020-08-01T13:03:00Z"],[53.0,"2020-08-01T13:03:00Z","2020-08-01T14:03:00Z"],[40.5,"2020-08-01T14:03:00Z","2020-08-01T15:03:00Z"]]},"speed":{"type":"Property","avg":[[100.0,"2020-08-01T12:03:00Z","2020-08-01T13:03:00Z"]]}}
@@ -266,7 +266,7 @@ fn values_are_put_together_by_period() {
 }
 
 #[test]
-fn entities_come_page_by_page() {
+pub(crate) fn entities_come_page_by_page() {
     expect![[r#"
         /entities?type=Room,Vehicle|Floor&attrs=speed,temperature,n&aggrMethods=totalCount&limit=2&count=true
           200 ngsild-results-count: 4 link: </ngsi-ld/v1/temporal/entities?type=Room,Vehicle|Floor&attrs=speed,temperature,n&aggrMethods=totalCount&limit=2&count=true&offset=2>; rel="next"; type="application/json" [{"id":"Room:1","type":"Floor","n":{"type":"Property","totalCount":[[1,"2024-01-01T00:30:00Z","2024-01-01T00:30:00Z"]]}},{"id":"Room:1","type":"Room","temperature":{"type":"Property","totalCount":[[1,"2024-01-01T00:30:00Z","2024-01-01T00:30:00Z"]]}}]
@@ -303,7 +303,7 @@ fn entities_come_page_by_page() {
 }
 
 #[test]
-fn queries_are_sent_as_bodies() {
+pub(crate) fn queries_are_sent_as_bodies() {
     let harness = filled();
     let mut text = String::new();
     for (target, body) in [
@@ -473,7 +473,7 @@ fn faulty_parameters_are_refused() {
 }
 
 #[test]
-fn json_ld_has_a_context() {
+pub(crate) fn json_ld_has_a_context() {
     let harness = filled();
     let get = |accept: &str| {
         let header = format!("accept: {accept}");

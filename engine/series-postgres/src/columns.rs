@@ -1,0 +1,234 @@
+//! How kinds of values, times and names are written for PostgreSQL, and values of rows read from it.
+
+use bytes::{BufMut as _, BytesMut};
+use prony_series_store::calendar::{DAY_MS, days_of_date};
+use prony_series_store::{Kind, TimeMs, TimeRange, Value};
+use std::error::Error;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+
+/// Columns of a table, beside those of every row: PostgreSQL has room for 1,600, some of which those that were dropped take.
+pub(crate) const ATTRIBUTES_MAX: usize = 1000;
+/// Of a row, of which no page has more than 8,160 bytes, for its values; what else it needs is about 200.
+pub(crate) const ROW_BYTES_MAX: usize = 7800;
+/// The times that a `timestamptz` has.
+pub(crate) const TIMES: TimeRange = TimeRange {
+    from_ms: days_of_date((-4712, 1, 1)) * DAY_MS,
+    to_ms: days_of_date((294_276, 1, 1)) * DAY_MS - 1,
+};
+/// A name of PostgreSQL has 63 bytes at most.
+const COLUMN_BYTES_MAX: usize = 60;
+/// Columns of every row.
+const RESERVED: [&str; 3] = ["series", "time", "seq"];
+/// 2000-01-01, from which PostgreSQL counts.
+const EPOCH_MS: i64 = 946_684_800_000;
+
+/// Kinds by the names that the table of attributes has for them, with their types.
+const KINDS: [(Kind, &str, &str); 7] = [
+    (Kind::Double, "double", "double precision"),
+    (Kind::Integer, "integer", "bigint"),
+    (Kind::Boolean, "boolean", "boolean"),
+    (Kind::Time, "time", "timestamptz"),
+    (Kind::Text, "text", "text"),
+    (Kind::Structured, "structured", "text"),
+    (Kind::Geometry, "geometry", "text"),
+];
+
+fn named(kind: Kind) -> (Kind, &'static str, &'static str) {
+    KINDS.into_iter().find(|(of, ..)| *of == kind).unwrap_or(KINDS[4])
+}
+
+pub(crate) fn kind_name(kind: Kind) -> &'static str {
+    named(kind).1
+}
+
+pub(crate) fn column_type(kind: Kind) -> &'static str {
+    named(kind).2
+}
+
+/// Texts where the name is none of ours.
+pub(crate) fn kind_of(name: &str) -> Kind {
+    KINDS.into_iter().find(|(_, of, _)| *of == name).map_or(Kind::Text, |(kind, ..)| kind)
+}
+
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// What an attribute's column is called: as the attribute where that can be.
+pub(crate) fn column_name(attribute: &str, place: usize) -> String {
+    if attribute.is_empty() || attribute.len() > COLUMN_BYTES_MAX || RESERVED.contains(&attribute) {
+        format!("attribute {place}")
+    } else {
+        attribute.to_owned()
+    }
+}
+
+/// As a part of the name of a table or a schema: small letters, digits and `_`; none where there is nothing else.
+pub(crate) fn plain(name: &str, bytes_max: usize) -> String {
+    let lower = name.chars().flat_map(char::to_lowercase);
+    let kept = lower.map(|char| if char.is_ascii_alphanumeric() { char } else { '_' });
+    kept.take(bytes_max).collect()
+}
+
+/// A time, as a `timestamptz`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Moment(pub(crate) TimeMs);
+
+impl Moment {
+    /// The nearest that there is.
+    pub(crate) fn nearest(time_ms: TimeMs) -> Self {
+        Self(time_ms.clamp(TIMES.from_ms, TIMES.to_ms))
+    }
+}
+
+impl ToSql for Moment {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        out.put_i64((self.0 - EPOCH_MS) * 1000);
+        Ok(IsNull::No)
+    }
+
+    fn accepts(of: &Type) -> bool {
+        *of == Type::TIMESTAMPTZ
+    }
+
+    to_sql_checked!();
+}
+
+impl<'a> FromSql<'a> for Moment {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        let micros = i64::from_be_bytes(raw.try_into()?);
+        Ok(Self(micros.div_euclid(1000).saturating_add(EPOCH_MS)))
+    }
+
+    fn accepts(of: &Type) -> bool {
+        *of == Type::TIMESTAMPTZ
+    }
+}
+
+/// Values of one attribute in rows one after the other, as one parameter.
+#[derive(Debug)]
+pub(crate) enum ColumnValues<'a> {
+    Doubles(Vec<Option<f64>>),
+    Integers(Vec<Option<i64>>),
+    Booleans(Vec<Option<bool>>),
+    Times(Vec<Option<Moment>>),
+    Texts(Vec<Option<&'a str>>),
+}
+
+/// Puts a value behind those there are, with null for rows between.
+fn put<T>(values: &mut Vec<Option<T>>, row: usize, value: Option<T>) {
+    values.resize_with(row.max(values.len()), || None);
+    if values.len() > row {
+        values[row] = value;
+    } else {
+        values.push(value);
+    }
+}
+
+impl<'a> ColumnValues<'a> {
+    pub(crate) fn new(kind: Kind) -> Self {
+        match kind {
+            Kind::Double => Self::Doubles(Vec::new()),
+            Kind::Integer => Self::Integers(Vec::new()),
+            Kind::Boolean => Self::Booleans(Vec::new()),
+            Kind::Time => Self::Times(Vec::new()),
+            Kind::Text | Kind::Structured | Kind::Geometry => Self::Texts(Vec::new()),
+        }
+    }
+
+    /// Another server may have given the attribute another kind at the same time: then a number becomes one of that kind where it can, and
+    /// anything else is null.
+    pub(crate) fn put(&mut self, row: usize, value: Value<'a>) {
+        match self {
+            Self::Doubles(values) => put(values, row, value.number()),
+            Self::Integers(values) => put(values, row, whole(value)),
+            Self::Booleans(values) => {
+                put(values, row, if let Value::Boolean(value) = value { Some(value) } else { None });
+            }
+            Self::Times(values) => {
+                put(values, row, whole(value).filter(|time| TIMES.contains(*time)).map(Moment));
+            }
+            Self::Texts(values) => {
+                let text = if let Value::Text(text) = value { Some(text) } else { None };
+                put(values, row, text.filter(|text| !text.contains('\0')));
+            }
+        }
+    }
+
+    /// The value of a row.
+    pub(crate) fn has(&self, row: usize) -> bool {
+        match self {
+            Self::Doubles(values) => values.get(row).is_some_and(Option::is_some),
+            Self::Integers(values) => values.get(row).is_some_and(Option::is_some),
+            Self::Booleans(values) => values.get(row).is_some_and(Option::is_some),
+            Self::Times(values) => values.get(row).is_some_and(Option::is_some),
+            Self::Texts(values) => values.get(row).is_some_and(Option::is_some),
+        }
+    }
+
+    /// Fills up with null.
+    pub(crate) fn fill(&mut self, rows: usize) {
+        match self {
+            Self::Doubles(values) => values.resize(rows, None),
+            Self::Integers(values) => values.resize(rows, None),
+            Self::Booleans(values) => values.resize(rows, None),
+            Self::Times(values) => values.resize(rows, None),
+            Self::Texts(values) => values.resize(rows, None),
+        }
+    }
+
+    pub(crate) fn parameter(&self) -> &(dyn ToSql + Sync) {
+        match self {
+            Self::Doubles(values) => values,
+            Self::Integers(values) => values,
+            Self::Booleans(values) => values,
+            Self::Times(values) => values,
+            Self::Texts(values) => values,
+        }
+    }
+}
+
+fn whole(value: Value<'_>) -> Option<i64> {
+    match value {
+        Value::Integer(value) => Some(value),
+        Value::Double(value) if value.fract() == 0.0 && value.abs() < 9.0e18 => Some(value as i64),
+        _ => None,
+    }
+}
+
+/// The element's type, for `unnest`.
+pub(crate) fn array_type(kind: Kind) -> String {
+    format!("{}[]", column_type(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_another_kind_become_ones_of_the_columns_or_null() {
+        let mut doubles = ColumnValues::new(Kind::Double);
+        let mut integers = ColumnValues::new(Kind::Integer);
+        let mut texts = ColumnValues::new(Kind::Text);
+        let given = [Value::Integer(3), Value::Double(2.5), Value::Text("a\0b"), Value::Text("c")];
+        for (row, value) in given.into_iter().enumerate() {
+            doubles.put(row, value);
+            integers.put(row, value);
+            texts.put(row + 1, value);
+        }
+        let ColumnValues::Doubles(doubles) = doubles else { panic!("doubles") };
+        assert_eq!(doubles, [Some(3.0), Some(2.5), None, None]);
+        let ColumnValues::Integers(integers) = integers else { panic!("integers") };
+        assert_eq!(integers, [Some(3), None, None, None]);
+        let ColumnValues::Texts(texts) = texts else { panic!("texts") };
+        assert_eq!(texts, [None, None, None, None, Some("c")]);
+    }
+
+    #[test]
+    fn columns_are_called_as_their_attributes_where_that_can_be() {
+        assert_eq!(column_name("température", 3), "température");
+        assert_eq!(column_name("time", 3), "attribute 3");
+        assert_eq!(column_name(&"x".repeat(61), 7), "attribute 7");
+        assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
+    }
+}

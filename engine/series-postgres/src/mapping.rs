@@ -1,0 +1,99 @@
+//! Where the database has what the engine has names for.
+
+use prony_series_store::{AttributeId, Kind, SeriesId, TableId};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// An attribute's column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ColumnMap {
+    /// Quoted.
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    /// The attribute.
+    pub(crate) attribute: String,
+    pub(crate) declared: String,
+}
+
+/// A type's table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TableMap {
+    /// Of the type in the database.
+    pub(crate) id: i32,
+    pub(crate) tenant: String,
+    pub(crate) type_name: String,
+    /// With its schema, quoted.
+    pub(crate) name: String,
+    /// By the places of the attributes; none where the database's has not been looked up.
+    pub(crate) columns: Vec<Option<ColumnMap>>,
+}
+
+/// What is durable.
+#[derive(Debug, Default)]
+pub(crate) struct Mapping {
+    tables: Vec<Option<Arc<TableMap>>>,
+    /// Entities of the database; 0 is none.
+    series: Vec<i32>,
+}
+
+/// A mapping with what a transaction adds to it.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    tables: HashMap<TableId, Arc<TableMap>>,
+    series: HashMap<SeriesId, i32>,
+}
+
+impl TableMap {
+    pub(crate) fn column(&self, attribute: AttributeId) -> Option<&ColumnMap> {
+        self.columns.get(attribute.place())?.as_ref()
+    }
+}
+
+impl Mapping {
+    pub(crate) fn table(&self, id: TableId) -> Option<Arc<TableMap>> {
+        self.tables.get(id.place()).cloned().flatten()
+    }
+
+    pub(crate) fn series(&self, id: SeriesId) -> Option<i32> {
+        self.series.get(id.place()).copied().filter(|known| *known != 0)
+    }
+
+    /// Takes in what a transaction has added, which is committed.
+    pub(crate) fn take(&mut self, draft: Draft) {
+        for (id, table) in draft.tables {
+            if self.tables.len() <= id.place() {
+                self.tables.resize(id.place() + 1, None);
+            }
+            self.tables[id.place()] = Some(table);
+        }
+        for (id, series) in draft.series {
+            if self.series.len() <= id.place() {
+                self.series.resize(id.place() + 1, 0);
+            }
+            self.series[id.place()] = series;
+        }
+    }
+}
+
+impl Draft {
+    pub(crate) fn table(&self, mapping: &Mapping, id: TableId) -> Option<Arc<TableMap>> {
+        self.tables.get(&id).cloned().or_else(|| mapping.table(id))
+    }
+
+    pub(crate) fn series(&self, mapping: &Mapping, id: SeriesId) -> Option<i32> {
+        self.series.get(&id).copied().or_else(|| mapping.series(id))
+    }
+
+    pub(crate) fn set_table(&mut self, id: TableId, table: TableMap) {
+        self.tables.insert(id, Arc::new(table));
+    }
+
+    pub(crate) fn set_series(&mut self, id: SeriesId, series: i32) {
+        self.series.insert(id, series);
+    }
+
+    /// Whether it adds nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tables.is_empty() && self.series.is_empty()
+    }
+}

@@ -1,0 +1,61 @@
+//! The rows of a page, which are in memory.
+
+use super::rows::summarize_rows;
+use prony_series_store::calendar::Periods;
+use prony_series_store::{AttributeId, ReadError, RowSource, Rows, Summary, TimeMs, TimeRange};
+use std::ops::Range;
+
+/// All rows that there are, in the order of their times.
+#[derive(Debug, Default)]
+pub(super) struct LoadedRows(pub(super) Rows);
+
+impl RowSource for LoadedRows {
+    fn block_count(&self) -> usize {
+        1
+    }
+
+    fn bounds(&mut self) -> Result<Option<TimeRange>, ReadError> {
+        let times = &self.0.times;
+        let (Some(first), Some(last)) = (times.first(), times.last()) else { return Ok(None) };
+        Ok(Some(TimeRange { from_ms: *first, to_ms: *last }))
+    }
+
+    fn first_time(&mut self) -> Result<Option<TimeMs>, ReadError> {
+        Ok(self.0.times.first().copied())
+    }
+
+    fn last_time(&mut self) -> Result<Option<TimeMs>, ReadError> {
+        Ok(self.0.times.last().copied())
+    }
+
+    fn count(&mut self) -> Result<u64, ReadError> {
+        Ok(self.0.len() as u64)
+    }
+
+    fn count_before(&mut self, time_ms: TimeMs) -> Result<u64, ReadError> {
+        Ok(self.0.times.partition_point(|time| *time < time_ms) as u64)
+    }
+
+    fn visit(
+        &mut self,
+        rows: Range<u64>,
+        _: &[AttributeId],
+        take: &mut dyn FnMut(&Rows, Range<usize>) -> bool,
+    ) -> Result<(), ReadError> {
+        let count = self.0.len() as u64;
+        let (from, to) = (rows.start.min(count), rows.end.min(count));
+        if from < to {
+            take(&self.0, from as usize..to as usize);
+        }
+        Ok(())
+    }
+
+    fn summarize(
+        &mut self,
+        attribute: AttributeId,
+        periods: Periods<'_>,
+        take: &mut dyn FnMut(TimeMs, &Summary) -> bool,
+    ) -> Result<(), ReadError> {
+        summarize_rows(self, attribute, periods, take)
+    }
+}

@@ -1,0 +1,169 @@
+//! `prony serve series+postgres://…` from outside: notified, queried, without its database for a while, and beside another server of the same
+//! database.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
+
+use prony_testkit::{Cluster, PronyProcess, RedisServer};
+use std::{process::Command, thread, time::Duration};
+
+fn start(cluster: &Cluster, arguments: &[&str]) -> (PronyProcess, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    let address = format!("series+{}", cluster.url("postgres"));
+    command.arg("serve").arg(address).args(["--listen", "127.0.0.1:0"]).args(arguments);
+    let mut process = PronyProcess::start_command(command);
+    let url = process.wait_for_url();
+    (process, url)
+}
+
+fn agent() -> ureq::Agent {
+    ureq::Agent::config_builder()
+        .timeout_global(Some(Duration::from_secs(30)))
+        .http_status_as_error(false)
+        .build()
+        .into()
+}
+
+/// Status and body.
+fn get(url: &str, path: &str) -> (u16, String) {
+    let mut response = agent().get(format!("{url}{path}")).call().unwrap();
+    (response.status().as_u16(), response.body_mut().read_to_string().unwrap())
+}
+
+/// Status and body.
+fn notify(url: &str, entities: &str) -> (u16, String) {
+    let body = format!("{{\"data\":[{entities}]}}");
+    let request = agent().post(format!("{url}/v2/notify")).content_type("application/json");
+    let mut response = request.send(body).unwrap();
+    (response.status().as_u16(), response.body_mut().read_to_string().unwrap())
+}
+
+fn entity(id: &str, attribute: &str, number: u64) -> String {
+    let time = format!("2024-01-01T00:{:02}:{:02}Z", number / 60, number % 60);
+    format!(
+        r#"{{"id":"{id}","type":"Größe","{attribute}":{{"type":"Integer","value":{number}}},"TimeInstant":{{"type":"DateTime","value":"{time}"}}}}"#
+    )
+}
+
+/// The values of an attribute of an entity.
+fn values(url: &str, id: &str, attribute: &str) -> Vec<u64> {
+    let (status, body) = get(url, &format!("/v2/entities/{id}/attrs/{attribute}/value"));
+    assert_eq!(status, 200, "{body}");
+    let Some((_, list)) = body.split_once("\"values\":[") else { return Vec::new() };
+    list.split([',', ']']).filter_map(|number| number.parse().ok()).collect()
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_the_database_was_gone() {
+    let cluster = Cluster::start_new().unwrap();
+    let (_process, url) = start(&cluster, &[]);
+    assert_eq!(notify(&url, &entity("first", "n", 0)).0, 200);
+    let clients: Vec<_> = (0..4)
+        .map(|client| {
+            let url = url.clone();
+            thread::spawn(move || {
+                let mut acknowledged = Vec::new();
+                let mut refused = 0;
+                for number in 0..120 {
+                    match notify(&url, &entity(&format!("e:{client}"), "n", number)) {
+                        (200, _) => acknowledged.push(number),
+                        (503, body) => {
+                            assert!(body.contains("Notification not processed or not updated"), "{body}");
+                            refused += 1;
+                            thread::sleep(Duration::from_millis(20));
+                        }
+                        other => panic!("{other:?}"),
+                    }
+                }
+                (client, acknowledged, refused)
+            })
+        })
+        .collect();
+    thread::sleep(Duration::from_millis(100));
+    cluster.kill().unwrap();
+    assert_eq!(notify(&url, &entity("x", "n", 1)).0, 503);
+    assert_eq!(get(&url, "/v2/types/Gr%C3%B6%C3%9Fe").0, 503, "reads say so too");
+    cluster.start().unwrap();
+    let is_back = (0..300).any(|_| {
+        thread::sleep(Duration::from_millis(50));
+        notify(&url, &entity("back", "n", 1)).0 == 200
+    });
+    assert!(is_back, "{:?} {:?}", notify(&url, &entity("back", "n", 1)), get(&url, "/health"));
+    for client in clients {
+        let (client, acknowledged, _) = client.join().unwrap();
+        let found = values(&url, &format!("e:{client}"), "n");
+        let lost: Vec<_> = acknowledged.iter().filter(|number| !found.contains(number)).collect();
+        assert!(lost.is_empty(), "client {client} has lost {lost:?}");
+    }
+    let is_well = (0..200).any(|_| {
+        thread::sleep(Duration::from_millis(50));
+        get(&url, "/health").0 == 200
+    });
+    assert!(is_well, "{:?}", get(&url, "/health"));
+}
+
+/// Types, attributes and entities that two servers bring at the same time are all there, and each sees those of the other.
+#[test]
+fn two_servers_of_one_database_agree_on_names() {
+    let cluster = Cluster::start_new().unwrap();
+    let redis = RedisServer::start(&[]);
+    let redis_url = format!("redis://127.0.0.1:{}", redis.port());
+    let with_redis = ["--metadata-cache", "redis", "--metadata-redis", &redis_url];
+    for arguments in [&["--metadata-cache", "none"][..], &with_redis[..]] {
+        let (_one, one) = start(&cluster, arguments);
+        let (_other, other) = start(&cluster, arguments);
+        let kind = arguments[1];
+        let writers: Vec<_> = [one.clone(), other.clone()]
+            .into_iter()
+            .enumerate()
+            .map(|(server, url)| {
+                let kind = kind.to_owned();
+                thread::spawn(move || {
+                    for number in 0..30 {
+                        let own = entity(
+                            &format!("{kind}:{server}:{number}"),
+                            &format!("own_{server}_{number}"),
+                            number,
+                        );
+                        let shared = entity(&format!("{kind}:shared"), &format!("shared_{number}"), number);
+                        assert_eq!(notify(&url, &format!("{own},{shared}")).0, 200);
+                    }
+                })
+            })
+            .collect();
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        for url in [&one, &other] {
+            for number in 0..30 {
+                for server in 0..2 {
+                    let (id, attribute) =
+                        (format!("{kind}:{server}:{number}"), format!("own_{server}_{number}"));
+                    assert_eq!(values(url, &id, &attribute), [number], "{kind} {id}");
+                }
+            }
+            let shared = values(url, &format!("{kind}:shared"), "shared_7");
+            assert_eq!(shared, [7, 7], "{kind}: of both");
+        }
+        // A type that one deletes is gone for the other, and comes again with what that one writes.
+        let deleted =
+            agent().delete(format!("{one}/v2/types/Gr%C3%B6%C3%9Fe?dropTable=true")).call().unwrap();
+        assert_eq!(deleted.status().as_u16(), 204);
+        assert_eq!(values(&other, &format!("{kind}:shared"), "shared_7"), Vec::<u64>::new());
+        assert_eq!(notify(&other, &entity(&format!("{kind}:shared"), "shared_7", 9)).0, 200);
+        assert_eq!(values(&one, &format!("{kind}:shared"), "shared_7"), [9]);
+    }
+}
+
+#[test]
+fn a_redis_that_is_needed_and_not_named_is_told() {
+    let address = "series+postgres://nobody@127.0.0.1:1/x";
+    let told = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        let output = command.arg("serve").arg(address).args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, text) = told(&["--metadata-cache", "redis"]);
+    assert!(code == Some(2) && text.contains("metadata_redis"), "{text}");
+    let (code, text) = told(&[]);
+    assert!(code == Some(2) && text.contains("127.0.0.1:1/x"), "{text}");
+}

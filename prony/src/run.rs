@@ -3,17 +3,17 @@
 pub(crate) mod jmeter;
 pub(crate) mod k6;
 mod k6_names;
+pub(crate) mod outputs;
 mod quantity;
 mod url;
+mod warning;
 
 use anyhow::{Context as _, bail};
 use prony_load::{Output, RunOptions, StopFlag, Url, explain, plan_schema, read_plan, run, run_workload};
-use prony_metrics::outputs::{OutputEnd, OutputSpec};
 use prony_model::result::Progress;
 use prony_model::verdict::conclusion::RunVerdict;
 use prony_model::{Plan, ResultFile};
 use prony_report::{Document, NamedDocument, ProgressDisplay, WrkShown};
-use prony_runs::samples::SampleOutputs;
 use prony_runs::wrk::{self, WrkGiven};
 use prony_runs::{Argument, Flags, UrlGiven, observe, result_path};
 use prony_script_wrk::{ScriptError, WrkScript};
@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use crate::{COULD_NOT_RUN, interrupt, summaries::SummaryFlags};
 use k6_names::K6Names;
+use outputs::Outputs;
 use url::UrlFlags;
 
 #[derive(Debug, clap::Args)]
@@ -61,7 +62,7 @@ pub(crate) struct RunArguments {
     /// What to watch meanwhile: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE, host:local; can be given several times. docs/observers.md describes it.
     #[arg(long, value_name = "SPEC")]
     observe: Vec<String>,
-    /// Write each sample to a file: json=FILE or csv=FILE; can be given several times. docs/run.md describes it.
+    /// Send the run's seconds to prometheus:URL, otlp:URL, influxdb:URL, statsd:HOST:PORT or graphite:HOST:PORT, or write each sample to json:FILE or csv:FILE; can be given several times. docs/outputs.md describes it.
     #[arg(long, value_name = "OUTPUT")]
     out: Vec<String>,
     /// Folder that the result file is written to.
@@ -97,14 +98,13 @@ pub(crate) fn execute(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         return say(&explain(&work.plan));
     }
     let path = result_path(&arguments.output, work.plan.name());
-    let specs = arguments.out.iter().map(|text| OutputSpec::parse(text, None, None));
-    let samples = SampleOutputs::open(&specs.collect::<Result<Vec<_>, _>>()?)?;
-    let options = samples.listen(&work.plan, options(arguments, &work, &path, stop)?);
+    let outputs = Outputs::open(&arguments.out)?;
+    let options = outputs.listen(&work.plan, options(arguments, &work, &path, stop)?);
     let result = match &work.script {
         Some(script) => run_workload(&work.plan, script, options)?,
         None => run(&work.plan, options)?,
     };
-    warn_of_outputs(&samples.finish());
+    outputs.finish();
     if let Some(script) = &work.script {
         script.flush()?;
     }
@@ -119,24 +119,6 @@ pub(crate) fn execute(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         vec![NamedDocument { name: path.display().to_string(), document }]
     })?;
     Ok(ExitCode::from(conclusion.exit_code()))
-}
-
-/// Samples that outputs could not write.
-fn warn_of_outputs(ends: &[OutputEnd]) {
-    for end in ends {
-        if end.lost > 0 {
-            let message = "samples are missing: they came faster than they could be written";
-            warn(&format!("{}: {} {message}", end.name, end.lost));
-        }
-        if let Some(error) = &end.error {
-            warn(&format!("{} could not be written to its end: {error}", end.name));
-        }
-    }
-}
-
-fn warn(message: &str) {
-    // A warning that cannot be shown is no reason to end.
-    let _ = writeln!(std::io::stderr(), "warning: {message}");
 }
 
 fn say(text: &str) -> anyhow::Result<ExitCode> {

@@ -1,15 +1,15 @@
 //! `prony run PLAN.jmx`: a JMeter plan with JMeter's flags, from the command line to the exit code.
 
-use super::{display, print, say, show, warn, warn_of_outputs};
+use super::outputs::Outputs;
+use super::warning::warn;
+use super::{display, print, say, show};
 use crate::interrupt;
 use anyhow::{anyhow, bail};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use prony_load::{Output, RunOptions, explain};
-use prony_metrics::outputs::OutputSpec;
 use prony_model::Plan;
 use prony_model::verdict::conclusion::RunVerdict;
 use prony_runs::jmeter::{Given, PlanOutcome, live};
-use prony_runs::samples::SampleOutputs;
 use prony_runs::{Flags, Kind, observe, result_path};
 use prony_script_jmeter::JmeterPlan;
 use std::ffi::OsString;
@@ -55,7 +55,7 @@ pub(crate) struct JmeterArguments {
     /// What to watch meanwhile: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE, host:local; can be given several times. docs/observers.md describes it.
     #[arg(long, value_name = "SPEC")]
     observe: Vec<String>,
-    /// Write each request to a file: json=FILE or csv=FILE; can be given several times. docs/run.md describes it.
+    /// Send the run's seconds to prometheus:URL, otlp:URL, influxdb:URL, statsd:HOST:PORT or graphite:HOST:PORT, or write each request to json:FILE or csv:FILE; can be given several times. docs/outputs.md describes it.
     #[arg(long, value_name = "OUTPUT")]
     out: Vec<String>,
     /// Folder that the result file is written to.
@@ -137,9 +137,8 @@ pub(crate) fn execute(arguments: &JmeterArguments) -> anyhow::Result<ExitCode> {
         bail!("-l {} is a folder; name a file, such as {}/samples.jtl", jtl.display(), jtl.display());
     }
     let path = result_path(&arguments.output, plan.name());
-    let specs = arguments.out.iter().map(|text| OutputSpec::parse(text, None, None));
-    let samples = SampleOutputs::open(&specs.collect::<Result<Vec<_>, _>>()?)?;
-    let options = samples.listen(&plan, arguments.options(&plan, &path)?);
+    let outputs = Outputs::open(&arguments.out)?;
+    let options = outputs.listen(&plan, arguments.options(&plan, &path)?);
     let quiet = arguments.quiet;
     let log = move |line: &str| {
         if !quiet {
@@ -147,7 +146,7 @@ pub(crate) fn execute(arguments: &JmeterArguments) -> anyhow::Result<ExitCode> {
         }
     };
     let lived = live(&jmeter, &plan, options, true, log)?;
-    warn_of_outputs(&samples.finish());
+    outputs.finish();
     lived.missing.iter().for_each(|missing| warn(missing));
     finish(arguments, &lived, &path)
 }

@@ -5,11 +5,12 @@ mod flags;
 mod refused;
 mod traces;
 
-use super::{display, show, warn, warn_of_outputs};
+use super::outputs::{self, warn_of_outputs};
+use super::warning::warn;
+use super::{display, show};
 use crate::interrupt;
 use anyhow::Context as _;
 use prony_load::{Output, RunOptions, StopFlag};
-use prony_metrics::outputs::OutputSpec;
 use prony_model::{Conclusion, Plan};
 use prony_runs::k6::{Ended, GivenError, LifeControl, Lived, RestApi, handle_summary, live_with};
 use prony_runs::{observe, result_path};
@@ -72,13 +73,14 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
         return Ok(if check.is_whole() { Exit::Done.code() } else { crate::COULD_NOT_RUN });
     }
     let mode = arguments.summary_mode()?;
+    let asked = arguments.outputs().map_err(|error| Stopped::new(Exit::Configuration, error))?;
     let settings = MeasureSettings {
-        outputs: arguments.outputs().map_err(|error| Stopped::new(Exit::Configuration, error))?,
+        outputs: asked.files.clone(),
         no_thresholds: arguments.no_thresholds(),
         no_color: arguments.no_color,
     };
     if arguments.explain {
-        return explain(arguments, &settings);
+        return explain(arguments, &settings, &asked.names());
     }
     let has_traces = traces::is_wanted(&arguments.traces_output())
         .map_err(|error| Stopped::new(Exit::Other, anyhow::anyhow!(error)))?;
@@ -92,9 +94,10 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     }
     let plan = session.plan().map_err(|error| Stopped::new(error.exit(), error))?;
     let path = result_path(&arguments.output, plan.name());
-    let options = options(arguments, &session, &plan, &path)?;
+    let sinks = asked.open_sinks().map_err(|error| Stopped::new(Exit::Configuration, error))?;
+    let options = outputs::listen(&sinks, &plan, options(arguments, &session, &plan, &path)?);
     if !arguments.quiet && !arguments.json {
-        print(introduction(arguments, &session, &settings.outputs).as_bytes())?;
+        print(introduction(arguments, &session, &asked.names()).as_bytes())?;
     }
     let (stop, control) = (options.stop.clone(), Arc::new(LifeControl::new(session.options.paused)));
     if let Some(address) = arguments.address.as_deref().filter(|address| !address.is_empty()) {
@@ -110,6 +113,7 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
         summarise(arguments, &session, &lived, mode)?;
     }
     warn_of_outputs(&session.measure.close_outputs());
+    outputs::finish(sinks);
     session.measure.log().flush();
     say_end(&lived.ended);
     let code = exit_code(arguments, &lived);
@@ -155,14 +159,14 @@ fn session(arguments: &K6Arguments, settings: &MeasureSettings) -> Result<Sessio
 }
 
 /// What would be run. No output is opened, because nothing is written.
-fn explain(arguments: &K6Arguments, settings: &MeasureSettings) -> Result<u8, Stopped> {
+fn explain(arguments: &K6Arguments, settings: &MeasureSettings, outputs: &[String]) -> Result<u8, Stopped> {
     let session = session(arguments, &MeasureSettings { outputs: Vec::new(), ..settings.clone() })?;
     session.measure.log().flush();
     for warning in &session.warnings {
         warn(warning);
     }
     session.plan().map_err(|error| Stopped::new(error.exit(), error))?;
-    let text = introduction(arguments, &session, &settings.outputs);
+    let text = introduction(arguments, &session, outputs);
     print(format!("{text}--check says what the script needs, and what of it is missing\n").as_bytes())?;
     Ok(Exit::Done.code())
 }
@@ -192,10 +196,9 @@ fn options(
 }
 
 /// What will be run, in k6's words.
-fn introduction(arguments: &K6Arguments, session: &Session, outputs: &[OutputSpec]) -> String {
+fn introduction(arguments: &K6Arguments, session: &Session, outputs: &[String]) -> String {
     let needs = session.options.requirements();
     let scenarios = &session.options.scenarios;
-    let outputs: Vec<_> = outputs.iter().map(OutputSpec::name).collect();
     let outputs = if outputs.is_empty() { "-".to_owned() } else { outputs.join(", ") };
     let count =
         if scenarios.len() == 1 { "1 scenario".to_owned() } else { format!("{} scenarios", scenarios.len()) };

@@ -200,6 +200,13 @@ const RULES: &[Rule] = &[
         may_know: &["model"],
         refuses: &["apollo-compiler", "rusqlite", "clap"],
     },
+    // What dashboards read of a run, each kind with a thread of its own.
+    Rule {
+        name: "outputs",
+        half: Half::Lab,
+        may_know: &["model"],
+        refuses: &["apollo-compiler", "rusqlite", "tokio-postgres", "clap"],
+    },
     Rule { name: "report", half: Half::Lab, may_know: &["model", "jtl"], refuses: RUNTIMES },
     Rule {
         name: "runs",
@@ -234,6 +241,7 @@ const RULES: &[Rule] = &[
             "script-k6",
             "script-wrk",
             "load",
+            "outputs",
             "report",
             "runs",
             "experiments",

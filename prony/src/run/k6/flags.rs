@@ -2,10 +2,11 @@
 
 use super::super::quantity::bytes;
 use super::refused::{refusal, refused_flags};
+use crate::run::outputs::Asked;
 use anyhow::bail;
 use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, CommandFactory as _, FromArgMatches as _, Parser};
-use prony_metrics::outputs::{OutputError, OutputSpec};
+use prony_metrics::outputs::OutputSpec;
 use prony_runs::k6::{Given, LogFlags};
 use prony_runs::{Flags, Kind};
 use prony_script_k6::{OPTIONS, SummaryMode};
@@ -34,7 +35,7 @@ pub(crate) struct K6Arguments {
     /// Wait for Ctrl-C when the test is over, before the summary; the REST API goes on meanwhile.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub linger: Option<bool>,
-    /// Write each sample to a file: json=FILE or csv=FILE; repeatable.
+    /// Write each sample to json=FILE or csv=FILE, or send the run's seconds to prometheus=URL, otlp=URL, influxdb=URL, statsd=HOST:PORT or graphite=HOST:PORT; repeatable. docs/outputs.md describes it.
     #[arg(short, long, value_name = "OUTPUT")]
     pub out: Vec<String>,
     /// Write the summary's figures to a file, as JSON.
@@ -195,14 +196,14 @@ impl K6Arguments {
         self.no_thresholds || is_set("K6_NO_THRESHOLDS")
     }
 
-    pub(crate) fn outputs(&self) -> Result<Vec<OutputSpec>, OutputError> {
+    pub(crate) fn outputs(&self) -> anyhow::Result<Asked> {
         let variable = |name| std::env::var(name).ok();
         let (time, file) = (variable("K6_CSV_TIME_FORMAT"), variable("K6_CSV_FILENAME"));
         let named: Vec<_> = match variable("K6_OUT") {
             Some(out) if self.out.is_empty() => out.split(',').map(str::to_owned).collect(),
             _ => self.out.clone(),
         };
-        named.iter().map(|text| OutputSpec::parse(text, time.as_deref(), file.as_deref())).collect()
+        Asked::parse(&named, |text| OutputSpec::parse(text, time.as_deref(), file.as_deref()))
     }
 }
 

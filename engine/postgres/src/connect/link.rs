@@ -218,14 +218,7 @@ impl Link {
         let sent = self.send();
         progress.number.set(Some(sent));
         let stream = self.client.query_raw(&statement, parameters).await;
-        let mut rows = 0;
-        let result = self.collect(stream, answer, sent, &mut rows).await;
-        progress.number.set(None);
-        let service = self.complete(sent);
-        if service >= self.target.slow_after {
-            self.note_slow(text, parameters, rows, service);
-        }
-        let result = result.and_then(|inner| inner.map_err(|error| self.failure(error, service)));
+        let (result, service) = self.answered(stream, answer, sent, (text, parameters), progress).await;
         if result.as_ref().is_err_and(|failure| failure.kind == FailureKind::StalePlan) {
             self.statements.borrow_mut().remove(&text.number);
         }
@@ -244,6 +237,19 @@ impl Link {
         progress.number.set(Some(sent));
         let typed = parameters.iter().zip(text.types.iter().cloned());
         let stream = self.client.query_typed_raw(&text.sql, typed).await;
+        let (result, service) = self.answered(stream, answer, sent, (text, parameters), progress).await;
+        Executed { result, service, is_first: false }
+    }
+
+    /// What was answered to a statement that was sent, and how long the database took.
+    async fn answered<A: Answer>(
+        self: &Rc<Self>,
+        stream: Result<RowStream, tokio_postgres::Error>,
+        answer: A,
+        sent: u64,
+        (text, parameters): (&StatementText, &[Bound]),
+        progress: &Progress,
+    ) -> (Result<A, Failure>, Duration) {
         let mut rows = 0;
         let result = self.collect(stream, answer, sent, &mut rows).await;
         progress.number.set(None);
@@ -252,7 +258,7 @@ impl Link {
             self.note_slow(text, parameters, rows, service);
         }
         let result = result.and_then(|inner| inner.map_err(|error| self.failure(error, service)));
-        Executed { result, service, is_first: false }
+        (result, service)
     }
 
     /// Reads all rows. The outer error is the answer's own, the inner one the database's.

@@ -1,5 +1,6 @@
 //! Operations that a source executes as a whole, because it understands GraphQL itself.
 
+use bytes::Bytes;
 use prony_graphql::{
     Name,
     response::FieldResult,
@@ -24,7 +25,7 @@ pub struct OperationRequest<'a> {
 pub enum OperationResult {
     /// The body of the response, which the client gets as it is.
     Body {
-        bytes: Vec<u8>,
+        bytes: Bytes,
         /// In which the bytes are: one of those that the client takes.
         coding: ContentCoding,
         /// Whether it is known to hold errors.

@@ -86,7 +86,7 @@ impl UpstreamSession {
         let (coding, shown) = (response.coding, self.upstream.shown());
         let is_coded = coding != ContentCoding::Identity;
         if is_coded && response.status == 200 && shown.errors && shown.extensions {
-            return Ok(OperationResult::Body { bytes: response.body.into(), coding, has_errors: false });
+            return Ok(OperationResult::Body { bytes: response.body, coding, has_errors: false });
         }
         let max_bytes = self.upstream.settings.common.max_response_bytes;
         let decoded = if is_coded {
@@ -97,9 +97,10 @@ impl UpstreamSession {
         };
         match response::whole(decoded.as_ref().unwrap_or(&response.body), &operation.fields, shown) {
             Ok(WholeResponse::AsItIs { has_errors }) => {
-                Ok(OperationResult::Body { bytes: response.body.into(), coding, has_errors })
+                Ok(OperationResult::Body { bytes: response.body, coding, has_errors })
             }
             Ok(WholeResponse::Body { bytes, has_errors }) => {
+                let bytes = bytes.into();
                 Ok(OperationResult::Body { bytes, coding: ContentCoding::Identity, has_errors })
             }
             Ok(WholeResponse::Fields(results)) => Ok(OperationResult::Fields(results)),

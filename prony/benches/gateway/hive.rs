@@ -27,7 +27,7 @@ pub(crate) fn beside_hive() {
     for (name, query) in OPERATIONS {
         let body = study.answer(query);
         let upstream = Constant::start(&body);
-        let gateway = study.serve(&upstream, &[]);
+        let gateway = study.serve(&upstream.url(), &[]);
         let peer = HiveGateway::start(&study, &upstream);
         let script = study.script(query);
         let mut rounds: [Vec<Run>; 2] = Default::default();

@@ -1,15 +1,17 @@
 //! Measurements of the GraphQL gateway: `prony serve` with another GraphQL server behind it, on one processor, load and backend on
 //! the other. One subcommand a question; each prints the table that `docs/benchmarks.md` quotes.
 //!
-//! `cargo bench -p prony --bench gateway -- proxy|hive|stages|stall|slow-clients`
+//! `cargo bench -p prony --bench gateway -- proxy|hive|stages|stall|slow-clients|memory`
 //!
-//! Needs taskset; `proxy` and `hive` nginx, openssl and wrk, `hive` also node and npm; `slow-clients` some 12,000 open files (`ulimit -Hn`).
+//! Needs taskset; `proxy`, `hive` and `memory` wrk, the first two nginx and openssl, `hive` also node and npm;
+//! `slow-clients` some 12,000 open files (`ulimit -Hn`).
 
 #![expect(clippy::print_stdout, reason = "tables are what a benchmark is for")]
 
 mod backend;
 mod gateway;
 mod hive;
+mod memory;
 #[path = "../common/nginx.rs"]
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
 mod nginx;
@@ -53,6 +55,7 @@ fn main() {
         Some("stages") => stages::by_operation(),
         Some("stall") => stall::beside_the_backend(),
         Some("slow-clients") => slow::beside_fast_ones(),
-        _ => println!("name a measurement: proxy, hive, stages, stall, slow-clients"),
+        Some("memory") => memory::over_many_requests(),
+        _ => println!("name a measurement: proxy, hive, stages, stall, slow-clients, memory"),
     }
 }

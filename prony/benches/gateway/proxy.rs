@@ -21,8 +21,8 @@ pub(crate) fn beside_nginx() {
         let upstream = Constant::start(&body);
         let proxy = start_proxy(upstream.port);
         let (certificate, key) = (proxy.path("cert.pem"), proxy.path("key.pem"));
-        let plain = study.serve(&upstream, &[]);
-        let secure = study.serve(&upstream, &["--tls-certificate", &certificate, "--tls-key", &key]);
+        let plain = study.serve(&upstream.url(), &[]);
+        let secure = study.serve(&upstream.url(), &["--tls-certificate", &certificate, "--tls-key", &key]);
         let script = study.script(query);
         let mut limit = f64::NAN;
         for (is_secure, gateway) in [(false, &plain), (true, &secure)] {

@@ -3,12 +3,12 @@
 
 use std::{
     fs,
-    io::Write as _,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use prony_experiments::gateway::TokenKey;
 use prony_testkit::free_port;
 use tempfile::TempDir;
 
@@ -29,8 +29,8 @@ const DAY_S: u64 = 86_400;
 pub(crate) struct Study {
     pub(crate) credentials: Credentials,
     pub(crate) schema: PathBuf,
-    example: Subject,
-    folder: TempDir,
+    pub(crate) example: Subject,
+    pub(crate) folder: TempDir,
 }
 
 impl Study {
@@ -50,7 +50,7 @@ impl Study {
     }
 
     /// The gateway before an upstream: a token, a rate for each user, depth and complexity.
-    pub(crate) fn serve(&self, upstream: &Constant, flags: &[&str]) -> Subject {
+    pub(crate) fn serve(&self, upstream: &str, flags: &[&str]) -> Subject {
         let path = self.folder.path().join("prony.toml");
         let text = format!(
             "[graphql]\nmax_depth = 5\nmax_complexity = 20000\n\
@@ -59,7 +59,7 @@ impl Study {
              [[operation]]\nmatch = \"Query.*\"\nrate_limit = [{{ by = \"user\", rate = \"1000000/s\", burst = 100000 }}]\n\
              [[source]]\nname = \"backend\"\nupstream = \"{}/graphql\"\nschema_file = {:?}\n",
             self.credentials.public_key.display(),
-            upstream.url(),
+            upstream,
             self.schema.display()
         );
         fs::write(&path, text).expect("room for a small file");
@@ -142,39 +142,28 @@ fn sdl(url: &str) -> String {
 /// A token of one user, and the key by which it is known.
 pub(crate) struct Credentials {
     pub(crate) token: String,
+    key: TokenKey,
     pub(crate) public_key: PathBuf,
 }
 
 impl Credentials {
     fn new(folder: &Path) -> Self {
-        let (private, public_key) = (folder.join("private.pem"), folder.join("public.pem"));
-        openssl(&["genrsa", "-out", &private.display().to_string(), "2048"], b"");
-        let pem = openssl(&["rsa", "-in", &private.display().to_string(), "-pubout"], b"");
-        fs::write(&public_key, pem).expect("room for a small file");
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs();
-        let claims = format!(r#"{{"sub":"1","role":"reader","exp":{}}}"#, now + DAY_S);
-        let signed =
-            [br#"{"alg":"RS256","typ":"JWT"}"#.as_slice(), claims.as_bytes()].map(base64_url).join(".");
-        let signature =
-            openssl(&["dgst", "-sha256", "-sign", &private.display().to_string()], signed.as_bytes());
-        Self { token: format!("{signed}.{}", base64_url(&signature)), public_key }
+        let (key, public_key) = (TokenKey::generate().expect("randomness"), folder.join("public.pem"));
+        fs::write(&public_key, key.public_pem().expect("it was just made")).expect("room for a small file");
+        let token = Self::sign(&key, 1);
+        Self { token, key, public_key }
     }
-}
 
-/// As tokens have it (RFC 7515, section 2).
-fn base64_url(bytes: &[u8]) -> String {
-    let text = String::from_utf8(openssl(&["base64", "-A"], bytes)).expect("it is ASCII");
-    text.trim_end().trim_end_matches('=').replace('+', "-").replace('/', "_")
-}
+    /// Of one user of many.
+    pub(crate) fn token_of(&self, user: u32) -> String {
+        Self::sign(&self.key, user)
+    }
 
-fn openssl(arguments: &[&str], input: &[u8]) -> Vec<u8> {
-    let mut command = Command::new("openssl");
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().expect("openssl is installed");
-    child.stdin.take().expect("it is piped").write_all(input).expect("openssl reads");
-    let output = child.wait_with_output().expect("openssl ends");
-    assert!(output.status.success(), "openssl {arguments:?} failed");
-    output.stdout
+    fn sign(key: &TokenKey, user: u32) -> String {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs();
+        let claims = serde_json::json!({ "sub": user.to_string(), "role": "reader", "exp": now + DAY_S });
+        key.sign(&claims).expect("keys sign")
+    }
 }
 
 /// nginx that answers every POST with one file, beside the load.

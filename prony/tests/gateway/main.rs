@@ -3,6 +3,7 @@
 mod attacks;
 mod codings;
 mod exchange;
+mod large;
 mod restarts;
 mod roles;
 mod server;

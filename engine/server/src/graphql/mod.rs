@@ -21,6 +21,7 @@ mod prepared;
 mod renewal;
 pub(crate) mod reuse;
 mod roles;
+mod root_fields;
 mod served;
 mod stages;
 

@@ -1,7 +1,6 @@
 //! The pipeline of a request: parse, validate and plan in [`prepare`], execute and assemble in [`finish`], both in
 //! [`respond`]. What comes over a socket goes through the same stages.
 
-use futures_util::future::join_all;
 use prony_access::Role;
 use prony_graphql::{
     document::{
@@ -10,27 +9,23 @@ use prony_graphql::{
         limits::Limits,
     },
     error::{ErrorCode, GraphqlError},
-    introspection,
     request::{RequestFault, RequestParameters},
     response::{self, FieldResult},
-    schema::SourceId,
-    selection::{Field, OperationKind},
-    variables::Variables,
+    selection::OperationKind,
 };
-use prony_source::{ContentCoding, OperationRecord, OperationResult, PreparedField, current_request};
+use prony_source::{ContentCoding, OperationRecord, current_request};
 
 pub(crate) use super::prepared::{AllowedKinds, Finished, Prepared};
 use super::{
     admission::operation_budget,
     context::RequestContext,
     execution::ExecutionContext,
-    interception::{ExecutedOperation, InterceptedOperation},
     outcome::{HeldBytes, Outcome, RequestError, Response, ResponseBody, Seen, held_by},
-    plan::{AboutSchema, Plan, Step},
+    plan::{Plan, Step},
     planning::{find_operation, plan_for},
     prepared::Ending,
     roles::Asker,
-    served::Served,
+    root_fields::{Executed, execute, try_execute},
     stages::{Stage, StageClock, StageTimes},
 };
 
@@ -269,7 +264,7 @@ pub(super) async fn execute_and_assemble<C: ExecutionContext>(
                 note_whole(core, &prepared.plan, has_errors);
                 clock.ended(Stage::Assemble);
                 prepared.note_whole_end(core, has_errors);
-                let body = ResponseBody { bytes: body.into(), budget: prepared.variables.budget().cloned() };
+                let body = ResponseBody { bytes: body, budget: prepared.variables.budget().cloned() };
                 let ending = Ending { has_errors, is_overloaded: false };
                 return Finished { ending, body, coding, kept: None };
             }
@@ -338,215 +333,6 @@ fn invalid(core: &impl ExecutionContext, mut errors: Vec<GraphqlError>) -> Reque
         name_request(core, error);
     }
     RequestError::Invalid(errors)
-}
-
-/// What is there when an operation has been executed.
-enum Executed {
-    Fields(Results),
-    /// The body of the response.
-    Whole {
-        body: Vec<u8>,
-        coding: ContentCoding,
-        has_errors: bool,
-    },
-}
-
-/// The results of root fields. One is so usual that it has no list.
-enum Results {
-    One(FieldResult),
-    Many(Vec<FieldResult>),
-}
-
-impl Results {
-    fn into_list(self) -> Vec<FieldResult> {
-        match self {
-            Self::One(result) => vec![result],
-            Self::Many(results) => results,
-        }
-    }
-
-    fn as_mut_slice(&mut self) -> &mut [FieldResult] {
-        match self {
-            Self::One(result) => std::slice::from_mut(result),
-            Self::Many(results) => results,
-        }
-    }
-}
-
-/// Executes root fields in their order where none of them waits; none where one does, and nothing has been done.
-fn try_execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Option<Results> {
-    let Prepared { served, plan, variables, .. } = prepared;
-    if plan.waits() {
-        return None;
-    }
-    let answer = |(field, step): (&Field, &Step)| match step {
-        Step::Source(source, root) => core.answer(*source, root, variables),
-        Step::Schema(about) => about_schema(core, served, field, about, variables),
-    };
-    let fields = &plan.selection.fields;
-    let results = match plan.steps.as_slice() {
-        [only] => Results::One(answer((&fields[0], only))),
-        steps => Results::Many(fields.iter().zip(steps).map(answer).collect()),
-    };
-    if plan.selection.kind == OperationKind::Mutation {
-        for (source, _) in by_source(plan) {
-            core.site().mutations.count(source);
-        }
-    }
-    Some(results)
-}
-
-/// Root fields of a query at the same time, those of a mutation one after the other.
-async fn execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Executed {
-    let Prepared { served, plan, variables, asker, .. } = prepared;
-    if let Some((source, operation)) = &plan.whole {
-        let is_mutation = plan.selection.kind == OperationKind::Mutation;
-        let counted = is_mutation.then(|| core.site().mutations.counted_at_end(*source));
-        let executed = core.execute(*source, operation, variables, prepared.codings).await;
-        drop(counted);
-        return match executed {
-            OperationResult::Body { bytes, coding, has_errors } => {
-                Executed::Whole { body: bytes, coding, has_errors }
-            }
-            OperationResult::Fields(results) => Executed::Fields(Results::Many(results)),
-        };
-    }
-    let Some(interception) = &plan.interception else {
-        return Executed::Fields(execute_plan(core, served, plan, variables).await);
-    };
-    let (asker, limits) = (asker.as_ref(), core.engine().limits());
-    let rows = &interception.rows_before(core, prepared).await;
-    let operation = InterceptedOperation { served, plan, variables, asker, limits, rows };
-    let begun = interception.begin(operation).await;
-    let (plan, variables) = (begun.plan.as_ref().unwrap_or(plan), &*begun.variables);
-    let mut results = execute_plan(core, served, plan, variables).await.into_list();
-    let fields = &plan.selection.fields;
-    let executed = ExecutedOperation { served, kind: plan.selection.kind, fields, variables, asker, rows };
-    interception.end(executed, &mut results).await;
-    Executed::Fields(Results::Many(results))
-}
-
-async fn execute_plan(
-    core: &impl ExecutionContext,
-    served: &Served,
-    plan: &Plan,
-    variables: &Variables,
-) -> Results {
-    let mut results = match (plan.selection.kind, plan.steps.as_slice()) {
-        (OperationKind::Mutation, _) => Results::Many(mutate(core, served, plan, variables).await),
-        (_, [only]) => Results::One(query(core, served, &plan.selection.fields[0], only, variables).await),
-        _ => Results::Many(query_all(core, served, plan, variables).await),
-    };
-    let fields = &plan.selection.fields;
-    let joined =
-        results.as_mut_slice().iter_mut().zip(fields).enumerate().filter_map(|(index, (result, field))| {
-            let (_, node) = plan.joins.iter().find(|(known, _)| *known == index)?;
-            Some(core.join(field, node, variables, result))
-        });
-    join_all(joined).await;
-    results
-}
-
-/// All sources at the same time, each with all its fields.
-async fn query_all(
-    core: &impl ExecutionContext,
-    served: &Served,
-    plan: &Plan,
-    variables: &Variables,
-) -> Vec<FieldResult> {
-    let groups = by_source(plan);
-    let answers = join_all(groups.iter().map(|(source, members)| {
-        let roots: Vec<&PreparedField> = members.iter().map(|&(_, root)| root).collect();
-        async move { core.query_all(*source, &roots, variables).await }
-    }));
-    let mut results: Vec<Option<FieldResult>> = plan.steps.iter().map(|_| None).collect();
-    for ((_, members), answers) in groups.iter().zip(answers.await) {
-        place(&mut results, members, answers);
-    }
-    with_the_rest(core, served, plan, variables, results).await
-}
-
-async fn query(
-    core: &impl ExecutionContext,
-    served: &Served,
-    field: &Field,
-    step: &Step,
-    variables: &Variables,
-) -> FieldResult {
-    match step {
-        Step::Source(source, prepared) => core.query(*source, prepared, variables).await,
-        Step::Schema(about) => about_schema(core, served, field, about, variables),
-    }
-}
-
-fn about_schema(
-    core: &impl ExecutionContext,
-    served: &Served,
-    field: &Field,
-    about: &AboutSchema,
-    variables: &Variables,
-) -> FieldResult {
-    match about {
-        AboutSchema::Constant(result) => result.clone(),
-        AboutSchema::Introspection => {
-            introspection::answer(&served.schema, field, variables, core.engine().limits())
-        }
-    }
-}
-
-/// All fields of one source in one transaction, in their order; sources in the order of their first field.
-async fn mutate(
-    core: &impl ExecutionContext,
-    served: &Served,
-    plan: &Plan,
-    variables: &Variables,
-) -> Vec<FieldResult> {
-    let mut results: Vec<Option<FieldResult>> = plan.steps.iter().map(|_| None).collect();
-    for (source, members) in by_source(plan) {
-        let roots: Vec<&PreparedField> = members.iter().map(|&(_, root)| root).collect();
-        let counted = core.site().mutations.counted_at_end(source);
-        let answers = core.mutate(source, &roots, variables).await;
-        drop(counted);
-        place(&mut results, &members, answers);
-    }
-    with_the_rest(core, served, plan, variables, results).await
-}
-
-fn place(results: &mut [Option<FieldResult>], members: &Members<'_>, answers: Vec<FieldResult>) {
-    for (&(index, _), answer) in members.iter().zip(answers) {
-        results[index] = Some(answer);
-    }
-}
-
-/// Answers what belongs to no source too.
-async fn with_the_rest(
-    core: &impl ExecutionContext,
-    served: &Served,
-    plan: &Plan,
-    variables: &Variables,
-    mut results: Vec<Option<FieldResult>>,
-) -> Vec<FieldResult> {
-    for (index, step) in plan.steps.iter().enumerate() {
-        if results[index].is_none() {
-            let field = &plan.selection.fields[index];
-            results[index] = Some(query(core, served, field, step, variables).await);
-        }
-    }
-    results.into_iter().map(|result| result.expect("a source answers each of its fields")).collect()
-}
-
-type Members<'a> = Vec<(usize, &'a PreparedField)>;
-
-fn by_source(plan: &Plan) -> Vec<(SourceId, Members<'_>)> {
-    let mut groups: Vec<(SourceId, Members<'_>)> = Vec::new();
-    for (index, step) in plan.steps.iter().enumerate() {
-        let Step::Source(source, root) = step else { continue };
-        match groups.iter_mut().find(|(known, _)| known == source) {
-            Some((_, members)) => members.push((index, root)),
-            None => groups.push((*source, vec![(index, root)])),
-        }
-    }
-    groups
 }
 
 /// Counts fields and gives references.

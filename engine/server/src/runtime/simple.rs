@@ -3,13 +3,14 @@
 
 use std::{
     cell::Cell,
-    io,
+    io::{self, IoSlice},
     pin::Pin,
     rc::Rc,
     task::{Context, Poll, ready},
     time::Duration,
 };
 
+use bytes::Bytes;
 use tokio::{
     io::{AsyncRead as _, AsyncWrite as _, ReadBuf},
     time::Sleep,
@@ -47,8 +48,11 @@ pub(super) struct SimpleConnection {
     /// Has come, and has not been responded to: part of a request, or what is behind one that is waited for.
     unread: Vec<u8>,
     missing: Missing,
-    /// Responses, of which so many bytes are written.
+    /// Responses.
     out: Vec<u8>,
+    /// The body of the last one, where it is large: it is written from where it stands.
+    apart: Bytes,
+    /// Of both.
     written_bytes: usize,
     /// The response to the first request of `unread`, where one has been made that hyper must write.
     made: Option<Box<Reply>>,
@@ -94,6 +98,7 @@ impl SimpleConnection {
             unread: Vec::new(),
             missing: Missing::Unknown,
             out: Vec::new(),
+            apart: Bytes::new(),
             written_bytes: 0,
             made: None,
             handover: None,
@@ -111,9 +116,10 @@ impl SimpleConnection {
     pub(super) fn poll(&mut self, context: &mut Context<'_>, is_stopping: bool) -> Poll<io::Result<Next>> {
         loop {
             if self.responder.is_waiting() {
-                if self.responder.poll(context, &mut self.out).is_pending() {
+                let Poll::Ready(apart) = self.responder.poll(context, &mut self.out) else {
                     return self.poll_gone(context);
-                }
+                };
+                self.apart = apart;
                 self.progress.end();
             }
             ready!(self.poll_write(context))?;
@@ -248,9 +254,8 @@ impl SimpleConnection {
 
     /// Ready when all responses are written.
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.written_bytes < self.out.len() {
-            let rest = &self.out[self.written_bytes..];
-            let written = ready!(Pin::new(&mut self.stream).poll_write(context, rest))?;
+        while self.written_bytes < self.out.len() + self.apart.len() {
+            let written = ready!(self.poll_write_rest(context))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
@@ -261,9 +266,22 @@ impl SimpleConnection {
             ready!(Pin::new(&mut self.stream).poll_flush(context))?;
         }
         self.responder.all_sent();
+        self.apart = Bytes::new();
         self.written_bytes = 0;
         self.out.clear();
         self.out.shrink_to(GATHERED_BYTES);
         Poll::Ready(Ok(()))
+    }
+
+    fn poll_write_rest(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let stream = Pin::new(&mut self.stream);
+        let written_apart = self.written_bytes.saturating_sub(self.out.len());
+        let (rest, apart) =
+            (self.out.get(self.written_bytes..).unwrap_or_default(), &self.apart[written_apart..]);
+        match (rest, apart) {
+            (rest, []) => stream.poll_write(context, rest),
+            ([], apart) => stream.poll_write(context, apart),
+            (rest, apart) => stream.poll_write_vectored(context, &[IoSlice::new(rest), IoSlice::new(apart)]),
+        }
     }
 }

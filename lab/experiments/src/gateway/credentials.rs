@@ -2,19 +2,14 @@
 //! RS256), and a certificate of its own for TLS.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use aws_lc_rs::{
-    encoding::AsDer as _,
-    rand::SystemRandom,
-    rsa::{KeyPair, KeySize},
-    signature::{KeyPair as _, RSA_PKCS1_SHA256},
-};
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
+
+use super::{credential_error::CredentialError, token_key::TokenKey};
 
 pub(super) const ISSUER: &str = "https://login.example/";
 pub(super) const AUDIENCE: &str = "starwars";
@@ -22,15 +17,6 @@ pub(super) const AUDIENCE: &str = "starwars";
 pub(super) const USERS: u32 = 1_000;
 /// Longer than any run.
 const VALID_S: u64 = 24 * 3_600;
-
-/// What the gateway needs could not be made.
-#[derive(Debug, thiserror::Error)]
-pub enum CredentialError {
-    #[error("cannot make {what}")]
-    NotMade { what: &'static str },
-    #[error("cannot {action} {}", path.display())]
-    File { action: &'static str, path: PathBuf, source: io::Error },
-}
 
 /// Files in the results' folder, and the tokens in memory.
 #[derive(Debug)]
@@ -44,10 +30,7 @@ pub(super) struct Credentials {
 impl Credentials {
     /// Makes all of them, and writes `tokens.csv` beside them for runs by hand.
     pub(super) fn make(folder: &Path) -> Result<Self, CredentialError> {
-        let key = KeyPair::generate(KeySize::Rsa2048)
-            .map_err(|_| CredentialError::NotMade { what: "an RSA key" })?;
-        let public =
-            key.public_key().as_der().map_err(|_| CredentialError::NotMade { what: "a public key" })?;
+        let key = TokenKey::generate()?;
         let tokens: Vec<String> = (0..USERS).map(|user| token(&key, user)).collect::<Result<_, _>>()?;
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]);
         let certificate = made.map_err(|_| CredentialError::NotMade { what: "a certificate" })?;
@@ -61,7 +44,7 @@ impl Credentials {
         };
         write("tokens.csv", &csv)?;
         Ok(Self {
-            public_key: write("tokens-key.pem", &public_pem(public.as_ref()))?,
+            public_key: write("tokens-key.pem", &key.public_pem()?)?,
             certificate: write("certificate.pem", &certificate.cert.pem())?,
             certificate_key: write("certificate-key.pem", &certificate.signing_key.serialize_pem())?,
             tokens: tokens.into_iter().map(Value::from).collect(),
@@ -69,31 +52,21 @@ impl Credentials {
     }
 }
 
-fn token(key: &KeyPair, user: u32) -> Result<String, CredentialError> {
+fn token(key: &TokenKey, user: u32) -> Result<String, CredentialError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let part = |json: Value| URL_SAFE_NO_PAD.encode(json.to_string());
-    let claims = json!({
+    key.sign(&json!({
         "iss": ISSUER, "aud": AUDIENCE, "sub": format!("user-{user}"), "role": "reader", "scope": "starwars:read",
         "iat": now, "exp": now + VALID_S,
-    });
-    let signed = format!("{}.{}", part(json!({ "alg": "RS256", "typ": "JWT" })), part(claims));
-    let mut signature = vec![0; key.public_modulus_len()];
-    key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), signed.as_bytes(), &mut signature)
-        .map_err(|_| CredentialError::NotMade { what: "a token" })?;
-    Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
-}
-
-/// A `SubjectPublicKeyInfo` as PEM (RFC 7468).
-fn public_pem(der: &[u8]) -> String {
-    const LINE: usize = 64;
-    let text = base64::engine::general_purpose::STANDARD.encode(der);
-    let lines = text.as_bytes().chunks(LINE).map(|line| String::from_utf8_lossy(line) + "\n");
-    format!("-----BEGIN PUBLIC KEY-----\n{}-----END PUBLIC KEY-----\n", lines.collect::<String>())
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use aws_lc_rs::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
+    use base64::{
+        Engine as _,
+        engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+    };
 
     use super::*;
 
@@ -105,7 +78,7 @@ mod tests {
         assert_ne!(made.tokens[0], made.tokens[1]);
         let pem = fs::read_to_string(&made.public_key).unwrap();
         let text: String = pem.lines().filter(|line| !line.starts_with("---")).collect();
-        let der = base64::engine::general_purpose::STANDARD.decode(text).unwrap();
+        let der = STANDARD.decode(text).unwrap();
         let (signed, signature) = made.tokens[7].as_str().unwrap().rsplit_once('.').unwrap();
         let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
         UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, der)

@@ -4,6 +4,7 @@
 //! Three processes: the backend (`prony example starwars`), the gateway (`prony serve` with an upstream) on processors of its own, and
 //! the lab, which shares its processors with the backend.
 
+mod credential_error;
 mod credentials;
 mod gateways;
 mod layer_runs;
@@ -16,11 +17,13 @@ mod run;
 mod steps;
 mod study;
 mod tables;
+mod token_key;
 
-pub use credentials::CredentialError;
+pub use credential_error::CredentialError;
 pub use layer_runs::LayerRun;
 pub use layers::Layer;
 pub use outcome::GatewayOutcome;
 pub use run::{GatewayOptions, run};
 pub use steps::UserStep;
 pub use study::{GatewayPace, GatewayPart, Query};
+pub use token_key::TokenKey;

@@ -126,6 +126,9 @@ fn context(core: &CoreEngine, client: &SimpleClient, request: &SimpleRequest<'_>
 /// What is copied at once for each connection; larger bodies are written as they are waited for.
 const LARGEST_COPIED: usize = 64 << 10;
 
+/// Larger bodies are not copied: to write two pieces costs less.
+const SMALLEST_APART: usize = 4 << 10;
+
 fn write_kept(kept: &KeptResponse, media: Media, out: &mut Vec<u8>) {
     response::begin_with(out, StatusCode::OK, media.text(), &kept.headers(monotonic_ns()), kept.body.len());
     out.extend_from_slice(&kept.body);
@@ -150,17 +153,26 @@ impl WaitingOperation {
         Poll::Ready(())
     }
 
-    /// Writes the response of an operation that is executed; what counts its bytes goes into `held`.
-    pub(super) fn write(self, core: &CoreEngine, out: &mut Vec<u8>, held: &mut Vec<Arc<ResponseBudget>>) {
-        let Some(executed) = self.executed else { return };
+    /// Writes the response of an operation that is executed, but for a large body, which it gives; what counts its bytes goes into `held`.
+    pub(super) fn write(
+        self,
+        core: &CoreEngine,
+        out: &mut Vec<u8>,
+        held: &mut Vec<Arc<ResponseBudget>>,
+    ) -> Bytes {
+        let Some(executed) = self.executed else { return Bytes::new() };
         if executed.kept.is_some() || matches!(executed.outcome, Outcome::Refused(_)) {
             let reply = to_http(core, executed, self.media, &Wishes::default());
-            return response::write_response(out, &whole(reply));
+            response::write_response(out, &whole(reply));
+            return Bytes::new();
         }
         let Response { outcome, body, coding, seen, times, .. } = executed;
         core.metrics().request_ended(seen.kind, outcome.counted(), &times);
         let begin = out.len();
-        response::begin(out, status(&outcome, self.media), self.media.text(), body.bytes.len());
+        let body_bytes = body.bytes.len();
+        let is_apart = body_bytes >= SMALLEST_APART;
+        let write_head = if is_apart { response::begin_apart } else { response::begin };
+        write_head(out, status(&outcome, self.media), self.media.text(), body_bytes);
         if matches!(outcome, Outcome::Overloaded) {
             let line = format!("retry-after: {OVERLOAD_RETRY_AFTER}\r\n");
             response::insert_headers(out, begin, line.as_bytes());
@@ -169,8 +181,12 @@ impl WaitingOperation {
             let lines = format!("content-encoding: {}\r\nvary: accept-encoding\r\n", coding.name());
             response::insert_headers(out, begin, lines.as_bytes());
         }
-        out.extend_from_slice(&body.bytes);
         held.extend(body.budget.as_ref().and_then(held_by));
+        if is_apart {
+            return body.bytes;
+        }
+        out.extend_from_slice(&body.bytes);
+        Bytes::new()
     }
 }
 

@@ -7,6 +7,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use bytes::Bytes;
 use http::{HeaderValue, Method, header};
 use prony_graphql::budget::ResponseBudget;
 use prony_source::{enter_request, http_api::RequestHeaders as _};
@@ -95,7 +96,7 @@ impl Responder {
         let log = &self.core.site().access_log;
         match (&mut responded, waiting) {
             (Responded::Waits, waiting) => self.waiting = waiting.map(|waiting| (waiting, finish)),
-            (Responded::Written, _) => finish.write(log, out, begin),
+            (Responded::Written, _) => finish.write(log, out, begin, 0),
             (Responded::Made(_, reply), _) => finish.mark(log, reply),
             (Responded::HandOver(_), _) => {}
         }
@@ -186,25 +187,27 @@ impl Responder {
         self.waiting.is_some()
     }
 
-    /// Ready when nothing is waiting; the response to what was is then written.
-    pub(crate) fn poll(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<()> {
-        let Some((waiting, finish)) = &mut self.waiting else { return Poll::Ready(()) };
+    /// Ready when nothing is waiting; the response to what was is then written, but for a large body, which is given.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Bytes> {
+        let Some((waiting, finish)) = &mut self.waiting else { return Poll::Ready(Bytes::new()) };
         let entered = finish.noted.as_ref().map(|noted| enter_request(noted.record()));
         ready!(match waiting {
             Waiting::Api(request) => request.poll(context),
             Waiting::Graphql(operation) => operation.poll(context),
         });
         drop(entered);
-        if let Some((waiting, finish)) = self.waiting.take() {
-            let begin = out.len();
-            self.core.metrics().request_ends();
-            match waiting {
-                Waiting::Api(request) => request.write(&self.connections, out),
-                Waiting::Graphql(operation) => operation.write(&self.core, out, &mut self.held),
+        let Some((waiting, finish)) = self.waiting.take() else { return Poll::Ready(Bytes::new()) };
+        let begin = out.len();
+        self.core.metrics().request_ends();
+        let apart = match waiting {
+            Waiting::Api(request) => {
+                request.write(&self.connections, out);
+                Bytes::new()
             }
-            finish.write(&self.core.site().access_log, out, begin);
-        }
-        Poll::Ready(())
+            Waiting::Graphql(operation) => operation.write(&self.core, out, &mut self.held),
+        };
+        finish.write(&self.core.site().access_log, out, begin, apart.len());
+        Poll::Ready(apart)
     }
 
     /// All responses are sent.
@@ -237,8 +240,8 @@ impl Finish {
         }
     }
 
-    /// `begin` is where the response stands in `out`.
-    fn write(self, log: &AccessLog, out: &mut Vec<u8>, begin: usize) {
+    /// `begin` is where the response stands in `out`, all but so many bytes of its body.
+    fn write(self, log: &AccessLog, out: &mut Vec<u8>, begin: usize, apart_bytes: usize) {
         if let Some(origin) = self.origin {
             response::insert_headers(out, begin, &cors::header_lines(&origin));
         }
@@ -248,7 +251,8 @@ impl Finish {
                 response::insert_headers(out, begin, lines.as_bytes());
             }
             let written = &out[begin..];
-            log.end(&noted, response::status(written), Some(response::body_bytes(written)));
+            let body_bytes = response::body_bytes(written) + apart_bytes as u64;
+            log.end(&noted, response::status(written), Some(body_bytes));
         }
     }
 }

@@ -19,6 +19,12 @@ const HEAD_BYTES: usize = 192;
 /// Writes the head of a response, and makes room for its body.
 pub(crate) fn begin(out: &mut Vec<u8>, status: StatusCode, content_type: &str, body_bytes: usize) {
     out.reserve(HEAD_BYTES + body_bytes);
+    begin_apart(out, status, content_type, body_bytes);
+}
+
+/// As [`begin`], for a body that is written from where it stands.
+pub(crate) fn begin_apart(out: &mut Vec<u8>, status: StatusCode, content_type: &str, body_bytes: usize) {
+    out.reserve(HEAD_BYTES);
     begin_head(out, status);
     write_content_type(out, content_type);
     end_head(out, status, body_bytes);

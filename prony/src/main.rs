@@ -4,9 +4,13 @@
 //! Exit codes: 0 passed, 1 failed, 3 void, by the rule of `prony_model::verdict::rule`; 2 could not run.
 
 mod compare;
+mod draft;
 mod example;
 mod find;
 mod flags;
+mod from_curl;
+mod from_har;
+mod from_openapi;
 mod graph;
 mod health;
 mod interrupt;
@@ -72,6 +76,13 @@ enum Command {
     Sweep(Box<sweep::SweepArguments>),
     /// Compare two targets or plans, run in turns, or saved results.
     Compare(compare::CompareArguments),
+    /// Draft a plan of a command of curl.
+    FromCurl(from_curl::CurlArguments),
+    /// Draft a plan of what a browser recorded.
+    FromHar(from_har::HarArguments),
+    /// Draft a plan of an OpenAPI description.
+    #[command(name = "from-openapi")]
+    FromOpenApi(from_openapi::OpenApiArguments),
     /// Show on this machine that the lab reports what happens.
     Selftest(selftest::SelftestArguments),
     /// The self-test's target; ends with its standard input.
@@ -120,6 +131,9 @@ fn main() -> ExitCode {
         Command::Find(arguments) => find::execute(&arguments),
         Command::Sweep(arguments) => sweep::execute(&arguments),
         Command::Compare(arguments) => compare::execute(&arguments),
+        Command::FromCurl(arguments) => from_curl::execute(&arguments),
+        Command::FromHar(arguments) => from_har::execute(&arguments),
+        Command::FromOpenApi(arguments) => from_openapi::execute(&arguments),
         Command::Selftest(arguments) => selftest::execute(&arguments),
         Command::SelftestTarget => selftest::execute_target(),
         Command::Lab(arguments) => lab::execute(arguments),

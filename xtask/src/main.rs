@@ -7,6 +7,7 @@ mod prerequisites;
 mod release;
 mod sbom;
 mod stages;
+mod target;
 mod test;
 mod tidy;
 mod web;

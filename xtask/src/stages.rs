@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use crate::counts::Counts;
+use crate::{counts::Counts, target};
 
 /// How one stage ended.
 #[derive(Debug)]
@@ -29,8 +29,8 @@ pub(crate) fn run_command(directory: &Path, words: &[&str]) -> Result<(bool, Cou
 fn run_into(terminal: &mut impl Write, directory: &Path, words: &[&str]) -> Result<(bool, Counts)> {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(directory).stdin(Stdio::null()).stdout(Stdio::piped());
-    if std::env::var_os("CI").is_some() {
-        // A fresh clone builds once: what incremental builds save for later is only time and disk lost.
+    if target::is_built_once() {
+        // What incremental builds save for later is only time and disk lost.
         command.env("CARGO_INCREMENTAL", "0");
     }
     let mut child = command.spawn().with_context(|| format!("cannot run {}", words[0]))?;

@@ -8,7 +8,7 @@ use crate::{
     counts::Counts,
     deploy, prerequisites,
     stages::{StageOutcome, run_command, run_stage, summary},
-    web,
+    target, web,
 };
 
 const STAGES: &[&str] = &["prerequisites", "format", "lints", "build", "tests", "deploy", "web"];
@@ -31,7 +31,10 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<bool> {
 
 fn work(root: &Path, stage: &str) -> Result<(bool, Counts)> {
     match stage {
-        "prerequisites" => prerequisites::provide().map(|()| (true, Counts::default())),
+        "prerequisites" => {
+            target::warn_of_little_room(root);
+            prerequisites::provide().map(|()| (true, Counts::default()))
+        }
         "format" => run_command(root, &["cargo", "fmt", "--all", "--check"]),
         "lints" => run_command(
             root,

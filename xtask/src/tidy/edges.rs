@@ -174,6 +174,7 @@ const RULES: &[Rule] = &[
         refuses: &["tokio", "hyper", "mio", "socket2"],
     },
     Rule { name: "jtl", half: Half::Lab, may_know: &["model"], refuses: SCRIPT_FREE },
+    Rule { name: "drafts", half: Half::Lab, may_know: &[], refuses: SCRIPT_FREE },
     Rule {
         name: "script-jmeter",
         half: Half::Lab,
@@ -237,6 +238,7 @@ const RULES: &[Rule] = &[
             "model",
             "metrics",
             "jtl",
+            "drafts",
             "script-jmeter",
             "script-k6",
             "script-wrk",

@@ -3,7 +3,7 @@
 
 use std::{
     cell::Cell,
-    io::{self, IoSlice},
+    io,
     pin::Pin,
     rc::Rc,
     task::{Context, Poll, ready},
@@ -35,8 +35,12 @@ const READ_BYTES: usize = 16 << 10;
 /// head and body apart, so that they come one soon after the other.
 const BODY_WAIT: Duration = Duration::from_millis(250);
 
+/// What is gathered of a large response to be written at once.
+const LARGEST_GATHERED: usize = 64 << 10;
+
 thread_local! {
     static READ_BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static WRITE_BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// A connection that has asked for nothing that only hyper does.
@@ -50,7 +54,7 @@ pub(super) struct SimpleConnection {
     missing: Missing,
     /// Responses.
     out: Vec<u8>,
-    /// The body of the last one, where it is large: it is written from where it stands.
+    /// The body of the last one, where it is large.
     apart: Bytes,
     /// Of both.
     written_bytes: usize,
@@ -273,15 +277,25 @@ impl SimpleConnection {
         Poll::Ready(Ok(()))
     }
 
+    /// Writes on. What is apart is gathered with what is before it in memory that all connections of a thread share, and that the
+    /// processor has at hand: two pieces of a large response take the system longer than this copy.
     fn poll_write_rest(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let stream = Pin::new(&mut self.stream);
         let written_apart = self.written_bytes.saturating_sub(self.out.len());
-        let (rest, apart) =
-            (self.out.get(self.written_bytes..).unwrap_or_default(), &self.apart[written_apart..]);
-        match (rest, apart) {
-            (rest, []) => stream.poll_write(context, rest),
+        let before = self.out.get(self.written_bytes..).unwrap_or_default();
+        let apart = &self.apart[written_apart..];
+        match (before, apart) {
+            (before, []) => stream.poll_write(context, before),
             ([], apart) => stream.poll_write(context, apart),
-            (rest, apart) => stream.poll_write_vectored(context, &[IoSlice::new(rest), IoSlice::new(apart)]),
+            (before, apart) => {
+                let mut gathered = WRITE_BUFFER.take();
+                gathered.clear();
+                gathered.extend_from_slice(before);
+                gathered.extend_from_slice(&apart[..apart.len().min(LARGEST_GATHERED)]);
+                let written = stream.poll_write(context, &gathered);
+                WRITE_BUFFER.set(gathered);
+                written
+            }
         }
     }
 }

@@ -126,7 +126,7 @@ fn context(core: &CoreEngine, client: &SimpleClient, request: &SimpleRequest<'_>
 /// What is copied at once for each connection; larger bodies are written as they are waited for.
 const LARGEST_COPIED: usize = 64 << 10;
 
-/// Larger bodies are not copied: to write two pieces costs less.
+/// Larger bodies do not go through the connection's own memory.
 const SMALLEST_APART: usize = 4 << 10;
 
 fn write_kept(kept: &KeptResponse, media: Media, out: &mut Vec<u8>) {

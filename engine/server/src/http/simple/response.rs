@@ -22,7 +22,7 @@ pub(crate) fn begin(out: &mut Vec<u8>, status: StatusCode, content_type: &str, b
     begin_apart(out, status, content_type, body_bytes);
 }
 
-/// As [`begin`], for a body that is written from where it stands.
+/// As [`begin`], for a body that is kept apart.
 pub(crate) fn begin_apart(out: &mut Vec<u8>, status: StatusCode, content_type: &str, body_bytes: usize) {
     out.reserve(HEAD_BYTES);
     begin_head(out, status);

@@ -1,0 +1,62 @@
+//! A description as JSON, and what its references lead to (OpenAPI 3.1.1, 4.8.23).
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+use crate::DraftError;
+
+/// References that lead to references.
+const LONGEST_CHAIN: usize = 32;
+
+#[derive(Debug)]
+pub(super) struct Document {
+    root: Value,
+}
+
+impl Document {
+    /// JSON, or YAML, of which JSON is a part.
+    pub(super) fn read(path: &Path) -> Result<Self, DraftError> {
+        let what = path.display().to_string();
+        let bytes =
+            fs::read(path).map_err(|source| DraftError::Unreadable { path: path.to_owned(), source })?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| DraftError::malformed(&what, "it is no text in UTF-8"))?;
+        let root: Value = if text.trim_start().starts_with('{') {
+            serde_json::from_str(&text).map_err(|error| DraftError::malformed(&what, error.to_string()))?
+        } else {
+            serde_saphyr::from_str(&text).map_err(|error| DraftError::malformed(&what, error.to_string()))?
+        };
+        let version = |key: &str| root.get(key).and_then(Value::as_str);
+        match (version("openapi"), version("swagger")) {
+            (Some(version), _) if version.starts_with("3.") => Ok(Self { root }),
+            (None, Some(version)) => {
+                let problem = format!("it is Swagger {version}; convert it to OpenAPI 3 first");
+                Err(DraftError::malformed(&what, problem))
+            }
+            (Some(version), _) => Err(DraftError::malformed(
+                &what,
+                format!("its `openapi` is `{version}`; 3.0, 3.1 and 3.2 are known"),
+            )),
+            (None, None) => {
+                Err(DraftError::malformed(&what, "it has no `openapi: 3.…`, so it is no OpenAPI description"))
+            }
+        }
+    }
+
+    pub(super) fn root(&self) -> &Value {
+        &self.root
+    }
+
+    /// What a value stands for: itself, or what its `$ref` names. `None` where that is not in this file.
+    pub(super) fn resolve<'d>(&'d self, value: &'d Value) -> Option<&'d Value> {
+        let mut value = value;
+        for _ in 0..LONGEST_CHAIN {
+            let Some(reference) = value.get("$ref").and_then(Value::as_str) else { return Some(value) };
+            let pointer = reference.strip_prefix('#')?;
+            let pointer = percent_encoding::percent_decode_str(pointer).decode_utf8().ok()?;
+            value = self.root.pointer(&pointer)?;
+        }
+        None
+    }
+}

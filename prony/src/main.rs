@@ -4,6 +4,7 @@
 //! Exit codes: 0 passed, 1 failed, 3 void, by the rule of `prony_model::verdict::rule`; 2 could not run.
 
 mod compare;
+mod completions;
 mod draft;
 mod example;
 mod find;
@@ -18,6 +19,7 @@ mod key;
 mod kinds;
 mod lab;
 mod logs;
+mod man;
 mod many;
 mod micro;
 mod permissions;
@@ -34,14 +36,15 @@ mod triggers;
 use anyhow::Context as _;
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 use prony_server::observe::allocations::CountingAllocator;
 
 /// Serves the data you have as a fast API, and measures any HTTP API honestly.
 #[derive(Debug, Parser)]
-#[command(name = "prony", version, max_term_width = 100)]
-struct CommandLine {
+#[command(name = "prony", version = VERSION.as_str(), max_term_width = 100)]
+pub(crate) struct CommandLine {
     #[command(subcommand)]
     command: Command,
 }
@@ -88,6 +91,10 @@ enum Command {
     /// The self-test's target; ends with its standard input.
     #[command(name = prony_experiments::selftest::TARGET_COMMAND, hide = true)]
     SelftestTarget,
+    /// Print completions for a shell.
+    Completions(completions::CompletionsArguments),
+    /// Write manual pages.
+    Man(man::ManArguments),
     /// List the experiments, or run one.
     Lab(lab::LabArguments),
     /// The engine's micro-benchmarks, as JSON for `prony lab resolvers`.
@@ -96,6 +103,12 @@ enum Command {
 }
 
 const COULD_NOT_RUN: u8 = 2;
+
+/// With the commit, where whoever built it has said that.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let version = env!("CARGO_PKG_VERSION");
+    option_env!("PRONY_COMMIT").map_or_else(|| version.to_owned(), |commit| format!("{version} ({commit})"))
+});
 
 /// Counts for the micro-benchmarks, and nowhere else.
 #[global_allocator]
@@ -136,6 +149,8 @@ fn main() -> ExitCode {
         Command::FromOpenApi(arguments) => from_openapi::execute(&arguments),
         Command::Selftest(arguments) => selftest::execute(&arguments),
         Command::SelftestTarget => selftest::execute_target(),
+        Command::Completions(arguments) => completions::execute(&arguments),
+        Command::Man(arguments) => man::execute(&arguments),
         Command::Lab(arguments) => lab::execute(arguments),
         Command::MicroBenchmarks(arguments) => micro::execute(&arguments),
     };

@@ -175,10 +175,7 @@ fn the_configuration_of_the_manifest_is_served() {
 #[test]
 fn the_unit_and_the_image_start_what_there_is() {
     let unit = deployed("systemd/prony.service");
-    assert!(
-        unit.contains("\nExecStart=/usr/local/bin/prony serve --config /etc/prony/prony.toml\n"),
-        "{unit}"
-    );
+    assert!(unit.contains("\nExecStart=prony serve --config /etc/prony/prony.toml\n"), "{unit}");
     let image = deployed("Dockerfile");
     let check = "CMD [\"/usr/local/bin/prony\", \"health\", \"http://127.0.0.1:8080/live\"]";
     assert!(image.contains(check), "{image}");

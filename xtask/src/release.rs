@@ -23,13 +23,21 @@ pub(crate) fn run(root: &Path, binary: Option<&str>) -> Result<bool> {
     let binary = if let Some(given) = binary {
         std::path::absolute(given).context("the current directory is gone")?
     } else {
-        if !run_command(root, &["cargo", "build", "--release", "--locked", "--package", PACKAGE])?.0 {
+        let commit = output(root, &["git", "rev-parse", "--short", "HEAD"])?;
+        let commit = format!("PRONY_COMMIT={}", commit.trim());
+        if !run_command(
+            root,
+            &["env", &commit, "cargo", "build", "--release", "--locked", "--package", PACKAGE],
+        )?
+        .0
+        {
             return Ok(false);
         }
         target_directory(root).join("release").join(PACKAGE)
     };
     let version = output(root, &[&binary.to_string_lossy(), "--version"])?;
-    let Some(version) = version.trim().strip_prefix("prony ") else {
+    let said = version.trim().strip_prefix("prony ").and_then(|version| version.split(' ').next());
+    let Some(version) = said else {
         bail!("{} says of itself `{}`, and is no prony", binary.display(), version.trim());
     };
     let platform = platform(&output(root, &["rustc", "-vV"])?)?;

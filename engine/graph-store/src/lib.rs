@@ -22,7 +22,7 @@ mod writer;
 
 pub use error::{Refusal, WriteError};
 pub use events::Event;
-pub use format::VERSION as FORMAT_VERSION;
+pub use format::{VERSION as FORMAT_VERSION, is_store};
 pub use memory::links::Direction;
 pub use options::{Options, SNAPSHOT_AT_LOG_BYTES};
 pub use prony_log::{

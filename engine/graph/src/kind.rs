@@ -1,6 +1,10 @@
 //! Graphs as a kind of source.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use prony_graph_store::durability;
 use prony_source::{
@@ -71,6 +75,13 @@ const SERVER_DEFAULTS: &[ServerDefault] = &[
 impl SourceKind for GraphKind {
     fn address(&self) -> AddressForm {
         AddressForm { prefixes: &[PREFIX], short: "graph:DIRECTORY", whole: "graph:DIRECTORY" }
+    }
+
+    /// Each database of a graph has a directory of its own in it.
+    fn address_of(&self, path: &Path) -> Option<String> {
+        let databases = fs::read_dir(path).ok()?;
+        let is_graph = databases.flatten().any(|database| prony_graph_store::is_store(&database.path()));
+        is_graph.then(|| format!("{PREFIX}{}", path.display()))
     }
 
     fn options(&self) -> Vec<&'static dyn ConfigOption> {

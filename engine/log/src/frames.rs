@@ -9,7 +9,7 @@ use crate::disk::DiskFile;
 use crate::error::{FileFault, OpenError};
 pub use crate::sizes::{FRAME_HEAD_BYTES, HEAD_BYTES};
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,6 +41,17 @@ impl FileKind {
     /// `log-000000000001`.
     pub fn path(self, directory: &Path, number: u64) -> PathBuf {
         directory.join(format!("{}{number:012}", self.prefix))
+    }
+
+    /// Whether a directory holds a file of this kind.
+    pub fn is_in(self, directory: &Path) -> bool {
+        let is_it = |entry: &fs::DirEntry| {
+            let mut head = [0; 8];
+            self.number_of(&entry.file_name().to_string_lossy()).is_some()
+                && fs::File::open(entry.path()).and_then(|mut file| file.read_exact(&mut head)).is_ok()
+                && head == self.magic
+        };
+        fs::read_dir(directory).is_ok_and(|entries| entries.flatten().any(|entry| is_it(&entry)))
     }
 
     /// The number in a file's name; none for other files.

@@ -1,5 +1,7 @@
 //! The files of a store of series and the version of their format; `docs/series-files.md` describes it.
 
+use std::path::Path;
+
 use prony_log::frames::FileKind;
 
 /// Of the format. A reader reads its own and all earlier ones.
@@ -12,4 +14,9 @@ pub(crate) const SEGMENT: FileKind = kind(3, "segment-", false);
 
 const fn kind(number: u32, prefix: &'static str, is_log: bool) -> FileKind {
     FileKind { store: STORE, magic: *b"PRONYSER", version: VERSION, number, prefix, is_log }
+}
+
+/// Whether a directory is a store of series, as one of its files says.
+pub fn is_store(directory: &Path) -> bool {
+    LOG.is_in(directory)
 }

@@ -47,7 +47,7 @@ pub use engine::{
     Capabilities, Engine, EngineHealth, Figure, PagedRows, Read, RowSource, SeriesRows, Snapshot,
 };
 pub use error::{BackupError, ReadError, Refusal, SealError, Unwritten, WriteError};
-pub use format::VERSION as FORMAT_VERSION;
+pub use format::{VERSION as FORMAT_VERSION, is_store};
 pub use ids::{AttributeId, SeriesId, TableId, TimeMs, TimeRange};
 pub use listen::{Event, Events, Listener, RowEvent};
 pub use op::{Cells, Deleted, Op};

@@ -1,6 +1,10 @@
 //! Series as a kind of source.
 
-use std::{path::PathBuf, sync::Arc, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
 
 use prony_series_postgres::PostgresEngine;
 use prony_series_store::{Engine, OnDuplicate, Store};
@@ -92,6 +96,10 @@ impl SourceKind for SeriesKind {
             short: "series:DIRECTORY",
             whole: "series:DIRECTORY or series+postgres://USER:PASSWORD@HOST/DATABASE",
         }
+    }
+
+    fn address_of(&self, path: &Path) -> Option<String> {
+        prony_series_store::is_store(path).then(|| format!("{PREFIX}{}", path.display()))
     }
 
     fn options(&self) -> Vec<&'static dyn ConfigOption> {

@@ -1,6 +1,9 @@
 //! SQLite files as a kind of source.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use prony_source::{
     Source,
@@ -26,6 +29,10 @@ impl SourceKind for SqliteKind {
         AddressForm { prefixes: &[PREFIX], short: "sqlite:FILE", whole: "sqlite:FILE" }
     }
 
+    fn address_of(&self, path: &Path) -> Option<String> {
+        crate::file::open::is_database(path).then(|| format!("{PREFIX}{}", path.display()))
+    }
+
     fn options(&self) -> Vec<&'static dyn ConfigOption> {
         all(options::OPTIONS)
     }
@@ -35,15 +42,31 @@ impl SourceKind for SqliteKind {
     }
 
     fn configure(&self, entry: &SourceEntry<'_>, faults: &mut Faults) -> Option<Arc<dyn SourceOpener>> {
-        let settings = options::configure(entry, faults);
+        let mut settings = options::configure(entry, faults);
         if settings.session.is_some() {
             let message =
                 "[source.session] is for PostgreSQL: SQLite has no row-level security; write `rows` of roles";
             faults.push(entry.url_origin.clone(), message);
         }
         let path = entry.url.0.strip_prefix(PREFIX)?;
-        let path = path.strip_prefix("//").unwrap_or(path).into();
-        Some(Arc::new(SqliteOpener { path, settings }))
+        let path = path.strip_prefix("//").unwrap_or(path);
+        let path = match path.split_once('?') {
+            // A name may have the character, too.
+            Some((file, query)) if !Path::new(path).exists() => {
+                match query {
+                    "mode=ro" => settings.common.read_only = true,
+                    "mode=rw" => {}
+                    _ => {
+                        let message =
+                            format!("`?{query}`: behind a file `?mode=ro` and `?mode=rw` are known");
+                        faults.push(entry.url_origin.clone(), message);
+                    }
+                }
+                file
+            }
+            _ => path,
+        };
+        Some(Arc::new(SqliteOpener { path: path.into(), settings }))
     }
 }
 

@@ -186,7 +186,23 @@ fn none_given(kinds: Kinds<'_>) -> String {
 
 fn unknown_address(kinds: Kinds<'_>, url: &SourceUrl) -> String {
     let known: Vec<&str> = kinds.iter().map(|kind| kind.address().short).collect();
-    format!("`{}` is no source; write {}", url.without_secrets(), alternatives(&known))
+    let (shown, path) = (url.without_secrets(), Path::new(&url.0));
+    if path.extension().is_some_and(|extension| extension == "toml") && path.is_file() {
+        return format!("`{shown}` is no source; a configuration is given by --config {shown}");
+    }
+    if let Some(address) = kinds.iter().find_map(|kind| kind.address_of(path)) {
+        return format!("`{shown}` is no source; write {address}");
+    }
+    let what = if url.0.contains("://") {
+        "no source"
+    } else if path.is_dir() {
+        "a directory without a graph or series in it"
+    } else if path.is_file() {
+        "a file and no SQLite database"
+    } else {
+        "no source, and there is no such file"
+    };
+    format!("`{shown}` is {what}; write {}", alternatives(&known))
 }
 
 /// Makes sources ready to be opened, one after the other.
@@ -209,7 +225,15 @@ impl Resolver<'_> {
         let filled = filled.map_err(|fault| faults.push(origin.clone(), fault.to_string()));
         // Of an address that lacks a variable the kind may be known all the same, and with it more faults.
         let (is_filled, url) = (filled.is_ok(), SourceUrl(filled.unwrap_or(source.url)));
-        let Some(index) = self.kinds.iter().position(|kind| kind.address().fits(&url.0)) else {
+        let known = |url: &SourceUrl| self.kinds.iter().position(|kind| kind.address().fits(&url.0));
+        let found = known(&url).map(|index| (index, url.clone())).or_else(|| {
+            // A file names its sources for other days and other machines; a command is for what is there now.
+            let path = Path::new(&url.0);
+            let address = self.kinds.iter().find_map(|kind| kind.address_of(path));
+            let url = SourceUrl(address.filter(|_| origin == Origin::Argument)?);
+            known(&url).map(|index| (index, url))
+        });
+        let Some((index, url)) = found else {
             if is_filled {
                 faults.push(origin, unknown_address(self.kinds, &url));
             }

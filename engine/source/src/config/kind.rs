@@ -1,7 +1,7 @@
 //! Kinds of sources: what the server must know of a kind to take its sources from a configuration. A new kind of source is
 //! a crate with a [`SourceKind`] and a line where the kinds are listed.
 
-use std::{borrow::Cow, error::Error, fmt::Debug, sync::Arc};
+use std::{borrow::Cow, error::Error, fmt::Debug, path::Path, sync::Arc};
 
 use futures_util::future::LocalBoxFuture;
 use toml::{Spanned, de::DeValue};
@@ -23,6 +23,11 @@ pub trait SourceKind: Debug + Send + Sync {
 
     /// A key of `[[source]]` under which its address may stand too, beside `url`.
     fn address_key(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The address of a file or directory that is there and of this kind, where somebody has given nothing but its path.
+    fn address_of(&self, _path: &Path) -> Option<String> {
         None
     }
 

@@ -134,6 +134,12 @@ pub(crate) fn open(path: &Path, busy_timeout: Duration, read_only: bool) -> Resu
     Ok(Opened { opener, read_only, connection })
 }
 
+/// Whether a file is there that says of itself that it is a database.
+pub(crate) fn is_database(path: &Path) -> bool {
+    // An empty one says nothing.
+    fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0) && check_file(path).is_ok()
+}
+
 fn check_file(path: &Path) -> Result<(), OpenError> {
     let path_buf = || path.to_owned();
     let unreadable = |source: std::io::Error| match source.kind() {

@@ -1,0 +1,97 @@
+//! `prony serve PATH`: what a path is, is seen; and what SQLite's addresses may say behind the file.
+
+use std::{fs, path::Path, process::Command};
+
+use prony_testkit::PronyProcess;
+
+fn prony(folder: &Path, arguments: &[&str]) -> PronyProcess {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.args(arguments).current_dir(folder);
+    PronyProcess::start_command(command)
+}
+
+/// The address under which a server says that it serves a source.
+fn served(folder: &Path, argument: &str) -> String {
+    let mut process = prony(folder, &["serve", argument, "--listen", "127.0.0.1:0"]);
+    process.wait_for_url();
+    let said = process.stop().stderr;
+    let line =
+        said.lines().find(|line| line.contains("serving a source")).unwrap_or_else(|| panic!("{said}"));
+    let address = line.split("address=").nth(1).and_then(|rest| rest.split(' ').next());
+    address.unwrap_or_else(|| panic!("{line}")).to_owned()
+}
+
+fn refused(folder: &Path, arguments: &[&str]) -> String {
+    let finished = prony(folder, &[&["serve"], arguments].concat()).wait();
+    assert_eq!(finished.status.code(), Some(2), "{arguments:?}: {}", finished.stderr);
+    let said = finished.stderr.lines().filter(|line| !line.starts_with("20"));
+    said.collect::<Vec<_>>().join("\n")
+}
+
+fn database(path: &Path) {
+    let connection = rusqlite::Connection::open(path).expect("a file can be made");
+    connection
+        .execute_batch("CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT)")
+        .expect("tables can be made");
+}
+
+#[test]
+fn a_path_is_what_it_holds() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let folder = folder.path();
+    // No extension says what it is.
+    database(&folder.join("möbel lager"));
+    assert_eq!(served(folder, "./möbel lager"), "sqlite:./möbel");
+    assert_eq!(served(folder, "graph:people"), "graph:people");
+    assert_eq!(served(folder, "people"), "graph:people");
+    assert_eq!(served(folder, "series:history"), "series:history");
+    assert_eq!(served(folder, "history/"), "series:history/");
+}
+
+#[test]
+fn a_path_that_holds_nothing_to_serve_is_refused() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let folder = folder.path();
+    fs::write(folder.join("notes.txt"), "SQLite format 4, perhaps").expect("it is writable");
+    fs::write(folder.join("prony.toml"), "[[source]]\nurl = \"shop.db\"\n").expect("it is writable");
+    fs::create_dir(folder.join("empty")).expect("it is writable");
+    database(&folder.join("shop.db"));
+    let all = "write sqlite:FILE, postgres://…, graph:DIRECTORY, series:DIRECTORY or https://HOST/graphql";
+    for (argument, expected) in [
+        ("notes.txt", format!("`notes.txt` is a file and no SQLite database; {all}")),
+        ("empty", format!("`empty` is a directory without a graph or series in it; {all}")),
+        ("shop.dbx", format!("`shop.dbx` is no source, and there is no such file; {all}")),
+        (
+            "prony.toml",
+            "`prony.toml` is no source; a configuration is given by --config prony.toml".to_owned(),
+        ),
+        (
+            "sqlite:shop.db?mode=memory",
+            "`?mode=memory`: behind a file `?mode=ro` and `?mode=rw` are known".to_owned(),
+        ),
+    ] {
+        let said = refused(folder, &[argument]);
+        assert!(said.ends_with(&expected), "{argument}: {said}");
+    }
+    // In a file an address is one that is true tomorrow, too.
+    let said = refused(folder, &["--config", "prony.toml"]);
+    assert!(said.ends_with("`shop.db` is no source; write sqlite:shop.db"), "{said}");
+}
+
+#[test]
+fn a_file_may_be_opened_for_reading_alone() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let folder = folder.path();
+    database(&folder.join("shop.db"));
+    database(&folder.join("odd?mode=ro"));
+    let before = fs::read(folder.join("shop.db")).expect("it is there");
+    let schema = |address: &str| {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_prony")).args(["schema", address]).current_dir(folder).output();
+        String::from_utf8(output.expect("prony runs").stdout).expect("it is text")
+    };
+    assert!(!schema("sqlite:shop.db?mode=ro").contains("type Mutation"));
+    assert_eq!(fs::read(folder.join("shop.db")).expect("it is there"), before, "not switched to WAL");
+    assert!(schema("sqlite:odd?mode=ro").contains("type Mutation"), "that is its name");
+    assert!(schema("sqlite:shop.db?mode=rw").contains("type Mutation"));
+}

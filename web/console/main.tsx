@@ -5,6 +5,7 @@ import './console.css';
 
 import { createGraphiQLFetcher, type Fetcher } from '@graphiql/toolkit';
 import { GraphiQL } from 'graphiql';
+import { parse, print } from 'graphql';
 import { createClient } from 'graphql-ws';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
@@ -34,7 +35,18 @@ const ask: Fetcher = (parameters, options) => {
 function linked() {
   const link = new URLSearchParams(window.location.search);
   const said = (name: string) => link.get(name) ?? undefined;
-  return { query: said('query'), variables: said('variables'), operationName: said('operationName') };
+  return { query: formatted(said('query')), variables: said('variables'), operationName: said('operationName') };
+}
+
+/** In links queries are on one line, which nobody reads. One that has lines or comments stays as it was written. */
+function formatted(query?: string) {
+  if (!query || /[\n#]/.test(query)) return query;
+  try {
+    return print(parse(query));
+  } catch {
+    // What is wrong with it is for the editor to show.
+    return query;
+  }
 }
 
 /** What is shown where nobody is told what is served before it is known who asks. */

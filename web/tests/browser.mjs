@@ -126,6 +126,8 @@ async function checkLink(browser, url) {
   const link = { query: 'query Linked($limit: Int) { genres(limit: $limit) { Name } }', variables: '{"limit": 1}' };
   await page.goto(`${url}/?${new URLSearchParams(link)}`, { waitUntil: 'networkidle' });
   await page.locator('.graphiql-query-editor .CodeMirror').waitFor();
+  const query = await page.evaluate(() => document.querySelector('.graphiql-query-editor .CodeMirror').CodeMirror.getValue());
+  demand(query.trim().split('\n').length === 5, `the link's query is on lines of its own: ${query}`);
   const shown = JSON.parse(await run(page));
   demand(JSON.stringify(shown.data) === '{"genres":[{"Name":"Rock"}]}', `the answer is ${JSON.stringify(shown)}`);
   demand(faults.length === 0, faults.join('\n'));

@@ -1,4 +1,4 @@
-//! What tests share: a temporary PostgreSQL or Redis, seeded chance, scripted peers, oracles' conditions and schemas, the `prony`
+//! What tests share: a temporary PostgreSQL, QuestDB or Redis, seeded chance, scripted peers, oracles' conditions and schemas, the `prony`
 //! process and sample data. A dev-dependency only; its helpers panic with a full message where a test could do nothing else.
 
 pub mod certificates;
@@ -10,6 +10,7 @@ pub mod peer;
 pub mod port;
 pub mod postgres;
 pub mod process;
+pub mod questdb;
 pub mod redis;
 pub mod secure_peer;
 pub mod seed;
@@ -23,6 +24,7 @@ pub use counters::{Counters, CountersKind};
 pub use port::free_port;
 pub use postgres::{Cluster, TestDatabase};
 pub use process::PronyProcess;
+pub use questdb::QuestServer;
 pub use redis::RedisServer;
 pub use secure_peer::{SecurePeer, SecurePeerOptions};
 pub use seed::Seeded;

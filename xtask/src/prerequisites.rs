@@ -36,6 +36,16 @@ const PREREQUISITES: &[Prerequisite] = &[
         package: "redis-server",
         present: || on_path("redis-server"),
     },
+    Prerequisite {
+        purpose: "Java, for a temporary QuestDB for tests",
+        package: "default-jre-headless",
+        present: || on_path("java"),
+    },
+    Prerequisite {
+        purpose: "Maven, which fetches QuestDB for tests",
+        package: "maven",
+        present: || on_path("mvn"),
+    },
     Prerequisite { purpose: "Node.js, for the web pages", package: "nodejs", present: || on_path("node") },
     Prerequisite { purpose: "npm, for the web pages", package: "npm", present: || on_path("npm") },
     Prerequisite {

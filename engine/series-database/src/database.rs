@@ -1,7 +1,7 @@
 //! Connections: opened, kept while nobody needs them, and made anew when they break. Whoever asks something of the database waits on a thread
 //! of their own; a thread of this module's does the input and output.
 
-use crate::error::{Fault, OpenError};
+use crate::fault::{Fault, OpenError};
 use futures_util::future::pending;
 use prony_postgres_connect::{Address, Connected, Connector, Environment};
 use std::collections::HashMap;
@@ -15,32 +15,39 @@ use tokio_postgres::{Client, Statement};
 
 /// What the database is told of who asks.
 const APPLICATION: &str = "prony";
-/// The longest that a change of tables waits for those who read them.
-const LOCK_TIMEOUT_MS: u64 = 5000;
 /// Beyond the longest that a statement may take, a database that is silent is taken to be gone.
 const GRACE: Duration = Duration::from_secs(5);
 /// Prepared statements of one connection; then it forgets all.
 const STATEMENTS_MAX: usize = 256;
 
+/// How connections are made and kept.
+#[derive(Debug)]
+pub struct SessionSettings {
+    /// Statements with which each begins.
+    pub setup: String,
+    /// The longest that a statement may take; there is no limit where it is zero.
+    pub statement_timeout: Duration,
+    /// How many are kept that nobody uses now.
+    pub idle_max: usize,
+}
+
 /// One database.
 #[derive(Debug)]
-pub(crate) struct Database {
+pub struct Database {
     handle: Handle,
     connector: Connector,
     /// `host:port/database`, for people.
-    pub(crate) description: Arc<str>,
-    statement_timeout: Duration,
+    pub description: Arc<str>,
+    settings: SessionSettings,
     /// Connections that nobody uses now.
     idle: Mutex<Vec<Session>>,
-    /// How many of these are kept.
-    idle_max: usize,
     /// Its end ends the thread.
     _stop: oneshot::Sender<()>,
 }
 
 /// A connection.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub struct Session {
     client: Client,
     statements: Mutex<HashMap<String, Statement>>,
 }
@@ -59,7 +66,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Database {
     /// Reads the address; nothing is connected yet.
-    pub(crate) fn new(url: &str, statement_timeout: Duration, idle_max: usize) -> Result<Self, OpenError> {
+    ///
+    /// # Errors
+    /// The address cannot be read, or no thread can be started.
+    pub fn new(url: &str, settings: SessionSettings) -> Result<Self, OpenError> {
         let address = Address::resolve(url, &Environment::of_process(), APPLICATION);
         let address = address.map_err(|error| OpenError::Address { why: error.reason })?;
         let runtime = Builder::new_current_thread().enable_all().build().map_err(OpenError::Thread)?;
@@ -71,16 +81,16 @@ impl Database {
                 let _ = stopped.await;
             });
         };
-        thread::Builder::new().name("series-postgres".to_owned()).spawn(run).map_err(OpenError::Thread)?;
+        thread::Builder::new().name("series-database".to_owned()).spawn(run).map_err(OpenError::Thread)?;
         let (description, connector) = (address.description().into(), Connector::new(address));
         let idle = Mutex::default();
-        Ok(Self { handle, connector, description, statement_timeout, idle, idle_max, _stop: stop })
+        Ok(Self { handle, connector, description, settings, idle, _stop: stop })
     }
 
     /// Waits for something that the database is asked, on a thread that may wait.
-    pub(crate) fn wait<T>(&self, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
-        let limit =
-            if self.statement_timeout.is_zero() { None } else { Some(self.statement_timeout + GRACE) };
+    pub fn wait<T>(&self, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        let timeout = self.settings.statement_timeout;
+        let limit = if timeout.is_zero() { None } else { Some(timeout + GRACE) };
         self.handle.block_on(async {
             let late = async {
                 match limit {
@@ -96,12 +106,12 @@ impl Database {
     }
 
     /// Lets something go on that nobody waits for.
-    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(work);
     }
 
     /// A connection that nobody else uses, which may turn out to be broken where it was used before.
-    pub(crate) async fn session(&self) -> Result<Session, Fault> {
+    pub async fn session(&self) -> Result<Session, Fault> {
         loop {
             let idle = lock(&self.idle).pop();
             match idle {
@@ -112,40 +122,36 @@ impl Database {
         }
     }
 
-    pub(crate) async fn connect(&self) -> Result<Session, Fault> {
+    pub async fn connect(&self) -> Result<Session, Fault> {
         let connected = self.connector.connect().await.map_err(|error| Fault::gone(&error.reason))?;
         let Connected { client, connection, .. } = connected;
         self.handle.spawn(async move {
             // Whoever has sent a statement is told of what is wrong.
             let _ = connection.await;
         });
-        let setup = format!(
-            "set timezone = 'UTC'; set extra_float_digits = 1; set lock_timeout = {LOCK_TIMEOUT_MS}; \
-             set statement_timeout = {}; set client_min_messages = warning; \
-             select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'",
-            self.statement_timeout.as_millis()
-        );
-        client.batch_execute(&setup).await?;
+        if !self.settings.setup.is_empty() {
+            client.batch_execute(&self.settings.setup).await?;
+        }
         Ok(Session { client, statements: Mutex::default() })
     }
 
     /// Keeps a connection for others, where it is good and there is room.
-    pub(crate) fn give_back(&self, session: Session) {
+    pub fn give_back(&self, session: Session) {
         let mut idle = lock(&self.idle);
-        if !session.is_closed() && idle.len() < self.idle_max {
+        if !session.is_closed() && idle.len() < self.settings.idle_max {
             idle.push(session);
         }
     }
 
     /// Closes what nobody uses: after one was found broken, the others of its time are too.
-    pub(crate) fn forget_idle(&self) {
+    pub fn forget_idle(&self) {
         lock(&self.idle).clear();
     }
 }
 
 impl Session {
     /// A prepared statement, kept for the next time.
-    pub(crate) async fn statement(&self, sql: &str) -> Result<Statement, Fault> {
+    pub async fn statement(&self, sql: &str) -> Result<Statement, Fault> {
         if let Some(known) = lock(&self.statements).get(sql) {
             return Ok(known.clone());
         }

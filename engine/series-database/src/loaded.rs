@@ -1,13 +1,12 @@
-//! The rows of a page, which are in memory.
+//! Rows that are in memory, and summaries that are made of rows here.
 
-use super::rows::summarize_rows;
 use prony_series_store::calendar::Periods;
-use prony_series_store::{AttributeId, ReadError, RowSource, Rows, Summary, TimeMs, TimeRange};
+use prony_series_store::{AttributeId, ReadError, RowSource, Rows, Summary, TimeMs, TimeRange, Value};
 use std::ops::Range;
 
 /// All rows that there are, in the order of their times.
 #[derive(Debug, Default)]
-pub(super) struct LoadedRows(pub(super) Rows);
+pub struct LoadedRows(pub Rows);
 
 impl RowSource for LoadedRows {
     fn block_count(&self) -> usize {
@@ -58,4 +57,39 @@ impl RowSource for LoadedRows {
     ) -> Result<(), ReadError> {
         summarize_rows(self, attribute, periods, take)
     }
+}
+
+/// Summaries that are made here, row by row.
+pub fn summarize_rows(
+    rows: &mut dyn RowSource,
+    attribute: AttributeId,
+    periods: Periods<'_>,
+    take: &mut dyn FnMut(TimeMs, &Summary) -> bool,
+) -> Result<(), ReadError> {
+    // A moment in the period that is gathered, its end, and what is known.
+    let mut open: Option<(TimeMs, TimeMs, Summary)> = None;
+    let mut goes_on = true;
+    rows.visit(0..u64::MAX, &[attribute], &mut |part, mut places| {
+        goes_on = places.all(|row| {
+            let (time, value) = (part.times[row], part.get(row, attribute));
+            let mut summary = value.number().map_or_else(Summary::default, Summary::of_one);
+            summary.count = u64::from(value != Value::Null);
+            match &mut open {
+                Some((_, end, of)) if time < *end => {
+                    of.add_all(&summary);
+                    true
+                }
+                _ => {
+                    let before =
+                        open.replace((time, periods.end_of(time).max(time.saturating_add(1)), summary));
+                    before.is_none_or(|(time, _, of)| take(time, &of))
+                }
+            }
+        });
+        goes_on
+    })?;
+    if let (true, Some((time, _, of))) = (goes_on, open) {
+        take(time, &of);
+    }
+    Ok(())
 }

@@ -1,27 +1,19 @@
-//! How kinds of values, times and names are written for PostgreSQL, and values of rows read from it.
+//! How kinds of values and names are written for PostgreSQL.
 
-use bytes::{BufMut as _, BytesMut};
-use prony_series_store::calendar::{DAY_MS, days_of_date};
-use prony_series_store::{Kind, TimeMs, TimeRange, Value};
-use std::error::Error;
-use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use prony_series_database::{Moment, TIMES};
+use prony_series_store::{Kind, Value};
+use tokio_postgres::types::ToSql;
 
 /// Columns of a table, beside those of every row: PostgreSQL has room for 1,600, some of which those that were dropped take.
 pub(crate) const ATTRIBUTES_MAX: usize = 1000;
 /// Of a row, of which no page has more than 8,160 bytes, for its values; what else it needs is about 200.
 pub(crate) const ROW_BYTES_MAX: usize = 7800;
-/// The times that a `timestamptz` has.
-pub(crate) const TIMES: TimeRange = TimeRange {
-    from_ms: days_of_date((-4712, 1, 1)) * DAY_MS,
-    to_ms: days_of_date((294_276, 1, 1)) * DAY_MS - 1,
-};
+/// Of a row's text that stands elsewhere.
+pub(crate) const TEXT_BYTES: usize = 24;
 /// A name of PostgreSQL has 63 bytes at most.
 const COLUMN_BYTES_MAX: usize = 60;
 /// Columns of every row.
 const RESERVED: [&str; 3] = ["series", "time", "seq"];
-/// 2000-01-01, from which PostgreSQL counts.
-const EPOCH_MS: i64 = 946_684_800_000;
-
 /// Kinds by the names that the table of attributes has for them, with their types.
 const KINDS: [(Kind, &str, &str); 7] = [
     (Kind::Double, "double", "double precision"),
@@ -50,58 +42,12 @@ pub(crate) fn kind_of(name: &str) -> Kind {
     KINDS.into_iter().find(|(_, of, _)| *of == name).map_or(Kind::Text, |(kind, ..)| kind)
 }
 
-pub(crate) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
 /// What an attribute's column is called: as the attribute where that can be.
 pub(crate) fn column_name(attribute: &str, place: usize) -> String {
     if attribute.is_empty() || attribute.len() > COLUMN_BYTES_MAX || RESERVED.contains(&attribute) {
         format!("attribute {place}")
     } else {
         attribute.to_owned()
-    }
-}
-
-/// As a part of the name of a table or a schema: small letters, digits and `_`; none where there is nothing else.
-pub(crate) fn plain(name: &str, bytes_max: usize) -> String {
-    let lower = name.chars().flat_map(char::to_lowercase);
-    let kept = lower.map(|char| if char.is_ascii_alphanumeric() { char } else { '_' });
-    kept.take(bytes_max).collect()
-}
-
-/// A time, as a `timestamptz`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Moment(pub(crate) TimeMs);
-
-impl Moment {
-    /// The nearest that there is.
-    pub(crate) fn nearest(time_ms: TimeMs) -> Self {
-        Self(time_ms.clamp(TIMES.from_ms, TIMES.to_ms))
-    }
-}
-
-impl ToSql for Moment {
-    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        out.put_i64((self.0 - EPOCH_MS) * 1000);
-        Ok(IsNull::No)
-    }
-
-    fn accepts(of: &Type) -> bool {
-        *of == Type::TIMESTAMPTZ
-    }
-
-    to_sql_checked!();
-}
-
-impl<'a> FromSql<'a> for Moment {
-    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        let micros = i64::from_be_bytes(raw.try_into()?);
-        Ok(Self(micros.div_euclid(1000).saturating_add(EPOCH_MS)))
-    }
-
-    fn accepts(of: &Type) -> bool {
-        *of == Type::TIMESTAMPTZ
     }
 }
 
@@ -229,6 +175,5 @@ mod tests {
         assert_eq!(column_name("température", 3), "température");
         assert_eq!(column_name("time", 3), "attribute 3");
         assert_eq!(column_name(&"x".repeat(61), 7), "attribute 7");
-        assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
     }
 }

@@ -2,15 +2,14 @@
 //! and nobody is told of a write before its group is committed.
 
 use crate::cache::NamesCache;
-use crate::columns::{ColumnValues, Moment};
-use crate::database::{Database, Session};
-use crate::error::Fault;
-use crate::frame::{Gathered, Insert, Step, steps};
+use crate::columns::ColumnValues;
+use crate::insert::Insert;
 use crate::mapping::{Draft, Mapping, TableMap};
 use crate::names::KnownNames;
 use crate::schema::{Growth, month_of};
 use crate::settings::PostgresSettings;
-use crate::wanted::{Wanted, now_ms};
+use crate::wanted::Wanted;
+use prony_series_database::{Database, Fault, Gathered, Moment, Session, Step, now_ms, steps};
 use prony_series_store::{Deleted, FrameLog, LogError, SeriesId, TableId, TimeRange, WritesElsewhere};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -329,7 +328,9 @@ impl Committer {
             let mut table = growth.table(&old.tenant, &old.type_name).await?;
             for column in &old.columns {
                 let new = match column {
-                    Some(of) => Some(growth.column(&table, (&of.attribute, &of.declared, of.kind)).await?),
+                    Some(of) => {
+                        Some(growth.column(&table, (&of.attribute, &of.declared, of.column.kind)).await?)
+                    }
                     None => None,
                 };
                 table.columns.push(new);

@@ -1,29 +1,43 @@
 //! The engine: what the seam of series asks for, by threads that commit and keep order, and by connections for those who read.
 
 use crate::cache::NamesCache;
-use crate::columns::{ATTRIBUTES_MAX, ROW_BYTES_MAX, TIMES};
+use crate::columns::{ATTRIBUTES_MAX, ROW_BYTES_MAX, TEXT_BYTES};
 use crate::commit::Committer;
-use crate::database::Database;
-use crate::error::{Fault, OpenError};
+use crate::error::OpenError;
 use crate::mapping::Mapping;
 use crate::names::{KnownNames, VERSION};
 use crate::read::{DatabaseSnapshot, Transaction};
 use crate::schema::{FORMAT, prepare};
 use crate::settings::PostgresSettings;
-use crate::upkeep::{Condition, Upkeep};
+use crate::upkeep::Upkeep;
 use crate::wanted::Wanted;
+use prony_series_database::{Condition, Database, Fault, SessionSettings, TIMES};
 use prony_series_store::{
     Capabilities, Catalog, Engine, EngineHealth, Figure, Limits, Listener, Operation, Read, ReadError,
     Registration, Settled, Ticket, Unwritten, WriteError, WritesElsewhere,
 };
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::task::{Context, Poll};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// Parameters of one statement: the protocol counts them with 16 bits.
 const PARAMETERS_MAX: usize = 65_535;
+
+/// The longest that a change of tables waits for those who read them.
+const LOCK_TIMEOUT_MS: u64 = 5000;
+
+/// With what each connection begins.
+fn setup(statement_timeout: Duration) -> String {
+    format!(
+        "set timezone = 'UTC'; set extra_float_digits = 1; set lock_timeout = {LOCK_TIMEOUT_MS}; \
+         set statement_timeout = {}; set client_min_messages = warning; \
+         select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'",
+        statement_timeout.as_millis()
+    )
+}
 
 /// Series in a PostgreSQL database. Dropped, it writes what is pending and closes.
 #[derive(Debug)]
@@ -53,7 +67,12 @@ impl PostgresEngine {
 
     fn open_here(settings: PostgresSettings) -> Result<Self, OpenError> {
         let idle_max = if settings.reuses_connections { settings.connections + 1 } else { 0 };
-        let database = Arc::new(Database::new(&settings.url, settings.statement_timeout, idle_max)?);
+        let sessions = SessionSettings {
+            setup: setup(settings.statement_timeout),
+            statement_timeout: settings.statement_timeout,
+            idle_max,
+        };
+        let database = Arc::new(Database::new(&settings.url, sessions)?);
         let description = Arc::clone(&database.description);
         let cache = Arc::new(NamesCache::new(settings.metadata_cache.clone(), &description)?);
         let cannot_open = |fault: Fault| OpenError::Database {
@@ -73,7 +92,10 @@ impl PostgresEngine {
         let limits = Limits {
             attributes_max: ATTRIBUTES_MAX,
             row_bytes_max: ROW_BYTES_MAX,
+            text_in_row_bytes_max: TEXT_BYTES,
             times: TIMES,
+            time_values: TIMES,
+            keeps_all_numbers: true,
             keeps_nul: false,
         };
         let writes = Arc::new(WritesElsewhere::new(limits));
@@ -215,10 +237,7 @@ impl Engine for PostgresEngine {
     }
 
     fn health(&self) -> EngineHealth {
-        let gone = self.condition.gone.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let gone = gone.map(|(fault, at)| (fault.of_write(&self.database.description), at));
-        let failure = self.condition.failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        EngineHealth { write_failure: self.writes.failure().or(gone), upkeep_failure: failure }
+        self.condition.health(&self.database.description, &self.writes)
     }
 
     fn figures(&self) -> Vec<Figure> {

@@ -1,10 +1,4 @@
-//! What can go wrong between here and the database.
-
-use prony_series_store::{LogError, ReadError};
-use std::error::Error as _;
-use std::sync::Arc;
-use std::time::Duration;
-use tokio_postgres::error::SqlState;
+//! Why there are no series on PostgreSQL.
 
 /// Series on PostgreSQL that cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -25,81 +19,11 @@ pub enum OpenError {
     Redis { why: String },
 }
 
-/// Why the database has not done something.
-#[derive(Debug, Clone)]
-pub(crate) struct Fault {
-    pub(crate) why: Arc<str>,
-    pub(crate) kind: FaultKind,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FaultKind {
-    /// It would do so again.
-    Refused,
-    /// It cannot be asked now; later it may be.
-    Gone,
-    DiskFull,
-    /// There is no such table or column: somebody else has deleted the type.
-    Stale,
-    /// A lock was not to be had in time.
-    Locked,
-}
-
-impl Fault {
-    pub(crate) fn new(why: &str) -> Self {
-        Self { why: why.into(), kind: FaultKind::Refused }
-    }
-
-    pub(crate) fn gone(why: &str) -> Self {
-        Self { why: why.into(), kind: FaultKind::Gone }
-    }
-
-    pub(crate) fn late(limit: Duration) -> Self {
-        Self::gone(&format!("there was no response in {} ms", limit.as_millis()))
-    }
-
-    pub(crate) fn is_gone(&self) -> bool {
-        matches!(self.kind, FaultKind::Gone | FaultKind::DiskFull)
-    }
-
-    pub(crate) fn is_stale(&self) -> bool {
-        self.kind == FaultKind::Stale
-    }
-
-    pub(crate) fn of_read(self, database: &Arc<str>) -> ReadError {
-        let is_gone = self.is_gone();
-        ReadError::Database { database: Arc::clone(database), why: self.why, is_gone }
-    }
-
-    pub(crate) fn of_write(self, database: &Arc<str>) -> LogError {
-        let is_disk_full = self.kind == FaultKind::DiskFull;
-        LogError::Database { database: Arc::clone(database), why: self.why, is_disk_full }
-    }
-}
-
-impl From<tokio_postgres::Error> for Fault {
-    fn from(error: tokio_postgres::Error) -> Self {
-        let Some(told) = error.as_db_error() else {
-            let mut why = error.to_string();
-            let mut cause = error.source();
-            while let Some(deeper) = cause {
-                why = format!("{why}: {deeper}");
-                cause = deeper.source();
-            }
-            // Of a value that cannot be sent the driver says so itself; then the connection is there still.
-            let is_refused = why.contains("serializing parameter");
-            return if is_refused { Self::new(&why) } else { Self::gone(&why) };
-        };
-        let code = told.code();
-        let is_of_class = |class: &str| code.code().starts_with(class);
-        let stale = [SqlState::UNDEFINED_TABLE, SqlState::UNDEFINED_COLUMN, SqlState::INVALID_SCHEMA_NAME];
-        let kind = match code {
-            code if *code == SqlState::DISK_FULL => FaultKind::DiskFull,
-            code if *code == SqlState::LOCK_NOT_AVAILABLE => FaultKind::Locked,
-            code if stale.contains(code) => FaultKind::Stale,
-            _ if ["08", "57P", "53"].into_iter().any(is_of_class) => FaultKind::Gone,
-            _ => FaultKind::Refused,
-        };
-        Self { why: format!("{} ({})", told.message(), code.code()).into(), kind }
+impl From<prony_series_database::OpenError> for OpenError {
+    fn from(error: prony_series_database::OpenError) -> Self {
+        match error {
+            prony_series_database::OpenError::Address { why } => Self::Address { why },
+            prony_series_database::OpenError::Thread(cause) => Self::Thread(cause),
+        }
     }
 }

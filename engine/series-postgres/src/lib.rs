@@ -8,10 +8,9 @@
 mod cache;
 mod columns;
 mod commit;
-mod database;
 mod engine;
 mod error;
-mod frame;
+mod insert;
 mod mapping;
 mod names;
 mod read;

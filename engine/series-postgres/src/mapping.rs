@@ -1,15 +1,14 @@
 //! Where the database has what the engine has names for.
 
-use prony_series_store::{AttributeId, Kind, SeriesId, TableId};
+use prony_series_database::Column;
+use prony_series_store::{AttributeId, SeriesId, TableId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// An attribute's column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ColumnMap {
-    /// Quoted.
-    pub(crate) name: String,
-    pub(crate) kind: Kind,
+    pub(crate) column: Column,
     /// The attribute.
     pub(crate) attribute: String,
     pub(crate) declared: String,
@@ -44,8 +43,8 @@ pub(crate) struct Draft {
 }
 
 impl TableMap {
-    pub(crate) fn column(&self, attribute: AttributeId) -> Option<&ColumnMap> {
-        self.columns.get(attribute.place())?.as_ref()
+    pub(crate) fn column(&self, attribute: AttributeId) -> Option<&Column> {
+        Some(&self.columns.get(attribute.place())?.as_ref()?.column)
     }
 }
 

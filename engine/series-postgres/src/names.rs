@@ -1,12 +1,11 @@
 //! Names that are in the database and not yet here: read by their versions, and added by writes like all others, so that there is one order
 //! of names in this process.
 
-use crate::columns::{kind_of, quoted};
-use crate::database::{Database, Session};
-use crate::error::Fault;
+use crate::columns::kind_of;
 use crate::mapping::{ColumnMap, Mapping, TableMap};
 use crate::schema::qualified;
-use prony_series_store::{Kind, Refusal, Write, WriteError, WritesElsewhere};
+use prony_series_database::{Column, Database, Fault, Session, quoted, submit};
+use prony_series_store::{Kind, WritesElsewhere};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -152,7 +151,7 @@ impl KnownNames {
             for (id, column) in &new.columns {
                 if let Some(of) = by_id.get(id).filter(|of| !of.is_dropped) {
                     let table = write.table(&of.tenant, &of.name)?;
-                    write.attribute(table, &column.attribute, &column.declared, || column.kind)?;
+                    write.attribute(table, &column.attribute, &column.declared, || column.column.kind)?;
                 }
             }
             Ok(())
@@ -170,17 +169,6 @@ impl KnownNames {
         }
         Ok(())
     }
-}
-
-/// A write whose failure is one of the database.
-pub(crate) fn submit(
-    writes: &WritesElsewhere,
-    operation: &mut dyn FnMut(&mut Write<'_>) -> Result<(), Refusal>,
-) -> Result<(), Fault> {
-    writes.submit_and_wait(operation).map_err(|error| match error {
-        WriteError::Refused(refusal) => Fault::new(&refusal.to_string()),
-        WriteError::Log(error) => Fault::gone(&error.to_string()),
-    })
 }
 
 impl NewNames {
@@ -213,7 +201,8 @@ impl NewNames {
         let column = |row: &tokio_postgres::Row| {
             let kind: Kind = kind_of(row.get(3));
             let name = quoted(row.get(4));
-            (row.get(0), ColumnMap { name, kind, attribute: row.get(1), declared: row.get(2) })
+            let column = Column { name, kind };
+            (row.get(0), ColumnMap { column, attribute: row.get(1), declared: row.get(2) })
         };
         Ok(Self {
             version,

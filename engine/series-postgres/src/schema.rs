@@ -1,10 +1,9 @@
 //! Names in the database: types with their tables, attributes with their columns, entities. They grow in transactions that hold one lock, so
 //! that servers of the same database agree, and each change has a version, by which others learn of it.
 
-use crate::columns::{column_name, column_type, kind_name, kind_of, plain, quoted};
-use crate::database::Session;
-use crate::error::Fault;
+use crate::columns::{column_name, column_type, kind_name, kind_of};
 use crate::mapping::{ColumnMap, TableMap};
+use prony_series_database::{Column, Fault, Session, plain, quoted};
 use prony_series_store::calendar::{DAY_MS, Date, date_of_days, days_of_date};
 use prony_series_store::{Kind, TimeMs};
 use std::fmt::Write as _;
@@ -211,7 +210,8 @@ impl<'s> Growth<'s> {
             let (row, name) = (&known[place], names[place].clone());
             let column: String = row.get(3);
             let (declared, kind) = (row.get(1), kind_of(row.get(2)));
-            return Ok(ColumnMap { name: quoted(&column), kind, attribute: name, declared });
+            let column = Column { name: quoted(&column), kind };
+            return Ok(ColumnMap { column, attribute: name, declared });
         }
         let (version, place): (i64, i32) =
             (self.version().await?, known.len().try_into().unwrap_or(i32::MAX));
@@ -224,7 +224,8 @@ impl<'s> Growth<'s> {
         let name = quoted(&column);
         let sql = format!("alter table {} add column {name} {}", table.name, column_type(kind));
         self.session.batch_execute(&sql).await?;
-        Ok(ColumnMap { name, kind, attribute: attribute.to_owned(), declared: declared.to_owned() })
+        let column = Column { name, kind };
+        Ok(ColumnMap { column, attribute: attribute.to_owned(), declared: declared.to_owned() })
     }
 
     /// Numbers of entities with their service paths, made where there are none.

@@ -74,10 +74,4 @@ impl PostgresSettings {
             has_partitions: true,
         }
     }
-
-    /// How long rows of a type are kept; none where they stay.
-    pub(crate) fn keep(&self, type_name: &str) -> Option<Duration> {
-        let named = self.retention.iter().find(|of| of.type_name.as_deref() == Some(type_name));
-        named.or_else(|| self.retention.iter().find(|of| of.type_name.is_none())).map(|of| of.keep)
-    }
 }

@@ -1,18 +1,16 @@
 //! What is done beside reads and writes, on a thread of its own: names of others are added, parts of tables are made before they are needed,
 //! old rows go, tables of deleted types go, and whoever asks is told how the database fares.
 
-use crate::columns::Moment;
-use crate::database::{Database, Session};
-use crate::error::{Fault, FaultKind};
 use crate::mapping::Mapping;
-use crate::names::{KnownNames, submit};
+use crate::names::KnownNames;
 use crate::schema::{begin_of, default_part_name, literal, month_of, part_name, qualified};
 use crate::settings::PostgresSettings;
-use crate::wanted::{Wanted, now_ms};
-use prony_series_store::{TimeMs, WritesElsewhere};
+use crate::wanted::Wanted;
+use prony_series_database::{Condition, Database, Fault, FaultKind, Moment, Session, now_ms};
+use prony_series_store::{Retention, TimeMs, WritesElsewhere};
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How often the database is asked for names of others, where reads do not ask.
@@ -31,33 +29,6 @@ const SHORT_LOCK: &str = "set local lock_timeout = 1000";
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What is known of the database's state.
-#[derive(Debug, Default)]
-pub(crate) struct Condition {
-    pub(crate) rows: AtomicU64,
-    /// Why it cannot be asked, and since when.
-    pub(crate) gone: Mutex<Option<(Fault, SystemTime)>>,
-    /// Why upkeep failed the last time, and when.
-    pub(crate) failure: Mutex<Option<(Arc<str>, SystemTime)>>,
-    is_stopping: Mutex<bool>,
-    stops: Condvar,
-}
-
-impl Condition {
-    pub(crate) fn stop(&self) {
-        *lock(&self.is_stopping) = true;
-        self.stops.notify_all();
-    }
-
-    /// Waits; true where it is to stop.
-    fn pause(&self) -> bool {
-        let stopping = lock(&self.is_stopping);
-        let waited = self.stops.wait_timeout_while(stopping, LOOK_EVERY, |is_stopping| !*is_stopping);
-        let (is_stopping, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        *is_stopping
-    }
 }
 
 /// What upkeep needs.
@@ -88,7 +59,7 @@ impl Upkeep {
         let is_due = |last: Option<Instant>, every: Duration| last.is_none_or(|at| at.elapsed() >= every);
         loop {
             let looked = self.look();
-            self.note_gone(looked.as_ref().err());
+            self.condition.note_gone(looked.as_ref().err(), &self.writes);
             if looked.is_ok() {
                 if is_due(ordered, ORDER_EVERY) {
                     let done = self.database.wait(self.put_in_order());
@@ -101,7 +72,7 @@ impl Upkeep {
                     counted = Some(Instant::now());
                 }
             }
-            if self.condition.pause() {
+            if self.condition.pause(LOOK_EVERY) {
                 return;
             }
         }
@@ -119,22 +90,6 @@ impl Upkeep {
             self.known.refresh(&self.database, &self.writes, &self.mapping)?;
         }
         Ok(())
-    }
-
-    fn note_gone(&self, fault: Option<&Fault>) {
-        let mut gone = lock(&self.condition.gone);
-        match fault {
-            Some(fault) if gone.is_none() => *gone = Some((fault.clone(), SystemTime::now())),
-            Some(_) => {}
-            None => {
-                *gone = None;
-                drop(gone);
-                if self.writes.failure().is_some() {
-                    // A write of nothing shows that others can be made again.
-                    let _ = submit(&self.writes, &mut |_| Ok(()));
-                }
-            }
-        }
     }
 
     async fn count(&self) -> Result<(), Fault> {
@@ -190,9 +145,7 @@ impl Upkeep {
 
     async fn keep(&self, session: &Session, of: &TypeInOrder, has: HashSet<i32>) -> Result<(), Fault> {
         let now = now_ms();
-        let oldest_ms = self
-            .settings
-            .keep(&of.name)
+        let oldest_ms = Retention::of(&self.settings.retention, &of.name)
             .map(|keep| now.saturating_sub(TimeMs::try_from(keep.as_millis()).unwrap_or(TimeMs::MAX)));
         if self.settings.has_partitions {
             let this = month_of(now);

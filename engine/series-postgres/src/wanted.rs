@@ -1,9 +1,7 @@
 //! Parts of tables that rows which were written could have.
 
-use prony_series_store::TimeMs;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Types and months of rows that were written.
 #[derive(Debug, Default)]
@@ -21,8 +19,4 @@ impl Wanted {
     pub(crate) fn all(&self) -> BTreeSet<(i32, i32)> {
         self.months.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
-
-pub(crate) fn now_ms() -> TimeMs {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as TimeMs
 }

@@ -6,6 +6,7 @@
 use crate::calendar::{Period, Periods};
 use crate::catalog::Catalog;
 use crate::engine::{Engine, SeriesRows};
+use crate::error::{Refusal, WriteError};
 use crate::ids::{AttributeId, SeriesId, TimeRange};
 use crate::page::Page;
 use crate::rows::OnDuplicate;
@@ -18,6 +19,11 @@ use std::ops::Range;
 /// An engine that tests have to themselves.
 pub trait EngineUnderTest {
     fn engine(&self) -> &dyn Engine;
+
+    /// Times of rows that it can keep; others must be refused.
+    fn times(&self) -> TimeRange {
+        TimeRange::ALL
+    }
 
     /// Does one of the things that must change nothing that is seen: `which` says which. It may be opened anew.
     fn upkeep(&mut self, which: u8);
@@ -123,8 +129,8 @@ impl Model {
     }
 }
 
-fn put(store: &dyn Engine, rows: &[(Owner, i64, Cells)]) {
-    let written = store.write_and_wait(|write| {
+fn put(store: &dyn Engine, rows: &[(Owner, i64, Cells)]) -> Result<(), WriteError> {
+    store.write_and_wait(|write| {
         for ((tenant, of, entity, path), time, cells) in rows {
             let table = write.table(TENANTS[*tenant], TYPES[*of])?;
             let series = write.series(table, ENTITIES[*entity], PATHS[*path])?;
@@ -140,8 +146,7 @@ fn put(store: &dyn Engine, rows: &[(Owner, i64, Cells)]) {
             write.row(series, *time, &values)?;
         }
         Ok(())
-    });
-    written.unwrap();
+    })
 }
 
 fn named(
@@ -156,11 +161,16 @@ fn named(
     })
 }
 
-fn take(store: &dyn Engine, model: &mut Model, step: &Step) {
+fn take(store: &dyn Engine, times: TimeRange, model: &mut Model, step: &Step) {
     match step {
         Step::Write(rows) => {
-            put(store, rows);
-            for (owner, time, cells) in rows {
+            let (kept, far): (Vec<_>, Vec<_>) = rows.iter().partition(|(_, time, _)| times.contains(*time));
+            for row in far.iter().take(2) {
+                let refused = put(store, &[*row]).unwrap_err();
+                assert!(matches!(refused, WriteError::Refused(Refusal::FarTime { .. })), "{refused}");
+            }
+            put(store, &kept).unwrap();
+            for (owner, time, cells) in &kept {
                 model.0.entry(*owner).or_default().push((*time, *cells));
             }
         }
@@ -169,7 +179,7 @@ fn take(store: &dyn Engine, model: &mut Model, step: &Step) {
                 [Some(at as i32 % 700), (at % 3 > 0).then_some(at as i32 % 9), None, Some(at as i32 / 50)]
             };
             let rows: Vec<_> = (0..*count).map(|at| (*owner, from + at * 1000 + at % 2, cells(at))).collect();
-            take(store, model, &Step::Write(rows));
+            take(store, times, model, &Step::Write(rows));
         }
         Step::Delete(owner, from, to) => {
             let range = TimeRange { from_ms: *from, to_ms: *to };
@@ -364,7 +374,7 @@ pub fn engines_are_lists_of_rows<E: EngineUnderTest>(cases: u32, open: impl Fn(O
     let outcome = TestRunner::new(config).run(&steps, |(steps, policy, (from_ms, to_ms))| {
         let (mut under_test, mut model) = (open(policy), Model::default());
         for step in &steps {
-            take(under_test.engine(), &mut model, step);
+            take(under_test.engine(), under_test.times(), &mut model, step);
             if let Step::Upkeep(which) = step {
                 under_test.upkeep(*which);
             }

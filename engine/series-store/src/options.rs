@@ -38,10 +38,12 @@ impl Options {
             retention: Vec::new(),
         }
     }
+}
 
+impl Retention {
     /// How long rows of a type are kept; none where they stay.
-    pub(crate) fn keep(&self, type_name: &str) -> Option<Duration> {
-        let named = self.retention.iter().find(|of| of.type_name.as_deref() == Some(type_name));
-        named.or_else(|| self.retention.iter().find(|of| of.type_name.is_none())).map(|of| of.keep)
+    pub fn of(all: &[Self], type_name: &str) -> Option<Duration> {
+        let named = all.iter().find(|of| of.type_name.as_deref() == Some(type_name));
+        named.or_else(|| all.iter().find(|of| of.type_name.is_none())).map(|of| of.keep)
     }
 }

@@ -6,7 +6,7 @@ use crate::format::{LOG, SEGMENT};
 use crate::ids::{SeriesId, TableId, TimeMs, TimeRange};
 use crate::manifest::{names, publish};
 use crate::memory::{Frozen, reading, writing};
-use crate::options::Options;
+use crate::options::{Options, Retention};
 use crate::read::StoredRows;
 use crate::segment::{Segment, SegmentWriter};
 use crate::state::Shared;
@@ -314,7 +314,8 @@ impl Sealer {
         let old: Vec<(TableId, TimeMs)> = {
             let memory = reading(&self.shared.state.memory);
             let tables = memory.catalog.tables().filter(|(_, table)| !table.is_dropped);
-            let kept = tables.filter_map(|(id, table)| Some((id, self.options.keep(&table.name)?)));
+            let kept = tables
+                .filter_map(|(id, table)| Some((id, Retention::of(&self.options.retention, &table.name)?)));
             kept.map(|(id, keep)| (id, oldest_kept(now_ms, keep))).collect()
         };
         for (table, oldest_ms) in old {

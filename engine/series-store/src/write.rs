@@ -25,25 +25,31 @@ pub const WRITE_BYTES_MAX: usize = 256 * 1024 * 1024;
 pub struct Limits {
     /// Of a type.
     pub attributes_max: usize,
-    /// Of a row, where each value counts as many bytes as stand with the row itself ([`VALUE_BYTES`], [`TEXT_VALUE_BYTES`]).
+    /// Of a row, where each value counts as many bytes as stand with the row itself ([`VALUE_BYTES`]; a text at most as many as the next
+    /// says).
     pub row_bytes_max: usize,
-    /// Times of rows, and values that are times.
+    pub text_in_row_bytes_max: usize,
+    /// Times of rows.
     pub times: TimeRange,
+    /// Values that are times.
+    pub time_values: TimeRange,
+    /// Whether there are numbers that are no number, infinite, or the least integer.
+    pub keeps_all_numbers: bool,
     /// Whether texts may have the character U+0000.
     pub keeps_nul: bool,
 }
 
 /// Of a row's value that is a number, a time or a boolean.
 const VALUE_BYTES: usize = 8;
-/// Of a row's text that stands elsewhere.
-const TEXT_VALUE_BYTES: usize = 24;
-
 impl Default for Limits {
     fn default() -> Self {
         Self {
             attributes_max: ATTRIBUTES_MAX,
             row_bytes_max: usize::MAX,
+            text_in_row_bytes_max: usize::MAX,
             times: TimeRange::ALL,
+            time_values: TimeRange::ALL,
+            keeps_all_numbers: true,
             keeps_nul: true,
         }
     }
@@ -110,10 +116,11 @@ fn check_name(what: &'static str, name: &str, limits: Limits) -> Result<(), Refu
     Err(Refusal::LongName { what, name: shown, bytes: name.len(), limit: NAME_BYTES_MAX })
 }
 
-fn check_row_bytes(values: &[(AttributeId, Value<'_>)], limit: usize, entity: &str) -> Result<(), Refusal> {
+fn check_row_bytes(values: &[(AttributeId, Value<'_>)], limits: Limits, entity: &str) -> Result<(), Refusal> {
+    let (limit, of_text) = (limits.row_bytes_max, limits.text_in_row_bytes_max);
     let bytes_of = |value: &Value<'_>| match value {
         Value::Null => 0,
-        Value::Text(text) => TEXT_VALUE_BYTES.min(text.len() + VALUE_BYTES),
+        Value::Text(text) => of_text.min(text.len() + VALUE_BYTES),
         _ => VALUE_BYTES,
     };
     let bytes: usize = values.iter().map(|(_, value)| bytes_of(value)).sum();
@@ -196,7 +203,7 @@ impl Write<'_> {
             let TimeRange { from_ms, to_ms } = limits.times;
             return Err(Refusal::FarTime { time_ms, from_ms, to_ms });
         }
-        check_row_bytes(values, limits.row_bytes_max, &catalog.series(series).entity)?;
+        check_row_bytes(values, *limits, &catalog.series(series).entity)?;
         for (attribute, value) in values {
             let of = || catalog.table(catalog.series(series).table).get(*attribute);
             debug_assert!(value.is_of(of().kind), "{value:?} is no value of {:?}", of());
@@ -214,10 +221,12 @@ impl Write<'_> {
 
     /// Whether a value of a kind can be kept; where it cannot, null is kept in its place.
     pub fn keeps(&self, kind: Kind, value: Value<'_>) -> bool {
-        let Limits { times, keeps_nul, .. } = self.0.limits;
+        let Limits { time_values, keeps_nul, keeps_all_numbers, .. } = self.0.limits;
         match value {
             Value::Text(text) => keeps_nul || !text.contains('\0'),
-            Value::Integer(time) if kind == Kind::Time => times.contains(time),
+            Value::Integer(time) if kind == Kind::Time => time_values.contains(time),
+            Value::Integer(value) => keeps_all_numbers || value > i64::MIN,
+            Value::Double(value) => keeps_all_numbers || value.is_finite(),
             _ => true,
         }
     }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use prony_series_postgres::PostgresEngine;
+use prony_series_questdb::QuestEngine;
 use prony_series_store::{Engine, OnDuplicate, Store};
 use prony_source::{
     Source,
@@ -22,7 +23,7 @@ use crate::{
     source::{ROWS, SeriesSource},
 };
 
-/// Sources at `series:DIRECTORY` and `series+postgres://…`.
+/// Sources at `series:DIRECTORY`, `series+postgres://…` and `series+questdb://…`.
 #[derive(Debug)]
 pub struct SeriesKind;
 
@@ -38,10 +39,13 @@ enum Place {
     Directory(PathBuf),
     /// With the address that its driver reads.
     Postgres(SourceUrl),
+    /// The same of a QuestDB.
+    QuestDb(SourceUrl),
 }
 
 const PREFIX: &str = "series:";
 const POSTGRES_PREFIXES: [&str; 2] = ["series+postgres://", "series+postgresql://"];
+const QUESTDB_PREFIX: &str = "series+questdb://";
 /// Before the address of a database.
 const ON: &str = "series+";
 
@@ -61,7 +65,7 @@ static OPTIONS: &[OptionOf<SeriesSettings>] = &[
     OptionOf::new("metadata_cache", Some("metadata-cache"), ValueKind::Word(&["none", "memory", "redis"]), "\"memory\"", "Series on PostgreSQL: who knows of types, attributes and entities that other servers of the same database have added: none (each read and each group of writes asks the database), memory (this server asks it once a second), redis (each read asks the Redis of metadata_redis)", |series, value| { series.on_postgres.metadata_cache = cache(&value.text()); Ok(()) }),
     OptionOf::new("metadata_redis", Some("metadata-redis"), ValueKind::Text, "\"\"", "Series on PostgreSQL: the Redis that servers of the same database share, for metadata_cache = \"redis\": redis://:PASSWORD@HOST:PORT/DATABASE, or rediss:// for TLS", |series, value| { series.on_postgres.metadata_redis = SourceUrl(value.text()); Ok(()) }),
     OptionOf::new("connection_reuse", Some("connection-reuse"), ValueKind::Boolean, "true", "Series on PostgreSQL: whether connections are used again; else each read and each group of writes opens one", |series, value| { series.on_postgres.connection_reuse = value.boolean(); Ok(()) }),
-    OptionOf::new("series_connections", Some("series-connections"), ValueKind::Number(1, 1000), "8", "Series on PostgreSQL: reads that are made at a time, each on a connection; writes and upkeep have one more each", |series, value| { series.on_postgres.connections = value.number() as usize; Ok(()) }),
+    OptionOf::new("series_connections", Some("series-connections"), ValueKind::Number(1, 1000), "8", "Series on PostgreSQL and QuestDB: reads that are made at a time, each on a connection; writes and upkeep have one more each", |series, value| { series.on_postgres.connections = value.number() as usize; Ok(()) }),
     OptionOf::new("version", None, ValueKind::Text, "\"1.0.1-dev\"", "What series say at /version, for clients that ask", |series, value| { series.version = value.text(); Ok(()) }),
 ];
 
@@ -92,9 +96,9 @@ fn on_duplicate(word: &str) -> OnDuplicate {
 impl SourceKind for SeriesKind {
     fn address(&self) -> AddressForm {
         AddressForm {
-            prefixes: &[PREFIX, POSTGRES_PREFIXES[0], POSTGRES_PREFIXES[1]],
+            prefixes: &[PREFIX, POSTGRES_PREFIXES[0], POSTGRES_PREFIXES[1], QUESTDB_PREFIX],
             short: "series:DIRECTORY",
-            whole: "series:DIRECTORY or series+postgres://USER:PASSWORD@HOST/DATABASE",
+            whole: "series:DIRECTORY, series+postgres://USER:PASSWORD@HOST/DATABASE or series+questdb://HOST?http=HOST:9000",
         }
     }
 
@@ -124,6 +128,9 @@ impl SourceKind for SeriesKind {
                 return None;
             }
             (Some(directory), _) => Place::Directory(directory.into()),
+            (None, url) if entry.url.0.starts_with(QUESTDB_PREFIX) => {
+                Place::QuestDb(SourceUrl(url?.to_owned()))
+            }
             (None, url) => Place::Postgres(SourceUrl(url?.to_owned())),
         };
         let mut settings = SeriesSettings::default();
@@ -152,17 +159,26 @@ impl SourceOpener for SeriesOpener {
                 Place::Postgres(url) => {
                     let engine = PostgresEngine::open(self.settings.on_postgres(url.0.clone()))?;
                     let database = engine.description().to_owned();
-                    let engine: Arc<dyn Engine> = Arc::new(engine);
-                    let entities = engine.with_catalog(prony_series_store::Catalog::series_count);
-                    let milliseconds = started.elapsed().as_millis() as u64;
-                    tracing::info!(database, entities, milliseconds, "opened series");
-                    engine
+                    in_database(Arc::new(engine), &database, started)
+                }
+                Place::QuestDb(url) => {
+                    let engine = QuestEngine::open(self.settings.on_questdb(url.0.clone()))?;
+                    let database = engine.description().to_owned();
+                    in_database(Arc::new(engine), &database, started)
                 }
             };
             let series = Arc::new(Series::new(engine, self.settings.clone()));
             Ok(Arc::new(SeriesSource::new(series)) as Arc<dyn Source>)
         })
     }
+}
+
+/// Says what a database has.
+fn in_database(engine: Arc<dyn Engine>, database: &str, started: Instant) -> Arc<dyn Engine> {
+    let entities = engine.with_catalog(prony_series_store::Catalog::series_count);
+    let milliseconds = started.elapsed().as_millis() as u64;
+    tracing::info!(database, entities, milliseconds, "opened series");
+    engine
 }
 
 /// Says what is there, and what the last end has cost.

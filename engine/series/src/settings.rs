@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use prony_series_postgres::{MetadataCache, PostgresSettings};
+use prony_series_questdb::QuestSettings;
 use prony_series_store::{Durability, OnDuplicate, Options, Retention, SEAL_AT_LOG_BYTES};
 use prony_source::{CommonSettings, config::SourceUrl};
 
@@ -30,7 +31,7 @@ pub struct OnPostgresSettings {
     pub metadata_redis: SourceUrl,
     /// Whether connections are used again.
     pub connection_reuse: bool,
-    /// Reads at a time.
+    /// Reads at a time, also on QuestDB.
     pub connections: usize,
 }
 
@@ -101,6 +102,17 @@ impl SeriesSettings {
             connections: *connections,
             statement_timeout: Duration::from_millis(self.common.statement_timeout_ms.into()),
             ..PostgresSettings::new(url)
+        }
+    }
+
+    /// Of the series in a QuestDB, by the address behind `series+`.
+    pub(crate) fn on_questdb(&self, url: String) -> QuestSettings {
+        QuestSettings {
+            on_duplicate: self.on_duplicate,
+            retention: self.retention.clone(),
+            connections: self.on_postgres.connections,
+            statement_timeout: Duration::from_millis(self.common.statement_timeout_ms.into()),
+            ..QuestSettings::new(url)
         }
     }
 }

@@ -79,10 +79,22 @@ const RULES: &[Rule] = &[
         refuses: &["hyper", "http", "tokio", "apollo-compiler", "serde_json"],
     },
     Rule {
-        name: "series-postgres",
+        name: "series-database",
         half: Half::Engine,
         may_know: &["series-store", "postgres-connect"],
+        refuses: &["hyper", "http", "ureq", "apollo-compiler", "serde_json", "rusqlite", "clap"],
+    },
+    Rule {
+        name: "series-postgres",
+        half: Half::Engine,
+        may_know: &["series-store", "series-database"],
         refuses: &["hyper", "http", "apollo-compiler", "serde_json", "rusqlite", "clap"],
+    },
+    Rule {
+        name: "series-questdb",
+        half: Half::Engine,
+        may_know: &["series-store", "series-database"],
+        refuses: &["hyper", "apollo-compiler", "serde_json", "rusqlite", "clap"],
     },
     Rule { name: "source", half: Half::Engine, may_know: &["graphql"], refuses: SEAM },
     Rule {
@@ -137,7 +149,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "series",
         half: Half::Engine,
-        may_know: &["graphql", "source", "series-store", "series-postgres"],
+        may_know: &["graphql", "source", "series-store", "series-postgres", "series-questdb"],
         refuses: &["hyper", "clap", "rusqlite", "tokio-postgres"],
     },
     Rule {

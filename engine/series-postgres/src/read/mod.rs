@@ -2,7 +2,6 @@
 //! last who reads.
 
 mod asked;
-mod loaded;
 mod page;
 mod rows;
 mod transaction;

@@ -1,8 +1,8 @@
 //! Pages of the rows of several series, in the order of their times.
 
-use super::asked::{Asked, columns_of, list_of, push_row};
-use super::loaded::LoadedRows;
+use super::asked::{Asked, columns_of};
 use super::rows::{DatabaseRows, Together};
+use prony_series_database::{LoadedRows, list_of, push_row};
 use prony_series_store::{AttributeId, Page, PagedRows, ReadError, Rows, SeriesRows};
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
 //! The rows of one series, read part by part as they are asked for. Series that are asked for together share what one statement can say of
 //! all.
 
-use super::asked::{Asked, columns_of, list_of, push_row};
-use crate::columns::Moment;
-use crate::mapping::{ColumnMap, TableMap};
+use super::asked::{Asked, columns_of};
+use crate::mapping::TableMap;
+use prony_series_database::{Column, Moment, list_of, push_row, summarize_rows};
 use prony_series_store::calendar::{Period, Periods};
 use prony_series_store::{AttributeId, Kind, ReadError, RowSource, Rows, Summary, TimeMs, TimeRange};
 use std::collections::HashMap;
@@ -108,7 +108,7 @@ impl DatabaseRows {
     fn last_rows(
         &self,
         table: &TableMap,
-        columns: &[(AttributeId, &ColumnMap)],
+        columns: &[(AttributeId, &Column)],
         behind: u64,
         count: u64,
     ) -> Result<Rows, ReadError> {
@@ -132,7 +132,7 @@ impl DatabaseRows {
     fn part(
         &self,
         table: &TableMap,
-        columns: &[(AttributeId, &ColumnMap)],
+        columns: &[(AttributeId, &Column)],
         after: Option<(Moment, i64)>,
         (skipped, count): (u64, u64),
     ) -> Result<(Rows, Option<(Moment, i64)>), ReadError> {
@@ -166,7 +166,7 @@ impl DatabaseRows {
     fn grouped(
         &self,
         table: &TableMap,
-        column: &ColumnMap,
+        column: &Column,
         period: Option<Period>,
     ) -> Result<Vec<(TimeMs, Summary)>, ReadError> {
         let (from, to) = self.asked().moments();
@@ -298,39 +298,4 @@ impl RowSource for DatabaseRows {
         }
         Ok(())
     }
-}
-
-/// Summaries that are made here, row by row.
-pub(super) fn summarize_rows(
-    rows: &mut dyn RowSource,
-    attribute: AttributeId,
-    periods: Periods<'_>,
-    take: &mut dyn FnMut(TimeMs, &Summary) -> bool,
-) -> Result<(), ReadError> {
-    // A moment in the period that is gathered, its end, and what is known.
-    let mut open: Option<(TimeMs, TimeMs, Summary)> = None;
-    let mut goes_on = true;
-    rows.visit(0..u64::MAX, &[attribute], &mut |part, mut places| {
-        goes_on = places.all(|row| {
-            let (time, value) = (part.times[row], part.get(row, attribute));
-            let mut summary = value.number().map_or_else(Summary::default, Summary::of_one);
-            summary.count = u64::from(value != prony_series_store::Value::Null);
-            match &mut open {
-                Some((_, end, of)) if time < *end => {
-                    of.add_all(&summary);
-                    true
-                }
-                _ => {
-                    let before =
-                        open.replace((time, periods.end_of(time).max(time.saturating_add(1)), summary));
-                    before.is_none_or(|(time, _, of)| take(time, &of))
-                }
-            }
-        });
-        goes_on
-    })?;
-    if let (true, Some((time, _, of))) = (goes_on, open) {
-        take(time, &of);
-    }
-    Ok(())
 }

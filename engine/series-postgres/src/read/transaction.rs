@@ -1,7 +1,6 @@
 //! A transaction that sees nothing later, begun with the first statement.
 
-use crate::database::{Database, Session};
-use crate::error::Fault;
+use prony_series_database::{Database, Fault, Session};
 use prony_series_store::ReadError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_postgres::Row;

@@ -11,11 +11,12 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use prony_series_postgres::PostgresEngine;
+use prony_series_questdb::QuestEngine;
 use prony_series_store::{Engine, Store};
 use prony_source::http_api::{
     ApiConnection, ApiLimits, ApiRequest, ApiResponse, BodyError, HttpApi as _, Progress, RequestBody,
 };
-use prony_testkit::TestDatabase;
+use prony_testkit::{QuestServer, TestDatabase};
 use tempfile::TempDir;
 use tokio::{runtime::Runtime, task::LocalSet};
 
@@ -24,13 +25,27 @@ use crate::{SeriesSource, http_api::SeriesApi, series::Series, settings::SeriesS
 pub(crate) const LIMITS: ApiLimits = ApiLimits { max_body_bytes: 16 << 20 };
 
 thread_local! {
-    /// Whether this thread's tests have their series on PostgreSQL.
-    static IS_ON_POSTGRES: Cell<bool> = const { Cell::new(false) };
+    /// Where this thread's tests have their series.
+    static PLACE: Cell<Place> = const { Cell::new(Place::Directory) };
+}
+
+/// Where series are.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Directory,
+    Postgres,
+    QuestDb,
 }
 
 /// Runs a test whose series are on PostgreSQL, each in an empty database.
 pub(crate) fn on_postgres(test: impl FnOnce()) {
-    IS_ON_POSTGRES.set(true);
+    PLACE.set(Place::Postgres);
+    test();
+}
+
+/// Runs a test whose series are on QuestDB, each in tables of its own.
+pub(crate) fn on_questdb(test: impl FnOnce()) {
+    PLACE.set(Place::QuestDb);
     test();
 }
 
@@ -77,12 +92,19 @@ impl Harness {
 
     pub(crate) fn with(settings: SeriesSettings) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let (store, engine): (_, Arc<dyn Engine>) = if IS_ON_POSTGRES.get() {
-            let settings = settings.on_postgres(TestDatabase::create().url());
-            (None, Arc::new(PostgresEngine::open(settings).unwrap()))
-        } else {
-            let store = Arc::new(Store::open(directory.path(), settings.options()).unwrap());
-            (Some(Arc::clone(&store)), store)
+        let (store, engine): (_, Arc<dyn Engine>) = match PLACE.get() {
+            Place::Postgres => {
+                let settings = settings.on_postgres(TestDatabase::create().url());
+                (None, Arc::new(PostgresEngine::open(settings).unwrap()))
+            }
+            Place::QuestDb => {
+                let settings = settings.on_questdb(QuestServer::shared().fresh_url());
+                (None, Arc::new(QuestEngine::open(settings).unwrap()))
+            }
+            Place::Directory => {
+                let store = Arc::new(Store::open(directory.path(), settings.options()).unwrap());
+                (Some(Arc::clone(&store)), store)
+            }
         };
         let series = Arc::new(Series::new(engine, settings));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

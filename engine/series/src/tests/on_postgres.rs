@@ -7,84 +7,12 @@ use prony_testkit::TestDatabase;
 use super::{
     deletes, graphql,
     harness::{Harness, on_postgres},
-    incoming, notify, queries, row_formats, temporal,
+    incoming, notify,
+    on_databases::the_same_tests,
+    queries, row_formats, temporal,
 };
 
-/// One test for each that is there for the embedded store.
-macro_rules! the_same_on_postgres {
-    ($($module:ident: $($path:path),+;)+) => {
-        $(
-            #[test]
-            fn $module() {
-                $(on_postgres($path);)+
-            }
-        )+
-    };
-}
-
-the_same_on_postgres! {
-    rows_are_queried:
-        queries::every_path_has_its_shape,
-        queries::values_are_put_together_by_period,
-        queries::times_and_places_bound_what_is_found,
-        queries::an_id_of_two_types_is_ambiguous,
-        queries::last_values_are_queried_by_a_body,
-        queries::rows_of_two_service_paths_are_one_entity,
-        queries::a_long_result_is_written_in_parts,
-        queries::many_entities_are_listed_in_parts;
-    entities_are_notified:
-        notify::faulty_bodies_are_refused_whole,
-        notify::the_first_type_of_an_attribute_wins,
-        notify::entities_without_anything_are_kept_and_emptied_ones_are_not,
-        notify::places_become_geojson_with_a_middle,
-        notify::entities_of_ngsi_ld_are_taken,
-        notify::service_paths_are_one_or_one_each,
-        notify::a_long_body_is_taken_by_a_thread_of_its_own;
-    rows_are_deleted:
-        deletes::rows_of_an_entity_are_deleted,
-        deletes::rows_of_a_type_are_deleted_by_service_path,
-        deletes::a_type_is_dropped_with_its_attributes;
-    lines_and_samples_are_written:
-        incoming::lines_are_written,
-        incoming::one_bad_line_refuses_all,
-        incoming::samples_are_written;
-    rows_are_for_other_programs:
-        row_formats::rows_are_lines_of_json,
-        row_formats::rows_are_records_of_csv,
-        row_formats::a_long_response_is_streamed,
-        row_formats::rows_are_records_of_parquet;
-    temporal_access:
-        temporal::access::tenants_do_not_see_each_other,
-        temporal::access::a_role_sees_and_writes_what_is_granted,
-        temporal::access::rows_of_a_role_are_limited_and_the_response_says_so;
-    temporal_entities_are_created:
-        temporal::create::an_entity_is_created_and_then_extended,
-        temporal::create::instances_of_one_moment_are_in_different_rows_and_none_is_lost,
-        temporal::create::faulty_entities_are_refused_whole,
-        temporal::create::what_was_notified_and_what_was_created_are_one;
-    temporal_queries:
-        temporal::queries::an_entity_is_retrieved_in_each_representation,
-        temporal::queries::times_bound_what_is_found,
-        temporal::queries::conditions_are_asked_of_the_instances_of_the_time,
-        temporal::queries::places_are_looked_for,
-        temporal::queries::values_are_put_together_by_period,
-        temporal::queries::entities_come_page_by_page,
-        temporal::queries::queries_are_sent_as_bodies,
-        temporal::queries::json_ld_has_a_context;
-    graphql_queries:
-        graphql::queries::entities_have_their_values_over_time,
-        graphql::queries::lists_are_ranges_and_pages_of_them,
-        graphql::queries::what_is_deleted_is_not_there,
-        graphql::queries::types_that_come_change_the_schema;
-    graphql_events:
-        graphql::events::each_row_is_told_once_and_in_order,
-        graphql::events::live_queries_are_signalled_what_they_depend_on;
-    graphql_permissions:
-        graphql::permissions::what_is_hidden_is_not_there,
-        graphql::permissions::events_are_of_what_can_be_seen,
-        graphql::permissions::the_calls_show_what_is_granted,
-        graphql::permissions::the_calls_write_what_is_granted;
-}
+the_same_tests!(on_postgres);
 
 #[test]
 fn what_a_column_cannot_have_is_null_and_counted() {

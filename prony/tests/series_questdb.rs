@@ -1,0 +1,129 @@
+//! `prony serve series+questdb://…` from outside: notified, queried, without its QuestDB for a while, and started again.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
+
+use prony_testkit::{PronyProcess, QuestServer};
+use std::{process::Command, thread, time::Duration};
+
+fn start(server: &QuestServer, arguments: &[&str]) -> (PronyProcess, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    let address = format!("series+{}", server.url());
+    command.arg("serve").arg(address).args(["--listen", "127.0.0.1:0"]).args(arguments);
+    let mut process = PronyProcess::start_command(command);
+    let url = process.wait_for_url();
+    (process, url)
+}
+
+fn agent() -> ureq::Agent {
+    ureq::Agent::config_builder()
+        .timeout_global(Some(Duration::from_secs(60)))
+        .http_status_as_error(false)
+        .build()
+        .into()
+}
+
+/// Status and body.
+fn get(url: &str, path: &str) -> (u16, String) {
+    let mut response = agent().get(format!("{url}{path}")).call().unwrap();
+    (response.status().as_u16(), response.body_mut().read_to_string().unwrap())
+}
+
+/// Status and body.
+fn notify(url: &str, entities: &str) -> (u16, String) {
+    let body = format!("{{\"data\":[{entities}]}}");
+    let request = agent().post(format!("{url}/v2/notify")).content_type("application/json");
+    let mut response = request.send(body).unwrap();
+    (response.status().as_u16(), response.body_mut().read_to_string().unwrap())
+}
+
+fn entity(id: &str, number: u64) -> String {
+    let time = format!("2024-01-01T00:{:02}:{:02}Z", number / 60, number % 60);
+    format!(
+        r#"{{"id":"{id}","type":"Größe","n":{{"type":"Integer","value":{number}}},"TimeInstant":{{"type":"DateTime","value":"{time}"}}}}"#
+    )
+}
+
+/// The values of an attribute of an entity.
+fn values(url: &str, id: &str) -> Vec<u64> {
+    let (status, body) = get(url, &format!("/v2/entities/{id}/attrs/n/value"));
+    assert_eq!(status, 200, "{body}");
+    let Some((_, list)) = body.split_once("\"values\":[") else { return Vec::new() };
+    list.split([',', ']']).filter_map(|number| number.parse().ok()).collect()
+}
+
+/// Tries until it is so.
+fn becomes(mut is_so: impl FnMut() -> bool) -> bool {
+    (0..600).any(|_| {
+        thread::sleep(Duration::from_millis(50));
+        is_so()
+    })
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_questdb_was_gone() {
+    let server = QuestServer::start_new().unwrap();
+    let (process, url) = start(&server, &[]);
+    assert_eq!(notify(&url, &entity("first", 0)).0, 200);
+    assert_eq!(values(&url, "first"), [0], "a read sees what was acknowledged before");
+    let clients: Vec<_> = (0..4)
+        .map(|client| {
+            let url = url.clone();
+            thread::spawn(move || {
+                let (mut acknowledged, mut refused) = (Vec::new(), 0);
+                for number in 0..150 {
+                    match notify(&url, &entity(&format!("e:{client}"), number)) {
+                        (200, _) => acknowledged.push(number),
+                        (503, body) => {
+                            assert!(body.contains("Notification not processed or not updated"), "{body}");
+                            refused += 1;
+                            thread::sleep(Duration::from_millis(20));
+                        }
+                        other => panic!("{other:?}"),
+                    }
+                }
+                (client, acknowledged, refused)
+            })
+        })
+        .collect();
+    thread::sleep(Duration::from_millis(300));
+    server.kill();
+    let (status, body) = notify(&url, &entity("x", 1));
+    assert_eq!(status, 503, "{body}");
+    assert_eq!(get(&url, "/v2/types/Gr%C3%B6%C3%9Fe").0, 503, "reads say so too");
+    assert!(becomes(|| get(&url, "/health").0 == 503));
+    server.start().unwrap();
+    assert!(becomes(|| notify(&url, &entity("back", 1)).0 == 200), "{:?}", get(&url, "/health"));
+    let mut all = Vec::new();
+    for client in clients {
+        let (client, acknowledged, refused) = client.join().unwrap();
+        assert!(!acknowledged.is_empty() && refused > 0, "client {client} has seen both");
+        let found = values(&url, &format!("e:{client}"));
+        let lost: Vec<_> = acknowledged.iter().filter(|number| !found.contains(number)).collect();
+        assert!(lost.is_empty(), "client {client} has lost {lost:?}");
+        all.push(found);
+    }
+    assert!(becomes(|| get(&url, "/health").0 == 200), "{:?}", get(&url, "/health"));
+    // All of it is there for another process too.
+    drop(process);
+    let (_process, url) = start(&server, &[]);
+    for (client, found) in all.iter().enumerate() {
+        assert_eq!(values(&url, &format!("e:{client}")), *found);
+    }
+}
+
+#[test]
+fn what_is_no_questdb_is_told() {
+    let told = |address: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        let output = command.args(["serve", address]).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, text) = told("series+questdb://user:secret@127.0.0.1:1");
+    assert!(code == Some(2) && text.contains("127.0.0.1:1/qdb") && !text.contains("secret"), "{text}");
+    let (code, text) = told("series+questdb://user:secret@127.0.0.1:1?http=");
+    assert!(code == Some(2) && text.contains("http=HOST:9000") && !text.contains("secret"), "{text}");
+    let postgres = prony_testkit::TestDatabase::create();
+    let address = postgres.url().replace("postgres://", "series+questdb://");
+    let (code, text) = told(&address);
+    assert!(code == Some(2) && text.contains("is no QuestDB"), "{text}");
+}

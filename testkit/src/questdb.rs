@@ -21,6 +21,13 @@ use thiserror::Error;
 const VERSION: &str = "9.3.1";
 /// The environment variable that names the program's file, where it is not to be fetched.
 const PROGRAM_VARIABLE: &str = "PRONY_QUESTDB_JAR";
+/// Tests have many small tables, whose files QuestDB makes 16 MB long by itself.
+const SMALL_FILES: [&str; 4] = [
+    "QDB_CAIRO_WRITER_DATA_APPEND_PAGE_SIZE",
+    "QDB_CAIRO_WRITER_DATA_INDEX_KEY_APPEND_PAGE_SIZE",
+    "QDB_CAIRO_WRITER_DATA_INDEX_VALUE_APPEND_PAGE_SIZE",
+    "QDB_CAIRO_WAL_WRITER_DATA_APPEND_PAGE_SIZE",
+];
 const PATIENCE: Duration = Duration::from_secs(90);
 const POLL: Duration = Duration::from_millis(50);
 
@@ -150,6 +157,9 @@ impl QuestServer {
         command.env("QDB_PG_NET_BIND_TO", bind(self.pg_port)).env("QDB_HTTP_BIND_TO", bind(self.http_port));
         for name in ["QDB_LINE_TCP_ENABLED", "QDB_HTTP_MIN_ENABLED", "QDB_TELEMETRY_ENABLED"] {
             command.env(name, "false");
+        }
+        for name in SMALL_FILES {
+            command.env(name, "65536");
         }
         let mut child = command
             .env("QDB_SHARED_WORKER_COUNT", "2")

@@ -98,6 +98,7 @@ impl Committer {
                 Step::DropTable(id) => {
                     self.send(&mut request)?;
                     self.execute(&format!("drop table if exists {}", quoted(&names.table(*id))))?;
+                    shared.sender.reconnect();
                     self.put_name(&mut request, names.of_table(*id), &Change::Drop);
                 }
             }

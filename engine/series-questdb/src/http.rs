@@ -2,7 +2,7 @@
 
 use crate::address::QuestAddress;
 use prony_series_database::{Fault, FaultKind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use ureq::Agent;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
@@ -16,7 +16,7 @@ const REASON_BYTES_MAX: u64 = 4096;
 /// Sends rows.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    agent: Agent,
+    agent: Mutex<Agent>,
     address: QuestAddress,
 }
 
@@ -28,7 +28,7 @@ impl Sender {
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
             .root_certs(RootCerts::Specific(Arc::new(roots.collect())))
             .build();
-        let agent = Agent::config_builder()
+        let agent: Agent = Agent::config_builder()
             .tls_config(tls)
             .proxy(None)
             .max_redirects(0)
@@ -37,7 +37,18 @@ impl Sender {
             .timeout_global(Some(SEND_TIMEOUT))
             .build()
             .into();
-        Self { agent, address }
+        Self { agent: Mutex::new(agent), address }
+    }
+
+    fn agent(&self) -> Agent {
+        self.agent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Goes on with another connection: QuestDB knows tables by their names as each connection has seen them first, also those that were
+    /// dropped and made again.
+    pub(crate) fn reconnect(&self) {
+        let config = self.agent().config().clone();
+        *self.agent.lock().unwrap_or_else(PoisonError::into_inner) = Agent::new_with_config(config);
     }
 
     /// `http://host:port`, for people.
@@ -48,7 +59,7 @@ impl Sender {
     /// Whether QuestDB responds.
     pub(crate) fn ping(&self) -> Result<(), Fault> {
         let url = format!("{}/ping", self.address.http_url);
-        let mut request = self.agent.get(url);
+        let mut request = self.agent().get(url);
         if let Some(authorization) = &self.address.authorization {
             request = request.header("authorization", authorization);
         }
@@ -59,7 +70,7 @@ impl Sender {
     /// Returns once QuestDB has all rows in its log, or nothing of them.
     pub(crate) fn send(&self, lines: &[u8]) -> Result<(), Fault> {
         let url = format!("{}/write?precision=ms", self.address.http_url);
-        let mut request = self.agent.post(url).content_type("text/plain; charset=utf-8");
+        let mut request = self.agent().post(url).content_type("text/plain; charset=utf-8");
         if let Some(authorization) = &self.address.authorization {
             request = request.header("authorization", authorization);
         }

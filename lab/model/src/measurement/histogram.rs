@@ -124,9 +124,11 @@ impl Latencies {
             return Ok(Self::default());
         }
         let bytes = STANDARD.decode(text).map_err(|error| HistogramError(error.to_string()))?;
-        let buckets: Histogram<u64> = Deserializer::new()
+        let mut buckets: Histogram<u64> = Deserializer::new()
             .deserialize(&mut bytes.as_slice())
             .map_err(|error| HistogramError(error.to_string()))?;
+        // As one that was not written: longer times may be added.
+        buckets.auto(true);
         Ok(Self {
             min: Nanos::from_micros(buckets.min()),
             max: Nanos::from_micros(buckets.max()),
@@ -183,6 +185,23 @@ fn new_buckets() -> Histogram<u64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn one_that_was_read_takes_longer_times() {
+        let of = |time| {
+            let mut latencies = Latencies::default();
+            latencies.record(time);
+            latencies
+        };
+        let (short, long) = (of(Nanos::from_micros(3)), of(Nanos::from_secs(40)));
+        let mut read: Latencies = serde_json::from_str(&serde_json::to_string(&short).unwrap()).unwrap();
+        read.merge(&long);
+        let mut both = short;
+        both.merge(&long);
+        assert_eq!((read.max(), &read), (Some(Nanos::from_secs(40)), &both));
+        read.record(Nanos::from_secs(3_000));
+        assert_eq!(read.count(), 3);
+    }
 
     fn of(times: &[u64]) -> Latencies {
         let mut latencies = Latencies::default();

@@ -1,25 +1,29 @@
-//! Gathers what the threads hand over each second into totals, the series and the result.
+//! Gathers what the threads of a run, or the workers of one on several machines, hand over each second into totals, the series
+//! and the result.
 
 use crate::options::SnapshotListener;
 use crate::seconds::ThreadInterval;
 use prony_model::load::asked_per_s;
 use prony_model::measurement::clock::{ClockSample, ClockWatch};
 use prony_model::measurement::figures::LatencyFigures;
+use prony_model::measurement::histogram::Latencies;
 use prony_model::measurement::snapshot::{IntervalSnapshot, RequestNames};
 use prony_model::measurement::tally::{StartCounts, Tally, TallyShape};
 use prony_model::plan::wire::Spoken;
 use prony_model::program::table::Tables;
 use prony_model::result::{
     Counted, LabFigures, Origin, PlanSummary, Progress, ResultFile, RunState, SCHEMA, SCHEMA_VERSION,
-    SecondRow, verdicts, window_results,
+    SecondRow, WorkerFigures, verdicts, window_results,
 };
 use prony_model::subscription::figures::{SubscriberRow, Subscribers};
 use prony_model::verdict::finding::FindingKind;
 use prony_model::verdict::findings::{TargetPlace, judge};
 use prony_model::{Nanos, Plan, WindowKind, Windows};
 use std::collections::BTreeMap;
+use std::fmt;
 
-pub(crate) struct Collector<'a> {
+/// Merges seconds, each of which is complete once everyone has handed it over.
+pub struct Collector<'a> {
     plan: &'a Plan,
     /// What a script asks for while the run goes.
     found: Option<&'a Tables>,
@@ -30,17 +34,33 @@ pub(crate) struct Collector<'a> {
     total: Tally,
     series: Vec<SecondRow>,
     subscriber_series: Vec<SubscriberRow>,
-    /// Seconds that some thread has not handed over yet, with how many have.
-    open: BTreeMap<u64, (u32, Tally)>,
+    /// Seconds that some thread has not handed over yet.
+    open: BTreeMap<u64, Tally>,
+    /// Response times of seconds that are complete, where shares of them may come later.
+    complete: BTreeMap<u64, Latencies>,
     /// Processor time of each thread, in the window that counts and in all.
     busy: Vec<Busy>,
-    /// Of each thread that has ended: the second in which it did.
-    ended: Vec<u64>,
+    /// How far each thread is.
+    handed: Vec<HandedOver>,
+    workers: Vec<WorkerFigures>,
     clocks: ClockWatch,
     /// As of the last result.
     findings: Vec<FindingKind>,
     listeners: Vec<SnapshotListener>,
 }
+
+/// What one thread, or worker, has handed over: each hands over its seconds in their order.
+#[derive(Debug, Clone, Copy, Default)]
+struct HandedOver {
+    last: Option<u64>,
+    /// Nothing more is waited for.
+    has_ended: bool,
+    /// It should have handed over more.
+    is_lost: bool,
+}
+
+/// Of complete seconds that lack a share, so many of the last are kept so that percentiles can be told once it comes.
+const LATE_SECONDS_MAX: u64 = 120;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Busy {
@@ -49,8 +69,14 @@ struct Busy {
     whole: Nanos,
 }
 
+impl fmt::Debug for Collector<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Collector").field("handed", &self.handed).finish_non_exhaustive()
+    }
+}
+
 impl<'a> Collector<'a> {
-    pub(crate) fn new(
+    pub fn new(
         plan: &'a Plan,
         found: Option<&'a Tables>,
         windows: &'a Windows,
@@ -69,8 +95,10 @@ impl<'a> Collector<'a> {
             series: Vec::new(),
             subscriber_series: Vec::new(),
             open: BTreeMap::new(),
+            complete: BTreeMap::new(),
             busy: vec![Busy::default(); threads as usize],
-            ended: Vec::new(),
+            handed: vec![HandedOver::default(); threads as usize],
+            workers: Vec::new(),
             clocks: ClockWatch::default(),
             findings: Vec::new(),
             listeners: Vec::new(),
@@ -78,64 +106,109 @@ impl<'a> Collector<'a> {
     }
 
     /// Who is given each second.
-    pub(crate) fn with_listeners(self, listeners: Vec<SnapshotListener>) -> Self {
+    pub fn with_listeners(self, listeners: Vec<SnapshotListener>) -> Self {
         Self { listeners, ..self }
     }
 
     /// What was settled with each of the plan's targets.
-    pub(crate) fn with_spoken(self, spoken: Vec<Spoken>) -> Self {
+    pub fn with_spoken(self, spoken: Vec<Spoken>) -> Self {
         Self { spoken, ..self }
     }
 
     /// Takes a thread's second; says so where that second is now complete.
-    pub(crate) fn take(&mut self, interval: ThreadInterval) -> bool {
+    pub fn take(&mut self, interval: ThreadInterval) -> bool {
         self.count_busy(&interval);
-        let (second, is_last) = (interval.second, interval.is_last);
-        let (count, merged) = match self.open.remove(&second) {
-            None => (1, interval.tally),
-            Some((count, mut tally)) => {
-                tally.merge(&interval.tally);
-                (count + 1, tally)
-            }
-        };
-        let have_ended = self.ended.iter().filter(|ended| **ended < second).count();
-        let is_complete = count as usize + have_ended >= self.busy.len();
-        self.ended.extend(is_last.then_some(second));
-        self.open.insert(second, (count, merged));
-        if is_complete {
-            self.close_up_to(second);
+        let ThreadInterval { thread, second, is_last, tally, .. } = interval;
+        let handed = &mut self.handed[thread as usize];
+        handed.last = handed.last.max(Some(second));
+        handed.has_ended |= is_last;
+        if self.series.last().is_some_and(|row| second <= row.second) {
+            self.take_late(second, &tally);
+            return false;
         }
-        is_complete
+        match self.open.get_mut(&second) {
+            Some(merged) => merged.merge(&tally),
+            None => drop(self.open.insert(second, tally)),
+        }
+        self.close_complete()
+    }
+
+    /// A worker's share of a second that went on without it.
+    fn take_late(&mut self, second: u64, tally: &Tally) {
+        let times = self.complete.get_mut(&second);
+        let times = times.map(|times| {
+            times.merge(&tally.response_times());
+            &*times
+        });
+        if let Ok(index) = self.series.binary_search_by_key(&second, |row| row.second) {
+            let row = &mut self.series[index];
+            row.add(tally, times);
+            row.workers_missing = row.workers_missing.saturating_sub(1);
+        }
+        self.total.merge(tally);
+    }
+
+    /// A thread or worker hands over nothing more, or nothing more is waited for: where it `is_lost`, its share is missing from
+    /// here on. Says so where a second is now complete.
+    pub fn end(&mut self, thread: u32, is_lost: bool) -> bool {
+        let handed = &mut self.handed[thread as usize];
+        (handed.has_ended, handed.is_lost) = (true, is_lost);
+        self.close_complete()
+    }
+
+    /// Who made the run together; their own figures stand for the lab's.
+    pub fn set_workers(&mut self, workers: Vec<WorkerFigures>) {
+        self.workers = workers;
     }
 
     /// Where the target turned out to be.
-    pub(crate) fn set_place(&mut self, place: TargetPlace) {
+    pub fn set_place(&mut self, place: TargetPlace) {
         self.place = place;
     }
 
-    pub(crate) fn record_clocks(&mut self, sample: Option<ClockSample>) {
+    pub fn record_clocks(&mut self, sample: Option<ClockSample>) {
         if let Some(sample) = sample {
             self.clocks.record(sample);
         }
     }
 
     /// All threads have ended: seconds that some did not reach are complete too.
-    pub(crate) fn close(&mut self) {
+    pub fn close(&mut self) {
         self.close_up_to(u64::MAX);
     }
 
-    fn close_up_to(&mut self, second: u64) {
+    fn close_complete(&mut self) -> bool {
+        let waited_for = self.handed.iter().filter(|handed| !handed.has_ended);
+        // The first second that someone has not handed over.
+        let next = waited_for.map(|handed| handed.last.map_or(0, |last| last + 1)).min();
+        match next.map(|next| next.checked_sub(1)) {
+            Some(None) => false,
+            Some(Some(last)) => self.close_up_to(last),
+            None => self.close_up_to(u64::MAX),
+        }
+    }
+
+    /// Says so where one was not before.
+    fn close_up_to(&mut self, second: u64) -> bool {
+        let before = self.series.len();
         while let Some(entry) = self.open.first_entry()
             && *entry.key() <= second
         {
-            let (second, (_, tally)) = entry.remove_entry();
+            let (second, tally) = entry.remove_entry();
             self.tell_listeners(second, &tally);
-            self.series.push(SecondRow::of(second, &tally));
+            let missing = self.handed.iter().filter(|handed| handed.is_lost && handed.last < Some(second));
+            let workers_missing = missing.count() as u32;
+            self.series.push(SecondRow { workers_missing, ..SecondRow::of(second, &tally) });
+            if workers_missing > 0 {
+                self.complete.insert(second, tally.response_times());
+                self.complete.retain(|kept, _| *kept + LATE_SECONDS_MAX > second);
+            }
             if !self.plan.subscriptions().is_empty() {
                 self.subscriber_series.push(SubscriberRow::of(second, &tally.subscribers));
             }
             self.total.merge(&tally);
         }
+        self.series.len() > before
     }
 
     fn tell_listeners(&mut self, second: u64, tally: &Tally) {
@@ -158,7 +231,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    pub(crate) fn progress(&self, elapsed: Nanos, warning: Option<String>) -> Progress {
+    pub fn progress(&self, elapsed: Nanos, warning: Option<String>) -> Progress {
         let windows: Vec<_> = (0..self.windows.all().len()).collect();
         let requests = 0..self.total.requests();
         let cells = requests.flat_map(|request| windows.iter().map(move |window| (*window, request)));
@@ -194,7 +267,7 @@ impl<'a> Collector<'a> {
     }
 
     /// The result as it stands at `elapsed`.
-    pub(crate) fn result(&mut self, state: RunState, elapsed: Nanos) -> ResultFile {
+    pub fn result(&mut self, state: RunState, elapsed: Nanos) -> ResultFile {
         let elapsed = elapsed.min(self.plan.duration());
         let windows = window_results(self.plan, self.found, self.windows, &self.total, elapsed);
         let subscribers = Subscribers::of(
@@ -219,6 +292,7 @@ impl<'a> Collector<'a> {
             observers: Vec::new(),
             counted: Counted::of(self.plan, &self.total.counts),
             subscribers,
+            workers: self.workers.clone(),
         };
         result.findings = judge(self.plan, &result, &self.place);
         result.judge();
@@ -233,17 +307,22 @@ impl<'a> Collector<'a> {
             0 => busy.whole.as_secs_f64() / elapsed.as_secs_f64().max(1e-9),
             seconds => busy.steady.as_secs_f64() / seconds as f64,
         };
-        LabFigures {
+        let own = LabFigures {
             threads: self.busy.len() as u32,
             spoken: self.spoken.clone(),
             busiest_thread_share: self.busy.iter().map(share).fold(0.0, f64::max).min(1.0),
             processor_time_ns: self.busy.iter().fold(Nanos::ZERO, |sum, busy| sum.plus(busy.whole)),
             memory_peak_bytes: crate::machine::memory_peak_bytes(),
+            clock: self.clocks.events().to_vec(),
+            ..LabFigures::default()
+        };
+        let lab = if self.workers.is_empty() { own } else { LabFigures::of_workers(&self.workers) };
+        LabFigures {
             lateness: LatencyFigures::of(&self.total.lateness),
             connections: self.total.connections,
             longest_silence_ns: self.total.longest_silence,
             unfinished: self.total.unfinished,
-            clock: self.clocks.events().to_vec(),
+            ..lab
         }
     }
 }

@@ -21,12 +21,14 @@ mod url;
 mod users;
 mod worker;
 
+pub use collector::Collector;
 pub use error::RunError;
 pub use explain::explain;
 pub use machine::describe as describe_machine;
 pub use options::{Observe, Output, RecordBatch, RecordListener, RunOptions, SnapshotListener};
-pub use plan::{Mistake, Mistakes, PlanError, plan_keys_markdown, plan_schema, read_plan};
+pub use plan::{Mistake, Mistakes, PlanError, plan_files, plan_keys_markdown, plan_schema, read_plan};
 pub use prony_model::program::StopFlag;
 pub use runner::{reach, run, run_workload};
-pub use store::replace as replace_file;
+pub use seconds::ThreadInterval;
+pub use store::{Store, replace as replace_file};
 pub use url::{Url, UrlError, literal};

@@ -3,7 +3,7 @@
 use prony_model::measurement::observation::Observation;
 use prony_model::measurement::record::Record;
 use prony_model::measurement::snapshot::IntervalSnapshot;
-use prony_model::program::StopFlag;
+use prony_model::program::{RunShare, StopFlag};
 use prony_model::result::Progress;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -17,6 +17,11 @@ pub struct RunOptions {
     pub output: Output,
     /// Kept in the result.
     pub command_line: Vec<String>,
+    /// Which users of the plan run here, where others run on other machines at the same time.
+    pub share: RunShare,
+    /// Is asked once all programs are made: when the run begins, at once or later. Without a start the run is given up. May wait,
+    /// for others that begin with it.
+    pub start: Box<dyn FnOnce() -> Option<Instant>>,
     /// Is told the start of the run, from which its times are counted, once all programs are made and before the first user
     /// begins. Must not take long.
     pub begins: Box<dyn FnOnce(Instant)>,
@@ -72,6 +77,8 @@ impl Default for RunOptions {
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             output: Output::Nowhere,
             command_line: Vec::new(),
+            share: RunShare::WHOLE,
+            start: Box::new(|| Some(Instant::now())),
             begins: Box::new(|_| {}),
             progress: Box::new(|_| {}),
             snapshots: Vec::new(),

@@ -15,7 +15,8 @@ use crate::users::StartExchange;
 use crate::worker::{Shared, Worker};
 use prony_client::targets::{TargetSettings, Targets};
 use prony_model::measurement::tally::TallyShape;
-use prony_model::program::{RunControl, Workload};
+use prony_model::plan::scenario::Scenario;
+use prony_model::program::{RunControl, RunShare, Workload};
 use prony_model::result::{Origin, Progress, RunState};
 use prony_model::{Nanos, Plan, ResultFile};
 use std::mem;
@@ -29,7 +30,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 pub fn run(plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
     let subscribers = threads_for(plan, options.threads.get() as u32);
     let publications = PublicationQueue::new(plan, subscribers, run_mark());
-    measure(plan, &FlowWorkload::new(plan, &publications), &publications, subscribers, options)
+    let workload = FlowWorkload::new(plan, &publications, options.share);
+    measure(plan, &workload, &publications, subscribers, options)
 }
 
 /// Tells the tokens of this run from those of others.
@@ -62,22 +64,19 @@ fn measure(
     subscriber_threads: u32,
     options: RunOptions,
 ) -> Result<ResultFile, RunError> {
-    let targets = Targets::prepare(&target_settings(plan, workload))?;
+    let targets = Targets::prepare(&target_settings(plan, workload, options.share))?;
     let windows = plan.windows();
-    let budgets: Vec<_> = plan
-        .scenarios()
-        .iter()
-        .map(|scenario| AtomicU64::new(scenario.load.budget.shared().unwrap_or(0)))
-        .collect();
+    let share = options.share;
+    let budgets = budgets(plan, share);
     // A thread without a user would only wait.
-    let threads = (options.threads.get() as u32).clamp(1, plan.users().max(1));
+    let threads = (options.threads.get() as u32).clamp(1, share.users(0, plan.users()).max(1));
     let stop = options.stop.clone();
-    let users = plan.scenarios().iter().map(|scenario| scenario.load.users_max());
+    let users = users_by_scenario(plan).map(|(first, users)| share.users(first, users));
     let exchange = &StartExchange::new(users, threads);
     let (barrier, budgets) = (StartBarrier::default(), &budgets);
     let shape = TallyShape { keeps_records: options.records.is_some(), ..TallyShape::of(plan) };
     let (windows, targets, stop) = (&windows, &targets, &stop);
-    let shared = Shared { plan, windows, workload, budgets, exchange, targets, stop, threads, shape };
+    let shared = Shared { plan, windows, workload, budgets, exchange, targets, stop, threads, share, shape };
     let users_running = AtomicU32::new(threads);
     let subscribed = SubscribersShared {
         plan,
@@ -91,11 +90,29 @@ fn measure(
     drive(&shared, &subscribed, &barrier, options)
 }
 
-fn target_settings<'a>(plan: &'a Plan, workload: &'a dyn Workload) -> TargetSettings<'a> {
+/// The number of each scenario's first user, and how many it has.
+fn users_by_scenario(plan: &Plan) -> impl Iterator<Item = (u32, u32)> {
+    plan.scenarios().iter().scan(0, |next, scenario| {
+        let (first, users) = (*next, scenario.load.users_max());
+        *next += users;
+        Some((first, users))
+    })
+}
+
+/// By scenario: the iterations of this share, where the load model has a budget that its users share.
+fn budgets(plan: &Plan, share: RunShare) -> Vec<AtomicU64> {
+    let scenarios = plan.scenarios().iter().zip(users_by_scenario(plan));
+    let budget = |(scenario, (first, users)): (&Scenario, _)| {
+        AtomicU64::new(share.positions(scenario.load.budget.shared().unwrap_or(0), first, users))
+    };
+    scenarios.map(budget).collect()
+}
+
+fn target_settings<'a>(plan: &'a Plan, workload: &'a dyn Workload, share: RunShare) -> TargetSettings<'a> {
     TargetSettings {
         targets: plan.targets().iter().map(|named| &named.target).collect(),
         wire: plan.wire(),
-        users: plan.users(),
+        users: share.users(0, plan.users()),
         // More than a number of users holds is too much for any limit.
         subscribers: u32::try_from(plan.subscriber_connections()).unwrap_or(u32::MAX),
         dynamic: workload.tables().map(|_| workload.hosts()),
@@ -144,9 +161,13 @@ fn drive(
             })?);
         }
         drop(sender);
-        // Without a start, one of the threads says why.
+        let start = mem::replace(&mut options.start, Box::new(|| None));
         let begins = mem::replace(&mut options.begins, Box::new(|_| {}));
-        let epoch = barrier.open(threads, begins).unwrap_or_else(Instant::now);
+        // Without a start, one of the threads says why, or whoever was to agree on it has given the run up.
+        let epoch = barrier.open(threads, start, begins).unwrap_or_else(|| {
+            shared.stop.stop();
+            Instant::now()
+        });
         if let Some(observe) = &mut options.observe {
             observe.start(epoch);
         }

@@ -5,18 +5,18 @@ use prony_model::measurement::tally::Tally;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::mpsc::Sender;
 
-/// A second of one thread's work.
+/// A second of one thread's work, or of one worker's.
 #[derive(Debug)]
-pub(crate) struct ThreadInterval {
-    pub(crate) thread: u32,
-    pub(crate) second: u64,
+pub struct ThreadInterval {
+    pub thread: u32,
+    pub second: u64,
     /// When it was handed over.
-    pub(crate) until: Nanos,
+    pub until: Nanos,
     /// The thread hands over nothing more.
-    pub(crate) is_last: bool,
-    pub(crate) tally: Tally,
+    pub is_last: bool,
+    pub tally: Tally,
     /// Processor time that the thread took in it.
-    pub(crate) busy: Nanos,
+    pub busy: Nanos,
 }
 
 /// Numbers the seconds of a thread and measures the processor time of each.

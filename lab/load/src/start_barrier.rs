@@ -2,6 +2,7 @@
 //! one that could not.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Instant;
 
 #[derive(Debug, Default)]
@@ -36,20 +37,31 @@ impl StartBarrier {
         self.changed.notify_all();
     }
 
-    /// Waits until so many threads are ready, and lets them begin; nothing where one has failed.
-    /// `begins` is told the start before any thread is.
-    pub(crate) fn open(&self, threads: u32, begins: impl FnOnce(Instant)) -> Option<Instant> {
+    /// Waits until so many threads are ready, asks `start` when the run is to begin, and lets them begin then; nothing where one
+    /// has failed or there is no start. `begins` is told the start before any thread is.
+    pub(crate) fn open(
+        &self,
+        threads: u32,
+        start: impl FnOnce() -> Option<Instant>,
+        begins: impl FnOnce(Instant),
+    ) -> Option<Instant> {
         let mut state = self.lock();
         while state.ready < threads && !state.has_failed {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        if !state.has_failed {
-            let epoch = Instant::now();
-            begins(epoch);
-            state.epoch = Some(epoch);
-            self.changed.notify_all();
+        if state.has_failed {
+            return None;
         }
-        state.epoch
+        drop(state);
+        let Some(epoch) = start() else {
+            self.fail();
+            return None;
+        };
+        thread::sleep(epoch.saturating_duration_since(Instant::now()));
+        begins(epoch);
+        self.lock().epoch = Some(epoch);
+        self.changed.notify_all();
+        Some(epoch)
     }
 
     fn lock(&self) -> MutexGuard<'_, BarrierState> {
@@ -60,7 +72,7 @@ impl StartBarrier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::thread;
+    use std::time::Duration;
 
     #[test]
     fn all_begin_together_or_none_does() {
@@ -80,13 +92,28 @@ mod tests {
                     })
                     .collect();
                 let mut told = None;
-                let epoch = barrier.open(3, |epoch| told = Some(epoch));
+                let epoch = barrier.open(3, || Some(Instant::now()), |epoch| told = Some(epoch));
                 assert_eq!(epoch, told);
                 assert_eq!(epoch.is_none(), fails);
                 threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
             });
             assert_eq!(begun.len(), if fails { 0 } else { 3 });
             assert!(begun.windows(2).all(|pair| pair[0] == pair[1]));
+        }
+    }
+
+    #[test]
+    fn a_run_begins_when_it_was_agreed_and_not_at_all_without_an_agreement() {
+        let at = Instant::now() + Duration::from_millis(30);
+        for agreed in [Some(at), None] {
+            let barrier = StartBarrier::default();
+            let begun = thread::scope(|scope| {
+                let entered = scope.spawn(|| (barrier.enter(), Instant::now()));
+                assert_eq!(barrier.open(1, || agreed, |_| {}), agreed);
+                entered.join().unwrap()
+            });
+            assert_eq!(begun.0, agreed);
+            assert!(agreed.is_none_or(|at| begun.1 >= at), "no thread begins earlier");
         }
     }
 }

@@ -13,29 +13,30 @@ const INTERVAL: Nanos = Nanos::from_secs(5);
 /// than a hundredth of the time. This and [`INTERVAL`] are what a killed run loses at most.
 const REST: u64 = 99;
 
+/// Where the result of a run is kept while it goes.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub struct Store {
     output: Output,
     next: Nanos,
 }
 
 impl Store {
-    pub(crate) const fn new(output: Output) -> Self {
+    pub const fn new(output: Output) -> Self {
         Self { output, next: INTERVAL }
     }
 
-    pub(crate) fn is_due(&self, elapsed: Nanos) -> bool {
+    pub fn is_due(&self, elapsed: Nanos) -> bool {
         self.output != Output::Nowhere && elapsed >= self.next
     }
 
     /// A result was gathered and written, or was not, between these two moments.
-    pub(crate) fn rest(&mut self, began: Nanos, ended: Nanos) {
+    pub fn rest(&mut self, began: Nanos, ended: Nanos) {
         let took = ended.since(began);
         self.next = ended.plus(INTERVAL.max(Nanos(took.0.saturating_mul(REST))));
     }
 
     /// Replaces the file by this result as a whole; on failure says what to do, and the old file stays.
-    pub(crate) fn write(&self, result: &ResultFile) -> Option<String> {
+    pub fn write(&self, result: &ResultFile) -> Option<String> {
         let Output::File(path) = &self.output else { return None };
         replace(path, result).err().map(|cause| {
             let path = path.display();

@@ -11,7 +11,8 @@ use prony_model::measurement::tally::{Tally, TallyShape};
 use prony_model::plan::wire::Connections;
 use prony_model::response::pointer::Pointer;
 use prony_model::result::{
-    LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, verdicts, window_results,
+    LabFigures, Machine, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, WorkerFigures,
+    verdicts, window_results,
 };
 use prony_model::subscription::figures::Subscribers;
 use prony_model::subscription::tally::SubscriptionTally;
@@ -43,6 +44,7 @@ struct Run {
     /// How long an iteration keeps its user.
     iteration: Nanos,
     heard: Option<Heard>,
+    workers: Vec<WorkerFigures>,
 }
 
 /// What 20 subscribers, all in force, have heard.
@@ -75,6 +77,7 @@ impl Default for Run {
             dropped: None,
             iteration: Nanos::from_millis(150),
             heard: None,
+            workers: Vec::new(),
         }
     }
 }
@@ -173,6 +176,7 @@ impl Run {
             observers: Vec::new(),
             counted: prony_model::result::Counted::default(),
             subscribers,
+            workers: self.workers.clone(),
         }
     }
 
@@ -503,4 +507,66 @@ fn a_message_that_neither_requests_nor_responses_can_hold_is_told() {
     assert_eq!(payload_not_carried(&result, 1), None);
     let finding = payload_not_carried(&result, 50).unwrap();
     assert!(finding.seen.contains("the 50 of the message"), "{finding:?}");
+}
+
+/// Two workers that nothing is wrong with.
+fn workers(change: impl Fn(&mut WorkerFigures)) -> Run {
+    let worker = |name: &str| WorkerFigures {
+        name: name.to_owned(),
+        users: 5,
+        threads: 2,
+        ..WorkerFigures::default()
+    };
+    let mut second = worker("größer");
+    change(&mut second);
+    Run { workers: vec![worker("a"), second], ..Run::default() }
+}
+
+#[test]
+fn workers_that_are_lost_void_the_run() {
+    let lost = workers(|worker| {
+        (worker.lost_at_ns, worker.reason) = (Some(Nanos::from_secs(3)), "it was silent".to_owned());
+    });
+    let seen = "1 of 2 workers were lost, with 5 of 10 users, `größer` first, at 3.00 s: it was silent";
+    check(FindingKind::WorkerLost, seen, &lost, &workers(|_| {}));
+    assert!(lost.findings()[0].voids_claim);
+}
+
+#[test]
+fn workers_apart() {
+    let uncertain = |ms| workers(|worker| worker.clock_uncertainty_ns = Nanos::from_millis(ms));
+    check(FindingKind::WorkersApart, "`größer` is known to 6.00 ms only", &uncertain(6), &uncertain(5));
+    let ahead = |ms: i64| workers(|worker| worker.clock_offset_ns = ms * 1_000_000);
+    check(FindingKind::WorkersApart, "is 7.00 ms behind the coordinator's", &ahead(-7), &ahead(-5));
+    check(FindingKind::WorkersApart, "is 9.00 ms ahead of the coordinator's", &ahead(9), &ahead(5));
+}
+
+#[test]
+fn worker_late() {
+    let late = |ms| workers(|worker| worker.start_late_ns = Nanos::from_millis(ms));
+    check(FindingKind::WorkerLate, "`größer` began 12.0 ms after", &late(12), &late(5));
+}
+
+#[test]
+fn workers_differ() {
+    let kernel = |kernel: &str| {
+        workers(|worker| worker.machine = Machine { kernel: kernel.to_owned(), ..Machine::default() })
+    };
+    check(FindingKind::WorkersDiffer, "different kernels (, 6.1)", &kernel("6.1"), &kernel(""));
+    let limit = |limit| workers(|worker| worker.descriptors_max = limit);
+    check(FindingKind::WorkersDiffer, "limits of open files (0, 1024)", &limit(1024), &limit(0));
+}
+
+/// It is said once, with the name, and not of the merged figures again.
+#[test]
+fn what_a_worker_finds_of_itself_is_said_of_it() {
+    let busy = |share| LabFigures { busiest_thread_share: share, ..LabFigures::default() };
+    let own = Run { lab: busy(0.9), ..Run::default() }.findings();
+    let of_worker = Run {
+        lab: busy(0.9),
+        workers: workers(|worker| worker.findings.clone_from(&own)).workers,
+        ..Run::default()
+    };
+    let seen = "worker `größer`: the busiest thread of the lab was busy for 90 %";
+    check(FindingKind::GeneratorBound, seen, &of_worker, &workers(|_| {}));
 }

@@ -62,6 +62,7 @@ fn check(objectives: &str, run: &Run, expected: Trial, reason: &str) {
         observers: Vec::new(),
         counted: prony_model::result::Counted::default(),
         subscribers: Subscribers::default(),
+        workers: Vec::new(),
     };
     result.findings = findings(&plan, &result, &TargetPlace::OtherMachine);
     let (trial, why) = judge(&result, &objectives);

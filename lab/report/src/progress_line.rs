@@ -49,6 +49,11 @@ fn parts(progress: &Progress) -> Parts {
         parts.push((2, format!("{} events/s", grouped(row.events))));
         parts.extend(row.p99_ns.map(|p99| (3, format!("fan-out p99 {p99}"))));
     }
+    match row.workers_missing {
+        0 => {}
+        1 => parts.push((1, "1 worker missing".to_owned())),
+        missing => parts.push((1, format!("{missing} workers missing"))),
+    }
     if !progress.findings.is_empty() {
         let names: Vec<_> = progress.findings.iter().map(|kind| kind.name()).collect();
         parts.push((4, format!("! {}", names.join(", "))));

@@ -53,6 +53,7 @@ fn result(load: LoadModel) -> ResultFile {
         observers: Vec::new(),
         counted: prony_model::result::Counted::default(),
         subscribers: Subscribers::default(),
+        workers: Vec::new(),
     };
     result.findings = judge(&plan, &result, &TargetPlace::OtherMachine);
     result.judge();

@@ -14,7 +14,7 @@ use prony_model::data::variable::Exhausted;
 use prony_model::measurement::counts::Counts;
 use prony_model::plan::scenario::{AfterFailure, Flow};
 use prony_model::program::{
-    Answer, Event, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
+    Answer, Event, Outgoing, Program, ProgramError, RunShare, Step, ThreadPlace, UserPlace, Workload,
 };
 use prony_model::response::capture::Captured;
 use prony_model::subscription::token::Token;
@@ -23,9 +23,8 @@ use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
 use std::mem;
-use std::sync::atomic::AtomicU64;
 use std::time::Instant;
-use values::{Lack, Values};
+use values::{Lack, RowPositions, Values};
 
 /// Users' waits are drawn from the streams of their numbers, their choices and values from these.
 const STREAMS: u64 = 1 << 32;
@@ -38,20 +37,20 @@ pub(crate) struct FlowWorkload<'a> {
     publications: &'a PublicationQueue,
     prepared: Vec<Prepared>,
     judges: Vec<Judge<'a>>,
-    /// By variable: how many rows all users together have taken.
-    positions: Vec<AtomicU64>,
+    positions: RowPositions,
     /// Checks compare answers with values of the request, so those of a pipeline must be the same.
     keeps_values_in_pipeline: bool,
 }
 
 impl<'a> FlowWorkload<'a> {
-    pub(crate) fn new(plan: &'a Plan, publications: &'a PublicationQueue) -> Self {
+    /// For the users of this share of the run.
+    pub(crate) fn new(plan: &'a Plan, publications: &'a PublicationQueue, share: RunShare) -> Self {
         Self {
             plan,
             publications,
             prepared: Prepared::all(plan),
             judges: Judge::all(plan),
-            positions: plan.variables().iter().map(|_| AtomicU64::new(0)).collect(),
+            positions: RowPositions::new(plan, share),
             keeps_values_in_pipeline: plan.requests().iter().any(|r| !r.check_variables().is_empty()),
         }
     }
@@ -248,7 +247,7 @@ impl Program for FlowProgram<'_> {
 /// The text of each request with the values that a first user would send; captured ones stand as their own names.
 pub(crate) fn example_texts(plan: &Plan) -> Vec<Vec<u8>> {
     let publications = PublicationQueue::new(plan, 0, 0);
-    let workload = FlowWorkload::new(plan, &publications);
+    let workload = FlowWorkload::new(plan, &publications, RunShare::WHOLE);
     let mut random = ChaCha8Rng::seed_from_u64(plan.seed());
     let first = ThreadPlace { number: 0, threads: 1 };
     let mut values = Values::new(plan.variables(), &workload.positions, 1, first, publications.run);

@@ -1,17 +1,41 @@
 //! The values that each user holds: rows taken from feeders, numbers drawn, and what earlier answers gave.
 
+use prony_model::Plan;
 use prony_model::data::variable::{Choice, Drawn, Exhausted, Share, Take, ValueOf, Variable};
 use prony_model::measurement::counts::{Counts, FeederCount};
-use prony_model::program::ThreadPlace;
+use prony_model::program::{RunShare, ThreadPlace};
 use prony_model::response::capture::Captured;
 use prony_model::subscription::token::Token;
 use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// How far all users together are in the rows that they share.
+#[derive(Debug)]
+pub(super) struct RowPositions {
+    share: RunShare,
+    /// Of the whole run.
+    users: u32,
+    /// By variable: how many rows the users of this share have taken.
+    taken: Vec<AtomicU64>,
+}
+
+impl RowPositions {
+    pub(super) fn new(plan: &Plan, share: RunShare) -> Self {
+        let taken = plan.variables().iter().map(|_| AtomicU64::new(0)).collect();
+        Self { share, users: plan.users(), taken }
+    }
+
+    /// The position of the next row, which no other user of the run has.
+    fn next(&self, variable: usize) -> u64 {
+        let taken = self.taken[variable].fetch_add(1, Ordering::Relaxed);
+        self.share.position(taken, 0, self.users).expect("a user that asks is one of this share")
+    }
+}
+
 /// All users of one thread.
 pub(super) struct Values<'a> {
     variables: &'a [Variable],
-    positions: &'a [AtomicU64],
+    positions: &'a RowPositions,
     thread: ThreadPlace,
     /// The mark that all tokens of the run have.
     run: u32,
@@ -61,7 +85,7 @@ impl ValueOf for UserValues<'_> {
 impl<'a> Values<'a> {
     pub(super) fn new(
         variables: &'a [Variable],
-        positions: &'a [AtomicU64],
+        positions: &'a RowPositions,
         users: usize,
         thread: ThreadPlace,
         run: u32,
@@ -122,7 +146,7 @@ impl<'a> Values<'a> {
             }
             let position = match source.feeder() {
                 Some(feeder) if feeder.is_counted() && feeder.share == Share::AllUsers => {
-                    self.positions[variable].fetch_add(1, Ordering::Relaxed)
+                    self.positions.next(variable)
                 }
                 Some(_) => u64::from(slot.rows_taken),
                 None => 0,

@@ -71,6 +71,30 @@ pub fn read_plan(path: &Path) -> Result<Plan, PlanError> {
     })
 }
 
+/// The files that a plan's text names, as it names them: tables that feed it, certificates and keys. Nothing of a text that is no
+/// plan.
+pub fn plan_files(text: &str) -> Vec<String> {
+    let Ok(plan) = text.parse::<toml::Table>() else { return Vec::new() };
+    let texts = |value: &toml::Value| match value {
+        toml::Value::String(text) => vec![text.clone()],
+        toml::Value::Array(list) => list.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect(),
+        _ => Vec::new(),
+    };
+    let of = |table: &toml::Table, keys: &[&str]| {
+        keys.iter().filter_map(|key| table.get(*key)).flat_map(texts).collect::<Vec<_>>()
+    };
+    let table = |key: &str| plan.get(key).and_then(toml::Value::as_table);
+    let variables = table("variables").into_iter().flat_map(toml::Table::values);
+    let mut files: Vec<String> = variables
+        .filter_map(toml::Value::as_table)
+        .flat_map(|variable| of(variable, &["csv", "jsonl"]))
+        .chain(table("tls").into_iter().flat_map(|tls| of(tls, &["ca", "cert", "key"])))
+        .collect();
+    files.sort_unstable();
+    files.dedup();
+    files
+}
+
 /// A mistake before its place was turned into line and column.
 #[derive(Debug)]
 struct Found {
@@ -496,5 +520,21 @@ weight = "many"
                 plan.toml:1:1: `stages` is missing; write for example `stages = [{ duration = "30s", users = 100 }]`
                 plan.toml:1:1: `target` is missing; write for example `target = "http://127.0.0.1:8080"`"#]],
         );
+    }
+
+    #[test]
+    fn the_files_of_a_plan_are_named() {
+        let text = r#"
+target = "https://a"
+tls = { ca = ["ca.pem", "other.pem"], cert = "c.pem", key = "k.pem", server_name = "a" }
+[variables]
+one = { csv = "users.csv" }
+two = { jsonl = "../data/ä.jsonl", order = "unique" }
+same = { csv = "users.csv", types = "text" }
+list = { list = ["not.csv"] }
+"#;
+        let expected = ["../data/ä.jsonl", "c.pem", "ca.pem", "k.pem", "other.pem", "users.csv"];
+        assert_eq!(plan_files(text), expected);
+        assert_eq!(plan_files("no plan"), Vec::<String>::new());
     }
 }

@@ -67,7 +67,7 @@ pub(crate) struct UserMachine<'a> {
     /// By scenario: iterations that nobody has taken yet, where the load model has a budget that its users share.
     budgets: &'a [AtomicU64],
     exchange: &'a StartExchange,
-    /// Among those that share the exchange.
+    /// Its number among the threads that share the exchange.
     thread: u32,
     users: Vec<User>,
     /// By scenario; those of other load models never have any.
@@ -99,17 +99,19 @@ enum Alarm {
 }
 
 impl<'a> UserMachine<'a> {
+    /// `thread`: its number among those that share the exchange; `place`: which users and starts of the run are its own.
     pub(crate) fn new(
         plan: &'a Plan,
         budgets: &'a [AtomicU64],
         exchange: &'a StartExchange,
-        thread: ThreadPlace,
+        thread: u32,
+        place: ThreadPlace,
     ) -> Self {
-        let places = plan.user_places().filter(|user| thread.has(user.number));
+        let places = plan.user_places().filter(|user| place.has(user.number));
         let users: Vec<User> = places.map(|user| User::new(plan.seed(), user)).collect();
         let scenarios = plan.scenarios().iter().enumerate();
         let arrivals = scenarios.scan(0, |first_user, (index, scenario)| {
-            let arrivals = Arrivals::new(scenario, index, plan.seed(), thread, *first_user);
+            let arrivals = Arrivals::new(scenario, index, plan.seed(), place, *first_user);
             *first_user += scenario.load.users_max();
             Some(arrivals)
         });
@@ -118,7 +120,7 @@ impl<'a> UserMachine<'a> {
             plan,
             budgets,
             exchange,
-            thread: thread.number,
+            thread,
             alive: users.len() as u32,
             arrivals: arrivals.collect(),
             open: open.map(|(index, _)| index).collect(),

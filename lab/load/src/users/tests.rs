@@ -66,7 +66,7 @@ impl<'a> World<'a> {
         Self {
             plan,
             windows: windows.all().len(),
-            machine: UserMachine::new(plan, budgets, exchange, thread),
+            machine: UserMachine::new(plan, budgets, exchange, 0, thread),
             recorder: Recorder::new(windows, TallyShape::of(plan)),
             scripts,
             begun: 0,
@@ -359,7 +359,7 @@ fn the_time_of_an_iteration_goes_on_where_a_ramp_calls_its_user_back() {
             draft.scenarios[0].grace = Grace { stop: ms(300), ramp_down: Some(ms(ramp_down)) };
         });
         let (budgets, exchange) = shared(&plan);
-        let machine = UserMachine::new(&plan, &budgets, &exchange, ThreadPlace { number: 0, threads: 1 });
+        let machine = UserMachine::new(&plan, &budgets, &exchange, 0, ThreadPlace { number: 0, threads: 1 });
         machine.time_left(UserIndex(0), ms(50))
     };
     // It is away from 100 ms on.

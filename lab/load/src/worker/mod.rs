@@ -18,7 +18,7 @@ use prony_client::{Client, ClientSettings, Part, PoolId, Pooling, RequestOptions
 use prony_model::measurement::tally::TallyShape;
 use prony_model::plan::wire::{Connections, Spoken};
 use prony_model::program::call::WaitEvent;
-use prony_model::program::{Event, Outgoing, Program, ProgramError, Step, StopFlag, ThreadPlace, Workload};
+use prony_model::program::{Event, Outgoing, Program, ProgramError, RunShare, Step, StopFlag, Workload};
 use prony_model::{Nanos, Plan, Windows};
 use request::{Context, Open, Purpose};
 use std::sync::atomic::AtomicU64;
@@ -38,7 +38,10 @@ pub(crate) struct Shared<'a> {
     pub(crate) exchange: &'a StartExchange,
     pub(crate) targets: &'a Targets,
     pub(crate) stop: &'a StopFlag,
+    /// Of this process.
     pub(crate) threads: u32,
+    /// Which users of the plan these threads have.
+    pub(crate) share: RunShare,
     /// Of each tally that is handed over.
     pub(crate) shape: TallyShape,
 }
@@ -65,25 +68,26 @@ impl<'a> Worker<'a> {
         number: u32,
         hand_over: Sender<ThreadInterval>,
     ) -> Result<Self, WorkerError> {
-        let place = ThreadPlace { number, threads: shared.threads };
+        let place = shared.share.thread(number, shared.threads);
         let named = shared.workload.tables().map(|tables| &tables.targets);
         let settings = ClientSettings {
             pooling: if named.is_some() { Pooling::Many } else { Pooling::One },
             keeps_connections: shared.plan.connections() == Connections::Kept,
             address: shared.workload.address(place),
         };
-        Self::with_client(shared, place, Client::new(shared.targets, named, settings)?, hand_over)
+        Self::with_client(shared, number, Client::new(shared.targets, named, settings)?, hand_over)
     }
 
     fn with_client(
         shared: &'a Shared<'a>,
-        place: ThreadPlace,
+        number: u32,
         client: Client<'a, Context>,
         hand_over: Sender<ThreadInterval>,
     ) -> Result<Self, WorkerError> {
-        let machine = UserMachine::new(shared.plan, shared.budgets, shared.exchange, place);
+        let place = shared.share.thread(number, shared.threads);
+        let machine = UserMachine::new(shared.plan, shared.budgets, shared.exchange, number, place);
         let waker = client.waker();
-        shared.exchange.set_wake(place.number, move || waker.wake());
+        shared.exchange.set_wake(number, move || waker.wake());
         Ok(Self {
             shared,
             program: shared.workload.program(place)?,
@@ -94,7 +98,7 @@ impl<'a> Worker<'a> {
             is_http2: shared.targets.all_spoken().into_iter().map(|spoken| spoken == Spoken::Http2).collect(),
             outgoing: Outgoing::default(),
             received: Vec::new(),
-            seconds: Seconds::new(place.number, hand_over),
+            seconds: Seconds::new(number, hand_over),
         })
     }
 

@@ -13,7 +13,7 @@ use prony_client::targets::{TargetSettings, Targets};
 use prony_client::{Client, ClientSettings, Pooling};
 use prony_model::measurement::record::OutcomeKind;
 use prony_model::measurement::tally::TallyShape;
-use prony_model::program::{StopFlag, ThreadPlace};
+use prony_model::program::{RunShare, StopFlag};
 use prony_model::result::{Origin, RunState};
 use prony_model::verdict::findings::TargetPlace;
 use prony_model::{
@@ -89,19 +89,19 @@ fn run_until(
     let shared = Shared {
         plan: &plan,
         windows: &windows,
-        workload: &FlowWorkload::new(&plan, &publications),
+        workload: &FlowWorkload::new(&plan, &publications, RunShare::WHOLE),
         budgets: &budgets,
         exchange: &exchange,
         targets: &targets,
         stop,
         threads: 1,
+        share: RunShare::WHOLE,
         shape: TallyShape::of(&plan),
     };
     let settings = ClientSettings { pooling: Pooling::One, keeps_connections: true, address: None };
     let client = Client::new(&targets, None, settings).unwrap().with_time(Box::new(peer));
     let (sender, receiver) = mpsc::channel();
-    let place = ThreadPlace { number: 0, threads: 1 };
-    Worker::with_client(&shared, place, client, sender).unwrap().run(Instant::now()).unwrap();
+    Worker::with_client(&shared, 0, client, sender).unwrap().run(Instant::now()).unwrap();
     let mut collector =
         Collector::new(&plan, None, &windows, Origin::default(), TargetPlace::OtherMachine, 1);
     let mut seconds = Vec::new();

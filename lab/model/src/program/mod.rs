@@ -6,6 +6,7 @@
 
 pub mod call;
 mod response;
+mod share;
 mod stop;
 pub mod table;
 
@@ -19,6 +20,7 @@ use crate::program::table::Tables;
 use crate::units::Nanos;
 use core::net::SocketAddr;
 
+pub use share::RunShare;
 pub use stop::StopFlag;
 
 /// Makes the programs of a run, one a thread.

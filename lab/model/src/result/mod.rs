@@ -6,10 +6,12 @@ mod progress;
 mod second;
 pub(crate) mod series;
 pub(crate) mod window;
+mod worker;
 
 pub use progress::Progress;
 pub use second::SecondRow;
 pub use window::{NamedFigures, ScenarioFigures, TagFigures, WindowResult};
+pub use worker::WorkerFigures;
 
 use crate::data::variable::Order;
 use crate::load::windows::{Window, WindowKind, Windows};
@@ -62,6 +64,9 @@ pub struct ResultFile {
     /// Clients that subscribed; absent where the plan has none.
     #[serde(default, skip_serializing_if = "Subscribers::is_empty")]
     pub subscribers: Subscribers,
+    /// The load generators that made it together; absent where it was one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerFigures>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

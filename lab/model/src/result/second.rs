@@ -1,5 +1,6 @@
 //! The requests of one second of a run.
 
+use crate::measurement::histogram::Latencies;
 use crate::measurement::tally::Tally;
 use crate::result::series::table;
 use crate::units::Nanos;
@@ -26,6 +27,8 @@ pub struct SecondRow {
     pub max_ns: Option<Nanos>,
     /// How much of the second the run covers: less in the one in which it ended, nothing of those after it.
     pub covered_ns: Nanos,
+    /// Load generators whose share of the second is not in it, because they were lost.
+    pub workers_missing: u32,
 }
 
 impl SecondRow {
@@ -45,6 +48,24 @@ impl SecondRow {
             p99_ns: times.percentile_of_few(99.0),
             max_ns: times.max(),
             covered_ns: Nanos::from_secs(1),
+            workers_missing: 0,
+        }
+    }
+
+    /// Adds what came later of the same second; `times` are those of all its successes together, where they are still known.
+    pub fn add(&mut self, late: &Tally, times: Option<&Latencies>) {
+        self.users += late.users_active;
+        self.started += late.started;
+        self.dropped += late.interval_dropped;
+        self.successes += late.response_times().count();
+        self.failures += late.interval_failures;
+        self.timeouts += late.interval_timeouts;
+        self.bytes_received += late.interval_bytes_received;
+        if let Some(times) = times {
+            self.p50_ns = times.percentile_of_few(50.0);
+            self.p95_ns = times.percentile_of_few(95.0);
+            self.p99_ns = times.percentile_of_few(99.0);
+            self.max_ns = times.max();
         }
     }
 }
@@ -65,6 +86,7 @@ table! {
         max_ns: Option<Nanos>,
     } and {
         covered_ns: Nanos = Nanos::from_secs(1),
+        workers_missing: u32 = 0,
     }
 }
 

@@ -26,6 +26,10 @@ pub enum FindingKind {
     AverageUsersDiffer,
     PayloadNotCarried,
     Clock,
+    WorkerLost,
+    WorkersApart,
+    WorkerLate,
+    WorkersDiffer,
 }
 
 impl FindingKind {
@@ -53,6 +57,10 @@ impl FindingKind {
             Self::AverageUsersDiffer => "average-users-differ",
             Self::PayloadNotCarried => "payload-not-carried",
             Self::Clock => "clock",
+            Self::WorkerLost => "worker-lost",
+            Self::WorkersApart => "workers-apart",
+            Self::WorkerLate => "worker-late",
+            Self::WorkersDiffer => "workers-differ",
         }
     }
 
@@ -62,9 +70,10 @@ impl FindingKind {
     }
 
     /// True where the figures are not about the target any more. Where the load comes when the plan says
-    /// ([`Finding::with_bounds`]) a busy lab makes times longer and nothing else.
+    /// ([`Finding::with_bounds`]) a busy lab makes times longer and nothing else. Where a worker was lost they are about less
+    /// load than was asked for.
     pub const fn voids(self) -> bool {
-        matches!(self, Self::GeneratorBound | Self::PortsExhausted | Self::ErrorsDominate)
+        matches!(self, Self::GeneratorBound | Self::PortsExhausted | Self::ErrorsDominate | Self::WorkerLost)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Whether a result can be believed: what limits, voids or shades it, each with its number, cause and remedy.
 
 mod starts;
+mod workers;
 
 use crate::load::windows::WindowKind;
 use crate::measurement::clock::ClockEventKind;
@@ -74,8 +75,16 @@ pub fn judge(plan: &Plan, result: &ResultFile, place: &TargetPlace) -> Vec<Findi
         events_unmatched(plan, result),
         receipts_late(result),
         clock(result),
+        workers::worker_lost(result),
+        workers::workers_apart(result),
+        workers::worker_late(result),
+        workers::workers_differ(result),
     ];
     let mut findings: Vec<_> = candidates.into_iter().flatten().collect();
+    // What a worker found of itself says whose it is.
+    let own = workers::of_workers(result);
+    findings.retain(|finding| own.iter().all(|found| found.kind != finding.kind));
+    findings.extend(own);
     findings.sort_by_key(|finding| (!finding.voids_claim, finding.kind));
     findings
 }

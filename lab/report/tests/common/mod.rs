@@ -267,6 +267,7 @@ fn counted(plan: &Plan, records: u64, record: impl Fn(u64) -> Record) -> ResultF
         observers: Vec::new(),
         counted: Counted::default(),
         subscribers: Subscribers::default(),
+        workers: Vec::new(),
     };
     result.findings = judge(plan, &result, &TargetPlace::OtherMachine);
     result.judge();
@@ -337,6 +338,7 @@ pub fn day() -> ResultFile {
                 p99_ns: time(5_000.0 + 2.0 * rate + 900.0 * noise),
                 max_ns: time(slowest),
                 covered_ns: Nanos::from_secs(1),
+                workers_missing: 0,
             }
         })
         .collect();

@@ -202,7 +202,7 @@ fn thread<'a>(
     threads: u32,
 ) -> VirtualThread<'a> {
     VirtualThread {
-        machine: UserMachine::new(plan, &[], exchange, ThreadPlace { number, threads }),
+        machine: UserMachine::new(plan, &[], exchange, number, ThreadPlace { number, threads }),
         recorder: Recorder::new(windows, TallyShape::of(plan)),
         peer: BTreeSet::new(),
         runs_at: None,

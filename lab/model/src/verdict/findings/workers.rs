@@ -1,0 +1,94 @@
+//! What is found about the workers of a run that was made by several: lost ones, clocks, late starts, machines that differ.
+
+use crate::result::{ResultFile, WorkerFigures};
+use crate::units::Nanos;
+use crate::verdict::finding::{Finding, FindingKind};
+use std::collections::BTreeSet;
+
+/// Workers that begin further apart than this do not begin together, and neither do their clocks agree.
+const APART_MAX: Nanos = Nanos::from_millis(5);
+
+pub(super) fn worker_lost(result: &ResultFile) -> Option<Finding> {
+    let lost: Vec<_> = result.workers.iter().filter(|worker| worker.is_lost()).collect();
+    let first = lost.iter().min_by_key(|worker| worker.lost_at_ns)?;
+    let users: u32 = lost.iter().map(|worker| worker.users).sum();
+    let (count, of) = (lost.len(), result.workers.len());
+    let (at, name, reason) = (first.lost_at_ns.unwrap_or_default(), &first.name, &first.reason);
+    let seen = format!(
+        "{count} of {of} workers were lost, with {users} of {} users, `{name}` first, at {at}: {reason}",
+        result.plan.users()
+    );
+    let cause = "from then on the load was less than the plan's; `workers_missing` says in which seconds";
+    let remedy = "see that machine and its way to the NATS server, and measure again; --on-worker-lost end ends such a run at once";
+    Some(Finding::new(FindingKind::WorkerLost, seen, cause, remedy))
+}
+
+pub(super) fn workers_apart(result: &ResultFile) -> Option<Finding> {
+    let uncertain = worst(result, |worker| worker.clock_uncertainty_ns);
+    let offset = worst(result, |worker| Nanos(worker.clock_offset_ns.unsigned_abs()));
+    let (seen, cause) = match (uncertain, offset) {
+        (Some((worker, by)), _) => (
+            format!("the clock of `{}` is known to {by} only", worker.name),
+            "messages between it and the coordinator take that long, so it may have begun that much earlier or later than the others",
+        ),
+        (None, Some((worker, by))) => {
+            let way = if worker.clock_offset_ns < 0 { "behind" } else { "ahead of" };
+            (
+                format!("the wall clock of `{}` is {by} {way} the coordinator's", worker.name),
+                "the start was corrected for it, and so are all times of the run; times in that machine's logs are not",
+            )
+        }
+        (None, None) => return None,
+    };
+    let remedy = "have all machines keep their clocks by one time service, and the NATS server near them";
+    Some(Finding::new(FindingKind::WorkersApart, seen, cause, remedy))
+}
+
+pub(super) fn worker_late(result: &ResultFile) -> Option<Finding> {
+    let (worker, by) = worst(result, |worker| worker.start_late_ns)?;
+    let seen = format!("`{}` began {by} after the agreed start", worker.name);
+    let cause =
+        "what was due before then was made up for at once, and its latencies count from when it was due";
+    let remedy = "measure again; a machine that is late has other work, or hears of the start too late";
+    Some(Finding::new(FindingKind::WorkerLate, seen, cause, remedy))
+}
+
+/// The worker with the most of something, where that is more than workers may be apart.
+fn worst(result: &ResultFile, of: impl Fn(&WorkerFigures) -> Nanos) -> Option<(&WorkerFigures, Nanos)> {
+    let apart = result.workers.iter().map(|worker| (worker, of(worker))).filter(|(_, by)| *by > APART_MAX);
+    apart.max_by_key(|(_, by)| *by)
+}
+
+/// What a worker has and others may have otherwise, for people.
+type Property = fn(&WorkerFigures) -> String;
+
+pub(super) fn workers_differ(result: &ResultFile) -> Option<Finding> {
+    let properties: [(&str, Property); 4] = [
+        ("kernels", |worker| worker.machine.kernel.clone()),
+        ("processors", |worker| format!("{} x {}", worker.machine.processors, worker.machine.processor)),
+        ("threads", |worker| worker.threads.to_string()),
+        ("limits of open files", |worker| worker.descriptors_max.to_string()),
+    ];
+    let differing = properties.iter().filter_map(|(name, of)| {
+        let values: BTreeSet<String> = result.workers.iter().map(of).collect();
+        (values.len() > 1).then(|| format!("{name} ({})", values.into_iter().collect::<Vec<_>>().join(", ")))
+    });
+    let differing: Vec<_> = differing.collect();
+    (!differing.is_empty()).then(|| {
+        let seen = format!("workers have different {}", differing.join(" and "));
+        let cause = "each has the same share of the users, whatever its machine can do";
+        let remedy = "see which worker was busiest (`workers` of the result file); use machines of one kind";
+        Finding::new(FindingKind::WorkersDiffer, seen, cause, remedy)
+    })
+}
+
+/// What workers found of themselves, with their names; what concerns the figures is found in the merged ones.
+pub(super) fn of_workers(result: &ResultFile) -> Vec<Finding> {
+    let all =
+        result.workers.iter().flat_map(|worker| worker.findings.iter().map(move |found| (worker, found)));
+    all.map(|(worker, found)| Finding {
+        seen: format!("worker `{}`: {}", worker.name, found.seen),
+        ..found.clone()
+    })
+    .collect()
+}

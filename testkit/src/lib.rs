@@ -6,6 +6,7 @@ pub mod chinook;
 pub mod condition;
 #[cfg(feature = "source")]
 pub mod counters;
+pub mod nats;
 pub mod peer;
 pub mod port;
 pub mod postgres;
@@ -21,6 +22,7 @@ pub use certificates::Certificates;
 pub use condition::Condition;
 #[cfg(feature = "source")]
 pub use counters::{Counters, CountersKind};
+pub use nats::NatsServer;
 pub use port::free_port;
 pub use postgres::{Cluster, TestDatabase};
 pub use process::PronyProcess;

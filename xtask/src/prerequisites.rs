@@ -46,6 +46,11 @@ const PREREQUISITES: &[Prerequisite] = &[
         package: "maven",
         present: || on_path("mvn"),
     },
+    Prerequisite {
+        purpose: "Go, which builds the NATS server of tests",
+        package: "golang-go",
+        present: || on_path("go"),
+    },
     Prerequisite { purpose: "Node.js, for the web pages", package: "nodejs", present: || on_path("node") },
     Prerequisite { purpose: "npm, for the web pages", package: "npm", present: || on_path("npm") },
     Prerequisite {

@@ -228,6 +228,12 @@ const RULES: &[Rule] = &[
         refuses: &["clap", "anyhow"],
     },
     Rule {
+        name: "workers",
+        half: Half::Lab,
+        may_know: &["model", "load"],
+        refuses: &["hyper", "http", "h2", "clap", "anyhow"],
+    },
+    Rule {
         name: "experiments",
         half: Half::Lab,
         may_know: &["model", "script-k6", "load", "observe", "report", "runs"],

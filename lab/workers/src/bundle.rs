@@ -1,0 +1,169 @@
+//! A plan with the files that it names, as one object that travels under its hash.
+//!
+//! Files keep their places relative to each other: each stands under its whole path on the machine that it comes from, beneath
+//! the folder where it is unpacked, so that what the plan says beside `../` is found too.
+
+use crate::error::WorkersError;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use prony_load::plan_files;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// Of a plan with its files, at most: each worker keeps it in memory while it comes.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// A plan and its files in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bundle {
+    bytes: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Packed {
+    /// The plan's own path among the files.
+    plan: String,
+    /// By path, without a leading `/`; contents in base64.
+    files: BTreeMap<String, String>,
+}
+
+impl Bundle {
+    /// Of a plan file and what it names.
+    pub fn of_plan(plan: &Path) -> Result<Self, WorkersError> {
+        let unreadable = |path: &Path| {
+            let path = path.to_owned();
+            move |cause| WorkersError::File { path, cause }
+        };
+        let whole = std::path::absolute(plan).map_err(unreadable(plan))?;
+        let text = fs::read_to_string(&whole).map_err(unreadable(plan))?;
+        let directory = whole.parent().unwrap_or(Path::new("/"));
+        let mut files = BTreeMap::from([(key(&whole), STANDARD.encode(&text))]);
+        let mut bytes = text.len() as u64;
+        for name in plan_files(&text) {
+            if Path::new(&name).is_absolute() {
+                return Err(WorkersError::AbsoluteFile(name));
+            }
+            let path = directory.join(&name);
+            let size = fs::metadata(&path).map_err(unreadable(&path))?.len();
+            bytes += size;
+            if bytes > BYTES_MAX {
+                return Err(WorkersError::TooLarge { bytes, max: BYTES_MAX });
+            }
+            let content = fs::read(&path).map_err(unreadable(&path))?;
+            files.insert(key(&path), STANDARD.encode(content));
+        }
+        let packed = Packed { plan: key(&whole), files };
+        Ok(Self { bytes: serde_json::to_vec(&packed).expect("texts can be written") })
+    }
+
+    /// As it came.
+    pub(crate) fn of_bytes(bytes: Vec<u8>, hash: &str) -> Result<Self, WorkersError> {
+        let bundle = Self { bytes };
+        let found = bundle.hash();
+        if found != hash {
+            return Err(WorkersError::Hash { expected: hash.to_owned(), found });
+        }
+        Ok(bundle)
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// SHA-256, in hexadecimal digits.
+    pub(crate) fn hash(&self) -> String {
+        Sha256::digest(&self.bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Writes the files beneath a folder and returns the plan's path there.
+    pub(crate) fn unpack(&self, folder: &Path) -> Result<PathBuf, WorkersError> {
+        let failed = |reason: String| WorkersError::Unpack(reason);
+        let packed: Packed =
+            serde_json::from_slice(&self.bytes).map_err(|error| failed(error.to_string()))?;
+        for (name, content) in &packed.files {
+            let content = STANDARD.decode(content).map_err(|error| failed(format!("{name}: {error}")))?;
+            let path = folder
+                .join(beneath(name).ok_or_else(|| failed(format!("`{name}` is no place beneath a folder")))?);
+            let written =
+                path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, content));
+            written.map_err(|error| failed(format!("{}: {error}", path.display())))?;
+        }
+        let plan = beneath(&packed.plan).filter(|_| packed.files.contains_key(&packed.plan));
+        plan.map(|plan| folder.join(plan)).ok_or_else(|| failed("it has no plan".to_owned()))
+    }
+}
+
+/// The path without its root and without `..`, as files are named in a bundle.
+fn key(path: &Path) -> String {
+    let mut parts = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => parts.push(name.to_string_lossy()),
+            Component::ParentDir => drop(parts.pop()),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    parts.join("/")
+}
+
+/// A path that leads nowhere but beneath the folder that it is joined to.
+fn beneath(name: &str) -> Option<&Path> {
+    let path = Path::new(name);
+    let is_beneath = path.components().all(|component| matches!(component, Component::Normal(_)));
+    (is_beneath && !name.is_empty()).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = "target = \"http://localhost\"\nusers = 2\nduration = \"1s\"\nrequests = [{ path = \"/${who.id}\" }]\n\
+                        [variables]\nwho = { csv = \"../tables/größe.csv\" }\n";
+
+    #[test]
+    fn a_plan_with_its_files_is_the_same_plan_elsewhere() {
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir_all(here.path().join("plans")).unwrap();
+        fs::create_dir_all(here.path().join("tables")).unwrap();
+        let plan = here.path().join("plans/a plan.toml");
+        fs::write(&plan, PLAN).unwrap();
+        fs::write(here.path().join("tables/größe.csv"), "id\n7\n8\n").unwrap();
+        let bundle = Bundle::of_plan(&plan).unwrap();
+        assert_eq!(bundle.hash(), Bundle::of_plan(&plan).unwrap().hash(), "the same plan has the same hash");
+        let came = Bundle::of_bytes(bundle.bytes().to_vec(), &bundle.hash()).unwrap();
+        drop(here);
+        let unpacked = came.unpack(there.path()).unwrap();
+        assert_eq!(unpacked.file_name().unwrap(), "a plan.toml");
+        let read = prony_load::read_plan(&unpacked).unwrap();
+        assert_eq!(read.variables()[0].feeder().unwrap().rows.len(), 2);
+    }
+
+    #[test]
+    fn what_is_not_there_absolute_or_torn_is_refused() {
+        let here = tempfile::tempdir().unwrap();
+        let plan = here.path().join("p.toml");
+        let refused = |text: &str| {
+            fs::write(&plan, text).unwrap();
+            Bundle::of_plan(&plan).unwrap_err().to_string()
+        };
+        assert!(refused(PLAN).contains("größe.csv, which the plan names: No such file"));
+        let absolute = refused(&PLAN.replace("../tables", "/srv"));
+        assert!(absolute.contains("`/srv/größe.csv` by its place on this machine"), "{absolute}");
+        let torn = Bundle::of_bytes(b"{}".to_vec(), "00").unwrap_err().to_string();
+        assert!(torn.contains("and not 00"), "{torn}");
+    }
+
+    #[test]
+    fn nothing_is_written_outside_of_the_folder() {
+        let there = tempfile::tempdir().unwrap();
+        for name in ["../evil", "/tmp/evil", "a/../../evil", ""] {
+            let bytes = format!(r#"{{"plan":"{name}","files":{{"{name}":"eA=="}}}}"#).into_bytes();
+            let error = Bundle { bytes }.unpack(&there.path().join("inner")).unwrap_err().to_string();
+            assert!(error.contains("no place beneath"), "{error}");
+        }
+        assert_eq!(fs::read_dir(there.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,65 @@
+//! Why a run on several machines cannot be made.
+
+use prony_load::{PlanError, RunError};
+use std::io;
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum WorkersError {
+    #[error(
+        "cannot connect to the NATS server {url}: {cause}; see that it runs there and that --nats, --nats-credentials and --nats-ca are right"
+    )]
+    Connect { url: String, cause: String },
+    #[error("{0} workers are not between 1 and {max}", max = crate::message::WORKERS_MAX)]
+    Count(u32),
+    #[error(
+        "{workers} workers cannot share {users} users: each needs at least one; ask for {users} workers or fewer, or for more users"
+    )]
+    TooFewUsers { workers: u32, users: u32 },
+    #[error(
+        "the plan has subscriptions, which cannot be split over workers: events are matched with their mutations in one process; run it without --workers"
+    )]
+    Subscriptions,
+    #[error("cannot read {path}, which the plan names: {cause}")]
+    File { path: PathBuf, cause: io::Error },
+    #[error(
+        "the plan names the file `{0}` by its place on this machine, where other machines have no such file; name it relative to the plan"
+    )]
+    AbsoluteFile(String),
+    #[error("the plan and its files have {bytes} bytes, more than the {max} that are handed to workers")]
+    TooLarge { bytes: u64, max: u64 },
+    #[error("the plan that came has the hash {found} and not {expected}")]
+    Hash { expected: String, found: String },
+    #[error("what came as a plan cannot be unpacked: {0}")]
+    Unpack(String),
+    #[error(
+        "only {joined} of {wanted} workers came within {seconds} s{names}; start more with `prony worker --nats {url}`, or raise --worker-wait"
+    )]
+    TooFew { joined: usize, wanted: u32, seconds: u64, names: String, url: String },
+    #[error("worker `{name}` cannot run its share: {message}")]
+    Worker { name: String, message: String },
+    #[error("worker `{name}` was not ready within {seconds} s")]
+    NotReady { name: String, seconds: u64 },
+    #[error("all workers were lost: {0}")]
+    AllLost(String),
+    #[error("the run was stopped before it began")]
+    Stopped,
+    #[error(
+        "cannot start {program}: {cause}; `--workers local:N` needs it: install nats-server (https://nats.io/download), or name it with --nats-server"
+    )]
+    Server { program: PathBuf, cause: io::Error },
+    #[error("{program} did not say within {seconds} s where it listens")]
+    ServerSilent { program: PathBuf, seconds: u64 },
+    #[error("cannot keep what is measured in {path}: {cause}")]
+    Keep { path: PathBuf, cause: io::Error },
+    #[error("{path} is not what a worker kept of a run: {reason}")]
+    NotKept { path: PathBuf, reason: String },
+    #[error("{path} is of another run than {first}")]
+    OtherRun { path: PathBuf, first: PathBuf },
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+}

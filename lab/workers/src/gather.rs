@@ -1,0 +1,402 @@
+//! A run that is under way: reports are merged, silences noticed, the result kept as it grows.
+
+use crate::bundle::Bundle;
+use crate::coordinator::{Coordinator, CoordinatorSettings, OnWorkerLost, check, silent_for};
+use crate::error::WorkersError;
+use crate::message::{Order, Reply, Said};
+use crate::roster::{Sign, Taken};
+use prony_load::{Collector, RunOptions, Store, ThreadInterval};
+use prony_model::measurement::snapshot::{IntervalSnapshot, RequestNames};
+use prony_model::result::{Origin, Progress, RunState};
+use prony_model::verdict::findings::TargetPlace;
+use prony_model::{Nanos, Plan, ResultFile, Windows};
+use std::mem;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long is waited for a report before other things have their turn.
+const TURN: Duration = Duration::from_millis(100);
+
+/// Runs a plan on several machines to its end, or until it is stopped. Blocks the calling thread. Of `options` the threads, the
+/// share and the start are the workers'; requests one by one stay there.
+pub fn coordinate(
+    plan: &Plan,
+    bundle: &Bundle,
+    settings: CoordinatorSettings,
+    options: RunOptions,
+) -> Result<ResultFile, WorkersError> {
+    check(plan, settings.workers)?;
+    let mut coordinator = Coordinator::open(settings, options.stop.clone())?;
+    let outcome =
+        coordinator.prepare(plan, bundle).and_then(|start| gather(&mut coordinator, plan, start, options));
+    coordinator.tell_all(&Order::Release);
+    outcome
+}
+
+/// Until all workers have ended, or nothing more is waited for.
+fn gather(
+    coordinator: &mut Coordinator,
+    plan: &Plan,
+    start: Instant,
+    mut options: RunOptions,
+) -> Result<ResultFile, WorkersError> {
+    let windows = plan.windows();
+    let workers = coordinator.members.len() as u32;
+    let origin = origin(&options);
+    let collector = Collector::new(plan, None, &windows, origin, TargetPlace::OtherMachine, workers)
+        .with_listeners(mem::take(&mut options.snapshots));
+    if let Some(observe) = &mut options.observe {
+        observe.start(start);
+    }
+    let store = Store::new(mem::replace(&mut options.output, prony_load::Output::Nowhere));
+    Gathering {
+        coordinator,
+        plan,
+        windows: &windows,
+        start,
+        options,
+        collector,
+        store,
+        ended: Nanos::ZERO,
+        was_told_to_stop: false,
+        warnings: Vec::new(),
+    }
+    .run()
+}
+
+struct Gathering<'a> {
+    coordinator: &'a mut Coordinator,
+    plan: &'a Plan,
+    windows: &'a Windows,
+    start: Instant,
+    options: RunOptions,
+    collector: Collector<'a>,
+    store: Store,
+    /// The latest end of any worker.
+    ended: Nanos,
+    was_told_to_stop: bool,
+    /// To be shown with the next second.
+    warnings: Vec<String>,
+}
+
+impl Gathering<'_> {
+    fn run(mut self) -> Result<ResultFile, WorkersError> {
+        while !self.is_over() {
+            if let Some(said) = self.coordinator.next(TURN) {
+                self.hear(said);
+            }
+            self.watch();
+            if self.coordinator.stop.is_stopped() && !self.was_told_to_stop {
+                self.end_early();
+            }
+        }
+        self.coordinator.acknowledge_all();
+        self.finish()
+    }
+
+    /// Nothing is waited for any more. While the server is not reached, everything may still come.
+    fn is_over(&self) -> bool {
+        let Some(since) = self.coordinator.reached_since else { return false };
+        let now = Instant::now();
+        self.coordinator.members.iter().all(|member| member.is_done(now, since))
+    }
+
+    fn hear(&mut self, said: Said) {
+        let now = Instant::now();
+        let Some(index) = self.coordinator.member(&said.id) else { return };
+        self.coordinator.members[index].hear(now);
+        match said.what {
+            Reply::Begun { late_ns } => self.coordinator.members[index].begun(Nanos(late_ns)),
+            Reply::Report { number, report } => {
+                let taken = self.coordinator.members[index].take(number, *report, now);
+                let up_to = self.coordinator.members[index].acknowledged();
+                self.coordinator.send(index, &Order::Acknowledge { up_to });
+                self.take(index, taken);
+            }
+            Reply::Failed { message } => self.lose(index, &message),
+            _ => {}
+        }
+    }
+
+    fn take(&mut self, index: usize, taken: Taken) {
+        match taken {
+            Taken::Nothing => {}
+            Taken::Second(snapshot) => match interval(self.plan, self.windows, index, *snapshot) {
+                Ok(interval) => {
+                    if self.collector.take(interval) {
+                        self.second_is_complete();
+                    }
+                }
+                Err(reason) => self.lose(index, &reason),
+            },
+            Taken::Ended { ended, is_early } => {
+                self.ended = self.ended.max(ended);
+                if is_early && !self.was_told_to_stop {
+                    self.lose(index, "it was stopped on its machine");
+                }
+                let is_lost = self.coordinator.members[index].is_lost();
+                if self.collector.end(index as u32, is_lost) {
+                    self.second_is_complete();
+                }
+            }
+        }
+    }
+
+    fn set_workers(&mut self) {
+        let figures = self.coordinator.members.iter().map(|member| member.figures(self.plan));
+        self.collector.set_workers(figures.collect());
+    }
+
+    fn elapsed(&self) -> Nanos {
+        self.coordinator.elapsed(self.start)
+    }
+
+    fn second_is_complete(&mut self) {
+        let now = self.elapsed();
+        if self.store.is_due(now) {
+            self.set_workers();
+            let observers = self.options.observe.as_mut().map(|observe| observe.observations());
+            let result = self.collector.result(RunState::Running, now);
+            let written =
+                self.store.write(&ResultFile { observers: observers.unwrap_or_default(), ..result });
+            self.warnings.extend(written);
+            self.store.rest(now, self.elapsed());
+        }
+        self.show(false);
+    }
+
+    fn show(&mut self, is_last: bool) {
+        let warnings = mem::take(&mut self.warnings);
+        let warning = (!warnings.is_empty()).then(|| warnings.join("; "));
+        let progress = self.collector.progress(self.elapsed(), warning);
+        (self.options.progress)(&Progress { is_last, ..progress });
+    }
+
+    // ---- faults
+
+    fn watch(&mut self) {
+        let Some(since) = self.coordinator.reached_since else { return };
+        let now = Instant::now();
+        for index in 0..self.coordinator.members.len() {
+            let name = self.coordinator.members[index].name.clone();
+            match self.coordinator.members[index].watch(now, since) {
+                None => {}
+                Some(Sign::Silent) => self.coordinator.tell(&format!("worker `{name}` is silent")),
+                Some(Sign::Back) => self.coordinator.tell(&format!("worker `{name}` is back")),
+                Some(Sign::Lost) => self.lose(index, &silent_for()),
+            }
+        }
+    }
+
+    fn lose(&mut self, index: usize, reason: &str) {
+        if self.coordinator.members[index].is_lost() {
+            return;
+        }
+        let at = self.elapsed();
+        self.coordinator.members[index].lose(at, reason);
+        let (name, reason) = (
+            self.coordinator.members[index].name.clone(),
+            self.coordinator.members[index].reason().to_owned(),
+        );
+        let goes_on = match self.settings_on_lost() {
+            OnWorkerLost::Continue => "the run goes on without its share",
+            OnWorkerLost::End => "the run ends",
+        };
+        self.coordinator.tell(&format!("worker `{name}` was lost at {at}: {reason}; {goes_on}"));
+        if self.collector.end(index as u32, true) {
+            self.second_is_complete();
+        }
+        if self.settings_on_lost() == OnWorkerLost::End && !self.was_told_to_stop {
+            self.end_early();
+        }
+    }
+
+    const fn settings_on_lost(&self) -> OnWorkerLost {
+        self.coordinator.settings.on_lost
+    }
+
+    fn end_early(&mut self) {
+        self.was_told_to_stop = true;
+        self.coordinator.tell_all(&Order::Stop);
+    }
+
+    // ---- the end
+
+    fn finish(mut self) -> Result<ResultFile, WorkersError> {
+        self.collector.close();
+        self.set_workers();
+        let members = &self.coordinator.members;
+        let are_lost = members.iter().all(|member| member.is_lost());
+        if are_lost && self.ended == Nanos::ZERO {
+            self.ended = self.elapsed();
+        }
+        let is_early = self.was_told_to_stop || are_lost;
+        let was_stopped = is_early && self.ended < self.plan.duration();
+        let state = if was_stopped { RunState::Stopped } else { RunState::Completed };
+        let mut result = self.collector.result(state, self.ended);
+        if let Some(observe) = &mut self.options.observe {
+            observe.stop();
+            result.observers = observe.observations();
+        }
+        self.warnings.extend(self.store.write(&result));
+        self.show(true);
+        if are_lost && result.series.is_empty() {
+            let reasons = self
+                .coordinator
+                .members
+                .iter()
+                .map(|member| format!("`{}`: {}", member.name, member.reason()));
+            return Err(WorkersError::AllLost(reasons.collect::<Vec<_>>().join("; ")));
+        }
+        Ok(result)
+    }
+}
+
+/// A worker's second as the collector takes it.
+pub(crate) fn interval(
+    plan: &Plan,
+    windows: &Windows,
+    worker: usize,
+    snapshot: IntervalSnapshot,
+) -> Result<ThreadInterval, String> {
+    let second = snapshot.second;
+    let names = RequestNames { plan, found: None };
+    let tally = snapshot.into_tally(windows, names).map_err(|error| error.to_string())?;
+    let until = Nanos::from_secs(second + 1);
+    Ok(ThreadInterval { thread: worker as u32, second, until, is_last: false, tally, busy: Nanos::ZERO })
+}
+
+fn origin(options: &RunOptions) -> Origin {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Origin {
+        prony_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command_line: options.command_line.clone(),
+        started_at_unix_ms: since_epoch.as_millis() as u64,
+        machine: prony_load::describe_machine(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prony_model::measurement::tally::{Tally, TallyShape};
+    use prony_model::{
+        LoadModel, Outcome, PlanDraft, Record, RequestDraft, Target, Threshold, TransportError,
+    };
+    use proptest::prelude::*;
+
+    const SECONDS: u64 = 5;
+
+    fn plan() -> Plan {
+        let load = LoadModel::ramp_and_hold(3, Nanos::from_secs(2), Nanos::from_secs(3));
+        let mut draft = PlanDraft::new("p", Target::new("test", 80), load);
+        draft.requests = ["a", "b"].map(|name| RequestDraft::get(name, "/")).to_vec();
+        draft.thresholds = Threshold::parse_list("p95<1s, errors<90%").unwrap();
+        draft.check().unwrap()
+    }
+
+    /// The worker that made it, its request, when it was due in milliseconds, how long it took, how it ended.
+    type Drawn = (usize, usize, u64, u64, usize);
+
+    fn record((_, request, due, took, outcome): Drawn) -> Record {
+        let scheduled = Nanos::from_millis(due);
+        let ended = scheduled.plus(Nanos(took));
+        let outcome =
+            [Outcome::Success, Outcome::Status(503), Outcome::Transport(TransportError::Timeout)][outcome];
+        Record {
+            request,
+            scheduled,
+            started: scheduled,
+            first_byte: Some(ended),
+            ended,
+            outcome,
+            bytes_sent: 7,
+            bytes_received: took,
+        }
+    }
+
+    /// What was counted of these in one second.
+    fn tally(plan: &Plan, drawn: &[Drawn], second: u64, is_own: impl Fn(&Drawn) -> bool) -> Tally {
+        let windows = plan.windows();
+        let mut tally = Tally::new(&windows, TallyShape::of(plan));
+        for drawn in drawn.iter().filter(|drawn| is_own(drawn)) {
+            let record = record(*drawn);
+            if record.ended.0 / 1_000_000_000 == second {
+                tally.record(&windows, &record);
+                tally.lateness.record(Nanos(record.bytes_received / 3 + 1));
+                (tally.started, tally.connections.opened) = (tally.started + 1, tally.connections.opened + 1);
+            }
+        }
+        tally
+    }
+
+    /// As it comes from a worker.
+    fn sent(plan: &Plan, worker: usize, second: u64, tally: &Tally) -> ThreadInterval {
+        let snapshot = IntervalSnapshot::of(second, tally, RequestNames { plan, found: None });
+        let text = serde_json::to_vec(&snapshot).unwrap();
+        interval(plan, &plan.windows(), worker, serde_json::from_slice(&text).unwrap()).unwrap()
+    }
+
+    fn collector<'a>(plan: &'a Plan, windows: &'a Windows, workers: u32) -> Collector<'a> {
+        Collector::new(plan, None, windows, Origin::default(), TargetPlace::OtherMachine, workers)
+    }
+
+    /// All that does not say who measured.
+    fn figures(mut collector: Collector<'_>) -> ResultFile {
+        collector.close();
+        let result = collector.result(RunState::Completed, Nanos::from_secs(SECONDS));
+        let lab = prony_model::result::LabFigures { threads: 0, memory_peak_bytes: 0, ..result.lab };
+        ResultFile { lab, ..result }
+    }
+
+    proptest! {
+        // Each case writes and reads dozens of histograms.
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        /// Whatever the order in which workers hand over, and where one is lost and comes back.
+        #[test]
+        fn what_workers_hand_over_merges_to_the_result_of_one_run(
+            drawn in prop::collection::vec((0_usize..3, 0_usize..2, 0_u64..4_900, 1_u64..100_000_000, 0_usize..3), 0..80),
+            turns in prop::collection::vec(0_usize..3, 15), is_lost: bool
+        ) {
+            let plan = plan();
+            let windows = plan.windows();
+            let mut whole = collector(&plan, &windows, 1);
+            let mut split = collector(&plan, &windows, 3);
+            for second in 0..SECONDS {
+                whole.take(sent(&plan, 0, second, &tally(&plan, &drawn, second, |_| true)));
+            }
+            let mut next = [0; 3];
+            // The first worker's seconds come last where it is lost.
+            let order = turns.into_iter().filter(|worker| !is_lost || *worker > 0).chain([1, 2].repeat(5)).chain([0; 5]);
+            for (turn, worker) in order.enumerate() {
+                if is_lost && turn == 0 {
+                    split.end(0, true);
+                }
+                if next[worker] < SECONDS {
+                    let own = tally(&plan, &drawn, next[worker], |drawn| drawn.0 == worker);
+                    split.take(sent(&plan, worker, next[worker], &own));
+                    next[worker] += 1;
+                }
+            }
+            prop_assert_eq!(figures(split), figures(whole));
+        }
+    }
+
+    #[test]
+    fn a_second_that_lacks_a_share_says_so() {
+        let (plan, nothing) = (plan(), Vec::new());
+        let windows = plan.windows();
+        let mut collector = collector(&plan, &windows, 2);
+        let take = |collector: &mut Collector<'_>, worker, second| {
+            collector.take(sent(&plan, worker, second, &tally(&plan, &nothing, second, |_| true)))
+        };
+        assert!(!take(&mut collector, 0, 0) && take(&mut collector, 1, 0));
+        assert!(
+            !take(&mut collector, 1, 1) && collector.end(0, true),
+            "the second is not waited for any more"
+        );
+        assert!(take(&mut collector, 1, 2));
+        let missing: Vec<_> = figures(collector).series.iter().map(|row| row.workers_missing).collect();
+        assert_eq!(missing, [0, 1, 1]);
+    }
+}

@@ -1,0 +1,187 @@
+//! The connection to NATS on a thread of its own, for callers that block: what is to be sent goes in, what comes and whether the
+//! server is reached comes out. It connects again by itself, as long as it is held.
+
+use crate::error::WorkersError;
+use crate::parts::{Cutter, Joiner};
+use async_nats::{Client, ConnectOptions, Event};
+use futures_util::StreamExt as _;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+/// A connection over which so many pings stay unanswered is given up, so that a dropped link is noticed in seconds.
+const PING_EVERY: Duration = Duration::from_secs(2);
+const RECONNECT_PAUSE_MAX: Duration = Duration::from_millis(500);
+/// What was said last is still sent.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Where the NATS server is, and how it is asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NatsSettings {
+    /// `nats://HOST:PORT`, `tls://…`, with a name and password where the server wants them.
+    pub url: String,
+    /// A file of credentials, as `nsc` makes them.
+    pub credentials: Option<PathBuf>,
+    /// Certificates that servers are trusted by, beside the system's.
+    pub ca: Option<PathBuf>,
+    /// The own certificate and its key.
+    pub cert: Option<PathBuf>,
+    pub key: Option<PathBuf>,
+}
+
+impl NatsSettings {
+    /// The address without a password, for people.
+    pub(crate) fn shown(&self) -> String {
+        match (self.url.split_once("://"), self.url.rsplit_once('@')) {
+            (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
+            _ => self.url.clone(),
+        }
+    }
+
+    fn options(&self) -> ConnectOptions {
+        let mut options = ConnectOptions::new()
+            .name("prony")
+            .connection_timeout(CONNECT_PATIENCE)
+            .ping_interval(PING_EVERY)
+            .max_reconnects(None)
+            .reconnect_delay_callback(|attempt| {
+                RECONNECT_PAUSE_MAX.min(Duration::from_millis(50 * attempt as u64))
+            });
+        if let Some(ca) = &self.ca {
+            options = options.add_root_certificates(ca.clone());
+        }
+        if let (Some(cert), Some(key)) = (&self.cert, &self.key) {
+            options = options.add_client_certificate(cert.clone(), key.clone());
+        }
+        options
+    }
+}
+
+/// What the link tells of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LinkEvent {
+    Message(Vec<u8>),
+    Connected,
+    Disconnected,
+}
+
+type Deliver = Arc<dyn Fn(LinkEvent) + Send + Sync>;
+
+/// Closed, and what was sent last flushed, when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Link {
+    outgoing: Option<UnboundedSender<(String, Vec<u8>)>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Link {
+    /// Connects and listens to these subjects.
+    pub(crate) fn open(
+        settings: &NatsSettings,
+        subjects: Vec<String>,
+        deliver: impl Fn(LinkEvent) + Send + Sync + 'static,
+    ) -> Result<Self, WorkersError> {
+        let (outgoing, queue) = unbounded_channel();
+        let (opened, is_open) = mpsc::channel();
+        let (settings, deliver): (_, Deliver) = (settings.clone(), Arc::new(deliver));
+        let shown = settings.shown();
+        let work = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            match runtime {
+                Err(cause) => drop(opened.send(Err(cause.to_string()))),
+                Ok(runtime) => runtime.block_on(async {
+                    match connect(&settings, subjects, &deliver).await {
+                        Err(cause) => drop(opened.send(Err(cause))),
+                        Ok(client) => {
+                            let _ = opened.send(Ok(()));
+                            carry(&client, queue).await;
+                        }
+                    }
+                }),
+            }
+        };
+        let thread = thread::Builder::new().name("prony-nats".to_owned()).spawn(work);
+        let thread = thread.map_err(WorkersError::Thread)?;
+        let is_open = is_open.recv().unwrap_or_else(|_| Err("its thread ended".to_owned()));
+        is_open.map_err(|cause| WorkersError::Connect { url: shown, cause })?;
+        Ok(Self { outgoing: Some(outgoing), thread: Some(thread) })
+    }
+
+    /// Sends a message, at once or when the server is reached again.
+    pub(crate) fn send(&self, subject: &str, message: &impl Serialize) {
+        self.send_bytes(subject, serde_json::to_vec(message).expect("messages can be written"));
+    }
+
+    pub(crate) fn send_bytes(&self, subject: &str, message: Vec<u8>) {
+        if let Some(outgoing) = &self.outgoing {
+            // The thread ends before this only where it panicked, which shows as silence.
+            let _ = outgoing.send((subject.to_owned(), message));
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.outgoing = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn connect(
+    settings: &NatsSettings,
+    subjects: Vec<String>,
+    deliver: &Deliver,
+) -> Result<Client, String> {
+    let told = Arc::clone(deliver);
+    let options = settings.options().event_callback(move |event| {
+        match event {
+            Event::Connected => told(LinkEvent::Connected),
+            Event::Disconnected | Event::Closed => told(LinkEvent::Disconnected),
+            _ => {}
+        }
+        std::future::ready(())
+    });
+    let options = match &settings.credentials {
+        Some(path) => options
+            .credentials_file(path)
+            .await
+            .map_err(|cause| format!("cannot read the credentials {}: {cause}", path.display()))?,
+        None => options,
+    };
+    let client = options.connect(settings.url.as_str()).await.map_err(|error| error.to_string())?;
+    for subject in subjects {
+        let mut subscriber = client.subscribe(subject).await.map_err(|error| error.to_string())?;
+        let deliver = Arc::clone(deliver);
+        tokio::spawn(async move {
+            let mut joiner = Joiner::default();
+            while let Some(message) = subscriber.next().await {
+                if let Some(whole) = joiner.take(&message.payload) {
+                    deliver(LinkEvent::Message(whole));
+                }
+            }
+        });
+    }
+    // What is said from now on finds these subscriptions.
+    client.flush().await.map_err(|error| error.to_string())?;
+    Ok(client)
+}
+
+/// Until nobody has anything to send any more.
+async fn carry(client: &Client, mut queue: UnboundedReceiver<(String, Vec<u8>)>) {
+    let mut sender = [0; 8];
+    let _ = getrandom::fill(&mut sender);
+    let mut cutter = Cutter::new(u64::from_be_bytes(sender));
+    while let Some((subject, message)) = queue.recv().await {
+        for part in cutter.cut(&message) {
+            // Fails only where the client was closed, which nobody does.
+            let _ = client.publish(subject.clone(), part).await;
+        }
+    }
+    let _ = tokio::time::timeout(FLUSH_PATIENCE, client.flush()).await;
+}

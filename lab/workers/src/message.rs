@@ -1,0 +1,179 @@
+//! What coordinator and workers say to each other, as JSON, and under which subjects of NATS.
+//!
+//! A run: the coordinator offers it to all, idle workers join, each is assigned its share and fetches the plan in pieces, says that it
+//! is ready, has its clock compared, begins at the agreed instant, and reports each second until it has ended. Reports are
+//! numbered and kept until they are acknowledged, so one that is lost on the way is sent again and none is counted twice.
+
+use prony_model::measurement::snapshot::IntervalSnapshot;
+use prony_model::program::RunShare;
+use prony_model::result::{LabFigures, Machine, RunState};
+use prony_model::verdict::finding::Finding;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Both sides must speak the same.
+pub(crate) const PROTOCOL: u32 = 1;
+/// More than any load test has; it catches slips of the keyboard.
+pub const WORKERS_MAX: u32 = 1_000;
+/// Both sides say something at least as often.
+pub(crate) const BEAT: Duration = Duration::from_secs(1);
+/// Nothing heard for so long is said.
+pub(crate) const SILENCE: Duration = Duration::from_secs(3);
+/// A side that has heard nothing of the other for so long takes it for lost: a worker stops, a coordinator goes on without.
+pub(crate) const CONTACT_MAX: Duration = Duration::from_secs(10);
+
+/// Runs are offered here, to all workers.
+pub(crate) const OFFERS: &str = "prony.v1.offers";
+
+/// To one worker.
+pub(crate) fn worker_subject(id: &str) -> String {
+    format!("prony.v1.worker.{id}")
+}
+
+/// To the coordinator of one run.
+pub(crate) fn run_subject(run: &str) -> String {
+    format!("prony.v1.run.{run}")
+}
+
+/// From the coordinator.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Order {
+    /// Who is idle may join.
+    Offer {
+        run: String,
+        protocol: u32,
+        prony_version: String,
+    },
+    Assign(Box<Assignment>),
+    /// The plan from `offset` on.
+    Piece {
+        offset: u64,
+        bytes: String,
+    },
+    /// What do your clocks say?
+    Probe {
+        number: u32,
+    },
+    /// Begin when your own monotonic clock shows this.
+    Start {
+        at_ns: u64,
+    },
+    /// All reports up to this number have come; also a sign of life.
+    Acknowledge {
+        up_to: u64,
+    },
+    /// End the run early; what was measured counts.
+    Stop,
+    /// The run is given up, or over: nothing more is expected.
+    Release,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Assignment {
+    pub(crate) run: String,
+    pub(crate) share: RunShare,
+    /// Unlike that of any other worker of the run.
+    pub(crate) name: String,
+    pub(crate) seed: u64,
+    pub(crate) plan_bytes: u64,
+    /// SHA-256 of the plan with its files.
+    pub(crate) plan_hash: String,
+}
+
+/// From a worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Said {
+    /// The worker's.
+    pub(crate) id: String,
+    pub(crate) what: Reply,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Reply {
+    Join(Box<Joined>),
+    /// It needs the plan from here on.
+    Want {
+        offset: u64,
+    },
+    /// All its programs are made.
+    Ready,
+    /// It cannot run its share.
+    Failed {
+        message: String,
+    },
+    Clocks {
+        number: u32,
+        monotonic_ns: u64,
+        wall_ns: i64,
+    },
+    /// It has begun, so long after the agreed start.
+    Begun {
+        late_ns: u64,
+    },
+    Report {
+        number: u64,
+        report: Box<Report>,
+    },
+    Beat,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Joined {
+    pub(crate) protocol: u32,
+    pub(crate) prony_version: String,
+    pub(crate) name: String,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) machine: Machine,
+    pub(crate) threads: u32,
+    pub(crate) descriptors_max: u64,
+}
+
+/// What is counted: numbered from 0, and kept until it is acknowledged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Report {
+    Second { snapshot: IntervalSnapshot },
+    Ended { state: RunState, ended_ns: u64, reason: String, lab: LabFigures, findings: Vec<Finding> },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prony_model::measurement::snapshot::RequestNames;
+    use prony_model::measurement::tally::{Tally, TallyShape};
+    use prony_model::{LoadModel, Nanos, Outcome, PlanDraft, Record, RequestDraft, Target};
+
+    /// Statuses are numbers where JSON has texts, and sums of latencies are larger than other numbers.
+    #[test]
+    fn reports_come_as_they_were_sent() {
+        let mut draft =
+            PlanDraft::new("p", Target::new("test", 80), LoadModel::constant(1, Nanos::from_secs(9)));
+        draft.requests = vec![RequestDraft::get("größe", "/")];
+        let plan = draft.check().unwrap();
+        let windows = plan.windows();
+        let mut tally = Tally::new(&windows, TallyShape::of(&plan));
+        for (outcome, took) in
+            [(Outcome::Status(503), 7), (Outcome::Status(404), 9), (Outcome::Success, 1 << 52)]
+        {
+            let record = Record {
+                request: 0,
+                scheduled: Nanos(1),
+                started: Nanos(2),
+                first_byte: None,
+                ended: Nanos(took),
+                outcome,
+                bytes_sent: 3,
+                bytes_received: 5,
+            };
+            (0..3).for_each(|_| tally.record(&windows, &record));
+        }
+        let snapshot = IntervalSnapshot::of(4, &tally, RequestNames { plan: &plan, found: None });
+        let report = Box::new(Report::Second { snapshot });
+        let said = Said { id: "1".to_owned(), what: Reply::Report { number: u64::MAX, report } };
+        let text = serde_json::to_vec(&said).unwrap();
+        assert_eq!(serde_json::from_slice::<Said>(&text).unwrap(), said);
+    }
+}

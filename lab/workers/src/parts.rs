@@ -1,0 +1,140 @@
+//! Messages of any size over a server that limits them: each is cut into parts, which are put together again.
+//!
+//! A part begins with 24 bytes, big-endian: who sends (8), the number of the message (8), the number of the part (4), how many
+//! there are (4). NATS keeps the order of what one connection sends, so a part that does not follow the one before means that
+//! something was lost: the message is dropped, and whoever sent it sends it again where that matters.
+
+use bytes::Bytes;
+use std::collections::BTreeMap;
+
+const HEAD: usize = 24;
+/// Under the 1 MiB that servers take unless they are told otherwise, with room for settings that are lower.
+pub(crate) const PART_BYTES: usize = 240 * 1024;
+/// The parts of one message, so that a wrong head cannot ask for all memory.
+const PARTS_MAX: u32 = 4_096;
+
+/// Cuts what one connection sends.
+#[derive(Debug)]
+pub(crate) struct Cutter {
+    sender: u64,
+    next: u64,
+}
+
+impl Cutter {
+    pub(crate) const fn new(sender: u64) -> Self {
+        Self { sender, next: 0 }
+    }
+
+    /// The parts of a message; none where it is larger than any may be.
+    pub(crate) fn cut(&mut self, message: &[u8]) -> Vec<Bytes> {
+        let count = message.len().div_ceil(PART_BYTES).max(1) as u32;
+        if count > PARTS_MAX {
+            return Vec::new();
+        }
+        let number = self.next;
+        self.next += 1;
+        let part = |index: u32| {
+            let from = index as usize * PART_BYTES;
+            let payload = &message[from..message.len().min(from + PART_BYTES)];
+            let mut bytes = Vec::with_capacity(HEAD + payload.len());
+            bytes.extend_from_slice(&self.sender.to_be_bytes());
+            bytes.extend_from_slice(&number.to_be_bytes());
+            bytes.extend_from_slice(&index.to_be_bytes());
+            bytes.extend_from_slice(&count.to_be_bytes());
+            bytes.extend_from_slice(payload);
+            Bytes::from(bytes)
+        };
+        (0..count).map(part).collect()
+    }
+}
+
+/// Puts together what several connections send.
+#[derive(Debug, Default)]
+pub(crate) struct Joiner {
+    /// By sender: the message under way.
+    open: BTreeMap<u64, OpenMessage>,
+}
+
+#[derive(Debug)]
+struct OpenMessage {
+    number: u64,
+    parts: u32,
+    next: u32,
+    bytes: Vec<u8>,
+}
+
+impl Joiner {
+    /// The message that this part completes, if it does.
+    pub(crate) fn take(&mut self, part: &[u8]) -> Option<Vec<u8>> {
+        let (head, payload) = part.split_at_checked(HEAD)?;
+        let long = |at: usize| u64::from_be_bytes(head[at..at + 8].try_into().expect("eight bytes"));
+        let short = |at: usize| u32::from_be_bytes(head[at..at + 4].try_into().expect("four bytes"));
+        let (sender, number, index, parts) = (long(0), long(8), short(16), short(20));
+        if parts == 0 || parts > PARTS_MAX || index >= parts {
+            return None;
+        }
+        if parts == 1 {
+            return Some(payload.to_vec());
+        }
+        if index == 0 {
+            self.open.insert(sender, OpenMessage { number, parts, next: 0, bytes: Vec::new() });
+        }
+        let open = self.open.get_mut(&sender)?;
+        if (open.number, open.parts, open.next) != (number, parts, index) {
+            self.open.remove(&sender);
+            return None;
+        }
+        open.bytes.extend_from_slice(payload);
+        open.next += 1;
+        (open.next == parts).then(|| self.open.remove(&sender).map(|open| open.bytes)).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(length: usize, of: u8) -> Vec<u8> {
+        (0..length).map(|index| (index % 251) as u8 ^ of).collect()
+    }
+
+    #[test]
+    fn messages_of_any_size_come_as_they_were() {
+        let (mut cutter, mut joiner) = (Cutter::new(7), Joiner::default());
+        for length in [0, 1, PART_BYTES - 1, PART_BYTES, PART_BYTES + 1, 5 * PART_BYTES + 3] {
+            let sent = message(length, 3);
+            let parts = cutter.cut(&sent);
+            assert!(parts.iter().all(|part| part.len() <= PART_BYTES + HEAD));
+            let came: Vec<_> = parts.iter().filter_map(|part| joiner.take(part)).collect();
+            assert_eq!(came, [sent], "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn senders_do_not_disturb_each_other() {
+        let (mut one, mut two, mut joiner) = (Cutter::new(1), Cutter::new(2), Joiner::default());
+        let (a, b) = (message(2 * PART_BYTES, 1), message(2 * PART_BYTES, 2));
+        let (a_parts, b_parts) = (one.cut(&a), two.cut(&b));
+        let mixed = [&a_parts[0], &b_parts[0], &b_parts[1], &a_parts[1]];
+        let came: Vec<_> = mixed.into_iter().filter_map(|part| joiner.take(part)).collect();
+        assert_eq!(came, [b, a]);
+    }
+
+    #[test]
+    fn a_message_that_lost_a_part_is_dropped_and_the_next_one_comes() {
+        let (mut cutter, mut joiner) = (Cutter::new(1), Joiner::default());
+        let (torn, whole) = (cutter.cut(&message(3 * PART_BYTES, 1)), message(2 * PART_BYTES, 2));
+        assert_eq!(joiner.take(&torn[0]), None);
+        assert_eq!(joiner.take(&torn[2]), None);
+        let came: Vec<_> = cutter.cut(&whole).iter().filter_map(|part| joiner.take(part)).collect();
+        assert_eq!(came, [whole]);
+        for nonsense in [&[][..], &[0; 23], &[0xff; 40], &[0; 24]] {
+            assert_eq!(joiner.take(nonsense), None);
+        }
+    }
+
+    #[test]
+    fn what_is_larger_than_any_message_may_be_is_not_cut() {
+        assert!(Cutter::new(1).cut(&vec![0; PART_BYTES * PARTS_MAX as usize + 1]).is_empty());
+    }
+}

@@ -22,6 +22,7 @@ mod logs;
 mod man;
 mod many;
 mod micro;
+mod nats;
 mod permissions;
 mod report;
 mod run;
@@ -32,6 +33,7 @@ mod serve;
 mod summaries;
 mod sweep;
 mod triggers;
+mod worker;
 
 use anyhow::Context as _;
 use std::io::Write as _;
@@ -71,6 +73,8 @@ enum Command {
     Triggers(triggers::TriggersArguments),
     /// Run a load test.
     Run(Box<run::RunArguments>),
+    /// Wait for a share of load tests that run on several machines.
+    Worker(Box<worker::WorkerArguments>),
     /// Show saved results in the terminal, as a page, or as files.
     Report(report::ReportArguments),
     /// Find the largest load that keeps its objectives.
@@ -140,6 +144,7 @@ fn main() -> ExitCode {
         Command::Permissions(arguments) => permissions::execute(*arguments),
         Command::Triggers(arguments) => triggers::execute(arguments),
         Command::Run(arguments) => run::execute(&arguments),
+        Command::Worker(arguments) => worker::execute(*arguments),
         Command::Report(arguments) => report::execute(&arguments),
         Command::Find(arguments) => find::execute(&arguments),
         Command::Sweep(arguments) => sweep::execute(&arguments),

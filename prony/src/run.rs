@@ -7,6 +7,7 @@ pub(crate) mod outputs;
 mod quantity;
 mod url;
 mod warning;
+mod workers;
 
 use anyhow::{Context as _, bail};
 use prony_load::{Output, RunOptions, StopFlag, Url, explain, plan_schema, read_plan, run, run_workload};
@@ -27,6 +28,7 @@ use crate::{COULD_NOT_RUN, interrupt, summaries::SummaryFlags};
 use k6_names::K6Names;
 use outputs::Outputs;
 use url::UrlFlags;
+use workers::WorkersFlags;
 
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
@@ -82,6 +84,8 @@ pub(crate) struct RunArguments {
     #[command(flatten)]
     url_flags: UrlFlags,
     #[command(flatten)]
+    workers: WorkersFlags,
+    #[command(flatten)]
     k6_names: K6Names,
 }
 
@@ -101,6 +105,9 @@ pub(crate) fn execute(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let outputs = Outputs::open(&arguments.out)?;
     let options = outputs.listen(&work.plan, options(arguments, &work, &path, stop)?);
     let result = match &work.script {
+        _ if arguments.workers.is_given() => {
+            arguments.workers.run(Path::new(&arguments.target), &work.plan, options)?
+        }
         Some(script) => run_workload(&work.plan, script, options)?,
         None => run(&work.plan, options)?,
     };
@@ -148,6 +155,11 @@ fn work(arguments: &RunArguments) -> anyhow::Result<Work> {
             "arguments after `--` are for a script's `init`, and there is no script; give one with --script"
         );
     }
+    if is_wrk && arguments.workers.is_given() {
+        bail!(
+            "--workers runs plans: a URL and a script of wrk say nothing that a worker could be sent; write the request as a plan (docs/plans.md)"
+        );
+    }
     if is_wrk {
         url_work(argument.url.as_deref().unwrap_or(first), script, arguments)
     } else {
@@ -172,6 +184,9 @@ fn file_work(path: &Path, arguments: &RunArguments) -> anyhow::Result<Work> {
         bail!(
             "{flag} belongs to a URL, and `{plan}` is a plan, which says this itself; a URL begins with http://"
         );
+    }
+    if arguments.workers.is_given() && arguments.threads.is_some() {
+        bail!("--threads is of one machine; each worker has its own: `prony worker --threads`");
     }
     Ok(Work { plan: read_plan(path)?, script: None, threads: arguments.threads, shown: None })
 }

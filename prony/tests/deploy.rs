@@ -183,3 +183,33 @@ fn the_unit_and_the_image_start_what_there_is() {
         assert!(run(&[command, "--help"]).status.success(), "{command}");
     }
 }
+
+#[test]
+fn the_workers_of_load_tests_are_started_with_what_there_is() {
+    let unit = deployed("systemd/prony-worker.service");
+    let line = unit.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/local/bin/prony "));
+    let of_unit: Vec<_> = line.expect("the unit starts the program").split(' ').collect();
+    let manifest = deployed("kubernetes/prony-workers.yaml");
+    let line = manifest.lines().find_map(|line| line.trim().strip_prefix("args: [worker, "));
+    let of_manifest = line.expect("the manifest starts a worker").trim_end_matches(']');
+    let of_manifest: Vec<_> = ["worker"].into_iter().chain(of_manifest.split(", ")).collect();
+    for given in [of_unit, of_manifest] {
+        let plain = |word: &&str| {
+            let word = word.trim_matches('"').replace("${NATS_URL}", "nats://127.0.0.1:1");
+            word.replace("$(NATS_URL)", "nats://127.0.0.1:1")
+        };
+        let finished =
+            run(&given.iter().map(plain).collect::<Vec<_>>().iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(finished.status.code(), Some(2), "{given:?}");
+        let message = "cannot connect to the NATS server nats://127.0.0.1:1";
+        assert!(finished.stderr.contains(message), "{given:?}: {}", finished.stderr);
+    }
+    for part in [
+        "completionMode: Indexed",
+        "kind: Secret",
+        "kind: Service",
+        "secretKeyRef: {name: prony-workers, key: url}",
+    ] {
+        assert!(manifest.contains(part), "there is no `{part}`");
+    }
+}

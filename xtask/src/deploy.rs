@@ -1,4 +1,4 @@
-//! The stage `deploy`: alerts and unit of `deploy/`, held against the programs that read them. The metrics that they name are held
+//! The stage `deploy`: alerts and units of `deploy/`, held against the programs that read them. The metrics that they name are held
 //! against a server's by a test of the binary, `prony/tests/deploy.rs`.
 
 use std::{env, fs, path::Path};
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::{counts::Counts, stages::run_command};
 
-const UNIT: &str = "deploy/systemd/prony.service";
+const UNITS: [&str; 2] = ["deploy/systemd/prony.service", "deploy/systemd/prony-worker.service"];
 /// A program that is on every machine: those that a unit starts have to be there when it is checked.
 const STAND_IN: &str = "/bin/true";
 /// What `systemd-analyze security` may give at most, in tenths.
@@ -18,15 +18,19 @@ pub(crate) fn check(root: &Path) -> Result<(bool, Counts)> {
     // The name of a unit is that of its file.
     let directory = env::temp_dir().join(format!("prony-deploy-{}", std::process::id()));
     fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
-    let unit = directory.join("prony.service");
-    let outcome = copy_unit(root, &unit).and_then(|()| check_all(root, &unit.to_string_lossy()));
+    let outcome = copy_units(root, &directory).and_then(|units| check_all(root, &units));
     let _ = fs::remove_dir_all(&directory);
     outcome
 }
 
-fn copy_unit(root: &Path, to: &Path) -> Result<()> {
-    let text = fs::read_to_string(root.join(UNIT)).with_context(|| format!("cannot read {UNIT}"))?;
-    fs::write(to, with_stand_ins(&text)).with_context(|| format!("cannot write {}", to.display()))
+fn copy_units(root: &Path, directory: &Path) -> Result<Vec<String>> {
+    let copy = |unit: &str| {
+        let text = fs::read_to_string(root.join(unit)).with_context(|| format!("cannot read {unit}"))?;
+        let to = directory.join(Path::new(unit).file_name().unwrap_or_default());
+        fs::write(&to, with_stand_ins(&text)).with_context(|| format!("cannot write {}", to.display()))?;
+        Ok(to.to_string_lossy().into_owned())
+    };
+    UNITS.into_iter().map(copy).collect()
 }
 
 /// The unit with another program in each `ExecStart=` and the like, and the same arguments.
@@ -44,17 +48,19 @@ fn with_stand_ins(unit: &str) -> String {
     copy
 }
 
-fn check_all(root: &Path, unit: &str) -> Result<(bool, Counts)> {
-    let commands: [&[&str]; 5] = [
-        &["promtool", "check", "rules", "deploy/prometheus/alerts.yml"],
-        &["promtool", "test", "rules", "deploy/prometheus/alerts.test.yml"],
-        &["promtool", "check", "config", "--syntax-only", "deploy/prometheus/prometheus.yml"],
-        &["systemd-analyze", "verify", "--man=no", unit],
-        &["systemd-analyze", "security", "--offline=yes", EXPOSURE, unit],
+fn check_all(root: &Path, units: &[String]) -> Result<(bool, Counts)> {
+    let mut commands = vec![
+        vec!["promtool", "check", "rules", "deploy/prometheus/alerts.yml"],
+        vec!["promtool", "test", "rules", "deploy/prometheus/alerts.test.yml"],
+        vec!["promtool", "check", "config", "--syntax-only", "deploy/prometheus/prometheus.yml"],
     ];
+    for unit in units {
+        commands.push(vec!["systemd-analyze", "verify", "--man=no", unit]);
+        commands.push(vec!["systemd-analyze", "security", "--offline=yes", EXPOSURE, unit]);
+    }
     let mut counts = Counts::default();
     for command in commands {
-        let (succeeded, _) = run_command(root, command)?;
+        let (succeeded, _) = run_command(root, &command)?;
         counts += Counts { passed: u64::from(succeeded), failed: u64::from(!succeeded), skipped: 0 };
     }
     Ok((counts.failed == 0, counts))

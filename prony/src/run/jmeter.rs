@@ -58,6 +58,9 @@ pub(crate) struct JmeterArguments {
     /// Send the run's seconds to prometheus:URL, otlp:URL, influxdb:URL, statsd:HOST:PORT or graphite:HOST:PORT, or write each request to json:FILE or csv:FILE; can be given several times. docs/outputs.md describes it.
     #[arg(long, value_name = "OUTPUT")]
     out: Vec<String>,
+    /// Refused: a plan of JMeter runs on one machine.
+    #[arg(long, value_name = "COUNT", hide = true)]
+    workers: Option<String>,
     /// Folder that the result file is written to.
     #[arg(long, value_name = "DIR", default_value = "results")]
     output: PathBuf,
@@ -122,6 +125,11 @@ pub(crate) fn properties(given: &[String]) -> anyhow::Result<Vec<(String, String
 }
 
 pub(crate) fn execute(arguments: &JmeterArguments) -> anyhow::Result<ExitCode> {
+    if arguments.workers.is_some() {
+        bail!(
+            "--workers runs plans of Prony: the figures of a JMeter plan are made of its samples, which are not merged over machines"
+        );
+    }
     let jmeter = JmeterPlan::open(arguments.given()?)?;
     let mut plan = jmeter.plan()?;
     if let Some(seed) = arguments.seed {

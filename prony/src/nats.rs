@@ -1,0 +1,41 @@
+//! The flags by which `prony run` and `prony worker` reach a NATS server.
+
+use anyhow::{anyhow, bail};
+use prony_workers::NatsSettings;
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct NatsFlags {
+    /// The NATS server: nats://HOST:PORT, tls://HOST:PORT, with USER:PASSWORD@ where it wants them.
+    #[arg(long, value_name = "URL")]
+    nats: Option<String>,
+    /// A file of credentials for it, as `nsc` makes them.
+    #[arg(long, value_name = "FILE")]
+    nats_credentials: Option<PathBuf>,
+    /// Certificates that it is trusted by, beside the system's.
+    #[arg(long, value_name = "FILE")]
+    nats_ca: Option<PathBuf>,
+    /// The certificate that is shown to it.
+    #[arg(long, value_name = "FILE", requires = "nats_key")]
+    nats_cert: Option<PathBuf>,
+    /// The key of that certificate.
+    #[arg(long, value_name = "FILE", requires = "nats_cert")]
+    nats_key: Option<PathBuf>,
+}
+
+impl NatsFlags {
+    /// `missing`: what is said where no server is named.
+    pub(crate) fn settings(&self, missing: &'static str) -> anyhow::Result<NatsSettings> {
+        let url = self.nats.clone().ok_or_else(|| anyhow!(missing))?;
+        if !["nats://", "tls://"].iter().any(|scheme| url.starts_with(scheme)) {
+            bail!("--nats `{url}` is no address of a NATS server; write for example nats://10.0.0.1:4222");
+        }
+        Ok(NatsSettings {
+            url,
+            credentials: self.nats_credentials.clone(),
+            ca: self.nats_ca.clone(),
+            cert: self.nats_cert.clone(),
+            key: self.nats_key.clone(),
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! `--workers`: the flags of a run on several machines, and the run.
+
+use super::warning::warn;
+use crate::nats::NatsFlags;
+use anyhow::{Context as _, bail};
+use prony_load::RunOptions;
+use prony_model::{Plan, ResultFile};
+use prony_workers::{Bundle, CoordinatorSettings, LocalServer, NatsSettings, OnWorkerLost, coordinate};
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// What a run on one machine does not need.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "On several machines")]
+pub(crate) struct WorkersFlags {
+    /// Share the load out over so many workers, which wait with `prony worker`; `local:COUNT` starts a NATS server and workers on this machine, for trying it. docs/workers.md describes it.
+    #[arg(long, value_name = "COUNT|local:COUNT", value_parser = Workers::parse)]
+    workers: Option<Workers>,
+    #[command(flatten)]
+    nats: NatsFlags,
+    /// How long workers are waited for.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = super::quantity::time)]
+    worker_wait: prony_model::Nanos,
+    /// What becomes of a run that loses a worker: `continue` goes on without its share, `end` ends it.
+    #[arg(long, value_name = "WHAT", default_value = "continue", value_parser = on_lost)]
+    on_worker_lost: OnWorkerLost,
+    /// The NATS server that `--workers local:COUNT` starts.
+    #[arg(long, value_name = "PROGRAM", default_value = "nats-server")]
+    nats_server: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Workers {
+    Elsewhere(u32),
+    Local(u32),
+}
+
+impl Workers {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (of, count) = match text.strip_prefix("local:") {
+            Some(count) => (Self::Local as fn(u32) -> Self, count),
+            None => (Self::Elsewhere as fn(u32) -> Self, text),
+        };
+        let max = prony_workers::WORKERS_MAX;
+        let count = count.parse().ok().filter(|count| (1..=max).contains(count));
+        count
+            .map(of)
+            .ok_or_else(|| format!("`{text}` is not a number from 1 to {max}, nor `local:` with one"))
+    }
+}
+
+fn on_lost(text: &str) -> Result<OnWorkerLost, String> {
+    match text {
+        "continue" => Ok(OnWorkerLost::Continue),
+        "end" => Ok(OnWorkerLost::End),
+        "respread" => Err(
+            "the share of a lost worker is not spread over the others: `continue` goes on without it, `end` ends the run".to_owned(),
+        ),
+        _ => Err(format!("`{text}` is neither `continue` nor `end`")),
+    }
+}
+
+impl WorkersFlags {
+    pub(crate) const fn is_given(&self) -> bool {
+        self.workers.is_some()
+    }
+
+    /// Runs a plan file on several machines.
+    pub(crate) fn run(&self, path: &Path, plan: &Plan, options: RunOptions) -> anyhow::Result<ResultFile> {
+        if options.records.is_some() {
+            bail!(
+                "--out json:FILE and csv:FILE write requests one by one, which stay on the workers; outputs for dashboards take the merged seconds"
+            );
+        }
+        let bundle = Bundle::of_plan(path)?;
+        let (workers, local) = match self.workers {
+            Some(Workers::Local(workers)) => {
+                (workers, Some(LocalWorkers::start(&self.nats_server, workers)?))
+            }
+            Some(Workers::Elsewhere(workers)) => (workers, None),
+            None => bail!("--workers is not given"),
+        };
+        let nats = match &local {
+            Some(local) => local.settings(),
+            None => self.nats.settings("--workers COUNT needs the NATS server that the workers wait at; name it with --nats, or try `--workers local:4`")?,
+        };
+        let settings = CoordinatorSettings {
+            nats,
+            workers,
+            wait: Duration::from_nanos(self.worker_wait.0),
+            on_lost: self.on_worker_lost,
+            tell: Box::new(tell),
+        };
+        Ok(coordinate(plan, &bundle, settings, options)?)
+    }
+}
+
+/// What happens to workers, on standard error.
+fn tell(text: &str) {
+    // A line that cannot be shown is no reason to end.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// A server and workers on this machine; all end with this.
+struct LocalWorkers {
+    workers: Vec<Child>,
+    server: LocalServer,
+    /// What they keep is gone with it: the coordinator is on the same machine.
+    folder: PathBuf,
+}
+
+impl LocalWorkers {
+    fn start(server: &Path, count: u32) -> anyhow::Result<Self> {
+        let server = LocalServer::start(server)?;
+        let folder = std::env::temp_dir().join(format!("prony-workers-{}", std::process::id()));
+        let program = std::env::current_exe().context("cannot find the program that runs")?;
+        let mut local = Self { workers: Vec::new(), server, folder };
+        // Together they have as many threads as one run on this machine.
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = (processors / count as usize).max(1).to_string();
+        for number in 1..=count {
+            let worker = Command::new(&program)
+                .args(["worker", "--once", "--quiet", "--nats", local.server.url()])
+                .args(["--name", &format!("local-{number}"), "--threads", &threads, "--output"])
+                .arg(&local.folder)
+                .stdin(Stdio::null())
+                // Out of the terminal's process group: at Ctrl-C the coordinator ends the run.
+                .process_group(0)
+                .spawn()
+                .context("cannot start a worker")?;
+            local.workers.push(worker);
+        }
+        Ok(local)
+    }
+
+    fn settings(&self) -> NatsSettings {
+        NatsSettings { url: self.server.url().to_owned(), ..NatsSettings::default() }
+    }
+}
+
+impl Drop for LocalWorkers {
+    fn drop(&mut self) {
+        for worker in &mut self.workers {
+            // They end by themselves after a run; one that has not begun one has nothing to lose.
+            if !matches!(worker.try_wait(), Ok(Some(_))) {
+                std::thread::sleep(Duration::from_millis(200));
+                let _ = worker.kill();
+            }
+            let _ = worker.wait();
+        }
+        if let Err(cause) = std::fs::remove_dir_all(&self.folder)
+            && cause.kind() != std::io::ErrorKind::NotFound
+        {
+            warn(&format!("cannot remove {}: {cause}", self.folder.display()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_are_a_number_here_or_elsewhere() {
+        assert_eq!(Workers::parse("8"), Ok(Workers::Elsewhere(8)));
+        assert_eq!(Workers::parse("local:4"), Ok(Workers::Local(4)));
+        for text in ["0", "local:", "local:0", "-1", "1001", "four"] {
+            assert!(Workers::parse(text).unwrap_err().contains(text), "{text}");
+        }
+        assert!(on_lost("respread").unwrap_err().contains("not spread"));
+    }
+}

@@ -1,0 +1,82 @@
+//! `prony worker`: waits for its share of load tests that run on several machines, or takes up what workers kept of one.
+
+use crate::interrupt;
+use crate::nats::NatsFlags;
+use anyhow::Context as _;
+use prony_model::verdict::conclusion::RunVerdict;
+use prony_runs::result_path;
+use prony_workers::{WorkerSettings, serve};
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread::available_parallelism;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct WorkerArguments {
+    #[command(flatten)]
+    nats: NatsFlags,
+    /// As results name this worker; by default the name of the machine.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// What results say of it, such as zone=a,rack=7; repeatable.
+    #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = label)]
+    labels: Vec<(String, String)>,
+    /// Threads of the load; by default one for each processor.
+    #[arg(short, long, value_name = "COUNT")]
+    threads: Option<NonZeroUsize>,
+    /// Folder in which what is measured is kept until the coordinator has it, and that --take-up writes its result to.
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    output: PathBuf,
+    /// End after one run.
+    #[arg(long)]
+    once: bool,
+    /// Say nothing while it works.
+    #[arg(long)]
+    quiet: bool,
+    /// Make the result of a run whose coordinator is gone from what its workers kept: all of their files.
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["nats", "once", "name", "labels", "threads"])]
+    take_up: Vec<PathBuf>,
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("`{text}` is no label; write for example zone=a")),
+    }
+}
+
+pub(crate) fn execute(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
+    if !arguments.take_up.is_empty() {
+        return take_up(&arguments);
+    }
+    let missing = "--nats is missing: the address of the NATS server, such as nats://10.0.0.1:4222, at which it waits for runs";
+    let nats = arguments.nats.settings(missing)?;
+    let name = arguments.name.unwrap_or_else(|| prony_load::describe_machine().host_name);
+    let is_quiet = arguments.quiet;
+    let settings = WorkerSettings {
+        nats,
+        name,
+        labels: arguments.labels.into_iter().collect::<BTreeMap<_, _>>(),
+        threads: arguments.threads.or(available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN),
+        output: arguments.output,
+        is_for_one_run: arguments.once,
+        tell: Box::new(move |text| {
+            if !is_quiet {
+                // A line that cannot be shown is no reason to end.
+                let _ = writeln!(std::io::stderr(), "{text}");
+            }
+        }),
+    };
+    serve(settings, &interrupt::stop_flag()?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn take_up(arguments: &WorkerArguments) -> anyhow::Result<ExitCode> {
+    let result = prony_workers::merge(&arguments.take_up)?;
+    let path = result_path(&arguments.output, &result.plan.name);
+    prony_load::replace_file(&path, &result).with_context(|| format!("cannot write {}", path.display()))?;
+    crate::print(&format!("{}result: {}\n", prony_report::summary(&result), path.display()))?;
+    Ok(ExitCode::from(RunVerdict::of_kept(&result).conclusion.exit_code()))
+}

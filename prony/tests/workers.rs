@@ -1,0 +1,80 @@
+//! `prony run --workers` and `prony worker` as a user meets them: processes, exit codes, what is printed and what is left.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
+
+use prony_testkit::peer::ScriptedPeer;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+
+fn prony(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_prony")).current_dir(directory).args(arguments).output().unwrap()
+}
+
+fn plan(directory: &Path, peer: &ScriptedPeer) {
+    let text = format!(
+        "target = \"{}\"\nusers = 7\nshared_iterations = 50\nthresholds = [\"errors<1%\"]\n\
+         requests = [{{ name = \"größe\", path = \"/\" }}]\n",
+        peer.url()
+    );
+    fs::write(directory.join("plan.toml"), text).unwrap();
+}
+
+#[test]
+fn three_local_workers_make_one_result() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    plan(directory.path(), &peer);
+    let server = prony_testkit::nats::program().display().to_string();
+    let flags = ["run", "plan.toml", "--workers", "local:3", "--nats-server", &server, "--json", "--quiet"];
+    let output = prony(directory.path(), &flags);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let workers = result["workers"].as_array().unwrap();
+    let users: u64 = workers.iter().map(|worker| worker["users"].as_u64().unwrap()).sum();
+    assert_eq!((workers.len(), users), (3, 7));
+    let whole = result["windows"].as_array().unwrap().last().unwrap();
+    assert_eq!(whole["all"]["successes"], 50);
+    assert_eq!(result["series"]["workers_missing"][0], 0);
+    assert!(told.contains("waiting for 3 workers\n") && told.contains("worker `local-2` on "), "{told}");
+    assert_eq!(fs::read_dir(directory.path().join("results")).unwrap().count(), 1, "workers left nothing");
+}
+
+#[test]
+fn what_cannot_be_shared_out_is_exit_2_with_the_reason() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    plan(directory.path(), &peer);
+    fs::write(directory.path().join("s.js"), "export default function () {}\n").unwrap();
+    fs::write(directory.path().join("p.jmx"), "<jmeterTestPlan/>").unwrap();
+    let refused = |arguments: &[&str], reason: &str| {
+        let output = prony(directory.path(), arguments);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code().is_some_and(|code| code != 0), "{arguments:?}");
+        assert!(told.contains(reason), "{arguments:?}: {told}");
+    };
+    let url = peer.url();
+    refused(&["run", "plan.toml", "--workers", "2"], "name it with --nats");
+    refused(
+        &["run", "plan.toml", "--workers", "local:2", "--nats-server", "/no/nats"],
+        "install nats-server",
+    );
+    refused(&["run", "plan.toml", "--workers", "0"], "not a number from 1 to 1000");
+    refused(
+        &["run", "plan.toml", "--workers", "2", "--on-worker-lost", "respread"],
+        "not spread over the others",
+    );
+    refused(&["run", "plan.toml", "--workers", "2", "--threads", "1"], "prony worker --threads");
+    refused(
+        &["run", "plan.toml", "--workers", "2", "--nats", "nats://127.0.0.1:1"],
+        "cannot connect to the NATS server",
+    );
+    refused(&["run", "plan.toml", "--workers", "2", "--nats", "127.0.0.1"], "is no address of a NATS server");
+    refused(&["run", &url, "--workers", "2"], "write the request as a plan");
+    refused(&["run", "s.js", "--workers", "2"], "--execution-segment");
+    refused(&["run", "p.jmx", "--workers", "2"], "not merged over machines");
+    refused(&["worker"], "--nats is missing");
+    refused(&["worker", "--nats", "nats://127.0.0.1:1", "--labels", "zone"], "`zone` is no label");
+    refused(&["worker", "--take-up", "plan.toml"], "is not what a worker kept of a run");
+}

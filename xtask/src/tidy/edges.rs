@@ -264,6 +264,7 @@ const RULES: &[Rule] = &[
             "outputs",
             "report",
             "runs",
+            "workers",
             "experiments",
         ],
         refuses: &["apollo-compiler", "rusqlite", "tokio-postgres", "hyper"],

@@ -106,11 +106,13 @@ impl<'a> Collector<'a> {
     }
 
     /// Who is given each second.
+    #[must_use]
     pub fn with_listeners(self, listeners: Vec<SnapshotListener>) -> Self {
         Self { listeners, ..self }
     }
 
     /// What was settled with each of the plan's targets.
+    #[must_use]
     pub fn with_spoken(self, spoken: Vec<Spoken>) -> Self {
         Self { spoken, ..self }
     }

@@ -74,9 +74,10 @@ fn measure(
     let users = users_by_scenario(plan).map(|(first, users)| share.users(first, users));
     let exchange = &StartExchange::new(users, threads);
     let (barrier, budgets) = (StartBarrier::default(), &budgets);
-    let shape = TallyShape { keeps_records: options.records.is_some(), ..TallyShape::of(plan) };
+    let tally = TallyShape { keeps_records: options.records.is_some(), ..TallyShape::of(plan) };
     let (windows, targets, stop) = (&windows, &targets, &stop);
-    let shared = Shared { plan, windows, workload, budgets, exchange, targets, stop, threads, share, shape };
+    let shared =
+        Shared { plan, windows, workload, budgets, exchange, targets, stop, threads, share, shape: tally };
     let users_running = AtomicU32::new(threads);
     let subscribed = SubscribersShared {
         plan,

@@ -4,6 +4,7 @@
 //! the folder where it is unpacked, so that what the plan says beside `../` is found too.
 
 use crate::error::WorkersError;
+use crate::figures::hexadecimal;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prony_load::plan_files;
@@ -75,7 +76,7 @@ impl Bundle {
 
     /// SHA-256, in hexadecimal digits.
     pub(crate) fn hash(&self) -> String {
-        Sha256::digest(&self.bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+        hexadecimal(&Sha256::digest(&self.bytes))
     }
 
     /// Writes the files beneath a folder and returns the plan's path there.

@@ -7,6 +7,7 @@
 use prony_model::Nanos;
 
 /// One message there and back.
+#[expect(clippy::struct_field_names, reason = "each says its unit")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exchange {
     /// By the own monotonic clock.

@@ -326,10 +326,10 @@ impl Coordinator {
             self.send(index, &Order::Acknowledge { up_to: member.acknowledged() });
         }
     }
+}
 
-    pub(crate) fn elapsed(&self, start: Instant) -> Nanos {
-        Nanos(Instant::now().saturating_duration_since(start).as_nanos() as u64)
-    }
+pub(crate) fn elapsed_since(start: Instant) -> Nanos {
+    Nanos(Instant::now().saturating_duration_since(start).as_nanos() as u64)
 }
 
 /// The plan from there on, as much as goes into one message.

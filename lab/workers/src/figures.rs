@@ -3,6 +3,7 @@
 use crate::message::{Joined, PROTOCOL};
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 /// Eight digits of chance, in hexadecimal, that no other worker or run has.
 pub(crate) fn fresh_id() -> String {
@@ -11,7 +12,15 @@ pub(crate) fn fresh_id() -> String {
     if getrandom::fill(&mut bytes).is_err() {
         bytes[..4].copy_from_slice(&std::process::id().to_be_bytes());
     }
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&bytes)
+}
+
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Infallible: a text takes everything.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// This machine as a worker.

@@ -1,10 +1,10 @@
 //! A run that is under way: reports are merged, silences noticed, the result kept as it grows.
 
 use crate::bundle::Bundle;
-use crate::coordinator::{Coordinator, CoordinatorSettings, OnWorkerLost, check, silent_for};
+use crate::coordinator::{Coordinator, CoordinatorSettings, OnWorkerLost, check, elapsed_since, silent_for};
 use crate::error::WorkersError;
 use crate::message::{Order, Reply, Said};
-use crate::roster::{Sign, Taken};
+use crate::roster::{Member, Sign, Taken};
 use prony_load::{Collector, RunOptions, Store, ThreadInterval};
 use prony_model::measurement::snapshot::{IntervalSnapshot, RequestNames};
 use prony_model::result::{Origin, Progress, RunState};
@@ -147,7 +147,7 @@ impl Gathering<'_> {
     }
 
     fn elapsed(&self) -> Nanos {
-        self.coordinator.elapsed(self.start)
+        elapsed_since(self.start)
     }
 
     fn second_is_complete(&mut self) {
@@ -225,7 +225,7 @@ impl Gathering<'_> {
         self.collector.close();
         self.set_workers();
         let members = &self.coordinator.members;
-        let are_lost = members.iter().all(|member| member.is_lost());
+        let are_lost = members.iter().all(Member::is_lost);
         if are_lost && self.ended == Nanos::ZERO {
             self.ended = self.elapsed();
         }

@@ -132,6 +132,7 @@ pub(crate) struct Joined {
 }
 
 /// What is counted: numbered from 0, and kept until it is acknowledged.
+#[expect(clippy::large_enum_variant, reason = "all but one of a run are the larger one")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {

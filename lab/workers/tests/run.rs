@@ -83,8 +83,8 @@ fn kept(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn plan_file(folder: &Path, peer: &ScriptedPeer, load: &str) -> PathBuf {
-    let rows: String = (0..20).map(|row| format!("kunde-{:x}\n", row * 7919 + 13)).collect();
-    fs::write(folder.join("rows.csv"), format!("id\n{rows}")).unwrap();
+    let rows: Vec<String> = (0..20).map(|row| format!("kunde-{:x}", row * 7919 + 13)).collect();
+    fs::write(folder.join("rows.csv"), format!("id\n{}\n", rows.join("\n"))).unwrap();
     let path = folder.join("plan.toml");
     let target = peer.url();
     let text = format!(

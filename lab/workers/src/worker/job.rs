@@ -229,7 +229,9 @@ impl Job {
         let due = running.outbox.due(now);
         let is_handed_over = running.outbox.is_empty();
         let subject = run_subject(&self.assignment.run);
-        due.into_iter().for_each(|message| link.send_bytes(&subject, message));
+        for message in due {
+            link.send_bytes(&subject, message);
+        }
         if let Some(ended) = self.ended {
             let waited = now.saturating_duration_since(ended);
             let patience = if is_leaving { LEAVE_PATIENCE } else { HAND_OVER_PATIENCE };

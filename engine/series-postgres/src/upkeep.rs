@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// How often the database is asked for names of others, where reads do not ask.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often parts and old rows are looked at, and after how long what was asked for of them is tried.
+/// How often parts and old rows are looked at; sooner where rows of a month come for the first time.
 const ORDER_EVERY: Duration = Duration::from_secs(60);
 /// How often rows are counted, about.
 const COUNT_EVERY: Duration = Duration::from_secs(10);
@@ -61,7 +61,8 @@ impl Upkeep {
             let looked = self.look();
             self.condition.note_gone(looked.as_ref().err(), &self.writes);
             if looked.is_ok() {
-                if is_due(ordered, ORDER_EVERY) {
+                // A part that is made soon has few rows to take over from the one for all other months.
+                if self.wanted.take_new() || is_due(ordered, ORDER_EVERY) {
                     let done = self.database.wait(self.put_in_order());
                     *lock(&self.condition.failure) = done.err().map(|fault| (fault.why, SystemTime::now()));
                     ordered = Some(Instant::now());
@@ -181,6 +182,9 @@ async fn add_part(session: &Session, of: &TypeInOrder, month: i32) -> Result<(),
         session.batch_execute("rollback").await?;
         return Ok(());
     }
+    // A writer that has found the part for all other months would not look again for this one; and rows that came while others are taken over
+    // would be in its way. Readers go on.
+    session.batch_execute(&format!("lock table only {whole} in share row exclusive mode")).await?;
     session.batch_execute(&format!("create table {part} (like {whole} including all)")).await?;
     let (from, to) = (Moment(begin_of(month)), Moment(begin_of(month + 1)));
     let sql = format!(

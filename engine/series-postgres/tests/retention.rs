@@ -136,7 +136,7 @@ fn a_month_gets_its_partition_while_rows_of_it_come() {
     let database = TestDatabase::create();
     let engine = open(&database, &[]);
     let is_done = AtomicBool::new(false);
-    let begin = now_ms() - 200 * DAY_MS;
+    let first = now_ms() - 200 * DAY_MS;
     let month = move |database: &TestDatabase| {
         let sql = "select count(*) from prony_series.parts where month < (select max(month) - 5 from prony_series.parts)";
         database.query(sql)[0][0].clone().unwrap()
@@ -147,10 +147,11 @@ fn a_month_gets_its_partition_while_rows_of_it_come() {
                 let (engine, is_done) = (&engine, &is_done);
                 scope.spawn(move || {
                     let mut times = Vec::new();
+                    let mut next = first;
                     while !is_done.load(Ordering::Relaxed) {
-                        let next = begin + times.len() as TimeMs;
                         write(engine, ("", TYPES[writer]), &[next]);
                         times.push(next);
+                        next += 1;
                     }
                     times
                 })

@@ -6,7 +6,8 @@ use std::{fmt, time::Duration};
 use serde_json::Value;
 use ureq::{Agent, Body, http};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+/// An aggregate over a large table may take half a minute on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Far above what any of the studies' requests answers.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 

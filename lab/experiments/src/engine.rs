@@ -182,7 +182,7 @@ impl Drop for Engine {
 
 /// Ctrl-C at the terminal is for the lab, which stops the engine when it has read what it needs; and the
 /// engine does not outlive a lab that was killed.
-fn detach(process: &mut Command) {
+pub(crate) fn detach(process: &mut Command) {
     use std::os::unix::process::CommandExt;
     process.process_group(0);
     #[cfg(target_os = "linux")]
@@ -200,6 +200,11 @@ fn find_address(log: &str) -> Option<String> {
     let line = &rest[..rest.find('\n')?];
     let end = line.find(|c: char| c.is_whitespace() || "\"/\u{1b}".contains(c)).unwrap_or(line.len());
     Some(line[..end].to_owned())
+}
+
+/// The end of a log, for errors.
+pub(crate) fn tail_of(log: &Path) -> String {
+    tail(&String::from_utf8_lossy(&fs::read(log).unwrap_or_default()))
 }
 
 fn tail(log: &str) -> String {

@@ -6,8 +6,8 @@ use prony_load::RunError;
 use prony_runs::ManyError;
 
 use crate::{
-    ask::AnswerError, engine::EngineError, gateway::CredentialError, graph::LedgerError,
-    processors::TooFewProcessors, relational::dataset::DatasetError, series::RowsError,
+    ask::AnswerError, databases::DatabaseError, engine::EngineError, gateway::CredentialError,
+    graph::LedgerError, processors::TooFewProcessors, relational::dataset::DatasetError, series::RowsError,
 };
 
 /// Of any experiment. What was measured and looks bad is no error.
@@ -19,6 +19,8 @@ pub enum LabError {
     Processors(#[from] TooFewProcessors),
     #[error(transparent)]
     Dataset(#[from] DatasetError),
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
     #[error(transparent)]
     Engine(#[from] EngineError),
     #[error(transparent)]

@@ -185,6 +185,7 @@ impl Ground<'_> {
             command_line: self.frame.command_line,
             directory: self.folder.path(),
             threads: assignment.lab_threads(),
+            observers: &[],
         }
     }
 

@@ -4,6 +4,7 @@
 mod ask;
 mod choice;
 pub mod clock;
+mod databases;
 mod disk;
 mod display;
 mod durability;
@@ -25,6 +26,7 @@ mod shares;
 mod statistics;
 
 pub use ask::AnswerError;
+pub use databases::DatabaseError;
 pub use disk::sync_cost;
 pub use durability::{Durability, DurabilityError};
 pub use error::LabError;

@@ -18,6 +18,8 @@ pub(crate) struct Runs<'a> {
     pub directory: &'a Path,
     /// Threads of the lab: one for each of its processors.
     pub threads: NonZeroUsize,
+    /// What is watched beside the engine, as `--observe` has it.
+    pub observers: &'a [String],
 }
 
 /// The process that is measured, and the processors that it has to itself.
@@ -94,8 +96,10 @@ impl Runs<'_> {
         file: &str,
         watch: impl FnMut(&Progress) + 'static,
     ) -> RunOptions {
-        // An engine that has just gone is told by what becomes of its requests.
-        let observe = prony_runs::observe::open(&[format!("pid:{}", engine.process)]).ok();
+        let process = [format!("pid:{}", engine.process)];
+        // An engine that has just gone is told by what becomes of its requests, and a database by what the engine says.
+        let observe = prony_runs::observe::open(&[&process, self.observers].concat());
+        let observe = observe.or_else(|_| prony_runs::observe::open(&process)).ok();
         RunOptions { observe, ..self.options(file, watch) }
     }
 

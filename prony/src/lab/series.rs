@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use prony_experiments::{
     Durability,
-    series::{self, SeriesOptions, SeriesPace, SeriesPart},
+    series::{self, SeriesEngine, SeriesOptions, SeriesPace, SeriesPart},
 };
 use prony_model::Nanos;
 
@@ -20,7 +20,16 @@ pub(super) struct SeriesLabArguments {
     /// What to measure.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_values_t = SeriesPart::ALL)]
     parts: Vec<SeriesPart>,
-    /// When notifications are acknowledged; the study's script is run with the first.
+    /// What keeps the rows.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_values_t = SeriesEngine::ALL)]
+    engines: Vec<SeriesEngine>,
+    /// Make the databases of the measured rows at this PostgreSQL server (`postgres://…`), and drop them, instead of starting one.
+    #[arg(long, value_name = "URL")]
+    postgres: Option<String>,
+    /// Cache metadata in this Redis (`redis://…`) instead of starting one.
+    #[arg(long, value_name = "URL")]
+    redis: Option<String>,
+    /// When the embedded engine acknowledges notifications; the study's script is run with the first.
     #[arg(long, value_name = "MODE,…", value_delimiter = ',', default_values_t = [Durability::Sync, Durability::Off])]
     durability: Vec<Durability>,
     /// Length of the study's script, instead of the quick or the full length.
@@ -52,6 +61,9 @@ pub(super) fn run(arguments: SeriesLabArguments) -> anyhow::Result<ExitCode> {
         program,
         pace: pace(&arguments),
         parts: arguments.parts,
+        engines: arguments.engines,
+        postgres: arguments.postgres,
+        redis: arguments.redis,
         durabilities: arguments.durability,
         processors: arguments.cpus,
         seed: arguments.seed,

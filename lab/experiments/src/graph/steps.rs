@@ -144,6 +144,7 @@ mod tests {
                 command_line: &[],
                 directory: directory.path(),
                 threads: std::num::NonZeroUsize::MIN,
+                observers: &[],
             },
             display: &Display::new(),
         };

@@ -10,7 +10,7 @@ use prony_model::Nanos;
 use serde::Serialize;
 use ureq::Agent;
 
-use super::{dataset::SeriesDataset, study::BATCH_ENTITIES};
+use super::{dataset::SeriesDataset, engines::EngineSetting, study::BATCH_ENTITIES};
 use crate::{display::Display, markdown::thousands};
 
 /// A body is responded to within this time.
@@ -30,13 +30,15 @@ pub enum RowsError {
 }
 
 /// How fast the table was written, and what it takes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ingest {
+    #[serde(flatten)]
+    pub setting: EngineSetting,
     pub rows: u64,
     pub entities: u32,
     #[serde(rename = "time_ns")]
     pub time: Nanos,
-    /// Of all files, behind `prony series compact`.
+    /// What it takes on the disk after `prony series compact`, or `VACUUM` in a database.
     pub compact_bytes: u64,
     #[serde(rename = "compact_time_ns")]
     pub compact_time: Nanos,
@@ -56,6 +58,7 @@ impl Ingest {
 /// Writes all rows. `None` where it was stopped.
 pub(super) fn write(
     address: &str,
+    setting: EngineSetting,
     dataset: SeriesDataset,
     display: &Display,
     is_stopped: impl Fn() -> bool,
@@ -82,10 +85,10 @@ pub(super) fn write(
     })?;
     let time = Nanos(began.elapsed().as_nanos() as u64);
     let (rows, entities) = (dataset.rows(), dataset.entities());
-    let ingest = Ingest { rows, entities, time, ..Ingest::default() };
+    let ingest = Ingest { setting, rows, entities, time, compact_bytes: 0, compact_time: Nanos::ZERO };
     if is_done {
         let rate = thousands(ingest.rows_per_second().round() as u64);
-        display.line(&format!("{} rows written, {rate} rows/s", thousands(rows)));
+        display.line(&format!("{}: {} rows written, {rate} rows/s", setting.label(), thousands(rows)));
     }
     Ok(is_done.then_some(ingest))
 }

@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::{
     dataset::SeriesDataset,
+    engines::{EngineSetting, SeriesEngine},
+    places::Storage,
     study::{READERS, ReadQuestion, SeriesRequests},
 };
 use crate::{
@@ -16,7 +18,7 @@ use crate::{
     frame::Ground,
     markdown::{milliseconds, thousands},
     processors::Assignment,
-    runs::{Measured, Used},
+    runs::{Measured, Runs, Used},
     statistics::Statistics,
 };
 
@@ -28,6 +30,8 @@ const MINUTES_A_DAY: u32 = 24 * 60;
 /// One query with so many users.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReadStep {
+    #[serde(flatten)]
+    pub setting: EngineSetting,
     pub question: ReadQuestion,
     pub users: u32,
     /// Notifications came at the same time.
@@ -45,6 +49,7 @@ pub struct ReadStep {
 pub(super) struct ReadRun<'a> {
     pub ground: &'a Ground<'a>,
     pub assignment: &'a Assignment,
+    pub storage: &'a Storage<'a>,
     pub engine: &'a Engine,
     pub dataset: SeriesDataset,
     /// Of each run.
@@ -83,14 +88,20 @@ impl ReadRun<'_> {
         let requests = SeriesRequests { target, seed: self.seed };
         let plan = requests.reads(question, self.dataset, users, beside_writes, self.time);
         let beside = if beside_writes { "-beside-writes" } else { "" };
-        let file = format!("reads-{}-{users}{beside}.prony.json", question.name());
-        let title = format!("{}, {}", question.label(), count_of_users(users));
+        let setting = self.storage.setting;
+        let of = match setting.engine() {
+            SeriesEngine::Embedded => String::new(),
+            SeriesEngine::Postgres => "postgres-".to_owned(),
+        };
+        let file = format!("reads-{of}{}-{users}{beside}.prony.json", question.name());
+        let title = format!("{}: {}, {}", setting.engine().label(), question.label(), count_of_users(users));
         let watch = self.ground.display.begin(title, self.time, left);
         let measured = Measured { process: self.engine.process(), processors: &self.assignment.server };
-        let runs = self.ground.runs(self.assignment);
+        let observers = self.storage.observers();
+        let runs = Runs { observers: &observers, ..self.ground.runs(self.assignment) };
         let Some((result, used)) = runs.measure(&plan, &file, measured, watch)? else { return Ok(None) };
         let statistics = statistics(&result, question);
-        Ok(Some(ReadStep { question, users, beside_writes, statistics, used, file }))
+        Ok(Some(ReadStep { setting, question, users, beside_writes, statistics, used, file }))
     }
 }
 
@@ -108,7 +119,8 @@ fn count_of_users(users: u32) -> String {
 fn line(step: &ReadStep) -> String {
     let time = |ms: Option<f64>| ms.map_or("-".to_owned(), milliseconds);
     format!(
-        "{:<32} {}{}: {:>7}/s, p50 {}, p99 {}, {} failed",
+        "{:<10} {:<31} {}{}: {:>7}/s, p50 {}, p99 {}, {} failed",
+        step.setting.engine().label(),
         step.question.label(),
         count_of_users(step.users),
         if step.beside_writes { ", notifications beside" } else { "" },

@@ -1,21 +1,23 @@
 //! One run of the experiment from the empty directory to the written tables.
 
-use std::{path::PathBuf, time::Instant};
+use std::path::PathBuf;
 
 use prony_load::StopFlag;
 use prony_model::Nanos;
 
 use super::{
     dataset::SeriesDataset,
+    engines::{EngineSetting, SeriesEngine},
     ingest::{self, Ingest},
-    outcome::{SCHEMA_VERSION, SeriesOutcome},
+    outcome::{NotMeasured, SCHEMA_VERSION, SeriesOutcome},
+    places::{Places, Servers, Storage},
     reads::{LOADS, ReadRun},
     rows,
     study::{ReadQuestion, SeriesPace, SeriesPart, WriteForm},
     writes::WriteRun,
 };
 use crate::{
-    disk::{bytes_in, sync_cost},
+    disk::sync_cost,
     durability::Durability,
     error::LabError,
     frame::{Frame, Ground, Report},
@@ -29,8 +31,14 @@ pub struct SeriesOptions {
     pub program: PathBuf,
     pub pace: SeriesPace,
     pub parts: Vec<SeriesPart>,
-    /// Of notifications; the study's form is measured with the first.
+    /// What keeps the rows.
+    pub engines: Vec<SeriesEngine>,
+    /// Of notifications to the embedded engine; the study's form is measured with the first.
     pub durabilities: Vec<Durability>,
+    /// The address of a `PostgreSQL` server; none stands for one of the experiment's own.
+    pub postgres: Option<String>,
+    /// The address of a Redis, likewise.
+    pub redis: Option<String>,
     /// For the engine.
     pub processors: usize,
     pub seed: u64,
@@ -66,13 +74,16 @@ fn empty_outcome(options: &SeriesOptions, ground: &Ground<'_>, assignment: Assig
         pace: options.pace,
         seed: options.seed,
         parts: options.parts.clone(),
+        engines: options.engines.clone(),
         durabilities: options.durabilities.clone(),
         assignment,
         sync_cost: None,
+        servers: Servers::default(),
         writes: Vec::new(),
         restart: None,
-        ingest: None,
+        ingests: Vec::new(),
         reads: Vec::new(),
+        not_measured: Vec::new(),
         stopped: false,
     }
 }
@@ -88,63 +99,98 @@ impl SeriesRun<'_> {
     fn measure(&self, outcome: &mut SeriesOutcome) -> Result<(), LabError> {
         let cost = sync_cost(self.ground.folder.path()).map_err(LabError::io("measure the disk's sync"))?;
         outcome.sync_cost = Some(Nanos(cost.as_nanos() as u64));
-        let has = |part| self.options.parts.contains(&part);
-        if has(SeriesPart::Writes) {
-            self.measure_writes(outcome)?;
+        let (writes, reads) = (self.writes(), self.reads());
+        let settings: Vec<_> =
+            writes.iter().map(|(setting, _)| *setting).chain(reads.iter().copied()).collect();
+        let given = (self.options.postgres.as_deref(), self.options.redis.as_deref());
+        let places = Places::provide(self.ground, &self.assignment, given, &settings)?;
+        outcome.servers = places.servers();
+        for (place, (setting, forms)) in writes.iter().enumerate() {
+            if self.ground.is_stopped() {
+                break;
+            }
+            let later = writes[place + 1..].iter().flat_map(|(_, forms)| forms);
+            let later = later.map(|form| self.options.pace.write_time(*form).0).sum::<u64>();
+            self.ground.display.set_later(Nanos(later + self.time_of_reads(reads.len()).0));
+            match places.open(*setting)? {
+                Ok(storage) => self.measure_writes(storage, forms, outcome)?,
+                Err(reason) => outcome.not_measured.push(not_measured(SeriesPart::Writes, *setting, reason)),
+            }
         }
-        if has(SeriesPart::Reads) && !self.ground.is_stopped() {
-            self.ground.display.set_later(Nanos::ZERO);
-            self.measure_reads(outcome)?;
+        for (place, setting) in reads.iter().enumerate() {
+            if self.ground.is_stopped() {
+                break;
+            }
+            self.ground.display.set_later(self.time_of_reads(reads.len() - place - 1));
+            match places.open(*setting)? {
+                Ok(storage) => self.measure_reads(storage, outcome)?,
+                Err(reason) => outcome.not_measured.push(not_measured(SeriesPart::Reads, *setting, reason)),
+            }
         }
         outcome.stopped = self.ground.is_stopped();
         Ok(())
     }
 
-    fn measure_writes(&self, outcome: &mut SeriesOutcome) -> Result<(), LabError> {
-        let SeriesOptions { pace, seed, durabilities, .. } = self.options;
-        let run = WriteRun { ground: self.ground, assignment: &self.assignment, pace, seed: *seed };
-        for (place, durability) in durabilities.iter().enumerate() {
-            if self.ground.is_stopped() {
-                break;
-            }
-            let others = durabilities.len() - place - 1;
-            self.ground.display.set_later(Nanos(pace.write.0 * 2 * others as u64 + self.time_of_reads().0));
-            let forms = if place == 0 { &WriteForm::ALL[..] } else { &WriteForm::ALL[1..] };
-            let restart = run.measure(*durability, forms, &mut outcome.writes)?;
-            outcome.restart = outcome.restart.or(restart);
+    /// What is notified, and in which forms: the study's script goes with all settings of the study, many entities at a time with those that
+    /// an engine has by itself.
+    fn writes(&self) -> Vec<(EngineSetting, Vec<WriteForm>)> {
+        if !self.options.parts.contains(&SeriesPart::Writes) {
+            return Vec::new();
         }
-        Ok(())
+        let durabilities = &self.options.durabilities;
+        let settings = self.options.engines.iter().flat_map(|engine| engine.settings(durabilities));
+        let forms = |setting: EngineSetting| match setting {
+            EngineSetting::Embedded { durability } if durabilities.first() != Some(&durability) => {
+                vec![WriteForm::Saturated, WriteForm::Batches]
+            }
+            EngineSetting::Postgres { .. } if !setting.is_usual() => {
+                vec![WriteForm::Published, WriteForm::Saturated]
+            }
+            EngineSetting::Embedded { .. } | EngineSetting::Postgres { .. } => WriteForm::ALL.to_vec(),
+        };
+        settings.map(|setting| (setting, forms(setting))).collect()
     }
 
-    fn time_of_reads(&self) -> Nanos {
+    /// Whose large table is queried.
+    fn reads(&self) -> Vec<EngineSetting> {
         let has = self.options.parts.contains(&SeriesPart::Reads);
-        let runs = if has { ReadQuestion::ALL.len() * LOADS.len() } else { 0 };
-        Nanos(self.options.pace.read.0 * runs as u64)
+        let engines = self.options.engines.iter().filter(|_| has);
+        engines.map(|engine| engine.usual()).collect()
     }
 
-    fn measure_reads(&self, outcome: &mut SeriesOutcome) -> Result<(), LabError> {
-        let data = self.ground.data_directory()?;
+    fn time_of_reads(&self, engines: usize) -> Nanos {
+        Nanos(self.options.pace.read.0 * (engines * ReadQuestion::ALL.len() * LOADS.len()) as u64)
+    }
+
+    fn measure_writes(
+        &self,
+        storage: Storage<'_>,
+        forms: &[WriteForm],
+        outcome: &mut SeriesOutcome,
+    ) -> Result<(), LabError> {
+        let SeriesOptions { pace, seed, .. } = self.options;
+        let run = WriteRun { ground: self.ground, assignment: &self.assignment, pace, seed: *seed };
+        let restart = run.measure(&storage, forms, &mut outcome.writes)?;
+        outcome.restart = outcome.restart.or(restart);
+        storage.close()
+    }
+
+    fn measure_reads(&self, storage: Storage<'_>, outcome: &mut SeriesOutcome) -> Result<(), LabError> {
         let dataset = SeriesDataset::new(self.options.pace.rows);
-        let directory = data.path().display().to_string();
-        let serve =
-            || self.ground.start(vec!["serve".to_owned(), format!("series:{directory}")], &self.assignment);
-        let engine = serve()?;
-        let display = &self.ground.display;
-        let written = ingest::write(engine.address(), dataset, display, || self.ground.is_stopped())?;
-        let Some(written) = written else { return Ok(()) };
+        let engine = storage.serve()?;
+        let (display, setting) = (&self.ground.display, storage.setting);
+        let written =
+            ingest::write(engine.address(), setting, dataset, display, || self.ground.is_stopped())?;
+        let Some(written) = written else { return storage.close() };
         rows::compare(engine.address(), "Room", dataset.rows(), "after they were written")?;
         engine.stop();
-        let began = Instant::now();
-        let compact = ["series", "compact", &directory].map(str::to_owned).to_vec();
-        if self.ground.output(compact, &self.assignment)?.is_none() {
-            return Ok(());
-        }
-        let compact_time = Nanos(began.elapsed().as_nanos() as u64);
-        outcome.ingest = Some(Ingest { compact_bytes: bytes_in(data.path()), compact_time, ..written });
-        let engine = serve()?;
+        let Some(compact_time) = storage.put_together()? else { return storage.close() };
+        outcome.ingests.push(Ingest { compact_bytes: storage.bytes()?, compact_time, ..written });
+        let engine = storage.serve()?;
         let run = ReadRun {
             ground: self.ground,
             assignment: &self.assignment,
+            storage: &storage,
             engine: &engine,
             dataset,
             time: self.options.pace.read,
@@ -152,6 +198,10 @@ impl SeriesRun<'_> {
         };
         run.measure(&mut outcome.reads)?;
         engine.stop();
-        data.close().map_err(LabError::io("remove the engine's data"))
+        storage.close()
     }
+}
+
+fn not_measured(part: SeriesPart, setting: EngineSetting, reason: String) -> NotMeasured {
+    NotMeasured { part, setting, reason }
 }

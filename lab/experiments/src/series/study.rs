@@ -27,6 +27,25 @@ pub(super) const WRITES_BESIDE_READS: u32 = 500;
 /// Different temperatures that are notified.
 const TEMPERATURES: u32 = 500;
 
+/// The option `metadata_cache` of series in a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MetadataCache {
+    None,
+    Memory,
+    Redis,
+}
+
+impl MetadataCache {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Memory => "memory",
+            Self::Redis => "redis",
+        }
+    }
+}
+
 /// How it is notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -184,10 +203,10 @@ impl SeriesPace {
     /// The default set in under four minutes.
     pub const QUICK: Self = Self {
         name: "quick",
-        published: Nanos::from_secs(12),
-        write: Nanos::from_secs(5),
-        rows: 1_000_000,
-        read: Nanos::from_secs(3),
+        published: Nanos::from_secs(8),
+        write: Nanos::from_secs(4),
+        rows: 500_000,
+        read: Nanos::from_secs(2),
     };
 
     /// The study's duration, and ten million rows.

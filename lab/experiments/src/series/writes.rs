@@ -7,31 +7,38 @@ use prony_model::{Nanos, Target, verdict::finding::FindingKind};
 use serde::Serialize;
 
 use super::{
+    engines::EngineSetting,
+    places::Storage,
     rows,
+    statements::Statements,
     study::{SeriesPace, SeriesRequests, WriteForm},
 };
 use crate::{
-    disk::bytes_in,
     durability::Durability,
     engine::Engine,
     error::LabError,
     frame::Ground,
     markdown::{milliseconds, seconds, thousands},
     processors::Assignment,
-    runs::{Measured, Used, whole},
+    runs::{Measured, Runs, Used, whole},
     statistics::Statistics,
 };
 
-/// One form with one durability.
+/// One form with one engine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WriteStep {
     pub form: WriteForm,
-    pub durability: Durability,
+    #[serde(flatten)]
+    pub setting: EngineSetting,
     #[serde(flatten)]
     pub statistics: Statistics,
     pub rows_per_second: f64,
     /// That users set the rate, where they did: nothing of what the engine can take.
     pub offered_load_limited: Option<String>,
+    /// What the database behind the engine saw, where there is one.
+    pub statements: Option<Statements>,
+    /// Why that is not known.
+    pub without_statements: Option<String>,
     #[serde(flatten)]
     pub used: Used,
     /// The result file, next to the table.
@@ -68,20 +75,18 @@ struct Acknowledged {
 }
 
 impl WriteRun<'_> {
-    /// On an empty directory of its own. The engine is killed in the end where that loses nothing.
+    /// On an empty place of its own. The engine is killed in the end where the experiment is about that losing nothing.
     pub(super) fn measure(
         &self,
-        durability: Durability,
+        storage: &Storage<'_>,
         forms: &[WriteForm],
         done: &mut Vec<WriteStep>,
     ) -> Result<Option<Restart>, LabError> {
-        let data = self.ground.data_directory()?;
-        let start = || self.start(data.path(), durability);
-        let engine = start()?;
+        let engine = storage.serve()?;
         let mut acknowledged = Acknowledged::default();
         for (place, form) in forms.iter().enumerate() {
             let left = forms[place + 1..].iter().map(|form| self.pace.write_time(*form).0).sum();
-            let Some(step) = self.measure_one(&engine, durability, *form, Nanos(left))? else {
+            let Some(step) = self.measure_one(&engine, storage, *form, Nanos(left))? else {
                 return Ok(None);
             };
             let rows = step.statistics.ok * u64::from(form.entities());
@@ -94,56 +99,51 @@ impl WriteRun<'_> {
             done.push(step);
         }
         acknowledged.compare(&engine, "at the end of the load")?;
-        let restart = if durability == Durability::Sync {
-            // Dropping kills it.
-            drop(engine);
-            let began = Instant::now();
-            let engine = start()?;
-            let time = Nanos(began.elapsed().as_nanos() as u64);
-            let found_rows = acknowledged.compare(&engine, "after a kill")?;
-            let acknowledged_rows = acknowledged.rooms + acknowledged.halls;
-            let data_bytes = bytes_in(data.path());
+        if storage.setting != (EngineSetting::Embedded { durability: Durability::Sync }) {
             engine.stop();
-            Some(Restart { acknowledged_rows, found_rows, data_bytes, time })
-        } else {
-            engine.stop();
-            None
-        };
-        data.close().map_err(LabError::io("remove the engine's data"))?;
-        Ok(restart)
-    }
-
-    fn start(&self, data: &std::path::Path, durability: Durability) -> Result<Engine, LabError> {
-        let source = format!("series:{}", data.display());
-        let arguments = vec!["serve".to_owned(), source, "--durability".to_owned(), durability.to_string()];
-        self.ground.start(arguments, self.assignment)
+            return Ok(None);
+        }
+        // Dropping kills it.
+        drop(engine);
+        let began = Instant::now();
+        let engine = storage.serve()?;
+        let time = Nanos(began.elapsed().as_nanos() as u64);
+        let found_rows = acknowledged.compare(&engine, "after a kill")?;
+        let acknowledged_rows = acknowledged.rooms + acknowledged.halls;
+        let data_bytes = storage.bytes()?;
+        engine.stop();
+        Ok(Some(Restart { acknowledged_rows, found_rows, data_bytes, time }))
     }
 
     fn measure_one(
         &self,
         engine: &Engine,
-        durability: Durability,
+        storage: &Storage<'_>,
         form: WriteForm,
         left: Nanos,
     ) -> Result<Option<WriteStep>, LabError> {
         let target =
             Target::parse(&format!("http://{}", engine.address())).expect("an engine's address is one");
-        let time = self.pace.write_time(form);
+        let (time, setting) = (self.pace.write_time(form), storage.setting);
         let plan = SeriesRequests { target, seed: self.seed }.writes(form, time);
-        let title = format!("Notifications, {}, {durability}, {}", form.label(), seconds(time));
-        let file = format!("writes-{}-{durability}.prony.json", form.name());
+        let title = format!("{}, {}, {}", setting.label(), form.label(), seconds(time));
+        let file = format!("writes-{}-{}.prony.json", form.name(), setting.name());
         let watch = self.ground.display.begin(title, time, left);
         let measured = Measured { process: engine.process(), processors: &self.assignment.server };
-        let runs = self.ground.runs(self.assignment);
+        let observers = storage.observers();
+        let runs = Runs { observers: &observers, ..self.ground.runs(self.assignment) };
         let Some((result, used)) = runs.measure(&plan, &file, measured, watch)? else { return Ok(None) };
         let limited = result.findings.iter().find(|finding| finding.kind == FindingKind::OfferedLoadLimited);
         let statistics = Statistics::of(whole(&result));
+        let statements = Statements::of(&result);
         Ok(Some(WriteStep {
             form,
-            durability,
+            setting,
             rows_per_second: statistics.requests_per_second * f64::from(form.entities()),
             statistics,
             offered_load_limited: limited.map(|finding| finding.seen.clone()),
+            without_statements: statements.as_ref().and_then(|found| found.as_ref().err().cloned()),
+            statements: statements.and_then(Result::ok),
             used,
             file,
         }))
@@ -162,9 +162,9 @@ fn line(step: &WriteStep) -> String {
     let p99 = step.statistics.p99_ms.map_or("-".to_owned(), milliseconds);
     let limited = if step.offered_load_limited.is_some() { ", offered-load-limited" } else { "" };
     format!(
-        "{:<32} {:<12} {:>8} rows/s, {:>7} requests/s, p99 {p99}, {} failed{limited}",
+        "{:<64} {:<29} {:>8} rows/s, {:>7} requests/s, p99 {p99}, {} failed{limited}",
+        step.setting.label(),
         step.form.label(),
-        step.durability.to_string(),
         thousands(step.rows_per_second.round() as u64),
         thousands(step.statistics.requests_per_second.round() as u64),
         thousands(step.statistics.ko),

@@ -180,7 +180,8 @@ fn rows_and_iterations_are_shared_out_without_a_loss() {
     assert!(result.workers.iter().all(|worker| worker.labels["zone"] == "ä" && worker.lab.is_some()));
     assert!(!has(&result, FindingKind::WorkerLost) && !has(&result, FindingKind::WorkersDiffer));
     let text = fs::read_to_string(&output).unwrap();
-    assert_eq!(serde_json::from_str::<ResultFile>(&text).unwrap(), result);
+    // As texts: a number with decimals that is read may differ in its last digit.
+    assert_eq!(text.trim_end(), serde_json::to_string(&result).unwrap());
     wait_for("the end of what was kept", || workers.kept().is_empty());
     workers.stop();
 }

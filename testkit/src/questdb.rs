@@ -151,7 +151,9 @@ impl QuestServer {
         let output = File::create(&log).map_err(failed("make QuestDB's log"))?;
         let errors = output.try_clone().map_err(failed("make QuestDB's log"))?;
         let mut command = Command::new("java");
-        command.args(["-Xms64m", "-Xmx768m", "-p"]).arg(&self.program);
+        // Its own library is unpacked there at each start, and stays.
+        let temporary = format!("-Djava.io.tmpdir={}", self.directory.path().display());
+        command.args(["-Xms64m", "-Xmx768m", &temporary, "-p"]).arg(&self.program);
         command.args(["-m", "io.questdb/io.questdb.ServerMain", "-d"]).arg(self.directory.path());
         let bind = |port: u16| format!("127.0.0.1:{port}");
         command.env("QDB_PG_NET_BIND_TO", bind(self.pg_port)).env("QDB_HTTP_BIND_TO", bind(self.http_port));

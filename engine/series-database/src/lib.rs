@@ -6,6 +6,7 @@ mod condition;
 mod database;
 mod fault;
 mod frame;
+mod kinds;
 mod loaded;
 mod moment;
 
@@ -15,6 +16,7 @@ pub use crate::{
     database::{Database, Session, SessionSettings},
     fault::{Fault, FaultKind, OpenError},
     frame::{Gathered, NewRow, Step, steps, submit},
-    loaded::{LoadedRows, summarize_rows},
+    kinds::{kind_name, kind_of},
+    loaded::{LoadedRows, summarize_rows, visit_pieces},
     moment::{Moment, TIMES, now_ms},
 };

@@ -59,6 +59,27 @@ impl RowSource for LoadedRows {
     }
 }
 
+/// Visits so many rows, of which some are read at a time: `read` gives those behind where the last ones ended, and where they end.
+pub fn visit_pieces<End>(
+    length: u64,
+    at_a_time: u64,
+    read: impl Fn(Option<End>, u64) -> Result<(Rows, Option<End>), ReadError>,
+    take: &mut dyn FnMut(&Rows, Range<usize>) -> bool,
+) -> Result<(), ReadError> {
+    let (mut left, mut after) = (length, None);
+    while left > 0 {
+        let wanted = left.min(at_a_time);
+        let (found, last) = read(after, wanted)?;
+        let goes_on = found.is_empty() || take(&found, 0..found.len());
+        if !goes_on || (found.len() as u64) < wanted {
+            break;
+        }
+        left -= wanted;
+        after = last;
+    }
+    Ok(())
+}
+
 /// Summaries that are made here, row by row.
 pub fn summarize_rows(
     rows: &mut dyn RowSource,

@@ -14,32 +14,15 @@ pub(crate) const TEXT_BYTES: usize = 24;
 const COLUMN_BYTES_MAX: usize = 60;
 /// Columns of every row.
 const RESERVED: [&str; 3] = ["series", "time", "seq"];
-/// Kinds by the names that the table of attributes has for them, with their types.
-const KINDS: [(Kind, &str, &str); 7] = [
-    (Kind::Double, "double", "double precision"),
-    (Kind::Integer, "integer", "bigint"),
-    (Kind::Boolean, "boolean", "boolean"),
-    (Kind::Time, "time", "timestamptz"),
-    (Kind::Text, "text", "text"),
-    (Kind::Structured, "structured", "text"),
-    (Kind::Geometry, "geometry", "text"),
-];
 
-fn named(kind: Kind) -> (Kind, &'static str, &'static str) {
-    KINDS.into_iter().find(|(of, ..)| *of == kind).unwrap_or(KINDS[4])
-}
-
-pub(crate) fn kind_name(kind: Kind) -> &'static str {
-    named(kind).1
-}
-
-pub(crate) fn column_type(kind: Kind) -> &'static str {
-    named(kind).2
-}
-
-/// Texts where the name is none of ours.
-pub(crate) fn kind_of(name: &str) -> Kind {
-    KINDS.into_iter().find(|(_, of, _)| *of == name).map_or(Kind::Text, |(kind, ..)| kind)
+pub(crate) const fn column_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Double => "double precision",
+        Kind::Integer => "bigint",
+        Kind::Boolean => "boolean",
+        Kind::Time => "timestamptz",
+        Kind::Text | Kind::Structured | Kind::Geometry => "text",
+    }
 }
 
 /// What an attribute's column is called: as the attribute where that can be.

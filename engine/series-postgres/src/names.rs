@@ -1,10 +1,9 @@
 //! Names that are in the database and not yet here: read by their versions, and added by writes like all others, so that there is one order
 //! of names in this process.
 
-use crate::columns::kind_of;
 use crate::mapping::{ColumnMap, Mapping, TableMap};
 use crate::schema::qualified;
-use prony_series_database::{Column, Database, Fault, Session, quoted, submit};
+use prony_series_database::{Column, Database, Fault, Session, kind_of, quoted, submit};
 use prony_series_store::{Kind, WritesElsewhere};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI64, Ordering};

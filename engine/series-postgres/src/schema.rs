@@ -1,9 +1,9 @@
 //! Names in the database: types with their tables, attributes with their columns, entities. They grow in transactions that hold one lock, so
 //! that servers of the same database agree, and each change has a version, by which others learn of it.
 
-use crate::columns::{column_name, column_type, kind_name, kind_of};
+use crate::columns::{column_name, column_type};
 use crate::mapping::{ColumnMap, TableMap};
-use prony_series_database::{Column, Fault, Session, plain, quoted};
+use prony_series_database::{Column, Fault, Session, kind_name, kind_of, plain, quoted};
 use prony_series_store::calendar::{DAY_MS, Date, date_of_days, days_of_date};
 use prony_series_store::{Kind, TimeMs};
 use std::fmt::Write as _;

@@ -14,32 +14,15 @@ const RESERVED: [&str; 5] = ["time", "entity", "path", "seq", "deleted"];
 /// Columns of attributes whose names columns cannot have.
 const ATTRIBUTE: &str = "attribute_";
 
-/// Kinds by the names that the table of names has for them, with their types. A boolean of QuestDB cannot be null.
-const KINDS: [(Kind, &str, &str); 7] = [
-    (Kind::Double, "double", "double"),
-    (Kind::Integer, "integer", "long"),
-    (Kind::Boolean, "boolean", "symbol"),
-    (Kind::Time, "time", "timestamp"),
-    (Kind::Text, "text", "varchar"),
-    (Kind::Structured, "structured", "varchar"),
-    (Kind::Geometry, "geometry", "varchar"),
-];
-
-fn named(kind: Kind) -> (Kind, &'static str, &'static str) {
-    KINDS.into_iter().find(|(of, ..)| *of == kind).unwrap_or(KINDS[4])
-}
-
-pub(crate) fn kind_name(kind: Kind) -> &'static str {
-    named(kind).1
-}
-
-pub(crate) fn column_type(kind: Kind) -> &'static str {
-    named(kind).2
-}
-
-/// Texts where the name is none of ours.
-pub(crate) fn kind_of(name: &str) -> Kind {
-    KINDS.into_iter().find(|(_, of, _)| *of == name).map_or(Kind::Text, |(kind, ..)| kind)
+/// A boolean of QuestDB cannot be null.
+pub(crate) const fn column_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Double => "double",
+        Kind::Integer => "long",
+        Kind::Boolean => "symbol",
+        Kind::Time => "timestamp",
+        Kind::Text | Kind::Structured | Kind::Geometry => "varchar",
+    }
 }
 
 /// Small letters, digits and `_`.

@@ -2,8 +2,8 @@
 //! and added to by the request that has the first rows of a name.
 
 use crate::lines::Lines;
-use crate::names::{column, column_type, kind_name, kind_of, literal, table_name};
-use prony_series_database::{Fault, Session, now_ms, quoted, submit};
+use crate::names::{column, column_type, literal, table_name};
+use prony_series_database::{Fault, Session, kind_name, kind_of, now_ms, quoted, submit};
 use prony_series_store::{Kind, Refusal, Write, WritesElsewhere};
 use std::collections::HashSet;
 use std::fmt::Write as _;

@@ -3,7 +3,7 @@
 
 use super::asked::{Asked, columns_of};
 use crate::mapping::TableMap;
-use prony_series_database::{Column, Moment, list_of, push_row, summarize_rows};
+use prony_series_database::{Column, Moment, list_of, push_row, summarize_rows, visit_pieces};
 use prony_series_store::calendar::{Period, Periods};
 use prony_series_store::{AttributeId, Kind, ReadError, RowSource, Rows, Summary, TimeMs, TimeRange};
 use std::collections::HashMap;
@@ -260,20 +260,8 @@ impl RowSource for DatabaseRows {
                 return Ok(());
             }
         }
-        let (mut left, mut after) = (length, None);
-        while left > 0 {
-            let wanted = left.min(ROWS_AT_A_TIME);
-            let (found, last) = self.part(&table, &columns, after, (rows.start, wanted))?;
-            if !found.is_empty() && !take(&found, 0..found.len()) {
-                return Ok(());
-            }
-            if (found.len() as u64) < wanted {
-                return Ok(());
-            }
-            left -= wanted;
-            after = last;
-        }
-        Ok(())
+        let part = |after, wanted| self.part(&table, &columns, after, (rows.start, wanted));
+        visit_pieces(length, ROWS_AT_A_TIME, part, take)
     }
 
     fn summarize(

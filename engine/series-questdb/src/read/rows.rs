@@ -2,7 +2,7 @@
 //! all.
 
 use super::asked::{Asked, micros};
-use prony_series_database::{Column, Moment, list_of, push_row, quoted, summarize_rows};
+use prony_series_database::{Column, Moment, list_of, push_row, quoted, summarize_rows, visit_pieces};
 use prony_series_store::calendar::{Period, Periods};
 use prony_series_store::{AttributeId, Kind, ReadError, RowSource, Rows, Summary, TimeMs, TimeRange};
 use std::ops::Range;
@@ -262,20 +262,12 @@ impl RowSource for DatabaseRows {
                 return Ok(());
             }
         }
-        let (mut left, mut after) = (length, None);
-        while left > 0 {
-            let wanted = left.min(ROWS_AT_A_TIME);
-            let (found, last) = self.part(&columns, after, (rows.start, wanted))?;
-            if !found.is_empty() && !take(&found, 0..found.len()) {
-                return Ok(());
-            }
-            if (found.len() as u64) < wanted {
-                return Ok(());
-            }
-            left -= wanted;
-            after = last;
-        }
-        Ok(())
+        visit_pieces(
+            length,
+            ROWS_AT_A_TIME,
+            |after, wanted| self.part(&columns, after, (rows.start, wanted)),
+            take,
+        )
     }
 
     fn summarize(

@@ -1,55 +1,14 @@
 //! `prony serve series+postgres://…` from outside: notified, queried, without its database for a while, and beside another server of the same
 //! database.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
-
-use prony_testkit::{Cluster, PronyProcess, RedisServer};
 use std::{process::Command, thread, time::Duration};
 
+use prony_testkit::{Cluster, PronyProcess, RedisServer};
+
+use super::{agent, entity, get, notify, serve, values};
+
 fn start(cluster: &Cluster, arguments: &[&str]) -> (PronyProcess, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
-    let address = format!("series+{}", cluster.url("postgres"));
-    command.arg("serve").arg(address).args(["--listen", "127.0.0.1:0"]).args(arguments);
-    let mut process = PronyProcess::start_command(command);
-    let url = process.wait_for_url();
-    (process, url)
-}
-
-fn agent() -> ureq::Agent {
-    ureq::Agent::config_builder()
-        .timeout_global(Some(Duration::from_secs(30)))
-        .http_status_as_error(false)
-        .build()
-        .into()
-}
-
-/// Status and body.
-fn get(url: &str, path: &str) -> (u16, String) {
-    let mut response = agent().get(format!("{url}{path}")).call().unwrap();
-    (response.status().as_u16(), response.body_mut().read_to_string().unwrap())
-}
-
-/// Status and body.
-fn notify(url: &str, entities: &str) -> (u16, String) {
-    let body = format!("{{\"data\":[{entities}]}}");
-    let request = agent().post(format!("{url}/v2/notify")).content_type("application/json");
-    let mut response = request.send(body).unwrap();
-    (response.status().as_u16(), response.body_mut().read_to_string().unwrap())
-}
-
-fn entity(id: &str, attribute: &str, number: u64) -> String {
-    let time = format!("2024-01-01T00:{:02}:{:02}Z", number / 60, number % 60);
-    format!(
-        r#"{{"id":"{id}","type":"Größe","{attribute}":{{"type":"Integer","value":{number}}},"TimeInstant":{{"type":"DateTime","value":"{time}"}}}}"#
-    )
-}
-
-/// The values of an attribute of an entity.
-fn values(url: &str, id: &str, attribute: &str) -> Vec<u64> {
-    let (status, body) = get(url, &format!("/v2/entities/{id}/attrs/{attribute}/value"));
-    assert_eq!(status, 200, "{body}");
-    let Some((_, list)) = body.split_once("\"values\":[") else { return Vec::new() };
-    list.split([',', ']']).filter_map(|number| number.parse().ok()).collect()
+    serve(&cluster.url("postgres"), arguments)
 }
 
 #[test]

@@ -193,7 +193,9 @@ fn unknown_address(kinds: Kinds<'_>, url: &SourceUrl) -> String {
     if let Some(address) = kinds.iter().find_map(|kind| kind.address_of(path)) {
         return format!("`{shown}` is no source; write {address}");
     }
-    let what = if url.0.contains("://") {
+    let is_of_a_scheme = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
+    let has_scheme = url.0.split_once(':').is_some_and(|(scheme, _)| scheme.chars().all(is_of_a_scheme));
+    let what = if has_scheme {
         "no source"
     } else if path.is_dir() {
         "a directory without a graph or series in it"

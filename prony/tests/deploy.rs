@@ -187,7 +187,7 @@ fn the_unit_and_the_image_start_what_there_is() {
 #[test]
 fn the_workers_of_load_tests_are_started_with_what_there_is() {
     let unit = deployed("systemd/prony-worker.service");
-    let line = unit.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/local/bin/prony "));
+    let line = unit.lines().find_map(|line| line.strip_prefix("ExecStart=prony "));
     let of_unit: Vec<_> = line.expect("the unit starts the program").split(' ').collect();
     let manifest = deployed("kubernetes/prony-workers.yaml");
     let line = manifest.lines().find_map(|line| line.trim().strip_prefix("args: [worker, "));

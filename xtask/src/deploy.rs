@@ -37,7 +37,7 @@ fn copy_units(root: &Path, directory: &Path) -> Result<Vec<String>> {
 fn with_stand_ins(unit: &str) -> String {
     let mut copy = String::new();
     for line in unit.lines() {
-        let parts = line.split_once("=/").filter(|(key, _)| key.starts_with("Exec"));
+        let parts = line.split_once('=').filter(|(key, _)| key.starts_with("Exec"));
         let replaced = parts.and_then(|(key, command)| {
             let (_, arguments) = command.split_once(' ')?;
             Some(format!("{key}={STAND_IN} {arguments}"))
@@ -72,8 +72,8 @@ mod tests {
 
     #[test]
     fn programs_of_a_unit_are_stood_in_for() {
-        let unit = "[Service]\nType=notify\nExecStart=/opt/prony serve --config a\nWorkingDirectory=/var/lib/prony\n";
-        let copy = unit.replace("/opt/prony", STAND_IN);
+        let unit = "[Service]\nType=notify\nExecStart=/opt/prony serve --config a\nExecReload=prony b\nWorkingDirectory=/var/lib/prony\n";
+        let copy = unit.replace("/opt/prony", STAND_IN).replace("prony b", &format!("{STAND_IN} b"));
         assert_eq!(with_stand_ins(unit), copy);
     }
 }

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// Columns of a table, beside those of every row: each is a file of each part.
 const ATTRIBUTES_MAX: usize = 1000;
@@ -41,6 +42,10 @@ pub struct QuestEngine {
     threads: Vec<JoinHandle<()>>,
 }
 
+/// How often QuestDB is asked again for its parameters.
+const PROBES_MORE: u32 = 5;
+const PROBE_AGAIN_AFTER: Duration = Duration::from_millis(100);
+
 /// What QuestDB says of itself: that it is one, and how long a row may be.
 async fn probe(database: &Database) -> Result<(String, usize), Fault> {
     let session = database.session().await?;
@@ -50,7 +55,16 @@ async fn probe(database: &Database) -> Result<(String, usize), Fault> {
         return Ok((version, 0));
     }
     let sql = "select value from (show parameters) where property_path = 'pg.send.buffer.size'";
-    let rows = session.query_typed(sql, &[]).await?;
+    let mut rows = session.query_typed(sql, &[]).await;
+    // QuestDB 9.3 makes the list of its parameters when it is first asked, and fails where several ask at that moment.
+    for _ in 0..PROBES_MORE {
+        if rows.is_ok() {
+            break;
+        }
+        tokio::time::sleep(PROBE_AGAIN_AFTER).await;
+        rows = session.query_typed(sql, &[]).await;
+    }
+    let rows = rows?;
     let bytes: Option<&str> = rows.first().map(|row| row.try_get(0)).transpose()?;
     let bytes = bytes.and_then(|text| text.parse().ok()).unwrap_or(SEND_BYTES);
     database.give_back(session);

@@ -1,22 +1,26 @@
 //! Connections: opened, kept while nobody needs them, and made anew when they break. Whoever asks something of the database waits on a thread
 //! of their own; a thread of this module's does the input and output.
 
+use crate::column::quoted;
 use crate::fault::{Fault, OpenError};
-use futures_util::future::pending;
+use futures_util::future::{pending, poll_fn};
 use prony_postgres_connect::{Address, Connected, Connector, Environment};
 use std::collections::HashMap;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
-use tokio_postgres::{Client, Statement};
+use tokio::sync::{mpsc, oneshot};
+use tokio_postgres::{AsyncMessage, Client, Statement};
 
 /// What the database is told of who asks.
 const APPLICATION: &str = "prony";
 /// Beyond the longest that a statement may take, a database that is silent is taken to be gone.
 const GRACE: Duration = Duration::from_secs(5);
+/// Notifications that wait to be taken.
+const NOTIFICATIONS_MAX: usize = 1024;
 /// Prepared statements of one connection; then it forgets all.
 const STATEMENTS_MAX: usize = 256;
 
@@ -43,6 +47,22 @@ pub struct Database {
     idle: Mutex<Vec<Session>>,
     /// Its end ends the thread.
     _stop: oneshot::Sender<()>,
+}
+
+/// A connection that listens to a channel.
+#[derive(Debug)]
+pub struct Listening {
+    pub session: Session,
+    /// Payloads; it ends with the connection.
+    pub notifications: mpsc::Receiver<String>,
+    has_lost: Arc<AtomicBool>,
+}
+
+impl Listening {
+    /// Whether notifications came faster than they were taken since this was asked before.
+    pub fn take_lost(&self) -> bool {
+        self.has_lost.swap(false, Ordering::AcqRel)
+    }
 }
 
 /// A connection.
@@ -105,6 +125,11 @@ impl Database {
         })
     }
 
+    /// As [`Self::wait`], for as long as it takes.
+    pub fn block<T>(&self, work: impl Future<Output = T>) -> T {
+        self.handle.block_on(work)
+    }
+
     /// Lets something go on that nobody waits for.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(work);
@@ -129,6 +154,32 @@ impl Database {
             // Whoever has sent a statement is told of what is wrong.
             let _ = connection.await;
         });
+        self.set_up(client).await
+    }
+
+    /// A connection of its own that listens to a channel.
+    pub async fn listen(&self, channel: &str) -> Result<Listening, Fault> {
+        let connected = self.connector.connect().await.map_err(|error| Fault::gone(&error.reason))?;
+        let Connected { client, mut connection, .. } = connected;
+        let (sender, notifications) = mpsc::channel(NOTIFICATIONS_MAX);
+        let has_lost = Arc::new(AtomicBool::new(false));
+        let lost = Arc::clone(&has_lost);
+        self.handle.spawn(async move {
+            // Whoever has sent a statement is told of what is wrong, and whoever listens by the channel's end.
+            while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+                if let AsyncMessage::Notification(notification) = message
+                    && sender.try_send(notification.payload().to_owned()).is_err()
+                {
+                    lost.store(true, Ordering::Release);
+                }
+            }
+        });
+        let session = self.set_up(client).await?;
+        session.batch_execute(&format!("listen {}", quoted(channel))).await?;
+        Ok(Listening { session, notifications, has_lost })
+    }
+
+    async fn set_up(&self, client: Client) -> Result<Session, Fault> {
         if !self.settings.setup.is_empty() {
             client.batch_execute(&self.settings.setup).await?;
         }

@@ -13,7 +13,7 @@ mod moment;
 pub use crate::{
     column::{Column, list_of, plain, push_row, quoted},
     condition::Condition,
-    database::{Database, Session, SessionSettings},
+    database::{Database, Listening, Session, SessionSettings},
     fault::{Fault, FaultKind, OpenError},
     frame::{Gathered, NewRow, Step, steps, submit},
     kinds::{kind_name, kind_of},

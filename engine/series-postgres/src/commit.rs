@@ -3,9 +3,11 @@
 
 use crate::cache::NamesCache;
 use crate::columns::ColumnValues;
+use crate::hear::Others;
 use crate::insert::Insert;
 use crate::mapping::{Draft, Mapping, TableMap};
 use crate::names::KnownNames;
+use crate::notices::{CHANNEL, Changes, written};
 use crate::schema::{Growth, month_of};
 use crate::settings::PostgresSettings;
 use crate::wanted::Wanted;
@@ -28,6 +30,7 @@ pub(crate) struct Committer {
     pub(crate) known: Arc<KnownNames>,
     pub(crate) cache: Arc<NamesCache>,
     pub(crate) wanted: Arc<Wanted>,
+    pub(crate) others: Arc<Others>,
     session: Option<Session>,
     /// Types and months of which the upkeep has been told.
     months: HashSet<(i32, i32)>,
@@ -41,6 +44,8 @@ struct Done {
     version: Option<i64>,
     /// Types and months of its rows.
     months: HashSet<(i32, i32)>,
+    /// What other servers are told; none where none of them listens.
+    changes: Option<Changes>,
 }
 
 /// Why a transaction is not committed.
@@ -85,9 +90,10 @@ impl Committer {
         writes: Arc<WritesElsewhere>,
         mapping: Arc<RwLock<Mapping>>,
         (known, cache, wanted): (Arc<KnownNames>, Arc<NamesCache>, Arc<Wanted>),
+        others: Arc<Others>,
     ) -> Self {
         let (session, months) = (None, HashSet::new());
-        Self { database, settings, writes, mapping, known, cache, wanted, session, months }
+        Self { database, settings, writes, mapping, known, cache, wanted, others, session, months }
     }
 
     async fn commit(&mut self, frame: &[u8]) -> Result<(), Fault> {
@@ -138,13 +144,15 @@ impl Committer {
         steps: &[Step<'_>],
         is_looked_up: bool,
     ) -> Result<Done, Failed> {
-        let mut done = Done::default();
+        let changes = self.others.listen().then(Changes::default);
+        let mut done = Done { changes, ..Done::default() };
         if self.cache.asks_database() {
             self.known.look(session).await?;
         }
         if let ([Step::Rows(gathered)], false) = (steps, is_looked_up)
             && gathered.series.is_empty()
             && gathered.rows.len() == 1
+            && done.changes.is_none()
         {
             // One statement is a transaction of its own.
             self.insert(session, gathered, &mut done)
@@ -165,9 +173,25 @@ impl Committer {
             self.step(session, step, &mut growth, &mut done).await?;
         }
         done.version = growth.version;
+        self.tell(session, &done).await?;
         let committed = session.batch_execute("commit").await.map_err(Fault::from);
         committed.map_err(|fault| Failed { is_unsure: fault.is_gone(), fault })?;
         Ok(done)
+    }
+
+    /// Tells other servers, once the transaction is committed.
+    async fn tell(&self, session: &Session, done: &Done) -> Result<(), Fault> {
+        let Some(changes) = done.changes.as_ref().filter(|of| done.version.is_some() || !of.is_empty())
+        else {
+            return Ok(());
+        };
+        let version = done.version.unwrap_or_else(|| self.known.version());
+        let (before, behind) = written(&self.others.server, version, changes);
+        // As `xmin` of rows has it.
+        let sql = "select pg_notify($1, $2::text || (txid_current() % 4294967296)::text || $3::text)";
+        let statement = session.statement(sql).await?;
+        session.query(&statement, &[&CHANNEL, &before, &behind]).await?;
+        Ok(())
     }
 
     async fn step(
@@ -203,7 +227,7 @@ impl Committer {
                 }
                 self.insert(session, gathered, done).await?;
             }
-            Step::Delete { of, range } => self.delete(session, *of, *range, &done.draft).await?,
+            Step::Delete { of, range } => self.delete(session, *of, *range, done).await?,
             Step::DropTable(table) => {
                 let table = self.table(&done.draft, *table)?;
                 growth.drop_type(&table).await?;
@@ -265,6 +289,10 @@ impl Committer {
             if self.settings.has_partitions {
                 done.months.extend(months(&of, &insert.times));
             }
+            if let Some(changes) = &mut done.changes {
+                let times = insert.times.iter().map(|time| time.0);
+                changes.add_rows(of.id, insert.series.iter().copied().zip(times));
+            }
             let statement = session.statement(&insert.sql).await?;
             let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&insert.series, &insert.times];
             parameters.extend(insert.columns.iter().map(ColumnValues::parameter));
@@ -278,12 +306,18 @@ impl Committer {
         session: &Session,
         of: Deleted,
         range: TimeRange,
-        draft: &Draft,
+        Done { draft, changes, .. }: &mut Done,
     ) -> Result<(), Failed> {
+        let mut note = |table: &TableMap| {
+            if let Some(changes) = changes {
+                changes.add_deletion(table.id);
+            }
+        };
         let (from, to) = (Moment::nearest(range.from_ms), Moment::nearest(range.to_ms));
         match of {
             Deleted::Table(table) => {
                 let table = self.table(draft, table)?;
+                note(&table);
                 let sql = format!("delete from {} where time >= $1 and time <= $2", table.name);
                 let statement = session.statement(&sql).await?;
                 session.execute(&statement, &[&from, &to]).await?;
@@ -296,6 +330,7 @@ impl Committer {
                 // Rows that are deleted were written by earlier writes; of the same group where the entity is new.
                 let Some(table) = owner else { return Err(Fault::new("an entity has no table").into()) };
                 let table = self.table(draft, table)?;
+                note(&table);
                 let number = self.with_mapping(|mapping| draft.series(mapping, series));
                 let number = number.ok_or_else(|| Fault::new("an entity has no number"))?;
                 let sql =

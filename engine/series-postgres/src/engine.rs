@@ -4,6 +4,7 @@ use crate::cache::NamesCache;
 use crate::columns::{ATTRIBUTES_MAX, ROW_BYTES_MAX, TEXT_BYTES};
 use crate::commit::Committer;
 use crate::error::OpenError;
+use crate::hear::{Hearing, Others};
 use crate::mapping::Mapping;
 use crate::names::{KnownNames, VERSION};
 use crate::read::{DatabaseSnapshot, Transaction};
@@ -50,6 +51,7 @@ pub struct PostgresEngine {
     cache: Arc<NamesCache>,
     condition: Arc<Condition>,
     upkeep: Arc<Upkeep>,
+    others: Arc<Others>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -114,7 +116,16 @@ impl PostgresEngine {
         let of_committer =
             (Arc::clone(&database), settings.clone(), Arc::clone(&writes), Arc::clone(&mapping));
         let (of_database, of_settings, of_writes, of_mapping) = of_committer;
-        let committer = Committer::new(of_database, of_settings, of_writes, of_mapping, shared);
+        let others = Arc::new(Others::new());
+        let committer =
+            Committer::new(of_database, of_settings, of_writes, of_mapping, shared, Arc::clone(&others));
+        let hearing = Hearing {
+            database: Arc::clone(&database),
+            writes: Arc::clone(&writes),
+            mapping: Arc::clone(&mapping),
+            known: Arc::clone(&known),
+            others: Arc::clone(&others),
+        };
         let mut engine = Self {
             database,
             settings,
@@ -124,6 +135,7 @@ impl PostgresEngine {
             cache,
             condition,
             upkeep,
+            others,
             threads: Vec::new(),
         };
         let writes = Arc::clone(&engine.writes);
@@ -132,6 +144,7 @@ impl PostgresEngine {
         refreshed.map_err(cannot_open)?;
         let upkeep = Arc::clone(&engine.upkeep);
         engine.start("series-upkeep", move || upkeep.run())?;
+        engine.start("series-hear", move || hearing.run())?;
         Ok(engine)
     }
 
@@ -233,7 +246,9 @@ impl Engine for PostgresEngine {
     }
 
     fn listen(&self, listener: Arc<Listener>) -> Registration {
-        self.writes.listen(listener)
+        let registration = self.writes.listen(listener);
+        self.others.say();
+        registration
     }
 
     fn health(&self) -> EngineHealth {
@@ -257,6 +272,7 @@ impl Engine for PostgresEngine {
 impl Drop for PostgresEngine {
     fn drop(&mut self) {
         self.condition.stop();
+        self.others.stop();
         self.writes.close();
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so itself.

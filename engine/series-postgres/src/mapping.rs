@@ -33,6 +33,9 @@ pub(crate) struct Mapping {
     tables: Vec<Option<Arc<TableMap>>>,
     /// Entities of the database; 0 is none.
     series: Vec<i32>,
+    /// The other way round.
+    tables_by_id: HashMap<i32, TableId>,
+    series_by_id: HashMap<i32, SeriesId>,
 }
 
 /// A mapping with what a transaction adds to it.
@@ -57,18 +60,30 @@ impl Mapping {
         self.series.get(id.place()).copied().filter(|known| *known != 0)
     }
 
+    /// The type that has this number in the database.
+    pub(crate) fn table_of(&self, id: i32) -> Option<TableId> {
+        self.tables_by_id.get(&id).copied()
+    }
+
+    /// The entity that has this number in the database.
+    pub(crate) fn series_of(&self, id: i32) -> Option<SeriesId> {
+        self.series_by_id.get(&id).copied()
+    }
+
     /// Takes in what a transaction has added, which is committed.
     pub(crate) fn take(&mut self, draft: Draft) {
         for (id, table) in draft.tables {
             if self.tables.len() <= id.place() {
                 self.tables.resize(id.place() + 1, None);
             }
+            self.tables_by_id.insert(table.id, id);
             self.tables[id.place()] = Some(table);
         }
         for (id, series) in draft.series {
             if self.series.len() <= id.place() {
                 self.series.resize(id.place() + 1, 0);
             }
+            self.series_by_id.insert(series, id);
             self.series[id.place()] = series;
         }
     }

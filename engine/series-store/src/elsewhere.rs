@@ -3,9 +3,12 @@
 
 use crate::catalog::{Catalog, CatalogLock};
 use crate::error::{Unwritten, WriteError};
+use crate::ids::{SeriesId, TableId, TimeRange};
 use crate::listen::{Events, Listener};
 use crate::memory::{reading, writing};
-use crate::op::{Op, OpNumber};
+use crate::op::{Deleted, Op, OpNumber, put_row};
+use crate::rows::Rows;
+use crate::value::Value;
 use crate::write::{Limits, Operation, SeriesWriter};
 use crate::write_queue::WriteQueue;
 use prony_log::Durability;
@@ -32,6 +35,28 @@ struct Names {
     /// Of the last write that is durable.
     last_number: AtomicU64,
     listeners: Register<Listener>,
+}
+
+/// What others have done to the rows that an engine keeps elsewhere, for those who listen ([`WritesElsewhere::tell`]).
+#[derive(Debug, Default)]
+pub struct WrittenByOthers {
+    payload: Vec<u8>,
+}
+
+impl WrittenByOthers {
+    /// The first of these rows, of a series that is known.
+    pub fn add_row(&mut self, series: SeriesId, rows: &Rows) {
+        let Some(time_ms) = rows.times.first() else { return };
+        let values = rows.columns.iter().map(|(attribute, column)| (*attribute, column.get(0)));
+        let values: Vec<_> = values.filter(|(_, value)| *value != Value::Null).collect();
+        put_row(&mut self.payload, 0, series, *time_ms, &values);
+    }
+
+    /// Rows of a type were deleted, or may be others now.
+    pub fn add_deletion(&mut self, table: TableId) {
+        let (of, range) = (Deleted::Table(table), TimeRange::ALL);
+        Op::Delete { number: 0, of, range }.put(&mut self.payload);
+    }
 }
 
 /// What a frame says is to be done, in its order.
@@ -142,6 +167,18 @@ impl WritesElsewhere {
     /// As [`crate::Engine::listen`].
     pub fn listen(&self, listener: Arc<Listener>) -> Registration {
         self.0.state.listeners.add(listener)
+    }
+
+    pub fn has_listeners(&self) -> bool {
+        !self.0.state.listeners.is_empty()
+    }
+
+    /// Tells those who listen what others have done. Names of it are known here.
+    pub fn tell(&self, written: &WrittenByOthers) {
+        if !written.payload.is_empty() {
+            let names = &self.0.state;
+            names.listeners.each(|listener| listener(&Events::new(&written.payload, &names.catalog)));
+        }
     }
 
     /// Why the last write could not be made durable, and when.

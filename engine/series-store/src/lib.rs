@@ -42,7 +42,7 @@ mod write_queue;
 pub use backup::{Backup, backup};
 pub use block::Summary;
 pub use catalog::{Attribute, Catalog, Series, Table};
-pub use elsewhere::{WritesElsewhere, ops};
+pub use elsewhere::{WritesElsewhere, WrittenByOthers, ops};
 pub use engine::{
     Capabilities, Engine, EngineHealth, Figure, PagedRows, Read, RowSource, SeriesRows, Snapshot,
 };

@@ -23,7 +23,7 @@ impl Asked {
 }
 
 /// The columns of attributes that the table has.
-pub(super) fn columns_of<'t>(
+pub(crate) fn columns_of<'t>(
     table: &'t TableMap,
     attributes: &[AttributeId],
 ) -> Vec<(AttributeId, &'t Column)> {

@@ -6,6 +6,7 @@ mod page;
 mod rows;
 mod transaction;
 
+pub(crate) use self::asked::columns_of;
 pub(crate) use self::transaction::Transaction;
 use self::{asked::Asked, rows::DatabaseRows};
 use crate::mapping::Mapping;

@@ -27,6 +27,17 @@ use std::time::Duration;
 /// Parameters of one statement: the protocol counts them with 16 bits.
 const PARAMETERS_MAX: usize = 65_535;
 
+/// Of what is written.
+const LIMITS: Limits = Limits {
+    attributes_max: ATTRIBUTES_MAX,
+    row_bytes_max: ROW_BYTES_MAX,
+    text_in_row_bytes_max: TEXT_BYTES,
+    times: TIMES,
+    time_values: TIMES,
+    keeps_all_numbers: true,
+    keeps_nul: false,
+};
+
 /// The longest that a change of tables waits for those who read them.
 const LOCK_TIMEOUT_MS: u64 = 5000;
 
@@ -91,16 +102,7 @@ impl PostgresEngine {
         if found > FORMAT {
             return Err(OpenError::Newer { database: description.to_string(), found, known: FORMAT });
         }
-        let limits = Limits {
-            attributes_max: ATTRIBUTES_MAX,
-            row_bytes_max: ROW_BYTES_MAX,
-            text_in_row_bytes_max: TEXT_BYTES,
-            times: TIMES,
-            time_values: TIMES,
-            keeps_all_numbers: true,
-            keeps_nul: false,
-        };
-        let writes = Arc::new(WritesElsewhere::new(limits));
+        let writes = Arc::new(WritesElsewhere::new(LIMITS));
         let (mapping, known) = (Arc::new(RwLock::default()), Arc::new(KnownNames::default()));
         let (wanted, condition) = (Arc::new(Wanted::default()), Arc::new(Condition::default()));
         let upkeep = Arc::new(Upkeep {
@@ -119,13 +121,6 @@ impl PostgresEngine {
         let others = Arc::new(Others::new());
         let committer =
             Committer::new(of_database, of_settings, of_writes, of_mapping, shared, Arc::clone(&others));
-        let hearing = Hearing {
-            database: Arc::clone(&database),
-            writes: Arc::clone(&writes),
-            mapping: Arc::clone(&mapping),
-            known: Arc::clone(&known),
-            others: Arc::clone(&others),
-        };
         let mut engine = Self {
             database,
             settings,
@@ -144,8 +139,19 @@ impl PostgresEngine {
         refreshed.map_err(cannot_open)?;
         let upkeep = Arc::clone(&engine.upkeep);
         engine.start("series-upkeep", move || upkeep.run())?;
+        let hearing = engine.hearing();
         engine.start("series-hear", move || hearing.run())?;
         Ok(engine)
+    }
+
+    fn hearing(&self) -> Hearing {
+        Hearing {
+            database: Arc::clone(&self.database),
+            writes: Arc::clone(&self.writes),
+            mapping: Arc::clone(&self.mapping),
+            known: Arc::clone(&self.known),
+            others: Arc::clone(&self.others),
+        }
     }
 
     fn start(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), OpenError> {

@@ -127,19 +127,21 @@ fn writes_of_another_server_are_heard_once_with_their_values() {
     let mut rows = heard.take(2);
     rows.sort();
     assert!(rows[0].contains("Double(7.0)") && rows[1].contains("Double(8.0)"), "{rows:?}");
-    one.write_and_wait(|write| {
-        let table = write.catalog().find_table("Ü", "Straße").unwrap();
-        write.delete_all(table, TimeRange { from_ms: -5, to_ms: -5 });
-        Ok(())
-    })
-    .unwrap();
+    (&one as &dyn Engine)
+        .write_and_wait(|write| {
+            let table = write.catalog().find_table("Ü", "Straße").unwrap();
+            write.delete_all(table, TimeRange { from_ms: -5, to_ms: -5 });
+            Ok(())
+        })
+        .unwrap();
     assert_eq!(heard.take(1), ["deleted of Straße"]);
-    one.write_and_wait(|write| {
-        let table = write.catalog().find_table("Ü", "Straße").unwrap();
-        write.drop_table(table);
-        Ok(())
-    })
-    .unwrap();
+    (&one as &dyn Engine)
+        .write_and_wait(|write| {
+            let table = write.catalog().find_table("Ü", "Straße").unwrap();
+            write.drop_table(table);
+            Ok(())
+        })
+        .unwrap();
     assert_eq!(heard.take(1), ["dropped Straße"]);
 }
 
@@ -184,4 +186,25 @@ fn nobody_is_told_while_nobody_listens() {
     write(&one, ("", "T"), &["a"], 3, 1.0);
     assert_eq!(heard.take(1).len(), 1, "its own, once");
     drop(listening);
+}
+
+/// What was written meanwhile cannot be heard any more: queries are to be asked anew.
+#[test]
+fn a_connection_that_was_away_is_told_as_a_change_of_everything() {
+    let database = TestDatabase::create();
+    let (one, other) = (open(&database, OnDuplicate::Append), open(&database, OnDuplicate::Append));
+    write(&one, ("", "T"), &["a"], 1, 1.0);
+    let (heard, _listening) = Heard::of(&other);
+    get_through(&one, &heard);
+    let closed = database.query(
+        "select pg_terminate_backend(a.pid) from pg_stat_activity a join pg_locks l on l.pid = a.pid \
+         where a.datname = current_database() and l.locktype = 'advisory' and l.objsubid = 2",
+    );
+    assert_eq!(closed.len(), 2, "both hear");
+    let mut found = heard.take(2);
+    found.sort();
+    assert_eq!(found, ["deleted of Probe", "deleted of T"]);
+    get_through(&one, &heard);
+    write(&one, ("", "T"), &["b"], 2, 2.0);
+    assert_eq!(heard.take(1).len(), 1, "it hears again");
 }

@@ -5,7 +5,11 @@
 mod postgres;
 mod questdb;
 
-use std::{process::Command, time::Duration};
+use std::{
+    process::Command,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
 
 use prony_testkit::PronyProcess;
 
@@ -53,4 +57,58 @@ fn values(url: &str, id: &str, attribute: &str) -> Vec<u64> {
     assert_eq!(status, 200, "{body}");
     let Some((_, list)) = body.split_once("\"values\":[") else { return Vec::new() };
     list.split([',', ']']).filter_map(|number| number.parse().ok()).collect()
+}
+
+/// Tries until it is so.
+fn becomes(mut is_so: impl FnMut() -> bool) -> bool {
+    (0..600).any(|_| {
+        thread::sleep(Duration::from_millis(50));
+        is_so()
+    })
+}
+
+/// Clients that notify an entity each, also while there is no database.
+struct Clients(Vec<JoinHandle<Told>>);
+
+/// What a client was told of its notifications.
+struct Told {
+    acknowledged: Vec<u64>,
+    refused: usize,
+}
+
+impl Clients {
+    fn start(url: &str, notifications: u64) -> Self {
+        let client = |client: usize| {
+            let url = url.to_owned();
+            thread::spawn(move || {
+                let mut told = Told { acknowledged: Vec::new(), refused: 0 };
+                for number in 0..notifications {
+                    match notify(&url, &entity(&format!("e:{client}"), "n", number)) {
+                        (200, _) => told.acknowledged.push(number),
+                        (503, body) => {
+                            assert!(body.contains("Notification not processed or not updated"), "{body}");
+                            told.refused += 1;
+                            thread::sleep(Duration::from_millis(20));
+                        }
+                        other => panic!("{other:?}"),
+                    }
+                }
+                told
+            })
+        };
+        Self((0..4).map(client).collect())
+    }
+
+    /// What is found of each client's entity in the end, in which all is that was acknowledged.
+    fn wait_and_find(self, url: &str) -> Vec<Vec<u64>> {
+        let wait = |(client, thread): (usize, JoinHandle<Told>)| {
+            let Told { acknowledged, refused } = thread.join().unwrap();
+            assert!(!acknowledged.is_empty() && refused > 0, "client {client} has seen both");
+            let found = values(url, &format!("e:{client}"), "n");
+            let lost: Vec<_> = acknowledged.iter().filter(|number| !found.contains(number)).collect();
+            assert!(lost.is_empty(), "client {client} has lost {lost:?}");
+            found
+        };
+        self.0.into_iter().enumerate().map(wait).collect()
+    }
 }

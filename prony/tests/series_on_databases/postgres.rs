@@ -5,7 +5,7 @@ use std::{process::Command, thread, time::Duration};
 
 use prony_testkit::{Cluster, PronyProcess, RedisServer};
 
-use super::{agent, entity, get, notify, serve, values};
+use super::{Clients, agent, becomes, entity, get, notify, serve, values};
 
 fn start(cluster: &Cluster, arguments: &[&str]) -> (PronyProcess, String) {
     serve(&cluster.url("postgres"), arguments)
@@ -16,48 +16,15 @@ fn what_was_acknowledged_is_there_after_the_database_was_gone() {
     let cluster = Cluster::start_new().unwrap();
     let (_process, url) = start(&cluster, &[]);
     assert_eq!(notify(&url, &entity("first", "n", 0)).0, 200);
-    let clients: Vec<_> = (0..4)
-        .map(|client| {
-            let url = url.clone();
-            thread::spawn(move || {
-                let mut acknowledged = Vec::new();
-                let mut refused = 0;
-                for number in 0..120 {
-                    match notify(&url, &entity(&format!("e:{client}"), "n", number)) {
-                        (200, _) => acknowledged.push(number),
-                        (503, body) => {
-                            assert!(body.contains("Notification not processed or not updated"), "{body}");
-                            refused += 1;
-                            thread::sleep(Duration::from_millis(20));
-                        }
-                        other => panic!("{other:?}"),
-                    }
-                }
-                (client, acknowledged, refused)
-            })
-        })
-        .collect();
+    let clients = Clients::start(&url, 120);
     thread::sleep(Duration::from_millis(100));
     cluster.kill().unwrap();
     assert_eq!(notify(&url, &entity("x", "n", 1)).0, 503);
     assert_eq!(get(&url, "/v2/types/Gr%C3%B6%C3%9Fe").0, 503, "reads say so too");
     cluster.start().unwrap();
-    let is_back = (0..300).any(|_| {
-        thread::sleep(Duration::from_millis(50));
-        notify(&url, &entity("back", "n", 1)).0 == 200
-    });
-    assert!(is_back, "{:?} {:?}", notify(&url, &entity("back", "n", 1)), get(&url, "/health"));
-    for client in clients {
-        let (client, acknowledged, _) = client.join().unwrap();
-        let found = values(&url, &format!("e:{client}"), "n");
-        let lost: Vec<_> = acknowledged.iter().filter(|number| !found.contains(number)).collect();
-        assert!(lost.is_empty(), "client {client} has lost {lost:?}");
-    }
-    let is_well = (0..200).any(|_| {
-        thread::sleep(Duration::from_millis(50));
-        get(&url, "/health").0 == 200
-    });
-    assert!(is_well, "{:?}", get(&url, "/health"));
+    assert!(becomes(|| notify(&url, &entity("back", "n", 1)).0 == 200), "{:?}", get(&url, "/health"));
+    clients.wait_and_find(&url);
+    assert!(becomes(|| get(&url, "/health").0 == 200), "{:?}", get(&url, "/health"));
 }
 
 /// Types, attributes and entities that two servers bring at the same time are all there, and each sees those of the other.

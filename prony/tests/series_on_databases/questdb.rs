@@ -4,7 +4,7 @@ use std::{process::Command, thread, time::Duration};
 
 use prony_testkit::{PronyProcess, QuestServer};
 
-use super::{get, notify, serve};
+use super::{Clients, becomes, get, notify, serve};
 
 fn start(server: &QuestServer, arguments: &[&str]) -> (PronyProcess, String) {
     serve(&server.url(), arguments)
@@ -18,40 +18,13 @@ fn values(url: &str, id: &str) -> Vec<u64> {
     super::values(url, id, "n")
 }
 
-/// Tries until it is so.
-fn becomes(mut is_so: impl FnMut() -> bool) -> bool {
-    (0..600).any(|_| {
-        thread::sleep(Duration::from_millis(50));
-        is_so()
-    })
-}
-
 #[test]
 fn what_was_acknowledged_is_there_after_questdb_was_gone() {
     let server = QuestServer::start_new().unwrap();
     let (process, url) = start(&server, &[]);
     assert_eq!(notify(&url, &entity("first", 0)).0, 200);
     assert_eq!(values(&url, "first"), [0], "a read sees what was acknowledged before");
-    let clients: Vec<_> = (0..4)
-        .map(|client| {
-            let url = url.clone();
-            thread::spawn(move || {
-                let (mut acknowledged, mut refused) = (Vec::new(), 0);
-                for number in 0..150 {
-                    match notify(&url, &entity(&format!("e:{client}"), number)) {
-                        (200, _) => acknowledged.push(number),
-                        (503, body) => {
-                            assert!(body.contains("Notification not processed or not updated"), "{body}");
-                            refused += 1;
-                            thread::sleep(Duration::from_millis(20));
-                        }
-                        other => panic!("{other:?}"),
-                    }
-                }
-                (client, acknowledged, refused)
-            })
-        })
-        .collect();
+    let clients = Clients::start(&url, 150);
     thread::sleep(Duration::from_millis(300));
     server.kill();
     let (status, body) = notify(&url, &entity("x", 1));
@@ -60,15 +33,7 @@ fn what_was_acknowledged_is_there_after_questdb_was_gone() {
     assert!(becomes(|| get(&url, "/health").0 == 503));
     server.start().unwrap();
     assert!(becomes(|| notify(&url, &entity("back", 1)).0 == 200), "{:?}", get(&url, "/health"));
-    let mut all = Vec::new();
-    for client in clients {
-        let (client, acknowledged, refused) = client.join().unwrap();
-        assert!(!acknowledged.is_empty() && refused > 0, "client {client} has seen both");
-        let found = values(&url, &format!("e:{client}"));
-        let lost: Vec<_> = acknowledged.iter().filter(|number| !found.contains(number)).collect();
-        assert!(lost.is_empty(), "client {client} has lost {lost:?}");
-        all.push(found);
-    }
+    let all = clients.wait_and_find(&url);
     assert!(becomes(|| get(&url, "/health").0 == 200), "{:?}", get(&url, "/health"));
     // All of it is there for another process too.
     drop(process);

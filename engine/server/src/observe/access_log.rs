@@ -14,7 +14,7 @@ use prony_source::{OperationRecord, RequestRecord};
 use serde::Serialize;
 
 use super::{
-    family::{Family, single},
+    family::Family,
     line_file::{LineFile, rfc3339_now},
 };
 use crate::{
@@ -147,12 +147,8 @@ impl AccessLog {
     /// For `/metrics`.
     pub(super) fn counters(&self) -> Vec<Family<f64>> {
         let Some(file) = &self.file else { return Vec::new() };
-        let [written, lost, failed] = file.counts().map(|count| count as f64);
-        vec![
-            single("prony_access_log_lines", "Lines of the access log that were written", written),
-            single("prony_access_log_lost", "Lines for which its queue had no room", lost),
-            single("prony_access_log_failed", "Lines that the disk has refused", failed),
-        ]
+        let written = ("prony_access_log_lines", "Lines of the access log that were written");
+        file.counters(written, "prony_access_log_lost", "prony_access_log_failed")
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use super::{
-    family::{Family, single},
+    family::Family,
     line_file::{LineFile, rfc3339_now},
 };
 use crate::config::OperationLimits;
@@ -122,12 +122,8 @@ impl Audit {
     /// For `/metrics`.
     pub(super) fn counters(&self) -> Vec<Family<f64>> {
         let Some(file) = &self.file else { return Vec::new() };
-        let [written, lost, failed] = file.counts().map(|count| count as f64);
-        vec![
-            single("prony_audit_lines", "Lines of the audit log that were written", written),
-            single("prony_audit_lost", "Lines for which its queue had no room", lost),
-            single("prony_audit_failed", "Lines that the disk has refused", failed),
-        ]
+        let written = ("prony_audit_lines", "Lines of the audit log that were written");
+        file.counters(written, "prony_audit_lost", "prony_audit_failed")
     }
 }
 

@@ -15,6 +15,8 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use super::family::{Family, single};
+
 /// Lines that wait, and their bytes.
 const MAX_LINES: usize = 10_000;
 const MAX_BYTES: usize = 16 << 20;
@@ -95,6 +97,21 @@ impl LineFile {
             let _ = self.lines.send(Line::End);
             let _ = thread.join();
         }
+    }
+
+    /// For `/metrics`, by the names that the file's families have there.
+    pub(super) fn counters(
+        &self,
+        (written, what): (&'static str, &'static str),
+        lost: &'static str,
+        failed: &'static str,
+    ) -> Vec<Family<f64>> {
+        let [lines, without_room, refused] = self.counts().map(|count| count as f64);
+        vec![
+            single(written, what, lines),
+            single(lost, "Lines for which its queue had no room", without_room),
+            single(failed, "Lines that the disk has refused", refused),
+        ]
     }
 
     /// Lines written, lost for want of room, and refused by the disk.

@@ -6,7 +6,7 @@ use prony_series_store::{Page, Read};
 use prony_source::http_api::ApiResponse;
 
 use crate::{
-    ngsi::json::Json,
+    ngsi::json::{Arena, Json},
     query::{
         fault::{Fault, JSON},
         parameters::Parameters,
@@ -30,7 +30,8 @@ pub(super) fn respond(
     body: &[u8],
     response: &mut ApiResponse,
 ) -> Result<(), Fault> {
-    let json = Json::read(body).map_err(|_| Fault::bad_request("Request body is not valid JSON"))?;
+    let arena = Arena::new();
+    let json = Json::read(body, &arena).map_err(|_| Fault::bad_request("Request body is not valid JSON"))?;
     for name in ["expression", "metadata"] {
         if json.member(name).is_some() {
             return Err(refused(format!("{name} is Not Supported")));
@@ -53,7 +54,7 @@ pub(super) fn respond(
     (response.status, response.content_type) = (StatusCode::OK, Some(JSON));
     response.body.push(b'[');
     let mut is_first = true;
-    for entity in entities {
+    for entity in *entities {
         if entity.member("idPattern").is_some() {
             return Err(refused("idPattern is Not Supported"));
         }

@@ -16,7 +16,7 @@ use crate::{
         convert::{Converted, convert, default_type, kind_of},
         entity::{self, AttributeValue, BodyFault, Entity},
         geometry,
-        json::Json,
+        json::{Arena, Json},
         time_index,
     },
     query::fault::Fault,
@@ -62,7 +62,8 @@ pub(super) fn with_entities<T>(
     body: &[u8],
     with: impl FnOnce(&Notified<'_>) -> T,
 ) -> Result<T, Fault> {
-    let json = Json::read(body).map_err(|_| fault(&BodyFault::NoJson))?;
+    let arena = Arena::new();
+    let json = Json::read(body, &arena).map_err(|_| fault(&BodyFault::NoJson))?;
     let entities = entity::entities(&json).map_err(|error| fault(&error))?;
     let paths = paths(&headers.paths, entities.len())?;
     Ok(with(&Notified { headers, entities: &entities, paths, now_ms: now_ms() }))
@@ -160,7 +161,7 @@ pub(super) fn row(
         if !write.keeps(kind, converted.value()) {
             converted = Converted::Null;
         }
-        if converted == Converted::Null && *attribute.value != Json::Null {
+        if converted == Converted::Null && attribute.value != Json::Null {
             misfits.push((entity.type_name.to_owned(), attribute.name.to_owned()));
         }
         if attribute.name == LOCATION
@@ -178,10 +179,8 @@ pub(super) fn row(
     }
     // Names that differ in the case of their letters are one attribute: the last one counts.
     values.sort_by_key(|(id, _)| *id);
-    let borrowed: Vec<(AttributeId, Value<'_>)> =
-        values.iter().map(|(id, converted)| (*id, converted.value())).collect();
-    let mut last_of_each: Vec<(AttributeId, Value<'_>)> = Vec::with_capacity(borrowed.len());
-    for (id, value) in borrowed {
+    let mut last_of_each: Vec<(AttributeId, Value<'_>)> = Vec::with_capacity(values.len());
+    for (id, value) in values.iter().map(|(id, converted)| (*id, converted.value())) {
         match last_of_each.last_mut() {
             Some((last, kept)) if *last == id => *kept = value,
             _ => last_of_each.push((id, value)),

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     access::role::RoleAccess,
     incoming::TimedEntity,
+    ngsi::json::Arena,
     query::{fault::JSON, result::Scope, shape::Output as _},
     series::Series,
     temporal::{
@@ -211,7 +212,8 @@ fn with_rows<T>(
     (body, response): (&[u8], &mut ApiResponse),
     submit: impl FnOnce(&RowsWriter<'_>) -> T,
 ) -> Result<T, Problem> {
-    let json = entity::read(body)?;
+    let arena = Arena::new();
+    let json = entity::read(body, &arena)?;
     let rows = entity::rows(&json, notify::now_ms())?;
     if let Some(role) = role {
         for TimedEntity { entity, .. } in &rows {

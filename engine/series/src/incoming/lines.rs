@@ -132,19 +132,18 @@ impl Point<'_> {
                 Field::Double(value) => attribute(name, "Number", number(*value)),
                 Field::Integer(value) => attribute(name, "Integer", Json::Integer(*value)),
                 Field::Boolean(value) => attribute(name, "Boolean", Json::Boolean(*value)),
-                Field::Text(text) => attribute(name, "Text", Json::Text(Cow::Borrowed(text))),
+                Field::Text(text) => attribute(name, "Text", Json::Text(text)),
             })
             .collect();
         let tags = self.tags.iter().filter(|(name, _)| {
             name != "id" && !self.fields.iter().any(|(of, _)| of.eq_ignore_ascii_case(name))
         });
-        attributes
-            .extend(tags.map(|(name, value)| attribute(name, "Text", Json::Text(Cow::Borrowed(value)))));
+        attributes.extend(tags.map(|(name, value)| attribute(name, "Text", Json::Text(value))));
         let entity = Entity {
             id: &self.id,
             type_name: &self.measurement,
             attributes,
-            plain: Vec::new(),
+            members: &[],
             is_emptied: false,
         };
         TimedEntity { entity, time_ms: self.time_ms }

@@ -4,8 +4,6 @@
 pub(crate) mod lines;
 pub(crate) mod remote_write;
 
-use std::borrow::Cow;
-
 use crate::ngsi::{
     entity::{AttributeValue, Entity},
     json::Json,
@@ -21,7 +19,7 @@ pub(crate) struct TimedEntity<'a> {
 
 /// An attribute of a declared type.
 fn attribute<'a>(name: &'a str, declared: &'static str, value: Json<'a>) -> AttributeValue<'a> {
-    AttributeValue { name, declared: Some(declared), value: Cow::Owned(value), json: &Json::Null }
+    AttributeValue { name, declared: Some(declared), value, json: Json::Null }
 }
 
 /// The id of whoever has these names and values: `a=1,b=2`, by name, with a backslash before `,`, `=` and `\\` in them; `-` without any.

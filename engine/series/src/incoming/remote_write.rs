@@ -126,16 +126,9 @@ impl IdentifiedSeries {
             let labels = self.series.labels.iter();
             let labels = labels.filter(|label| label.name != NAME && !label.name.eq_ignore_ascii_case(VALUE));
             let mut attributes = vec![attribute(VALUE, "Number", number(sample.value))];
-            attributes.extend(
-                labels.map(|label| attribute(&label.name, "Text", Json::Text((&*label.value).into()))),
-            );
-            let entity = Entity {
-                id: &self.id,
-                type_name: &self.name,
-                attributes,
-                plain: Vec::new(),
-                is_emptied: false,
-            };
+            attributes.extend(labels.map(|label| attribute(&label.name, "Text", Json::Text(&label.value))));
+            let entity =
+                Entity { id: &self.id, type_name: &self.name, attributes, members: &[], is_emptied: false };
             TimedEntity { entity, time_ms: Some(sample.timestamp) }
         })
     }

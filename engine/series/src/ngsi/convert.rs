@@ -59,7 +59,7 @@ pub(crate) fn default_type(value: &Json<'_>) -> &'static str {
 }
 
 /// What a value becomes; null where it does not fit.
-pub(crate) fn convert<'a>(kind: Kind, declared: &str, value: &'a Json<'_>) -> Converted<'a> {
+pub(crate) fn convert<'a>(kind: Kind, declared: &str, value: &Json<'a>) -> Converted<'a> {
     let converted = match kind {
         Kind::Double => number(value).map(Converted::Double),
         Kind::Integer => integer(value).map(Converted::Integer),
@@ -112,6 +112,7 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
+    use crate::ngsi::json::Arena;
 
     #[test]
     fn values_become_what_their_types_say() {
@@ -129,7 +130,8 @@ mod tests {
         let types = ["Number", "Integer", "Boolean", "DateTime", "Text", "StructuredValue", "Custom"];
         let mut table = String::new();
         for text in values {
-            let value = Json::read(text.as_bytes()).unwrap();
+            let arena = Arena::new();
+            let value = Json::read(text.as_bytes(), &arena).unwrap();
             for declared in types {
                 let kind = kind_of(declared, &value);
                 let shown = match convert(kind, declared, &value) {

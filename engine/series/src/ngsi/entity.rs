@@ -1,7 +1,5 @@
 //! Notifications: entities with their attributes, as NGSI-v2 or NGSI-LD has them, and what is wrong with a body.
 
-use std::borrow::Cow;
-
 use super::{attribute_type::AttributeType, json::Json};
 
 /// The body of a notification is none.
@@ -20,8 +18,8 @@ pub(crate) struct Entity<'a> {
     pub(crate) id: &'a str,
     pub(crate) type_name: &'a str,
     pub(crate) attributes: Vec<AttributeValue<'a>>,
-    /// Members that are no attributes.
-    pub(crate) plain: Vec<(&'a str, &'a Json<'a>)>,
+    /// All members, also those that are no attributes.
+    pub(crate) members: &'a [(&'a str, Json<'a>)],
     /// It had attributes, and none of them is left.
     pub(crate) is_emptied: bool,
 }
@@ -32,9 +30,9 @@ pub(crate) struct AttributeValue<'a> {
     pub(crate) name: &'a str,
     /// None where it was not given.
     pub(crate) declared: Option<&'a str>,
-    pub(crate) value: Cow<'a, Json<'a>>,
+    pub(crate) value: Json<'a>,
     /// The whole attribute.
-    pub(crate) json: &'a Json<'a>,
+    pub(crate) json: Json<'a>,
 }
 
 /// Members of NGSI-LD that are no attributes.
@@ -42,7 +40,7 @@ pub(crate) const NO_ATTRIBUTES: [&str; 7] =
     ["id", "type", "@context", "observedAt", "modifiedAt", "createdAt", "scope"];
 
 /// The entities of a body.
-pub(crate) fn entities<'a>(body: &'a Json<'a>) -> Result<Vec<Entity<'a>>, BodyFault> {
+pub(crate) fn entities<'a>(body: &Json<'a>) -> Result<Vec<Entity<'a>>, BodyFault> {
     let Json::Object(_) = body else {
         return Err(BodyFault::Schema(format!("{} is not of type 'object'", repr(body))));
     };
@@ -58,12 +56,13 @@ pub(crate) fn entities<'a>(body: &'a Json<'a>) -> Result<Vec<Entity<'a>>, BodyFa
 /// As Python writes it, cut where it is long.
 fn repr(value: &Json<'_>) -> String {
     const SHOWN_CHARS: usize = 200;
-    let wrapped = Json::List(vec![value.clone()]).python().into_owned();
+    let list = [*value];
+    let wrapped = Json::List(&list).python();
     wrapped[1..wrapped.len() - 1].chars().take(SHOWN_CHARS).collect()
 }
 
-fn read<'a>(place: usize, entity: &'a Json<'a>) -> Result<Entity<'a>, BodyFault> {
-    let Json::Object(members) = entity else {
+fn read<'a>(place: usize, entity: &Json<'a>) -> Result<Entity<'a>, BodyFault> {
+    let Json::Object(members) = *entity else {
         return Err(BodyFault::Schema(format!("{} is not of type 'object' - 'data.{place}'", repr(entity))));
     };
     let text = |name: &str| -> Result<&'a str, BodyFault> {
@@ -75,27 +74,26 @@ fn read<'a>(place: usize, entity: &'a Json<'a>) -> Result<Entity<'a>, BodyFault>
         })
     };
     let (id, type_name) = (text("id")?, text("type")?);
-    let (mut attributes, mut plain, mut dropped) = (Vec::with_capacity(members.len()), Vec::new(), 0);
+    let (mut attributes, mut dropped) = (Vec::with_capacity(members.len()), 0);
     for (name, value) in members {
-        if NO_ATTRIBUTES.contains(&&**name) {
-            plain.push((&**name, value));
+        if NO_ATTRIBUTES.contains(name) {
             continue;
         }
         let Json::Object(_) = value else {
             let what = repr(value);
             return Err(BodyFault::Schema(format!("{what} is not of type 'object' - 'data.{place}.{name}'")));
         };
-        match attribute(name, value) {
+        match attribute(name, *value) {
             Some(attribute) => attributes.push(attribute),
             None => dropped += 1,
         }
     }
     let is_emptied = attributes.is_empty() && dropped > 0;
-    Ok(Entity { id, type_name, attributes, plain, is_emptied })
+    Ok(Entity { id, type_name, attributes, members, is_emptied })
 }
 
 /// None where there is neither a type nor a value.
-fn attribute<'a>(name: &'a str, json: &'a Json<'a>) -> Option<AttributeValue<'a>> {
+fn attribute<'a>(name: &'a str, json: Json<'a>) -> Option<AttributeValue<'a>> {
     let declared = json.member("type").and_then(Json::text).filter(|declared| !declared.is_empty());
     let own_member = declared.and_then(AttributeType::named).and_then(|of| json.member(of.member));
     let value = own_member.or_else(|| json.member("value"));
@@ -106,9 +104,9 @@ fn attribute<'a>(name: &'a str, json: &'a Json<'a>) -> Option<AttributeValue<'a>
     let is_text = declared == Some("Text");
     let value = match value {
         // What is empty and no text is no value.
-        Some(Json::Text(text)) if !is_text && text.trim().is_empty() => Cow::Owned(Json::Null),
-        Some(value) => Cow::Borrowed(value),
-        None => Cow::Owned(Json::Null),
+        Some(Json::Text(text)) if !is_text && text.trim().is_empty() => Json::Null,
+        Some(value) => *value,
+        None => Json::Null,
     };
     Some(AttributeValue { name, declared, value, json })
 }

@@ -5,7 +5,7 @@ use geo::{
     Relate as _,
 };
 
-use super::json::{Json, write_double};
+use super::json::{Arena, Json, write_double};
 
 /// Of a geometry, kept or asked with: what is done with two of them takes longer than both are.
 pub(crate) const POINTS_MAX: usize = 10_000;
@@ -73,7 +73,7 @@ fn geojson_of(geometry: &Geometry) -> String {
 
 /// The geometry that a text in GeoJSON is.
 pub(crate) fn read(text: &str) -> Option<Geometry> {
-    of_geojson(&Json::read(text.as_bytes()).ok()?)
+    of_geojson(&Json::read(text.as_bytes(), &Arena::new()).ok()?)
 }
 
 fn of_geojson(value: &Json<'_>) -> Option<Geometry> {
@@ -105,7 +105,7 @@ fn of_geojson(value: &Json<'_>) -> Option<Geometry> {
     })
 }
 
-fn list<'a>(value: &'a Json<'_>) -> Option<&'a [Json<'a>]> {
+fn list<'a>(value: &Json<'a>) -> Option<&'a [Json<'a>]> {
     if let Json::List(list) = value { Some(list) } else { None }
 }
 
@@ -200,11 +200,12 @@ impl GeoQuery {
             "coveredBy" => return Err(GeoFault::Invalid),
             other => Relation::read(other)?,
         };
+        let arena = Arena::new();
         let members = [
-            ("type".into(), Json::Text(geometry.into())),
-            ("coordinates".into(), Json::read(coordinates.as_bytes()).map_err(|_| GeoFault::Invalid)?),
+            ("type", Json::Text(geometry)),
+            ("coordinates", Json::read(coordinates.as_bytes(), &arena).map_err(|_| GeoFault::Invalid)?),
         ];
-        let geometry = of_geojson(&Json::Object(members.into())).ok_or(GeoFault::Invalid)?;
+        let geometry = of_geojson(&Json::Object(&members)).ok_or(GeoFault::Invalid)?;
         Ok(Self { relation, geometry })
     }
 
@@ -298,7 +299,8 @@ mod tests {
             ("geo:json", r#"{"type":"Point"}"#, None),
             ("geo:point", r#""here""#, None),
         ] {
-            let value = Json::read(value.as_bytes()).unwrap();
+            let arena = Arena::new();
+            let value = Json::read(value.as_bytes(), &arena).unwrap();
             assert_eq!(normalize(declared, &value).as_deref(), geojson, "{declared}");
         }
         let middle = centroid_text(r#"{"type":"Polygon","coordinates":[[[0,0],[4,0],[4,2],[0,2],[0,0]]]}"#);

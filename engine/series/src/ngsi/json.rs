@@ -4,35 +4,43 @@ use std::{borrow::Cow, fmt};
 
 use prony_graphql::json::write_string;
 use serde::{
-    Deserialize, Deserializer,
-    de::{MapAccess, SeqAccess, Visitor},
+    Deserializer,
+    de::{DeserializeSeed, MapAccess, SeqAccess, Visitor},
 };
 
+/// Where the lists, the objects and the texts with escapes of a body are, until it is written.
+pub(crate) type Arena = bumpalo::Bump;
+
 /// A JSON value. Members keep their order.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Json<'a> {
     Null,
     Boolean(bool),
     Integer(i64),
     Double(f64),
-    Text(Cow<'a, str>),
-    List(Vec<Json<'a>>),
-    Object(Vec<(Cow<'a, str>, Json<'a>)>),
+    Text(&'a str),
+    List(&'a [Json<'a>]),
+    Object(&'a [(&'a str, Json<'a>)]),
 }
 
 impl<'a> Json<'a> {
     /// Reads a whole body.
-    pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(bytes)
+    pub(crate) fn read(bytes: &'a [u8], arena: &'a Arena) -> Result<Self, serde_json::Error> {
+        let mut reader = JsonReader { arena, values: Vec::new(), members: Vec::new() };
+        // The whole at once is known to be UTF-8 sooner than each text.
+        match std::str::from_utf8(bytes) {
+            Ok(text) => reader.read(serde_json::Deserializer::from_str(text)),
+            Err(_) => reader.read(serde_json::Deserializer::from_slice(bytes)),
+        }
     }
 
     /// The last member of this name.
-    pub(crate) fn member(&self, name: &str) -> Option<&Self> {
+    pub(crate) fn member(&self, name: &str) -> Option<&'a Self> {
         let Self::Object(members) = self else { return None };
-        members.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
+        members.iter().rev().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    pub(crate) fn text(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&'a str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
@@ -63,14 +71,14 @@ impl<'a> Json<'a> {
         }
     }
 
-    pub(crate) fn to_text(&self) -> String {
+    pub(crate) fn to_text(self) -> String {
         let mut out = Vec::new();
         self.write(&mut out);
         String::from_utf8(out).expect("JSON is UTF-8")
     }
 
     /// As Python's `str` writes it.
-    pub(crate) fn python(&self) -> Cow<'_, str> {
+    pub(crate) fn python(&self) -> Cow<'a, str> {
         if let Self::Text(text) = self {
             return Cow::Borrowed(text);
         }
@@ -137,87 +145,115 @@ pub(crate) fn write_double(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Json<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonVisitor)
+/// Makes a value: what is not in the body goes to the arena, and parts of lists and objects that are not at their end wait in lists for all.
+struct JsonReader<'a> {
+    arena: &'a Arena,
+    values: Vec<Json<'a>>,
+    members: Vec<(&'a str, Json<'a>)>,
+}
+
+impl<'a> JsonReader<'a> {
+    fn read<R: serde_json::de::Read<'a>>(
+        &mut self,
+        mut deserializer: serde_json::Deserializer<R>,
+    ) -> Result<Json<'a>, serde_json::Error> {
+        let json = Next(self).deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(json)
     }
 }
 
-struct JsonVisitor;
+/// A value that comes next.
+struct Next<'r, 'a>(&'r mut JsonReader<'a>);
 
-impl<'de> Visitor<'de> for JsonVisitor {
-    type Value = Json<'de>;
+impl<'a> DeserializeSeed<'a> for Next<'_, 'a> {
+    type Value = Json<'a>;
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Json<'a>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'a> Visitor<'a> for Next<'_, 'a> {
+    type Value = Json<'a>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<Json<'de>, E> {
+    fn visit_unit<E>(self) -> Result<Json<'a>, E> {
         Ok(Json::Null)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Json<'de>, E> {
+    fn visit_bool<E>(self, value: bool) -> Result<Json<'a>, E> {
         Ok(Json::Boolean(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Json<'de>, E> {
+    fn visit_i64<E>(self, value: i64) -> Result<Json<'a>, E> {
         Ok(Json::Integer(value))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Json<'de>, E> {
+    fn visit_u64<E>(self, value: u64) -> Result<Json<'a>, E> {
         Ok(i64::try_from(value).map_or(Json::Double(value as f64), Json::Integer))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Json<'de>, E> {
+    fn visit_f64<E>(self, value: f64) -> Result<Json<'a>, E> {
         Ok(Json::Double(value))
     }
 
-    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Json<'de>, E> {
-        Ok(Json::Text(Cow::Borrowed(value)))
+    fn visit_borrowed_str<E>(self, value: &'a str) -> Result<Json<'a>, E> {
+        Ok(Json::Text(value))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Json<'de>, E> {
-        Ok(Json::Text(Cow::Owned(value.to_owned())))
+    fn visit_str<E>(self, value: &str) -> Result<Json<'a>, E> {
+        Ok(Json::Text(self.0.arena.alloc_str(value)))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Json<'de>, A::Error> {
-        let mut list = Vec::new();
-        while let Some(value) = values.next_element()? {
-            list.push(value);
+    fn visit_seq<A: SeqAccess<'a>>(self, mut values: A) -> Result<Json<'a>, A::Error> {
+        let begin = self.0.values.len();
+        while let Some(value) = values.next_element_seed(Next(self.0))? {
+            self.0.values.push(value);
         }
+        let list = self.0.arena.alloc_slice_copy(&self.0.values[begin..]);
+        self.0.values.truncate(begin);
         Ok(Json::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json<'de>, A::Error> {
-        let mut object = Vec::with_capacity(4);
-        while let Some(Key(key)) = members.next_key()? {
-            object.push((key, members.next_value()?));
+    fn visit_map<A: MapAccess<'a>>(self, mut members: A) -> Result<Json<'a>, A::Error> {
+        let begin = self.0.members.len();
+        while let Some(key) = members.next_key_seed(Key(self.0.arena))? {
+            let value = members.next_value_seed(Next(self.0))?;
+            self.0.members.push((key, value));
         }
+        let object = self.0.arena.alloc_slice_copy(&self.0.members[begin..]);
+        self.0.members.truncate(begin);
         Ok(Json::Object(object))
     }
 }
 
-/// The key of a member, borrowed where it has no escapes.
-struct Key<'a>(Cow<'a, str>);
+/// The key of a member.
+struct Key<'a>(&'a Arena);
 
-impl<'de> Deserialize<'de> for Key<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeyVisitor;
-        impl<'de> Visitor<'de> for KeyVisitor {
-            type Value = Key<'de>;
+impl<'a> DeserializeSeed<'a> for Key<'a> {
+    type Value = &'a str;
 
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a key")
-            }
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<&'a str, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
 
-            fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Borrowed(value)))
-            }
+impl<'a> Visitor<'a> for Key<'a> {
+    type Value = &'a str;
 
-            fn visit_str<E>(self, value: &str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Owned(value.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(KeyVisitor)
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a key")
+    }
+
+    fn visit_borrowed_str<E>(self, value: &'a str) -> Result<&'a str, E> {
+        Ok(value)
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<&'a str, E> {
+        Ok(self.0.alloc_str(value))
     }
 }

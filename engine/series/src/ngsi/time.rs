@@ -13,12 +13,43 @@ const MONTHS: [&str; 12] =
 /// for the `T`, with slashes, in quotes, or with a month's name (`6 May 2024 07:08`). What says no zone is UTC; what is below a
 /// millisecond is cut.
 pub(crate) fn parse(text: &str) -> Option<TimeMs> {
+    if let Some(time) = parse_usual(text.as_bytes()) {
+        return Some(time);
+    }
     let text = text.trim().trim_matches(['"', '\'']).trim();
     let (day, rest) = date(text)?;
     let rest = rest.trim_start_matches(['T', 't', ' ', ',']);
     let (in_day, offset) = if rest.is_empty() { (0, 0) } else { clock(rest)? };
     let days = days_of_date(day);
     days.checked_mul(DAY_MS)?.checked_add(in_day)?.checked_sub(offset)
+}
+
+/// The form that nearly all have: `2024-05-06T07:08:09Z`, with milliseconds or without.
+fn parse_usual(text: &[u8]) -> Option<TimeMs> {
+    let (moment, rest) = text.split_first_chunk::<19>()?;
+    let &[y0, y1, y2, y3, b'-', mo0, mo1, b'-', d0, d1, b'T', h0, h1, b':', mi0, mi1, b':', s0, s1] = moment
+    else {
+        return None;
+    };
+    let milliseconds = match rest {
+        b"Z" => 0,
+        [b'.', digits @ .., b'Z'] if digits.len() == 3 => decimal(digits)?,
+        _ => return None,
+    };
+    let day = checked((i64::from(decimal(&[y0, y1, y2, y3])?), decimal(&[mo0, mo1])?, decimal(&[d0, d1])?))?;
+    let [hour, minute, second] = [decimal(&[h0, h1])?, decimal(&[mi0, mi1])?, decimal(&[s0, s1])?];
+    if hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let seconds = hour * 3600 + minute * 60 + second;
+    Some(days_of_date(day) * DAY_MS + i64::from(seconds) * 1000 + i64::from(milliseconds))
+}
+
+fn decimal(digits: &[u8]) -> Option<u32> {
+    digits.iter().try_fold(0, |number, digit| {
+        let digit = digit.wrapping_sub(b'0');
+        (digit < 10).then_some(number * 10 + u32::from(digit))
+    })
 }
 
 /// Reads a `DateTime` of NGSI-LD (ETSI GS CIM 009, clause 4.6.3): a date and a time with a `T` between them. What has another zone than UTC
@@ -215,6 +246,31 @@ mod tests {
             let mut out = Vec::new();
             let found = parse_date_time(written).map(|time| write_utc(&mut out, time));
             assert_eq!(found.map(|()| String::from_utf8(out).unwrap()).as_deref(), read, "{written}");
+        }
+    }
+
+    #[test]
+    fn the_usual_form_is_read_as_the_others_are() {
+        let mut texts: Vec<String> =
+            ["0000-02-29", "1969-12-31", "2023-02-29", "2024-02-30", "2024-00-10", "9999-12-31"]
+                .iter()
+                .flat_map(|day| {
+                    ["00:00:00", "23:59:60", "24:00:00", "12:60:00", "07:08:09.001", "07:08:0x"]
+                        .map(|clock| format!("{day}T{clock}Z"))
+                })
+                .collect();
+        texts.extend(
+            [
+                "2024-05-06T07:08:09.1Z",
+                "2024-05-06T07:08:09.Z",
+                "2024-05-06t07:08:09Z",
+                "2024-05-06T07:08:09",
+            ]
+            .map(str::to_owned),
+        );
+        for text in texts {
+            // Quotes are let go by the lenient reading alone.
+            assert_eq!(parse(&text), parse(&format!("\"{text}\"")), "{text}");
         }
     }
 

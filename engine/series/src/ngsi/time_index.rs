@@ -34,8 +34,9 @@ fn attribute(entity: &Entity<'_>, name: &str) -> Option<TimeMs> {
     entity.attributes.iter().find(|of| of.name == name).and_then(|of| moment(&of.value))
 }
 
+/// A member that is no attribute.
 fn plain(entity: &Entity<'_>, name: &str) -> Option<TimeMs> {
-    entity.plain.iter().find(|(of, _)| *of == name).and_then(|(_, value)| moment(value))
+    entity.members.iter().find(|(of, _)| *of == name).and_then(|(_, value)| moment(value))
 }
 
 /// The latest in the attributes' metadata.
@@ -43,13 +44,16 @@ fn metadata(entity: &Entity<'_>, name: &str) -> Option<TimeMs> {
     latest(entity, |of| of.member("metadata")?.member(name))
 }
 
-fn latest<'a>(entity: &Entity<'a>, of: impl Fn(&'a Json<'a>) -> Option<&'a Json<'a>>) -> Option<TimeMs> {
-    entity.attributes.iter().filter_map(|attribute| moment(of(attribute.json)?)).max()
+fn latest<'a>(entity: &Entity<'a>, of: impl Fn(&Json<'a>) -> Option<&'a Json<'a>>) -> Option<TimeMs> {
+    entity.attributes.iter().filter_map(|attribute| moment(of(&attribute.json)?)).max()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::entity, *};
+    use super::{
+        super::{entity, json::Arena},
+        *,
+    };
 
     #[test]
     fn the_first_time_that_can_be_read_counts() {
@@ -81,11 +85,13 @@ mod tests {
             (None, format!(r#""a":{{"value":1,"metadata":{{"dateModified":{{"value":"{at}"}}}}}}"#)),
         ] {
             let body = format!(r#"{{"data":[{{"id":"x","type":"T",{attributes}}}]}}"#);
-            let json = Json::read(body.as_bytes()).unwrap();
+            let arena = Arena::new();
+            let json = Json::read(body.as_bytes(), &arena).unwrap();
             let entities = entity::entities(&json).unwrap();
             assert_eq!(time_of(&entities[0], named, 7), parse(at).unwrap(), "{attributes}");
         }
-        let json = Json::read(br#"{"data":[{"id":"x","type":"T"}]}"#).unwrap();
+        let arena = Arena::new();
+        let json = Json::read(br#"{"data":[{"id":"x","type":"T"}]}"#, &arena).unwrap();
         assert_eq!(time_of(&entity::entities(&json).unwrap()[0], None, 7), 7);
     }
 }

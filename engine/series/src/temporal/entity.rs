@@ -1,6 +1,6 @@
 //! Temporal entities that are sent (ETSI GS CIM 009, clause 5.2.20): attributes with lists of instances become rows, one for each moment.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use prony_series_store::TimeMs;
 
@@ -11,7 +11,7 @@ use crate::{
         attribute_type::AttributeType,
         convert::default_type,
         entity::{AttributeValue, Entity, NO_ATTRIBUTES},
-        json::Json,
+        json::{Arena, Json},
         time,
     },
 };
@@ -20,14 +20,14 @@ use crate::{
 const TIMES: [&str; 3] = ["observedAt", "modifiedAt", "createdAt"];
 
 /// The body as JSON.
-pub(crate) fn read(body: &[u8]) -> Result<Json<'_>, Problem> {
+pub(crate) fn read<'a>(body: &'a [u8], arena: &'a Arena) -> Result<Json<'a>, Problem> {
     let invalid = |error| Problem::new(ProblemKind::InvalidRequest, format!("the body is no JSON: {error}"));
-    Json::read(body).map_err(invalid)
+    Json::read(body, arena).map_err(invalid)
 }
 
 /// What a temporal entity is called, and its rows in the order of their times. What has no time has that of now.
-pub(crate) fn rows<'a>(json: &'a Json<'a>, now_ms: TimeMs) -> Result<Vec<TimedEntity<'a>>, Problem> {
-    let Json::Object(members) = json else { return Err(Problem::bad_data("the body is to be an object")) };
+pub(crate) fn rows<'a>(json: &Json<'a>, now_ms: TimeMs) -> Result<Vec<TimedEntity<'a>>, Problem> {
+    let Json::Object(members) = *json else { return Err(Problem::bad_data("the body is to be an object")) };
     let text = |name: &str| json.member(name).and_then(Json::text).filter(|text| !text.is_empty());
     let id = text("id").ok_or_else(|| Problem::bad_data("`id` is to be the id of an entity"))?;
     let type_name = match json.member("type") {
@@ -39,11 +39,11 @@ pub(crate) fn rows<'a>(json: &'a Json<'a>, now_ms: TimeMs) -> Result<Vec<TimedEn
     // Instances of one attribute at the same moment are in different rows.
     let mut rows: BTreeMap<(TimeMs, usize), Vec<AttributeValue<'a>>> = BTreeMap::new();
     for (name, value) in members {
-        if NO_ATTRIBUTES.contains(&&**name) {
+        if NO_ATTRIBUTES.contains(name) {
             continue;
         }
         let instances = match value {
-            Json::List(instances) => &instances[..],
+            Json::List(instances) => instances,
             one => std::slice::from_ref(one),
         };
         let mut before: BTreeMap<TimeMs, usize> = BTreeMap::new();
@@ -60,7 +60,7 @@ pub(crate) fn rows<'a>(json: &'a Json<'a>, now_ms: TimeMs) -> Result<Vec<TimedEn
         return Err(Problem::bad_data("the entity has no instance of an attribute"));
     }
     let row = |((time, _), attributes): ((TimeMs, usize), Vec<AttributeValue<'a>>)| TimedEntity {
-        entity: Entity { id, type_name, attributes, plain: Vec::new(), is_emptied: false },
+        entity: Entity { id, type_name, attributes, members: &[], is_emptied: false },
         time_ms: Some(time),
     };
     Ok(rows.into_iter().map(row).collect())
@@ -75,7 +75,7 @@ fn time_of(instance: &Json<'_>) -> Result<Option<TimeMs>, String> {
         .ok_or_else(|| format!("has {name} {}, and no time as 2024-05-06T07:08:09Z", value.to_text()))
 }
 
-fn attribute<'a>(name: &'a str, instance: &'a Json<'a>) -> Result<AttributeValue<'a>, String> {
+fn attribute<'a>(name: &'a str, instance: &Json<'a>) -> Result<AttributeValue<'a>, String> {
     let Json::Object(_) = instance else { return Err("is no object".to_owned()) };
     if instance.member("datasetId").is_some() {
         return Err("has datasetId: an attribute has one series; give another one another name".to_owned());
@@ -92,7 +92,7 @@ fn attribute<'a>(name: &'a str, instance: &'a Json<'a>) -> Result<AttributeValue
         return Err("has an object that is no text; write a ListRelationship".to_owned());
     }
     let (declared, value) = if of.is_property() { property(value) } else { (of.name, value) };
-    Ok(AttributeValue { name, declared: Some(declared), value: Cow::Borrowed(value), json: instance })
+    Ok(AttributeValue { name, declared: Some(declared), value: *value, json: *instance })
 }
 
 /// The type of a property's values, and the value; times are `{"@type": "DateTime", "@value": …}`.

@@ -5,7 +5,11 @@ use prony_series_store::{AttributeId, Kind, ReadError, Summary, Value, calendar:
 
 use super::condition::{AttributeTest, Condition, Literal, Order, Test, ValueOrRange};
 use crate::{
-    ngsi::{geometry::GeoQuery, json::Json, time},
+    ngsi::{
+        geometry::GeoQuery,
+        json::{Arena, Json},
+        time,
+    },
     query::result::{AskedAttribute, EntityResult},
 };
 
@@ -109,7 +113,8 @@ impl AttributeTest {
         let (Kind::Structured | Kind::Geometry, Value::Text(text)) = (kind, value) else {
             return self.members.is_empty() && self.test.holds_for(&Scalar::of(kind, value));
         };
-        let Ok(json) = Json::read(text.as_bytes()) else { return false };
+        let arena = Arena::new();
+        let Ok(json) = Json::read(text.as_bytes(), &arena) else { return false };
         let mut found = Some(&json);
         for member in &self.members {
             found = found.and_then(|json| json.member(member));

@@ -12,7 +12,11 @@ use super::{
     problem::{Problem, ProblemKind},
 };
 use crate::{
-    ngsi::{geometry::GeoQuery, json::Json, time},
+    ngsi::{
+        geometry::GeoQuery,
+        json::{Arena, Json},
+        time,
+    },
     query::{
         parameters::{LIMIT_DEFAULT, Parameters},
         pattern::{self, Matching},
@@ -204,7 +208,8 @@ impl TemporalParameters {
 
     /// Of a query that is a body.
     pub(crate) fn read_body(query: Option<&str>, body: &[u8]) -> Result<Self, Problem> {
-        let json = Json::read(body).map_err(|error| {
+        let arena = Arena::new();
+        let json = Json::read(body, &arena).map_err(|error| {
             Problem::new(ProblemKind::InvalidRequest, format!("the body is no JSON: {error}"))
         })?;
         let Json::Object(_) = json else { return Err(Problem::bad_data("the body is to be an object")) };
@@ -414,7 +419,7 @@ fn texts_of(json: &Json<'_>) -> HashMap<String, String> {
     let mut texts = HashMap::new();
     for part in std::iter::once(json).chain(parts) {
         let Json::Object(members) = part else { continue };
-        for (name, value) in members {
+        for (name, value) in *members {
             if !matches!(&**name, "type" | "entities" | "temporalQ" | "aggrParams" | "geoQ")
                 && *value != Json::Null
             {

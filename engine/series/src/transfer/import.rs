@@ -5,7 +5,7 @@ use std::io::{BufRead, Read as _};
 use prony_series_store::{AttributeId, Kind, Refusal, Store, TableId, Value, Write};
 
 use super::{TransferError, Transferred, VERSION, kind_of};
-use crate::ngsi::json::Json;
+use crate::ngsi::json::{Arena, Json};
 
 /// Lines that are written at a time, and bytes of them after which no more are taken.
 const BATCH_LINES: usize = 1_000;
@@ -21,7 +21,7 @@ pub fn import(store: &Store, mut input: impl BufRead) -> Result<Transferred, Tra
     let mut importer =
         Importer { store, batch: Batch::default(), of: None, transferred: Transferred::default() };
     let (mut line, mut is_ended) = (Vec::new(), false);
-    let mut number = 0;
+    let (mut number, mut arena) = (0, Arena::new());
     loop {
         line.clear();
         if input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {
@@ -35,7 +35,8 @@ pub fn import(store: &Store, mut input: impl BufRead) -> Result<Transferred, Tra
         if line.len() as u64 == LINE_BYTES_MAX {
             return Err(wrong(format!("it has more than {LINE_BYTES_MAX} bytes, which is the limit")));
         }
-        let json = match Json::read(&line) {
+        arena.reset();
+        let json = match Json::read(&line, &arena) {
             Ok(json) => json,
             // The last line of a file that was cut off.
             Err(_) if line.last() != Some(&b'\n') && number > 1 => break,
@@ -182,8 +183,8 @@ impl ImportedType {
             return Err("a row has no object `values`".to_owned());
         };
         let mut values: Vec<(AttributeId, ImportedValue)> = Vec::with_capacity(members.len());
-        for (name, value) in members {
-            let found = self.attributes.iter().find(|(of, ..)| *of == **name);
+        for (name, value) in *members {
+            let found = self.attributes.iter().find(|(of, ..)| of == name);
             let Some((_, id, kind)) = found else {
                 return Err(format!("its type has no attribute `{name}`"));
             };

@@ -11,7 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prony_testkit::{PronyProcess, RedisServer, TestDatabase, free_port, process::Signal};
+use prony_testkit::{
+    PronyProcess, QuestServer, RedisServer, TestDatabase, free_port, process::Signal, questdb_program,
+};
 use serde_json::Value;
 
 fn start(directory: &Path, arguments: &[&str]) -> PronyProcess {
@@ -56,13 +58,15 @@ fn the_studys_script_is_its_own_limit_and_a_kill_loses_nothing() {
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let arguments =
         ["--parts", "writes", "--durability", "sync,off", "--published", "3s", "--write", "500ms"];
-    let (printed, results) = run(directory.path(), &arguments);
+    let program = questdb_program().unwrap();
+    let questdb = ["--questdb", program.to_str().unwrap()];
+    let (printed, results) = run(directory.path(), &[&arguments[..], &questdb].concat());
     assert!(printed.contains("Finding `offered-load-limited`"), "{printed}");
     assert!(!printed.contains("not measured"), "{printed}");
     let outcome = outcome(&results);
     check_steps(&outcome["writes"], &results);
     let steps = outcome["writes"].as_array().unwrap();
-    assert_eq!(steps.len(), (5 * 2 + 3) + (3 + 2));
+    assert_eq!(steps.len(), (5 * 2 + 3) + 3 + (3 + 2));
     for step in steps.iter().filter(|step| step["engine"] == "postgres" && step["form"] == "published") {
         // A group of notifications is a statement; with it the database is asked where nothing is cached, and for each new connection.
         let is_asked = step["metadata_cache"] == "none" || step["connection_reuse"] == false;
@@ -80,18 +84,23 @@ fn the_studys_script_is_its_own_limit_and_a_kill_loses_nothing() {
 #[test]
 fn queries_are_held_against_the_rows_and_measured() {
     let directory = tempfile::tempdir().unwrap();
-    let (printed, results) =
-        run(directory.path(), &["--parts", "reads", "--rows", "30000", "--read", "300ms"]);
+    let questdb = QuestServer::shared();
+    let arguments = ["--parts", "reads", "--rows", "30000", "--read", "300ms", "--questdb", &questdb.url()];
+    let (printed, results) = run(directory.path(), &arguments);
     for text in ["30 000 rows of 10 entities", "| hourly averages of one entity", "| PostgreSQL 15"] {
         assert!(printed.contains(text), "{text}\n{printed}");
     }
     let outcome = outcome(&results);
     check_steps(&outcome["reads"], &results);
-    assert_eq!(outcome["reads"].as_array().unwrap().len(), 2 * 4 * 3);
+    assert_eq!(outcome["reads"].as_array().unwrap().len(), 3 * 4 * 3);
     let ingests = outcome["ingests"].as_array().unwrap();
     assert!(
-        ingests.len() == 2 && ingests.iter().all(|ingest| ingest["compact_bytes"].as_u64() > Some(30_000))
+        ingests.len() == 3 && ingests.iter().all(|ingest| ingest["compact_bytes"].as_u64() > Some(30_000))
     );
+    assert_eq!(outcome["servers"]["questdb_is_own"], false);
+    let body = ureq::get(format!("http://127.0.0.1:{}/exec?query=tables()", questdb.http_port()));
+    let left = body.call().unwrap().body_mut().read_to_string().unwrap();
+    assert!(left.contains("table_name") && !left.contains("lab_"), "{left}");
 }
 
 #[test]
@@ -111,12 +120,14 @@ fn what_is_not_there_is_said_and_the_rest_is_measured() {
             "300ms",
             "--postgres",
             &nobody,
+            "--questdb",
+            &format!("questdb://bob:geheim@127.0.0.1:{}", free_port()),
         ],
     );
     assert!(printed.contains("Connection refused") && !printed.contains("geheim"), "{printed}");
     let outcome = outcome(&results);
     assert_eq!(outcome["writes"].as_array().unwrap().len(), 3);
-    assert_eq!(outcome["not_measured"].as_array().unwrap().len(), 6);
+    assert_eq!(outcome["not_measured"].as_array().unwrap().len(), 7);
     assert!(!outcome.to_string().contains("geheim"), "{outcome}");
 }
 

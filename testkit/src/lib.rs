@@ -26,7 +26,7 @@ pub use nats::NatsServer;
 pub use port::free_port;
 pub use postgres::{Cluster, TestDatabase};
 pub use process::PronyProcess;
-pub use questdb::QuestServer;
+pub use questdb::{QuestServer, questdb_program};
 pub use redis::RedisServer;
 pub use secure_peer::{SecurePeer, SecurePeerOptions};
 pub use seed::Seeded;

@@ -64,7 +64,10 @@ fn failed(action: &'static str) -> impl FnOnce(io::Error) -> QuestError {
 }
 
 /// The program's file, fetched where it is not there yet: by one process at a time, as Maven wants it.
-fn program() -> Result<PathBuf, QuestError> {
+///
+/// # Errors
+/// Maven is missing, or cannot fetch it.
+pub fn questdb_program() -> Result<PathBuf, QuestError> {
     if let Some(given) = env::var_os(PROGRAM_VARIABLE) {
         return Ok(given.into());
     }
@@ -98,7 +101,7 @@ impl QuestServer {
     /// Java or Maven is missing, the program cannot be fetched, or it does not start.
     pub fn start_new() -> Result<Self, QuestError> {
         let server = Self {
-            program: program()?,
+            program: questdb_program()?,
             directory: tempfile::tempdir().map_err(failed("make a temporary directory"))?,
             pg_port: free_port(),
             http_port: free_port(),

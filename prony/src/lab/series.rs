@@ -29,6 +29,10 @@ pub(super) struct SeriesLabArguments {
     /// Cache metadata in this Redis (`redis://…`) instead of starting one.
     #[arg(long, value_name = "URL")]
     redis: Option<String>,
+    /// Write to this QuestDB (`questdb://HOST:PORT?http=HOST:PORT`; tables whose names begin with `lab_`, dropped behind each row), or start
+    /// this program (`questdb-9.3.1.jar`), instead of the newest that Maven has fetched.
+    #[arg(long, value_name = "URL|FILE")]
+    questdb: Option<String>,
     /// When the embedded engine acknowledges notifications; the study's script is run with the first.
     #[arg(long, value_name = "MODE,…", value_delimiter = ',', default_values_t = [Durability::Sync, Durability::Off])]
     durability: Vec<Durability>,
@@ -64,6 +68,7 @@ pub(super) fn run(arguments: SeriesLabArguments) -> anyhow::Result<ExitCode> {
         engines: arguments.engines,
         postgres: arguments.postgres,
         redis: arguments.redis,
+        questdb: arguments.questdb,
         durabilities: arguments.durability,
         processors: arguments.cpus,
         seed: arguments.seed,

@@ -10,6 +10,11 @@ pub enum DatabaseError {
          running one with {flag}"
     )]
     NotInstalled { program: &'static str, searched: String, package: &'static str, flag: &'static str },
+    #[error(
+        "there is no questdb-*.jar in {searched}; fetch it (`mvn dependency:get -Dartifact=org.questdb:questdb:9.3.1 -Dtransitive=false`) or \
+         give the address of a running one (questdb://HOST:PORT?http=HOST:PORT), or its file, with {flag}"
+    )]
+    NoQuestDb { searched: String, flag: &'static str },
     #[error("cannot {action}: {cause}")]
     Io { action: String, cause: io::Error },
     #[error("`{program}` ended with {status} before it was ready; its log ends with: {log}")]

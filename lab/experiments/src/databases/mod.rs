@@ -4,11 +4,13 @@
 mod error;
 mod postgres;
 mod programs;
+mod questdb;
 mod redis;
 mod scratch;
 mod server;
 
 pub use self::error::DatabaseError;
 pub(crate) use self::postgres::{PostgresPlace, provide as provide_postgres};
+pub(crate) use self::questdb::{QuestPlace, ScratchTables, provide as provide_questdb};
 pub(crate) use self::redis::{RedisPlace, provide as provide_redis};
 pub(crate) use self::scratch::ScratchDatabase;

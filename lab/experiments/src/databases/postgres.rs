@@ -22,6 +22,7 @@ use super::{
 use crate::engine::{detach, tail_of};
 
 const FLAG: &str = "--postgres";
+const PRODUCT: &str = "PostgreSQL";
 /// What differs from PostgreSQL's own defaults. What is acknowledged is on the disk, as by default.
 const SETTINGS: [&str; 6] = [
     "listen_addresses=127.0.0.1",
@@ -64,7 +65,7 @@ pub(crate) fn provide(
 }
 
 fn version(url: &str) -> Result<String, DatabaseError> {
-    let rows = sql(url, "show server_version")?;
+    let rows = sql(PRODUCT, url, "show server_version")?;
     // `15.14 (Debian 15.14-0+deb12u1)`
     let text = rows.into_iter().flatten().next().unwrap_or_default();
     Ok(text.split(' ').next().unwrap_or_default().to_owned())
@@ -98,7 +99,7 @@ fn start(directory: &Path, log: &Path) -> Result<PostgresPlace, DatabaseError> {
     let server = ServerCommand {
         program: "postgres",
         command: &command,
-        is_ready: &|port| sql(&url(port), "select 1").is_ok(),
+        is_ready: &|port| sql(PRODUCT, &url(port), "select 1").is_ok(),
         // It disconnects all and ends in an orderly way.
         signal: Signal::INT,
         log: log.to_owned(),
@@ -213,18 +214,24 @@ mod tests {
             "{place:?}"
         );
         let database = ScratchDatabase::create(&place.url).unwrap();
-        sql(database.url(), "create table item (id int)").unwrap();
-        let counted =
-            sql(database.url(), "select count(*) from pg_stat_statements where query like 'create table%'");
+        sql(PRODUCT, database.url(), "create table item (id int)").unwrap();
+        let counted = sql(
+            PRODUCT,
+            database.url(),
+            "select count(*) from pg_stat_statements where query like 'create table%'",
+        );
         assert_eq!(counted.unwrap(), [["1"]]);
-        let durable =
-            sql(database.url(), "select current_setting('fsync'), current_setting('synchronous_commit')");
+        let durable = sql(
+            PRODUCT,
+            database.url(),
+            "select current_setting('fsync'), current_setting('synchronous_commit')",
+        );
         assert_eq!(durable.unwrap(), [["on", "on"]]);
         let given = provide(Some(database.url()), directory.path(), &log).unwrap();
         assert_eq!((given.is_own, &given.version), (false, &place.version));
         let url = database.url().to_owned();
         drop(database);
-        assert!(sql(&url, "select 1").unwrap_err().to_string().contains("does not exist"));
+        assert!(sql(PRODUCT, &url, "select 1").unwrap_err().to_string().contains("does not exist"));
         drop(place);
         let left = fs::read_dir(directory.path()).unwrap().flatten().map(|entry| entry.file_name());
         assert_eq!(left.collect::<Vec<_>>(), ["postgres.log"]);

@@ -12,6 +12,7 @@ use tokio_postgres::{Config, NoTls, SimpleQueryMessage, config::Host};
 use super::error::DatabaseError;
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+const PRODUCT: &str = "PostgreSQL";
 /// Numbers those of this process.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -26,14 +27,12 @@ pub(crate) struct ScratchDatabase {
 impl ScratchDatabase {
     /// On the server of `server_url`, with `pg_stat_statements` where it can have that.
     pub(crate) fn create(server_url: &str) -> Result<Self, DatabaseError> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("prony_lab_{now}_{}_{number}", process::id());
-        sql(server_url, &format!("create database {name}"))?;
+        let name = fresh_name("prony_lab");
+        sql(PRODUCT, server_url, &format!("create database {name}"))?;
         let url = with_database(server_url, &name);
         let database = Self { server_url: server_url.to_owned(), name, url };
         // Without it the observer says that statements are not counted, and why.
-        let _ = sql(&database.url, "create extension if not exists pg_stat_statements");
+        let _ = sql(PRODUCT, &database.url, "create extension if not exists pg_stat_statements");
         Ok(database)
     }
 
@@ -57,14 +56,15 @@ impl ScratchDatabase {
 
     /// The rows of a query as text; nulls are empty.
     pub(crate) fn ask(&self, query: &str) -> Result<Vec<Vec<String>>, DatabaseError> {
-        sql(&self.url, query)
+        sql(PRODUCT, &self.url, query)
     }
 }
 
 impl Drop for ScratchDatabase {
     fn drop(&mut self) {
         // A server that is gone has taken it along, or says so at the next row.
-        let _ = sql(&self.server_url, &format!("drop database if exists {} with (force)", self.name));
+        let _ =
+            sql(PRODUCT, &self.server_url, &format!("drop database if exists {} with (force)", self.name));
     }
 }
 
@@ -76,10 +76,17 @@ fn with_database(url: &str, name: &str) -> String {
     format!("{}/{name}{parameters}", &address[..end])
 }
 
-/// Runs one statement over a connection of its own.
-pub(super) fn sql(url: &str, statement: &str) -> Result<Vec<Vec<String>>, DatabaseError> {
+/// A name that nothing has.
+pub(super) fn fresh_name(begin: &str) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{begin}_{now}_{}_{number}", process::id())
+}
+
+/// Runs one statement over a connection of its own, in the protocol of PostgreSQL.
+pub(super) fn sql(product: &str, url: &str, statement: &str) -> Result<Vec<Vec<String>>, DatabaseError> {
     let refused = |error: tokio_postgres::Error| DatabaseError::Refused {
-        what: format!("PostgreSQL at {}", without_password(url)),
+        what: format!("{product} at {}", without_password(url)),
         why: why(&error),
     };
     let mut config: Config = url.parse().map_err(refused)?;

@@ -121,11 +121,11 @@ pub(super) fn open_log(path: &Path) -> Result<File, DatabaseError> {
     log.map_err(DatabaseError::io(format!("write to {}", path.display())))
 }
 
-fn free_port() -> io::Result<u16> {
+pub(super) fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-/// As PostgreSQL and Redis say it.
+/// As PostgreSQL, Redis and QuestDB say it.
 fn is_taken(log: &str) -> bool {
     let log = log.to_lowercase();
     log.contains("could not bind") || log.contains("address already in use")

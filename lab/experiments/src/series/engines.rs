@@ -19,17 +19,20 @@ use crate::{
 pub enum SeriesEngine {
     /// In a `PostgreSQL` database, `series+postgres://…`.
     Postgres,
+    /// In a `QuestDB`, `series+questdb://…`.
+    QuestDb,
     /// In a directory, `series:DIR`.
     Embedded,
 }
 
 impl SeriesEngine {
-    pub const ALL: [Self; 2] = [Self::Postgres, Self::Embedded];
+    pub const ALL: [Self; 3] = [Self::Postgres, Self::QuestDb, Self::Embedded];
 
     /// As the command line has it.
     const fn name(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",
+            Self::QuestDb => "questdb",
             Self::Embedded => "embedded",
         }
     }
@@ -37,6 +40,7 @@ impl SeriesEngine {
     pub(super) const fn label(self) -> &'static str {
         match self {
             Self::Postgres => "PostgreSQL",
+            Self::QuestDb => "QuestDB",
             Self::Embedded => "embedded",
         }
     }
@@ -45,6 +49,7 @@ impl SeriesEngine {
     pub(super) fn settings(self, durabilities: &[Durability]) -> Vec<EngineSetting> {
         match self {
             Self::Postgres => EngineSetting::POSTGRES.to_vec(),
+            Self::QuestDb => vec![EngineSetting::QuestDb],
             Self::Embedded => durabilities
                 .iter()
                 .map(|durability| EngineSetting::Embedded { durability: *durability })
@@ -58,6 +63,7 @@ impl SeriesEngine {
             Self::Postgres => {
                 EngineSetting::Postgres { metadata_cache: MetadataCache::Memory, connection_reuse: true }
             }
+            Self::QuestDb => EngineSetting::QuestDb,
             Self::Embedded => EngineSetting::Embedded { durability: Durability::Sync },
         }
     }
@@ -82,6 +88,7 @@ impl fmt::Display for SeriesEngine {
 #[serde(tag = "engine", rename_all = "lowercase")]
 pub enum EngineSetting {
     Postgres { metadata_cache: MetadataCache, connection_reuse: bool },
+    QuestDb,
     Embedded { durability: Durability },
 }
 
@@ -108,6 +115,7 @@ impl EngineSetting {
     pub(super) const fn engine(self) -> SeriesEngine {
         match self {
             Self::Postgres { .. } => SeriesEngine::Postgres,
+            Self::QuestDb => SeriesEngine::QuestDb,
             Self::Embedded { .. } => SeriesEngine::Embedded,
         }
     }
@@ -135,6 +143,7 @@ impl EngineSetting {
                     if connection_reuse { "connections used again" } else { "a connection each time" };
                 format!("{of}: {cache}, {reuse}")
             }
+            Self::QuestDb => of.to_owned(),
             Self::Embedded { durability } => format!("{of}: {durability}"),
         }
     }
@@ -146,6 +155,7 @@ impl EngineSetting {
                 let reuse = if connection_reuse { "-reuse" } else { "" };
                 format!("postgres-{}{reuse}", metadata_cache.name())
             }
+            Self::QuestDb => self.engine().name().to_owned(),
             Self::Embedded { durability } => durability.to_string(),
         }
     }
@@ -156,7 +166,7 @@ impl EngineSetting {
             Self::Postgres { metadata_cache, connection_reuse } => published::ROWS
                 .iter()
                 .find(|row| (row.metadata_cache, row.connection_reuse) == (metadata_cache, connection_reuse)),
-            Self::Embedded { .. } => None,
+            Self::QuestDb | Self::Embedded { .. } => None,
         }
     }
 
@@ -174,6 +184,7 @@ impl EngineSetting {
                     .extend(redis.iter().flat_map(|url| ["--metadata-redis".to_owned(), (*url).to_owned()]));
                 arguments
             }
+            Self::QuestDb => Vec::new(),
             Self::Embedded { durability } => vec!["--durability".to_owned(), durability.to_string()],
         }
     }

@@ -9,7 +9,10 @@ use tempfile::TempDir;
 
 use super::engines::EngineSetting;
 use crate::{
-    databases::{DatabaseError, PostgresPlace, RedisPlace, ScratchDatabase, provide_postgres, provide_redis},
+    databases::{
+        DatabaseError, PostgresPlace, QuestPlace, RedisPlace, ScratchDatabase, ScratchTables,
+        provide_postgres, provide_questdb, provide_redis,
+    },
     disk::bytes_in,
     engine::Engine,
     error::LabError,
@@ -27,6 +30,15 @@ pub(super) struct Places<'a> {
     assignment: &'a Assignment,
     postgres: Option<Result<PostgresPlace, String>>,
     redis: Option<Result<RedisPlace, String>>,
+    questdb: Option<Result<QuestPlace, String>>,
+}
+
+/// Addresses that the user has given.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Given<'a> {
+    pub postgres: Option<&'a str>,
+    pub redis: Option<&'a str>,
+    pub questdb: Option<&'a str>,
 }
 
 /// What is known of them, for people.
@@ -40,6 +52,9 @@ pub struct Servers {
     pub postgres_elsewhere: Option<String>,
     /// `Redis 7.0.15`
     pub redis: Option<String>,
+    /// `QuestDB 9.3.1`
+    pub questdb: Option<String>,
+    pub questdb_is_own: bool,
 }
 
 /// Where one engine keeps its rows.
@@ -54,6 +69,7 @@ pub(super) struct Storage<'a> {
 enum Kept {
     Directory(TempDir),
     Database(ScratchDatabase),
+    Tables(ScratchTables),
 }
 
 impl<'a> Places<'a> {
@@ -62,7 +78,7 @@ impl<'a> Places<'a> {
     pub(super) fn provide(
         ground: &'a Ground<'a>,
         assignment: &'a Assignment,
-        (postgres, redis): (Option<&str>, Option<&str>),
+        given: Given<'_>,
         settings: &[EngineSetting],
     ) -> Result<Self, LabError> {
         // What is started from here on leaves the engine's processors alone.
@@ -70,16 +86,20 @@ impl<'a> Places<'a> {
         let folder = ground.folder.path();
         let needs_postgres = settings.iter().any(|setting| matches!(setting, EngineSetting::Postgres { .. }));
         let postgres = needs_postgres
-            .then(|| told(ground, provide_postgres(postgres, folder, &folder.join("postgres.log"))));
+            .then(|| told(ground, provide_postgres(given.postgres, folder, &folder.join("postgres.log"))));
         let needs_redis = settings.iter().any(|setting| setting.needs_redis());
         let redis = (needs_redis && matches!(postgres, Some(Ok(_))))
-            .then(|| told(ground, provide_redis(redis, &folder.join("redis.log"))));
-        Ok(Self { ground, assignment, postgres, redis })
+            .then(|| told(ground, provide_redis(given.redis, &folder.join("redis.log"))));
+        let needs_questdb = settings.contains(&EngineSetting::QuestDb);
+        let questdb = needs_questdb
+            .then(|| told(ground, provide_questdb(given.questdb, folder, &folder.join("questdb.log"))));
+        Ok(Self { ground, assignment, postgres, redis, questdb })
     }
 
     pub(super) fn servers(&self) -> Servers {
         let postgres = self.postgres.as_ref().and_then(|found| found.as_ref().ok());
         let redis = self.redis.as_ref().and_then(|found| found.as_ref().ok());
+        let questdb = self.questdb.as_ref().and_then(|found| found.as_ref().ok());
         Servers {
             postgres: postgres.map(|place| format!("PostgreSQL {}", place.version)),
             postgres_is_own: postgres.is_some_and(|place| place.is_own),
@@ -87,6 +107,8 @@ impl<'a> Places<'a> {
                 .and_then(|place| place.elsewhere.as_ref())
                 .map(|directory| directory.display().to_string()),
             redis: redis.map(|place| format!("Redis {}", place.version)),
+            questdb: questdb.map(|place| format!("QuestDB {}", place.version)),
+            questdb_is_own: questdb.is_some_and(|place| place.is_own),
         }
     }
 
@@ -94,6 +116,13 @@ impl<'a> Places<'a> {
     pub(super) fn open(&'a self, setting: EngineSetting) -> Result<Result<Storage<'a>, String>, LabError> {
         let kept = match setting {
             EngineSetting::Embedded { .. } => Kept::Directory(self.ground.data_directory()?),
+            EngineSetting::QuestDb => {
+                let questdb = self.questdb.as_ref().expect("settings of QuestDB were provided for");
+                match questdb {
+                    Ok(place) => Kept::Tables(place.scratch()),
+                    Err(why) => return Ok(Err(why.clone())),
+                }
+            }
             EngineSetting::Postgres { .. } => {
                 let postgres = self.postgres.as_ref().expect("settings of PostgreSQL were provided for");
                 let made = postgres
@@ -126,13 +155,14 @@ fn told<T>(ground: &Ground<'_>, provided: Result<T, DatabaseError>) -> Result<T,
 impl Storage<'_> {
     /// Starts the engine on what is kept.
     pub(super) fn serve(&self) -> Result<Engine, LabError> {
+        let of_database = |url: &str| {
+            let timeout = STATEMENT_TIMEOUT_MS.to_string();
+            vec![format!("series+{url}"), "--statement-timeout-ms".to_owned(), timeout]
+        };
         let source = match &self.kept {
             Kept::Directory(directory) => vec![format!("series:{}", directory.path().display())],
-            Kept::Database(database) => vec![
-                format!("series+{}", database.url()),
-                "--statement-timeout-ms".to_owned(),
-                STATEMENT_TIMEOUT_MS.to_string(),
-            ],
+            Kept::Database(database) => of_database(database.url()),
+            Kept::Tables(tables) => of_database(&tables.url()),
         };
         let redis = self.places.redis().map(|place| &*place.url);
         let arguments = [vec!["serve".to_owned()], source, self.setting.arguments(redis)].concat();
@@ -142,7 +172,7 @@ impl Storage<'_> {
     /// What is watched beside the engine's process.
     pub(super) fn observers(&self) -> Vec<String> {
         match &self.kept {
-            Kept::Directory(_) => Vec::new(),
+            Kept::Directory(_) | Kept::Tables(_) => Vec::new(),
             Kept::Database(database) => vec![format!("pg:{}", database.url())],
         }
     }
@@ -161,6 +191,8 @@ impl Storage<'_> {
             Kept::Database(database) => {
                 database.ask("vacuum (analyze)")?;
             }
+            // It does so by itself.
+            Kept::Tables(_) => {}
         }
         Ok(Some(Nanos(began.elapsed().as_nanos() as u64)))
     }
@@ -169,6 +201,7 @@ impl Storage<'_> {
     pub(super) fn bytes(&self) -> Result<u64, LabError> {
         match &self.kept {
             Kept::Directory(directory) => Ok(bytes_in(directory.path())),
+            Kept::Tables(tables) => Ok(tables.bytes()?),
             Kept::Database(database) => {
                 let rows = database.ask(
                     "select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_class c \
@@ -183,6 +216,7 @@ impl Storage<'_> {
     pub(super) fn close(self) -> Result<(), LabError> {
         match self.kept {
             Kept::Directory(directory) => directory.close().map_err(LabError::io("remove the engine's data")),
+            Kept::Tables(_) => Ok(()),
             Kept::Database(database) => {
                 if self.setting.needs_redis()
                     && let Some(redis) = self.places.redis()

@@ -91,7 +91,7 @@ impl ReadRun<'_> {
         let setting = self.storage.setting;
         let of = match setting.engine() {
             SeriesEngine::Embedded => String::new(),
-            SeriesEngine::Postgres => "postgres-".to_owned(),
+            other => format!("{other}-"),
         };
         let file = format!("reads-{of}{}-{users}{beside}.prony.json", question.name());
         let title = format!("{}: {}, {}", setting.engine().label(), question.label(), count_of_users(users));

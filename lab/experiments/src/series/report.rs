@@ -223,7 +223,7 @@ mod tests {
             pace: SeriesPace::QUICK,
             seed: 42,
             parts: SeriesPart::ALL.to_vec(),
-            engines: SeriesEngine::ALL.to_vec(),
+            engines: vec![SeriesEngine::Postgres, SeriesEngine::Embedded],
             durabilities: vec![Durability::Sync],
             assignment: Assignment::new(&[0, 1], 1).unwrap(),
             sync_cost: Some(Nanos::from_micros(405)),
@@ -232,6 +232,8 @@ mod tests {
                 postgres_is_own: true,
                 postgres_elsewhere: Some("/tmp".to_owned()),
                 redis: None,
+                questdb: None,
+                questdb_is_own: false,
             },
             writes: vec![
                 write(BASELINE, WriteForm::Published, 100.0),

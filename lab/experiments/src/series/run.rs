@@ -10,7 +10,7 @@ use super::{
     engines::{EngineSetting, SeriesEngine},
     ingest::{self, Ingest},
     outcome::{NotMeasured, SCHEMA_VERSION, SeriesOutcome},
-    places::{Places, Servers, Storage},
+    places::{Given, Places, Servers, Storage},
     reads::{LOADS, ReadRun},
     rows,
     study::{ReadQuestion, SeriesPace, SeriesPart, WriteForm},
@@ -39,6 +39,8 @@ pub struct SeriesOptions {
     pub postgres: Option<String>,
     /// The address of a Redis, likewise.
     pub redis: Option<String>,
+    /// The address of a `QuestDB`, likewise, or the file of its program.
+    pub questdb: Option<String>,
     /// For the engine.
     pub processors: usize,
     pub seed: u64,
@@ -102,7 +104,9 @@ impl SeriesRun<'_> {
         let (writes, reads) = (self.writes(), self.reads());
         let settings: Vec<_> =
             writes.iter().map(|(setting, _)| *setting).chain(reads.iter().copied()).collect();
-        let given = (self.options.postgres.as_deref(), self.options.redis.as_deref());
+        let SeriesOptions { postgres, redis, questdb, .. } = self.options;
+        let given =
+            Given { postgres: postgres.as_deref(), redis: redis.as_deref(), questdb: questdb.as_deref() };
         let places = Places::provide(self.ground, &self.assignment, given, &settings)?;
         outcome.servers = places.servers();
         for (place, (setting, forms)) in writes.iter().enumerate() {
@@ -146,7 +150,9 @@ impl SeriesRun<'_> {
             EngineSetting::Postgres { .. } if !setting.is_usual() => {
                 vec![WriteForm::Published, WriteForm::Saturated]
             }
-            EngineSetting::Embedded { .. } | EngineSetting::Postgres { .. } => WriteForm::ALL.to_vec(),
+            EngineSetting::Embedded { .. } | EngineSetting::QuestDb | EngineSetting::Postgres { .. } => {
+                WriteForm::ALL.to_vec()
+            }
         };
         settings.map(|setting| (setting, forms(setting))).collect()
     }

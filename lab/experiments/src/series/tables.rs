@@ -4,6 +4,7 @@ use super::{
     engines::{EngineSetting, SeriesEngine},
     ingest::Ingest,
     outcome::{NotMeasured, SeriesOutcome},
+    places::Servers,
     published,
     reads::{LOADS, ReadStep},
     study::{READERS, ReadQuestion, SeriesPart, WriteForm},
@@ -35,13 +36,18 @@ pub(super) fn setting(outcome: &SeriesOutcome) -> String {
         let redis = servers.redis.as_ref().map_or(String::new(), |version| format!(", {version}"));
         format!(" Beside it {version}{own}{elsewhere}{redis}.")
     });
+    let questdb = servers.questdb.as_ref().map(|version| {
+        let own = if servers.questdb_is_own { " of its own" } else { " at the address that was given" };
+        format!(" Beside it {version}{own}, with its defaults.")
+    });
     format!(
-        "Prony {} (`prony serve`) on {}, {}; seed {}.{} Machine: {}.{cost}",
+        "Prony {} (`prony serve`) on {}, {}; seed {}.{}{} Machine: {}.{cost}",
         outcome.head.prony_version,
         count_of_processors(outcome.assignment.server.len()),
         outcome.head.started_at,
         outcome.seed,
         postgres.unwrap_or_default(),
+        questdb.unwrap_or_default(),
         outcome.head.machine_text(),
     )
 }
@@ -277,10 +283,13 @@ pub(super) fn notes(outcome: &SeriesOutcome) -> Vec<String> {
     if let Some(why) = outcome.writes.iter().find_map(|step| step.without_statements.as_ref()) {
         notes.push(format!("Statements at the database are not known of all rows: {why}."));
     }
-    if outcome.servers.postgres.is_some() {
-        notes.push(
-            "PostgreSQL's own processor time is in no column: it runs on the lab's processors, beside the load.".to_owned(),
-        );
+    let Servers { postgres, questdb, .. } = &outcome.servers;
+    for product in
+        [postgres.as_ref().map(|_| "PostgreSQL"), questdb.as_ref().map(|_| "QuestDB")].into_iter().flatten()
+    {
+        notes.push(format!(
+            "{product}'s own processor time is in no column: it runs on the lab's processors, beside the load."
+        ));
     }
     if outcome.servers.postgres_elsewhere.is_some() {
         notes.push(

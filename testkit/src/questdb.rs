@@ -56,6 +56,8 @@ pub struct QuestServer {
     directory: TempDir,
     pg_port: u16,
     http_port: u16,
+    /// For tests: little memory and small files.
+    is_small: bool,
     running: Mutex<Option<(Child, Watchdog)>>,
 }
 
@@ -100,7 +102,20 @@ impl QuestServer {
     /// # Errors
     /// Java or Maven is missing, the program cannot be fetched, or it does not start.
     pub fn start_new() -> Result<Self, QuestError> {
+        Self::make(true)
+    }
+
+    /// One with the memory, the threads and the files that it has by itself.
+    ///
+    /// # Errors
+    /// As [`Self::start_new`].
+    pub fn start_with_defaults() -> Result<Self, QuestError> {
+        Self::make(false)
+    }
+
+    fn make(is_small: bool) -> Result<Self, QuestError> {
         let server = Self {
+            is_small,
             program: questdb_program()?,
             directory: tempfile::tempdir().map_err(failed("make a temporary directory"))?,
             pg_port: free_port(),
@@ -137,6 +152,14 @@ impl QuestServer {
         format!("postgres://admin:quest@127.0.0.1:{}/qdb", self.pg_port)
     }
 
+    /// Of its process.
+    ///
+    /// # Panics
+    /// When it is stopped.
+    pub fn pid(&self) -> u32 {
+        self.running().as_ref().expect("QuestDB runs").0.id()
+    }
+
     pub const fn http_port(&self) -> u16 {
         self.http_port
     }
@@ -156,26 +179,22 @@ impl QuestServer {
         let mut command = Command::new("java");
         // Its own library is unpacked there at each start, and stays.
         let temporary = format!("-Djava.io.tmpdir={}", self.directory.path().display());
-        command.args(["-Xms64m", "-Xmx768m", &temporary, "-p"]).arg(&self.program);
+        if self.is_small {
+            command.args(["-Xms64m", "-Xmx768m"]).env("QDB_SHARED_WORKER_COUNT", "2");
+            for name in SMALL_FILES {
+                command.env(name, "65536");
+            }
+        }
+        command.args([&temporary, "-p"]).arg(&self.program);
         command.args(["-m", "io.questdb/io.questdb.ServerMain", "-d"]).arg(self.directory.path());
         let bind = |port: u16| format!("127.0.0.1:{port}");
         command.env("QDB_PG_NET_BIND_TO", bind(self.pg_port)).env("QDB_HTTP_BIND_TO", bind(self.http_port));
         for name in ["QDB_LINE_TCP_ENABLED", "QDB_HTTP_MIN_ENABLED", "QDB_TELEMETRY_ENABLED"] {
             command.env(name, "false");
         }
-        for name in SMALL_FILES {
-            command.env(name, "65536");
-        }
-        let mut child = command
-            .env("QDB_SHARED_WORKER_COUNT", "2")
-            .stdin(Stdio::null())
-            .stdout(output)
-            .stderr(errors)
-            .spawn()
-            .map_err(|source| QuestError::ProgramMissing {
-                program: "java",
-                package: "default-jre-headless",
-                source,
+        let mut child =
+            command.stdin(Stdio::null()).stdout(output).stderr(errors).spawn().map_err(|source| {
+                QuestError::ProgramMissing { program: "java", package: "default-jre-headless", source }
             })?;
         let (id, directory) = (child.id().to_string(), self.directory.path().to_string_lossy().into_owned());
         let watchdog = Watchdog::start("kill -KILL \"$1\"; sleep 1; rm -rf \"$2\"", &[&id, &directory]);

@@ -3,7 +3,6 @@
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
-use prony_access::Openness;
 use prony_source::config::{
     Faults, GivenValue, Kinds, OptionOf, Origin, SourceEntry, SourceKind, SourceUrl, TypedValue, substitute,
 };
@@ -96,7 +95,7 @@ fn fill_redis(
 
 /// Other machines than this one are let in only where it is said who may ask.
 fn check_listening(settings: &Settings, given: &[Given], faults: &mut Faults) {
-    if settings.access.openness != Openness::LoopbackOnly || settings.open {
+    if !settings.lets_only_this_machine_in() {
         return;
     }
     if let Some(address) = settings.listen.iter().find(|address| !address.ip().is_loopback()) {

@@ -3,7 +3,7 @@
 use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use ::http::request::Parts;
-use prony_access::AccessSettings;
+use prony_access::{AccessSettings, Openness};
 use prony_graphql::{document::limits::Limits, request::Asked};
 use prony_resolvers::Resolvers;
 use prony_source::{
@@ -26,6 +26,9 @@ use crate::{
 pub struct Settings {
     /// At least one; a port 0 becomes a free one.
     pub listen: Vec<SocketAddr>,
+    /// Of operators: there are `/metrics`, `/health`, `/ready` and `/live` alone, and elsewhere no `/metrics`. Empty where these have no
+    /// listeners of their own.
+    pub admin_listen: Vec<SocketAddr>,
     pub cores: CoreChoice,
     /// Connections over all cores; one more gets a 503.
     pub max_connections: usize,
@@ -239,10 +242,18 @@ impl From<Settings> for Reloaded {
     }
 }
 
+impl Settings {
+    /// Nothing says who may ask, and not that everybody may.
+    pub(crate) fn lets_only_this_machine_in(&self) -> bool {
+        self.access.openness == Openness::LoopbackOnly && !self.open
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 8080))],
+            admin_listen: Vec::new(),
             cores: CoreChoice::All,
             max_connections: 50_000,
             header_timeout: Duration::from_secs(60),

@@ -66,7 +66,7 @@ impl Path {
             "/health" => Self::Health,
             "/live" => Self::Live,
             "/ready" => Self::Ready,
-            "/metrics" => Self::Metrics,
+            "/metrics" if settings.admin_listen.is_empty() => Self::Metrics,
             _ => match apis.find(path) {
                 Some(id) => Self::Api(id),
                 None if settings.console && console::has(path) => Self::Console,
@@ -113,6 +113,9 @@ pub(crate) async fn answer(
     Ok(response)
 }
 
+const NOT_THIS_HOST: &str =
+    "this server is not asked for by the name in `host`; add it to `hosts`, or use localhost";
+
 /// Answers a request whose head is one that is taken.
 async fn checked(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Request<Incoming>) -> Reply {
     let settings = core.settings();
@@ -121,15 +124,38 @@ async fn checked(core: &Rc<CoreEngine>, connections: &ApiConnections, request: R
     if let Err(framing::HeadFault { status, message }) = head {
         refusal(status, JSON, message)
     } else if !core.site().hosts.include_request(request.uri(), request.headers()) {
-        let message =
-            "this server is not asked for by the name in `host`; add it to `hosts`, or use localhost";
-        refusal(StatusCode::MISDIRECTED_REQUEST, JSON, message)
+        refusal(StatusCode::MISDIRECTED_REQUEST, JSON, NOT_THIS_HOST)
     } else if uri_bytes(&request) > settings.max_uri_bytes {
         let message =
             format!("path and query are over the limit of {} bytes (max_uri_bytes)", settings.max_uri_bytes);
         refusal(StatusCode::URI_TOO_LONG, JSON, &message)
     } else {
         route(core, connections, request).await
+    }
+}
+
+/// Answers a request of an operator.
+pub(crate) async fn answer_operator(core: &Rc<CoreEngine>, request: &Request<Incoming>) -> Reply {
+    let head = framing::check(request.version(), request.headers(), &[]);
+    if let Err(framing::HeadFault { status, message }) = head {
+        return refusal(status, JSON, message);
+    }
+    let is_near = core.settings().admin_listen.iter().all(|address| address.ip().is_loopback());
+    if is_near && !core.site().hosts.include_request(request.uri(), request.headers()) {
+        return refusal(StatusCode::MISDIRECTED_REQUEST, JSON, NOT_THIS_HOST);
+    }
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return not_allowed("GET, HEAD", &format!("{} is not allowed here; use GET", request.method()));
+    }
+    match request.uri().path() {
+        "/health" => health::answer(core).await,
+        "/live" => readiness::live(),
+        "/ready" => readiness::ready(core).await,
+        "/metrics" => metrics(core),
+        path => {
+            let message = format!("nothing is at {path}; there are /metrics, /health, /ready and /live");
+            refusal(StatusCode::NOT_FOUND, JSON, &message)
+        }
     }
 }
 
@@ -206,7 +232,7 @@ fn is_stream(path: &str) -> bool {
 async fn route_other(core: &Rc<CoreEngine>, path: Path, request: Request<Incoming>) -> Reply {
     let method = request.method();
     match path {
-        Path::Unknown => unknown(request.uri().path()),
+        Path::Unknown => unknown(request.uri().path(), core.settings()),
         _ if method == Method::OPTIONS => {
             cors::options(request.headers(), &core.settings().cors_origins, path.allow(&core.site().apis))
         }
@@ -240,8 +266,10 @@ async fn console(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
     }
 }
 
-fn unknown(path: &str) -> Reply {
-    let message = format!("nothing is at {path}; there are /graphql, /, /health, /live, /ready and /metrics");
+fn unknown(path: &str, settings: &Settings) -> Reply {
+    let rest =
+        if settings.admin_listen.is_empty() { "/live, /ready and /metrics" } else { "/live and /ready" };
+    let message = format!("nothing is at {path}; there are /graphql, /, /health, {rest}");
     refusal(StatusCode::NOT_FOUND, JSON, &message)
 }
 

@@ -10,9 +10,11 @@ use tokio::{
 };
 
 use super::{
-    connections::Arrival,
+    admin,
+    connections::{Arrival, Entrance},
     core::CoreThread,
     crowd::Crowd,
+    load::{Load, LoadPlace},
     refusal::respond_and_close,
     stop::{StopPhase, Stopping},
 };
@@ -36,20 +38,26 @@ pub(super) struct Acceptor<'a> {
     /// Who comes with TLS would not understand why there is no room.
     pub(super) has_tls: bool,
     pub(super) crowd: &'a Crowd,
+    /// Connections of operators, which are not among those of the cores.
+    pub(super) operators: Arc<Load>,
 }
 
 impl Acceptor<'_> {
     /// Accepts until stopping begins; the listeners are closed when it returns.
     pub(super) async fn run(
         &self,
-        listeners: Vec<StandardTcpListener>,
+        listeners: Vec<(StandardTcpListener, Entrance)>,
         mut stopping: Stopping,
     ) -> io::Result<()> {
         let refusals = Arc::new(Semaphore::new(REFUSALS_AT_ONCE));
-        let listeners: Vec<TcpListener> =
-            listeners.into_iter().map(TcpListener::from_std).collect::<io::Result<_>>()?;
-        let mut loops: FuturesUnordered<_> =
-            listeners.iter().map(|listener| self.accept(listener, &refusals)).collect();
+        let listeners: Vec<(TcpListener, Entrance)> = listeners
+            .into_iter()
+            .map(|(listener, entrance)| Ok((TcpListener::from_std(listener)?, entrance)))
+            .collect::<io::Result<_>>()?;
+        let mut loops: FuturesUnordered<_> = listeners
+            .iter()
+            .map(|(listener, entrance)| self.accept(listener, *entrance, &refusals))
+            .collect();
         tokio::select! {
             _ = loops.next() => {}
             () = stopping.reached(StopPhase::Draining) => {}
@@ -57,9 +65,14 @@ impl Acceptor<'_> {
         Ok(())
     }
 
-    async fn accept(&self, listener: &TcpListener, refusals: &Arc<Semaphore>) {
+    async fn accept(&self, listener: &TcpListener, entrance: Entrance, refusals: &Arc<Semaphore>) {
         loop {
             match listener.accept().await {
+                Ok((socket, _)) if entrance == Entrance::Admin => {
+                    if self.operators.open_connections() < admin::MAX_CONNECTIONS {
+                        self.give(socket, entrance, |_| self.operators.take_place());
+                    }
+                }
                 Ok((socket, _)) => self.hand_over(socket, refusals),
                 Err(error) if is_the_clients(&error) => {}
                 Err(error) => {
@@ -79,13 +92,18 @@ impl Acceptor<'_> {
             return;
         }
         self.crowd.note(open + 1);
+        self.give(socket, Entrance::Public, |core| core.load.take_place());
+    }
+
+    /// Gives the socket to the core with the fewest connections.
+    fn give(&self, socket: TcpStream, entrance: Entrance, place: impl FnOnce(&CoreThread) -> LoadPlace) {
         // Writes are whole responses; waiting for the client's acknowledgement would only delay them.
         let _ = socket.set_nodelay(true);
         let Ok(socket) = socket.into_std() else { return };
         let Some(core) = self.cores.iter().min_by_key(|core| core.load.open_connections()) else { return };
-        let place = core.load.take_place();
+        let place = place(core);
         // Fails only when the core's thread has panicked; the socket then closes with the arrival.
-        if core.inbox.send(Arrival { socket, place }).is_err() {
+        if core.inbox.send(Arrival { socket, entrance, place }).is_err() {
             tracing::error!("a core no longer takes connections");
         }
     }

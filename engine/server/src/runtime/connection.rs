@@ -22,7 +22,8 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use super::{
-    connections::{Arrival, Connections},
+    admin,
+    connections::{Arrival, Connections, Entrance},
     guard::{Guard, drive},
     handshake::{self, Secured},
     http2,
@@ -63,8 +64,12 @@ pub(crate) async fn serve(
     engine: Rc<CoreEngine>,
     connections: Rc<Connections>,
 ) {
-    let Arrival { socket, place } = arrival;
+    let Arrival { socket, entrance, place } = arrival;
     let Ok(socket) = TcpStream::from_std(socket) else { return };
+    if entrance == Entrance::Admin {
+        Box::pin(admin::serve(socket, protocol, engine, connections)).await;
+        return drop(place);
+    }
     let address = socket.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
     let mut peer = Peer::of(address);
     let (transport, is_http2) = match &engine.site().tls {

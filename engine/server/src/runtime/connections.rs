@@ -12,10 +12,19 @@ use tokio::sync::Notify;
 
 use super::load::LoadPlace;
 
+/// By which listener a socket has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Entrance {
+    Public,
+    /// For those who operate the server.
+    Admin,
+}
+
 /// A socket on its way to a core, with its place among the counted connections.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     pub(crate) socket: StandardTcpStream,
+    pub(crate) entrance: Entrance,
     pub(crate) place: LoadPlace,
 }
 

@@ -90,7 +90,10 @@ mod tests {
     use crate::{
         config::{GivenSource, Settings},
         graphql::Engine,
-        runtime::stop::{self, Stopper},
+        runtime::{
+            connections::Entrance,
+            stop::{self, Stopper},
+        },
     };
 
     /// Long enough for a loaded machine; only a failing test waits for it.
@@ -129,7 +132,8 @@ mod tests {
             stream.set_read_timeout(Some(PATIENCE)).expect("the timeout is not zero");
             let (socket, _) = self.listener.accept().expect("somebody connects");
             socket.set_nonblocking(true).expect("sockets have it");
-            let arrival = Arrival { socket, place: self.thread.load.take_place() };
+            let arrival =
+                Arrival { socket, entrance: Entrance::Public, place: self.thread.load.take_place() };
             self.thread.inbox.send(arrival).expect("the core runs");
             write!(stream, "{request} HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n").expect("the core reads");
             stream

@@ -5,6 +5,7 @@ use std::{
     net::{SocketAddr, TcpListener},
 };
 
+use listenfd::ListenFd;
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// Connections that the kernel completes before they are accepted. Enough for a burst of load generators;
@@ -18,6 +19,29 @@ pub struct ListenError {
     pub address: SocketAddr,
     reason: String,
     #[source]
+    source: io::Error,
+}
+
+/// Sockets that a service manager has opened for this process (`sd_listen_fds(3)`), in its order; none where it has not. They are taken once.
+pub(super) fn inherited() -> Result<Vec<TcpListener>, InheritedError> {
+    let mut given = ListenFd::from_env();
+    let count = given.len();
+    let take = |place: usize| {
+        let not_one = |source| InheritedError { place: place + 1, source };
+        let listener = given.take_tcp_listener(place).map_err(not_one)?;
+        listener.iter().try_for_each(|listener| listener.set_nonblocking(true)).map_err(not_one)?;
+        Ok(listener)
+    };
+    (0..count).map(take).filter_map(Result::transpose).collect()
+}
+
+/// A socket that was handed over cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "socket {place} of those that the service manager has opened is none to listen on with TCP: {source}; write ListenStream=ADDRESS:PORT into the socket unit"
+)]
+pub struct InheritedError {
+    place: usize,
     source: io::Error,
 }
 

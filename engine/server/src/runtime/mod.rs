@@ -2,6 +2,7 @@
 //! the cores, each core owns its connections until they end.
 
 mod accept;
+mod admin;
 mod connection;
 mod connections;
 mod core;
@@ -24,6 +25,6 @@ mod transport;
 
 pub(crate) use self::load::Load;
 pub use self::{
-    listen::{ListenError, bind},
+    listen::{InheritedError, ListenError, bind},
     server::{Running, StartError, serve, start},
 };

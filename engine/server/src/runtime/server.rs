@@ -16,12 +16,14 @@ use tokio::{
 
 use super::{
     accept::Acceptor,
+    connections::Entrance,
     core::{self, CoreThread},
     cpus,
     crowd::Crowd,
     descriptors,
     heartbeat::Heartbeats,
-    listen::{self, ListenError},
+    listen::{self, InheritedError, ListenError},
+    load::Load,
     reload,
     stop::{self, StopPhase, Stopper, Stopping},
 };
@@ -41,6 +43,13 @@ pub enum StartError {
     #[error(transparent)]
     Listen(#[from] ListenError),
     #[error(transparent)]
+    Inherited(#[from] InheritedError),
+    #[error(
+        "the socket at {0} can be reached from other machines, and nothing says who may ask: add [auth] to the configuration, or let everybody do \
+         everything with --open (`auth = \"open\"` in the file)"
+    )]
+    Exposed(SocketAddr),
+    #[error(transparent)]
     Open(#[from] OpenError),
     #[error("cannot serve TLS: {0}")]
     Tls(#[from] TlsError),
@@ -56,6 +65,7 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct Running {
     addresses: Vec<SocketAddr>,
+    admin_addresses: Vec<SocketAddr>,
     scheme: &'static str,
     stopper: Stopper,
     shutdown_delay: Duration,
@@ -66,29 +76,35 @@ pub struct Running {
 
 /// Binds, opens the sources, starts the cores; returns when requests are answered.
 pub fn start(settings: Settings) -> Result<Running, StartError> {
-    let running = begin(settings)?;
+    let running = begin(settings, Vec::new())?;
     running.announce();
     Ok(running)
 }
 
 /// Starts, and serves until SIGINT or SIGTERM, then stops as [`Running::stop`] does; a second signal ends it at once. Signals
-/// are waited for before the log says that it listens: who reads that may stop it in the next moment.
+/// are waited for before the log says that it listens: who reads that may stop it in the next moment. Sockets that a service manager has
+/// opened for this process take the place of those to listen on.
 pub fn serve(settings: Settings) -> Result<(), StartError> {
-    begin(settings)?.serve_until_signal().map_err(StartError::Thread)
+    let inherited = listen::inherited()?;
+    begin(settings, inherited)?.serve_until_signal().map_err(StartError::Thread)
 }
 
-fn begin(settings: Settings) -> Result<Running, StartError> {
+fn begin(mut settings: Settings, inherited: Vec<TcpListener>) -> Result<Running, StartError> {
     let tls = Tls::load(&settings.tls)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let cpus = cpus::apply(&settings.cores)
         .map_err(|source| StartError::Processors { wanted: settings.cores.to_string(), source })?;
-    let listeners: Vec<TcpListener> =
-        settings.listen.iter().map(|&address| listen::bind(address)).collect::<Result<_, _>>()?;
-    let addresses = listeners
-        .iter()
-        .map(TcpListener::local_addr)
-        .collect::<io::Result<_>>()
-        .map_err(StartError::Thread)?;
+    let listeners = listeners(&settings, inherited)?;
+    let addresses_of = |of: Entrance| {
+        let listeners = listeners.iter().filter(move |(_, entrance)| *entrance == of);
+        listeners
+            .map(|(listener, _)| listener.local_addr())
+            .collect::<io::Result<_>>()
+            .map_err(StartError::Thread)
+    };
+    let (addresses, admin_addresses) = (addresses_of(Entrance::Public)?, addresses_of(Entrance::Admin)?);
+    // By which names it may be asked for is told by where it really listens.
+    settings.listen.clone_from(&addresses);
     let (stopper, stopping) = stop::channel();
     let (ready, is_ready) = mpsc::channel();
     let (shutdown_delay, grace) = (settings.shutdown_delay, settings.grace);
@@ -99,13 +115,53 @@ fn begin(settings: Settings) -> Result<Running, StartError> {
         .map_err(StartError::Thread)?;
     is_ready.recv().unwrap_or(Err(StartError::Ended))?;
     let thread = Some(thread);
-    Ok(Running { addresses, scheme, stopper, shutdown_delay, grace, service_manager, thread })
+    Ok(Running {
+        addresses,
+        admin_addresses,
+        scheme,
+        stopper,
+        shutdown_delay,
+        grace,
+        service_manager,
+        thread,
+    })
+}
+
+/// Those that were handed over, or else those of the settings; and those of operators.
+fn listeners(
+    settings: &Settings,
+    inherited: Vec<TcpListener>,
+) -> Result<Vec<(TcpListener, Entrance)>, StartError> {
+    let mut public = inherited;
+    if public.is_empty() {
+        public = settings.listen.iter().map(|address| listen::bind(*address)).collect::<Result<_, _>>()?;
+    } else if settings.lets_only_this_machine_in() {
+        for listener in &public {
+            let address = listener.local_addr().map_err(StartError::Thread)?;
+            if !address.ip().is_loopback() {
+                return Err(StartError::Exposed(address));
+            }
+        }
+    }
+    let admin = settings.admin_listen.iter().map(|address| listen::bind(*address));
+    let admin = admin.collect::<Result<Vec<_>, _>>()?;
+    let with = |entrance: Entrance| move |listener| (listener, entrance);
+    Ok(public
+        .into_iter()
+        .map(with(Entrance::Public))
+        .chain(admin.into_iter().map(with(Entrance::Admin)))
+        .collect())
 }
 
 impl Running {
     /// Where it listens; a port 0 in the settings has become a real one.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// Where operators are listened to, likewise.
+    pub fn admin_addresses(&self) -> &[SocketAddr] {
+        &self.admin_addresses
     }
 
     /// Lets requests in flight finish, for at most the grace of the settings, and returns when all has ended.
@@ -124,6 +180,9 @@ impl Running {
         let scheme = self.scheme;
         for address in &self.addresses {
             tracing::info!("listening on {scheme}://{address}");
+        }
+        for address in &self.admin_addresses {
+            tracing::info!("operators are listened to on http://{address}: /metrics, /health, /ready, /live");
         }
     }
 
@@ -218,7 +277,7 @@ fn control(
     settings: Settings,
     tls: Option<Arc<Tls>>,
     cpus: &[Option<usize>],
-    listeners: Vec<TcpListener>,
+    listeners: Vec<(TcpListener, Entrance)>,
     stopping: Stopping,
     ready: &mpsc::Sender<Result<(), StartError>>,
 ) {
@@ -241,7 +300,8 @@ fn control(
         };
         let _ = ready.send(Ok(()));
         let crowd = Crowd::default();
-        let acceptor = Acceptor { cores: &cores, max_connections, has_tls, crowd: &crowd };
+        let operators = Arc::new(Load::default());
+        let acceptor = Acceptor { cores: &cores, max_connections, has_tls, crowd: &crowd, operators };
         tokio::select! {
             outcome = acceptor.run(listeners, stopping) => if let Err(error) = outcome {
                 tracing::error!(%error, "the acceptor failed");

@@ -1,6 +1,7 @@
 //! Bytes in, bytes out: the server in this process, over real sockets, on a copy of the sample database.
 
 mod access;
+mod admin;
 mod asking;
 
 mod connections;

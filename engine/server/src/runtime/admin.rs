@@ -1,0 +1,49 @@
+//! Connections of operators: on listeners of their own, beside the limit of connections, without TLS, and for `/metrics`, `/health`, `/ready`
+//! and `/live` alone.
+
+use std::{convert::Infallible, pin::Pin, rc::Rc};
+
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use super::{
+    connections::Connections,
+    guard::{Guard, drive},
+    stream::{BoundedStream, Progress},
+    transport::Transport,
+};
+use crate::{
+    graphql::{CoreEngine, ExecutionContext as _},
+    http,
+};
+
+/// Connections at a time; more are closed.
+pub(super) const MAX_CONNECTIONS: usize = 64;
+
+/// Serves the connection until it ends.
+pub(super) async fn serve(
+    socket: TcpStream,
+    protocol: http1::Builder,
+    engine: Rc<CoreEngine>,
+    connections: Rc<Connections>,
+) {
+    let progress = Rc::new(Progress::default());
+    let write_timeout = engine.settings().write_timeout;
+    let stream = BoundedStream::new(Transport::Plain(socket), write_timeout, Rc::clone(&progress));
+    let mut guard = Guard::new(connections.enter(), &engine, Rc::clone(&progress));
+    let service = service_fn(|request: Request<Incoming>| {
+        progress.begin();
+        let (engine, progress) = (&engine, &progress);
+        async move {
+            let reply = http::answer_operator(engine, &request).await;
+            progress.end();
+            Ok::<_, Infallible>(reply)
+        }
+    });
+    let mut connection = protocol.serve_connection(TokioIo::new(stream), service);
+    let shut_down = |connection: Pin<&mut _>| http1::Connection::graceful_shutdown(connection);
+    if let Err(error) = drive(Pin::new(&mut connection), &mut guard, &connections, shut_down).await {
+        tracing::debug!(%error, "connection ended early");
+    }
+}

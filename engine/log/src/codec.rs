@@ -107,6 +107,12 @@ impl<'a> Input<'a> {
         Err(Damage("a number has more than ten bytes"))
     }
 
+    /// Leaves out a number that [`put_unsigned`] or [`put_signed`] has written.
+    pub fn skip_number(&mut self) -> Result<(), Damage> {
+        let last = self.0.iter().position(|byte| byte & 0x80 == 0).ok_or(CUT)?;
+        self.skip(last + 1)
+    }
+
     /// As [`put_signed`] writes it.
     pub fn signed(&mut self) -> Result<i64, Damage> {
         let number = self.unsigned()?;
@@ -160,6 +166,11 @@ mod tests {
             put_unsigned(&mut bytes, number);
             put_signed(&mut bytes, number.cast_signed());
             put_signed(&mut bytes, number.cast_signed().wrapping_neg());
+            let mut input = Input::new(&bytes);
+            for _ in 0..3 {
+                assert_eq!(input.skip_number(), Ok(()));
+            }
+            assert!(input.is_empty() && input.skip_number().is_err());
             let mut input = Input::new(&bytes);
             assert_eq!(input.unsigned(), Ok(number));
             assert_eq!(input.signed(), Ok(number.cast_signed()));

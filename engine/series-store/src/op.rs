@@ -144,8 +144,8 @@ impl<'a> Op<'a> {
                 let mut rest = *input;
                 let all = rest.rest();
                 for _ in 0..count {
-                    input.u32()?;
-                    Value::read(input)?;
+                    input.skip_number()?;
+                    Value::skip(input)?;
                 }
                 let mut left = *input;
                 let bytes = &all[..all.len() - left.rest().len()];

@@ -108,6 +108,16 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Leaves out a value, which whoever reads it looks at.
+    pub(crate) fn skip(input: &mut Input<'a>) -> Result<(), Damage> {
+        match input.byte()? {
+            1 => input.skip(size_of::<f64>()),
+            2 => input.skip_number(),
+            5 => input.bytes().map(drop),
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn read(input: &mut Input<'a>) -> Result<Self, Damage> {
         Ok(match input.byte()? {
             0 => Self::Null,
@@ -223,5 +233,32 @@ impl Column {
             present.push(true);
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_as_long_as_what_is_read() {
+        for value in [
+            Value::Null,
+            Value::Double(-0.0),
+            Value::Integer(i64::MIN),
+            Value::Integer(3),
+            Value::Boolean(false),
+            Value::Boolean(true),
+            Value::Text(""),
+            Value::Text(&"ü".repeat(100)),
+        ] {
+            let mut bytes = Vec::new();
+            value.write(&mut bytes);
+            bytes.push(7);
+            let (mut read, mut left_out) = (Input::new(&bytes), Input::new(&bytes));
+            assert_eq!(Value::read(&mut read), Ok(value));
+            assert_eq!(Value::skip(&mut left_out), Ok(()));
+            assert_eq!((read.rest(), left_out.rest()), (&[7][..], &[7][..]));
+        }
     }
 }

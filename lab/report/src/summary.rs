@@ -19,7 +19,7 @@ const PLOT_WIDTH: usize = 60;
 /// The whole summary, each line ended.
 pub fn summary(result: &ResultFile) -> String {
     let headline = result.headline();
-    let mut text = heading(result);
+    let mut text = heading(result, &result.plan.name);
     for finding in &result.findings {
         text.push_str(&shown_finding(finding));
     }
@@ -50,7 +50,10 @@ pub fn summary(result: &ResultFile) -> String {
 pub fn side_by_side(runs: &[(String, &ResultFile)]) -> String {
     let mut text = String::new();
     for (label, result) in runs {
-        let _ = write!(text, "{label}: {}", heading(result));
+        // Labels that nobody has chosen are the plans' names, with numbers.
+        let is_named = label.starts_with(&result.plan.name);
+        let name = if is_named { label.clone() } else { format!("{label}: {}", result.plan.name) };
+        text.push_str(&heading(result, &name));
         for finding in &result.findings {
             text.push_str(&shown_finding(finding));
         }
@@ -64,14 +67,14 @@ pub fn side_by_side(runs: &[(String, &ResultFile)]) -> String {
     harmless(&text)
 }
 
-fn heading(result: &ResultFile) -> String {
+fn heading(result: &ResultFile, name: &str) -> String {
     let plan = &result.plan;
     let loads = match describe::scenario_lines(plan).as_slice() {
         [one] => format!("{one}, "),
         several => format!("\n  {}\n  ", several.join("\n  ")),
     };
     let state = describe::state_notice(result.state).map(|notice| format!("\n{notice}")).unwrap_or_default();
-    format!("{}: {}, {loads}seed {}{state}\n", plan.name, plan.targets.join(", "), plan.seed)
+    format!("{name}: {}, {loads}seed {}{state}\n", plan.targets.join(", "), plan.seed)
 }
 
 /// What was found, and nothing else; empty where nothing was.

@@ -291,6 +291,12 @@ fn several_results_stand_side_by_side() {
           kept  errors<5%   0.20 %
     "#]]
     .assert_eq(&side_by_side(&[("a".to_owned(), &first), ("b".to_owned(), &second)]));
+    let (name, target) = (&first.plan.name, &first.plan.targets[0]);
+    let text = side_by_side(&[(format!("{name} #1"), &first)]);
+    assert!(
+        text.starts_with(&format!("{name} #1: {target}")),
+        "a label of the plan's name stands for it: {text}"
+    );
 }
 
 #[test]

@@ -84,13 +84,14 @@ fn existing(place: &SeriesPlace) -> anyhow::Result<&Path> {
 }
 
 fn run_check(directory: &Path) -> anyhow::Result<ExitCode> {
-    let CheckReport { recovery, types, entities, segments, rows, problems } = check(directory)?;
+    let CheckReport { recovery, types, entities, segments, rows, aggregates, problems } = check(directory)?;
     let mut text = format!(
-        "{}: {} types, {} entities, {} rows, in {segments} segments and a log of {} bytes\n",
+        "{}: {} types, {} entities, {} rows{}, in {segments} segments and a log of {} bytes\n",
         directory.display(),
         grouped(types as u64),
         grouped(entities as u64),
         grouped(rows),
+        of_removed(aggregates),
         grouped(recovery.log_bytes),
     );
     if recovery.torn_bytes > 0 {
@@ -110,16 +111,25 @@ fn run_check(directory: &Path) -> anyhow::Result<ExitCode> {
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Nothing where there are none.
+fn of_removed(aggregates: u64) -> String {
+    if aggregates == 0 {
+        return String::new();
+    }
+    format!(", {} aggregates of removed rows", grouped(aggregates))
+}
+
 fn run_backup(directory: &Path, target: &Path) -> anyhow::Result<ExitCode> {
     let Backup { report, bytes } = backup(directory, target)
         .with_context(|| format!("there is no backup of {} in {}", directory.display(), target.display()))?;
     print(&format!(
-        "{}: {} bytes with {} types, {} entities and {} rows, all of which can be read\n",
+        "{}: {} bytes with {} types, {} entities and {} rows{}, all of which can be read\n",
         target.display(),
         grouped(bytes),
         grouped(report.types as u64),
         grouped(report.entities as u64),
         grouped(report.rows),
+        of_removed(report.aggregates),
     ))?;
     Ok(ExitCode::SUCCESS)
 }

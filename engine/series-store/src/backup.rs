@@ -6,9 +6,9 @@
 
 use crate::error::BackupError;
 use crate::format::{LOG, MANIFEST, SEGMENT, STORE};
+use crate::manifest::Segments;
 use crate::memory::Memory;
 use crate::recover::read_manifest;
-use crate::segment::Segment;
 use crate::store::{CheckReport, check_files};
 use prony_log::disk::{self, DiskFile, sync_directory};
 use prony_log::error::{FileFault, OpenError};
@@ -20,7 +20,6 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -106,7 +105,7 @@ fn empty(part: &Path) -> Result<(), BackupError> {
 struct OpenFiles {
     directory: PathBuf,
     manifest: Option<(u64, File)>,
-    segments: Arc<Vec<Arc<Segment>>>,
+    segments: Segments,
     /// In the order of their numbers.
     logs: Vec<(u64, File)>,
 }
@@ -154,7 +153,7 @@ impl OpenFiles {
         let logs = logs
             .map(|number| Ok((number, open(directory, LOG, number)?)))
             .collect::<Result<_, OpenError>>()?;
-        let (directory, segments) = (directory.to_owned(), memory.segments);
+        let (directory, segments) = (directory.to_owned(), Segments::of(&memory));
         Ok(Self { directory, manifest, segments, logs })
     }
 
@@ -176,7 +175,7 @@ impl OpenFiles {
         for (number, file) in self.logs.iter().rev() {
             bytes += self.copy_log(to, *number, file)?;
         }
-        for segment in self.segments.iter() {
+        for segment in self.segments.rows.iter().chain(&self.segments.aggregates) {
             let path = SEGMENT.path(to, segment.entry.number);
             bytes += copy(segment.file(), segment.path(), &path)?;
         }

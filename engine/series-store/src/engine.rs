@@ -156,13 +156,23 @@ pub trait RowSource: fmt::Debug + Send {
     ) -> Result<(), ReadError>;
 
     /// Summaries of an attribute by periods, in the order of time, each with a moment that is in its period. Periods without rows are left
-    /// out. Stops where `take` says so.
+    /// out. Stops where `take` says so. Rows that retention has removed count where there is an aggregate of them, all of which were in the
+    /// range and in one of the periods.
     fn summarize(
         &mut self,
         attribute: AttributeId,
         periods: Periods<'_>,
         take: &mut dyn FnMut(TimeMs, &Summary) -> bool,
     ) -> Result<(), ReadError>;
+
+    /// Between which times the rows were that retention has removed and of which there are aggregates; of rows with an attribute, where one is
+    /// named. None where there are no aggregates.
+    fn aggregated(&mut self, _attribute: Option<AttributeId>) -> Result<Option<TimeRange>, ReadError> {
+        Ok(None)
+    }
+
+    /// From here on only rows count that are there.
+    fn leave_out_aggregates(&mut self) {}
 }
 
 /// An engine at one moment. Later writes are not seen; names that came later may be.
@@ -329,5 +339,15 @@ impl SeriesRows {
         mut take: impl FnMut(TimeMs, &Summary) -> bool,
     ) -> Result<(), ReadError> {
         self.0.summarize(attribute, periods, &mut take)
+    }
+
+    /// As [`RowSource::aggregated`].
+    pub fn aggregated(&mut self, attribute: Option<AttributeId>) -> Result<Option<TimeRange>, ReadError> {
+        self.0.aggregated(attribute)
+    }
+
+    /// As [`RowSource::leave_out_aggregates`].
+    pub fn leave_out_aggregates(&mut self) {
+        self.0.leave_out_aggregates();
     }
 }

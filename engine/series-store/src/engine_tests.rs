@@ -3,18 +3,22 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests, which other crates run too")]
 
+use crate::block::Summary;
 use crate::calendar::{Period, Periods};
 use crate::catalog::Catalog;
 use crate::engine::{Engine, SeriesRows};
 use crate::error::{Refusal, WriteError};
-use crate::ids::{AttributeId, SeriesId, TimeRange};
+use crate::ids::{AttributeId, SeriesId, TimeMs, TimeRange};
+use crate::options::{Aggregates, Retention};
 use crate::page::Page;
+use crate::removal::Removal;
 use crate::rows::OnDuplicate;
 use crate::value::{Kind, Value};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::time::Duration;
 
 /// An engine that tests have to themselves.
 pub trait EngineUnderTest {
@@ -23,6 +27,12 @@ pub trait EngineUnderTest {
     /// Times of rows that it can keep; others must be refused.
     fn times(&self) -> TimeRange {
         TimeRange::ALL
+    }
+
+    /// Removes what is too old at a moment by [`retention`] and [`aggregates`], with which it was opened. False where it keeps no
+    /// aggregates, and has done nothing.
+    fn remove_old(&mut self, _now_ms: TimeMs) -> bool {
+        false
     }
 
     /// Does one of the things that must change nothing that is seen: `which` says which. It may be opened anew.
@@ -35,6 +45,29 @@ const ENTITIES: [&str; 3] = ["a", "b", "c"];
 const PATHS: [&str; 2] = ["/", "/x"];
 const ATTRIBUTES: [(&str, Kind); 4] =
     [("temperature", Kind::Double), ("count", Kind::Integer), ("open", Kind::Boolean), ("state", Kind::Text)];
+
+/// How long the engines that are tested keep rows. The moments at which they are removed are chosen so that this is a part of them.
+pub fn retention() -> Vec<Retention> {
+    let of = |name: Option<&str>, keep| Retention { type_name: name.map(str::to_owned), keep };
+    vec![of(Some("Room"), KEEP), of(None, 2 * KEEP)]
+}
+
+/// Which aggregates they keep, and how long.
+pub fn aggregates() -> Vec<Aggregates> {
+    vec![
+        Aggregates { type_name: None, period: Period::Hour, keep: None },
+        Aggregates {
+            type_name: Some("Room".to_owned()),
+            period: Period::Minute,
+            keep: Some(KEEP_AGGREGATES),
+        },
+    ]
+}
+
+/// Rows are removed in steps of a minute.
+const KEEP: Duration = Duration::from_secs(1200);
+/// In steps of ten minutes.
+const KEEP_AGGREGATES: Duration = Duration::from_secs(60_000);
 
 /// Who a row belongs to, as places in the lists above: tenant, type, entity, path.
 type Owner = (usize, usize, usize, usize);
@@ -50,6 +83,8 @@ enum Step {
     Delete(Owner, i64, i64),
     DeleteType(usize, usize, i64, i64),
     Drop(usize, usize),
+    /// What is too old at a moment is removed.
+    Remove(i64),
     Upkeep(u8),
 }
 
@@ -60,6 +95,13 @@ fn owner() -> impl Strategy<Value = Owner> {
 /// Few, so that some are equal; and some that are far away.
 fn time() -> impl Strategy<Value = i64> {
     prop_oneof![4 => 0..40_i64, 2 => (0..40_i64).prop_map(|minute| minute * 60_000), 1 => -3_000_000_000_000..3_000_000_000_000_i64, 1 => Just(253_402_300_799_999)]
+}
+
+/// When rows, or aggregates too, are too old of whom some may be there.
+fn moment() -> impl Strategy<Value = i64> {
+    let (keep, keep_aggregates) = (KEEP.as_millis() as i64, KEEP_AGGREGATES.as_millis() as i64);
+    let kept = prop_oneof![4 => Just(keep), 2 => Just(2 * keep), 1 => Just(keep_aggregates)];
+    (time(), kept).prop_map(|(time, kept)| time.min(4_000_000_000_000) + kept + 60_000)
 }
 
 fn cells() -> impl Strategy<Value = Cells> {
@@ -73,6 +115,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (owner(), time(), time()).prop_map(|(owner, from, to)| Step::Delete(owner, from, to)),
         1 => (0..2_usize, 0..2_usize, time(), time()).prop_map(|(tenant, of, from, to)| Step::DeleteType(tenant, of, from, to)),
         1 => (0..2_usize, 0..2_usize).prop_map(|(tenant, of)| Step::Drop(tenant, of)),
+        2 => moment().prop_map(Step::Remove),
         5 => any::<u8>().prop_map(Step::Upkeep),
     ]
 }
@@ -94,7 +137,31 @@ fn value(attribute: usize, number: i32) -> Value<'static> {
 
 /// Rows in the order in which they were written.
 #[derive(Debug, Default)]
-struct Model(BTreeMap<Owner, Vec<(i64, Cells)>>);
+struct Model(BTreeMap<Owner, Vec<(i64, Cells)>>, Kept);
+
+/// Aggregates of rows that were removed.
+type Kept = BTreeMap<Owner, Vec<KeptAggregate>>;
+
+/// Of rows from the one time to the other, for each attribute.
+#[derive(Debug, Clone, Copy)]
+struct KeptAggregate {
+    first_ms: i64,
+    last_ms: i64,
+    summaries: [Summary; ATTRIBUTES.len()],
+}
+
+impl KeptAggregate {
+    fn add(&mut self, time_ms: i64, cells: &Cells) {
+        self.last_ms = time_ms;
+        for (place, (of, cell)) in self.summaries.iter_mut().zip(cells).enumerate() {
+            let Some(number) = cell else { continue };
+            match value(place, *number).number() {
+                Some(number) => of.add(number),
+                None => of.count += 1,
+            }
+        }
+    }
+}
 
 impl Model {
     /// What can be seen of an entity, in the order of time.
@@ -125,6 +192,29 @@ impl Model {
     fn delete(&mut self, is_of: impl Fn(&Owner) -> bool, range: TimeRange) {
         for (_, rows) in self.0.iter_mut().filter(|(owner, _)| is_of(owner)) {
             rows.retain(|(time, _)| !range.contains(*time));
+        }
+        for (_, kept) in self.1.iter_mut().filter(|(owner, _)| is_of(owner)) {
+            kept.retain(|of| !range.meets(of.first_ms, of.last_ms));
+        }
+    }
+
+    fn remove_old(&mut self, now_ms: i64, policy: OnDuplicate) {
+        for owner in self.0.keys().copied().collect::<Vec<_>>() {
+            let removal = Removal::of(&retention(), &aggregates(), TYPES[owner.1], now_ms).unwrap();
+            let mut kept: Vec<KeptAggregate> = Vec::new();
+            let mut open_end = None;
+            for (time, cells) in self.rows(owner, removal.rows(), policy) {
+                let end = removal.period.unwrap().around(time).1;
+                if open_end.replace(end) != Some(end) {
+                    let summaries = [Summary::default(); ATTRIBUTES.len()];
+                    kept.push(KeptAggregate { first_ms: time, last_ms: time, summaries });
+                }
+                kept.last_mut().unwrap().add(time, &cells);
+            }
+            self.0.entry(owner).or_default().retain(|(time, _)| *time >= removal.rows_before);
+            let all = self.1.entry(owner).or_default();
+            all.extend(kept);
+            all.retain(|of| removal.aggregates_before.is_none_or(|before| of.last_ms >= before));
         }
     }
 }
@@ -217,8 +307,9 @@ fn take(store: &dyn Engine, times: TimeRange, model: &mut Model, step: &Step) {
                     .unwrap();
             }
             model.0.retain(|owner, _| (owner.0, owner.1) != (*tenant, *of));
+            model.1.retain(|owner, _| (owner.0, owner.1) != (*tenant, *of));
         }
-        Step::Upkeep(_) => {}
+        Step::Remove(_) | Step::Upkeep(_) => {}
     }
 }
 
@@ -263,7 +354,8 @@ fn compare(store: &dyn Engine, model: &Model, range: TimeRange, policy: OnDuplic
                         assert_eq!(expected, []);
                         continue;
                     };
-                    compare_one(store, (id, &ids), range, &expected);
+                    let kept = model.1.get(&owner).map_or(&[][..], Vec::as_slice);
+                    compare_one(store, (id, &ids), range, &expected, kept);
                     attributes = ids;
                     owners.push((id, expected));
                 }
@@ -278,6 +370,7 @@ fn compare_one(
     (id, ids): (SeriesId, &[Option<AttributeId>]),
     range: TimeRange,
     expected: &[(i64, Cells)],
+    kept: &[KeptAggregate],
 ) {
     let wanted: Vec<AttributeId> = ids.iter().flatten().copied().collect();
     let read = store.read().unwrap();
@@ -294,35 +387,55 @@ fn compare_one(
     let some = (expected.len() as u64 / 3)..(expected.len() as u64 / 2);
     let of_some = shown(&expected[some.start as usize..some.end as usize]);
     assert_eq!(read_rows(&mut rows, ids, some), of_some);
-    if let Some(first) = ids[0] {
-        summaries(read.series(id, range, &[first]), first, expected);
+    let kept: Vec<KeptAggregate> =
+        kept.iter().filter(|of| range.covers(of.first_ms, of.last_ms)).copied().collect();
+    let first = kept.iter().map(|of| of.first_ms).min();
+    let last = kept.iter().map(|of| of.last_ms).max();
+    let times = first.zip(last).map(|(from_ms, to_ms)| TimeRange { from_ms, to_ms });
+    assert_eq!(read.series(id, range, &[]).aggregated(None).unwrap(), times);
+    for (place, attribute) in ids.iter().enumerate() {
+        if let Some(attribute) = attribute {
+            summaries(read.series(id, range, &[*attribute]), (*attribute, place), expected, &kept);
+        }
     }
 }
 
-fn summaries(mut rows: SeriesRows, attribute: AttributeId, expected: &[(i64, Cells)]) {
-    for (period, is_told) in [(Period::Minute, true), (Period::Month, true), (Period::Hour, false)] {
-        let end_of = |time| period.around(time).1;
-        let periods = if is_told { Periods::Calendar(period) } else { Periods::EndsAt(&end_of) };
+fn summaries(
+    mut rows: SeriesRows,
+    (attribute, place): (AttributeId, usize),
+    expected: &[(i64, Cells)],
+    kept: &[KeptAggregate],
+) {
+    for (period, is_told) in
+        [(Some(Period::Minute), true), (Some(Period::Month), true), (Some(Period::Hour), false), (None, true)]
+    {
+        let around = |time| period.map_or((i64::MIN, i64::MAX), |period| period.around(time));
+        let end_of = |time| around(time).1;
+        let periods = if is_told { Periods::from(period) } else { Periods::EndsAt(&end_of) };
         let mut found = Vec::new();
         rows.summarize(attribute, periods, |time, of| {
-            found.push((period.around(time).0, of.count, of.min, of.max));
+            found.push((around(time).0, *of));
             true
         })
         .unwrap();
-        let mut wanted: Vec<(i64, u64, f64, f64)> = Vec::new();
+        let mut wanted: BTreeMap<i64, KeptAggregate> = BTreeMap::new();
+        let none = KeptAggregate { first_ms: 0, last_ms: 0, summaries: Default::default() };
         for (time, cells) in expected {
-            let begin = period.around(*time).0;
-            if wanted.last().is_none_or(|(last, ..)| *last != begin) {
-                wanted.push((begin, 0, 0.0, 0.0));
-            }
-            let (_, count, min, max) = wanted.last_mut().unwrap();
-            if let Some(number) = cells[0] {
-                let value = f64::from(number) / 100.0;
-                (*min, *max) = if *count == 0 { (value, value) } else { (min.min(value), max.max(value)) };
-                *count += 1;
-            }
+            wanted.entry(around(*time).0).or_insert(none).add(*time, cells);
         }
-        assert_eq!(found, wanted);
+        // What of a period is known of longer ones only is not known of it.
+        for of in kept.iter().filter(|of| of.last_ms < end_of(of.first_ms)) {
+            let known = wanted.entry(around(of.first_ms).0).or_insert(none);
+            known.summaries[place].add_all(&of.summaries[place]);
+        }
+        assert_eq!(found.len(), wanted.len(), "{period:?}: {found:?}, {wanted:?}");
+        for ((begin, found), (wanted_begin, wanted)) in found.iter().zip(&wanted) {
+            let wanted = wanted.summaries[place];
+            let known = |of: &Summary| (of.count, of.min, of.max);
+            assert_eq!((begin, known(found)), (wanted_begin, known(&wanted)), "{period:?}");
+            let difference = (found.sum - wanted.sum).abs();
+            assert!(difference <= 1e-9 * (1.0 + wanted.count as f64), "{found:?}, {wanted:?}");
+        }
     }
 }
 
@@ -375,8 +488,10 @@ pub fn engines_are_lists_of_rows<E: EngineUnderTest>(cases: u32, open: impl Fn(O
         let (mut under_test, mut model) = (open(policy), Model::default());
         for step in &steps {
             take(under_test.engine(), under_test.times(), &mut model, step);
-            if let Step::Upkeep(which) = step {
-                under_test.upkeep(*which);
+            match step {
+                Step::Upkeep(which) => under_test.upkeep(*which),
+                Step::Remove(now_ms) if under_test.remove_old(*now_ms) => model.remove_old(*now_ms, policy),
+                _ => {}
             }
             compare(under_test.engine(), &model, TimeRange::ALL, policy);
         }

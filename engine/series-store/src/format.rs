@@ -4,16 +4,25 @@ use std::path::Path;
 
 use prony_log::frames::FileKind;
 
-/// Of the format. A reader reads its own and all earlier ones.
-pub const VERSION: u32 = 1;
+/// Of the format. A reader reads its own and all earlier ones. Only a manifest that names aggregates, or rows that were removed without
+/// theirs, is of version 2: what knows nothing of them could serve too little, or rows again that are in an aggregate.
+pub const VERSION: u32 = 2;
+/// Of all other files.
+const VERSION_WITHOUT_AGGREGATES: u32 = 1;
 /// For messages.
 pub(crate) const STORE: &str = "series";
-pub(crate) const LOG: FileKind = kind(1, "log-", true);
-pub(crate) const MANIFEST: FileKind = kind(2, "manifest-", false);
-pub(crate) const SEGMENT: FileKind = kind(3, "segment-", false);
+pub(crate) const LOG: FileKind = kind(VERSION_WITHOUT_AGGREGATES, 1, "log-", true);
+pub(crate) const MANIFEST: FileKind = kind(VERSION, 2, "manifest-", false);
+pub(crate) const SEGMENT: FileKind = kind(VERSION_WITHOUT_AGGREGATES, 3, "segment-", false);
 
-const fn kind(number: u32, prefix: &'static str, is_log: bool) -> FileKind {
-    FileKind { store: STORE, magic: *b"PRONYSER", version: VERSION, number, prefix, is_log }
+const fn kind(version: u32, number: u32, prefix: &'static str, is_log: bool) -> FileKind {
+    FileKind { store: STORE, magic: *b"PRONYSER", version, number, prefix, is_log }
+}
+
+/// As manifests are written.
+pub(crate) const fn manifest(has_aggregates: bool) -> FileKind {
+    let version = if has_aggregates { VERSION } else { VERSION_WITHOUT_AGGREGATES };
+    FileKind { version, ..MANIFEST }
 }
 
 /// Whether a directory is a store of series, as one of its files says.

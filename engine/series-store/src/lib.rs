@@ -5,6 +5,7 @@
 //! (`memory.rs`) and those who wait are told. The sealer takes what is in memory into segments (`segment.rs`) and puts these together.
 //! Readers ([`Read`]) see the store as it was at one moment. `docs/series-files.md` describes the files. Knows neither HTTP nor JSON.
 
+mod aggregates;
 mod backup;
 mod block;
 pub mod calendar;
@@ -28,6 +29,8 @@ mod options;
 mod page;
 mod read;
 mod recover;
+mod removal;
+mod retention;
 mod rows;
 mod sealer;
 mod segment;
@@ -51,7 +54,7 @@ pub use format::{VERSION as FORMAT_VERSION, is_store};
 pub use ids::{AttributeId, SeriesId, TableId, TimeMs, TimeRange};
 pub use listen::{Event, Events, Listener, RowEvent};
 pub use op::{Cells, Deleted, Op};
-pub use options::{Options, Retention, SEAL_AT_LOG_BYTES};
+pub use options::{Aggregates, Options, Retention, SEAL_AT_LOG_BYTES};
 pub use page::Page;
 pub use prony_log::{
     Durability,
@@ -63,6 +66,7 @@ pub use prony_log::{
     ticket::{Settled, Ticket},
     waiting::{Inbox, Waiting, WaitingQueues, WaitingWrites},
 };
+pub use removal::Removal;
 pub use rows::{OnDuplicate, Rows};
 pub use sealer::SealState;
 pub use store::{CheckReport, Health, Store, check};

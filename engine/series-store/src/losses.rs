@@ -1,7 +1,11 @@
-//! A store whose power is lost at any moment: what was acknowledged as durable is there, nothing is half-made, and it
-//! goes on. `PRONY_SERIES_LOSSES` for more of them.
+//! A store whose power is lost at any moment: what was acknowledged as durable is there, as rows or in aggregates of those that were
+//! removed, nothing is half-made or counted twice, and it goes on. `PRONY_SERIES_LOSSES` for more of them.
 
-use crate::{Durability, Kind, Options, Refusal, Store, TimeRange, Value, Write};
+use crate::calendar::{Period, Periods};
+use crate::{
+    Aggregates, Durability, Kind, Options, Refusal, Retention, Store, Summary, TimeMs, TimeRange, Value,
+    Write,
+};
 use prony_log::frames::HEAD_BYTES;
 use prony_log::power_loss::{Disk, DiskChange, DiskEvent, Done, Journal, Lie, is_called};
 use proptest::prelude::*;
@@ -12,10 +16,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 
+/// For which rows are kept; what is older is in aggregates.
+const KEEP: Duration = Duration::from_secs(60);
 const LIVES: u32 = 3;
 /// Of each life.
 const LOSSES: u64 = 25;
 const WRITES: u64 = 40;
+/// Between the rows of one write and the next.
+const STEP_MS: TimeMs = 20_000;
 
 /// What a process did with a disk.
 struct Life {
@@ -38,13 +46,24 @@ fn directory() -> TempDir {
 }
 
 fn options(durability: Durability) -> Options {
-    Options { seal_at_log_bytes: None, ..Options::new(durability) }
+    let retention = vec![Retention { type_name: None, keep: KEEP }];
+    let aggregates = vec![Aggregates { type_name: None, period: Period::Minute, keep: None }];
+    Options { seal_at_log_bytes: None, retention, aggregates, ..Options::new(durability) }
+}
+
+const fn time_of(number: u64) -> TimeMs {
+    number.cast_signed() * STEP_MS
+}
+
+/// When rows before a write are too old.
+fn moment_of(number: u64) -> TimeMs {
+    time_of(number) + KEEP.as_millis() as TimeMs
 }
 
 /// Write `number` gives each of three entities a row, one of which is of a type of its own; each fifth also deletes the rows of
 /// entity `b` before it.
 fn make(write: &mut Write<'_>, number: u64) -> Result<(), Refusal> {
-    let time = number.cast_signed() * 1000;
+    let time = time_of(number);
     for (type_name, entity) in [("T", "a"), ("T", "b"), ("U", "c")] {
         let table = write.table("", type_name)?;
         let series = write.series(table, entity, "/")?;
@@ -68,7 +87,7 @@ fn body(number: u64) -> String {
 /// How many writes the store holds; an error where it does not hold exactly what they made.
 fn count(store: &Store) -> Result<u64, String> {
     let read = store.read();
-    let found = |type_name: &str, entity: &str| -> Result<Vec<u64>, String> {
+    let found = |type_name: &str, entity: &str| -> Result<(Vec<u64>, Summary), String> {
         let names = read.with_catalog(|catalog| {
             let table = catalog.find_table("", type_name)?;
             let series = catalog.find_series(table, entity, "/")?;
@@ -76,12 +95,12 @@ fn count(store: &Store) -> Result<u64, String> {
             let text = catalog.table(table).attribute("text")?.0;
             Some((series, count, text))
         });
-        let Some((series, count, text)) = names else { return Ok(Vec::new()) };
+        let Some((series, count, text)) = names else { return Ok((Vec::new(), Summary::default())) };
         let mut rows = read.series(series, TimeRange::ALL, &[count, text]);
         let (mut found, mut fault) = (Vec::new(), None);
         let visited = rows.visit(0..u64::MAX, &[count, text], |rows, range| {
             for row in range {
-                let number = (rows.times[row] / 1000).cast_unsigned();
+                let number = (rows.times[row] / STEP_MS).cast_unsigned();
                 let long = body(number);
                 if rows.get(row, count) != Value::Integer(rows.times[row])
                     || rows.get(row, text) != Value::Text(&long)
@@ -93,10 +112,15 @@ fn count(store: &Store) -> Result<u64, String> {
             true
         });
         visited.map_err(|error| error.to_string())?;
-        fault.map_or(Ok(found), Err)
+        let mut all = Summary::default();
+        let summarized = rows.summarize(count, Periods::Whole, |_, of| {
+            all.add_all(of);
+            true
+        });
+        summarized.map_err(|error| error.to_string())?;
+        fault.map_or(Ok((found, all)), Err)
     };
-    let all = found("T", "a")?;
-    let count = all.len() as u64;
+    let count = found("T", "a")?.1.count;
     let first_of_b = (0..count).rev().find(|number| number % 5 == 4).unwrap_or(0);
     let expected: [(_, _, Vec<u64>); 3] = [
         ("T", "a", (0..count).collect()),
@@ -104,9 +128,17 @@ fn count(store: &Store) -> Result<u64, String> {
         ("U", "c", (0..count).collect()),
     ];
     for (type_name, entity, expected) in expected {
-        let found = found(type_name, entity)?;
-        if found != expected {
-            return Err(format!("of {count} writes, {entity} has {found:?}"));
+        let (rows, all) = found(type_name, entity)?;
+        let mut wanted = Summary::default();
+        expected.iter().for_each(|number| wanted.add(time_of(*number) as f64));
+        if all != wanted {
+            return Err(format!("of {count} writes, {entity} has {all:?} instead of {wanted:?}"));
+        }
+        // Rows that are not there are in aggregates.
+        let has_rows =
+            rows.is_sorted_by(|one, other| one < other) && rows.iter().all(|of| expected.contains(of));
+        if !has_rows {
+            return Err(format!("of {count} writes, {entity} has the rows {rows:?}"));
         }
     }
     Ok(count)
@@ -133,6 +165,10 @@ fn live(root: &Path, durability: Durability, chance: &mut ChaCha8Rng) -> Vec<Dis
             }
             if number % WRITES == WRITES * 3 / 4 {
                 scope.spawn(|| store.compact().unwrap());
+            }
+            if number % 8 == 5 {
+                let store = &store;
+                scope.spawn(move || store.remove_old(moment_of(number)).unwrap());
             }
         }
     });
@@ -214,6 +250,7 @@ impl Life {
         }
         // It goes on as if nothing had been.
         store.write_and_wait(|write| make(write, found)).map_err(|error| error.to_string())?;
+        store.remove_old(moment_of(found)).map_err(|error| error.to_string())?;
         store.compact().map_err(|error| error.to_string())?;
         drop(store);
         match count(&open()?)? {

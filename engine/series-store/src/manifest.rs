@@ -1,12 +1,13 @@
-//! Manifests: all names, which segments there are, and the deletions that they do not know of yet. A manifest has the number of the
+//! Manifests: all names, which segments of rows and of aggregates there are, and the deletions that they do not know of yet. A manifest has the number of the
 //! first file of the log that is read behind it, and takes the place of the one before it at one stroke.
 
-use crate::format::{LOG, MANIFEST, SEGMENT};
+use crate::format::{LOG, MANIFEST, SEGMENT, manifest};
+use crate::ids::{TableId, TimeRange};
 use crate::memory::{Memory, reading};
-use crate::op::Op;
+use crate::op::{Deleted, Op};
 use crate::segment::{Segment, SegmentEntry};
-use crate::tombstones::Tombstone;
-use prony_log::codec::{Damage, Input, put_unsigned};
+use crate::tombstones::{Reach, Tombstone};
+use prony_log::codec::{Damage, Input, put_signed, put_unsigned};
 use prony_log::disk::{self, DiskFile, sync_directory};
 use prony_log::frames::{FrameWriter, head};
 use std::fs;
@@ -19,6 +20,35 @@ use std::sync::{Arc, RwLock};
 const NAME: u8 = 1;
 const SEGMENT_ENTRY: u8 = 2;
 const NUMBER: u8 = 3;
+const AGGREGATES_ENTRY: u8 = 4;
+const REMOVED: u8 = 5;
+
+/// Segments that count.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Segments {
+    /// Of rows, in the order of their writes.
+    pub(crate) rows: Vec<Arc<Segment>>,
+    /// Of aggregates of rows that were removed.
+    pub(crate) aggregates: Vec<Arc<Segment>>,
+}
+
+/// The segments that a manifest names.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    pub(crate) rows: Vec<SegmentEntry>,
+    pub(crate) aggregates: Vec<SegmentEntry>,
+}
+
+impl Segments {
+    pub(crate) fn of(memory: &Memory) -> Self {
+        Self { rows: Vec::clone(&memory.segments), aggregates: Vec::clone(&memory.aggregates) }
+    }
+
+    /// Of all of them.
+    fn has(&self, number: u64) -> bool {
+        self.rows.iter().chain(&self.aggregates).any(|segment| segment.entry.number == number)
+    }
+}
 
 pub(crate) fn temporary_path(directory: &Path) -> PathBuf {
     directory.join("manifest.part")
@@ -28,23 +58,26 @@ pub(crate) fn temporary_path(directory: &Path) -> PathBuf {
 pub(crate) fn publish(
     directory: &Path,
     number: u64,
-    names: Vec<Vec<u8>>,
-    segments: &[Arc<Segment>],
+    Said { pieces, has_removals }: Said,
+    segments: &Segments,
     is_given_up: &AtomicBool,
 ) -> io::Result<()> {
+    let kind = manifest(has_removals || !segments.aggregates.is_empty());
     let temporary = temporary_path(directory);
     let write = || -> io::Result<()> {
         let file = DiskFile::create(temporary.clone())?;
-        file.write_all_at(&head(MANIFEST, number), 0)?;
+        file.write_all_at(&head(kind, number), 0)?;
         let mut frames = FrameWriter::new(&file, is_given_up);
-        for piece in names {
+        for piece in pieces {
             frames.add(|to| to.extend_from_slice(&piece))?;
         }
-        for segment in segments {
-            frames.add(|to| {
-                to.push(SEGMENT_ENTRY);
-                segment.entry.put(to);
-            })?;
+        for (code, of) in [(SEGMENT_ENTRY, &segments.rows), (AGGREGATES_ENTRY, &segments.aggregates)] {
+            for segment in of {
+                frames.add(|to| {
+                    to.push(code);
+                    segment.entry.put(to);
+                })?;
+            }
         }
         frames.finish()?;
         file.sync_all()
@@ -60,16 +93,14 @@ pub(crate) fn publish(
 }
 
 /// Files that the manifest with this number has no use for.
-pub(crate) fn remove_needless(directory: &Path, number: u64, segments: &[Arc<Segment>]) -> io::Result<()> {
+pub(crate) fn remove_needless(directory: &Path, number: u64, segments: &Segments) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let is_before =
             LOG.number_of(&name).or_else(|| MANIFEST.number_of(&name)).is_some_and(|of| of < number);
-        let is_unused = SEGMENT
-            .number_of(&name)
-            .is_some_and(|of| segments.iter().all(|segment| segment.entry.number != of));
+        let is_unused = SEGMENT.number_of(&name).is_some_and(|of| !segments.has(of));
         if is_before || is_unused {
             disk::remove(&entry.path())?;
         }
@@ -77,18 +108,38 @@ pub(crate) fn remove_needless(directory: &Path, number: u64, segments: &[Arc<Seg
     Ok(())
 }
 
-/// What a manifest says beside its segments, in pieces. Writers wait only while one of them is made.
-pub(crate) fn names(memory: &RwLock<Memory>) -> Vec<Vec<u8>> {
+/// What a manifest says beside its segments.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pieces: Vec<Vec<u8>>,
+    /// Rows or aggregates were removed, each without the other.
+    has_removals: bool,
+}
+
+/// What a manifest says beside its segments, and that `removed` is removed too. Writers wait only while a piece of it is made.
+pub(crate) fn names(memory: &RwLock<Memory>, removed: &[(TableId, Tombstone)]) -> Said {
     const PIECE_SERIES: usize = 4096;
     let (mut first, series_count) = (Vec::new(), {
         let memory = reading(memory);
         memory.catalog.series_count()
     });
+    let mut has_removals = !removed.is_empty();
     {
         let memory = reading(memory);
         put_types(&mut first, &memory);
         for (of, tombstone) in memory.tombstones.all() {
-            put(&mut first, &Op::Delete { number: tombstone.number, of, range: tombstone.range });
+            match (of, tombstone.reach) {
+                (_, Reach::All) | (Deleted::Series(_), _) => {
+                    put(&mut first, &Op::Delete { number: tombstone.number, of, range: tombstone.range });
+                }
+                (Deleted::Table(table), _) => {
+                    has_removals = true;
+                    put_removed(&mut first, table, &tombstone);
+                }
+            }
+        }
+        for (table, tombstone) in removed {
+            put_removed(&mut first, *table, tombstone);
         }
         first.push(NUMBER);
         put_unsigned(&mut first, memory.last_number);
@@ -102,7 +153,29 @@ pub(crate) fn names(memory: &RwLock<Memory>) -> Vec<Vec<u8>> {
         }
         pieces.push(piece);
     }
-    pieces
+    Said { pieces, has_removals }
+}
+
+fn put_removed(to: &mut Vec<u8>, table: TableId, of: &Tombstone) {
+    to.push(REMOVED);
+    put_unsigned(to, of.number);
+    put_unsigned(to, u64::from(table.0));
+    to.push(u8::from(of.reach == Reach::Aggregates));
+    put_signed(to, of.range.from_ms);
+    put_signed(to, of.range.to_ms);
+}
+
+fn take_removed(memory: &mut Memory, input: &mut Input<'_>) -> Result<(), Damage> {
+    let (number, table) = (input.unsigned()?, TableId(input.u32()?));
+    let reach = match input.byte()? {
+        0 => Reach::Rows,
+        1 => Reach::Aggregates,
+        _ => return Err(Damage("something unknown is removed")),
+    };
+    let range = TimeRange { from_ms: input.signed()?, to_ms: input.signed()? };
+    memory.catalog.check_table(table)?;
+    Arc::make_mut(&mut memory.tombstones).add(Deleted::Table(table), Tombstone { number, range, reach });
+    Ok(())
 }
 
 fn put(to: &mut Vec<u8>, op: &Op<'_>) {
@@ -124,8 +197,7 @@ fn put_types(to: &mut Vec<u8>, memory: &Memory) {
 }
 
 /// Does what a frame of a manifest says; gives the segments that it names.
-pub(crate) fn take(memory: &mut Memory, payload: &[u8]) -> Result<Vec<SegmentEntry>, Damage> {
-    let mut segments = Vec::new();
+pub(crate) fn take(memory: &mut Memory, entries: &mut Entries, payload: &[u8]) -> Result<(), Damage> {
     let mut input = Input::new(payload);
     while !input.is_empty() {
         match input.byte()? {
@@ -135,7 +207,7 @@ pub(crate) fn take(memory: &mut Memory, payload: &[u8]) -> Result<Vec<SegmentEnt
                     memory.catalog.drop_table(table);
                 }
                 Op::Delete { number, of, range } => {
-                    let tombstone = Tombstone { number, range };
+                    let tombstone = Tombstone { number, range, reach: Reach::All };
                     Arc::make_mut(&mut memory.tombstones).add(of, tombstone);
                 }
                 op @ (Op::Table { .. } | Op::Attribute { .. } | Op::Series { .. }) => {
@@ -143,10 +215,12 @@ pub(crate) fn take(memory: &mut Memory, payload: &[u8]) -> Result<Vec<SegmentEnt
                 }
                 Op::Row { .. } | Op::DropTable { .. } => return Err(Damage("a manifest has rows")),
             },
-            SEGMENT_ENTRY => segments.push(SegmentEntry::take(&mut input)?),
+            SEGMENT_ENTRY => entries.rows.push(SegmentEntry::take(&mut input)?),
+            AGGREGATES_ENTRY => entries.aggregates.push(SegmentEntry::take(&mut input)?),
+            REMOVED => take_removed(memory, &mut input)?,
             NUMBER => memory.last_number = input.unsigned()?,
             _ => return Err(Damage("a manifest says something unknown")),
         }
     }
-    Ok(segments)
+    Ok(())
 }

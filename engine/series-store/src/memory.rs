@@ -6,7 +6,7 @@ use crate::head::Head;
 use crate::ids::TimeRange;
 use crate::op::{Deleted, Op, OpNumber};
 use crate::segment::Segment;
-use crate::tombstones::{Tombstone, Tombstones};
+use crate::tombstones::{Reach, Tombstone, Tombstones};
 use prony_log::codec::{Damage, Input};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -28,6 +28,8 @@ pub(crate) struct Memory {
     pub(crate) frozen: Option<Frozen>,
     /// In the order of their writes.
     pub(crate) segments: Arc<Vec<Arc<Segment>>>,
+    /// Segments of aggregates of rows that retention has removed, in the order of the removals.
+    pub(crate) aggregates: Arc<Vec<Arc<Segment>>>,
     pub(crate) tombstones: Arc<Tombstones>,
     /// Of the last write.
     pub(crate) last_number: OpNumber,
@@ -112,12 +114,12 @@ impl Memory {
                     Deleted::Series(series) => self.catalog.check_series(series)?,
                     Deleted::Table(table) => self.catalog.check_table(table)?,
                 }
-                Arc::make_mut(&mut self.tombstones).add(of, Tombstone { number, range });
+                Arc::make_mut(&mut self.tombstones).add(of, Tombstone { number, range, reach: Reach::All });
             }
             Op::DropTable { number, table } => {
                 self.catalog.check_table(table)?;
                 self.catalog.drop_table(table);
-                let tombstone = Tombstone { number, range: TimeRange::ALL };
+                let tombstone = Tombstone { number, range: TimeRange::ALL, reach: Reach::All };
                 Arc::make_mut(&mut self.tombstones).add(Deleted::Table(table), tombstone);
             }
         }

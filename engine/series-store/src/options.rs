@@ -1,5 +1,6 @@
 //! How a store is opened.
 
+use crate::calendar::Period;
 use crate::rows::OnDuplicate;
 use prony_log::Durability;
 use std::time::Duration;
@@ -18,6 +19,8 @@ pub struct Options {
     pub on_duplicate: OnDuplicate,
     /// How long rows of types are kept.
     pub retention: Vec<Retention>,
+    /// What is kept of rows longer than the rows themselves.
+    pub aggregates: Vec<Aggregates>,
 }
 
 /// How long rows are kept.
@@ -28,6 +31,17 @@ pub struct Retention {
     pub keep: Duration,
 }
 
+/// Which aggregates are kept of rows that retention removes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Aggregates {
+    /// Of all types that are not named, where there is none.
+    pub type_name: Option<String>,
+    /// Each aggregate is of the rows of an entity in one of these.
+    pub period: Period,
+    /// How long aggregates are kept; for ever where there is none.
+    pub keep: Option<Duration>,
+}
+
 impl Options {
     pub const fn new(durability: Durability) -> Self {
         Self {
@@ -36,6 +50,7 @@ impl Options {
             seal_at_log_bytes: Some(SEAL_AT_LOG_BYTES),
             on_duplicate: OnDuplicate::Append,
             retention: Vec::new(),
+            aggregates: Vec::new(),
         }
     }
 }
@@ -45,5 +60,13 @@ impl Retention {
     pub fn of(all: &[Self], type_name: &str) -> Option<Duration> {
         let named = all.iter().find(|of| of.type_name.as_deref() == Some(type_name));
         named.or_else(|| all.iter().find(|of| of.type_name.is_none())).map(|of| of.keep)
+    }
+}
+
+impl Aggregates {
+    /// Which are kept of a type; none where none are.
+    pub fn of<'a>(all: &'a [Self], type_name: &str) -> Option<&'a Self> {
+        let named = all.iter().find(|of| of.type_name.as_deref() == Some(type_name));
+        named.or_else(|| all.iter().find(|of| of.type_name.is_none()))
     }
 }

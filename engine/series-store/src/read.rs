@@ -1,5 +1,6 @@
 //! Reading: the store as it was at one moment, however long one reads, and the rows of a series in it in the order of their times.
 
+use crate::aggregates::{Periodic, SeriesAggregates};
 use crate::block::{BlockMeta, Summary, Wanted};
 use crate::calendar::Periods;
 use crate::catalog::{Catalog, CatalogLock};
@@ -25,6 +26,7 @@ pub(crate) struct StoreSnapshot {
     /// The older first.
     heads: Vec<SharedHead>,
     segments: Arc<Vec<Arc<Segment>>>,
+    aggregates: Arc<Vec<Arc<Segment>>>,
     tombstones: Arc<Tombstones>,
     /// Of the last write that is seen.
     last_number: OpNumber,
@@ -61,6 +63,8 @@ pub(crate) struct StoredRows {
     last_number: OpNumber,
     policy: OnDuplicate,
     groups: Vec<Group>,
+    /// Of rows that are there no more.
+    aggregates: SeriesAggregates,
     /// The times of the group that was read last.
     cached: Option<(usize, Vec<TimeMs>)>,
 }
@@ -78,6 +82,7 @@ impl StoreSnapshot {
             memory: Arc::clone(memory),
             heads: frozen.into_iter().chain([Arc::clone(&now.active)]).collect(),
             segments: Arc::clone(&now.segments),
+            aggregates: Arc::clone(&now.aggregates),
             tombstones: Arc::clone(&now.tombstones),
             last_number: now.last_number,
             policy,
@@ -92,15 +97,28 @@ impl StoreSnapshot {
 
     /// Segments, and bytes of them.
     pub(crate) fn segments(&self) -> (usize, u64) {
-        (self.segments.len(), self.segments.iter().map(|segment| segment.bytes()).sum())
+        let all = || self.segments.iter().chain(self.aggregates.iter());
+        (all().count(), all().map(|segment| segment.bytes()).sum())
+    }
+
+    /// Of rows that retention has removed.
+    pub(crate) fn aggregate_count(&self) -> u64 {
+        self.aggregates.iter().map(|segment| segment.entry.rows).sum()
     }
 
     /// The rows of a series; of those that are in no block yet only the values of these attributes.
     fn rows_of(&self, series: SeriesId, range: TimeRange, attributes: &[AttributeId]) -> StoredRows {
+        let table_of = || reading(&self.memory).catalog.series(series).table;
         let hidden = if self.tombstones.is_empty() {
             Hidden::default()
         } else {
-            self.tombstones.of(reading(&self.memory).catalog.series(series).table, series)
+            self.tombstones.of(table_of(), series)
+        };
+        let aggregates = if self.aggregates.is_empty() {
+            SeriesAggregates::none()
+        } else {
+            let hidden = self.tombstones.of_aggregates(table_of(), series);
+            SeriesAggregates::new(&self.aggregates, series, range, hidden)
         };
         let mut rows = StoredRows {
             range,
@@ -108,6 +126,7 @@ impl StoreSnapshot {
             last_number: self.last_number,
             policy: self.policy,
             groups: Vec::new(),
+            aggregates,
             cached: None,
         };
         let mut sources = Vec::new();
@@ -272,6 +291,14 @@ impl StoredRows {
         Ok(rows)
     }
 
+    /// Calls `take` with all rows of all columns, in the order of their times.
+    pub(crate) fn each_part(&self, mut take: impl FnMut(&Rows)) -> Result<(), ReadError> {
+        (0..self.groups.len()).try_for_each(|group| {
+            take(&self.load(group, Wanted::All)?);
+            Ok(())
+        })
+    }
+
     /// Calls `take` with all rows of all columns, group by group: a block as it is, or rows that were put together.
     pub(crate) fn each_group(
         &self,
@@ -292,20 +319,22 @@ impl StoredRows {
         Ok(())
     }
 
-    /// Of sources that are to become a segment: what is hidden is left out, nothing else is.
+    /// Of sources that are to become a segment: in a range what is hidden is left out, nothing else is.
     pub(crate) fn of_sources(
         hidden: Hidden,
         policy: OnDuplicate,
         segments: &[Arc<Segment>],
         head: Option<&SeriesHead>,
         series: SeriesId,
+        range: TimeRange,
     ) -> Self {
         let mut rows = Self {
-            range: TimeRange::ALL,
+            range,
             hidden,
             last_number: OpNumber::MAX,
             policy,
             groups: Vec::new(),
+            aggregates: SeriesAggregates::none(),
             cached: None,
         };
         let mut sources = Vec::new();
@@ -313,7 +342,9 @@ impl StoredRows {
             let number = segment.entry.last_number;
             for place in segment.places(series) {
                 let block = segment.block(place);
-                if !rows.hidden.hides_all(number, block.first_ms, block.last_ms) {
+                if range.meets(block.first_ms, block.last_ms)
+                    && !rows.hidden.hides_all(number, block.first_ms, block.last_ms)
+                {
                     sources.push(Source::Segment(Arc::clone(segment), place));
                 }
             }
@@ -362,7 +393,7 @@ impl Snapshot for StoreSnapshot {
 
 impl RowSource for StoredRows {
     fn block_count(&self) -> usize {
-        self.groups.iter().map(|group| group.sources.len()).sum()
+        self.groups.iter().map(|group| group.sources.len()).sum::<usize>() + self.aggregates.block_count()
     }
 
     fn bounds(&mut self) -> Result<Option<TimeRange>, ReadError> {
@@ -446,22 +477,14 @@ impl RowSource for StoredRows {
         periods: Periods<'_>,
         take: &mut dyn FnMut(TimeMs, &Summary) -> bool,
     ) -> Result<(), ReadError> {
-        // The period that is gathered: a moment in it, its end, and what is known.
-        let mut open: Option<(TimeMs, TimeMs, Summary)> = None;
-        let mut add = |time: TimeMs, end: TimeMs, summary: &Summary| match &mut open {
-            Some((_, last_end, of)) if *last_end == end => {
-                of.add_all(summary);
-                true
-            }
-            _ => open.replace((time, end, *summary)).is_none_or(|(time, _, of)| take(time, &of)),
-        };
+        let mut periodic = Periodic::new(self.aggregates.summaries(attribute, periods)?, take);
         for group in 0..self.groups.len() {
             let Group { sources, first_ms, last_ms, is_whole, .. } = &self.groups[group];
             let end = periods.end_of(*first_ms);
             if let ([source], true, true) = (&sources[..], is_whole, *last_ms < end)
                 && let Some(meta) = source.meta()
             {
-                if !add(*first_ms, end, &meta.summary(attribute).copied().unwrap_or_default()) {
+                if !periodic.add(*first_ms, end, &meta.summary(attribute).copied().unwrap_or_default()) {
                     return Ok(());
                 }
                 continue;
@@ -474,15 +497,20 @@ impl RowSource for StoredRows {
                 let to = from + loaded.times[from..].partition_point(|time| *time < end);
                 let to = to.max(from + 1);
                 let summary = column.map_or_else(Summary::default, |column| Summary::of(column, from..to));
-                if !add(loaded.times[from], end, &summary) {
+                if !periodic.add(loaded.times[from], end, &summary) {
                     return Ok(());
                 }
                 from = to;
             }
         }
-        if let Some((time, _, of)) = open {
-            take(time, &of);
-        }
+        periodic.finish();
         Ok(())
+    }
+    fn aggregated(&mut self, attribute: Option<AttributeId>) -> Result<Option<TimeRange>, ReadError> {
+        self.aggregates.times(attribute)
+    }
+
+    fn leave_out_aggregates(&mut self) {
+        self.aggregates = SeriesAggregates::none();
     }
 }

@@ -1,10 +1,10 @@
 //! From a directory to the store in memory: the newest manifest, the segments that it names, and the log behind it.
 
 use crate::format::{LOG, MANIFEST};
-use crate::manifest::{remove_needless, take, temporary_path};
+use crate::manifest::{Entries, Segments, remove_needless, take, temporary_path};
 use crate::memory::Memory;
 use crate::options::Options;
-use crate::segment::Segment;
+use crate::segment::{Segment, SegmentEntry};
 use prony_log::disk::{self, sync_directory};
 use prony_log::error::OpenError;
 use prony_log::file::LogFile;
@@ -61,7 +61,7 @@ pub(crate) fn read_manifest(
     let mut frames = Frames::open(&MANIFEST.path(directory, number), MANIFEST, number)?;
     files.recovery.snapshot = Some(number);
     files.recovery.snapshot_bytes = frames.file_bytes() as u64;
-    let (mut last, mut entries) = (None, Vec::new());
+    let (mut last, mut entries) = (None, Entries::default());
     loop {
         let Some(frame) = frames.next_frame() else {
             let offset = match frames.end(last) {
@@ -76,14 +76,21 @@ pub(crate) fn read_manifest(
         }
         last = Some(frame.sequence);
         let offset = frame.offset;
-        match take(memory, frame.payload) {
-            Ok(named) => entries.extend(named),
-            Err(damage) => {
-                files.lose(&frames, offset, damage.to_string())?;
-                break;
-            }
+        if let Err(damage) = take(memory, &mut entries, frame.payload) {
+            files.lose(&frames, offset, damage.to_string())?;
+            break;
         }
     }
+    memory.segments = open_segments(files, directory, entries.rows)?;
+    memory.aggregates = open_segments(files, directory, entries.aggregates)?;
+    Ok(())
+}
+
+fn open_segments(
+    files: &mut Recovering,
+    directory: &Path,
+    entries: Vec<SegmentEntry>,
+) -> Result<Arc<Vec<Arc<Segment>>>, OpenError> {
     let mut segments = Vec::new();
     for entry in entries {
         match Segment::open(directory, entry) {
@@ -96,8 +103,7 @@ pub(crate) fn read_manifest(
             Err(error) => return Err(error),
         }
     }
-    memory.segments = Arc::new(segments);
-    Ok(())
+    Ok(Arc::new(segments))
 }
 
 /// What was not finished, or not cleaned up after.
@@ -110,5 +116,8 @@ fn clean(directory: &Path, first: u64, memory: &Memory, is_whole: bool) -> Resul
     // The names of the manifest, of its segments and of the log: a process that was killed may have synced none. Nothing that they
     // replace goes before that, and nothing at all where something was lost.
     sync_directory(directory).map_err(write)?;
-    if is_whole { remove_needless(directory, first, &memory.segments).map_err(write) } else { Ok(()) }
+    if !is_whole {
+        return Ok(());
+    }
+    remove_needless(directory, first, &Segments::of(memory)).map_err(write)
 }

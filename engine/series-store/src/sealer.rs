@@ -1,17 +1,18 @@
-//! Takes rows from the log and the memory into segments, puts segments together, and deletes what is older than it is to be kept: when
-//! asked, and by itself on a thread of its own. Readers and writers go on.
+//! Takes rows from the log and the memory into segments, and puts segments together: when asked, and by itself on a thread of its own,
+//! which also has retention remove what is too old. Readers and writers go on.
 
 use crate::error::SealError;
 use crate::format::{LOG, SEGMENT};
 use crate::ids::{SeriesId, TableId, TimeMs, TimeRange};
-use crate::manifest::{names, publish};
+use crate::manifest::{Segments, names, publish};
 use crate::memory::{Frozen, reading, writing};
-use crate::options::{Options, Retention};
+use crate::op::OpNumber;
+use crate::options::Options;
 use crate::read::StoredRows;
+use crate::removal::Removal;
 use crate::segment::{Segment, SegmentWriter};
 use crate::state::Shared;
-use crate::tombstones::Tombstones;
-use crate::write::Write;
+use crate::tombstones::{Tombstone, Tombstones};
 use prony_log::disk::{self, sync_directory};
 use prony_log::file::NextFile;
 use std::collections::HashMap;
@@ -25,8 +26,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const RETRY_PART: u64 = 8;
 /// How often is looked for rows that are too old.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
-/// Rows go in steps of this part of the time for which they are kept, and of no less than a minute.
-const RETENTION_STEPS: i64 = 100;
 /// So many segments of about the same size, or more, become one.
 const TOGETHER: usize = 4;
 /// What only the system does when nothing else is to be done (`setpriority(2)`).
@@ -43,32 +42,46 @@ pub struct SealState {
 
 #[derive(Debug)]
 pub(crate) struct Sealer {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     directory: PathBuf,
-    options: Options,
+    pub(crate) options: Options,
     /// Held while segments are written.
-    files: Mutex<Files>,
+    pub(crate) files: Mutex<Files>,
+    /// What was removed last of each type.
+    pub(crate) removed: Mutex<HashMap<TableId, Removal>>,
     state: Mutex<SealState>,
     /// Bytes of the log that segments have made needless.
     bytes_needless: AtomicU64,
+    /// The last time that something was too old, it could not be removed.
+    removal_failed: AtomicBool,
     is_closing: AtomicBool,
+}
+
+/// What a manifest changes.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) segments: Segments,
+    /// What is removed of types.
+    pub(crate) removed: Vec<(TableId, Tombstone)>,
+    /// The frozen head is in a segment.
+    pub(crate) has_frozen: bool,
 }
 
 /// What is on the disk beside the log.
 #[derive(Debug)]
-struct Files {
+pub(crate) struct Files {
     /// Of the newest manifest.
-    manifest: u64,
+    pub(crate) manifest: u64,
     /// Where the log goes on behind the frozen head, and all bytes before that.
     rotated: Option<(u64, u64)>,
     last_segment: u64,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn cannot_write(path: &Path) -> impl Fn(io::Error) -> SealError + use<> {
+pub(crate) fn cannot_write(path: &Path) -> impl Fn(io::Error) -> SealError + use<> {
     let path = path.to_owned();
     move |cause| SealError::Write { path: path.clone(), cause: cause.into() }
 }
@@ -79,15 +92,18 @@ impl Sealer {
     }
 
     pub(crate) fn new(shared: Arc<Shared>, directory: &Path, options: Options, manifest: u64) -> Self {
-        let segments = Arc::clone(&reading(&shared.state.memory).segments);
-        let last_segment = segments.iter().map(|segment| segment.entry.number).max().unwrap_or(0);
+        let Segments { rows, aggregates } = Segments::of(&reading(&shared.state.memory));
+        let numbers = rows.iter().chain(&aggregates).map(|segment| segment.entry.number);
+        let last_segment = numbers.max().unwrap_or(0);
         Self {
             shared,
             directory: directory.to_owned(),
             options,
             files: Mutex::new(Files { manifest, rotated: None, last_segment }),
+            removed: Mutex::default(),
             state: Mutex::default(),
             bytes_needless: AtomicU64::new(0),
+            removal_failed: AtomicBool::new(false),
             is_closing: AtomicBool::new(false),
         }
     }
@@ -112,13 +128,13 @@ impl Sealer {
         // Where that is not allowed it has the priority of the others.
         let _ = rustix::process::setpriority_process(None, LOWEST_PRIORITY);
         let at = self.options.seal_at_log_bytes;
-        let (mut due, mut deleted) = (at.unwrap_or(u64::MAX), HashMap::new());
+        let mut due = at.unwrap_or(u64::MAX);
         let look_every = if self.options.retention.is_empty() { Duration::MAX } else { LOOK_EVERY };
         loop {
             if !self.shared.state.trigger.wait_for(due, &self.shared.log_bytes, look_every) {
                 return;
             }
-            self.delete_old(&mut deleted);
+            self.remove_what_is_old();
             let Some(at) = at else { continue };
             if self.shared.log_bytes.load(Ordering::Relaxed) < due {
                 continue;
@@ -126,6 +142,16 @@ impl Sealer {
             let is_done = self.seal().and_then(|()| self.compact_some()).is_ok();
             let bytes = self.shared.log_bytes.load(Ordering::Relaxed);
             due = if is_done { bytes - self.log_bytes() + at } else { bytes + (at / RETRY_PART).max(1) };
+        }
+    }
+
+    /// What fails is tried again when it is looked for the next time.
+    fn remove_what_is_old(&self) {
+        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as TimeMs;
+        let failure = self.remove_old(now_ms).err().map(|error| (error, SystemTime::now()));
+        let has_failed = failure.is_some();
+        if self.removal_failed.swap(has_failed, Ordering::Relaxed) || has_failed {
+            lock(&self.state).failure = failure;
         }
     }
 
@@ -148,19 +174,19 @@ impl Sealer {
             None => self.rotate()?,
         };
         files.rotated = Some((number, bytes_before));
-        let (frozen, segments) = {
+        let (frozen, mut segments) = {
             let memory = reading(&self.shared.state.memory);
-            (memory.frozen.clone(), Arc::clone(&memory.segments))
+            (memory.frozen.clone(), Segments::of(&memory))
         };
         if frozen.is_none() && files.manifest == number {
             files.rotated = None;
             return Ok(());
         }
-        let mut segments = Vec::clone(&segments);
         if let Some(frozen) = &frozen {
-            segments.extend(self.write_segment(files, &[], Some(frozen))?);
+            segments.rows.extend(self.write_segment(files, &[], Some(frozen))?);
         }
-        self.publish(number, segments, frozen.is_some())?;
+        let has_frozen = frozen.is_some();
+        self.publish(number, Change { segments, removed: Vec::new(), has_frozen })?;
         (files.manifest, files.rotated) = (number, None);
         self.bytes_needless.store(bytes_before, Ordering::Relaxed);
         Ok(())
@@ -174,36 +200,37 @@ impl Sealer {
     }
 
     /// A manifest with these segments is on the disk; then readers have them too.
-    fn publish(
-        &self,
-        number: u64,
-        mut segments: Vec<Arc<Segment>>,
-        has_frozen: bool,
-    ) -> Result<(), SealError> {
-        let tombstones = Arc::clone(&reading(&self.shared.state.memory).tombstones);
-        segments.retain(|segment| !is_hidden(segment, &tombstones, |series| self.table_of(series)));
+    pub(crate) fn publish(&self, number: u64, change: Change) -> Result<(), SealError> {
+        let Change { mut segments, removed, has_frozen } = change;
+        let mut tombstones = Arc::clone(&reading(&self.shared.state.memory).tombstones);
+        if !removed.is_empty() {
+            Arc::make_mut(&mut tombstones).add_removed(&removed);
+        }
+        segments.rows.retain(|segment| !is_hidden(segment, &tombstones, |series| self.table_of(series)));
         let write = cannot_write(&self.directory);
         // The names of the segments before that of the manifest.
         sync_directory(&self.directory).map_err(&write)?;
-        let names = names(&self.shared.state.memory);
+        let names = names(&self.shared.state.memory, &removed);
         // All names and deletions that the files know of must be in the log before they count.
         self.shared.sync_log().map_err(SealError::Log)?;
         publish(&self.directory, number, names, &segments, &self.is_closing).map_err(&write)?;
         let mut memory = writing(&self.shared.state.memory);
-        if let Some(first) = segments.first() {
-            let first = first.entry.last_number;
-            if !memory.tombstones.is_empty() {
-                Arc::make_mut(&mut memory.tombstones).forget_before(first);
-            }
+        if !(memory.tombstones.is_empty() && removed.is_empty()) {
+            let first = segments.rows.first().map(|segment| segment.entry.last_number);
+            let of_aggregates = segments.aggregates.iter().map(|segment| segment.entry.last_number).min();
+            let tombstones = Arc::make_mut(&mut memory.tombstones);
+            tombstones.add_removed(&removed);
+            tombstones.forget_before(first, of_aggregates);
         }
-        memory.segments = Arc::new(segments);
+        memory.segments = Arc::new(segments.rows);
+        memory.aggregates = Arc::new(segments.aggregates);
         if has_frozen {
             memory.frozen = None;
         }
         Ok(())
     }
 
-    fn table_of(&self, series: SeriesId) -> TableId {
+    pub(crate) fn table_of(&self, series: SeriesId) -> TableId {
         reading(&self.shared.state.memory).catalog.series(series).table
     }
 
@@ -214,15 +241,25 @@ impl Sealer {
         segments: &[Arc<Segment>],
         frozen: Option<&Frozen>,
     ) -> Result<Option<Arc<Segment>>, SealError> {
+        let last_of = segments.last().map(|segment| segment.entry.last_number);
+        let last_number = frozen.map(|frozen| frozen.last_number).or(last_of).unwrap_or_default();
+        self.create_segment(files, last_number, |writer| self.fill(writer, segments, frozen))
+    }
+
+    /// A segment of what `fill` puts into it; none where that is nothing.
+    pub(crate) fn create_segment(
+        &self,
+        files: &mut Files,
+        last_number: OpNumber,
+        fill: impl FnOnce(&mut SegmentWriter<'_>) -> Result<(), SealError>,
+    ) -> Result<Option<Arc<Segment>>, SealError> {
         files.last_segment += 1;
         let (number, policy) = (files.last_segment, self.options.on_duplicate);
         let path = SEGMENT.path(&self.directory, number);
         let write = cannot_write(&path);
         let mut writer =
             SegmentWriter::create(&self.directory, number, policy, &self.is_closing).map_err(&write)?;
-        let filled = self.fill(&mut writer, segments, frozen);
-        let last_of = segments.last().map(|segment| segment.entry.last_number);
-        let last_number = frozen.map(|frozen| frozen.last_number).or(last_of).unwrap_or_default();
+        let filled = fill(&mut writer);
         let finished = filled.and_then(|()| writer.finish(last_number).map_err(&write));
         if !matches!(finished, Ok(Some(_))) {
             // What is there of it takes room that the log may need.
@@ -248,7 +285,8 @@ impl Sealer {
         for series in all {
             let hidden = tombstones.of(self.table_of(series), series);
             let of_head = head.as_ref().and_then(|head| head.get(series));
-            let rows = StoredRows::of_sources(hidden, self.options.on_duplicate, segments, of_head, series);
+            let policy = self.options.on_duplicate;
+            let rows = StoredRows::of_sources(hidden, policy, segments, of_head, series, TimeRange::ALL);
             rows.each_group(|whole, load| {
                 if let Some((block, bytes)) = whole
                     && writer.try_copy(block, bytes).map_err(&write)?
@@ -267,8 +305,8 @@ impl Sealer {
         self.seal()?;
         self.put_together(&mut lock(&self.files), |segments| {
             (!segments.is_empty()).then_some(0..segments.len())
-        })
-        .map(drop)
+        })?;
+        self.compact_aggregates(true)
     }
 
     /// Segments that are many, or that are mostly deleted.
@@ -297,53 +335,18 @@ impl Sealer {
         files: &mut Files,
         choose: impl Fn(&[Arc<Segment>]) -> Option<std::ops::Range<usize>>,
     ) -> Result<bool, SealError> {
-        let mut segments = Vec::clone(&reading(&self.shared.state.memory).segments);
-        let Some(chosen) = choose(&segments) else { return Ok(false) };
-        let one = self.write_segment(files, &segments[chosen.clone()], None)?;
-        segments.splice(chosen, one);
-        self.publish(files.manifest, segments, false)?;
+        let mut segments = Segments::of(&reading(&self.shared.state.memory));
+        let Some(chosen) = choose(&segments.rows) else { return Ok(false) };
+        let one = self.write_segment(files, &segments.rows[chosen.clone()], None)?;
+        segments.rows.splice(chosen, one);
+        self.publish(files.manifest, Change { segments, removed: Vec::new(), has_frozen: false })?;
         Ok(true)
     }
-
-    /// Deletes rows that are older than they are kept, a step at a time.
-    fn delete_old(&self, deleted: &mut HashMap<TableId, TimeMs>) {
-        if self.options.retention.is_empty() {
-            return;
-        }
-        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as TimeMs;
-        let old: Vec<(TableId, TimeMs)> = {
-            let memory = reading(&self.shared.state.memory);
-            let tables = memory.catalog.tables().filter(|(_, table)| !table.is_dropped);
-            let kept = tables
-                .filter_map(|(id, table)| Some((id, Retention::of(&self.options.retention, &table.name)?)));
-            kept.map(|(id, keep)| (id, oldest_kept(now_ms, keep))).collect()
-        };
-        for (table, oldest_ms) in old {
-            if deleted.insert(table, oldest_ms).is_some_and(|before| before >= oldest_ms) {
-                continue;
-            }
-            let range = TimeRange { from_ms: TimeMs::MIN, to_ms: oldest_ms - 1 };
-            let mut queue = self.shared.lock_with_room();
-            // A log that cannot be written says so to those who wait for it; the next step deletes the same.
-            let _ = queue.writer.operate(&mut |write: &mut Write<'_>| {
-                write.delete_all(table, range);
-                Ok(())
-            });
-            self.shared.submit(queue);
-        }
-    }
-}
-
-/// The first moment that is kept.
-fn oldest_kept(now_ms: TimeMs, keep: Duration) -> TimeMs {
-    let keep_ms = TimeMs::try_from(keep.as_millis()).unwrap_or(TimeMs::MAX);
-    let step_ms = (keep_ms / RETENTION_STEPS).max(60_000);
-    now_ms.saturating_sub(keep_ms).div_euclid(step_ms).saturating_mul(step_ms)
 }
 
 /// The last segments that are together about as large as one before them: so a row is written anew only as often as the number of
 /// segments doubles.
-fn together(bytes: &[u64]) -> Option<std::ops::Range<usize>> {
+pub(crate) fn together(bytes: &[u64]) -> Option<std::ops::Range<usize>> {
     let mut behind = 0;
     let mut first = None;
     for (place, size) in bytes.iter().enumerate().rev() {
@@ -384,13 +387,5 @@ mod tests {
         assert_eq!(together(&[1000, 5, 5, 5]), None);
         assert_eq!(together(&[1000, 5, 5, 5, 5]), Some(1..5));
         assert_eq!(together(&[2000, 400, 90, 90, 90, 90]), Some(1..6));
-    }
-
-    #[test]
-    fn rows_go_in_steps() {
-        let day = Duration::from_secs(86_400);
-        let first = oldest_kept(1_000_000_000_000, day);
-        assert_eq!(first, oldest_kept(1_000_000_000_000 - 1000, day));
-        assert!(first <= 1_000_000_000_000 - 86_400_000 && first > 1_000_000_000_000 - 2 * 86_400_000);
     }
 }

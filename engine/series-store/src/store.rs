@@ -4,6 +4,7 @@ use crate::catalog::{Catalog, CatalogLock as _};
 use crate::engine::{Capabilities, Engine, EngineHealth, Figure, Read, submit_once};
 use crate::error::{ReadError, Refusal, SealError, Unwritten, WriteError};
 use crate::format::STORE;
+use crate::ids::TimeMs;
 use crate::listen::{Events, Listener};
 use crate::memory::reading;
 use crate::options::Options;
@@ -154,6 +155,15 @@ impl Store {
         self.sealer.seal()
     }
 
+    /// Removes rows that are older than they are kept at a moment, and keeps aggregates of them where the type has any. That is done each
+    /// minute of itself. Blocks.
+    ///
+    /// # Errors
+    /// Nothing was removed of types that have aggregates.
+    pub fn remove_old(&self, now_ms: TimeMs) -> Result<(), SealError> {
+        self.sealer.remove_all_old(now_ms)
+    }
+
     /// Puts all segments together, without what is deleted. Blocks.
     pub fn compact(&self) -> Result<(), SealError> {
         self.sealer.compact()
@@ -224,6 +234,11 @@ impl Engine for Store {
                 "Bytes of the log that is read at a start",
                 self.sealer.log_bytes(),
             ),
+            figure(
+                "prony_series_aggregates",
+                "Aggregates of rows that retention has removed, about",
+                now.aggregate_count(),
+            ),
             figure("prony_series_segments", "Segments", segments as u64),
             figure("prony_series_segment_bytes", "Bytes of the segments", segment_bytes),
         ]
@@ -270,6 +285,8 @@ pub struct CheckReport {
     pub entities: usize,
     pub segments: usize,
     pub rows: u64,
+    /// Of rows that retention has removed.
+    pub aggregates: u64,
     /// Blocks that cannot be read.
     pub problems: Vec<String>,
 }
@@ -288,14 +305,15 @@ pub(crate) fn check_files(directory: &Path) -> Result<CheckReport, OpenError> {
         recovery: loaded.recovery,
         types: memory.catalog.tables().filter(|(_, table)| !table.is_dropped).count(),
         entities: memory.catalog.series_count(),
-        segments: memory.segments.len(),
+        segments: memory.segments.len() + memory.aggregates.len(),
         rows: reading(&memory.active).row_count(),
+        aggregates: memory.aggregates.iter().map(|segment| segment.entry.rows).sum(),
         problems: Vec::new(),
     };
     let mut buffer = Vec::new();
-    for segment in memory.segments.iter() {
+    report.rows += memory.segments.iter().map(|segment| segment.entry.rows).sum::<u64>();
+    for segment in memory.segments.iter().chain(memory.aggregates.iter()) {
         for (place, block) in segment.blocks().iter().enumerate() {
-            report.rows += u64::from(block.rows);
             let wanted = crate::block::Wanted::All;
             let read: Result<_, ReadError> = crate::segment::read_block(segment, place, wanted, &mut buffer);
             let is_named = (block.series.0 as usize) < memory.catalog.series_count();

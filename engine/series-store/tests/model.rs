@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
-use prony_series_store::engine_tests::{EngineUnderTest, engines_are_lists_of_rows};
-use prony_series_store::{Durability, Engine, OnDuplicate, Options, Store, backup, check};
+use prony_series_store::engine_tests::{EngineUnderTest, aggregates, engines_are_lists_of_rows, retention};
+use prony_series_store::{Durability, Engine, OnDuplicate, Options, Store, TimeMs, backup, check};
 use tempfile::TempDir;
 
 struct Embedded {
@@ -12,18 +12,23 @@ struct Embedded {
     store: Option<Store>,
     directory: TempDir,
     policy: OnDuplicate,
+    /// Whether what is too old is removed, when that is asked for.
+    removes: bool,
 }
 
 impl Embedded {
-    fn new(policy: OnDuplicate) -> Self {
-        let mut embedded = Self { store: None, directory: tempfile::tempdir().unwrap(), policy };
+    fn new(policy: OnDuplicate, removes: bool) -> Self {
+        let mut embedded = Self { store: None, directory: tempfile::tempdir().unwrap(), policy, removes };
         embedded.open();
         embedded
     }
 
     fn open(&mut self) {
         let on_duplicate = self.policy;
-        let options = Options { on_duplicate, seal_at_log_bytes: None, ..Options::new(Durability::Off) };
+        let mut options = Options { on_duplicate, seal_at_log_bytes: None, ..Options::new(Durability::Off) };
+        if self.removes {
+            (options.retention, options.aggregates) = (retention(), aggregates());
+        }
         self.store = Some(Store::open(self.directory.path(), options).unwrap());
     }
 
@@ -35,6 +40,13 @@ impl Embedded {
 impl EngineUnderTest for Embedded {
     fn engine(&self) -> &dyn Engine {
         self.store()
+    }
+
+    fn remove_old(&mut self, now_ms: TimeMs) -> bool {
+        if self.removes {
+            self.store().remove_old(now_ms).unwrap();
+        }
+        self.removes
     }
 
     fn upkeep(&mut self, which: u8) {
@@ -60,5 +72,10 @@ impl EngineUnderTest for Embedded {
 
 #[test]
 fn a_store_is_a_list_of_rows() {
-    engines_are_lists_of_rows(40, Embedded::new);
+    engines_are_lists_of_rows(40, |policy| Embedded::new(policy, false));
+}
+
+#[test]
+fn a_store_keeps_aggregates_of_what_is_removed() {
+    engines_are_lists_of_rows(60, |policy| Embedded::new(policy, true));
 }

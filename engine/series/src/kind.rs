@@ -19,7 +19,7 @@ use prony_source::{
 
 use crate::{
     series::Series,
-    settings::{CacheWord, OnPostgresSettings, SeriesSettings, retention},
+    settings::{CacheWord, OnPostgresSettings, SeriesSettings, aggregates, retention},
     source::{ROWS, SeriesSource},
 };
 
@@ -62,6 +62,7 @@ static OPTIONS: &[OptionOf<SeriesSettings>] = &[
     OptionOf::new("seal_at_log_bytes", None, ValueKind::Number(4096, 1 << 40), "67108864", "Bytes of the log of series after which rows go into a segment", |series, value| { series.seal_at_log_bytes = value.number(); Ok(()) }),
     OptionOf::new("on_duplicate", None, ValueKind::Word(&["append", "keep", "replace"]), "\"append\"", "What becomes of a row that an entity has at the same time already: append (there are two), keep (the earlier one keeps its values, and is given what it had not), replace (the later one's values take their place)", |series, value| { series.on_duplicate = on_duplicate(&value.text()); Ok(()) }),
     OptionOf::new("retention", None, ValueKind::List, "[]", "How long rows of entity types are kept, as \"Room=30d\", with \"*=365d\" for all other types; s, m, h and d are units", |series, value| { series.retention = value.list().iter().map(|text| retention(text)).collect::<Result<_, _>>()?; Ok(()) }),
+    OptionOf::new("aggregates", None, ValueKind::List, "[]", "What is kept of rows that retention removes: for each entity, attribute and period count, sum, least and greatest, as \"Room=hour\", with \"*=day\" for all other types, and for how long as \"*=day:3650d\"; second, minute, hour, day, month and year are periods", |series, value| { series.aggregates = value.list().iter().map(|text| aggregates(text)).collect::<Result<_, _>>()?; Ok(()) }),
     OptionOf::new("metadata_cache", Some("metadata-cache"), ValueKind::Word(&["none", "memory", "redis"]), "\"memory\"", "Series on PostgreSQL: who knows of types, attributes and entities that other servers of the same database have added: none (each read and each group of writes asks the database), memory (this server asks it once a second), redis (each read asks the Redis of metadata_redis)", |series, value| { series.on_postgres.metadata_cache = cache(&value.text()); Ok(()) }),
     OptionOf::new("metadata_redis", Some("metadata-redis"), ValueKind::Text, "\"\"", "Series on PostgreSQL: the Redis that servers of the same database share, for metadata_cache = \"redis\": redis://:PASSWORD@HOST:PORT/DATABASE, or rediss:// for TLS", |series, value| { series.on_postgres.metadata_redis = SourceUrl(value.text()); Ok(()) }),
     OptionOf::new("connection_reuse", Some("connection-reuse"), ValueKind::Boolean, "true", "Series on PostgreSQL: whether connections are used again; else each read and each group of writes opens one", |series, value| { series.on_postgres.connection_reuse = value.boolean(); Ok(()) }),
@@ -136,6 +137,20 @@ impl SourceKind for SeriesKind {
         let mut settings = SeriesSettings::default();
         entry.apply(OPTIONS, &mut settings);
         settings.common.check(entry, faults);
+        let in_database = match &place {
+            Place::Directory(_) => None,
+            Place::Postgres(_) => Some("PostgreSQL"),
+            Place::QuestDb(_) => Some("QuestDB"),
+        };
+        if let Some(database) = in_database.filter(|_| !settings.aggregates.is_empty()) {
+            let message = format!(
+                "aggregates of rows that retention removes are kept by series in a directory alone, not on {database}; leave `aggregates` out"
+            );
+            faults.push(entry.url_origin.clone(), message);
+        }
+        for message in settings.check_aggregates() {
+            faults.push(entry.url_origin.clone(), message);
+        }
         let OnPostgresSettings { metadata_cache, metadata_redis, .. } = &settings.on_postgres;
         if *metadata_cache == CacheWord::Redis && metadata_redis.0.is_empty() {
             let message = "metadata_cache = \"redis\" needs metadata_redis, the address of the Redis: redis://HOST:PORT";

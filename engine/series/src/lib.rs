@@ -21,6 +21,6 @@ pub mod transfer;
 
 pub use crate::{
     kind::SeriesKind,
-    settings::{CacheWord, OnPostgresSettings, SeriesSettings, retention},
+    settings::{CacheWord, OnPostgresSettings, SeriesSettings, aggregates, retention},
     source::SeriesSource,
 };

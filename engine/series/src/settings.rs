@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use prony_series_postgres::{MetadataCache, PostgresSettings};
 use prony_series_questdb::QuestSettings;
-use prony_series_store::{Durability, OnDuplicate, Options, Retention, SEAL_AT_LOG_BYTES};
+use prony_series_store::{
+    Aggregates, Durability, OnDuplicate, Options, Retention, SEAL_AT_LOG_BYTES, calendar::Period,
+};
 use prony_source::{CommonSettings, config::SourceUrl};
 
 /// How series are opened.
@@ -18,6 +20,7 @@ pub struct SeriesSettings {
     pub seal_at_log_bytes: u64,
     pub on_duplicate: OnDuplicate,
     pub retention: Vec<Retention>,
+    pub aggregates: Vec<Aggregates>,
     /// What `GET /version` says.
     pub version: String,
     pub on_postgres: OnPostgresSettings,
@@ -63,6 +66,7 @@ impl Default for SeriesSettings {
             seal_at_log_bytes: SEAL_AT_LOG_BYTES,
             on_duplicate: OnDuplicate::default(),
             retention: Vec::new(),
+            aggregates: Vec::new(),
             version: "1.0.1-dev".to_owned(),
             on_postgres: OnPostgresSettings::default(),
         }
@@ -83,7 +87,32 @@ impl SeriesSettings {
             seal_at_log_bytes: Some(self.seal_at_log_bytes),
             on_duplicate: self.on_duplicate,
             retention: self.retention.clone(),
+            aggregates: self.aggregates.clone(),
         }
+    }
+
+    /// What of the aggregates cannot be.
+    pub(crate) fn check_aggregates(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for of in &self.aggregates {
+            let name = of.type_name.as_deref().unwrap_or("*");
+            let rows = match &of.type_name {
+                Some(name) => Retention::of(&self.retention, name),
+                None => self.retention.iter().map(|of| of.keep).max(),
+            };
+            match (rows, of.keep) {
+                (None, _) => faults.push(format!(
+                    "aggregates of `{name}` are kept in place of rows that retention removes, and retention has nothing for it; add \"{name}=30d\" to retention"
+                )),
+                (Some(rows), Some(keep)) if keep <= rows => faults.push(format!(
+                    "aggregates of `{name}` are kept for {} s, and its rows for {} s; keep aggregates longer than rows",
+                    keep.as_secs(),
+                    rows.as_secs(),
+                )),
+                _ => {}
+            }
+        }
+        faults
     }
 
     /// Of the series in a database, by the address that its driver reads.
@@ -128,22 +157,58 @@ pub fn retention(text: &str) -> Result<Retention, String> {
         )
     };
     let (name, keep) = text.rsplit_once('=').ok_or_else(wrong)?;
-    let (number, unit) =
-        keep.trim().split_at_checked(keep.trim().len().saturating_sub(1)).ok_or_else(wrong)?;
+    let keep = duration(keep).ok_or_else(wrong)?;
+    let type_name = type_name(name).ok_or_else(wrong)?;
+    Ok(Retention { type_name, keep })
+}
+
+/// Reads `TYPE=hour`, or `*=day:3650d` for all types that are not named, whose aggregates go after that time.
+///
+/// # Errors
+/// What to write instead.
+pub fn aggregates(text: &str) -> Result<Aggregates, String> {
+    let wrong = || {
+        format!(
+            "`{text}` is no setting of aggregates; write \"TYPE=hour\", or \"*=day:3650d\" for all other types and for so long, with second, minute, hour, day, month or year, and s, m, h or d"
+        )
+    };
+    let (name, rest) = text.rsplit_once('=').ok_or_else(wrong)?;
+    let (period, keep) = match rest.split_once(':') {
+        Some((period, keep)) => (period, Some(duration(keep).ok_or_else(wrong)?)),
+        None => (rest, None),
+    };
+    let period = match period.trim() {
+        "second" => Period::Second,
+        "minute" => Period::Minute,
+        "hour" => Period::Hour,
+        "day" => Period::Day,
+        "month" => Period::Month,
+        "year" => Period::Year,
+        _ => return Err(wrong()),
+    };
+    Ok(Aggregates { type_name: type_name(name).ok_or_else(wrong)?, period, keep })
+}
+
+/// Reads a number of seconds to days.
+fn duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1))?;
     let seconds = match unit {
         "s" => 1,
         "m" => 60,
         "h" => 3600,
         "d" => 86_400,
-        _ => return Err(wrong()),
+        _ => return None,
     };
-    let number: u64 = number.parse().ok().filter(|number| *number > 0).ok_or_else(wrong)?;
-    let keep = number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)?;
-    let name = name.trim();
-    if name.is_empty() {
-        return Err(wrong());
-    }
-    Ok(Retention { type_name: (name != "*").then(|| name.to_owned()), keep })
+    let number: u64 = number.parse().ok().filter(|number| *number > 0)?;
+    number.checked_mul(seconds).map(Duration::from_secs)
+}
+
+/// Reads a type, or `*` for all others; none where nothing stands there.
+#[expect(clippy::option_option, reason = "a type that is not named is none of the two")]
+fn type_name(text: &str) -> Option<Option<String>> {
+    let name = text.trim();
+    (!name.is_empty()).then(|| (name != "*").then(|| name.to_owned()))
 }
 
 #[cfg(test)]
@@ -161,5 +226,34 @@ mod tests {
         for wrong in ["Room", "Room=", "Room=d", "=3d", "Room=0d", "Room=3w", "Room=-1d"] {
             assert!(retention(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn aggregates_are_read() {
+        let of = |name: Option<&str>, period, keep: Option<u64>| Aggregates {
+            type_name: name.map(str::to_owned),
+            period,
+            keep: keep.map(Duration::from_secs),
+        };
+        assert_eq!(aggregates("Room=hour").unwrap(), of(Some("Room"), Period::Hour, None));
+        assert_eq!(aggregates("*=day:3650d").unwrap(), of(None, Period::Day, Some(3650 * 86_400)));
+        assert_eq!(aggregates("a=b = month : 9h").unwrap(), of(Some("a=b"), Period::Month, Some(32_400)));
+        for wrong in ["Room", "Room=", "=hour", "Room=hours", "Room=hour:", "Room=hour:0d", "Room=day:3"] {
+            assert!(aggregates(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn aggregates_outlive_rows() {
+        let of = |retentions: &[&str], all: &[&str]| {
+            let retention = retentions.iter().map(|text| retention(text).unwrap()).collect();
+            let aggregates = all.iter().map(|text| aggregates(text).unwrap()).collect();
+            SeriesSettings { retention, aggregates, ..SeriesSettings::default() }.check_aggregates()
+        };
+        assert_eq!(of(&["Room=30d"], &["Room=hour", "*=day:31d"]), Vec::<String>::new());
+        assert_eq!(of(&["*=30d"], &["Room=hour:3000d"]), Vec::<String>::new());
+        assert!(of(&[], &["*=day"])[0].contains("`*`"));
+        assert!(of(&["Street=1d"], &["Room=day"])[0].contains("\"Room=30d\""));
+        assert!(of(&["*=30d"], &["Room=hour:30d"])[0].contains("2592000 s"));
     }
 }

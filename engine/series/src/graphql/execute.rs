@@ -126,7 +126,7 @@ impl BoundList {
 }
 
 impl Execution<'_> {
-    /// Writes entities by their ids; how many. Those that have no rows any more are not there.
+    /// Writes entities by their ids; how many. Those that have no rows any more, and no aggregates of such, are not there.
     fn entities(&mut self, filter: &BoundFilter, offset: u64, limit: u64) -> Result<u64, Stop> {
         let (mut found, mut written) = (0, 0);
         for (id, series) in self.candidates(filter)? {
@@ -134,7 +134,7 @@ impl Execution<'_> {
                 break;
             }
             let mut rows = self.open(series, TimeRange::ALL, &[])?;
-            if rows.last_time()?.is_none() {
+            if rows.last_time()?.is_none() && rows.aggregated(None)?.is_none() {
                 continue;
             }
             found += 1;

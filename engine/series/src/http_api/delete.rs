@@ -1,7 +1,9 @@
 //! Deletions: of the rows of an entity, of those of a type's entities, of a type.
 
 use http::StatusCode;
-use prony_series_store::{Read, SeriesId, TableId, Ticket, Unwritten, Write, WriteError};
+use prony_series_store::{
+    Read, ReadError, SeriesId, TableId, Ticket, TimeRange, Unwritten, Write, WriteError,
+};
 use prony_source::http_api::{ApiRequest, query};
 
 use super::{headers, incoming::NotWritten, path::Call};
@@ -134,7 +136,7 @@ impl Deletion {
     }
 }
 
-/// The series that have rows, by their types.
+/// The series that have rows, or aggregates of rows that they had, by their types.
 fn with_rows(
     read: &Read,
     scope: &Scope,
@@ -146,7 +148,7 @@ fn with_rows(
         let all: Vec<SeriesId> = entities.into_iter().flat_map(|(_, ids)| ids).collect();
         let mut ids = Vec::new();
         for (id, mut rows) in all.iter().zip(read.series_of_type(&all, parameters.range, &[])) {
-            if rows.last_time()?.is_some() {
+            if rows.last_time()?.is_some() || has_aggregates(read, *id, parameters.range)? {
                 ids.push(*id);
             }
         }
@@ -155,4 +157,10 @@ fn with_rows(
         }
     }
     Ok(found)
+}
+
+/// Whether there may be aggregates to which a row of the range belonged.
+fn has_aggregates(read: &Read, series: SeriesId, range: TimeRange) -> Result<bool, ReadError> {
+    let aggregated = read.series(series, TimeRange::ALL, &[]).aggregated(None)?;
+    Ok(aggregated.is_some_and(|of| of.from_ms <= range.to_ms && range.from_ms <= of.to_ms))
 }

@@ -347,8 +347,9 @@ fn fill(
         .into_iter()
         .map(|(id, _)| EntityResult { id, series: Vec::new(), aggregated: None })
         .collect();
-    for (owner, (rows, chosen)) in owners.into_iter().zip(chosen) {
-        if chosen.len() > 0 {
+    let with_aggregates = parameters.aggregation.is_some() && parameters.geo.is_none();
+    for (owner, (mut rows, chosen)) in owners.into_iter().zip(chosen) {
+        if chosen.len() > 0 || with_aggregates && rows.aggregated(None)?.is_some() {
             all[owner].series.push((rows, chosen));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use prony_series_store::{AttributeId, ReadError, Summary, TimeMs, Value, calendar};
+use prony_series_store::{AttributeId, ReadError, Summary, TimeMs, TimeRange, Value, calendar};
 
 use super::{
     duration::PeriodLength,
@@ -155,7 +155,10 @@ pub(super) fn periods_of(
     let mut periods = Periods::new();
     let origin = match time {
         TimeRelation::After(from) | TimeRelation::Between(from, _) => Some(from),
-        TimeRelation::Any | TimeRelation::Before(_) => first_instance(entity, of.id)?,
+        TimeRelation::Any | TimeRelation::Before(_) => {
+            let (of_rows, of_removed) = (first_instance(entity, of.id)?, aggregated(entity, of.id)?);
+            of_rows.into_iter().chain(of_removed.map(|of| first_period(of, length))).min()
+        }
     };
     let Some(origin) = origin else { return Ok(periods) };
     let around = |time: TimeMs| length.around(origin, time);
@@ -203,11 +206,31 @@ pub(super) fn periods_of(
         whole.get_mut().end_ms = match time {
             TimeRelation::Before(end) | TimeRelation::Between(_, end) => end,
             TimeRelation::Any | TimeRelation::After(_) => {
-                last_instances(entity, of.id, 1)?.last().map_or(origin, |(time, ..)| *time)
+                let of_rows = last_instances(entity, of.id, 1)?.last().map(|(time, ..)| *time);
+                let of_removed = aggregated(entity, of.id)?.map(|of| of.to_ms);
+                of_rows.max(of_removed).unwrap_or(origin)
             }
         };
     }
     Ok(periods)
+}
+
+/// When the instances of an attribute were of which there are aggregates alone.
+fn aggregated(entity: &mut EntityResult, attribute: AttributeId) -> Result<Option<TimeRange>, ReadError> {
+    let mut all: Option<TimeRange> = None;
+    for (rows, _) in &mut entity.series {
+        let of = rows.aggregated(Some(attribute))?;
+        all = all.into_iter().chain(of).reduce(|one, other| TimeRange {
+            from_ms: one.from_ms.min(other.from_ms),
+            to_ms: one.to_ms.max(other.to_ms),
+        });
+    }
+    Ok(all)
+}
+
+/// Where the periods begin: with the calendar's, so that an aggregate of one of these lies in one period.
+fn first_period(of: TimeRange, length: PeriodLength) -> TimeMs {
+    if length.is_zero() { of.from_ms } else { calendar::Period::Year.around(of.from_ms).0 }
 }
 
 /// The time of the first instance of an attribute.

@@ -185,10 +185,14 @@ impl Search<'_> {
         wanted: &[AttributeId],
     ) -> Result<EntityResult, Problem> {
         let mut entity = EntityResult { id, series: Vec::new(), aggregated: None };
+        let is_summed_up = matches!(self.parameters.representation, Representation::Aggregated(..));
         for id in series {
             let mut rows = self.read.series(*id, range, wanted);
+            if !is_summed_up {
+                rows.leave_out_aggregates();
+            }
             let count = rows.count()?;
-            if count > 0 {
+            if count > 0 || rows.aggregated(None)?.is_some() {
                 entity.series.push((rows, Chosen::Range(0..count)));
             }
         }

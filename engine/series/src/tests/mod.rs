@@ -1,5 +1,6 @@
 //! The API as its clients see it: requests in, responses out, without a server.
 
+mod aggregates;
 mod deletes;
 mod graphql;
 pub(crate) mod harness;

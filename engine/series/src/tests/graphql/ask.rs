@@ -72,7 +72,7 @@ impl Harness {
         Offered::new(self.source.schema_for(&ReservedNames::default(), permissions).unwrap(), session)
     }
 
-    pub(super) fn ask(&self, text: &str) -> String {
+    pub(in crate::tests) fn ask(&self, text: &str) -> String {
         self.ask_by(&self.offered(), text, "{}")
     }
 

@@ -110,3 +110,8 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+/// A count with what is counted, for people.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}

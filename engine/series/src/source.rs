@@ -21,7 +21,7 @@ use crate::{
     access::permissions::Restrictions,
     graphql::{Model, SchemaOf, SeriesSchema, SeriesSession, ServedSeries},
     http_api::SeriesApi,
-    series::{Series, with_causes},
+    series::{Series, counted, with_causes},
 };
 
 /// The log of the server hears of a failure within this time; `/health` says it at once.
@@ -111,7 +111,12 @@ fn schema_of(series: &Series, reserved: &ReservedNames) -> SeriesSchema {
     let rows = figures.iter().find(|figure| figure.name == ROWS).map_or(0, |figure| figure.value);
     let (types, entities) =
         series.store.with_catalog(|catalog| (catalog.served_tables().count(), catalog.series_count()));
-    let contents = format!("{types} types, {entities} entities, {rows} rows");
+    let contents = [
+        counted(types as u64, "type", "types"),
+        counted(entities as u64, "entity", "entities"),
+        counted(rows, "row", "rows"),
+    ]
+    .join(", ");
     SeriesSchema::new(model_of(series, reserved), &series.settings.common, SchemaOf::Everybody { contents })
 }
 

@@ -19,10 +19,11 @@ use prony_series_store::Kind;
 use prony_source::dialect::shared_type;
 
 use super::{
-    lower::PERIODS,
+    lower::{METHODS, PERIODS},
     model::{Model, ServedType},
     names::ServedAttribute,
 };
+use crate::query::{parameters::Method, value::can_aggregate};
 
 const WHERE: Name = name!("SeriesWhere");
 const PERIOD: Name = name!("SeriesPeriod");
@@ -71,6 +72,20 @@ fn valid(text: &str) -> Name {
 fn described(mut field: Node<FieldDefinition>, description: &str) -> Node<FieldDefinition> {
     field.make_mut().description = Some(Node::new_str(description));
     field
+}
+
+/// What cannot be told by a field's name.
+const fn description_of(method: Method) -> Option<&'static str> {
+    match method {
+        Method::First => Some("The first value by time."),
+        Method::Last => Some("The last value by time."),
+        Method::StdDev => Some("The standard deviation of a sample; null of one value."),
+        Method::Percentile(_) => Some("A percentile, between two values where it lies there."),
+        Method::TimeWeightedAvg => Some(
+            "The average by the time for which each value held: until the next one, and the last until the end of its period or `to`.",
+        ),
+        _ => None,
+    }
 }
 
 fn row_type(of: &ServedType) -> Name {
@@ -179,15 +194,19 @@ impl SchemaWriter {
             self.contribution.types.push(object(&point, None, fields));
         }
         let count = self.pool.field(&name!("count"), non_null(&name!("BigInt")));
-        for (name, value, functions) in [
-            (SUMMARY, name!("Float"), &[name!("sum"), name!("avg"), name!("min"), name!("max")][..]),
-            (TIME_SUMMARY, text, &[name!("min"), name!("max")][..]),
-        ] {
+        for (name, value, kind) in [(SUMMARY, name!("Float"), Kind::Double), (TIME_SUMMARY, text, Kind::Time)]
+        {
             let from = described(
                 field_with_arguments(&name!("from"), Vec::new(), non_null(&name!("String"))),
                 "When the period begins; without a period the time of the first row.",
             );
-            let functions = functions.iter().map(|function| self.pool.field(function, named(&value)));
+            let functions = METHODS
+                .iter()
+                .filter(|(_, method)| *method != Method::Count && can_aggregate(kind, *method))
+                .map(|(function, method)| {
+                    let field = self.pool.field(&valid(function), named(&value));
+                    description_of(*method).map_or(field.clone(), |text| described(field, text))
+                });
             let fields: Vec<_> = [from, count.clone()].into_iter().chain(functions).collect();
             let description =
                 "Of all values of a period that are not null; periods without any are left out.";

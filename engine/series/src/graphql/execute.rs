@@ -10,7 +10,7 @@ use prony_graphql::{
     variables::Variables,
 };
 use prony_series_store::{
-    AttributeId, Kind, Page, Read, Rows, SeriesId, SeriesRows, Summary, TimeMs, TimeRange,
+    AttributeId, Kind, Page, Read, Rows, SeriesId, SeriesRows, Summary, TimeMs, TimeRange, Value as DataValue,
 };
 use prony_source::{CommonSettings, dialect};
 
@@ -25,8 +25,11 @@ use crate::access::filter::BoundFilter;
 use crate::{
     ngsi::time,
     query::{
+        entity::OrderedRows,
+        measure::{MeasuredPeriod, Measurement, measure},
+        page::paged,
         result::series_of,
-        value::{write_summary, write_time, write_value},
+        value::{summary_kind, summary_value, write_time, write_value},
     },
 };
 
@@ -36,6 +39,8 @@ const OPENING_STEPS: u64 = 20;
 const BLOCK_STEPS: u64 = 50;
 /// Summaries that are kept until the last of them are known.
 const KEPT_SUMMARIES_MAX: u64 = 1_000_000;
+/// The same of periods whose values are read.
+const MEASURED_PERIODS_MAX: usize = 1_000_000;
 
 /// A list with its values.
 #[derive(Debug, Clone, Copy)]
@@ -262,18 +267,69 @@ impl Execution<'_> {
             // Blocks that lie in several periods are read; those in one are not.
             self.pace.step(BLOCK_STEPS * rows.block_count() as u64)?;
         }
-        let summaries = self.chosen_summaries(&mut rows, plan, page)?;
         self.out.push(b'[');
-        for (place, (time, summary)) in summaries.iter().enumerate() {
-            if place > 0 {
-                self.out.push(b',');
+        if plan.methods.iter().all(|method| method.is_summary()) {
+            let summaries = self.chosen_summaries(&mut rows, plan, page)?;
+            for (place, (time, summary)) in summaries.iter().enumerate() {
+                self.summary(plan, place, *time, |method| {
+                    summary_value(plan.kind, plan.methods[method], summary)
+                })?;
             }
-            let begin = plan.period.map_or(*time, |period| period.around(*time).0);
-            write_summary_object(&mut self.out, &plan.outputs, plan.kind, begin, summary);
-            self.meter.check(self.out.len())?;
+        } else {
+            for (place, period) in self.chosen_periods(rows, plan, range, page)?.iter().enumerate() {
+                self.summary(plan, place, period.time, |method| period.values[method])?;
+            }
         }
         self.out.push(b']');
         Ok(())
+    }
+
+    /// Writes what was made of a period, of which a moment is in it.
+    fn summary(
+        &mut self,
+        plan: &SummariesPlan,
+        place: usize,
+        time: TimeMs,
+        value: impl Fn(usize) -> DataValue<'static>,
+    ) -> Result<(), Stop> {
+        if place > 0 {
+            self.out.push(b',');
+        }
+        let begin = plan.period.map_or(time, |period| period.around(time).0);
+        write_summary_object(&mut self.out, plan, begin, value);
+        Ok(self.meter.check(self.out.len())?)
+    }
+
+    /// Those of a page, made by reading all values.
+    fn chosen_periods(
+        &mut self,
+        mut rows: SeriesRows,
+        plan: &SummariesPlan,
+        range: TimeRange,
+        page: Page,
+    ) -> Result<Vec<MeasuredPeriod>, Stop> {
+        let (is_last, kept_max) = kept_of(page)?;
+        let measurement = Measurement {
+            attribute: plan.attribute,
+            kind: plan.kind,
+            methods: &plan.methods,
+            period: plan.period,
+            until: (range.to_ms != TimeMs::MAX).then_some(range.to_ms),
+            has_empty: false,
+            periods_max: if is_last { MEASURED_PERIODS_MAX + 1 } else { kept_max as usize },
+        };
+        let mut step = |count: usize| self.pace.step(BLOCK_STEPS + count as u64);
+        let mut periods = measure(&mut OrderedRows::Stored(&mut rows, 0..u64::MAX), &measurement, &mut step)?;
+        if is_last && periods.len() > MEASURED_PERIODS_MAX {
+            let message = format!(
+                "more than {MEASURED_PERIODS_MAX} periods are there, of which `last` are asked for: ask for another range"
+            );
+            return Err(GraphqlError::new(ErrorCode::LimitExceeded, message).into());
+        }
+        let chosen = paged(periods.len(), Some(page));
+        periods.truncate(chosen.end);
+        periods.drain(..chosen.start);
+        Ok(periods)
     }
 
     /// Those of a page, each with a moment in its period.
@@ -283,13 +339,8 @@ impl Execution<'_> {
         plan: &SummariesPlan,
         page: Page,
     ) -> Result<VecDeque<(TimeMs, Summary)>, Stop> {
-        let (Page::First { offset, limit } | Page::Last { offset, limit }) = page;
-        let is_last = matches!(page, Page::Last { .. });
-        let kept_max = offset.saturating_add(limit);
-        if is_last && kept_max > KEPT_SUMMARIES_MAX {
-            let message = format!("an `offset` of {offset} is too deep with `last`: ask for another range");
-            return Err(GraphqlError::new(ErrorCode::LimitExceeded, message).into());
-        }
+        let (Page::First { offset, .. } | Page::Last { offset, .. }) = page;
+        let (is_last, kept_max) = kept_of(page)?;
         let (mut found, mut kept, mut stopped) = (0, VecDeque::new(), None);
         rows.summarize(plan.attribute, plan.period.into(), |time, summary| {
             if summary.count == 0 {
@@ -316,6 +367,18 @@ impl Execution<'_> {
         }
         Ok(kept)
     }
+}
+
+/// Whether the last summaries are asked for, and how many are kept until those of the page are known.
+fn kept_of(page: Page) -> Result<(bool, u64), Stop> {
+    let (Page::First { offset, limit } | Page::Last { offset, limit }) = page;
+    let is_last = matches!(page, Page::Last { .. });
+    let kept_max = offset.saturating_add(limit);
+    if is_last && kept_max > KEPT_SUMMARIES_MAX {
+        let message = format!("an `offset` of {offset} is too deep with `last`: ask for another range");
+        return Err(GraphqlError::new(ErrorCode::LimitExceeded, message).into());
+    }
+    Ok((is_last, kept_max))
 }
 
 /// A row of an entity, which is its id and its service path.
@@ -359,17 +422,18 @@ fn write_point(
 
 fn write_summary_object(
     out: &mut Vec<u8>,
-    outputs: &[Selected<SummaryOutput>],
-    kind: Kind,
+    plan: &SummariesPlan,
     begin: TimeMs,
-    summary: &Summary,
+    value: impl Fn(usize) -> DataValue<'static>,
 ) {
-    for Selected { prefix, kind: output } in outputs {
+    for Selected { prefix, kind: output } in &plan.outputs {
         out.extend_from_slice(prefix);
         match output {
             SummaryOutput::Typename(name) => write_string(out, name),
             SummaryOutput::From => write_time(out, begin),
-            SummaryOutput::Of(method) => write_summary(out, kind, *method, summary),
+            SummaryOutput::Of(method) => {
+                write_value(out, summary_kind(plan.kind, plan.methods[*method]), value(*method));
+            }
         }
     }
     out.push(b'}');

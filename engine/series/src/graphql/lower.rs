@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     access::filter::{Filter, Operator, Subject},
-    query::parameters::Method,
+    query::{parameters::Method, percentile::Percentile},
 };
 
 /// The values of `SeriesPeriod`.
@@ -32,6 +32,23 @@ pub(super) const PERIODS: [(&str, Period); 6] = [
     ("HOUR", Period::Hour),
     ("MINUTE", Period::Minute),
     ("SECOND", Period::Second),
+];
+
+/// The fields of `SeriesSummary`, beside the time.
+pub(super) const METHODS: [(&str, Method); 13] = [
+    ("count", Method::Count),
+    ("sum", Method::Sum),
+    ("avg", Method::Avg),
+    ("min", Method::Min),
+    ("max", Method::Max),
+    ("first", Method::First),
+    ("last", Method::Last),
+    ("stddev", Method::StdDev),
+    ("timeWeightedAvg", Method::TimeWeightedAvg),
+    ("p50", Method::Percentile(Percentile::whole(50))),
+    ("p90", Method::Percentile(Percentile::whole(90))),
+    ("p95", Method::Percentile(Percentile::whole(95))),
+    ("p99", Method::Percentile(Percentile::whole(99))),
 ];
 
 /// The root fields of a model by name.
@@ -135,12 +152,15 @@ fn entity_output(of: &ServedType, field: &Field, lists: &mut Vec<TimeList>) -> R
             }
             let summed = |known: &&ServedAttribute| known.aggregate.as_deref() == Some(name);
             let attribute = of.attributes.iter().find(summed).ok_or_else(|| unknown(field))?;
+            let mut methods = Vec::new();
+            let outputs = outputs_of(field, |child| summary_output(child, &mut methods))?;
             EntityOutput::Summaries(SummariesPlan {
                 list: time_list(of, field, lists),
                 attribute: attribute.id,
                 kind: attribute.kind,
                 period: period(field),
-                outputs: outputs_of(field, summary_output)?,
+                methods,
+                outputs,
             })
         }
     })
@@ -199,22 +219,21 @@ fn point_output(field: &Field) -> Result<PointOutput, String> {
     })
 }
 
-fn summary_output(field: &Field) -> Result<SummaryOutput, String> {
+fn summary_output(field: &Field, methods: &mut Vec<Method>) -> Result<SummaryOutput, String> {
     Ok(match field.name.as_str() {
         "__typename" => SummaryOutput::Typename(field.parent_type.as_str().into()),
         "from" => SummaryOutput::From,
-        "count" => SummaryOutput::Of(Method::Count),
-        "sum" => SummaryOutput::Of(Method::Sum),
-        "avg" => SummaryOutput::Of(Method::Avg),
-        "min" => SummaryOutput::Of(Method::Min),
-        "max" => SummaryOutput::Of(Method::Max),
-        _ => return Err(unknown(field)),
+        name => {
+            let known = METHODS.iter().find(|(known, _)| *known == name);
+            methods.push(known.ok_or_else(|| unknown(field))?.1);
+            SummaryOutput::Of(methods.len() - 1)
+        }
     })
 }
 
 fn outputs_of<K>(
     field: &Field,
-    kind: impl Fn(&Field) -> Result<K, String>,
+    mut kind: impl FnMut(&Field) -> Result<K, String>,
 ) -> Result<Vec<Selected<K>>, String> {
     let output = |(place, child): (usize, &Field)| {
         Ok(Selected { prefix: prefix(child, place == 0), kind: kind(child)? })

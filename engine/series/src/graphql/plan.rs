@@ -100,6 +100,8 @@ pub(super) struct SummariesPlan {
     pub(super) kind: Kind,
     /// All of the range where there is none.
     pub(super) period: Option<Period>,
+    /// What is made of the values of a period.
+    pub(super) methods: Vec<Method>,
     pub(super) outputs: Vec<Selected<SummaryOutput>>,
 }
 
@@ -123,7 +125,8 @@ pub(super) enum PointOutput {
 pub(super) enum SummaryOutput {
     Typename(Box<str>),
     From,
-    Of(Method),
+    /// Index into [`SummariesPlan::methods`].
+    Of(usize),
 }
 
 impl FieldPlan for Plan {

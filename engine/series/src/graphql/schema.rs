@@ -12,6 +12,7 @@ use super::{contribution::contribution, lower::RootIndex, model::Model, types};
 use crate::{
     access::{permissions::Restrictions, role::RoleAccess},
     http_api::SeriesApi,
+    series::counted,
 };
 
 /// Who is offered it.
@@ -83,7 +84,7 @@ impl SourceSchema for SeriesSchema {
     fn contents(&self) -> String {
         match &self.whose {
             SchemaOf::Everybody { contents } => contents.clone(),
-            SchemaOf::Role { .. } => format!("{} types", self.model.types.len()),
+            SchemaOf::Role { .. } => counted(self.model.types.len() as u64, "type", "types"),
         }
     }
 

@@ -121,7 +121,7 @@ impl SeriesConnection {
             Call::Rows { shape, of, attribute, only_values } => {
                 let parameters = Parameters::read(request.query, attribute.as_deref())?;
                 let scope = self.scope(request);
-                let format = Format::of(request.headers);
+                let format = Format::of(request.headers, &parameters);
                 let query = long::RowsQuery { shape, of, only_values, parameters, scope, format };
                 let cost =
                     |read: &Read| result::cost(read, &query.scope, asked(&query.of), &query.parameters);

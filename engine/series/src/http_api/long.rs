@@ -17,9 +17,10 @@ use super::{
 };
 use crate::{
     query::{
+        entity::TypeResult,
         fault::{Fault, JSON},
         parameters::Parameters,
-        result::{self, Scope, TypeResult},
+        result::{self, Scope},
         row_format::{self, Format},
         shape::{Output, Shape, Stopped, Writer},
     },

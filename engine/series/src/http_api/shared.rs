@@ -8,10 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::path::Owner;
 use crate::{
-    query::{
-        parameters::Parameters,
-        result::{Asked, TypeResult},
-    },
+    query::{entity::TypeResult, parameters::Parameters, result::Asked},
     series::Series,
 };
 

@@ -51,6 +51,14 @@ impl Fault {
         Self::Described { status, error, description: description.into() }
     }
 
+    /// A query finds more of something than there may be in memory.
+    pub(crate) fn too_many(what: &str, limit: u64) -> Self {
+        let text = format!(
+            "the query finds more {what} than the limit of {limit}; ask for less time or fewer entities"
+        );
+        Self::Text { status: StatusCode::PAYLOAD_TOO_LARGE, text: text.into() }
+    }
+
     pub(crate) fn not_implemented() -> Self {
         Self::Described {
             status: StatusCode::NOT_IMPLEMENTED,

@@ -7,6 +7,7 @@ use regex::Regex;
 use super::{
     fault::Fault,
     pattern::{self, Matching},
+    percentile::Percentile,
 };
 use crate::ngsi::{
     geometry::{GeoFault, GeoQuery},
@@ -24,12 +25,48 @@ pub(crate) enum Method {
     Avg,
     Min,
     Max,
+    First,
+    Last,
+    /// Of a sample: none of one value.
+    StdDev,
+    Percentile(Percentile),
+    /// Each value counts for as long as it held.
+    TimeWeightedAvg,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+impl Method {
+    /// Whether it is known of blocks that need not be read.
+    pub(crate) const fn is_summary(self) -> bool {
+        matches!(self, Self::Count | Self::Sum | Self::Avg | Self::Min | Self::Max)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Aggregation {
     pub(crate) method: Method,
     pub(crate) period: Option<Period>,
+    /// What periods without a value have; they are left out where it is none.
+    pub(crate) fill: Option<Fill>,
+}
+
+/// What a period without a value has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Fill {
+    Null,
+    /// The value of the period before.
+    Previous,
+    /// Between the values before and behind, on a straight line.
+    Linear,
+    Number(f64),
+}
+
+/// How an object of JSON has a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowObject {
+    /// With the attributes in an object of their own.
+    Nested,
+    /// With the attributes beside id, type and time.
+    KeyValues,
 }
 
 /// The parameters of a query.
@@ -44,6 +81,12 @@ pub(crate) struct Parameters {
     /// `fromDate` and `toDate` as they come back where several entities are aggregated.
     pub(crate) dates: [Option<TimeMs>; 2],
     pub(crate) page: Page,
+    /// Whether the page is of the rows of each entity, where it is else of all of a type.
+    pub(crate) is_page_of_each: bool,
+    /// The most rows of all entities of a type, where there is such a limit beside the page.
+    pub(crate) most: Option<u64>,
+    /// Rows are asked for one after the other.
+    pub(crate) row_object: Option<RowObject>,
     pub(crate) geo: Option<GeoQuery>,
     /// Whether the response is to say how many rows there are.
     pub(crate) counts: bool,
@@ -60,6 +103,9 @@ impl Default for Parameters {
             range: TimeRange::ALL,
             dates: [None; 2],
             page: Page::First { offset: 0, limit: LIMIT_DEFAULT },
+            is_page_of_each: false,
+            most: None,
+            row_object: None,
             geo: None,
             counts: false,
         }
@@ -118,6 +164,17 @@ const METHODS: [(&str, Method); 5] = [
     ("max", Method::Max),
 ];
 
+/// Others than QuantumLeap's: who asks for none of these does not see them.
+const FURTHER_METHODS: [(&str, Method); 4] = [
+    ("first", Method::First),
+    ("last", Method::Last),
+    ("stddev", Method::StdDev),
+    ("timeWeightedAvg", Method::TimeWeightedAvg),
+];
+
+const FILLS: [(&str, Fill); 3] =
+    [("null", Fill::Null), ("previous", Fill::Previous), ("linear", Fill::Linear)];
+
 const PERIODS: [(&str, Period); 6] = [
     ("year", Period::Year),
     ("month", Period::Month),
@@ -142,10 +199,16 @@ impl Parameters {
             TimeRange { from_ms: dates[0].unwrap_or(TimeMs::MIN), to_ms: dates[1].unwrap_or(TimeMs::MAX) };
         let (limit, offset) =
             (given.number("limit", 1)?.unwrap_or(LIMIT_DEFAULT), given.number("offset", 0)?.unwrap_or(0));
-        let page = match given.number("lastN", 1)? {
+        let last = given.number("lastN", 1)?;
+        let page = match last {
             Some(last) => Page::Last { offset, limit: last.min(limit) },
             None => Page::First { offset, limit },
         };
+        let is_page_of_each = given.word("lastNScope", &[("entity", true), ("global", false)])?;
+        if is_page_of_each.is_some() && last.is_none() {
+            return Err(Fault::bad_use("lastN is compulsory when using lastNScope."));
+        }
+        let row_objects = [("rows", RowObject::Nested), ("keyValues", RowObject::KeyValues)];
         Ok(Self {
             type_name: given.get("type")?,
             ids: given.list("id")?,
@@ -155,6 +218,9 @@ impl Parameters {
             range,
             dates,
             page,
+            is_page_of_each: is_page_of_each == Some(true),
+            most: None,
+            row_object: given.word("format", &row_objects)?,
             geo: read_geo(&given)?,
             counts,
         })
@@ -166,7 +232,7 @@ impl Parameters {
             Page::First { offset, limit } => Page::First { offset, limit: limit.min(most) },
             Page::Last { offset, limit } => Page::Last { offset, limit: limit.min(most) },
         };
-        Self { page, ..self.clone() }
+        Self { page, most: Some(most), ..self.clone() }
     }
 }
 
@@ -191,19 +257,52 @@ fn read_aggregation(given: &Given<'_>, has_attributes: bool) -> Result<Option<Ag
     if scope == Some(false) {
         return Err(Fault::not_implemented());
     }
-    let method = given.word("aggrMethod", &METHODS)?;
+    let method = read_method(given)?;
     let period = given.word("aggrPeriod", &PERIODS)?;
-    let Some(method) = method else {
+    let fill = read_fill(given)?;
+    if fill.is_some() && (method.is_none() || period.is_none()) {
+        return Err(Fault::bad_use("aggrMethod and aggrPeriod are compulsory when using fill."));
+    }
+    let Some((name, method)) = method else {
         if period.is_some() {
             return Err(Fault::bad_use("aggrMethod is compulsory when using aggrPeriod."));
         }
         return Ok(None);
     };
     if !has_attributes {
-        let (name, _) = METHODS.iter().find(|(_, of)| *of == method).copied().unwrap_or(METHODS[0]);
         return Err(Fault::bad_use(format!("Specified aggrMethod = {name} but missing attrs parameter.")));
     }
-    Ok(Some(Aggregation { method, period }))
+    Ok(Some(Aggregation { method, period, fill }))
+}
+
+/// A method with its name.
+fn read_method(given: &Given<'_>) -> Result<Option<(String, Method)>, Fault> {
+    let Some(name) = given.get("aggrMethod")? else { return Ok(None) };
+    let further = FURTHER_METHODS.iter().find(|(of, _)| *of == name).map(|(_, method)| *method);
+    if let Some(method) = further.or_else(|| Percentile::read(&name).map(Method::Percentile)) {
+        return Ok(Some((name, method)));
+    }
+    if name.strip_prefix('p').is_some_and(|rest| rest.starts_with(|char: char| char.is_ascii_digit())) {
+        return Err(Fault::bad_request(format!(
+            "'{name}' is no percentile from p0 to p100 with at most three digits behind its point, as p99.9 - 'aggrMethod'"
+        )));
+    }
+    let method = given.word("aggrMethod", &METHODS)?;
+    Ok(method.map(|method| (name, method)))
+}
+
+fn read_fill(given: &Given<'_>) -> Result<Option<Fill>, Fault> {
+    let Some(text) = given.get("fill")? else { return Ok(None) };
+    if let Some((_, fill)) = FILLS.iter().find(|(word, _)| *word == text) {
+        return Ok(Some(*fill));
+    }
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+    let number = number.ok_or_else(|| {
+        Fault::bad_request(format!(
+            "'{text}' is no number and not one of ['null', 'previous', 'linear'] - 'fill'"
+        ))
+    })?;
+    Ok(Some(Fill::Number(number)))
 }
 
 fn read_pattern(given: &Given<'_>) -> Result<Option<Regex>, Fault> {

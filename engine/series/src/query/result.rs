@@ -1,16 +1,15 @@
 //! Which rows a query asks for: types, entities, the rows of each, and what is made of them.
 
-use std::ops::Range;
-
 use prony_series_store::{
-    AttributeId, Catalog, Kind, Page, Read, ReadError, Rows, Series, SeriesId, SeriesRows, Summary, TableId,
-    TimeMs, Value, calendar::Period,
+    AttributeId, Catalog, Kind, Page, Read, Series, SeriesId, SeriesRows, TableId, TimeMs, Value,
 };
 
 use super::{
+    aggregate::aggregate,
+    entity::{AskedAttribute, Chosen, EntityResult, TypeResult},
     fault::Fault,
-    parameters::{Aggregation, Parameters},
-    value::can_aggregate,
+    page::paged,
+    parameters::Parameters,
 };
 use crate::{
     access::{filter::BoundFilter, role::RoleAccess},
@@ -23,8 +22,6 @@ const SLICE_ENTITIES: usize = 4096;
 const FOUND_ROWS_MAX: usize = 5_000_000;
 /// Where geographical queries look.
 const LOCATION: &str = "location";
-/// Periods of all entities.
-const PERIODS_MAX: usize = 5_000_000;
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -74,53 +71,6 @@ impl Scope {
     }
 }
 
-/// An attribute that is asked for.
-#[derive(Debug, Clone)]
-pub(crate) struct AskedAttribute {
-    pub(crate) id: AttributeId,
-    pub(crate) name: String,
-    /// The type that it was first given.
-    pub(crate) declared: String,
-    pub(crate) kind: Kind,
-}
-
-/// The entities of a type.
-#[derive(Debug)]
-pub(crate) struct TypeResult {
-    pub(crate) name: String,
-    /// By their names.
-    pub(crate) attributes: Vec<AskedAttribute>,
-    /// By their ids; each has rows.
-    pub(crate) entities: Vec<EntityResult>,
-    /// Rows without regard to limits, where they are to be counted.
-    pub(crate) total: u64,
-}
-
-#[derive(Debug)]
-pub(crate) struct EntityResult {
-    pub(crate) id: String,
-    /// One for each service path.
-    pub(crate) series: Vec<(SeriesRows, Chosen)>,
-    pub(crate) aggregated: Option<Aggregated>,
-}
-
-/// Which rows of a series are asked for.
-#[derive(Debug, Clone)]
-pub(crate) enum Chosen {
-    Range(Range<u64>),
-    /// In order.
-    List(Vec<u64>),
-}
-
-/// What was made of an entity's values.
-#[derive(Debug, Default)]
-pub(crate) struct Aggregated {
-    /// The beginnings of the periods; none without a period.
-    pub(crate) index: Vec<TimeMs>,
-    /// For each period those of all attributes.
-    pub(crate) summaries: Vec<Vec<Summary>>,
-}
-
 /// Which entities are asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Asked<'a> {
@@ -135,27 +85,18 @@ pub(crate) enum Asked<'a> {
 /// Types and the entities that are asked for of each: ids with their series.
 pub(crate) type Found = Vec<(TableId, Vec<(String, Vec<SeriesId>)>)>;
 
-impl Chosen {
-    fn len(&self) -> u64 {
-        match self {
-            Self::Range(range) => range.end.saturating_sub(range.start),
-            Self::List(list) => list.len() as u64,
-        }
-    }
-}
-
 /// About how many blocks are looked at: what makes a query long.
 pub(crate) fn cost(read: &Read, scope: &Scope, asked: Asked<'_>, parameters: &Parameters) -> usize {
-    let rows = match parameters.page {
-        Page::First { limit, .. } | Page::Last { limit, .. } => limit.min(1 << 30) as usize,
-    };
+    let (Page::First { limit, .. } | Page::Last { limit, .. }) = parameters.page;
     let entities = entity_count(read, scope, asked, parameters);
+    let pages = if parameters.is_page_of_each { entities } else { 1 };
+    let rows = (limit.min(1 << 30) as usize).saturating_mul(pages);
     let columns = parameters.attributes.len().max(4);
     let of_rows = if parameters.aggregation.is_some() || parameters.geo.is_some() {
         // How many rows there are of each is not known.
         entities * 16
     } else {
-        rows * columns / 1000
+        rows.saturating_mul(columns) / 1000
     };
     entities + of_rows.min(entities * 1000)
 }
@@ -334,8 +275,13 @@ fn fill(
         let found = lying(&mut rows, geo, location)?;
         result.total = found.len() as u64;
         let is_paged = parameters.aggregation.is_none();
-        let lists = lists(found, rows.len(), is_paged.then_some(parameters.page));
+        let page = is_paged.then_some(parameters.page);
+        let lists = lists(found, &owners, page, parameters.is_page_of_each);
         rows.into_iter().zip(lists).collect()
+    } else if parameters.is_page_of_each && parameters.aggregation.is_none() {
+        let (chosen, total) = pages_of_each(read, (&series, &owners), &wanted, parameters)?;
+        result.total = total;
+        chosen
     } else {
         let all = Page::First { offset: 0, limit: u64::MAX };
         let page = if parameters.aggregation.is_some() { all } else { parameters.page };
@@ -355,10 +301,17 @@ fn fill(
     }
     all.retain(|entity| !entity.series.is_empty());
     result.entities = all;
-    match parameters.aggregation {
-        Some(aggregation) => aggregate(result, aggregation, parameters.page),
-        None => Ok(()),
+    if let Some(aggregation) = parameters.aggregation {
+        aggregate(result, aggregation, parameters)?;
     }
+    let is_paged = parameters.aggregation.is_none_or(|of| of.period.is_some());
+    if parameters.is_page_of_each
+        && is_paged
+        && let Some(most) = parameters.most
+    {
+        keep_most(&mut result.entities, most);
+    }
+    Ok(())
 }
 
 fn location_of(read: &Read, table: TableId) -> Option<AttributeId> {
@@ -398,150 +351,84 @@ fn lying(rows: &mut [SeriesRows], geo: &GeoQuery, location: AttributeId) -> Resu
             found.len() <= FOUND_ROWS_MAX
         })?;
         if found.len() > FOUND_ROWS_MAX {
-            return Err(too_many("rows", FOUND_ROWS_MAX));
+            return Err(Fault::too_many("rows", FOUND_ROWS_MAX as u64));
         }
     }
     Ok(found)
 }
 
-fn too_many(what: &str, limit: usize) -> Fault {
-    let text =
-        format!("the query finds more {what} than the limit of {limit}; ask for less time or fewer entities");
-    Fault::Text { status: http::StatusCode::PAYLOAD_TOO_LARGE, text: text.into() }
-}
-
-/// For each series the rows of a page.
-fn lists(mut found: Vec<FoundRow>, count: usize, page: Option<Page>) -> Vec<Chosen> {
-    found.sort_unstable();
-    let mut lists = vec![Vec::new(); count];
-    for (_, place, row) in &found[paged(found.len(), page)] {
-        lists[*place].push(*row);
+/// For each series the rows of a page: of all, or of each owner of series.
+fn lists(
+    mut found: Vec<FoundRow>,
+    owners: &[usize],
+    page: Option<Page>,
+    is_page_of_each: bool,
+) -> Vec<Chosen> {
+    let owner_of = |(_, place, _): &FoundRow| if is_page_of_each { owners[*place] } else { 0 };
+    found.sort_unstable_by_key(|row| (owner_of(row), *row));
+    let mut lists = vec![Vec::new(); owners.len()];
+    for of_owner in found.chunk_by(|one, other| owner_of(one) == owner_of(other)) {
+        for (_, place, row) in &of_owner[paged(of_owner.len(), page)] {
+            lists[*place].push(*row);
+        }
     }
     lists.into_iter().map(Chosen::List).collect()
 }
 
-fn paged(total: usize, page: Option<Page>) -> Range<usize> {
-    match page {
-        None => 0..total,
-        Some(Page::First { offset, limit }) => {
-            let from = offset.min(total as u64);
-            from as usize..from.saturating_add(limit).min(total as u64) as usize
+/// For each series the rows of a page of its owner, and how many rows all have. Series of an owner follow one another.
+fn pages_of_each(
+    read: &Read,
+    (series, owners): (&[SeriesId], &[usize]),
+    wanted: &[AttributeId],
+    parameters: &Parameters,
+) -> Result<(Vec<(SeriesRows, Chosen)>, u64), Fault> {
+    let (mut rows, mut total) = (Vec::with_capacity(series.len()), 0);
+    // Those that are alone are asked about together.
+    let of_owner =
+        |owner: usize| owners.partition_point(|of| *of < owner)..owners.partition_point(|of| *of <= owner);
+    let alone: Vec<SeriesId> = series
+        .iter()
+        .zip(owners)
+        .filter(|(_, owner)| of_owner(**owner).len() == 1)
+        .map(|(id, _)| *id)
+        .collect();
+    let mut alone = read.series_of_type(&alone, parameters.range, wanted).into_iter();
+    let mut place = 0;
+    while let Some(owner) = owners.get(place) {
+        let places = of_owner(*owner);
+        place = places.end;
+        if places.len() == 1
+            && let Some(mut of) = alone.next()
+        {
+            let count = of.count()?;
+            total += count;
+            let chosen = paged(count as usize, Some(parameters.page));
+            rows.push((of, Chosen::Range(chosen.start as u64..chosen.end as u64)));
+            continue;
         }
-        Some(Page::Last { offset, limit }) => {
-            let to = (total as u64).saturating_sub(offset);
-            to.saturating_sub(limit) as usize..to as usize
-        }
+        let paged =
+            read.page(&series[places], parameters.range, wanted, parameters.page, parameters.counts)?;
+        total += paged.total;
+        rows.extend(paged.series.into_iter().map(|(rows, range)| (rows, Chosen::Range(range))));
     }
+    Ok((rows, total))
 }
 
-fn aggregate(result: &mut TypeResult, aggregation: Aggregation, page: Page) -> Result<(), Fault> {
-    let Aggregation { method, period } = aggregation;
-    if result.attributes.iter().any(|of| !can_aggregate(of.kind, method)) {
-        return Err(Fault::Described {
-            status: http::StatusCode::NOT_FOUND,
-            error: "AggrMethod cannot be applied",
-            description: "AggrMethod cannot be applied on type TEXT and BOOLEAN.".into(),
-        });
-    }
-    let mut periods: Vec<(TimeMs, usize, usize)> = Vec::new();
-    for (place, entity) in result.entities.iter_mut().enumerate() {
-        let aggregated = summarize(entity, &result.attributes, period)?;
-        periods.extend(aggregated.index.iter().enumerate().map(|(at, time)| (*time, place, at)));
-        if periods.len() > PERIODS_MAX {
-            return Err(too_many("periods", PERIODS_MAX));
+/// Leaves so many rows or periods of all entities at most, those of the first ones.
+fn keep_most(entities: &mut Vec<EntityResult>, most: u64) {
+    let mut left = most;
+    for entity in entities.iter_mut() {
+        if let Some(aggregated) = &mut entity.aggregated {
+            left -= aggregated.keep_last(left);
+            continue;
         }
-        entity.aggregated = Some(aggregated);
-    }
-    if period.is_none() {
-        return Ok(());
-    }
-    periods.sort_unstable();
-    let mut kept: Vec<Aggregated> = result.entities.iter().map(|_| Aggregated::default()).collect();
-    for (time, place, at) in &periods[paged(periods.len(), Some(page))] {
-        let Some(all) = &mut result.entities[*place].aggregated else { continue };
-        kept[*place].index.push(*time);
-        kept[*place].summaries.push(std::mem::take(&mut all.summaries[*at]));
-    }
-    for (entity, kept) in result.entities.iter_mut().zip(kept) {
-        entity.aggregated = Some(kept);
-    }
-    result.entities.retain(|entity| entity.aggregated.as_ref().is_some_and(|of| !of.index.is_empty()));
-    Ok(())
-}
-
-/// Of all rows of an entity that are chosen, by period.
-fn summarize(
-    entity: &mut EntityResult,
-    attributes: &[AskedAttribute],
-    period: Option<Period>,
-) -> Result<Aggregated, ReadError> {
-    let around = |time: TimeMs| period.map_or((TimeMs::MIN, TimeMs::MAX), |period| period.around(time));
-    let mut all: std::collections::BTreeMap<TimeMs, Vec<Summary>> = std::collections::BTreeMap::new();
-    for (rows, chosen) in &mut entity.series {
-        for (place, attribute) in attributes.iter().enumerate() {
-            let mut add = |time: TimeMs, summary: &Summary| {
-                let of =
-                    all.entry(around(time).0).or_insert_with(|| vec![Summary::default(); attributes.len()]);
-                of[place].add_all(summary);
-                true
-            };
-            match chosen {
-                Chosen::Range(_) => rows.summarize(attribute.id, period.into(), add)?,
-                Chosen::List(list) => each_of(rows, list, &[attribute.id], |part, row| {
-                    let value = part.get(row, attribute.id).number();
-                    let _ = add(part.times[row], &value.map_or_else(Summary::default, Summary::of_one));
-                })?,
-            }
+        for (_, chosen) in &mut entity.series {
+            chosen.keep_last(left);
+            left -= chosen.len();
         }
+        entity.series.retain(|(_, chosen)| chosen.len() > 0);
     }
-    let (index, summaries) = all.into_iter().unzip();
-    Ok(Aggregated { index, summaries })
-}
-
-/// Calls `take` with the rows of a list.
-fn each_of(
-    rows: &mut SeriesRows,
-    list: &[u64],
-    attributes: &[AttributeId],
-    mut take: impl FnMut(&Rows, usize),
-) -> Result<(), ReadError> {
-    let (Some(from), Some(to)) = (list.first(), list.last()) else { return Ok(()) };
-    let (mut number, mut left) = (*from, list.iter().copied().peekable());
-    rows.visit(*from..to + 1, attributes, |part, range| {
-        for row in range {
-            if left.peek() == Some(&number) {
-                left.next();
-                take(part, row);
-            }
-            number += 1;
-        }
-        true
-    })
-}
-
-impl EntityResult {
-    /// Calls `take` with the chosen rows in the order of their times, until it says that it is enough.
-    pub(crate) fn visit(
-        &mut self,
-        attributes: &[AttributeId],
-        mut take: impl FnMut(&Rows, usize) -> bool,
-    ) -> Result<(), ReadError> {
-        if let [(rows, Chosen::Range(range))] = &mut self.series[..] {
-            return rows.visit(range.clone(), attributes, |part, mut range| range.all(|row| take(part, row)));
-        }
-        // Those of several service paths, or that were found one by one, are put in order first.
-        let mut parts = Vec::new();
-        for (rows, chosen) in &mut self.series {
-            let mut part = Rows::default();
-            let list: Vec<u64> = match chosen {
-                Chosen::Range(range) => range.clone().collect(),
-                Chosen::List(list) => list.clone(),
-            };
-            each_of(rows, &list, attributes, |from, row| part.push_row(from, row))?;
-            parts.push(part);
-        }
-        let rows = Rows::in_order(&parts);
-        let _ = (0..rows.len()).all(|row| take(&rows, row));
-        Ok(())
-    }
+    entities.retain(|entity| {
+        entity.aggregated.as_ref().map_or(!entity.series.is_empty(), |of| !of.index.is_empty())
+    });
 }

@@ -1,29 +1,32 @@
-//! Rows one after the other, for programs that take tables: newline-delimited JSON (<https://github.com/ndjson/ndjson-spec>), CSV (RFC 4180)
-//! and Parquet, written part by part as QuantumLeap's shapes are.
+//! Rows one after the other, for programs that take tables: a list of JSON, newline-delimited JSON (<https://github.com/ndjson/ndjson-spec>),
+//! CSV (RFC 4180) and Parquet, written part by part as QuantumLeap's shapes are.
 
 use http::HeaderName;
 use prony_graphql::json::write_string;
-use prony_series_store::{Kind, Rows, Summary, TimeMs};
+use prony_series_store::{Kind, Rows, TimeMs, Value};
 use prony_source::http_api::RequestHeaders;
 
 use super::{
     cell::{COLUMNS, Cell, write_field},
+    entity::{AskedAttribute, EntityResult, TypeResult},
     fault::JSON,
-    parameters::{Method, Parameters},
+    parameters::{Method, Parameters, RowObject},
     parquet_rows::ParquetRows,
-    result::{AskedAttribute, EntityResult, TypeResult},
     shape::{Output, Stopped, full},
-    value::{summary_kind, summary_value, write_time, write_value},
+    value::{summary_kind, write_time, write_value},
 };
 use crate::ngsi::time;
 
 const PARQUET: &str = "application/vnd.apache.parquet";
 const ACCEPT: HeaderName = http::header::ACCEPT;
+
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// In the shapes of QuantumLeap.
     Shapes,
+    /// A list of JSON.
+    List,
     Ndjson,
     Csv,
     Parquet,
@@ -38,19 +41,22 @@ impl Format {
     ];
 
     /// The first of those that the request names which there is; QuantumLeap's where it names none.
-    pub(crate) fn of(headers: &dyn RequestHeaders) -> Self {
+    pub(crate) fn of(headers: &dyn RequestHeaders, parameters: &Parameters) -> Self {
         let value =
             headers.value(&ACCEPT).and_then(|value| std::str::from_utf8(value).ok()).unwrap_or_default();
         let named = value.split(',').filter_map(|range| {
             let name = range.split(';').next().unwrap_or_default().trim();
             Self::ALL.iter().find(|(of, _)| of.eq_ignore_ascii_case(name))
         });
-        named.map(|(_, format)| *format).next().unwrap_or(Self::Shapes)
+        match named.map(|(_, format)| *format).next().unwrap_or(Self::Shapes) {
+            Self::Shapes if parameters.row_object.is_some() => Self::List,
+            format => format,
+        }
     }
 
     pub(crate) const fn content_type(self) -> &'static str {
         match self {
-            Self::Shapes => JSON,
+            Self::Shapes | Self::List => JSON,
             Self::Ndjson => "application/x-ndjson",
             Self::Csv => "text/csv; charset=utf-8; header=present",
             Self::Parquet => PARQUET,
@@ -72,8 +78,11 @@ pub(crate) fn write(
     match format {
         Format::Csv => write_head(out.part(), &columns),
         Format::Parquet => parquet = Some(ParquetRows::new(&kinds(results, parameters, &columns))?),
+        Format::List => out.part().push(b'['),
         Format::Shapes | Format::Ndjson => {}
     }
+    let object = parameters.row_object.unwrap_or(RowObject::Nested);
+    let mut is_first = true;
     for TypeResult { name, attributes, entities, .. } in results {
         let places: Vec<usize> = attributes.iter().map(|of| place_of(&columns, &of.name)).collect();
         let table = RowTable { type_name: name, attributes, places: &places, columns: columns.len() };
@@ -85,11 +94,23 @@ pub(crate) fn write(
                         return rows.push(out, (id, name, time), cell);
                     }
                     (None, Format::Csv) => table.write_record(out.part(), id, time, cells),
-                    (None, _) => table.write_line(out.part(), id, time, cells),
+                    (None, Format::List) => {
+                        if !std::mem::replace(&mut is_first, false) {
+                            out.part().push(b',');
+                        }
+                        table.write_object(out.part(), object, id, time, cells);
+                    }
+                    (None, _) => {
+                        table.write_object(out.part(), object, id, time, cells);
+                        out.part().push(b'\n');
+                    }
                 }
                 full(out)
             })?;
         }
+    }
+    if format == Format::List {
+        out.part().push(b']');
     }
     parquet.map_or(Ok(()), |rows| rows.end(out))
 }
@@ -129,16 +150,15 @@ impl RowCells for WrittenRow<'_> {
 }
 
 /// What was made of the rows of a period.
-struct SummaryRow<'a> {
+struct PeriodRow<'a> {
     attributes: &'a [AskedAttribute],
     method: Method,
-    summaries: &'a [Summary],
+    values: &'a [Value<'static>],
 }
 
-impl RowCells for SummaryRow<'_> {
+impl RowCells for PeriodRow<'_> {
     fn cell(&self, place: usize) -> Cell<'_> {
-        let (kind, value) = summary_value(self.attributes[place].kind, self.method, &self.summaries[place]);
-        Cell { kind, value }
+        Cell { kind: summary_kind(self.attributes[place].kind, self.method), value: self.values[place] }
     }
 }
 
@@ -186,9 +206,9 @@ fn each_row(
     take: &mut TakeRow<'_>,
 ) -> Written {
     if let (Some(aggregation), Some(aggregated)) = (parameters.aggregation, &entity.aggregated) {
-        for (time, summaries) in aggregated.index.iter().zip(&aggregated.summaries) {
+        for (time, values) in aggregated.index.iter().zip(&aggregated.values) {
             let time = aggregation.period.is_some().then_some(*time);
-            take(&entity.id, time, &SummaryRow { attributes, method: aggregation.method, summaries })?;
+            take(&entity.id, time, &PeriodRow { attributes, method: aggregation.method, values })?;
         }
         return Ok(());
     }
@@ -217,8 +237,15 @@ impl RowTable<'_> {
         self.places.iter().position(|of| *of == column)
     }
 
-    /// `{"id": …, "type": …, "time": …, "values": {…}}`; what is null is left out of the values.
-    fn write_line(&self, out: &mut Vec<u8>, id: &str, time: Option<TimeMs>, cells: &dyn RowCells) {
+    /// `{"id": …, "type": …, "time": …, "values": {…}}`, or with the values beside the time; what is null is left out of them.
+    fn write_object(
+        &self,
+        out: &mut Vec<u8>,
+        object: RowObject,
+        id: &str,
+        time: Option<TimeMs>,
+        cells: &dyn RowCells,
+    ) {
         out.extend_from_slice(b"{\"id\":");
         write_string(out, id);
         out.extend_from_slice(b",\"type\":");
@@ -227,18 +254,25 @@ impl RowTable<'_> {
             out.extend_from_slice(b",\"time\":");
             write_time(out, time);
         }
-        out.extend_from_slice(b",\"values\":{");
-        let mut is_first = true;
+        let is_nested = object == RowObject::Nested;
+        if is_nested {
+            out.extend_from_slice(b",\"values\":{");
+        }
+        let mut is_first = is_nested;
         for (place, attribute) in self.attributes.iter().enumerate() {
             let cell = cells.cell(place);
             if !cell.is_null() {
                 out.extend_from_slice(if std::mem::replace(&mut is_first, false) { b"" } else { b"," });
-                write_string(out, &attribute.name);
+                if is_nested {
+                    write_string(out, &attribute.name);
+                } else {
+                    write_string(out, &shown(&attribute.name));
+                }
                 out.push(b':');
                 write_value(out, cell.kind, cell.value);
             }
         }
-        out.extend_from_slice(b"}}\n");
+        out.extend_from_slice(if is_nested { b"}}" } else { b"}" });
     }
 
     fn write_record(&self, out: &mut Vec<u8>, id: &str, time: Option<TimeMs>, cells: &dyn RowCells) {

@@ -4,9 +4,9 @@ use prony_graphql::json::write_string;
 use prony_series_store::ReadError;
 
 use super::{
+    entity::{AskedAttribute, EntityResult, TypeResult},
     parameters::{Aggregation, Parameters},
-    result::{AskedAttribute, EntityResult, TypeResult},
-    value::{write_summary, write_time, write_value},
+    value::{summary_kind, write_time, write_value},
 };
 
 /// A part of a body ends with the value that makes it as long.
@@ -271,8 +271,9 @@ impl Writer<'_> {
         place: usize,
     ) -> Written {
         if let (Some(aggregation), Some(aggregated)) = (self.parameters.aggregation, &entity.aggregated) {
-            return list(out, &aggregated.summaries, |out, summaries| {
-                write_summary(out.part(), attribute.kind, aggregation.method, &summaries[place]);
+            let kind = summary_kind(attribute.kind, aggregation.method);
+            return list(out, &aggregated.values, |out, values| {
+                write_value(out.part(), kind, values[place]);
                 full(out)
             });
         }

@@ -34,40 +34,38 @@ fn write_integer(out: &mut Vec<u8>, value: i64) {
 pub(crate) const fn can_aggregate(kind: Kind, method: Method) -> bool {
     match kind {
         Kind::Double | Kind::Integer => true,
-        Kind::Time => matches!(method, Method::Min | Method::Max | Method::Count),
+        Kind::Time => {
+            matches!(method, Method::Min | Method::Max | Method::Count | Method::First | Method::Last)
+        }
         Kind::Boolean | Kind::Text | Kind::Structured | Kind::Geometry => false,
     }
 }
 
-/// What was made of values of this kind, and its own kind.
-pub(crate) fn summary_value(kind: Kind, method: Method, summary: &Summary) -> (Kind, Value<'static>) {
-    let of = summary_kind(kind, method);
+/// What is made of values of this kind; null where a summary does not say it.
+pub(crate) fn summary_value(kind: Kind, method: Method, summary: &Summary) -> Value<'static> {
     if method == Method::Count {
-        return (of, Value::Integer(summary.count.cast_signed()));
-    }
-    if summary.count == 0 {
-        return (of, Value::Null);
+        return Value::Integer(summary.count.cast_signed());
     }
     let number = match method {
+        _ if summary.count == 0 => return Value::Null,
         Method::Sum => summary.sum,
         Method::Avg => summary.sum / summary.count as f64,
         Method::Min => summary.min,
-        Method::Max | Method::Count => summary.max,
+        Method::Max => summary.max,
+        _ => return Value::Null,
     };
-    let is_whole = matches!(of, Kind::Time | Kind::Integer);
-    (of, if is_whole { Value::Integer(number as i64) } else { Value::Double(number) })
+    let is_whole = matches!(summary_kind(kind, method), Kind::Time | Kind::Integer);
+    if is_whole { Value::Integer(number as i64) } else { Value::Double(number) }
 }
 
 /// The kind of what is made of values of a kind.
 pub(crate) const fn summary_kind(kind: Kind, method: Method) -> Kind {
     match (kind, method) {
-        (_, Method::Count) | (Kind::Integer, Method::Sum | Method::Min | Method::Max) => Kind::Integer,
+        (_, Method::Count)
+        | (Kind::Integer, Method::Sum | Method::Min | Method::Max | Method::First | Method::Last) => {
+            Kind::Integer
+        }
         (Kind::Time, _) => Kind::Time,
         _ => Kind::Double,
     }
-}
-
-pub(crate) fn write_summary(out: &mut Vec<u8>, kind: Kind, method: Method, summary: &Summary) {
-    let (kind, value) = summary_value(kind, method, summary);
-    write_value(out, kind, value);
 }

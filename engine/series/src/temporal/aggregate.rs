@@ -11,7 +11,10 @@ use super::{
     parameters::TimeRelation,
     problem::{Problem, ProblemKind},
 };
-use crate::query::result::{AskedAttribute, EntityResult};
+use crate::query::{
+    entity::{AskedAttribute, EntityResult},
+    spread::Spread,
+};
 
 /// Periods of a response, and different values that are counted in it.
 const PERIODS_MAX: usize = 1_000_000;
@@ -25,9 +28,7 @@ pub(super) struct PeriodValues {
     pub(super) end_ms: TimeMs,
     pub(super) summary: Summary,
     sum_of_squares: f64,
-    /// Squared distances from the mean of those so far (Welford).
-    mean: f64,
-    squared_distances: f64,
+    spread: Spread,
     distinct: HashSet<Box<[u8]>>,
     /// The least and the greatest of texts.
     texts: Option<Box<(String, String)>>,
@@ -96,10 +97,7 @@ impl PeriodValues {
             (AggregateMethod::Max, Some(texts)) => AggregateValue::Text(&texts.1),
             (AggregateMethod::Min, None) => AggregateValue::OfKind(min),
             (AggregateMethod::Max, None) => AggregateValue::OfKind(max),
-            (AggregateMethod::StdDev, _) => {
-                let of_sample = (count > 1).then(|| (self.squared_distances / (count - 1) as f64).sqrt());
-                AggregateValue::Number(of_sample)
-            }
+            (AggregateMethod::StdDev, _) => AggregateValue::Number(self.spread.of_sample()),
             (AggregateMethod::SumSq, _) => AggregateValue::Number(Some(self.sum_of_squares)),
         }
     }
@@ -116,9 +114,7 @@ impl PeriodValues {
         if let Some(number) = number {
             self.summary.add_all(&Summary::of_one(number));
             self.sum_of_squares += number * number;
-            let distance = number - self.mean;
-            self.mean += distance / self.summary.count as f64;
-            self.squared_distances += distance * (number - self.mean);
+            self.spread.add(number);
         }
         if !methods.contains(&AggregateMethod::DistinctCount) {
             return true;

@@ -10,7 +10,10 @@ use super::{
     parameters::{Representation, TemporalParameters},
     problem::{Problem, ProblemKind},
 };
-use crate::query::result::{self, Asked, AskedAttribute, Chosen, EntityResult, Scope};
+use crate::query::{
+    entity::{AskedAttribute, Chosen, EntityResult},
+    result::{self, Asked, Scope},
+};
 
 /// A type of the entities that are found.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use crate::{
         json::{Arena, Json},
         time,
     },
-    query::result::{AskedAttribute, EntityResult},
+    query::entity::{AskedAttribute, EntityResult},
 };
 
 /// The attributes that a condition can be asked about, by its names.

@@ -9,7 +9,7 @@ use std::{
 use prony_series_store::{AttributeId, ReadError, SeriesRows, TimeMs, TimeRange, Value};
 
 use super::find::{EntityType, FoundEntity};
-use crate::query::result::{Chosen, EntityResult};
+use crate::query::entity::{Chosen, EntityResult};
 
 /// Rows at the end of a series that are looked at first.
 const WINDOW_ROWS: u64 = 64;

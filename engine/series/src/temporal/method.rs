@@ -2,7 +2,7 @@
 
 use prony_series_store::Kind;
 
-use crate::{ngsi::attribute_type::AttributeType, query::result::AskedAttribute};
+use crate::{ngsi::attribute_type::AttributeType, query::entity::AskedAttribute};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AggregateMethod {

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     ngsi::{attribute_type::AttributeType, json::write_double, time},
     query::{
-        result::{AskedAttribute, Chosen},
+        entity::{AskedAttribute, Chosen},
         shape::{Output, Stopped, full, list, put, text_member},
         value::write_value,
     },

@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod deletes;
+mod further_queries;
 mod graphql;
 pub(crate) mod harness;
 mod incoming;

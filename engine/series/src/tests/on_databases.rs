@@ -14,6 +14,12 @@ macro_rules! the_same_tests {
                 queries::rows_of_two_service_paths_are_one_entity,
                 queries::a_long_result_is_written_in_parts,
                 queries::many_entities_are_listed_in_parts;
+            values_are_aggregated:
+                further_queries::values_are_measured_by_period,
+                further_queries::gaps_are_filled,
+                further_queries::the_last_rows_of_each_entity_are_found,
+                further_queries::last_rows_of_many_entities_are_streamed,
+                further_queries::rows_are_objects_one_after_the_other;
             entities_are_notified:
                 notify::faulty_bodies_are_refused_whole,
                 notify::the_first_type_of_an_attribute_wins,
@@ -56,6 +62,7 @@ macro_rules! the_same_tests {
             graphql_queries:
                 graphql::queries::entities_have_their_values_over_time,
                 graphql::queries::lists_are_ranges_and_pages_of_them,
+                graphql::queries::values_are_measured_by_reading_them,
                 graphql::queries::what_is_deleted_is_not_there,
                 graphql::queries::types_that_come_change_the_schema;
             graphql_events:

@@ -5,7 +5,7 @@ use prony_series_store::{Engine, Kind, Value};
 use prony_testkit::TestDatabase;
 
 use super::{
-    deletes, graphql,
+    deletes, further_queries, graphql,
     harness::{Harness, on_postgres},
     incoming, notify,
     on_databases::the_same_tests,

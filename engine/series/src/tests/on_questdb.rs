@@ -1,7 +1,7 @@
 //! The tests of the API again, with series on QuestDB: the responses are the same.
 
 use super::{
-    deletes, graphql,
+    deletes, further_queries, graphql,
     harness::{Harness, on_questdb},
     incoming, notify,
     on_databases::the_same_tests,

@@ -118,6 +118,29 @@ pub(crate) fn lists_are_ranges_and_pages_of_them() {
     );
 }
 
+#[test]
+pub(crate) fn values_are_measured_by_reading_them() {
+    let of_room = |fields: &str| format!(r#"{{ room(id: "Room:1") {{ {fields} }} }}"#);
+    let queries = [
+        "temperature_aggregate { count first last stddev p50 p90 p95 p99 timeWeightedAvg } built_aggregate { first last }",
+        "pressure_aggregate(period: MINUTE, last: 2) { from last first count } a: pressure_aggregate(period: MINUTE, limit: 1, offset: 1) { last } b: pressure_aggregate(period: MINUTE, last: 1, offset: 1) { last }",
+        r#"temperature_aggregate(period: HOUR, to: "2024-05-06T07:40:00Z") { timeWeightedAvg avg __typename } other_aggregate(period: MINUTE) { from stddev p50 }"#,
+    ]
+    .map(of_room);
+    check(
+        &rooms(),
+        &queries.each_ref().map(String::as_str),
+        expect![[r#"
+            { room(id: "Room:1") { temperature_aggregate { count first last stddev p50 p90 p95 p99 timeWeightedAvg } built_aggregate { first last } } }
+              {"data":{"room":{"temperature_aggregate":[{"count":4,"first":20.5,"last":230.5,"stddev":104.50318974398182,"p50":22.0,"p90":168.1,"p95":199.29999999999998,"p99":224.26,"timeWeightedAvg":22.4}],"built_aggregate":[{"first":"1999-01-02T03:04:05.000+00:00","last":"1999-01-02T03:04:05.000+00:00"}]}}}
+            { room(id: "Room:1") { pressure_aggregate(period: MINUTE, last: 2) { from last first count } a: pressure_aggregate(period: MINUTE, limit: 1, offset: 1) { last } b: pressure_aggregate(period: MINUTE, last: 1, offset: 1) { last } } }
+              {"data":{"room":{"pressure_aggregate":[{"from":"2024-05-06T07:02:00.000+00:00","last":702,"first":702,"count":1},{"from":"2024-05-06T07:30:00.000+00:00","last":730,"first":730,"count":1}],"a":[{"last":701}],"b":[{"last":702}]}}}
+            { room(id: "Room:1") { temperature_aggregate(period: HOUR, to: "2024-05-06T07:40:00Z") { timeWeightedAvg avg __typename } other_aggregate(period: MINUTE) { from stddev p50 } } }
+              {"data":{"room":{"temperature_aggregate":[{"timeWeightedAvg":74.425,"avg":73.75,"__typename":"SeriesSummary"}],"other_aggregate":[{"from":"2024-05-06T08:00:00.000+00:00","stddev":null,"p50":3.0}]}}}
+        "#]],
+    );
+}
+
 /// What is deleted is not there, and nothing is left of a type that was dropped, also by an older schema.
 #[test]
 pub(crate) fn what_is_deleted_is_not_there() {

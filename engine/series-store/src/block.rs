@@ -70,14 +70,33 @@ impl Summary {
         self.max = self.max.max(other.max);
     }
 
+    /// The least and the greatest of four values at a time; the sum in order, so that it is what any other way of adding row by row gives.
+    fn of_doubles(values: &[f64]) -> Self {
+        const AT_A_TIME: usize = 4;
+        let Some(first) = values.first() else { return Self::default() };
+        let (mut least, mut greatest) = ([*first; AT_A_TIME], [*first; AT_A_TIME]);
+        let (fours, rest) = values.as_chunks::<AT_A_TIME>();
+        for four in fours {
+            for place in 0..AT_A_TIME {
+                least[place] = least[place].min(four[place]);
+                greatest[place] = greatest[place].max(four[place]);
+            }
+        }
+        Self {
+            count: values.len() as u64,
+            sum: values[1..].iter().fold(*first, |sum, value| sum + value),
+            min: least.iter().chain(rest).copied().fold(*first, f64::min),
+            max: greatest.iter().chain(rest).copied().fold(*first, f64::max),
+        }
+    }
+
     /// Of these rows of a column; texts and booleans are only counted.
     pub(crate) fn of(column: &Column, rows: std::ops::Range<usize>) -> Self {
         let mut summary = Self::default();
         if let (Values::Doubles(values), None, true) =
             (&column.values, &column.present, rows.end <= column.len())
         {
-            values[rows].iter().for_each(|value| summary.add(*value));
-            return summary;
+            return Self::of_doubles(&values[rows]);
         }
         for row in rows {
             match column.get(row) {

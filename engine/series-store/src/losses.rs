@@ -130,7 +130,9 @@ fn count(store: &Store) -> Result<u64, String> {
     for (type_name, entity, expected) in expected {
         let (rows, all) = found(type_name, entity)?;
         let mut wanted = Summary::default();
-        expected.iter().for_each(|number| wanted.add(time_of(*number) as f64));
+        for number in &expected {
+            wanted.add(time_of(*number) as f64);
+        }
         if all != wanted {
             return Err(format!("of {count} writes, {entity} has {all:?} instead of {wanted:?}"));
         }

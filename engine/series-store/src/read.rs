@@ -13,11 +13,14 @@ use crate::op::OpNumber;
 use crate::page::Page;
 use crate::rows::{OnDuplicate, RowAt, Rows};
 use crate::segment::{Segment, read_block};
-use crate::select::select;
+use crate::select::{candidates, select};
 use crate::tombstones::{Hidden, Tombstones};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
+
+/// Series whose newest rows are looked at in one go, while writers wait.
+const HEADS_AT_A_TIME: usize = 1024;
 
 /// The store at one moment. Later writes are not seen; names that came later may be.
 #[derive(Debug, Clone)]
@@ -106,6 +109,70 @@ impl StoreSnapshot {
         self.aggregates.iter().map(|segment| segment.entry.rows).sum()
     }
 
+    /// Between which times the rows of each series are: all that a range meets are, and maybe some that are not seen. None where there are none.
+    fn bounds(&self, series: &[SeriesId], range: TimeRange) -> Vec<Option<TimeRange>> {
+        let mut bounds = vec![None; series.len()];
+        let add = |bounds: &mut Option<TimeRange>, first_ms: TimeMs, last_ms: TimeMs| {
+            if range.meets(first_ms, last_ms) {
+                let known = bounds.unwrap_or(TimeRange { from_ms: TimeMs::MAX, to_ms: TimeMs::MIN });
+                *bounds = Some(TimeRange {
+                    from_ms: known.from_ms.min(first_ms.max(range.from_ms)),
+                    to_ms: known.to_ms.max(last_ms.min(range.to_ms)),
+                });
+            }
+        };
+        for segment in self.segments.iter().filter(|of| range.meets(of.first_ms, of.last_ms)) {
+            for (id, bounds) in series.iter().zip(&mut bounds) {
+                for block in segment.places(*id).map(|place| segment.block(place)) {
+                    add(bounds, block.first_ms, block.last_ms);
+                }
+            }
+        }
+        for head in &self.heads {
+            for (ids, bounds) in series.chunks(HEADS_AT_A_TIME).zip(bounds.chunks_mut(HEADS_AT_A_TIME)) {
+                let head = reading(head);
+                for (head, bounds) in ids.iter().zip(bounds).filter_map(|(id, of)| Some((head.get(*id)?, of)))
+                {
+                    head.blocks.iter().for_each(|block| add(bounds, block.meta.first_ms, block.meta.last_ms));
+                    if let Some(of) = head.range() {
+                        add(bounds, of.from_ms, of.to_ms);
+                    }
+                }
+            }
+        }
+        bounds
+    }
+
+    /// A page of all series, which is of some of them.
+    fn page_of(
+        &self,
+        count: usize,
+        range: TimeRange,
+        found: Vec<(usize, SeriesRows)>,
+        page: Page,
+    ) -> Result<PagedRows, ReadError> {
+        let (places, mut rows): (Vec<usize>, Vec<SeriesRows>) = found.into_iter().unzip();
+        let chosen = select(&mut rows, page)?;
+        let mut series: Vec<(SeriesRows, Range<u64>)> =
+            (0..count).map(|_| (SeriesRows::new(self.no_rows(range)), 0..0)).collect();
+        for (place, of) in places.into_iter().zip(rows.into_iter().zip(chosen)) {
+            series[place] = of;
+        }
+        Ok(PagedRows { series, total: 0 })
+    }
+
+    fn no_rows(&self, range: TimeRange) -> StoredRows {
+        StoredRows {
+            range,
+            hidden: Hidden::default(),
+            last_number: self.last_number,
+            policy: self.policy,
+            groups: Vec::new(),
+            aggregates: SeriesAggregates::none(),
+            cached: None,
+        }
+    }
+
     /// The rows of a series; of those that are in no block yet only the values of these attributes.
     fn rows_of(&self, series: SeriesId, range: TimeRange, attributes: &[AttributeId]) -> StoredRows {
         let table_of = || reading(&self.memory).catalog.series(series).table;
@@ -120,15 +187,7 @@ impl StoreSnapshot {
             let hidden = self.tombstones.of_aggregates(table_of(), series);
             SeriesAggregates::new(&self.aggregates, series, range, hidden)
         };
-        let mut rows = StoredRows {
-            range,
-            hidden,
-            last_number: self.last_number,
-            policy: self.policy,
-            groups: Vec::new(),
-            aggregates,
-            cached: None,
-        };
+        let mut rows = StoredRows { hidden, aggregates, ..self.no_rows(range) };
         let mut sources = Vec::new();
         for segment in self.segments.iter().filter(|of| range.meets(of.first_ms, of.last_ms)) {
             for place in segment.places(series) {
@@ -379,6 +438,10 @@ impl Snapshot for StoreSnapshot {
         page: Page,
         counts: bool,
     ) -> Result<PagedRows, ReadError> {
+        let open = |place: usize| SeriesRows::new(self.rows_of(series[place], range, attributes));
+        if !counts && let Some(found) = candidates(&self.bounds(series, range), page, open)? {
+            return self.page_of(series.len(), range, found, page);
+        }
         let mut rows = self.series(series, range, attributes);
         let mut total = 0;
         if counts {

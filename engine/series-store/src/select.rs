@@ -2,9 +2,61 @@
 
 use crate::engine::SeriesRows;
 use crate::error::ReadError;
-use crate::ids::TimeMs;
+use crate::ids::{TimeMs, TimeRange};
 use crate::page::Page;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::Range;
+
+/// Rows of one series that are looked at to find out which others can have rows of a page. With fewer more series are taken for such.
+const OUTERMOST: u64 = 64;
+
+/// The rows of those series that can have rows of a page, by their places; none where looking for them saves nothing.
+///
+/// `bounds` has the times between which all rows of each series are, where it has any; `open` opens one.
+pub(crate) fn candidates(
+    bounds: &[Option<TimeRange>],
+    page: Page,
+    open: impl Fn(usize) -> SeriesRows,
+) -> Result<Option<Vec<(usize, SeriesRows)>>, ReadError> {
+    let (Page::First { offset, limit } | Page::Last { offset, limit }) = page;
+    let needed = usize::try_from(offset.saturating_add(limit)).unwrap_or(usize::MAX);
+    if needed > bounds.len() / 2 {
+        return Ok(None);
+    }
+    // The greater, the nearer to the end of time at which the page is.
+    let nearness = |time: TimeMs| if matches!(page, Page::Last { .. }) { time } else { !time };
+    let nearest = |of: &TimeRange| nearness(of.from_ms).max(nearness(of.to_ms));
+    let places = bounds.iter().enumerate();
+    let mut order: Vec<(TimeMs, usize)> =
+        places.filter_map(|(place, of)| Some((nearest(of.as_ref()?), place))).collect();
+    order.sort_unstable_by_key(|(nearness, _)| Reverse(*nearness));
+    let mut found = Vec::new();
+    // The nearest so far, as many as the page and what is before it need.
+    let mut best = BinaryHeap::new();
+    for (bound, place) in order {
+        if best.len() >= needed && best.peek().is_none_or(|Reverse(last)| bound < *last) {
+            break;
+        }
+        let mut rows = open(place);
+        let count = rows.count()?;
+        let outermost = match page {
+            Page::First { .. } => 0..count.min(OUTERMOST),
+            Page::Last { .. } => count.saturating_sub(OUTERMOST)..count,
+        };
+        rows.visit(outermost, &[], |part, range| {
+            best.extend(part.times[range].iter().map(|time| Reverse(nearness(*time))));
+            while best.len() > needed {
+                best.pop();
+            }
+            true
+        })?;
+        found.push((place, rows));
+    }
+    // Rows of the same time are in the order of the series.
+    found.sort_unstable_by_key(|(place, _)| *place);
+    Ok(Some(found))
+}
 
 /// For each series, which of its rows are taken. Rows of the same time are in the order of the series.
 pub(crate) fn select(series: &mut [SeriesRows], page: Page) -> Result<Vec<Range<u64>>, ReadError> {

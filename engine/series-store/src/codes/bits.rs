@@ -48,6 +48,25 @@ impl<'a> Packed<'a> {
         Ok(Self { bytes, width })
     }
 
+    /// As many numbers as were written, in order: cheaper than one by one.
+    pub(crate) fn each(self, count: usize, mut take: impl FnMut(u64)) {
+        if self.width == 0 {
+            (0..count).for_each(|_| take(0));
+            return;
+        }
+        let (width, mask) = (self.width as usize, u64::MAX >> (u64::BITS - self.width));
+        // Eight bytes from where a number begins hold the whole of it, wherever in its first byte that is.
+        let last = self.bytes.len().checked_sub(8).filter(|_| self.width <= u64::BITS - 7);
+        let in_eight = last.map_or(0, |last| count.min(last * 8 / width + 1));
+        let mut bit = 0;
+        for _ in 0..in_eight {
+            let eight = self.bytes[bit / 8..].first_chunk().copied().unwrap_or_default();
+            take(u64::from_le_bytes(eight) >> (bit % 8) & mask);
+            bit += width;
+        }
+        (in_eight..count).for_each(|place| take(self.get(place)));
+    }
+
     /// The number at this place, which must be below the count.
     pub(crate) fn get(self, place: usize) -> u64 {
         if self.width == 0 {

@@ -65,28 +65,26 @@ pub(crate) fn read(input: &mut Input<'_>, count: usize) -> Result<Vec<i64>, Dama
     let begin = (0..order).map(|_| input.signed()).collect::<Result<Vec<_>, _>>()?;
     let least = input.signed()?;
     let packed = Packed::read(input, count - usize::from(order), u32::from(width))?;
-    let number = |place: usize| least.wrapping_add(packed.get(place).cast_signed());
+    let count_packed = count - usize::from(order);
     let mut numbers = Vec::with_capacity(count);
     match begin[..] {
-        [] => numbers.extend((0..count).map(number)),
+        [] => packed.each(count_packed, |above| numbers.push(least.wrapping_add(above.cast_signed()))),
         [first] => {
             let mut now = first;
             numbers.push(now);
-            for place in 0..count - 1 {
-                now = now.wrapping_add(number(place));
+            packed.each(count_packed, |above| {
+                now = now.wrapping_add(least.wrapping_add(above.cast_signed()));
                 numbers.push(now);
-            }
+            });
         }
         [first, difference, ..] => {
-            let (mut now, mut difference) = (first, difference);
-            numbers.push(now);
-            now = now.wrapping_add(difference);
-            numbers.push(now);
-            for place in 0..count - 2 {
-                difference = difference.wrapping_add(number(place));
+            let (mut now, mut difference) = (first.wrapping_add(difference), difference);
+            numbers.extend([first, now]);
+            packed.each(count_packed, |above| {
+                difference = difference.wrapping_add(least.wrapping_add(above.cast_signed()));
                 now = now.wrapping_add(difference);
                 numbers.push(now);
-            }
+            });
         }
     }
     Ok(numbers)

@@ -1,7 +1,7 @@
 //! Measurements of series over NGSI: notifications beside nginx with a constant answer, beside QuestDB's own line protocol, and beside
-//! `COPY`. One subcommand a question; each prints the table that `docs/benchmarks.md` quotes.
+//! `COPY`, and a day in twenty minutes. One subcommand a question; each prints the table that `docs/benchmarks.md` quotes.
 //!
-//! `cargo bench -p prony --bench series -- notify|lines|copy`
+//! `cargo bench -p prony --bench series -- notify|lines|copy|day`
 //!
 //! Needs taskset and wrk; `notify` nginx, `lines` Java and Maven, `copy` a PostgreSQL with its defaults, whose address `POSTGRES` has
 //! (`postgres://…`): it gets a database of its own, which goes again.
@@ -10,6 +10,7 @@
 
 mod bodies;
 mod copy;
+mod day;
 mod lines;
 #[path = "../common/nginx.rs"]
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
@@ -44,6 +45,7 @@ fn main() {
         Some("notify") => notify::beside_nginx(),
         Some("lines") => lines::beside_questdb(),
         Some("copy") => copy::beside_copy(),
-        _ => println!("name a measurement: notify, lines, copy"),
+        Some("day") => day::in_twenty_minutes(),
+        _ => println!("name a measurement: notify, lines, copy, day"),
     }
 }

@@ -96,6 +96,25 @@ fn a_body_is_posted() {
 }
 
 #[test]
+fn so_many_requests_are_sent_and_no_more() {
+    for flags in [&["-c5", "-t2"][..], &["-c3", "-R200"], &["-c8", "-t3", "-d1h"]] {
+        let peer = ScriptedPeer::answering(OK);
+        let (out, error, code) = run(&[&[&*peer.url(), "-n", "137"], flags].concat());
+        demand_done((&out, &error, code));
+        assert_eq!(number_before(&out, " requests in "), Some("137"), "{flags:?}: {out}");
+        assert_eq!(received(&peer).matches("GET / HTTP/1.1\r\n").count(), 137, "{flags:?}");
+    }
+}
+
+#[test]
+fn a_script_sends_so_many_requests_too() {
+    let (out, error, code) =
+        script("function request() return wrk.format('PUT') end", &["-n", "41", "-c4", "-t2"]);
+    demand_done((&out, &error, code));
+    assert_eq!(number_before(&out, " requests in "), Some("41"), "{out}");
+}
+
+#[test]
 fn what_cannot_be_loaded_is_exit_2_and_said() {
     for (arguments, part) in [
         (&["http://a/", "-c", "1", "-t", "2"][..], "each thread needs at least one"),

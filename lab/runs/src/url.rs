@@ -16,7 +16,10 @@ pub(crate) static KIND: Kind =
 const CONNECTIONS: u32 = 10;
 const THREADS: u32 = 2;
 const DURATION: Nanos = Nanos::from_secs(10);
+/// In which a number of requests has to be done, where no duration is given.
+const DURATION_OF_REQUESTS: Nanos = Nanos::from_secs(24 * 3600);
 const TIMEOUT: Nanos = Nanos::from_secs(2);
+const NANOS_PER_S: f64 = 1e9;
 /// Statuses that wrk does not count as errors.
 const STATUS_GOOD: std::ops::RangeInclusive<u16> = 200..=399;
 
@@ -25,6 +28,8 @@ const STATUS_GOOD: std::ops::RangeInclusive<u16> = 200..=399;
 pub struct UrlGiven {
     pub connections: Option<u32>,
     pub duration: Option<Nanos>,
+    /// So many requests and no more; the duration, where one is given, may end them earlier.
+    pub requests: Option<u64>,
     /// `Name: value`.
     pub headers: Vec<String>,
     pub timeout: Option<Nanos>,
@@ -79,9 +84,20 @@ impl UrlGiven {
     }
 
     fn load(&self) -> LoadModel {
-        let duration = self.duration.unwrap_or(DURATION);
         let users = self.connections();
-        let Some(rate) = self.rate_per_s else { return LoadModel::constant(users, duration) };
+        let duration = match (self.duration, self.requests) {
+            (given, None) => given.unwrap_or(DURATION),
+            (given, Some(_)) => given.unwrap_or(DURATION_OF_REQUESTS),
+        };
+        let Some(rate) = self.rate_per_s else {
+            return match self.requests {
+                None => LoadModel::constant(users, duration),
+                Some(requests) => LoadModel::shared_iterations(users, requests, duration),
+            };
+        };
+        // As many starts as fit into that time.
+        let of_requests = self.requests.map(|requests| Nanos((requests as f64 * NANOS_PER_S / rate) as u64));
+        let duration = of_requests.map_or(duration, |of_requests| duration.min(of_requests));
         let stages = vec![RateStage::new(Nanos::ZERO, rate), RateStage::new(duration, rate)];
         // As in wrk2 a start waits for a connection as long as it takes.
         LoadModel::arrivals(stages, Spacing::Even, users, duration)

@@ -17,6 +17,9 @@ pub(crate) struct UrlFlags {
     /// How long to send requests [default: 10s].
     #[arg(short, long, value_name = "TIME", value_parser = quantity::time)]
     pub duration: Option<Nanos>,
+    /// Send so many requests; with a duration at most for so long.
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = quantity::count)]
+    pub requests: Option<u32>,
     /// Add a header to each request, as `Name: value`; repeatable.
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
     pub headers: Vec<String>,
@@ -79,6 +82,7 @@ impl UrlFlags {
         let given = [
             ("--connections", self.connections.is_some()),
             ("--duration", self.duration.is_some()),
+            ("--requests", self.requests.is_some()),
             ("--header", !self.headers.is_empty()),
             ("--latency", self.latency),
             ("--timeout", self.timeout.is_some()),
@@ -105,6 +109,7 @@ impl UrlFlags {
         UrlGiven {
             connections: self.connections,
             duration: self.duration,
+            requests: self.requests.map(u64::from),
             headers: self.headers.clone(),
             timeout: self.timeout,
             rate_per_s: self.rate,
@@ -206,6 +211,27 @@ mod tests {
                 http://a | POST / | body true | [] | timeout 2.00 s
                 LoadModel { users: UserSchedule { stages: [Stage { duration_ns: Nanos(0), users: 100 }, Stage { duration_ns: Nanos(10000000000), users: 100 }] }, budget: Unlimited, arrivals: Some(ArrivalSchedule { stages: [RateStage { duration_ns: Nanos(0), rate_per_s: 2000.0 }, RateStage { duration_ns: Nanos(10000000000), rate_per_s: 2000.0 }], spacing: Even, wait_max: Nanos(10000000000), stripe: None }) }
                 Http1 streams 1, dns Once, resume true"#]],
+        );
+        check(
+            "http://a/ -n 3k -c7",
+            &expect![[r#"
+            http://a | GET / | body false | [] | timeout 2.00 s
+            LoadModel { users: UserSchedule { stages: [Stage { duration_ns: Nanos(0), users: 7 }, Stage { duration_ns: Nanos(86400000000000), users: 7 }] }, budget: Shared(3000), arrivals: None }
+            Http1 streams 1, dns Once, resume true"#]],
+        );
+        check(
+            "http://a/ -n 1k -R 400",
+            &expect![[r#"
+            http://a | GET / | body false | [] | timeout 2.00 s
+            LoadModel { users: UserSchedule { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(2500000000), users: 10 }] }, budget: Unlimited, arrivals: Some(ArrivalSchedule { stages: [RateStage { duration_ns: Nanos(0), rate_per_s: 400.0 }, RateStage { duration_ns: Nanos(2500000000), rate_per_s: 400.0 }], spacing: Even, wait_max: Nanos(2500000000), stripe: None }) }
+            Http1 streams 1, dns Once, resume true"#]],
+        );
+        check(
+            "http://a/ -n 1k -R 400 -d1s",
+            &expect![[r#"
+            http://a | GET / | body false | [] | timeout 2.00 s
+            LoadModel { users: UserSchedule { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(1000000000), users: 10 }] }, budget: Unlimited, arrivals: Some(ArrivalSchedule { stages: [RateStage { duration_ns: Nanos(0), rate_per_s: 400.0 }, RateStage { duration_ns: Nanos(1000000000), rate_per_s: 400.0 }], spacing: Even, wait_max: Nanos(1000000000), stripe: None }) }
+            Http1 streams 1, dns Once, resume true"#]],
         );
         check(
             "https://a/ --http2 --streams 8 --method PUT --data @/nowhere",

@@ -8,30 +8,41 @@ use std::{
     process::Command,
 };
 
-/// Runs a script of `web/package.json` on a copy of `inputs` in the output folder, so that the source tree stays as it
-/// is, and returns where what it made stands. `made` is below the copy.
-pub(crate) fn build(inputs: &[&str], script: &str, made: &Path) -> Result<PathBuf, Box<dyn Error>> {
-    let web = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../web");
+/// What pages are made of.
+pub(crate) struct Sources<'a> {
+    /// From the folder of the crate that embeds them.
+    pub(crate) root: &'a str,
+    /// Below it; cargo watches them.
+    pub(crate) inputs: &'a [&'a str],
+    /// Below it, too: the folder with `package.json`, or nothing.
+    pub(crate) package: &'a str,
+}
+
+/// Runs a script of the package on a copy of the inputs in the output folder, so that the source tree stays as it is, and
+/// returns where what it made stands. `made` is below the package's copy.
+pub(crate) fn build(sources: &Sources<'_>, script: &str, made: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join(sources.root);
     println!("cargo::rerun-if-env-changed=PRONY_WEB");
-    for input in inputs.iter().chain(&["embed.rs"]) {
-        println!("cargo::rerun-if-changed={}", web.join(input).display());
+    for input in sources.inputs {
+        println!("cargo::rerun-if-changed={}", root.join(input).display());
     }
     if env::var("PRONY_WEB").is_ok_and(|value| value == "off") {
         return Err("PRONY_WEB=off".into());
     }
     let copy = PathBuf::from(env::var("OUT_DIR")?).join("web");
-    for input in inputs {
-        copy_all(&web.join(input), &copy.join(input))?;
+    for input in sources.inputs {
+        copy_all(&root.join(input), &copy.join(input))?;
     }
-    let lock = fs::read(copy.join("package-lock.json"))?;
-    let installed = copy.join("installed-lock.json");
+    let package = copy.join(sources.package);
+    let lock = fs::read(package.join("package-lock.json"))?;
+    let installed = package.join("installed-lock.json");
     if fs::read(&installed).ok().as_deref() != Some(lock.as_slice()) {
-        npm(&copy, &["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"])?;
+        npm(&package, &["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"])?;
         fs::write(installed, lock)?;
     }
-    npm(&copy, &["run", script])?;
-    let made = copy.join(made);
-    if made.is_file() { Ok(made) } else { Err(format!("npm built no {}", made.display()).into()) }
+    npm(&package, &["run", script])?;
+    let made = package.join(made);
+    if made.exists() { Ok(made) } else { Err(format!("npm built no {}", made.display()).into()) }
 }
 
 fn npm(folder: &Path, arguments: &[&str]) -> Result<(), Box<dyn Error>> {

@@ -11,14 +11,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What of `web/` the page is made of; paths that cargo watches.
-const INPUTS: [&str; 6] =
-    ["report", "shared", "package.json", "package-lock.json", ".npmrc", "vite.report.config.ts"];
+/// What the page is made of.
+const SOURCES: embed::Sources<'_> = embed::Sources {
+    root: "../../web",
+    inputs: &["report", "shared", "package.json", "package-lock.json", ".npmrc", "vite.report.config.ts"],
+    package: "",
+};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     println!("cargo::rerun-if-changed=build.rs");
-    let template = match embed::build(&INPUTS, "build:report", Path::new("dist/report/index.html")) {
+    let template = match embed::build(&SOURCES, "build:report", Path::new("dist/report/index.html")) {
         Ok(page) => format!("Ok(include_str!({:?}))", page.display().to_string()),
         Err(reason) => {
             println!("cargo::warning=reports are plain pages: {reason}");

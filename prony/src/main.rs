@@ -5,6 +5,7 @@
 
 mod compare;
 mod completions;
+mod docs;
 mod draft;
 mod example;
 mod find;
@@ -95,6 +96,8 @@ enum Command {
     /// The self-test's target; ends with its standard input.
     #[command(name = prony_experiments::selftest::TARGET_COMMAND, hide = true)]
     SelftestTarget,
+    /// Read the documentation in a browser.
+    Docs(docs::DocsArguments),
     /// Print completions for a shell.
     Completions(completions::CompletionsArguments),
     /// Write manual pages.
@@ -154,6 +157,7 @@ fn main() -> ExitCode {
         Command::FromOpenApi(arguments) => from_openapi::execute(&arguments),
         Command::Selftest(arguments) => selftest::execute(&arguments),
         Command::SelftestTarget => selftest::execute_target(),
+        Command::Docs(arguments) => docs::execute(&arguments),
         Command::Completions(arguments) => completions::execute(&arguments),
         Command::Man(arguments) => man::execute(&arguments),
         Command::Lab(arguments) => lab::execute(arguments),

@@ -94,8 +94,9 @@ fn bill_of(root: &Path, platform: &str) -> Result<String> {
     )?;
     let read =
         |path: &str| fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {path}"));
-    let (lock, npm_lock) = (read("Cargo.lock")?, read("web/package-lock.json")?);
-    bill(Materials { metadata: &metadata, lock: &lock, npm_lock: &npm_lock }, PACKAGE)
+    let (lock, npm_locks) =
+        (read("Cargo.lock")?, [read("web/package-lock.json")?, read("site/package-lock.json")?]);
+    bill(Materials { metadata: &metadata, lock: &lock, npm_locks: &npm_locks }, PACKAGE)
 }
 
 /// The line `host: x86_64-unknown-linux-gnu` of `rustc -vV`.

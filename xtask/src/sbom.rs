@@ -78,8 +78,8 @@ pub(crate) struct Materials<'a> {
     pub(crate) metadata: &'a str,
     /// `Cargo.lock`.
     pub(crate) lock: &'a str,
-    /// `package-lock.json` of the pages.
-    pub(crate) npm_lock: &'a str,
+    /// `package-lock.json` of each package of pages.
+    pub(crate) npm_locks: &'a [String],
 }
 
 /// The bill of the package `name` and all that is built into it.
@@ -87,7 +87,6 @@ pub(crate) fn bill(materials: Materials<'_>, name: &str) -> Result<String> {
     let metadata: Metadata =
         serde_json::from_str(materials.metadata).context("cannot read Cargo's metadata")?;
     let lock: Lock = toml::from_str(materials.lock).context("cannot read Cargo.lock")?;
-    let npm: NpmLock = serde_json::from_str(materials.npm_lock).context("cannot read package-lock.json")?;
     let packages: HashMap<&str, &Package> =
         metadata.packages.iter().map(|package| (package.id.as_str(), package)).collect();
     let needs = needs(&metadata.resolve);
@@ -100,7 +99,7 @@ pub(crate) fn bill(materials: Materials<'_>, name: &str) -> Result<String> {
         .filter(|id| **id != root.id)
         .filter_map(|id| packages.get(id).map(|package| component(package, &lock)))
         .collect();
-    components.extend(npm.packages.iter().filter_map(|(path, package)| npm_component(path, package)));
+    components.extend(npm_components(materials.npm_locks)?);
     let dependencies: Vec<Value> = built_in
         .iter()
         .filter_map(|id| {
@@ -120,6 +119,17 @@ pub(crate) fn bill(materials: Materials<'_>, name: &str) -> Result<String> {
         "dependencies": dependencies,
     });
     Ok(serde_json::to_string_pretty(&bill).context("cannot write the bill")? + "\n")
+}
+
+/// Each once, whichever pages have it.
+fn npm_components(locks: &[String]) -> Result<impl Iterator<Item = Value>> {
+    let mut components = BTreeMap::new();
+    for text in locks {
+        let lock: NpmLock = serde_json::from_str(text).context("cannot read package-lock.json")?;
+        let found = lock.packages.iter().filter_map(|(path, package)| npm_component(path, package));
+        components.extend(found.map(|component| (component["bom-ref"].to_string(), component)));
+    }
+    Ok(components.into_values())
 }
 
 /// What each package needs to be built, tests aside.
@@ -170,10 +180,8 @@ fn npm_component(path: &str, package: &NpmPackage) -> Option<Value> {
     let (_, name) = path.rsplit_once("node_modules/").filter(|_| !package.dev)?;
     let version = package.version.as_deref()?;
     let url = format!("pkg:npm/{}@{version}", name.replace('@', "%40"));
-    // The same package may be there twice, in two places.
-    let reference = format!("{url}#{}", path.replace(' ', "%20"));
     Some(json!({
-        "type": "library", "bom-ref": reference, "name": name, "version": version,
+        "type": "library", "bom-ref": url, "name": name, "version": version,
         "purl": url, "licenses": licences(package.license.as_deref()),
     }))
 }
@@ -216,13 +224,28 @@ mod tests {
             .join(",")
         );
         let lock = "[[package]]\nname = \"lib\"\nversion = \"1.0.0+a\"\nchecksum = \"c0ffee\"\n";
-        let npm_lock = r#"{"packages":{"":{"name":"pages"},"node_modules/@a/b":{"version":"2.0.0","license":"MIT"},
-            "node_modules/vite":{"version":"7.0.0","dev":true}}}"#;
-        let text = bill(Materials { metadata: &metadata, lock, npm_lock }, "app").expect("it can be read");
+        let npm_locks = [
+            r#"{"packages":{"":{"name":"pages"},"node_modules/@a/b":{"version":"2.0.0","license":"MIT"},
+            "node_modules/vite":{"version":"7.0.0","dev":true}}}"#,
+            r#"{"packages":{"node_modules/c":{"version":"1.0.0"},"node_modules/c/node_modules/@a/b":{"version":"2.0.0"},
+            "node_modules/d/node_modules/c":{"version":"0.9.0"}}}"#,
+        ]
+        .map(str::to_owned);
+        let text = bill(Materials { metadata: &metadata, lock, npm_locks: &npm_locks }, "app")
+            .expect("it can be read");
         let bill: Value = serde_json::from_str(&text).expect("it is JSON");
         let listed = bill["components"].as_array().expect("a list").iter();
         let listed: Vec<_> = listed.map(|component| component["purl"].as_str().unwrap_or_default()).collect();
-        assert_eq!(listed, ["pkg:cargo/build@1.0.0%2Ba", "pkg:cargo/lib@1.0.0%2Ba", "pkg:npm/%40a/b@2.0.0"]);
+        assert_eq!(
+            listed,
+            [
+                "pkg:cargo/build@1.0.0%2Ba",
+                "pkg:cargo/lib@1.0.0%2Ba",
+                "pkg:npm/%40a/b@2.0.0",
+                "pkg:npm/c@0.9.0",
+                "pkg:npm/c@1.0.0"
+            ]
+        );
         assert_eq!(bill["components"][1]["licenses"][0]["expression"], "MIT OR Apache-2.0");
         assert_eq!(bill["components"][1]["hashes"][0]["content"], "c0ffee");
         assert_eq!(bill["metadata"]["component"]["name"], "app");

@@ -6,7 +6,8 @@ use anyhow::Result;
 
 use crate::{counts::Counts, stages::run_command};
 
-const CHECKS: [&str; 6] = ["check", "test:audit", "test:browser", "test:live", "test:report", "test:series"];
+const CHECKS: [&str; 7] =
+    ["check", "test:audit", "test:browser", "test:live", "test:report", "test:series", "test:site"];
 
 /// Needs the `prony` program of the build stage.
 pub(crate) fn check(root: &Path) -> Result<(bool, Counts)> {
@@ -14,6 +15,12 @@ pub(crate) fn check(root: &Path) -> Result<(bool, Counts)> {
     let installed = run_command(&directory, &["npm", "ci", "--no-audit", "--no-fund"])?;
     if !installed.0 {
         return Ok(installed);
+    }
+    // Only release builds have the documentation otherwise.
+    let documented =
+        run_command(root, &["env", "PRONY_DOCS=on", "cargo", "build", "--package", "prony", "--locked"])?;
+    if !documented.0 {
+        return Ok(documented);
     }
     let mut total = (true, Counts::default());
     for check in CHECKS {

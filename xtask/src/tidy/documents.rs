@@ -1,7 +1,9 @@
-//! Documents: relative links lead somewhere, headings that links name exist, and the commands and the project's own paths
-//! that the documents show are there.
+//! Documents: relative links lead somewhere, headings that links name exist, the commands and the project's own paths
+//! that the documents show are there, and the README lists every page.
 
 use super::{Repository, SourceFile, Violation, has_extension};
+
+const README: &str = "README.md";
 
 pub(super) fn check(repository: &Repository) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -15,7 +17,21 @@ pub(super) fn check(repository: &Repository) -> Vec<Violation> {
             }
         }
     }
+    violations.extend(unlisted(repository));
     violations
+}
+
+/// Pages that the README's documentation does not name: the site's side bar is made of it.
+fn unlisted(repository: &Repository) -> impl Iterator<Item = Violation> {
+    let contents = repository.file(README).map_or("", |readme| &*readme.text);
+    let pages = repository.documents().filter(|file| {
+        file.path.strip_prefix("docs/").is_some_and(|name| has_extension(name, "md") && !name.contains('/'))
+    });
+    pages.filter(move |page| !contents.contains(&format!("]({})", page.path))).map(|page| Violation {
+        path: page.path.clone(),
+        line: 0,
+        message: format!("{README} does not list it under Documentation"),
+    })
 }
 
 /// The targets of `[text](target)`, outside code.
@@ -165,11 +181,15 @@ mod tests {
     fn broken_links_are_named() {
         let text = "# One title: here\n[a](b.md) [b](../README.md#start) [c](missing.md) [d](b.md#nothing)\n\
             [e](https://example.org) `[f](code)` [g](#one-title-here) [h](../docs)\n";
-        let repository =
-            repository(&[("docs/a.md", text), ("docs/b.md", "## x\n"), ("README.md", "## Start\n")]);
+        let repository = repository(&[
+            ("docs/a.md", text),
+            ("docs/b.md", "## x\n"),
+            ("README.md", "## Start\n[b](docs/b.md)\n"),
+        ]);
         expect![[r"
             docs/a.md:2: link to docs/missing.md, which does not exist
             docs/a.md:2: link to heading #nothing, which docs/b.md does not have
+            docs/a.md: README.md does not list it under Documentation
         "]]
         .assert_eq(&lines(&check(&repository)));
     }
@@ -204,6 +224,7 @@ mod tests {
         expect![[r"
             docs/a.md:1: `sql/src/c.rs` does not exist, nor below engine/ or lab/
             docs/a.md:1: `docs/gone.md` does not exist, nor below engine/ or lab/
+            docs/a.md: README.md does not list it under Documentation
         "]]
         .assert_eq(&lines(&check(&repository)));
     }

@@ -266,8 +266,15 @@ const RULES: &[Rule] = &[
             "runs",
             "workers",
             "experiments",
+            "site",
         ],
         refuses: &["apollo-compiler", "rusqlite", "tokio-postgres", "hyper"],
+    },
+    Rule {
+        name: "site",
+        half: Half::Neither,
+        may_know: &[],
+        refuses: &["clap", "anyhow", "apollo-compiler", "rusqlite", "tokio-postgres"],
     },
     // Its source, which is a feature, is for the server's tests.
     Rule { name: "testkit", half: Half::Neither, may_know: &["graphql", "source"], refuses: &[] },

@@ -107,7 +107,7 @@ pub(crate) fn crate_of(path: &str) -> Option<(&str, &str)> {
     let (top, rest) = path.split_once('/')?;
     match top {
         "engine" | "lab" => rest.split_once('/'),
-        "prony" | "testkit" => Some((top, rest)),
+        "prony" | "site" | "testkit" => Some((top, rest)),
         _ => None,
     }
 }

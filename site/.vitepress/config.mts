@@ -1,0 +1,120 @@
+// The documentation as pages: README, ARCHITECTURE and CHANGELOG with all of `docs/`. The groups of the side bar are those of the README's
+// section "Documentation", so that both list the same.
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { defineConfig, type MarkdownOptions } from 'vitepress';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const packages = fileURLToPath(new URL('../node_modules', import.meta.url));
+const readme = 'README.md';
+
+/** Of the README's section: a heading for each group, and a table whose rows begin with a link. */
+function groups() {
+  const text = readFileSync(join(root, readme), 'utf8');
+  const section = text.split('\n## Documentation\n')[1]?.split('\n## ')[0];
+  if (!section) throw new Error(`${readme} has no section "Documentation"`);
+  return section
+    .split('\n### ')
+    .slice(1)
+    .map((part) => {
+      const [title, ...lines] = part.split('\n');
+      const items = lines
+        .map((line) => /^\| \[([^\]]+)\]\(([^)]+)\) \|/.exec(line))
+        .filter((found) => found !== null)
+        .map(([, name, path]) => ({ text: name.replaceAll('`', ''), link: `/${path}` }));
+      return { text: title.trim(), items, collapsed: false };
+    });
+}
+
+/** A link's path, from the root; what leads elsewhere is none. */
+function inside(link: string, from: string): string | undefined {
+  if (/^[a-z]+:|^#|^\//i.test(link)) return undefined;
+  return posix.normalize(posix.join(dirname(from), decodeURI(link.split('#')[0]))).replace(/\/$/, '');
+}
+
+function isPage(path: string) {
+  return /^(docs\/.*|ARCHITECTURE|CHANGELOG)\.md$/.test(path) && existsSync(join(root, path));
+}
+
+/** Links to files that are no pages stay words: whoever reads a page need not have the source. */
+const markdown: MarkdownOptions = {
+  // As code hosts name headings, so that one link leads to the same place on both.
+  anchor: { slugify: (title) => title.trim().toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-') },
+  config: (md) => {
+    md.core.ruler.push('links-of-the-site', (state) => {
+      const from: string = state.env.relativePath ?? readme;
+      for (const block of state.tokens) {
+        let dropped = 0;
+        for (const token of block.children ?? []) {
+          if (token.type === 'link_open') {
+            const path = inside(token.attrGet('href') ?? '', from);
+            if (path === undefined) continue;
+            if (path === readme) token.attrSet('href', (token.attrGet('href') ?? '').replace(readme, 'index.md'));
+            else if (!isPage(path)) {
+              token.type = 'dropped_link';
+              token.tag = '';
+              dropped += 1;
+            }
+          } else if (token.type === 'link_close' && dropped > 0) {
+            token.type = 'dropped_link';
+            dropped -= 1;
+          }
+        }
+      }
+    });
+    md.renderer.rules.dropped_link = () => '';
+  },
+};
+
+const decisions = readdirSync(join(root, 'docs/decisions'))
+  .filter((name) => name.endsWith('.md'))
+  .sort()
+  .map((name) => {
+    const title = readFileSync(join(root, 'docs/decisions', name), 'utf8').split('\n')[0].replace(/^#\s*/, '');
+    return { text: title.replaceAll('`', ''), link: `/docs/decisions/${name}` };
+  });
+const architecture = ['engine', 'lab', 'stores'].map((name) => ({
+  text: `Architecture: ${name}`,
+  link: `/docs/architecture/${name}.md`,
+}));
+
+const icon = readFileSync(join(root, 'web/console/public/icon.svg'), 'utf8');
+
+export default defineConfig({
+  title: 'Prony',
+  description: 'Serves the data you have as a fast API, and measures any HTTP API honestly',
+  head: [['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(icon)}` }]],
+  srcDir: '..',
+  // Beside the pages a working copy has what was built, dependencies' documents, and tests' data.
+  srcExclude: ['target/**', 'site/**', 'web/**', 'engine/**', 'lab/**', 'prony/**', 'testkit/**', 'xtask/**', 'examples/**', 'deploy/**'],
+  outDir: './dist',
+  // What a reader has started.
+  ignoreDeadLinks: 'localhostLinks',
+  rewrites: { [readme]: 'index.md' },
+  // The only pages are ours, and nothing is asked of other hosts.
+  metaChunk: true,
+  // The documents lie above the folder that has the packages.
+  vite: {
+    resolve: {
+      alias: [
+        { find: /^vue$/, replacement: join(packages, 'vue') },
+        { find: /^vue\/server-renderer$/, replacement: join(packages, 'vue/server-renderer') },
+      ],
+    },
+  },
+  lastUpdated: false,
+  markdown,
+  themeConfig: {
+    siteTitle: 'Prony',
+    search: { provider: 'local' },
+    outline: { level: [2, 3] },
+    docFooter: { prev: 'Before', next: 'Next' },
+    externalLinkIcon: true,
+    sidebar: [
+      { text: 'Prony', link: '/' },
+      ...groups(),
+      { text: 'The code', collapsed: true, items: [...architecture, ...decisions] },
+    ],
+  },
+});

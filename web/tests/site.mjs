@@ -1,0 +1,103 @@
+// Opens the documentation in a real browser: `node tests/site.mjs [SCREENSHOT-FOLDER]`. It must ask no other server, list every group of the
+// README, have no link that leads nowhere, fit a phone, find what is searched, by keyboard too.
+// PRONY names the program, which must have been built with its documentation (PRONY_DOCS=on, or --release).
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { demand, launch, open, views } from './page.mjs';
+import { withProgram } from './server.mjs';
+
+const [folder] = process.argv.slice(2);
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const contents = readme.split('\n## Documentation\n')[1].split('\n## ')[0];
+const groups = [...contents.matchAll(/^### (.+)$/gm)].map((found) => found[1]);
+
+async function shoot(page, name) {
+  if (!folder) return;
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `site-${name}.png`) });
+}
+
+const fits = async (page) => {
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  demand(overflow <= 0, `${page.url()} is ${overflow} pixels wider than the screen`);
+};
+
+/** All pages that can be reached from the first, with what leads nowhere. */
+async function crawl(url) {
+  const seen = new Map();
+  const left = ['/'];
+  const wanted = [];
+  while (left.length > 0) {
+    const path = left.pop();
+    if (seen.has(path)) continue;
+    const response = await fetch(url + path);
+    demand(response.status === 200, `${path}: ${response.status}`);
+    const html = await response.text();
+    const ids = new Set([...html.matchAll(/ id="([^"]+)"/g)].map((found) => found[1]));
+    seen.set(path, ids);
+    for (const [, link] of html.matchAll(/<a [^>]*href="([^"]+)"/g)) {
+      const target = new URL(link.replaceAll('&amp;', '&'), url + path);
+      if (target.origin !== url) continue;
+      wanted.push({ from: path, to: target.pathname, id: decodeURIComponent(target.hash.slice(1)) });
+      left.push(target.pathname);
+    }
+  }
+  const lost = wanted.filter(({ to, id }) => id && !seen.get(to).has(id));
+  demand(lost.length === 0, `links to headings that are not there: ${JSON.stringify(lost.slice(0, 10))}`);
+  return [...seen.keys()];
+}
+
+const checks = {
+  async 'every page is there, and every link leads somewhere'({ url }) {
+    const pages = await crawl(url);
+    for (const [, path] of contents.matchAll(/^\| \[[^\]]+\]\(([^)]+)\)/gm)) {
+      demand(pages.includes(`/${path.replace(/\.md$/, '.html')}`), `${path} is not reached`);
+    }
+    demand((await fetch(`${url}/docs/none`)).status === 404, 'a page that is not there');
+  },
+  async 'the groups of the README are in the side bar'({ page, url }) {
+    await page.goto(url, { waitUntil: 'networkidle' });
+    const shown = await page.locator('.VPSidebar h2').allInnerTexts();
+    demand(groups.every((group) => shown.includes(group)), `${groups} in ${shown}`);
+  },
+  async 'a search finds a page, by keyboard'({ page, url }) {
+    await page.goto(url, { waitUntil: 'networkidle' });
+    await page.keyboard.press('Control+k');
+    await page.locator('#localsearch-input').fill('closed and open load');
+    await page.locator('.VPLocalSearchBox .result').first().waitFor();
+    await shoot(page, 'search');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/latency/);
+  },
+};
+
+await withProgram(['docs', '--listen', '127.0.0.1:0'], async (url) => {
+  const browser = await launch();
+  let failed = 0;
+  let passed = 0;
+  const attempt = async (name, options, work) => {
+    const { context, page, faults } = await open(browser, url, options);
+    try {
+      await work({ page, url });
+      demand(faults.length === 0, faults.join('\n'));
+      passed += 1;
+    } catch (error) {
+      failed += 1;
+      console.error(`${name}: ${error.message}`);
+    }
+    await context.close();
+  };
+  for (const [name, work] of Object.entries(checks)) await attempt(name, views[0], work);
+  for (const { name, ...options } of views) {
+    await attempt(name, options, async ({ page }) => {
+      for (const path of ['/', '/docs/configuration.html', '/docs/latency.html', '/docs/benchmarks.html']) {
+        await page.goto(url + path, { waitUntil: 'networkidle' });
+        await fits(page);
+        await shoot(page, `${name}${path.replace(/\W/g, '-')}`);
+      }
+    });
+  }
+  await browser.close();
+  console.log(`${passed} passed, ${failed} failed`);
+  process.exitCode = failed ? 1 : 0;
+});

@@ -12,6 +12,9 @@ use prony_server::{
 
 use crate::{flags::OptionFlags, kinds::KINDS, logs};
 
+/// Addresses of sources, with blanks between them.
+const SOURCES: &str = "PRONY_SOURCES";
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArguments {
     /// Print what this role may do, and the schema that it is served, instead of serving
@@ -33,8 +36,8 @@ pub(crate) struct SettingsArguments {
     #[arg(help = sources_help())]
     #[arg(value_name = "SOURCE")]
     sources: Vec<String>,
-    /// Read settings from a TOML file; flags win over it.
-    #[arg(long, value_name = "FILE")]
+    /// Read settings from a TOML file; variables of the environment win over it, and flags over both.
+    #[arg(long, value_name = "FILE", env = "PRONY_CONFIG", hide_env_values = true)]
     config: Option<PathBuf>,
     #[command(flatten)]
     options: OptionFlags,
@@ -61,11 +64,31 @@ impl SettingsArguments {
             ),
             None => None,
         };
-        let line = CommandLine { sources: self.sources, flags: self.options.0 };
-        let variable = |name: &str| std::env::var(name).ok();
+        let sources = if self.sources.is_empty() { sources_of_environment() } else { self.sources };
+        let variables = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let line = CommandLine { sources, flags: self.options.0, variables };
         let program = Program { kinds: KINDS, interceptors: Some(&JavaScriptLoader) };
         Ok(config::load_for(program, self.config.as_deref().zip(text.as_deref()), line, &variable)?)
     }
+}
+
+/// In place of those that the command line and the file name.
+fn sources_of_environment() -> Vec<String> {
+    variable(SOURCES).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}
+
+/// A variable of the environment, or what is in the file that the variable with `_FILE` behind its name names.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().or_else(|| {
+        let in_file = format!("{name}{}", config::FILE_SUFFIX);
+        let path = std::env::var_os(&in_file)?;
+        let read = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}, which {in_file} names", path.display()));
+        let content = read.map_err(|error| crate::say(&error)).ok()?;
+        Some(content.trim_end_matches(['\r', '\n']).to_owned())
+    })
 }
 
 pub(crate) fn execute(arguments: ServeArguments) -> anyhow::Result<ExitCode> {

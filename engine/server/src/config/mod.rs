@@ -3,6 +3,7 @@
 //! sources by `SourceKind` alone.
 
 mod complexity;
+mod environment;
 mod file;
 mod options;
 mod redis;
@@ -28,6 +29,7 @@ pub use prony_source::config::{
 pub use crate::{joins::JoinSettings, service_manager::ServiceManager, subscriptions::SubscriptionSettings};
 
 pub use self::{
+    environment::FILE_SUFFIX,
     options::{ListedOption, Section, options},
     redis::RedisSettings,
     reference::reference,
@@ -64,7 +66,7 @@ pub struct Program<'a> {
 pub fn load_for(
     program: Program<'_>,
     file: Option<(&Path, &str)>,
-    line: CommandLine,
+    mut line: CommandLine,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Settings, Faults> {
     let directory = file.map(|(path, _)| path.parent().unwrap_or(Path::new("")).to_owned());
@@ -73,7 +75,12 @@ pub fn load_for(
     let kinds = program.kinds;
     let (file, mut faults) =
         file.map_or_else(Default::default, |(path, text)| file::read(program, &inputs, path, text));
-    let line = from_line(line, &mut faults);
+    let variables = std::mem::take(&mut line.variables);
+    let read = |path: &Path| std::fs::read_to_string(path);
+    let of_environment = environment::values(&options(kinds), variables, &read, &mut faults);
+    let mut line = from_line(line, &mut faults);
+    // The later one wins.
+    line.values.splice(..0, of_environment);
     let mut settings = resolve::resolve(kinds, file, line, variable, &mut faults);
     match ServiceManager::from_environment(variable, std::process::id()) {
         Ok(manager) => settings.service_manager = manager,
@@ -88,7 +95,7 @@ pub fn load_for(
 /// Settings from flags alone, for a program that serves functions of its own and no database.
 pub fn from_flags(flags: Vec<(ListedOption, Vec<String>)>) -> Result<Settings, Faults> {
     let mut faults = Faults::default();
-    let mut line = from_line(CommandLine { sources: Vec::new(), flags }, &mut faults);
+    let mut line = from_line(CommandLine { flags, ..CommandLine::default() }, &mut faults);
     line.names_sources = true;
     let settings = resolve::resolve(&[], Typed::default(), line, &|_| None, &mut faults);
     faults.sort();

@@ -50,6 +50,8 @@ pub struct CommandLine {
     pub sources: Vec<String>,
     /// Options with the values of their flag, in the order given.
     pub flags: Vec<(ListedOption, Vec<String>)>,
+    /// Variables of the environment, for options that no flag gives; those of other names are passed over.
+    pub variables: Vec<(String, String)>,
 }
 
 /// Reads the flags.

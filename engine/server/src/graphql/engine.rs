@@ -342,7 +342,7 @@ mod tests {
     /// An engine over a database with a table of users and over a graph, and the graph's databases.
     fn engine(directory: &TempDir) -> (Engine, Arc<Databases>) {
         let sources = vec![format!("sqlite:{}", directory.path().join("shop.db").display())];
-        let line = CommandLine { sources, flags: Vec::new() };
+        let line = CommandLine { sources, ..CommandLine::default() };
         let settings = config::load(&[&prony_sqlite::SqliteKind], None, line, &|_| None);
         let mut settings = settings.expect("the source is right");
         let databases = Databases::open(&directory.path().join("graph"), &GraphSettings::default());

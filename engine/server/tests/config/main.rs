@@ -1,5 +1,7 @@
 //! Configuration as users write it: what is resolved, and every fault with its place.
 
+mod environment;
+
 use std::path::Path;
 
 use expect_test::{Expect, expect};
@@ -80,7 +82,7 @@ columns = ["city_id"]
               prony.toml:4:17: `introspection`: write true or false, not a text
               prony.toml:6:10: `format`: `xml` is unknown; write one of text, json
               prony.toml:8:7: `mysql://ann@host/shop` is no source; write sqlite:FILE, postgres://… or graph:DIRECTORY
-              prony.toml:10:7: the environment has no variable `MISSING`; set it before starting
+              prony.toml:10:7: the environment has no variable `MISSING`; set it before starting, or `MISSING_FILE` to a file that has the value
               prony.toml:11:10: `tables` is a table, not a text
               prony.toml:12:1: a source needs its `url`, such as "sqlite:shop.db"
               prony.toml:17:13: default_limit 500 is over max_limit 100
@@ -119,6 +121,7 @@ fn flags_win_over_the_file_and_variables_are_filled_in() {
             flag("resolver", "per-nest"),
             flag("cores", "0-2,5"),
         ],
+        ..CommandLine::default()
     };
     let settings = load(text, line).expect("the text is right");
     expect![[r#"
@@ -179,7 +182,7 @@ fn flags_win_over_the_file_and_variables_are_filled_in() {
 
 #[test]
 fn sources_of_the_command_line_come_instead_of_the_files() {
-    let line = CommandLine { sources: vec!["sqlite:a/b.c.db".to_owned()], flags: Vec::new() };
+    let line = CommandLine { sources: vec!["sqlite:a/b.c.db".to_owned()], ..CommandLine::default() };
     let settings = load("[[source]]\nurl = \"sqlite:shop.db\"\n", line).expect("both are right");
     assert_eq!(settings.sources.len(), 1);
     assert_eq!(settings.sources[0].name, "b");
@@ -189,7 +192,7 @@ fn sources_of_the_command_line_come_instead_of_the_files() {
 fn sources_of_the_command_line_get_names_of_their_own() {
     let sources =
         ["sqlite:a/shop.db", "sqlite:b/shop.db", "postgres://host/shop"].map(str::to_owned).to_vec();
-    let settings = config::load(KINDS, None, CommandLine { sources, flags: Vec::new() }, &|_| None)
+    let settings = config::load(KINDS, None, CommandLine { sources, ..CommandLine::default() }, &|_| None)
         .expect("they are right");
     let names: Vec<&str> = settings.sources.iter().map(|source| &*source.name).collect();
     assert_eq!(names, ["shop", "shop-2", "shop-3"]);
@@ -224,7 +227,7 @@ fn defaults_of_the_tables_are_the_defaults() {
 fn a_kind_brings_defaults_of_the_server() {
     let shown = |sources: &[&str], text: &str| {
         let sources = sources.iter().map(|source| (*source).to_owned()).collect();
-        let settings = load(text, CommandLine { sources, flags: Vec::new() }).expect("all is right");
+        let settings = load(text, CommandLine { sources, ..CommandLine::default() }).expect("all is right");
         format!("{:?} {} {}", settings.listen, settings.max_uri_bytes, settings.max_header_bytes)
     };
     assert_eq!(shown(&["sqlite:shop.db"], ""), "[127.0.0.1:8080] 16384 32768");
@@ -237,11 +240,12 @@ fn a_kind_brings_defaults_of_the_server() {
 #[test]
 fn there_can_be_one_graph() {
     let sources = ["graph:g", "graph:h"].map(str::to_owned).to_vec();
-    let faults = load("", CommandLine { sources, flags: Vec::new() }).expect_err("there are two");
+    let faults = load("", CommandLine { sources, ..CommandLine::default() }).expect_err("there are two");
     expect!["source: there can be one graph: its directory holds as many databases as /dbs makes"]
         .assert_eq(&faults.to_string());
     let sources = vec!["graph:".to_owned()];
-    let faults = load("", CommandLine { sources, flags: Vec::new() }).expect_err("it has no directory");
+    let faults =
+        load("", CommandLine { sources, ..CommandLine::default() }).expect_err("it has no directory");
     expect!["source: `graph:` lacks its directory; write graph:DIRECTORY"].assert_eq(&faults.to_string());
 }
 

@@ -39,7 +39,7 @@ fn several(change: fn(&mut Settings)) -> Endpoint {
         format!("sqlite:{}", database.path().display()),
         format!("graph:{}", directory.path().join("graph").display()),
     ];
-    let line = CommandLine { sources, flags: Vec::new() };
+    let line = CommandLine { sources, ..CommandLine::default() };
     let mut settings = config::load(KINDS, None, line, &|_| None).expect("the sources are right");
     settings.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     change(&mut settings);

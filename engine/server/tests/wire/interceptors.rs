@@ -210,7 +210,7 @@ fn sqlite_and_postgresql_have_the_same_interceptors() {
         let folder = folder(text, &[("shelves.js", AROUND_SHELVES)]);
         let access = read(folder.path()).expect("the configuration is right");
         let server = Server::with(|settings| {
-            let line = CommandLine { sources: vec![url], flags: Vec::new() };
+            let line = CommandLine { sources: vec![url], ..CommandLine::default() };
             settings.sources = config::load(KINDS, None, line, &|_| None).expect("it is a source").sources;
             "shop".clone_into(&mut settings.sources[0].name);
             settings.access = access;
@@ -455,7 +455,7 @@ fn functions_know_the_row_as_it_was() {
         let folder = folder(text, &[("rows.js", TELLS_ROWS)]);
         let access = read(folder.path()).expect("the configuration is right");
         let server = Server::with(|settings| {
-            let line = CommandLine { sources: vec![url], flags: Vec::new() };
+            let line = CommandLine { sources: vec![url], ..CommandLine::default() };
             settings.sources = config::load(KINDS, None, line, &|_| None).expect("it is a source").sources;
             "shop".clone_into(&mut settings.sources[0].name);
             settings.access = access;

@@ -102,7 +102,7 @@ impl Site {
 }
 
 fn start(source: &str, change: impl FnOnce(&mut Settings)) -> Running {
-    let line = CommandLine { sources: vec![source.to_owned()], flags: Vec::new() };
+    let line = CommandLine { sources: vec![source.to_owned()], ..CommandLine::default() };
     let mut settings = config::load(KINDS, None, line, &|_| None).expect("the source is right");
     settings.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     settings.cores = CoreChoice::Count(1);

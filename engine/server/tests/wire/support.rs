@@ -108,7 +108,8 @@ fn local(change: impl FnOnce(&mut Settings)) -> Settings {
 }
 
 pub(crate) fn settings(database: &Path, change: impl FnOnce(&mut Settings)) -> Settings {
-    let line = CommandLine { sources: vec![format!("sqlite:{}", database.display())], flags: Vec::new() };
+    let line =
+        CommandLine { sources: vec![format!("sqlite:{}", database.display())], ..CommandLine::default() };
     let mut settings = config::load(KINDS, None, line, &|_| None).expect("the source is right");
     settings.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     settings.cores = config::CoreChoice::Count(2);

@@ -7,7 +7,9 @@ pub enum VariableFault {
     #[error("`${{{0}` lacks its closing brace")]
     Unclosed(String),
     /// With the variable's name.
-    #[error("the environment has no variable `{0}`; set it before starting")]
+    #[error(
+        "the environment has no variable `{0}`; set it before starting, or `{0}_FILE` to a file that has the value"
+    )]
     Missing(String),
 }
 

@@ -9,6 +9,8 @@ pub enum Origin {
     File { path: Arc<Path>, line: usize, column: usize },
     /// The flag's name without dashes.
     Flag(&'static str),
+    /// A variable of the environment, by its name.
+    Variable(Arc<str>),
     /// An argument without a flag.
     Argument,
 }
@@ -29,6 +31,7 @@ impl fmt::Display for Origin {
         match self {
             Self::File { path, line, column } => write!(formatter, "{}:{line}:{column}", path.display()),
             Self::Flag(name) => write!(formatter, "--{name}"),
+            Self::Variable(name) => formatter.write_str(name),
             Self::Argument => formatter.write_str("source"),
         }
     }
@@ -61,7 +64,7 @@ impl Faults {
     pub fn sort(&mut self) {
         self.0.sort_by_key(|fault| match fault.origin {
             Origin::File { line, column, .. } => (line, column),
-            Origin::Flag(_) | Origin::Argument => (0, 0),
+            Origin::Flag(_) | Origin::Variable(_) | Origin::Argument => (0, 0),
         });
     }
 }

@@ -100,8 +100,15 @@ impl GivenValue {
     /// Values that are not of the option's kind.
     pub fn from_flag(option: &'static dyn ConfigOption, texts: &[String]) -> Result<Self, Fault> {
         let spec = option.spec();
-        let origin = Origin::Flag(spec.flag.unwrap_or(spec.key));
-        match spec.kind.read_texts(texts) {
+        Self::read(option, Origin::Flag(spec.flag.unwrap_or(spec.key)), texts)
+    }
+
+    /// As [`from_flag`](Self::from_flag), of texts from elsewhere.
+    ///
+    /// # Errors
+    /// Values that are not of the option's kind.
+    pub fn read(option: &'static dyn ConfigOption, origin: Origin, texts: &[String]) -> Result<Self, Fault> {
+        match option.spec().kind.read_texts(texts) {
             Ok(value) => Ok(Self { option, value, origin }),
             Err(message) => Err(Fault { origin, message }),
         }

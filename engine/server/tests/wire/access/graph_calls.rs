@@ -45,7 +45,7 @@ pub(super) fn of_graph_with(change: impl FnOnce(&mut Settings)) -> (Server, temp
     let directory = tempfile::tempdir().expect("a directory can be made");
     let graph = format!("graph:{}", directory.path().display());
     let server = Server::with(|settings| {
-        let line = CommandLine { sources: vec![graph], flags: Vec::new() };
+        let line = CommandLine { sources: vec![graph], ..CommandLine::default() };
         let with = config::load(KINDS, None, line, &|_| None).expect("the source is right");
         settings.sources.extend(with.sources);
         "graph".clone_into(&mut settings.sources[1].name);

@@ -204,7 +204,7 @@ fn the_api_of_a_source_is_for_those_who_may_do_everything() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let graph = format!("graph:{}", directory.path().display());
     let server = Server::with(|settings| {
-        let line = CommandLine { sources: vec![graph], flags: Vec::new() };
+        let line = CommandLine { sources: vec![graph], ..CommandLine::default() };
         let with = config::load(KINDS, None, line, &|_| None).expect("the source is right");
         settings.sources.extend(with.sources);
         settings.access = access;

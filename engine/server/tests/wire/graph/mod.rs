@@ -104,7 +104,8 @@ impl Client {
 }
 
 fn settings(directory: &Path, change: impl FnOnce(&mut Settings)) -> Settings {
-    let line = CommandLine { sources: vec![format!("graph:{}", directory.display())], flags: Vec::new() };
+    let line =
+        CommandLine { sources: vec![format!("graph:{}", directory.display())], ..CommandLine::default() };
     let mut settings = config::load(KINDS, None, line, &|_| None).expect("the source is right");
     settings.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     settings.cores = CoreChoice::Count(2);

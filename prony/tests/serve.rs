@@ -63,6 +63,28 @@ fn a_database_is_served_until_the_signal() {
 }
 
 #[test]
+fn databases_with_the_same_tables_are_served_beside_each_other() {
+    let databases = [sqlite_copy(), sqlite_copy()];
+    let sources = databases.each_ref().map(|database| format!("sqlite:{}", database.path().display()));
+    let mut process = prony(&["serve", &sources[0], &sources[1], "--listen", "127.0.0.1:0", "--cpus", "1"]);
+    let url = process.wait_for_url();
+    let query = "{ artists(limit: 1) { Name } chinook_2_artists(limit: 1) { Name albums(limit: 1) { Title } } \
+                 chinook_2_artists_aggregate { count } }";
+    let response = ask(&url, "/graphql", Some(&format!(r#"{{"query":"{query}"}}"#)));
+    let data = r#"{"data":{"artists":[{"Name":"AC/DC"}],"chinook_2_artists":[{"Name":"AC/DC","albums":[{"Title":"For Those About To Rock We Salute You"}]}],"chinook_2_artists_aggregate":{"count":275}}}"#;
+    assert!(response.contains(data), "{response}");
+    let mutation =
+        r#"{"query":"mutation { createChinook2Artist(ArtistId: 7001, Name: \"Fela\") { ArtistId } }"}"#;
+    assert!(ask(&url, "/graphql", Some(mutation)).contains("7001"));
+    let counts = r#"{"query":"{ artists_aggregate { count } chinook_2_artists_aggregate { count } }"}"#;
+    let response = ask(&url, "/graphql", Some(counts));
+    let data = r#"{"artists_aggregate":{"count":275},"chinook_2_artists_aggregate":{"count":276}}"#;
+    assert!(response.contains(data), "{response}");
+    let finished = process.stop();
+    assert!(finished.stderr.contains("names of this source begin with its own name"), "{}", finished.stderr);
+}
+
+#[test]
 fn who_reads_that_it_listens_may_stop_it_in_the_next_moment() {
     for _ in 0..30 {
         let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));

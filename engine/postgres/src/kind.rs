@@ -52,6 +52,11 @@ impl SourceOpener for PostgresOpener {
         })
     }
 
+    fn with_name_prefix(&self, prefix: &str) -> Option<Arc<dyn SourceOpener>> {
+        let settings = self.settings.with_name_prefix(prefix)?;
+        Some(Arc::new(Self { url: self.url.clone(), settings }))
+    }
+
     fn session_variables(&self) -> Vec<String> {
         let session = self.settings.session.iter();
         session.flat_map(|session| session.variables().map(str::to_owned)).collect()

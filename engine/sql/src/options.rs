@@ -1,6 +1,9 @@
 //! Options of relational sources, and settings made of what is given of them.
 
-use prony_source::config::{Faults, OptionOf, SourceEntry, TypedValue, ValueKind};
+use prony_source::{
+    config::{Faults, OptionOf, SourceEntry, TypedValue, ValueKind},
+    dialect::names,
+};
 
 use crate::{
     session_settings,
@@ -14,6 +17,13 @@ const POOL_MODES: &[&str] = &["session", "transaction"];
 
 fn pool_mode(value: &TypedValue) -> PoolMode {
     if &*value.text() == "transaction" { PoolMode::Transaction } else { PoolMode::Session }
+}
+
+fn name_prefix(text: &str) -> Result<String, String> {
+    if text.is_empty() || names::is_graphql_name(text) {
+        return Ok(text.to_owned());
+    }
+    Err(format!("`{text}` is no beginning of a GraphQL name; try `{}`", names::graphql_name(text)))
 }
 
 fn resolver(value: &TypedValue) -> ResolverModel {
@@ -43,6 +53,7 @@ pub static OPTIONS: &[OptionOf<RelationalSettings>] = &[
     OptionOf::new("slow_statement_plan", None, ValueKind::Boolean, "false", "Whether PostgreSQL is asked for the plan of slow reads too (EXPLAIN), at most once in ten seconds on a core", |source, value| { source.slow_statement_plan = value.boolean(); Ok(()) }),
     OptionOf::new("include_tables", Some("include-table"), ValueKind::List, "[]", "Only these tables, as \"name\" or \"schema.name\", * as a wildcard", |source, value| { source.include_tables = value.list(); Ok(()) }),
     OptionOf::new("exclude_tables", Some("exclude-table"), ValueKind::List, "[]", "Tables that are left out, * as a wildcard", |source, value| { source.exclude_tables = value.list(); Ok(()) }),
+    OptionOf::new("name_prefix", None, ValueKind::Text, "\"\"", "What names of types and root fields begin with; without it, the source's name where another source has one of them already", |source, value| { source.name_prefix = name_prefix(&value.text())?; Ok(()) }),
     OptionOf::SUBSCRIPTIONS,
     OptionOf::READ_ONLY,
     OptionOf::new("listen", Some("listen-changes"), ValueKind::Boolean, "false", "Whether changes that others make in a PostgreSQL database are heard of; needs `prony triggers install`", |source, value| { source.listen = value.boolean(); Ok(()) }),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use prony_source::CommonSettings;
+use prony_source::{CommonSettings, dialect::names};
 
 use crate::{catalog::ColumnKind, session_settings::SessionSettings};
 
@@ -66,8 +66,18 @@ pub struct RelationalSettings {
     pub exclude_tables: Vec<String>,
     /// Whether changes made by others are heard of: PostgreSQL, with the triggers of `prony triggers install`.
     pub listen: bool,
+    /// What names of types and root fields begin with, where the user has given none; nothing where it is empty.
+    pub name_prefix: String,
     /// By table name (`name` or `schema.name`).
     pub tables: BTreeMap<String, TableSettings>,
+}
+
+impl RelationalSettings {
+    /// The same with names that begin so; none where the user has chosen a beginning.
+    pub fn with_name_prefix(&self, prefix: &str) -> Option<Self> {
+        let is_free = self.name_prefix.is_empty();
+        is_free.then(|| Self { name_prefix: names::graphql_name(prefix), ..self.clone() })
+    }
 }
 
 impl Default for RelationalSettings {
@@ -88,6 +98,7 @@ impl Default for RelationalSettings {
             include_tables: Vec::new(),
             exclude_tables: Vec::new(),
             listen: false,
+            name_prefix: String::new(),
             tables: BTreeMap::new(),
         }
     }

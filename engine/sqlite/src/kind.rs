@@ -77,4 +77,9 @@ impl SourceOpener for SqliteOpener {
             Ok(Arc::new(source) as Arc<dyn Source>)
         })
     }
+
+    fn with_name_prefix(&self, prefix: &str) -> Option<Arc<dyn SourceOpener>> {
+        let settings = self.settings.with_name_prefix(prefix)?;
+        Some(Arc::new(Self { path: self.path.clone(), settings }))
+    }
 }

@@ -13,7 +13,7 @@ use prony_graphql::{
 };
 use prony_source::{
     SourceSchema,
-    config::{Origin, suggestion},
+    config::{Origin, SourceOpener, suggestion},
 };
 
 use prony_access::{AccessSettings, Role, explain};
@@ -22,7 +22,7 @@ use super::{
     contributions::NamedSource,
     documents::{Documents, DocumentsError},
     interception::{bypassed_interceptors, interceptor_faults},
-    merging::joined,
+    merging::{collision, joined},
     served::{RoleFault, Served, role_faults},
 };
 use crate::{
@@ -79,7 +79,8 @@ impl Engine {
     pub async fn open(settings: &Settings) -> Result<Self, OpenError> {
         let mut sources = Vec::with_capacity(settings.sources.len());
         for source in &settings.sources {
-            sources.push(open_source(source).await?);
+            let opened = open_beside(&sources, source).await?;
+            sources.push(opened);
         }
         sources.extend(of_program(&settings.functions));
         check_names(&sources)?;
@@ -290,9 +291,22 @@ fn of_program(functions: &Functions) -> impl Iterator<Item = NamedSource> {
     resolvers.chain(functions.sources.iter().map(move |given| named(&given.name, Arc::clone(&given.source))))
 }
 
-async fn open_source(settings: &SourceSettings) -> Result<NamedSource, OpenError> {
-    let opened = settings.opener.open().await;
-    let source = opened.map_err(|source| OpenError::Source { name: settings.name.clone(), source })?;
+/// Opens a source; where it has names that sources before it have, and its user has chosen no beginning of them, its own name is it.
+async fn open_beside(before: &[NamedSource], settings: &SourceSettings) -> Result<NamedSource, OpenError> {
+    let opened = open_source(settings, &*settings.opener).await?;
+    let Some(collision) = collision(before, &opened) else { return Ok(opened) };
+    let Some(prefixed) = settings.opener.with_name_prefix(&settings.name) else { return Ok(opened) };
+    drop(opened);
+    tracing::info!(
+        source = settings.name,
+        "{collision}: names of this source begin with its own name; `name_prefix` in [[source]] chooses another beginning"
+    );
+    open_source(settings, &*prefixed).await
+}
+
+async fn open_source(settings: &SourceSettings, opener: &dyn SourceOpener) -> Result<NamedSource, OpenError> {
+    let source = opener.open().await;
+    let source = source.map_err(|source| OpenError::Source { name: settings.name.clone(), source })?;
     let (name, address) = (settings.name.clone(), settings.url.without_secrets());
     Ok(NamedSource { name, source, address })
 }

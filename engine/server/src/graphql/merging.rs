@@ -28,6 +28,30 @@ pub(super) struct Merged {
     pub(super) join_faults: Vec<String>,
 }
 
+/// What a source and those before it both have, with another definition; only names that are their owner's count.
+pub(super) fn collision(before: &[NamedSource], opened: &NamedSource) -> Option<String> {
+    let all: Vec<&NamedSource> = before.iter().chain([opened]).collect();
+    if before.is_empty() || opened.source.yields_names() {
+        return None;
+    }
+    let firm = all.iter().enumerate().filter(|(_, of)| !of.source.yields_names());
+    let contributions = firm.map(|(index, NamedSource { source, .. })| {
+        (SourceId(index as u16), source.schema(&ReservedNames::default()).contribution())
+    });
+    let faults = Schema::merge(contributions.collect()).err()?;
+    faults.iter().find_map(|fault| match fault {
+        SchemaFault::TypeCollision { name, first, second } if usize::from(second.0) == before.len() => {
+            Some(format!("source `{}` has a type {name} as well", all[usize::from(first.0)].name))
+        }
+        SchemaFault::FieldCollision { kind, name, first, second }
+            if usize::from(second.0) == before.len() =>
+        {
+            Some(format!("source `{}` has a {kind} field {name} as well", all[usize::from(first.0)].name))
+        }
+        _ => None,
+    })
+}
+
 /// Asks the sources and merges; `before` is what was served of each until now, empty at the start.
 ///
 /// # Errors
@@ -134,7 +158,7 @@ pub(super) fn joined(faults: &[SchemaFault], sources: &[NamedSource]) -> String 
         let others = if others == 0 { String::new() } else { format!(" (and {others} other names)") };
         format!(
             "{what}{others} comes from source `{}` and, with another definition, from source `{}`; rename or exclude the \
-             table in prony.toml",
+             table in prony.toml, or choose a `name_prefix` for one of the sources",
             name(first),
             name(second)
         )

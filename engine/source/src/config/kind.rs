@@ -122,6 +122,11 @@ pub trait SourceOpener: Debug + Send + Sync {
     /// Why it cannot be served, for people who run the server.
     fn open(&self) -> Opening<'_>;
 
+    /// The same with names that begin so, where its user has chosen none; none of a source that has no such names.
+    fn with_name_prefix(&self, _prefix: &str) -> Option<Arc<dyn SourceOpener>> {
+        None
+    }
+
     /// Names of variables of the session that it wants to know of each request, beside those of permissions.
     fn session_variables(&self) -> Vec<String> {
         Vec::new()

@@ -22,9 +22,10 @@ impl Model {
         let mut tables: Vec<Table> =
             served.iter_mut().map(|table| columns::table(table, &mut faults, &mut notes)).collect();
         leave_out_empty(&mut served, &mut tables, &mut notes);
-        let enums = naming::name_types(catalog, &served, &mut tables, &mut faults, &mut notes);
+        let enums =
+            naming::name_types(catalog, &settings.name_prefix, &served, &mut tables, &mut faults, &mut notes);
         let enums = enums::settle(enums, &mut tables);
-        relations::connect(catalog, &served, &mut tables, &mut faults, &mut notes);
+        relations::connect(catalog, &settings.name_prefix, &served, &mut tables, &mut faults, &mut notes);
         faults.into_result(Self { tables, enums, notes })
     }
 }

@@ -2,7 +2,7 @@
 //! that are already taken. The same catalog always gets the same names.
 
 use prony_source::dialect::names;
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 
 use crate::catalog::{Catalog, CatalogTable, TableKind};
 use crate::model::{EnumType, Table, enums, faults::Faults, served::ServedTable};
@@ -57,12 +57,13 @@ pub(super) fn described(table: &CatalogTable) -> String {
 /// Names that the user gave come first, then those of tables, of views, of enums.
 pub(super) fn name_types(
     catalog: &Catalog,
+    prefix: &str,
     served: &[ServedTable<'_>],
     tables: &mut [Table],
     faults: &mut Faults,
     notes: &mut Vec<String>,
 ) -> Vec<Option<EnumType>> {
-    let mut taken = Taken::new(tables.len());
+    let mut taken = Taken::new(tables.len(), prefix);
     for (table, served) in tables.iter_mut().zip(served) {
         taken.claim_given(table, served, faults);
     }
@@ -88,16 +89,22 @@ pub(super) fn name_types(
 }
 
 /// Names that are in use.
-struct Taken {
+struct Taken<'a> {
+    /// Of those that are inflected.
+    prefix: &'a str,
     types: HashSet<String>,
     root_fields: HashSet<String>,
 }
 
-impl Taken {
-    fn new(tables: usize) -> Self {
+impl<'a> Taken<'a> {
+    fn new(tables: usize, prefix: &'a str) -> Self {
         let mut types = HashSet::with_capacity(tables * TYPE_SUFFIXES.len() + RESERVED_TYPES.len());
         types.extend(RESERVED_TYPES.iter().map(|&name| name.to_owned()));
-        Self { types, root_fields: HashSet::with_capacity(tables * 2) }
+        Self { prefix, types, root_fields: HashSet::with_capacity(tables * 2) }
+    }
+
+    fn prefixed<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        if self.prefix.is_empty() { name.into() } else { format!("{}_{name}", self.prefix).into() }
     }
 
     fn claim_given(&mut self, table: &mut Table, served: &ServedTable<'_>, faults: &mut Faults) {
@@ -123,7 +130,7 @@ impl Taken {
     }
 
     fn claim_inflected(&mut self, table: &mut Table, served: &ServedTable<'_>, notes: &mut Vec<String>) {
-        let (schema, name) = (served.source.schema.as_deref(), &*served.source.name);
+        let (schema, name) = (served.source.schema.as_deref(), &*self.prefixed(&served.source.name));
         if table.type_name.is_empty() {
             let wanted = names::type_name(name);
             let kind = match table.kind {
@@ -150,6 +157,7 @@ impl Taken {
     }
 
     fn claim_enum(&mut self, schema: Option<&str>, name: &str) -> Box<str> {
+        let name = &*self.prefixed(name);
         let wanted = names::pascal_case(&names::snake_case(name));
         let others = || {
             let in_schema =

@@ -34,6 +34,7 @@ struct Link {
 /// referring tables.
 pub(super) fn connect(
     catalog: &Catalog,
+    prefix: &str,
     served: &[ServedTable<'_>],
     tables: &mut [Table],
     faults: &mut Faults,
@@ -41,7 +42,7 @@ pub(super) fn connect(
 ) {
     let mut links = foreign_keys(catalog, served);
     add_from_settings(catalog, served, &mut links, faults);
-    let mut namer = Namer::new(served, tables, notes);
+    let mut namer = Namer::new(prefix, served, tables, notes);
     namer.take_given(&mut links, faults);
     namer.name_ones(&mut links);
     namer.name_manys(&mut links);
@@ -154,6 +155,8 @@ fn resolve(
 
 /// Fields of each table's row type that are in use, and what names are made of.
 struct Namer<'a> {
+    /// Of names of types and root fields; fields of rows have none.
+    prefix: &'a str,
     taken: Vec<HashSet<Box<str>>>,
     served: &'a [ServedTable<'a>],
     tables: &'a [Table],
@@ -163,10 +166,15 @@ struct Namer<'a> {
 }
 
 impl<'a> Namer<'a> {
-    fn new(served: &'a [ServedTable<'a>], tables: &'a [Table], notes: &'a mut Vec<String>) -> Self {
+    fn new(
+        prefix: &'a str,
+        served: &'a [ServedTable<'a>],
+        tables: &'a [Table],
+        notes: &'a mut Vec<String>,
+    ) -> Self {
         let fields = |table: &Table| table.columns.iter().map(|column| column.field.clone()).collect();
         let taken = tables.iter().map(fields).collect();
-        Self { taken, served, tables, singulars: vec![None; tables.len()], notes }
+        Self { prefix, taken, served, tables, singulars: vec![None; tables.len()], notes }
     }
 
     fn take_given(&mut self, links: &mut [Link], faults: &mut Faults) {
@@ -213,7 +221,7 @@ impl<'a> Namer<'a> {
             *references.entry((link.from, link.to)).or_default() += 1;
         }
         for link in links.iter_mut().filter(|link| link.many.is_none()) {
-            let plural = self.tables[link.from].list_name.to_string();
+            let plural = self.plural(link.from);
             let long = format!("{plural}_on_{}", self.columns(link).join("_and_"));
             let several = references.get(&(link.from, link.to)).is_some_and(|&count| count > 1);
             let short = if several { long.clone() } else { plural };
@@ -225,6 +233,19 @@ impl<'a> Namer<'a> {
     fn columns(&self, link: &Link) -> Vec<String> {
         let table = &self.tables[link.from];
         link.pairs.iter().map(|&(own, _)| names::snake_case(&table.column(own).name)).collect()
+    }
+
+    /// The name of a table's list, in which the prefix of root fields says nothing.
+    fn plural(&self, table: usize) -> String {
+        let name = &*self.tables[table].list_name;
+        let is_given = self.served[table].overrides.is_some_and(|(_, settings)| settings.list_name.is_some());
+        let prefix = Some(self.prefix).filter(|prefix| !prefix.is_empty() && !is_given);
+        let without = prefix.and_then(|prefix| {
+            name.strip_prefix(&*names::snake_case(prefix))?
+                .strip_prefix('_')
+                .filter(|rest| names::is_list_name(rest))
+        });
+        without.unwrap_or(name).to_owned()
     }
 
     fn singular(&mut self, table: usize) -> Box<str> {

@@ -38,6 +38,28 @@ fn tables_are_chosen() {
 }
 
 #[test]
+fn names_begin_with_a_prefix_where_none_are_given() {
+    check(
+        "name_prefix = 'HR'
+         exclude_tables = ['audit_log', 'busy_venues']
+         [tables.members]
+         list_name = 'hr_staff'
+         [tables.venues]
+         type_name = 'Place'",
+        &expect![[r#"
+            HrMeetup hr_meetups (id:Int! venue_id:Int organizer:Int price:Numeric flags:Int data:Text) key [id]
+              venue -> Place on venue_id=id
+              organizer_member -> HrMember on organizer=id
+            HrMember hr_staff (id:Int! email:Text) key [id]
+              meetups => HrMeetup on id=organizer
+            Place hr_venues (id:Int! name:Text! secret:Text) key [id]
+              meetups => HrMeetup on id=venue_id
+            note: table `app_migrations` is left out because its name contains `migration`; name it in `include_tables` to serve it
+        "#]],
+    );
+}
+
+#[test]
 fn names_are_given() {
     check(
         "[tables.venues]

@@ -12,8 +12,8 @@ use prony_model::measurement::tally::{StartCounts, Tally, TallyShape};
 use prony_model::plan::wire::Spoken;
 use prony_model::program::table::Tables;
 use prony_model::result::{
-    Counted, LabFigures, Origin, PlanSummary, Progress, ResultFile, RunState, SCHEMA, SCHEMA_VERSION,
-    SecondRow, WorkerFigures, verdicts, window_results,
+    Counted, LabFigures, Origin, OverTimeTally, PlanSummary, Progress, ResultFile, RunState, SCHEMA,
+    SCHEMA_VERSION, SecondRow, WorkerFigures, request_names, verdicts, window_results,
 };
 use prony_model::subscription::figures::{SubscriberRow, Subscribers};
 use prony_model::verdict::finding::FindingKind;
@@ -33,6 +33,7 @@ pub struct Collector<'a> {
     spoken: Vec<Spoken>,
     total: Tally,
     series: Vec<SecondRow>,
+    over_time: OverTimeTally,
     subscriber_series: Vec<SubscriberRow>,
     /// Seconds that some thread has not handed over yet.
     open: BTreeMap<u64, Tally>,
@@ -93,6 +94,7 @@ impl<'a> Collector<'a> {
             spoken: Vec::new(),
             total: Tally::new(windows, TallyShape::of(plan)),
             series: Vec::new(),
+            over_time: OverTimeTally::default(),
             subscriber_series: Vec::new(),
             open: BTreeMap::new(),
             complete: BTreeMap::new(),
@@ -147,6 +149,7 @@ impl<'a> Collector<'a> {
             row.add(tally, times);
             row.workers_missing = row.workers_missing.saturating_sub(1);
         }
+        self.over_time.add(second, tally);
         self.total.merge(tally);
     }
 
@@ -208,6 +211,7 @@ impl<'a> Collector<'a> {
             if !self.plan.subscriptions().is_empty() {
                 self.subscriber_series.push(SubscriberRow::of(second, &tally.subscribers));
             }
+            self.over_time.add(second, &tally);
             self.total.merge(&tally);
         }
         self.series.len() > before
@@ -290,6 +294,7 @@ impl<'a> Collector<'a> {
             verdict: None,
             windows,
             series: self.series.clone(),
+            over_time: self.over_time.saved(&request_names(self.plan, self.found, &self.total)),
             lab: self.lab(elapsed),
             observers: Vec::new(),
             counted: Counted::of(self.plan, &self.total.counts),

@@ -172,6 +172,7 @@ impl Run {
             verdict: None,
             windows,
             series: Vec::new(),
+            over_time: prony_model::result::OverTime::default(),
             lab: self.lab.clone(),
             observers: Vec::new(),
             counted: prony_model::result::Counted::default(),

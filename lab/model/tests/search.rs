@@ -58,6 +58,7 @@ fn check(objectives: &str, run: &Run, expected: Trial, reason: &str) {
         verdict: None,
         windows,
         series: Vec::new(),
+        over_time: prony_model::result::OverTime::default(),
         lab: LabFigures { busiest_thread_share: run.busy, ..LabFigures::default() },
         observers: Vec::new(),
         counted: prony_model::result::Counted::default(),

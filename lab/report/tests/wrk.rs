@@ -48,6 +48,7 @@ fn result(load: LoadModel) -> ResultFile {
         thresholds: Vec::new(),
         verdict: None,
         windows,
+        over_time: prony_model::result::OverTime::default(),
         series: series.collect(),
         lab: LabFigures { threads: 2, busiest_thread_share: 0.05, ..LabFigures::default() },
         observers: Vec::new(),

@@ -2,12 +2,14 @@
 //!
 //! `docs/run.md` describes it for people. Fields are only added within a version; a reader ignores unknown ones.
 
+pub mod over_time;
 mod progress;
 mod second;
 pub(crate) mod series;
 pub(crate) mod window;
 mod worker;
 
+pub use over_time::{OverTime, OverTimeTally};
 pub use progress::Progress;
 pub use second::SecondRow;
 pub use window::{NamedFigures, ScenarioFigures, TagFigures, WindowResult};
@@ -54,6 +56,9 @@ pub struct ResultFile {
     /// One row for each second, by when requests ended; in files a list for each column.
     #[serde(with = "crate::result::series")]
     pub series: Vec<SecondRow>,
+    /// What ended in each interval; absent in files of older versions.
+    #[serde(default, skip_serializing_if = "OverTime::is_empty")]
+    pub over_time: OverTime,
     pub lab: LabFigures,
     /// What was seen beside the load: processes, databases, collectors, and the lab itself.
     #[serde(default)]
@@ -372,7 +377,7 @@ pub fn window_results(
 }
 
 /// The indices under which requests are counted, and their names. Of a script's, those that were sent.
-fn request_names(plan: &Plan, found: Option<&Tables>, tally: &Tally) -> Vec<(usize, String)> {
+pub fn request_names(plan: &Plan, found: Option<&Tables>, tally: &Tally) -> Vec<(usize, String)> {
     let planned = plan.requests().iter().map(|request| request.name.clone()).enumerate();
     let all: Vec<usize> = (0..tally.windows()).collect();
     let was_sent = |(index, _): &(usize, String)| tally.sum_of_request(&all, *index).requests() > 0;

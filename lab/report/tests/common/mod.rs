@@ -8,10 +8,12 @@ use prony_model::comparison::{ComparedRun, ComparisonFile, Side, Subject};
 use prony_model::data::variable::{Order, Values};
 use prony_model::measurement::counts::{CheckCount, FeederCount};
 use prony_model::measurement::observation::{Observation, ObservedFigure, ObservedSeries, ObservedUnit};
+use prony_model::measurement::record::OutcomeKind;
 use prony_model::measurement::tally::{Tally, TallyShape};
+use prony_model::result::over_time::RequestOverTime;
 use prony_model::result::{
-    CheckFigures, Counted, FeederFigures, LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA,
-    SCHEMA_VERSION, SecondRow, verdicts, window_results,
+    CheckFigures, Counted, FeederFigures, LabFigures, Origin, OverTime, OverTimeTally, PlanSummary,
+    ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow, request_names, verdicts, window_results,
 };
 use prony_model::search::{self, Search, SearchFile, SearchPlan, SearchRun, SearchStep, Trial, Vary};
 use prony_model::subscription::figures::{SubscriberRow, Subscribers};
@@ -232,11 +234,13 @@ fn counted(plan: &Plan, records: u64, record: impl Fn(u64) -> Record) -> ResultF
     let shape = TallyShape::of(plan);
     let mut total = Tally::new(&windows, shape);
     let mut series: Vec<SecondRow> = Vec::new();
+    let mut over_time = OverTimeTally::default();
     let mut second = (0, Tally::new(&windows, shape));
     for record in (0..records).map(record) {
         let now = record.scheduled.0 / 1_000_000_000;
         if now > second.0 {
             series.push(SecondRow::of(second.0, &second.1));
+            over_time.add(second.0, &second.1);
             total.merge(&second.1);
             second = (now, Tally::new(&windows, shape));
         }
@@ -250,7 +254,9 @@ fn counted(plan: &Plan, records: u64, record: impl Fn(u64) -> Record) -> ResultF
         starts.waited += u64::from(record.started > record.scheduled);
     }
     series.push(SecondRow::of(second.0, &second.1));
+    over_time.add(second.0, &second.1);
     total.merge(&second.1);
+    let over_time = over_time.saved(&request_names(plan, None, &total));
     let windows = window_results(plan, None, &windows, &total, plan.duration());
     let mut result = ResultFile {
         schema: SCHEMA.to_owned(),
@@ -263,6 +269,7 @@ fn counted(plan: &Plan, records: u64, record: impl Fn(u64) -> Record) -> ResultF
         verdict: None,
         windows,
         series,
+        over_time,
         lab: LabFigures { threads: 2, busiest_thread_share: 0.05, ..LabFigures::default() },
         observers: Vec::new(),
         counted: Counted::default(),
@@ -342,6 +349,7 @@ pub fn day() -> ResultFile {
             }
         })
         .collect();
+    result.over_time = day_over_time();
     let end = Nanos::from_secs(SECONDS);
     for window in &mut result.windows {
         window.window.to_ns = end;
@@ -354,6 +362,37 @@ pub fn day() -> ResultFile {
         }
     }
     result
+}
+
+/// Five minutes an interval, as the collector makes them of a day: latencies over four octaves, and an outage at noon.
+fn day_over_time() -> OverTime {
+    const INTERVALS: u64 = 288;
+    let interval = |index: u64| (0..64).map(move |bucket| 20_000 / (1 + bucket) + (index * 7 + bucket) % 90);
+    let is_out = |index: u64| index == 144;
+    let latencies = (0..INTERVALS).map(|index| {
+        if is_out(index) {
+            Vec::new()
+        } else {
+            [110 + index % 5].into_iter().chain(interval(index)).collect()
+        }
+    });
+    let failures = (0..INTERVALS).map(|index| if is_out(index) { 120_000 } else { index % 3 });
+    let failures: Vec<u64> = failures.collect();
+    let request = |name: &str| RequestOverTime {
+        name: name.to_owned(),
+        ended: (0..INTERVALS).map(|index| 400_000 + index * 13).collect(),
+        failures: failures.clone(),
+        p95_ns: (0..INTERVALS)
+            .map(|index| (!is_out(index)).then(|| Nanos::from_micros(3_000 + index * 7)))
+            .collect(),
+    };
+    OverTime {
+        interval_ns: Nanos::from_secs(300),
+        latencies: latencies.collect(),
+        failures: [(OutcomeKind::Status, failures.clone())].into(),
+        statuses: [(503, failures.clone())].into(),
+        requests: vec![request("list"), request("größer & <b>")],
+    }
 }
 
 /// Texts that would be markup, would end the script element, or would run off the page.

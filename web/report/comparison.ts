@@ -4,7 +4,15 @@ import { h, section, svg } from '../shared/dom';
 import { table } from '../shared/tables';
 
 const width = 400;
-const words = { better: 'better', worse: 'worse', not_shown: 'no difference shown', void: 'void' };
+
+/** What B is beside A; where nothing is shown it is neither. */
+function words({ name, judgement }: RatioData): string {
+  if (judgement === 'void') return 'void';
+  if (judgement === 'not_shown') return 'no difference shown';
+  const isRate = name.includes('second') || name.includes('throughput') || name.includes('rate');
+  if (isRate) return judgement === 'better' ? 'B more' : 'B fewer';
+  return judgement === 'better' ? 'B faster' : 'B slower';
+}
 
 export function comparisonSection(data: ComparisonData): HTMLElement {
   return section(
@@ -29,7 +37,7 @@ function forest(ratios: RatioData[]): HTMLElement {
       h('span', { class: 'name' }, ratio.name),
       track(ratio, place),
       h('span', { class: 'value' }, ratio.text),
-      h('span', { class: 'judgement' }, words[ratio.judgement]),
+      h('span', { class: 'judgement' }, words(ratio)),
     ),
   );
   const ticks = niceRatios(reach).map((ratio) => {

@@ -40,9 +40,40 @@ export interface RunData {
   tables: TableData[];
   windows: WindowData[];
   plots: PlotData[];
+  over_time: OverTimeData | null;
+  annotations: AnnotationData[];
+  objectives: ObjectiveData[];
   spectra: SpectrumData[];
   histograms: HistogramData[];
   observers: { figures: TableData | null; faults: string[]; plots: PlotData[] };
+}
+
+/** Counts by interval from the start of the run; the last may be shorter. */
+export interface OverTimeData {
+  interval_s: number;
+  /** Of successes: the first bucket, then the counts from there. */
+  latencies: number[][];
+  failures: number[];
+  requests: RequestOverTimeData[];
+}
+
+export interface RequestOverTimeData {
+  name: string;
+  ended: number[];
+  failures: number[];
+  p95_ms: (number | null)[];
+}
+
+export interface AnnotationData {
+  at_s: number;
+  kind: 'stage' | 'pause' | 'compaction' | 'fault' | 'clock' | 'worker';
+  text: string;
+}
+
+export interface ObjectiveData {
+  plot: string;
+  value: number;
+  text: string;
 }
 
 export interface FindingData {

@@ -1,7 +1,7 @@
 // Counts by time, in ranges that grow by the same factor.
 import type { HistogramData } from './data';
 import { h, newId, svg } from '../shared/dom';
-import { grouped, milliseconds } from '../shared/format';
+import { grouped, milliseconds, tick } from '../shared/format';
 
 const [width, height] = [600, 110];
 
@@ -38,6 +38,24 @@ export function histogramPlot(data: HistogramData): HTMLElement {
     { class: `plot histogram role-${data.role}`, 'aria-labelledby': id },
     h('figcaption', {}, h('h3', { id }, data.name), h('span', { class: 'note' }, `samples by time; ${grouped(data.samples)} in all, the highest bar ${grouped(highest)}`)),
     graphic,
-    h('div', { class: 'scale', 'aria-hidden': 'true' }, ...[0, 0.25, 0.5, 0.75, 1].map((share) => h('span', {}, milliseconds(at(share))))),
+    scale(at(0), at(1)),
   );
+}
+
+/** Round times where they lie: each range is wider than the one before by the same factor. */
+function scale(low: number, high: number): HTMLElement {
+  const factors = high / low >= 300 ? [1] : high / low >= 8 ? [1, 2, 5] : high / low >= 3 ? [1, 2, 3, 5, 7] : [1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9];
+  const decades = Array.from({ length: 12 }, (_, index) => 10 ** (index - 4));
+  const times = decades.flatMap((decade) => factors.map((factor) => Number((factor * decade).toPrecision(3))));
+  const labels = times
+    .filter((time) => time >= low * 0.999 && time <= high * 1.001)
+    .map((time) => {
+      const label = h('span', {}, tick(time, 'milliseconds'));
+      const share = Math.log(time / low) / Math.log(high / low);
+      label.style.left = `${share * 100}%`;
+      // At the edges within the plot, not beyond it.
+      if (share < 0.06 || share > 0.94) label.style.transform = share < 0.5 ? 'none' : 'translateX(-100%)';
+      return label;
+    });
+  return h('div', { class: 'ticks', 'aria-hidden': 'true' }, ...labels);
 }

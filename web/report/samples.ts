@@ -5,8 +5,10 @@ import { utc } from '../shared/format';
 import { histogramPlot } from './histogram';
 import { spectrumPlot } from './spectrum';
 import { table } from '../shared/tables';
-import { timePlot } from './timeline';
+import { timePlots } from './timeline';
 
+/** Samples know of no windows, events or objectives. */
+const unmarked = { windows: [], annotations: [], objectives: [] };
 const errorTables = ['errors', 'top-errors'];
 
 export function sampleSections(data: SamplesData): (HTMLElement | null | false)[] {
@@ -21,10 +23,10 @@ export function sampleSections(data: SamplesData): (HTMLElement | null | false)[
   return [
     h('p', { class: 'what' }, h('span', {}, data.summary), data.started_at_unix_ms > 0 && h('span', {}, `from ${utc(data.started_at_unix_ms)}`)),
     ...data.notices.map((notice) => h('p', { class: 'notice' }, notice)),
-    section('Figures', 'figures', ...data.tables.filter(({ id }) => !isError(id)).map(table)),
-    errors.length > 0 && section('Errors', 'errors', ...errors.map(table)),
-    data.plots.length > 0 && section('Over time', 'time', ...data.plots.map((plot) => timePlot(plot, [], group, false, [0, last]))),
+    section('Figures', 'samples', ...data.tables.filter(({ id }) => !isError(id)).map((data) => table(data, { isSortable: data.id !== 'overview' }))),
+    errors.length > 0 && section('Errors', 'samples errors', ...errors.map((data) => table(data, { isSortable: data.id !== 'overview' }))),
+    data.plots.length > 0 && section('Over time', 'time', h('div', { class: 'grid' }, ...data.plots.flatMap((plot) => timePlots(plot, unmarked, group, false, [0, last])).map(([, plot]) => plot))),
     (spectrum || data.histograms.length > 0) &&
-      section('How response times are spread', 'latency', spectrum, h('div', { class: 'pair' }, ...data.histograms.map(histogramPlot))),
+      section('How response times are spread', 'latency', h('div', { class: 'grid' }, spectrum, ...data.histograms.map(histogramPlot))),
   ];
 }

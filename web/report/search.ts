@@ -13,9 +13,8 @@ export function searchSection(data: SearchData): HTMLElement {
     'search',
     h('p', { class: data.is_void ? 'answer void' : 'answer' }, data.answer),
     h('p', { class: 'note' }, `objective: ${data.objective}`),
-    data.steps.length > 0 && byLoad(data),
-    data.steps.length > 0 && reached(data),
-    table(data.table),
+    data.steps.length > 0 && h('div', { class: 'grid' }, byLoad(data), reached(data)),
+    table(data.table, { isSortable: true }),
   );
 }
 
@@ -71,7 +70,7 @@ function reached(data: SearchData): HTMLElement {
     x,
     lines: [{ name: 'successes', role: 'success', unit: 'per_second', values, spanGaps: true }],
     unit: 'per_second',
-    height: 160,
+    height: 280,
     xLabel: loadLabel(data),
     xName: data.load_name,
     xTick: loadTick,

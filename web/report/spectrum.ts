@@ -2,9 +2,12 @@
 import uPlot from 'uplot';
 import { chart, isWide, type Line } from '../shared/chart';
 import type { RunData } from './data';
+import { placeOf } from './places';
 
 /** Beyond so many runs colours are no longer told apart; the table has them all. */
 const runsMax = 8;
+/** Of more runs, service times are left to the tables: so many lines would not be told apart. */
+const withServiceMax = 3;
 
 const usual = { title: 'Latency spectrum', of: 'successes only', named: 'run' };
 
@@ -14,10 +17,10 @@ export function spectrumPlot(
   { title, of, named }: { title: string; of: string; named: string } = usual,
 ): HTMLElement | null {
   const drawn = runs.slice(0, runsMax).flatMap((run, index) =>
-    run.spectra.map((spectrum) => ({
+    run.spectra.filter(({ role }) => role !== 'service' || runs.length <= withServiceMax).map((spectrum) => ({
       spectrum,
       name: runs.length > 1 && named === 'run' ? `${run.label}, ${spectrum.name}` : spectrum.name,
-      place: runs.length > 1 ? index : spectrum.role === 'service' ? 2 : 0,
+      place: runs.length > 1 ? placeOf(runs, index) : spectrum.role === 'service' ? 2 : 0,
       isSecond: runs.length > 1 && spectrum.role === 'service',
     })),
   );

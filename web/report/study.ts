@@ -10,9 +10,9 @@ export function studySections(study: StudyData): (HTMLElement | null | false)[] 
   return [
     h('p', { class: 'setting' }, study.setting),
     study.differs !== '' && h('p', { class: 'notice' }, study.differs),
-    study.plots.length > 0 && section('By users', 'study', ...study.plots.map((plot) => byUsers(plot, study.users))),
-    study.bars.length > 0 && section('Percentiles', 'bars', h('div', { class: 'pair' }, ...study.bars.map(barsPlot))),
-    study.tables.length > 0 && section('Figures', 'figures', ...study.tables.map(table)),
+    study.plots.length > 0 && section('By users', 'study', h('div', { class: 'grid' }, ...study.plots.map((plot) => byUsers(plot, study.users)))),
+    study.bars.length > 0 && section('Percentiles', 'bars', h('div', { class: 'grid' }, ...study.bars.map(barsPlot))),
+    study.tables.length > 0 && section('Figures', 'figures', ...study.tables.map((data) => table(data))),
     study.notes.length > 0 && section('Notes', 'notes', h('ul', {}, ...study.notes.map((note) => h('li', {}, note)))),
   ];
 }

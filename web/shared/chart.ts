@@ -1,6 +1,9 @@
 // One uPlot chart in a figure of its own: caption, buttons that show and hide lines and hold the value under the
 // cursor, colours that follow the theme, and keys that move the cursor and zoom.
 import uPlot from 'uplot';
+import { join, leave, zoomed } from './chart-group';
+import { keysHint, onKey } from './chart-keys';
+import { tableSwitch } from './chart-table';
 import { h, newId } from './dom';
 import { axisName, shown, tick, type Unit } from './format';
 import { color, lineStyle, onThemeChange } from './theme';
@@ -36,8 +39,12 @@ export interface Chart {
   height?: number;
   /** Charts of one group share cursor and zoom. */
   group?: string;
-  /** Leaves room for the second axis also without one, so that charts above each other have the same time above each other. */
-  isAligned?: boolean;
+  /** Leaves room above the lines, for names that `underlay` or `overlay` write there. */
+  isHeaded?: boolean;
+  /** The axis goes from here to there whatever the lines are. */
+  yRange?: [low: number, high: number];
+  /** Fills between two lines, by their places. */
+  bands?: { upper: number; lower: number; color: string }[];
   xLabel: (value: number) => string;
   xTick?: (value: number) => string;
   /** `width` is that of the plot in pixels. */
@@ -56,9 +63,6 @@ export interface Chart {
   overlay?: (plot: uPlot) => void;
 }
 
-const groups = new Map<string, Set<uPlot>>();
-let isZooming = false;
-
 export function chart(spec: Chart): HTMLElement {
   const legend = h('div', { class: 'legend' });
   const at = h('span', { class: 'at', 'aria-live': 'off' });
@@ -68,12 +72,24 @@ export function chart(spec: Chart): HTMLElement {
     tabindex: '0',
     role: 'group',
     'aria-labelledby': id,
-    'aria-description': `${spec.description}. Arrow keys move the cursor, plus and minus zoom, Escape shows all.`,
+    'aria-description': `${spec.description}. ${keysHint}`,
   });
   let isLog = spec.isLog ?? false;
   const logButton =
     spec.mayBeLog &&
     h('button', { type: 'button', class: 'small', 'aria-pressed': String(isLog), onclick: () => toggleLog() }, 'log scale');
+  const [tableButton, values] = tableSwitch(
+    spec.title,
+    {
+      xName: spec.xName,
+      xText: spec.xLabel,
+      x: spec.x,
+      lines: spec.lines
+        .filter((line) => !line.isPart)
+        .map((line) => ({ name: line.name, text: (index) => text(line.values[index], line.unit) })),
+    },
+    () => (plot?.scales.x?.min != null && plot.scales.x.max != null ? [plot.scales.x.min, plot.scales.x.max] : null),
+  );
   const figure = h(
     'figure',
     { class: 'plot' },
@@ -83,18 +99,19 @@ export function chart(spec: Chart): HTMLElement {
       h('h3', { id, 'aria-level': String(spec.level ?? 3) }, spec.title),
       spec.note ? h('span', { class: 'note' }, spec.note) : null,
       at,
-      logButton,
+      h('span', { class: 'switches' }, logButton, tableButton),
     ),
     legend,
     host,
+    values,
   );
   const hidden = new Set<number>();
-  const values: HTMLElement[] = [];
+  const readings: HTMLElement[] = [];
   let plot: uPlot | null = null;
 
   spec.lines.forEach((line, index) => {
     const value = h('span', { class: 'value' });
-    values.push(value);
+    readings.push(value);
     if (line.isPart) return;
     const swatch = h('span', { class: 'swatch', 'aria-hidden': 'true' });
     const style = lineStyle(line.role, line.place ?? index);
@@ -132,7 +149,7 @@ export function chart(spec: Chart): HTMLElement {
     const before = plot && !spec.xIsLog ? { min: plot.scales.x?.min, max: plot.scales.x?.max } : null;
     if (plot) dispose(plot, spec.group);
     plot = new uPlot(options(spec, isLog, hidden, host, showAt), data(spec, isLog), host);
-    if (spec.group) member(spec.group).add(plot);
+    if (spec.group) join(spec.group, plot);
     if (before?.min !== undefined && before.max !== undefined && before.min !== null && before.max !== null) {
       plot.setScale('x', { min: before.min, max: before.max });
     }
@@ -145,12 +162,12 @@ export function chart(spec: Chart): HTMLElement {
   function showAt(index: number | null | undefined): void {
     at.textContent = typeof index === 'number' ? spec.xLabel(spec.x[index] ?? 0) : '';
     spec.lines.forEach((line, place) => {
-      const element = values[place];
+      const element = readings[place];
       if (element) element.textContent = typeof index === 'number' ? text(line.values[index], line.unit) : '';
     });
     // A part beyond what is known stands in for its line there.
     spec.lines.forEach((line, place) => {
-      const owner = values[place - 1];
+      const owner = readings[place - 1];
       if (!line.isPart || typeof index !== 'number' || !owner) return;
       if (spec.lines[place - 1]?.values[index] == null) owner.textContent = text(line.values[index], line.unit);
     });
@@ -167,14 +184,8 @@ export function chart(spec: Chart): HTMLElement {
   return figure;
 }
 
-function member(group: string): Set<uPlot> {
-  const found = groups.get(group) ?? new Set();
-  groups.set(group, found);
-  return found;
-}
-
 function dispose(plot: uPlot, group?: string): void {
-  if (group) member(group).delete(plot);
+  if (group) leave(group, plot);
   plot.destroy();
 }
 
@@ -191,23 +202,20 @@ function options(
   host: HTMLElement,
   showAt: (index: number | null | undefined) => void,
 ): uPlot.Options {
-  const second = spec.lines.find((line) => line.unit !== spec.unit)?.unit;
   const narrow = host.clientWidth < 480;
-  const secondSize = narrow ? 34 : 48;
   const font = `${narrow ? 10 : 11}px ${getComputedStyle(document.body).fontFamily}`;
   const labels = { labelFont: font, labelSize: narrow ? 13 : 15, labelGap: 0 };
   const axis = { stroke: () => color('quiet'), font, ticks: { show: false }, gap: 6, ...labels };
   // Lines of observers have the observers' names, and the title says what is counted.
-  const named = (unit: Unit) =>
-    spec.lines.filter((line) => line.unit === unit).map((line) => (line.role === 'observed' ? spec.title.toLowerCase() : line.name));
-  const unitName = spec.yName ?? axisName(spec.unit, named(spec.unit));
-  const fromZero: uPlot.Range.Function = (_plot, _min, max) => [0, max > 0 ? max * (spec.isAligned ? 1.16 : 1.08) : 1];
+  const names = spec.lines.map((line) => (line.role === 'observed' ? spec.title.toLowerCase() : line.name));
+  const unitName = spec.yName ?? axisName(spec.unit, names);
+  const fromZero: uPlot.Range.Function = (_plot, _min, max) => [0, max > 0 ? max * (spec.isHeaded ? 1.2 : 1.08) : 1];
   const last = spec.x.length - 1;
   return {
     width: Math.max(host.clientWidth, 200),
     height: spec.height ?? 220,
     legend: { show: false },
-    padding: [8, second ? 0 : spec.isAligned ? secondSize + labels.labelSize : spec.xSplits ? 20 : 12, 0, 0],
+    padding: [8, spec.xSplits ? 20 : 14, 0, 0],
     cursor: {
       drag: { x: true, y: false, setScale: true },
       points: { size: 6 },
@@ -216,8 +224,7 @@ function options(
     },
     scales: {
       x: { time: false, ...(spec.xIsLog && { distr: 3 as const, log: 10 as const }), ...(last === 0 && { range: [(spec.x[0] ?? 0) - 1, (spec.x[0] ?? 0) + 1] as [number, number] }) },
-      y: isLog ? { distr: 3, log: 10 } : spec.isLoose ? {} : { range: fromZero },
-      ...(second && { second: { range: fromZero } }),
+      y: isLog ? { distr: 3, log: 10, ...(spec.yRange && { range: spec.yRange }) } : spec.isLoose ? {} : { range: spec.yRange ?? fromZero },
     },
     axes: [
       {
@@ -240,20 +247,6 @@ function options(
         space: 34,
         ...(isLog && { filter: powers }),
       },
-      ...(second
-        ? [
-            {
-              ...axis,
-              label: axisName(second, named(second)),
-              scale: 'second',
-              side: 1 as const,
-              size: secondSize,
-              grid: { show: false },
-              values: (_plot: uPlot, splits: number[]) => splits.map((split) => (Number.isInteger(split) ? tick(split, second) : '')),
-              space: 34,
-            },
-          ]
-        : []),
     ],
     series: [
       {},
@@ -264,7 +257,7 @@ function options(
         return {
           label: line.name,
           show: !hidden.has(index),
-          scale: line.unit === spec.unit ? 'y' : 'second',
+          scale: 'y',
           stroke: () => color(style.color),
           width: style.width,
           dash: line.dash ?? style.dash,
@@ -274,11 +267,14 @@ function options(
         };
       }),
     ],
+    ...(spec.bands && {
+      bands: spec.bands.map(({ upper, lower, color: name }) => ({ series: [upper + 1, lower + 1] as [number, number], fill: () => color(name) })),
+    }),
     hooks: {
       drawClear: [(plot) => spec.underlay?.(plot)],
       draw: [(plot) => spec.overlay?.(plot)],
       setCursor: [(plot) => showAt(plot.cursor.left != null && plot.cursor.left >= 0 ? plot.cursor.idx : null)],
-      setScale: [(plot, key) => key === 'x' && spec.group && zoomOthers(plot, spec.group)],
+      setScale: [(plot, key) => key === 'x' && spec.group && zoomed(spec.group, plot)],
     },
   };
 }
@@ -296,55 +292,15 @@ export function isWide(lines: { values: (number | null | undefined)[] }[]): bool
   return high / low >= 100;
 }
 
-function powers(_plot: uPlot, splits: number[]): (number | null)[] {
-  return splits.map((split) => (isPower(split) ? split : null));
+/** Powers of ten; the shorter the axis, the more of what lies between them. */
+function powers(plot: uPlot, splits: number[]): (number | null)[] {
+  const { min, max } = plot.scales.y ?? {};
+  const reach = min != null && max != null ? max / min : Infinity;
+  const round = reach >= 1_000 ? [1] : reach >= 10 ? [1, 2, 5] : [1, 2, 3, 4, 5, 6, 7, 8, 9];
+  return splits.map((split) => (round.some((factor) => isPower(split / factor)) ? split : null));
 }
 
 function isPower(value: number): boolean {
   const log = Math.log10(value);
   return Math.abs(log - Math.round(log)) < 1e-9;
-}
-
-function zoomOthers(plot: uPlot, group: string): void {
-  const { min, max } = plot.scales.x ?? {};
-  if (isZooming || min == null || max == null) return;
-  isZooming = true;
-  for (const other of member(group)) {
-    if (other !== plot && (other.scales.x?.min !== min || other.scales.x?.max !== max)) other.setScale('x', { min, max });
-  }
-  isZooming = false;
-}
-
-function onKey(event: KeyboardEvent, plot: uPlot, group?: string): void {
-  const times = plot.data[0];
-  const { min, max } = plot.scales.x ?? {};
-  if (event.ctrlKey || event.metaKey || event.altKey || times.length === 0 || min == null || max == null) return;
-  const first = times.findIndex((time) => time >= min);
-  const last = times.findLastIndex((time) => time <= max);
-  const index = plot.cursor.idx ?? first;
-  const step = event.shiftKey ? 10 : 1;
-  const moves: Record<string, number> = { ArrowLeft: index - step, ArrowRight: index + step, Home: first, End: last };
-  const to = moves[event.key];
-  const zooms: Record<string, number> = { '+': 0.5, '=': 0.5, '-': 2 };
-  const factor = zooms[event.key];
-  if (to !== undefined) {
-    const time = times[Math.min(Math.max(to, first), last)] ?? min;
-    const together = group ? member(group) : [plot];
-    for (const each of together) each.setCursor({ left: each.valToPos(time, 'x'), top: each.over.clientHeight / 2 });
-  } else if (factor !== undefined) {
-    zoom(plot, times[index] ?? min, factor);
-  } else if (event.key === 'Escape' || event.key === '0') {
-    plot.setScale('x', { min: times[0] ?? min, max: times[times.length - 1] ?? max });
-  } else {
-    return;
-  }
-  event.preventDefault();
-}
-
-function zoom(plot: uPlot, around: number, factor: number): void {
-  const times = plot.data[0];
-  const { min = 0, max = 1 } = plot.scales.x ?? {};
-  const from = Math.max(times[0] ?? 0, around - (around - (min as number)) * factor);
-  const to = Math.min(times[times.length - 1] ?? 1, around + ((max as number) - around) * factor);
-  if (to > from) plot.setScale('x', { min: from, max: to });
 }

@@ -61,6 +61,10 @@ export function lineStyle(role: string, index: number): { color: string; dash?: 
       return { color: 'line-4', width: 1.4 };
     case 'max':
       return { color: 'line-5', width: 0.8 };
+    case 'kind':
+      return { color: palette[(index + 1) % palette.length] ?? 'line-2', width: 1.4 };
+    case 'over-heat':
+      return index > 0 ? { color: 'line-2', dash: [4, 3], width: 1.4 } : { color: 'ink', width: 1.4 };
     default: {
       const dash = index >= palette.length ? [6, 3] : undefined;
       return { color: palette[index % palette.length] ?? 'line-1', width: 1.4, ...(dash && { dash }) };

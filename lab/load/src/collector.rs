@@ -397,6 +397,8 @@ mod tests {
         });
         assert_eq!(result.series.iter().map(|row| row.successes).collect::<Vec<_>>(), [7, 3]);
         assert_eq!((result.headline().all.requests, result.series[0].users, told), (10, 2, vec![0, 1]));
+        let request = &result.over_time.requests[0];
+        assert_eq!((request.name.as_str(), &request.ended), ("a", &vec![7, 3]));
     }
 
     #[test]

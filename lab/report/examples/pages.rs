@@ -13,7 +13,7 @@ use std::{env, error::Error, fs, path::PathBuf};
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(env::args().nth(1).ok_or("name a folder")?);
     fs::create_dir_all(&folder)?;
-    let pages: [(&str, Vec<NamedDocument>); 9] = [
+    let pages: [(&str, Vec<NamedDocument>); 10] = [
         ("closed", vec![named("closed.prony.json", closed())]),
         ("open", vec![named("open.prony.json", open())]),
         ("subscribers", vec![named("subscribers.prony.json", subscribed_alone())]),
@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 named("c.prony.json", closed()),
             ],
         ),
+        ("two", vec![named("a.prony.json", closed()), named("b.prony.json", open())]),
     ];
     for (name, documents) in &pages {
         fs::write(folder.join(format!("{name}.html")), html(documents))?;

@@ -62,6 +62,11 @@ pub(crate) fn verdict_word(result: &ResultFile) -> &'static str {
     if is_without_verdict(result, &verdict) { "-" } else { verdict.conclusion.word() }
 }
 
+/// Parts of a note, as far as there are any.
+pub(crate) fn joined<const PARTS: usize>(parts: [Option<String>; PARTS]) -> String {
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
 /// What ended in no whole second, which plots leave out; empty where nothing did.
 pub(crate) fn left_out(result: &ResultFile) -> String {
     let whole = result.whole_seconds();

@@ -8,6 +8,9 @@ use common::{
     closed, day, hostile, named, named_comparison, named_search, open, study, subscribed, subscribed_alone,
 };
 use expect_test::{Expect, expect};
+use prony_model::Nanos;
+use prony_model::measurement::observation::{Observation, ObservedSeries, ObservedUnit};
+use prony_model::result::{OverTime, ResultFile};
 use prony_report::{NamedDocument, html, plain_html, study_html};
 
 /// The data within a page; nothing where the program is built without npm.
@@ -57,14 +60,16 @@ fn a_run_has_its_plots_and_tables() {
     check(
         &[named("r", closed())],
         &expect![[r#"
-        "shop": 1 runs
-        "throughput" "per_second" points 30: "requests started" "successes" "failures" "users"
-        "percentiles" "milliseconds" points 30: "p50" "p95" "p99" "max"
-        spectrum "response time" 190
-        table "Figures"
-        table "by request (steady state)"
-        table "failures (steady state)"
-    "#]],
+            "shop": 1 runs
+            "throughput" "per_second" points 30: "requests started" "successes" "failures" "users"
+            "percentiles" "milliseconds" points 30: "p50" "p95" "p99" "max"
+            "failures" "per_second" points 30: "status 503"
+            "received" "bytes_per_second" points 30: "received"
+            spectrum "response time" 190
+            table "Figures"
+            table "by request (steady state)"
+            table "failures (steady state)"
+        "#]],
     );
 }
 
@@ -73,19 +78,20 @@ fn subscribers_have_plots_and_a_spectrum_of_their_own() {
     check(
         &[named("r", subscribed())],
         &expect![[r#"
-        "shop": 1 runs
-        "throughput" "per_second" points 20: "requests started" "successes" "failures" "users"
-        "percentiles" "milliseconds" points 20: "p50" "p95" "p99" "max"
-        "events" "per_second" points 20: "events" "missed" "subscriptions"
-        "fan-out" "milliseconds" points 20: "p50" "p99" "max"
-        spectrum "response time" 200
-        spectrum "fan-out latency of prices" 4000
-        table "Figures"
-        table "subscribers (whole run)"
-        table "events (steady state)"
-        table "deliveries (whole run)"
-        table "subscribers, what went wrong (whole run)"
-    "#]],
+            "shop": 1 runs
+            "throughput" "per_second" points 20: "requests started" "successes" "failures" "users"
+            "percentiles" "milliseconds" points 20: "p50" "p95" "p99" "max"
+            "received" "bytes_per_second" points 20: "received"
+            "events" "per_second" points 20: "events" "missed" "subscriptions"
+            "fan-out" "milliseconds" points 20: "p50" "p99" "max"
+            spectrum "response time" 200
+            spectrum "fan-out latency of prices" 4000
+            table "Figures"
+            table "subscribers (whole run)"
+            table "events (steady state)"
+            table "deliveries (whole run)"
+            table "subscribers, what went wrong (whole run)"
+        "#]],
     );
 }
 
@@ -113,18 +119,20 @@ fn a_day_is_drawn_from_few_points_and_keeps_its_extremes() {
     check(
         &documents,
         &expect![[r#"
-        "steady rate": 1 runs
-        "throughput" "per_second" points 2980: "starts asked" "requests started" "successes" "failures" "starts dropped" "users"
-        "percentiles" "milliseconds" points 2980: "p50" "p95" "p99" "max"
-        "observed-0" "processors" points 2980: "process nginx (4711)" "lab"
-        "observed-1" "bytes" points 2980: "process nginx (4711)" "lab"
-        spectrum "response time" 2994
-        spectrum "service time" 2994
-        table "Figures"
-        table "iterations (steady state)"
-        table "checks (whole run)"
-        table "failures (steady state)"
-    "#]],
+            "steady rate": 1 runs
+            "throughput" "per_second" points 1000: "starts asked" "requests started" "successes" "failures" "starts dropped" "users"
+            "percentiles" "milliseconds" points 1000: "p50" "p95" "p99" "max"
+            "failures" "per_second" points 288: "status 503"
+            "received" "bytes_per_second" points 1000: "received"
+            "observed-0" "processors" points 1000: "process nginx (4711)" "lab"
+            "observed-1" "bytes" points 1000: "process nginx (4711)" "lab"
+            spectrum "response time" 2994
+            spectrum "service time" 2994
+            table "Figures"
+            table "iterations (steady state)"
+            table "checks (whole run)"
+            table "failures (steady state)"
+        "#]],
     );
     let Some(data) = data(&documents) else { return };
     let lines = data["runs"][0]["plots"][1]["lines"].as_array().unwrap();
@@ -133,7 +141,7 @@ fn a_day_is_drawn_from_few_points_and_keeps_its_extremes() {
         line["values"].as_array().unwrap().iter().filter_map(serde_json::Value::as_f64).fold(0.0, f64::max)
     };
     assert!((highest("max") - 4_000.0).abs() < 1e-9, "the one slow second is there");
-    assert!(html(&documents).len() < 1_000_000);
+    assert!(html(&documents).len() < 400_000, "{}", html(&documents).len());
 }
 
 #[test]
@@ -141,26 +149,28 @@ fn searches_and_comparisons_have_their_answers() {
     check(
         &[named_search()],
         &expect![[r#"
-        "shop": 22 runs
-        "throughput" "per_second" points 10: "starts asked" "requests started" "successes" "failures" "users"
-        "percentiles" "milliseconds" points 10: "p50" "p95" "p99" "max"
-        spectrum "response time" 1000
-        spectrum "service time" 1000
-        table "Figures"
-        search: "the limit is between 310/s and 340/s: the first kept every objective, the second did not (9.7 % apart)", void false
-    "#]],
+            "shop": 22 runs
+            "throughput" "per_second" points 10: "starts asked" "requests started" "successes" "failures" "users"
+            "percentiles" "milliseconds" points 10: "p50" "p95" "p99" "max"
+            "received" "bytes_per_second" points 10: "received"
+            spectrum "response time" 1000
+            spectrum "service time" 1000
+            table "Figures"
+            search: "the limit is between 310/s and 340/s: the first kept every objective, the second did not (9.7 % apart)", void false
+        "#]],
     );
     check(
         &[named_comparison()],
         &expect![[r#"
-        "after.toml against before.toml": 10 runs
-        "throughput" "per_second" points 10: "starts asked" "requests started" "successes" "failures" "users"
-        "percentiles" "milliseconds" points 10: "p50" "p95" "p99" "max"
-        spectrum "response time" 3000
-        spectrum "service time" 3000
-        table "Figures"
-        comparison: "B is worse: mean, p50, p75, p90, p95, p99", void false
-    "#]],
+            "after.toml against before.toml": 10 runs
+            "throughput" "per_second" points 10: "starts asked" "requests started" "successes" "failures" "users"
+            "percentiles" "milliseconds" points 10: "p50" "p95" "p99" "max"
+            "received" "bytes_per_second" points 10: "received"
+            spectrum "response time" 3000
+            spectrum "service time" 3000
+            table "Figures"
+            comparison: "B is worse: mean, p50, p75, p90, p95, p99", void false
+        "#]],
     );
 }
 
@@ -240,4 +250,68 @@ fn the_plain_page_has_the_tables_and_says_what_is_missing() {
         </dl>
         </html>
     "#]].assert_eq(body);
+}
+
+#[test]
+fn plots_are_marked_with_what_happened_and_with_what_was_asked() {
+    let mut result = closed();
+    let series = |name: &str, unit, points| ObservedSeries { name: name.to_owned(), unit, points };
+    let at = Nanos::from_secs;
+    result.observers = vec![Observation {
+        name: "collector größe.log".to_owned(),
+        series: vec![
+            series("pause (mixed)", ObservedUnit::Nanoseconds, vec![(at(12), 2.5e7), (at(3), 4e6)]),
+            series(
+                "compactions",
+                ObservedUnit::Count,
+                vec![(at(1), 0.0), (at(7), 1.0), (at(8), 2.0), (at(9), 0.0)],
+            ),
+            series("heap", ObservedUnit::Bytes, vec![(at(1), 1e6)]),
+        ],
+        summary: Vec::new(),
+        faults: vec![(at(20), "the file was rotated".to_owned())],
+    }];
+    result.series[25].workers_missing = 2;
+    let Some(data) = data(&[named("r", result)]) else { return };
+    let run = &data["runs"][0];
+    let marks: Vec<_> = run["annotations"].as_array().unwrap().iter().map(ToString::to_string).collect();
+    expect![[r#"
+        {"at_s":3.0,"kind":"pause","text":"collector größe.log: pause (mixed) 4.00 ms"}
+        {"at_s":7.0,"kind":"compaction","text":"collector größe.log: compactions"}
+        {"at_s":10.0,"kind":"stage","text":"100 users"}
+        {"at_s":12.0,"kind":"pause","text":"collector größe.log: pause (mixed) 25.0 ms"}
+        {"at_s":20.0,"kind":"fault","text":"collector größe.log: the file was rotated"}
+        {"at_s":25.0,"kind":"worker","text":"2 workers are missing from here on"}"#]]
+    .assert_eq(&marks.join("\n"));
+    let lines: Vec<_> = run["objectives"].as_array().unwrap().iter().map(ToString::to_string).collect();
+    expect![[r#"
+        {"plot":"percentiles","value":500.0,"text":"p95<500ms"}
+        {"plot":"percentiles","value":1000.0,"text":"p99<1s"}"#]]
+    .assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn latencies_by_interval_are_those_of_the_run_and_fewer_with_many_runs() {
+    let counted = |documents: &[NamedDocument]| {
+        let data = data(documents)?;
+        let over_time = data["runs"][0]["over_time"].clone();
+        let latencies = over_time["latencies"].as_array().unwrap().clone();
+        let counts = latencies.iter().flat_map(|counts| counts.as_array().unwrap().iter().skip(1));
+        let successes: u64 = counts.map(|count| count.as_u64().unwrap()).sum();
+        let failures = over_time["failures"].as_array().unwrap();
+        let failures: u64 = failures.iter().map(|count| count.as_u64().unwrap()).sum();
+        Some((over_time["interval_s"].as_f64().unwrap(), latencies.len(), successes, failures))
+    };
+    let Some(one) = counted(&[named("one", closed())]) else { return };
+    assert_eq!(one, (1.0, 30, 285, 15));
+    let many: Vec<_> = (0..100).map(|run| named(&format!("{run}"), closed())).collect();
+    assert_eq!(counted(&many), Some((1.0, 30, 285, 15)), "a short run keeps its seconds");
+    let of_a_day = ResultFile { observers: Vec::new(), ..day() };
+    let days: Vec<_> = (0..6).map(|run| named(&format!("{run}"), of_a_day.clone())).collect();
+    let (length_s, intervals, _, failures) = counted(&days).unwrap();
+    assert_eq!((length_s, intervals), (600.0, 144));
+    assert_eq!(failures, counted(&[named("day", of_a_day)]).unwrap().3, "nothing is lost");
+    let mut old = closed();
+    old.over_time = OverTime::default();
+    assert!(data(&[named("old", old)]).unwrap()["runs"][0]["over_time"].is_null());
 }

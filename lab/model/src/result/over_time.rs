@@ -17,6 +17,8 @@ pub const REQUESTS_MAX: usize = 32;
 const LENGTHS_S: [u64; 9] = [1, 2, 10, 30, 60, 300, 600, 1_800, 3_600];
 /// Buckets of equal width in each doubling of time, so that none is wider than a sixteenth of where it begins.
 const BUCKETS_A_DOUBLING: u64 = 16;
+/// No time lies in one beyond these.
+pub const BUCKETS_MAX: u64 = 64 * BUCKETS_A_DOUBLING;
 
 /// As a result file holds it. Lists by interval are all equally long; the first interval begins with the run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -112,7 +114,7 @@ impl Buckets {
 
 /// One interval.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Interval {
+struct IntervalCounts {
     latencies: Buckets,
     failures: BTreeMap<OutcomeKind, u64>,
     statuses: BTreeMap<u16, u64>,
@@ -127,7 +129,7 @@ struct RequestInterval {
     latencies: Buckets,
 }
 
-impl Interval {
+impl IntervalCounts {
     fn add(&mut self, tally: &Tally) {
         for request in 0..tally.requests() {
             let mut own = RequestInterval::default();
@@ -188,7 +190,7 @@ fn add<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K, count: u64) {
 #[derive(Debug, Clone, PartialEq)]
 pub struct OverTimeTally {
     length_s: u64,
-    intervals: Vec<Interval>,
+    intervals: Vec<IntervalCounts>,
 }
 
 impl Default for OverTimeTally {
@@ -205,7 +207,7 @@ impl OverTimeTally {
         }
         let index = (second / self.length_s) as usize;
         if self.intervals.len() <= index {
-            self.intervals.resize_with(index + 1, Interval::default);
+            self.intervals.resize_with(index + 1, IntervalCounts::default);
         }
         self.intervals[index].add(tally);
     }
@@ -214,7 +216,7 @@ impl OverTimeTally {
         let length_s = LENGTHS_S.into_iter().find(|length_s| *length_s > self.length_s);
         let length_s = length_s.unwrap_or(self.length_s * 2);
         let together = self.intervals.chunks((length_s / self.length_s) as usize).map(|parts| {
-            let mut whole = Interval::default();
+            let mut whole = IntervalCounts::default();
             for part in parts {
                 whole.merge(part);
             }
@@ -236,7 +238,10 @@ impl OverTimeTally {
         }
     }
 
-    fn by_key<K: Ord + Copy>(&self, counts: fn(&Interval) -> &BTreeMap<K, u64>) -> BTreeMap<K, Vec<u64>> {
+    fn by_key<K: Ord + Copy>(
+        &self,
+        counts: fn(&IntervalCounts) -> &BTreeMap<K, u64>,
+    ) -> BTreeMap<K, Vec<u64>> {
         let mut all: BTreeMap<K, Vec<u64>> = BTreeMap::new();
         for (index, interval) in self.intervals.iter().enumerate() {
             for (key, count) in counts(interval) {

@@ -60,9 +60,49 @@ pub(crate) struct RunData {
     pub tables: Vec<TableData>,
     pub windows: Vec<WindowData>,
     pub plots: Vec<PlotData>,
+    /// Absent of results of older versions, and of subscribers alone.
+    pub over_time: Option<OverTimeData>,
+    pub annotations: Vec<AnnotationData>,
+    pub objectives: Vec<ObjectiveData>,
     pub spectra: Vec<SpectrumData>,
     pub histograms: Vec<HistogramData>,
     pub observers: ObserversData,
+}
+
+/// Counts by interval from the start of the run; the last may be shorter.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct OverTimeData {
+    pub interval_s: f64,
+    /// Of successes: the first bucket of `prony_model::result::over_time`, then the counts from there.
+    pub latencies: Vec<Vec<u64>>,
+    pub failures: Vec<u64>,
+    pub requests: Vec<RequestOverTimeData>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct RequestOverTimeData {
+    pub name: String,
+    pub ended: Vec<u64>,
+    pub failures: Vec<u64>,
+    pub p95_ms: Vec<Option<f64>>,
+}
+
+/// Something that happened at a moment of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct AnnotationData {
+    pub at_s: f64,
+    /// `stage`, `pause`, `compaction`, `fault`, `clock` or `worker`.
+    pub kind: &'static str,
+    pub text: String,
+}
+
+/// What a threshold asks of a line in a plot, in the plot's unit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct ObjectiveData {
+    /// Its id.
+    pub plot: &'static str,
+    pub value: f64,
+    pub text: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -3,9 +3,11 @@
 //! The page itself (`web/report/`) is made by the build script; the data goes into it as JSON. Where it could not be
 //! made, a plain page of our own with the same tables takes its place and says so.
 
+mod annotations;
 pub(crate) mod data;
 pub(crate) mod distribution;
 mod many;
+mod over_time;
 mod plain;
 mod run;
 pub(crate) mod samples;
@@ -14,6 +16,7 @@ mod series;
 use crate::read::{NamedDocument, labelled_runs};
 use crate::tables;
 use data::{PageData, StudyData};
+use prony_model::result::over_time::INTERVALS_MAX;
 
 /// The page as Vite makes it, or nothing and why.
 const TEMPLATE: Result<&str, &str> = include!(concat!(env!("OUT_DIR"), "/template.rs"));
@@ -23,10 +26,13 @@ const PLAIN_PLACE: &str = "<!--prony:plain-->";
 const TITLE_PLACE: &str = "<title>Prony</title>";
 
 /// Points of one line, for a page of one run; more could not be told apart on a screen.
-const POINTS_MAX: usize = 3_000;
+const POINTS_MAX: usize = 1_000;
 /// Points of one line over all runs of a page, and the fewest for each.
 const POINTS_OF_ALL: usize = 12_000;
 const POINTS_MIN: usize = 300;
+/// Intervals over all runs of a page, and the fewest for each.
+const INTERVALS_OF_ALL: usize = 1_440;
+const INTERVALS_MIN: usize = 30;
 
 /// One page for all documents.
 pub fn html(documents: &[NamedDocument]) -> String {
@@ -67,6 +73,7 @@ fn fill(template: &str, data: &PageData) -> String {
 fn page_data(documents: &[NamedDocument]) -> PageData {
     let runs = labelled_runs(documents);
     let points = (POINTS_OF_ALL / runs.len().max(1)).clamp(POINTS_MIN, POINTS_MAX);
+    let intervals = (INTERVALS_OF_ALL / runs.len().max(1)).clamp(INTERVALS_MIN, INTERVALS_MAX);
     let labelled: Vec<_> = runs.iter().map(|run| (run.label.clone(), run.result)).collect();
     let side_by_side = (runs.len() > 1).then(|| data::TableData {
         title: "Side by side".to_owned(),
@@ -79,7 +86,7 @@ fn page_data(documents: &[NamedDocument]) -> PageData {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         study: None,
         verdict: only.and_then(many::verdict),
-        runs: runs.iter().map(|run| run::run_data(run, points)).collect(),
+        runs: runs.iter().map(|run| run::run_data(run, points, intervals)).collect(),
         side_by_side,
         search: only.and_then(many::search_data),
         comparison: only.and_then(many::comparison_data),

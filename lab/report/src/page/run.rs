@@ -3,7 +3,7 @@
 use super::data::{
     ClaimData, FindingData, ObserversData, RunData, TableData, ThresholdData, VerdictData, WindowData,
 };
-use super::{distribution, series};
+use super::{annotations, distribution, over_time, series};
 use crate::describe;
 use crate::read::LabelledRun;
 use crate::table::{bytes, decimal, grouped};
@@ -17,7 +17,7 @@ use prony_model::verdict::conclusion::RunVerdict;
 use prony_model::verdict::finding::Finding;
 use prony_model::verdict::rule::Belief;
 
-pub(super) fn run_data(run: &LabelledRun<'_>, points_max: usize) -> RunData {
+pub(super) fn run_data(run: &LabelledRun<'_>, points_max: usize, intervals_max: usize) -> RunData {
     let result = run.result;
     let headline = result.headline();
     let figures = (result.plan.users() > 0)
@@ -39,6 +39,9 @@ pub(super) fn run_data(run: &LabelledRun<'_>, points_max: usize) -> RunData {
         tables: figures.into_iter().chain(tables::beneath(result)).collect(),
         windows: result.windows.iter().filter_map(window).collect(),
         plots: series::plots(result, points_max),
+        over_time: over_time::data(result, intervals_max),
+        annotations: annotations::annotations(result),
+        objectives: annotations::objectives(result),
         spectra: [distribution::spectra(&headline.all), distribution::fan_out_spectra(&result.subscribers)]
             .concat(),
         histograms: distribution::histograms(&headline.all),
@@ -122,8 +125,16 @@ fn claims(result: &ResultFile) -> Vec<ClaimData> {
     };
     let rate = format!("{} /s", decimal(all.rate_per_s));
     let times = [50.0, 95.0, 99.0].into_iter().filter_map(|percentile| {
-        let time = all.response_time.percentile(percentile)?;
-        Some(claim(&format!("p{percentile} response time"), &time.to_string()))
+        let term = format!("p{percentile} response time");
+        match all.response_time.percentile(percentile) {
+            Some(time) => Some(claim(&term, &time.to_string())),
+            // That it is not known is to be seen where it would stand.
+            None => (result.plan.users() > 0).then(|| ClaimData {
+                term,
+                value: "–".to_owned(),
+                unit: "too few samples".to_owned(),
+            }),
+        }
     });
     let errors = percent(all.error_share());
     let requests = [claim("successes", &rate), claim("errors", &errors)];

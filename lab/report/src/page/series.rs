@@ -1,7 +1,7 @@
 //! Lines over time: what was asked and answered each second, its percentiles, and what observers saw.
 
 use super::data::{LineData, PlotData, Unit};
-use super::digits;
+use super::{digits, over_time};
 use crate::{describe, downsample};
 use prony_model::Nanos;
 use prony_model::measurement::observation::{Observation, ObservedSeries, ObservedUnit};
@@ -22,6 +22,8 @@ pub(super) fn plots(result: &ResultFile, points_max: usize) -> Vec<PlotData> {
     let mut plots = Vec::new();
     if result.plan.users() > 0 {
         plots.extend([throughput(result, &draw), percentiles(&draw)]);
+        plots.extend(over_time::failures_plot(result));
+        plots.push(received(&draw));
     }
     if !result.subscribers.is_empty() {
         // One for each second of the run.
@@ -104,7 +106,7 @@ fn end_of(second: u64) -> f64 {
 
 fn note(bucket: usize, left_out: String) -> String {
     let reduced = (bucket > 1).then(|| format!("lowest and highest of each {bucket} seconds"));
-    reduced.into_iter().chain((!left_out.is_empty()).then_some(left_out)).collect::<Vec<_>>().join("; ")
+    describe::joined([reduced, (!left_out.is_empty()).then_some(left_out)])
 }
 
 fn throughput(result: &ResultFile, draw: &Draw<'_>) -> PlotData {
@@ -147,6 +149,19 @@ fn percentiles(draw: &Draw<'_>) -> PlotData {
             draw.line("p99", "p99", Unit::Milliseconds, |row| ms(row.p99_ns)),
             draw.line("max", "max", Unit::Milliseconds, |row| ms(row.max_ns)),
         ],
+    }
+}
+
+fn received(draw: &Draw<'_>) -> PlotData {
+    let bytes = draw.line("received", "success", Unit::BytesPerSecond, |row| Some(row.bytes_received as f64));
+    PlotData {
+        id: "received".to_owned(),
+        title: "Received".to_owned(),
+        unit: Unit::BytesPerSecond,
+        note: draw.note.clone(),
+        may_be_log: false,
+        times: draw.times.clone(),
+        lines: vec![bytes],
     }
 }
 

@@ -1,0 +1,111 @@
+//! What plots over time are marked with: stages of the load, pauses and compactions that observers saw, faults, steps of the
+//! clock and lost workers, and the lines of objectives.
+
+use super::data::{AnnotationData, ObjectiveData};
+use super::digits;
+use crate::describe;
+use prony_model::Nanos;
+use prony_model::measurement::clock::ClockEventKind;
+use prony_model::measurement::observation::{Observation, ObservedUnit};
+use prony_model::result::ResultFile;
+use prony_model::verdict::threshold::{Metric, Scope, Threshold};
+
+/// Of one kind, the longest or first; more would cover the plot.
+const OF_A_KIND_MAX: usize = 60;
+
+/// In the order of time.
+pub(super) fn annotations(result: &ResultFile) -> Vec<AnnotationData> {
+    let mut all = Vec::new();
+    all.extend(stages(result).into_iter().take(OF_A_KIND_MAX));
+    all.extend(result.observers.iter().flat_map(pauses));
+    all.extend(result.observers.iter().flat_map(compactions).take(OF_A_KIND_MAX));
+    let faults = result.observers.iter().flat_map(|observer| {
+        let fault =
+            |(time, text): &(Nanos, String)| annotation(*time, "fault", format!("{}: {text}", observer.name));
+        observer.faults.iter().map(fault)
+    });
+    all.extend(faults.take(OF_A_KIND_MAX));
+    all.extend(result.lab.clock.iter().map(|event| {
+        let by = Nanos(event.by_ns.unsigned_abs());
+        let text = match event.kind {
+            ClockEventKind::WallStep => format!("the wall clock was set by {by}"),
+            ClockEventKind::Suspension => format!("the machine slept for {by}"),
+        };
+        annotation(event.at_ns, "clock", text)
+    }));
+    all.extend(lost_workers(result));
+    all.sort_by(|left, right| left.at_s.total_cmp(&right.at_s));
+    all
+}
+
+fn annotation(at: Nanos, kind: &'static str, text: String) -> AnnotationData {
+    AnnotationData { at_s: digits(at.as_secs_f64(), 7), kind, text }
+}
+
+/// Where the load begins to move otherwise than before.
+fn stages(result: &ResultFile) -> Vec<AnnotationData> {
+    let several = result.plan.scenarios.len() > 1;
+    let of_all = result.plan.scenarios.iter().flat_map(|scenario| {
+        let whose = if several { format!("{}: ", scenario.name) } else { String::new() };
+        let unit = if scenario.load.is_open() { "starts a second" } else { "users" };
+        let levels = scenario.load.levels().into_iter().filter(|level| level.to > level.from);
+        levels.enumerate().filter(move |(index, _)| *index > 0 || several).map(move |(_, level)| {
+            let [first, last] = [level.first, level.last].map(|load| digits(load, 4).to_string());
+            let what =
+                if first == last { format!("{last} {unit}") } else { format!("{first} to {last} {unit}") };
+            annotation(scenario.start_ns.plus(level.from), "stage", format!("{whose}{what}"))
+        })
+    });
+    of_all.collect()
+}
+
+/// Events that took time, such as those of a garbage collector; the longest ones.
+fn pauses(observer: &Observation) -> Vec<AnnotationData> {
+    let series = observer.series.iter().filter(|series| series.unit == ObservedUnit::Nanoseconds);
+    let mut events: Vec<_> = series
+        .flat_map(|series| series.points.iter().map(move |(at, took)| (*at, *took, &series.name)))
+        .collect();
+    events.sort_by(|left, right| right.1.total_cmp(&left.1));
+    let shown = events.into_iter().take(OF_A_KIND_MAX).map(|(at, took, name)| {
+        let took = describe::observed(took, ObservedUnit::Nanoseconds);
+        annotation(at, "pause", format!("{}: {name} {took}", observer.name))
+    });
+    shown.collect()
+}
+
+/// Moments at which a figure that counts compactions was above zero after it was not.
+fn compactions(observer: &Observation) -> Vec<AnnotationData> {
+    let counts = observer.series.iter().filter(|series| {
+        let is_rate = matches!(series.unit, ObservedUnit::PerSecond | ObservedUnit::Count);
+        is_rate && series.name.to_lowercase().contains("compaction")
+    });
+    let begun = counts.flat_map(|series| {
+        let pairs = series.points.windows(2).filter(|pair| pair[0].1 <= 0.0 && pair[1].1 > 0.0);
+        pairs.map(|pair| annotation(pair[1].0, "compaction", format!("{}: {}", observer.name, series.name)))
+    });
+    begun.collect()
+}
+
+fn lost_workers(result: &ResultFile) -> Option<AnnotationData> {
+    let row = result.series.iter().find(|row| row.workers_missing > 0)?;
+    let text = format!("{} workers are missing from here on", row.workers_missing);
+    Some(annotation(Nanos::from_secs(row.second), "worker", text))
+}
+
+/// Of thresholds on all requests that have a line in a plot.
+pub(super) fn objectives(result: &ResultFile) -> Vec<ObjectiveData> {
+    let kept = result.thresholds.iter().filter_map(|verdict| {
+        let threshold = Threshold::parse_list(&verdict.threshold).ok()?.into_iter().next()?;
+        let (plot, value) = match threshold.metric {
+            Metric::Percentile(_) | Metric::Max => ("percentiles", threshold.bound / 1e6),
+            Metric::Rate => ("throughput", threshold.bound),
+            _ => return None,
+        };
+        (threshold.scope == Scope::All).then(|| ObjectiveData {
+            plot,
+            value: digits(value, 6),
+            text: threshold.text,
+        })
+    });
+    kept.collect()
+}

@@ -15,6 +15,7 @@ mod from_har;
 mod from_openapi;
 mod graph;
 mod health;
+mod init;
 mod interrupt;
 mod key;
 mod kinds;
@@ -56,6 +57,8 @@ pub(crate) struct CommandLine {
 enum Command {
     /// Serve databases as GraphQL.
     Serve(serve::ServeArguments),
+    /// Look at a source and write a first configuration.
+    Init(init::InitArguments),
     /// Serve an example of an API written in Rust.
     Example(example::ExampleArguments),
     /// Ask a running server whether requests should be sent to it.
@@ -138,6 +141,7 @@ fn main() -> ExitCode {
     };
     let outcome = match line.command {
         Command::Serve(arguments) => serve::execute(arguments),
+        Command::Init(arguments) => init::execute(&arguments),
         Command::Example(arguments) => example::execute(arguments),
         Command::Health(arguments) => health::execute(&arguments),
         Command::Schema(arguments) => schema::execute(arguments),

@@ -80,7 +80,7 @@ fn sources_of_environment() -> Vec<String> {
 }
 
 /// A variable of the environment, or what is in the file that the variable with `_FILE` behind its name names.
-fn variable(name: &str) -> Option<String> {
+pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().or_else(|| {
         let in_file = format!("{name}{}", config::FILE_SUFFIX);
         let path = std::env::var_os(&in_file)?;

@@ -55,6 +55,16 @@ pub enum OpenError {
     Introspection { message: String },
 }
 
+/// What a source offers.
+#[derive(Debug, Clone)]
+pub struct SourceOutline {
+    pub name: String,
+    /// Such as `2 tables`.
+    pub contents: String,
+    /// Root fields that give lists.
+    pub list_fields: Vec<String>,
+}
+
 /// The sources and what is derived from them.
 #[derive(Debug)]
 pub struct Engine {
@@ -193,6 +203,17 @@ impl Engine {
 
     pub(crate) fn detail(&self) -> Detail {
         self.detail
+    }
+
+    /// What each source offers, in the order of the sources.
+    pub fn outline(&self) -> Vec<SourceOutline> {
+        let served = self.served();
+        let outline = |(source, schema): (&NamedSource, &Arc<dyn SourceSchema>)| SourceOutline {
+            name: source.name.clone(),
+            contents: schema.contents(),
+            list_fields: schema.list_fields().into_iter().map(str::to_owned).collect(),
+        };
+        self.sources.iter().zip(&served.sources).map(outline).collect()
     }
 
     /// What is served now.

@@ -37,5 +37,5 @@ pub(crate) use self::{
 };
 pub use self::{
     documents::{DocumentSettings, DocumentsError},
-    engine::{Engine, OpenError},
+    engine::{Engine, OpenError, SourceOutline},
 };

@@ -25,8 +25,13 @@ pub(crate) const fn column_type(kind: Kind) -> &'static str {
     }
 }
 
-/// What an attribute's column is called: as the attribute where that can be.
+/// What an attribute's column is called: as the attribute where that can be. Control characters are blanks, and then its place makes it unique.
 pub(crate) fn column_name(attribute: &str, place: usize) -> String {
+    if attribute.contains(char::is_control) {
+        let plain = attribute.replace(char::is_control, " ");
+        let name = format!("{} {place}", plain.trim());
+        return if name.len() <= COLUMN_BYTES_MAX { name } else { format!("attribute {place}") };
+    }
     if attribute.is_empty() || attribute.len() > COLUMN_BYTES_MAX || RESERVED.contains(&attribute) {
         format!("attribute {place}")
     } else {
@@ -157,6 +162,8 @@ mod tests {
     fn columns_are_called_as_their_attributes_where_that_can_be() {
         assert_eq!(column_name("température", 3), "température");
         assert_eq!(column_name("time", 3), "attribute 3");
+        assert_eq!(column_name("temperature\u{1f}metadata", 4), "temperature metadata 4");
+        assert_eq!(column_name(&format!("{}\u{1f}", "x".repeat(59)), 4), "attribute 4");
         assert_eq!(column_name(&"x".repeat(61), 7), "attribute 7");
     }
 }

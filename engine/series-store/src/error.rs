@@ -5,6 +5,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// Of a name in a refusal.
+pub(crate) const NAME_CHARS_SHOWN: usize = 60;
+
 /// Why a write is not done. Nothing of it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -26,10 +29,20 @@ pub enum Refusal {
         "a row of `{entity}` takes {bytes} bytes, and the limit is {limit}; give the entity fewer attributes at a time"
     )]
     LargeRow { entity: String, bytes: usize, limit: usize },
-    #[error("the {what} `{shown}` has a character U+0000, which cannot be kept; leave it out")]
-    Nul { what: &'static str, shown: String },
+    /// In what is shown it is replaced.
+    #[error("the {what} `{shown}` has a character U+{:04X}, which cannot be kept; leave it out", u32::from(*character))]
+    Character { what: &'static str, shown: String, character: char },
     #[error("{time_ms} milliseconds since 1970 cannot be kept as a time; they may be {from_ms} to {to_ms}")]
     FarTime { time_ms: i64, from_ms: i64, to_ms: i64 },
+}
+
+impl Refusal {
+    /// Of a name with a character that it cannot have.
+    pub fn of_character(what: &'static str, name: &str, character: char) -> Self {
+        let shown = name.chars().take(NAME_CHARS_SHOWN);
+        let shown = shown.map(|char| if char == character { char::REPLACEMENT_CHARACTER } else { char });
+        Self::Character { what, shown: shown.collect(), character }
+    }
 }
 
 /// Why a write that was waited for is not done. Nothing of it was.

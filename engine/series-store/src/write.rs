@@ -1,7 +1,7 @@
 //! What a write does: names are found or made, rows are added to the frame that is gathered. All or nothing of it is done.
 
 use crate::catalog::{Added, Catalog};
-use crate::error::Refusal;
+use crate::error::{NAME_CHARS_SHOWN, Refusal};
 use crate::ids::{AttributeId, SeriesId, TableId, TimeMs, TimeRange};
 use crate::op::{Deleted, Op, OpNumber, put_row};
 use crate::value::{Kind, Value};
@@ -104,15 +104,13 @@ pub type Operation<'o> = dyn FnMut(&mut Write<'_>) -> Result<(), Refusal> + 'o;
 pub struct Write<'a>(&'a mut SeriesWriter);
 
 fn check_name(what: &'static str, name: &str, limits: Limits) -> Result<(), Refusal> {
-    const SHOWN: usize = 60;
     if !limits.keeps_nul && name.contains('\0') {
-        let shown = name.chars().take(SHOWN).map(|char| if char == '\0' { '\u{fffd}' } else { char });
-        return Err(Refusal::Nul { what, shown: shown.collect() });
+        return Err(Refusal::of_character(what, name, '\0'));
     }
     if name.len() <= NAME_BYTES_MAX {
         return Ok(());
     }
-    let shown: String = name.chars().take(SHOWN).chain("…".chars()).collect();
+    let shown: String = name.chars().take(NAME_CHARS_SHOWN).chain("…".chars()).collect();
     Err(Refusal::LongName { what, name: shown, bytes: name.len(), limit: NAME_BYTES_MAX })
 }
 

@@ -6,6 +6,7 @@
 
 mod access;
 mod graphql;
+mod hidden;
 mod http_api;
 mod incoming;
 mod kind;

@@ -9,6 +9,8 @@ use prony_series_store::{
 };
 use prony_source::{CommonSettings, config::SourceUrl};
 
+use crate::hidden::Kept;
+
 /// How series are opened.
 #[derive(Debug, Clone)]
 pub struct SeriesSettings {
@@ -21,6 +23,10 @@ pub struct SeriesSettings {
     pub on_duplicate: OnDuplicate,
     pub retention: Vec<Retention>,
     pub aggregates: Vec<Aggregates>,
+    /// Whether the metadata of attributes are kept.
+    pub keep_metadata: bool,
+    /// Whether it is kept what gave each row its time.
+    pub keep_time_attribute: bool,
     /// What `GET /version` says.
     pub version: String,
     pub on_postgres: OnPostgresSettings,
@@ -67,6 +73,8 @@ impl Default for SeriesSettings {
             on_duplicate: OnDuplicate::default(),
             retention: Vec::new(),
             aggregates: Vec::new(),
+            keep_metadata: false,
+            keep_time_attribute: false,
             version: "1.0.1-dev".to_owned(),
             on_postgres: OnPostgresSettings::default(),
         }
@@ -113,6 +121,14 @@ impl SeriesSettings {
             }
         }
         faults
+    }
+
+    pub(crate) const fn kept(&self) -> Kept {
+        Kept {
+            metadata: self.keep_metadata,
+            time_attribute: self.keep_time_attribute,
+            on_duplicate: self.on_duplicate,
+        }
     }
 
     /// Of the series in a database, by the address that its driver reads.

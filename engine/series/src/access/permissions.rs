@@ -59,6 +59,10 @@ impl AttributeNames {
         Self(Some(HashSet::new()))
     }
 
+    pub(crate) const fn has_all(&self) -> bool {
+        self.0.is_none()
+    }
+
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.as_ref().is_none_or(|names| names.contains(&name.to_lowercase()))
     }

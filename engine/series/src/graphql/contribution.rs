@@ -40,7 +40,7 @@ pub(super) fn contribution(model: &Model) -> Contribution {
         writer.roots(of);
     }
     if !model.types.is_empty() {
-        writer.shared();
+        writer.shared(model);
     }
     let Contribution { query, subscription, .. } = &mut writer.contribution;
     subscription.extend(query.iter().cloned());
@@ -187,10 +187,23 @@ impl SchemaWriter {
     }
 
     /// Types that belong to no entity type.
-    fn shared(&mut self) {
+    fn shared(&mut self, model: &Model) {
+        let has_metadata = model.types.iter().flat_map(|of| readable(of)).any(|of| of.metadata.is_some());
+        let has_time_attribute = model.types.iter().any(|of| of.time_attribute.is_some());
         let text = name!("String");
         for (point, value) in std::mem::take(&mut self.points) {
-            let fields = [self.text(&name!("time")), self.pool.field(&name!("value"), named(&value))];
+            let mut fields = vec![self.text(&name!("time")), self.pool.field(&name!("value"), named(&value))];
+            if has_metadata {
+                let field = self.pool.field(&name!("metadata"), named(&name!("JSON")));
+                fields.push(described(field, "What was notified with the value."));
+            }
+            if has_time_attribute {
+                let field = self.pool.field(&name!("timeAttribute"), named(&name!("String")));
+                fields.push(described(
+                    field,
+                    "What gave the time of the row, as `TimeInstant` or `temperature.observedAt`.",
+                ));
+            }
             self.contribution.types.push(object(&point, None, fields));
         }
         let count = self.pool.field(&name!("count"), non_null(&name!("BigInt")));

@@ -23,6 +23,7 @@ use super::{
 };
 use crate::access::filter::BoundFilter;
 use crate::{
+    hidden,
     ngsi::time,
     query::{
         entity::OrderedRows,
@@ -199,7 +200,11 @@ impl Execution<'_> {
                     })?;
                 }
                 EntityOutput::Points { list, attribute, kind, outputs } => {
-                    self.rows(series, *list, &[*attribute], |out, rows, row| {
+                    let hidden = outputs.iter().filter_map(|of| of.kind.hidden());
+                    let mut wanted: Vec<_> = [*attribute].into_iter().chain(hidden).collect();
+                    wanted.sort_unstable();
+                    wanted.dedup();
+                    self.rows(series, *list, &wanted, |out, rows, row| {
                         write_point(out, outputs, (*attribute, *kind), rows, row);
                     })?;
                 }
@@ -415,6 +420,12 @@ fn write_point(
             PointOutput::Typename(name) => write_string(out, name),
             PointOutput::Time => write_time(out, rows.times[row]),
             PointOutput::Value => write_value(out, kind, rows.get(row, attribute)),
+            PointOutput::Metadata(of) | PointOutput::TimeAttribute(of) => {
+                let is_text = matches!(output, PointOutput::TimeAttribute(_));
+                let kind = if is_text { Kind::Text } else { Kind::Structured };
+                let value = of.map_or(DataValue::Null, |of| hidden::shown(rows.get(row, of)));
+                write_value(out, kind, value);
+            }
         }
     }
     out.push(b'}');

@@ -146,8 +146,10 @@ fn entity_output(of: &ServedType, field: &Field, lists: &mut Vec<TimeList>) -> R
             EntityOutput::Rows { list: time_list(of, field, lists), attributes: read_by(&outputs), outputs }
         }
         name => {
-            if let Some(ServedAttribute { id, kind, .. }) = readable(of, name) {
-                let (list, outputs) = (time_list(of, field, lists), outputs_of(field, point_output)?);
+            if let Some(attribute) = readable(of, name) {
+                let outputs = outputs_of(field, |child| point_output(of, attribute, child))?;
+                let list = time_list(of, field, lists);
+                let ServedAttribute { id, kind, .. } = attribute;
                 return Ok(EntityOutput::Points { list, attribute: *id, kind: *kind, outputs });
             }
             let summed = |known: &&ServedAttribute| known.aggregate.as_deref() == Some(name);
@@ -210,11 +212,13 @@ fn read_by(outputs: &[Selected<RowOutput>]) -> Vec<AttributeId> {
     attributes
 }
 
-fn point_output(field: &Field) -> Result<PointOutput, String> {
+fn point_output(of: &ServedType, attribute: &ServedAttribute, field: &Field) -> Result<PointOutput, String> {
     Ok(match field.name.as_str() {
         "__typename" => PointOutput::Typename(field.parent_type.as_str().into()),
         "time" => PointOutput::Time,
         "value" => PointOutput::Value,
+        "metadata" => PointOutput::Metadata(attribute.metadata),
+        "timeAttribute" => PointOutput::TimeAttribute(of.time_attribute),
         _ => return Err(unknown(field)),
     })
 }

@@ -5,11 +5,14 @@
 
 use std::sync::Arc;
 
-use prony_series_store::{Catalog, Table, TableId};
+use prony_series_store::{AttributeId, Catalog, Table, TableId};
 use prony_source::{ReservedNames, dialect::names as dialect_names};
 
 use super::names::{self, Names, ServedAttribute};
-use crate::access::{filter::Filter, permissions::Restrictions};
+use crate::{
+    access::{filter::Filter, permissions::Restrictions},
+    hidden,
+};
 
 /// Types that GraphQL serves; those that came later have the calls over HTTP alone. A schema of so many takes about a second to make.
 const TYPES_MAX: usize = 2000;
@@ -46,6 +49,8 @@ pub(super) struct ServedType {
     pub(super) event_name: Box<str>,
     /// In the order in which they came.
     pub(super) attributes: Vec<ServedAttribute>,
+    /// Where it is said what gave the times of rows, if that is kept.
+    pub(super) time_attribute: Option<AttributeId>,
     /// The entities that can be seen.
     pub(super) visible: Filter,
     /// The most items of a list, where that is less than the source's own limit.
@@ -100,8 +105,8 @@ impl Model {
             let (name, field) = (&attribute.name, &attribute.field);
             self.notes.push(format!("attribute `{name}` of {told} is served as `{field}`"));
         }
-        if attributes.len() < table.attributes.len() {
-            let (first, all) = (attributes.len(), table.attributes.len());
+        let (first, all) = (attributes.len(), hidden::visible(table).count());
+        if first < all {
             self.notes.push(format!(
                 "of {all} attributes of {told} the first {first} are in GraphQL, which serves {ATTRIBUTES_MAX} of all types"
             ));
@@ -115,6 +120,7 @@ impl Model {
             single_name: found.single_name.into(),
             event_name: found.event_name.into(),
             attributes,
+            time_attribute: hidden::time_attribute_of(table),
             visible: Filter::everything(),
             limit: None,
         }
@@ -132,6 +138,8 @@ impl Model {
                 attribute.is_readable = select.attributes.has(&attribute.name);
                 attribute.aggregate.take_if(|_| !select.aggregated.has(&attribute.name));
             }
+            // It names attributes that others may not see.
+            seen.time_attribute.take_if(|_| !select.attributes.has_all());
             (seen.visible, seen.limit) = (select.visible.clone(), select.limit);
             Some(seen)
         };

@@ -13,6 +13,8 @@ use prony_source::{
     },
 };
 
+use crate::hidden;
+
 /// Types of one entity type are its own name with these behind it.
 const TYPE_SUFFIXES: [&str; 2] = ["", "Row"];
 
@@ -61,6 +63,8 @@ pub(super) struct ServedAttribute {
     pub(super) is_readable: bool,
     /// The field of its summaries, where it has any.
     pub(super) aggregate: Option<Box<str>>,
+    /// Where its metadata are, if there are any.
+    pub(super) metadata: Option<AttributeId>,
 }
 
 /// Names in use.
@@ -168,7 +172,7 @@ pub(super) fn attributes(
     reserved: &ReservedNames,
 ) -> Vec<ServedAttribute> {
     let all: Vec<(AttributeId, &str, Kind)> =
-        table.ids().take(count).map(|(id, of)| (id, &*of.name, of.kind)).collect();
+        hidden::visible(table).take(count).map(|(id, of)| (id, &*of.name, of.kind)).collect();
     let mut taken: HashSet<String> = OWN_FIELDS.iter().map(|&name| name.to_owned()).collect();
     for name in type_names(type_name) {
         taken.extend(reserved.fields_of(&name).map(str::to_owned));
@@ -194,6 +198,7 @@ pub(super) fn attributes(
             name: name.into(),
             kind,
             is_readable: true,
+            metadata: hidden::metadata_of(table, name),
             aggregate: can_summarize(kind).then(|| claim(&aggregate_name(&field), &[])),
             field,
         })

@@ -119,6 +119,19 @@ pub(super) enum PointOutput {
     Typename(Box<str>),
     Time,
     Value,
+    /// None where nothing has them.
+    Metadata(Option<AttributeId>),
+    TimeAttribute(Option<AttributeId>),
+}
+
+impl PointOutput {
+    /// The hidden attribute that it is read from.
+    pub(super) const fn hidden(&self) -> Option<AttributeId> {
+        match self {
+            Self::Metadata(of) | Self::TimeAttribute(of) => *of,
+            Self::Typename(_) | Self::Time | Self::Value => None,
+        }
+    }
 }
 
 #[derive(Debug)]

@@ -12,6 +12,8 @@ use prony_graphql::{
 };
 use prony_series_store::Catalog;
 
+use crate::hidden;
+
 /// The root field.
 pub(super) const TYPES_FIELD: Name = name!("seriesTypes");
 
@@ -94,7 +96,7 @@ impl TypesPlan {
                 }
                 Member::Attributes(members) => {
                     out.push(b'[');
-                    for (place, (_, attribute)) in table.ids().enumerate() {
+                    for (place, (_, attribute)) in hidden::visible(table).enumerate() {
                         if place > 0 {
                             out.push(b',');
                         }

@@ -96,13 +96,14 @@ impl SeriesConnection {
             Call::LastValues => {
                 let scope = self.scope(request);
                 if series.store.waits() {
+                    let query = request.query.map(str::to_owned);
                     let work = move |shared: &ApiShared, body: &[u8], response: &mut ApiResponse| {
-                        last_values::respond(&shared.series, &scope, body, response)
+                        last_values::respond(&shared.series, &scope, (query.as_deref(), body), response)
                     };
                     return Ok(long::receive(&self.shared, self.limits.max_body_bytes, work));
                 }
                 let Some(body) = request.body else { return Ok(Progress::NeedsBody) };
-                last_values::respond(series, &scope, body, response)?;
+                last_values::respond(series, &scope, (request.query, body), response)?;
             }
             Call::Entities => {
                 let parameters = Parameters::read(request.query, None)?;

@@ -8,12 +8,13 @@ use prony_source::http_api::{ApiRequest, ApiResponse, query};
 
 use super::{
     headers,
-    notify::{self, Misfit, NotifyHeaders},
+    notify::{self, NotifyHeaders, RowWriting},
     path::Call,
 };
 use crate::{
     access::role::RoleAccess,
     incoming::{TimedEntity, lines, remote_write},
+    ngsi::time_index::RowTime,
     query::fault::Fault,
     series::Series,
 };
@@ -55,13 +56,13 @@ pub(super) struct Destination {
 }
 
 /// Writes the rows of a body.
-pub(super) type RowsWriter<'a> = dyn Fn(&mut Write<'_>, &mut Vec<Misfit>) -> Result<(), Refusal> + 'a;
+pub(super) type RowsWriter<'a> = dyn Fn(&mut Write<'_>, &mut RowWriting) -> Result<(), Refusal> + 'a;
 
 /// Begins a write; counts values that do not fit.
 pub(super) fn submit(series: &Series, tenant: &str, rows: &RowsWriter<'_>) -> Result<Ticket, Unwritten> {
-    let mut misfits = Vec::new();
-    let written = series.store.try_write_ticket(|write| rows(write, &mut misfits));
-    series.note_misfits(tenant, &misfits);
+    let mut writing = RowWriting::new(series.settings.kept());
+    let written = series.store.try_write_ticket(|write| rows(write, &mut writing));
+    series.note_misfits(tenant, &writing.misfits);
     written.map(|((), ticket)| ticket)
 }
 
@@ -71,9 +72,9 @@ pub(super) fn submit_and_wait(
     tenant: &str,
     rows: &RowsWriter<'_>,
 ) -> Result<(), WriteError> {
-    let mut misfits = Vec::new();
-    let written = series.store.write_and_wait(|write| rows(write, &mut misfits));
-    series.note_misfits(tenant, &misfits);
+    let mut writing = RowWriting::new(series.settings.kept());
+    let written = series.store.write_and_wait(|write| rows(write, &mut writing));
+    series.note_misfits(tenant, &writing.misfits);
     written
 }
 
@@ -165,7 +166,7 @@ impl Incoming {
         match self {
             Self::Notification(headers) => notify::with_entities(headers, body, |notified| {
                 notified.check(role)?;
-                Ok(with(&|write, misfits| notified.write(write, misfits)))
+                Ok(with(&|write, writing| notified.write(write, writing)))
             })?,
             Self::Lines { to, precision } => {
                 let body = to.decoded(body)?;
@@ -175,7 +176,7 @@ impl Incoming {
                     lines::read(text, *precision).map_err(|fault| Fault::line(fault.to_string().into()))?;
                 let entities = || points.iter().map(lines::Point::entity);
                 to.check(role, entities())?;
-                Ok(with(&|write, misfits| to.write(write, misfits, entities())))
+                Ok(with(&|write, writing| to.write(write, writing, entities())))
             }
             Self::Samples(to) => {
                 let body = to.decoded(body)?;
@@ -184,7 +185,7 @@ impl Incoming {
                 let entities = || series.iter().flat_map(remote_write::IdentifiedSeries::entities);
                 // Samples of a series differ in their times and values alone.
                 to.check(role, series.iter().filter_map(|of| of.entities().next()))?;
-                Ok(with(&|write, misfits| to.write(write, misfits, entities())))
+                Ok(with(&|write, writing| to.write(write, writing, entities())))
             }
         }
     }
@@ -255,13 +256,13 @@ impl Destination {
     fn write<'e>(
         &self,
         write: &mut Write<'_>,
-        misfits: &mut Vec<Misfit>,
+        writing: &mut RowWriting,
         entities: impl Iterator<Item = TimedEntity<'e>>,
     ) -> Result<(), Refusal> {
         let now_ms = notify::now_ms();
-        for TimedEntity { entity, time_ms } in entities {
-            let time_ms = time_ms.unwrap_or(now_ms);
-            notify::row(write, &self.tenant, &self.path, &entity, time_ms, misfits)?;
+        for TimedEntity { entity, time_ms, time_source: source } in entities {
+            let time = RowTime { ms: time_ms.unwrap_or(now_ms), source };
+            writing.row(write, (&self.tenant, &self.path), &entity, time)?;
         }
         Ok(())
     }

@@ -2,14 +2,15 @@
 
 use http::StatusCode;
 use prony_graphql::json::write_string;
-use prony_series_store::{Page, Read};
+use prony_series_store::{Kind, Page, Read, Value};
 use prony_source::http_api::ApiResponse;
 
 use crate::{
+    hidden,
     ngsi::json::{Arena, Json},
     query::{
         fault::{Fault, JSON},
-        parameters::Parameters,
+        parameters::{Parameters, ShownBeside, asks_for_metadata},
         result::{self, Asked, Scope},
         value::{write_time, write_value},
     },
@@ -27,7 +28,7 @@ fn refused(text: impl Into<String>) -> Fault {
 pub(super) fn respond(
     series: &Series,
     scope: &Scope,
-    body: &[u8],
+    (query, body): (Option<&str>, &[u8]),
     response: &mut ApiResponse,
 ) -> Result<(), Fault> {
     let arena = Arena::new();
@@ -50,6 +51,7 @@ pub(super) fn respond(
         Some(Json::List(names)) => names.iter().filter_map(Json::text).map(str::to_owned).collect(),
         _ => Vec::new(),
     };
+    let shown = ShownBeside { metadata: asks_for_metadata(query), time_attribute: false };
     let read = series.store.read()?;
     (response.status, response.content_type) = (StatusCode::OK, Some(JSON));
     response.body.push(b'[');
@@ -69,6 +71,7 @@ pub(super) fn respond(
             type_name: type_name.map(str::to_owned),
             attributes: attributes.clone(),
             page: Page::Last { offset: 0, limit: 1 },
+            shown,
             ..Parameters::default()
         };
         write_entity(&read, scope, id, &parameters, &mut is_first, &mut response.body)?;
@@ -91,7 +94,9 @@ fn write_entity(
         write_string(out, id);
         out.extend_from_slice(b",\"type\":");
         write_string(out, &result.name);
-        let wanted: Vec<_> = result.attributes.iter().map(|of| of.id).collect();
+        let metadata = result.attributes.iter().filter_map(|of| of.metadata);
+        let metadata = metadata.filter(|_| parameters.shown.metadata);
+        let wanted: Vec<_> = result.attributes.iter().map(|of| of.id).chain(metadata).collect();
         let (attributes, mut modified) = (&result.attributes, None);
         entity.visit(&wanted, |rows, row| {
             for attribute in attributes {
@@ -101,6 +106,13 @@ fn write_entity(
                 write_string(out, &attribute.declared);
                 out.extend_from_slice(b",\"value\":");
                 write_value(out, attribute.kind, rows.get(row, attribute.id));
+                if parameters.shown.metadata {
+                    let metadata = attribute.metadata.map(|of| hidden::shown(rows.get(row, of)));
+                    let none = Value::Text(hidden::NO_METADATA);
+                    out.extend_from_slice(b",\"metadata\":");
+                    let metadata = metadata.filter(|of| *of != Value::Null).unwrap_or(none);
+                    write_value(out, Kind::Structured, metadata);
+                }
                 out.push(b'}');
             }
             modified = Some(rows.times[row]);

@@ -6,18 +6,20 @@ use std::{
 };
 
 use http::StatusCode;
-use prony_series_store::{AttributeId, Kind, Refusal, TimeMs, Value, Write};
+use prony_series_store::{AttributeId, Kind, Refusal, TableId, TimeMs, Value, Write};
 use prony_source::http_api::{ApiRequest, ApiResponse};
 
 use super::headers;
 use crate::{
     access::role::RoleAccess,
+    hidden::{self, Kept, NO_METADATA, TIME_ATTRIBUTE},
     ngsi::{
         convert::{Converted, convert, default_type, kind_of},
         entity::{self, AttributeValue, BodyFault, Entity},
         geometry,
         json::{Arena, Json},
-        time_index,
+        metadata,
+        time_index::{self, RowTime, TimeSource},
     },
     query::fault::Fault,
 };
@@ -86,11 +88,11 @@ impl<'a> Notified<'a> {
         entities.filter(|(_, entity)| !entity.is_emptied).map(move |(place, entity)| (entity, path(place)))
     }
 
-    pub(super) fn write(&self, write: &mut Write<'_>, misfits: &mut Vec<Misfit>) -> Result<(), Refusal> {
+    pub(super) fn write(&self, write: &mut Write<'_>, writing: &mut RowWriting) -> Result<(), Refusal> {
         let Self { headers, now_ms, .. } = self;
         for (entity, path) in self.rows() {
-            let time_ms = time_index::time_of(entity, headers.time_index.as_deref(), *now_ms);
-            row(write, &headers.tenant, path, entity, time_ms, misfits)?;
+            let time = time_index::time_of(entity, headers.time_index.as_deref(), *now_ms);
+            writing.row(write, (&headers.tenant, path), entity, time)?;
         }
         Ok(())
     }
@@ -141,43 +143,110 @@ pub(super) fn check_row(
 /// An attribute whose value did not fit: its type and its name.
 pub(crate) type Misfit = (String, String);
 
-/// Writes an entity's attributes as a row.
-pub(super) fn row(
-    write: &mut Write<'_>,
-    tenant: &str,
-    path: &str,
-    entity: &Entity<'_>,
-    time_ms: TimeMs,
-    misfits: &mut Vec<Misfit>,
-) -> Result<(), Refusal> {
-    let table = write.table(tenant, entity.type_name)?;
-    let series = write.series(table, entity.id, path)?;
-    let mut values: Vec<(AttributeId, Converted<'_>)> = Vec::with_capacity(entity.attributes.len() + 1);
-    for attribute in &entity.attributes {
-        let declared = declared_of(attribute);
-        let (id, kind) =
-            write.attribute(table, attribute.name, declared, || kind_of(declared, &attribute.value))?;
-        let mut converted = convert(kind, declared, &attribute.value);
-        if !write.keeps(kind, converted.value()) {
-            converted = Converted::Null;
-        }
-        if converted == Converted::Null && attribute.value != Json::Null {
-            misfits.push((entity.type_name.to_owned(), attribute.name.to_owned()));
-        }
-        if attribute.name == LOCATION
-            && let Converted::Text(geojson) = &converted
-            && kind == Kind::Geometry
-            && let Some(middle) = geometry::centroid_text(geojson)
-        {
-            let text = || Kind::Text;
-            let (centroid, kind) = write.attribute(table, CENTROID, "geo:point", text)?;
-            if kind == Kind::Text {
-                values.push((centroid, Converted::Text(middle.into())));
-            }
-        }
-        values.push((id, converted));
+/// How rows are written, and which of their values did not fit.
+#[derive(Debug)]
+pub(super) struct RowWriting {
+    kept: Kept,
+    pub(super) misfits: Vec<Misfit>,
+}
+
+/// Values of a row, in any order; of several of one attribute the last one counts.
+type RowValues<'a> = Vec<(AttributeId, Converted<'a>)>;
+
+impl RowWriting {
+    pub(super) const fn new(kept: Kept) -> Self {
+        Self { kept, misfits: Vec::new() }
     }
-    // Names that differ in the case of their letters are one attribute: the last one counts.
+
+    /// Writes an entity's attributes as a row.
+    pub(super) fn row(
+        &mut self,
+        write: &mut Write<'_>,
+        (tenant, path): (&str, &str),
+        entity: &Entity<'_>,
+        time: RowTime<'_>,
+    ) -> Result<(), Refusal> {
+        let table = write.table(tenant, entity.type_name)?;
+        let series = write.series(table, entity.id, path)?;
+        let mut values: RowValues<'_> = Vec::with_capacity(entity.attributes.len() + 1);
+        for attribute in &entity.attributes {
+            hidden::check_name(attribute.name)?;
+            let declared = declared_of(attribute);
+            let (id, kind) =
+                write.attribute(table, attribute.name, declared, || kind_of(declared, &attribute.value))?;
+            let mut converted = convert(kind, declared, &attribute.value);
+            if !write.keeps(kind, converted.value()) {
+                converted = Converted::Null;
+            }
+            if converted == Converted::Null && attribute.value != Json::Null {
+                self.misfits.push((entity.type_name.to_owned(), attribute.name.to_owned()));
+            }
+            if attribute.name == LOCATION
+                && let Converted::Text(geojson) = &converted
+                && kind == Kind::Geometry
+                && let Some(middle) = geometry::centroid_text(geojson)
+            {
+                let text = || Kind::Text;
+                let (centroid, kind) = write.attribute(table, CENTROID, "geo:point", text)?;
+                if kind == Kind::Text {
+                    values.push((centroid, Converted::Text(middle.into())));
+                }
+            }
+            if self.kept.metadata {
+                self.add_metadata(write, table, (attribute, &converted), &mut values)?;
+            }
+            values.push((id, converted));
+        }
+        if self.kept.time_attribute {
+            self.add_time_source(write, table, time.source, &mut values)?;
+        }
+        write.row(series, time.ms, &last_of_each(&mut values))
+    }
+
+    /// A value and its metadata are always of the same notification: where rows become one, a value without metadata says that it has none,
+    /// and what is no value has none either.
+    fn add_metadata(
+        &self,
+        write: &mut Write<'_>,
+        table: TableId,
+        (attribute, value): (&AttributeValue<'_>, &Converted<'_>),
+        values: &mut RowValues<'_>,
+    ) -> Result<(), Refusal> {
+        let sent = metadata::of(attribute);
+        let text = match (sent, self.kept.merges()) {
+            (_, true) if *value == Converted::Null => return Ok(()),
+            (None, false) => return Ok(()),
+            (None, true) => NO_METADATA.to_owned(),
+            (Some(text), _) => text,
+        };
+        let name = hidden::metadata_name(attribute.name);
+        let (id, kind) = write.attribute(table, &name, "StructuredValue", || Kind::Structured)?;
+        if kind == Kind::Structured {
+            values.push((id, Converted::Text(text.into())));
+        }
+        Ok(())
+    }
+
+    fn add_time_source<'a>(
+        &self,
+        write: &mut Write<'_>,
+        table: TableId,
+        source: TimeSource<'a>,
+        values: &mut RowValues<'a>,
+    ) -> Result<(), Refusal> {
+        if source == TimeSource::Other && !self.kept.merges() {
+            return Ok(());
+        }
+        let (id, kind) = write.attribute(table, TIME_ATTRIBUTE, "Text", || Kind::Text)?;
+        if kind == Kind::Text {
+            values.push((id, Converted::Text(source.text())));
+        }
+        Ok(())
+    }
+}
+
+/// Names that differ in the case of their letters are one attribute: the last one counts.
+fn last_of_each<'v>(values: &'v mut RowValues<'_>) -> Vec<(AttributeId, Value<'v>)> {
     values.sort_by_key(|(id, _)| *id);
     let mut last_of_each: Vec<(AttributeId, Value<'_>)> = Vec::with_capacity(values.len());
     for (id, value) in values.iter().map(|(id, converted)| (*id, converted.value())) {
@@ -186,7 +255,7 @@ pub(super) fn row(
             _ => last_of_each.push((id, value)),
         }
     }
-    write.row(series, time_ms, &last_of_each)
+    last_of_each
 }
 
 /// Properties of NGSI-LD have the types of their values.

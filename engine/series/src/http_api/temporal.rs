@@ -12,14 +12,14 @@ use prony_source::http_api::{ApiRequest, ApiResponse, Progress};
 use super::{
     incoming::{RowsWriter, submit, submit_and_wait},
     long::{finish, streamed},
-    notify::{self, Misfit},
+    notify::{self, RowWriting},
     path,
     shared::ApiShared,
 };
 use crate::{
     access::role::RoleAccess,
     incoming::TimedEntity,
-    ngsi::json::Arena,
+    ngsi::{json::Arena, time_index::RowTime},
     query::{fault::JSON, result::Scope, shape::Output as _},
     series::Series,
     temporal::{
@@ -230,9 +230,10 @@ fn with_rows<T>(
             response.headers.push((header::LOCATION, location));
         }
     }
-    Ok(submit(&|write: &mut Write<'_>, misfits: &mut Vec<Misfit>| -> Result<(), Refusal> {
-        for TimedEntity { entity, time_ms } in &rows {
-            notify::row(write, tenant, path, entity, time_ms.unwrap_or_default(), misfits)?;
+    Ok(submit(&|write: &mut Write<'_>, writing: &mut RowWriting| -> Result<(), Refusal> {
+        for TimedEntity { entity, time_ms, time_source: source } in &rows {
+            let time = RowTime { ms: time_ms.unwrap_or_default(), source: *source };
+            writing.row(write, (tenant, path), entity, time)?;
         }
         Ok(())
     }))

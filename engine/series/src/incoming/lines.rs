@@ -4,7 +4,7 @@
 use std::{borrow::Cow, fmt};
 
 use super::{TimedEntity, attribute, id_of, number};
-use crate::ngsi::{entity::Entity, json::Json};
+use crate::ngsi::{entity::Entity, json::Json, time_index::TimeSource};
 
 /// What a time is a count of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl Point<'_> {
             members: &[],
             is_emptied: false,
         };
-        TimedEntity { entity, time_ms: self.time_ms }
+        TimedEntity { entity, time_ms: self.time_ms, time_source: TimeSource::Other }
     }
 }
 
@@ -324,7 +324,7 @@ mod tests {
             Ok(points) => points
                 .iter()
                 .map(|point| {
-                    let TimedEntity { entity, time_ms } = point.entity();
+                    let TimedEntity { entity, time_ms, .. } = point.entity();
                     let attributes: Vec<String> = entity
                         .attributes
                         .iter()

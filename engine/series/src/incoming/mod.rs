@@ -7,6 +7,7 @@ pub(crate) mod remote_write;
 use crate::ngsi::{
     entity::{AttributeValue, Entity},
     json::Json,
+    time_index::TimeSource,
 };
 
 /// A row that comes with its time.
@@ -15,6 +16,7 @@ pub(crate) struct TimedEntity<'a> {
     pub(crate) entity: Entity<'a>,
     /// None where it is that of the request.
     pub(crate) time_ms: Option<i64>,
+    pub(crate) time_source: TimeSource<'a>,
 }
 
 /// An attribute of a declared type.

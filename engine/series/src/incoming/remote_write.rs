@@ -10,7 +10,7 @@ use prost::{
 };
 
 use super::{TimedEntity, attribute, id_of, number};
-use crate::ngsi::{entity::Entity, json::Json};
+use crate::ngsi::{entity::Entity, json::Json, time_index::TimeSource};
 
 /// The label that names the metric.
 const NAME: &str = "__name__";
@@ -129,7 +129,7 @@ impl IdentifiedSeries {
             attributes.extend(labels.map(|label| attribute(&label.name, "Text", Json::Text(&label.value))));
             let entity =
                 Entity { id: &self.id, type_name: &self.name, attributes, members: &[], is_emptied: false };
-            TimedEntity { entity, time_ms: Some(sample.timestamp) }
+            TimedEntity { entity, time_ms: Some(sample.timestamp), time_source: TimeSource::Other }
         })
     }
 }

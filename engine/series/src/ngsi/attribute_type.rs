@@ -42,6 +42,11 @@ impl AttributeType {
         Self::named(declared).unwrap_or(if kind == Kind::Geometry { GEO_PROPERTY } else { PROPERTY })
     }
 
+    /// Whether attributes of a type have their values in a member of this name.
+    pub(crate) fn is_value(member: &str) -> bool {
+        ALL.iter().any(|of| of.member == member)
+    }
+
     pub(crate) fn is_property(self) -> bool {
         self == PROPERTY
     }

@@ -5,5 +5,6 @@ pub(crate) mod convert;
 pub(crate) mod entity;
 pub(crate) mod geometry;
 pub(crate) mod json;
+pub(crate) mod metadata;
 pub(crate) mod time;
 pub(crate) mod time_index;

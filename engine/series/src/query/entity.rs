@@ -12,6 +12,8 @@ pub(crate) struct AskedAttribute {
     /// The type that it was first given.
     pub(crate) declared: String,
     pub(crate) kind: Kind,
+    /// Where its metadata are, if there are any.
+    pub(crate) metadata: Option<AttributeId>,
 }
 
 /// The entities of a type.
@@ -20,6 +22,8 @@ pub(crate) struct TypeResult {
     pub(crate) name: String,
     /// By their names.
     pub(crate) attributes: Vec<AskedAttribute>,
+    /// Where it is said what gave the times of rows, if that is asked for and there.
+    pub(crate) time_attribute: Option<AttributeId>,
     /// By their ids; each has rows.
     pub(crate) entities: Vec<EntityResult>,
     /// Rows without regard to limits, where they are to be counted.

@@ -12,6 +12,7 @@ mod parquet_rows;
 pub(crate) mod pattern;
 pub(crate) mod percentile;
 pub(crate) mod result;
+mod row_columns;
 pub(crate) mod row_format;
 pub(crate) mod shape;
 pub(crate) mod spread;

@@ -69,6 +69,19 @@ pub(crate) enum RowObject {
     KeyValues,
 }
 
+/// Options that show what is kept beside values.
+const METADATA: &str = "metadata";
+const TIME_ATTRIBUTE: &str = "timeAttribute";
+
+/// What is shown beside values, where it is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ShownBeside {
+    /// The metadata of attributes.
+    pub(crate) metadata: bool,
+    /// Which attribute gave the time of a row.
+    pub(crate) time_attribute: bool,
+}
+
 /// The parameters of a query.
 #[derive(Debug, Clone)]
 pub(crate) struct Parameters {
@@ -88,6 +101,7 @@ pub(crate) struct Parameters {
     /// Rows are asked for one after the other.
     pub(crate) row_object: Option<RowObject>,
     pub(crate) geo: Option<GeoQuery>,
+    pub(crate) shown: ShownBeside,
     /// Whether the response is to say how many rows there are.
     pub(crate) counts: bool,
 }
@@ -107,9 +121,16 @@ impl Default for Parameters {
             most: None,
             row_object: None,
             geo: None,
+            shown: ShownBeside::default(),
             counts: false,
         }
     }
+}
+
+/// Whether the options of a call that has no other parameters ask for metadata.
+pub(crate) fn asks_for_metadata(query: Option<&str>) -> bool {
+    let options = Given(query.unwrap_or_default()).list("options").unwrap_or_default();
+    options.iter().any(|option| option == METADATA)
 }
 
 /// The parameters of a request as texts.
@@ -188,12 +209,17 @@ impl Parameters {
     /// `attribute` is the one in the path, where there is one.
     pub(crate) fn read(query: Option<&str>, attribute: Option<&str>) -> Result<Self, Fault> {
         let given = Given(query.unwrap_or_default());
-        let counts = read_options(&given)?;
+        let (counts, shown) = read_options(&given)?;
         let attributes = match attribute {
             Some(name) => vec![name.to_owned()],
             None => given.list("attrs")?,
         };
         let aggregation = read_aggregation(&given, !attributes.is_empty())?;
+        if aggregation.is_some() && shown != ShownBeside::default() {
+            return Err(Fault::bad_use(
+                "options=metadata and options=timeAttribute cannot be used with aggrMethod.",
+            ));
+        }
         let dates = [given.date("fromDate", "fromDate")?, given.date("toDate", "toDate")?];
         let range =
             TimeRange { from_ms: dates[0].unwrap_or(TimeMs::MIN), to_ms: dates[1].unwrap_or(TimeMs::MAX) };
@@ -222,6 +248,7 @@ impl Parameters {
             most: None,
             row_object: given.word("format", &row_objects)?,
             geo: read_geo(&given)?,
+            shown,
             counts,
         })
     }
@@ -236,20 +263,23 @@ impl Parameters {
     }
 }
 
-fn read_options(given: &Given<'_>) -> Result<bool, Fault> {
-    let mut counts = false;
+/// Whether rows are to be counted, and what is shown beside values.
+fn read_options(given: &Given<'_>) -> Result<(bool, ShownBeside), Fault> {
+    let (mut counts, mut shown) = (false, ShownBeside::default());
     for option in given.list("options")? {
         match option.as_str() {
             "count" => counts = true,
+            METADATA => shown.metadata = true,
+            TIME_ATTRIBUTE => shown.time_attribute = true,
             "keyValues" | "values" => return Err(Fault::not_implemented()),
             _ => {
                 return Err(Fault::bad_request(format!(
-                    "'{option}' is not one of ['keyValues', 'values', 'count'] - 'options'"
+                    "'{option}' is not one of ['keyValues', 'values', 'count', 'metadata', 'timeAttribute'] - 'options'"
                 )));
             }
         }
     }
-    Ok(counts)
+    Ok((counts, shown))
 }
 
 fn read_aggregation(given: &Given<'_>, has_attributes: bool) -> Result<Option<Aggregation>, Fault> {

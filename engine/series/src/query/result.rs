@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     access::{filter::BoundFilter, role::RoleAccess},
+    hidden,
     ngsi::geometry::GeoQuery,
 };
 
@@ -63,6 +64,12 @@ impl Scope {
         role.select(&self.tenant, type_name).is_some_and(|select| {
             if is_summed_up { select.aggregated.has(name) } else { select.attributes.has(name) }
         })
+    }
+
+    /// Whether all attributes of a type are there for who asks.
+    fn has_all_attributes(&self, type_name: &str) -> bool {
+        let Some(role) = &self.role else { return true };
+        role.select(&self.tenant, type_name).is_some_and(|select| select.attributes.has_all())
     }
 
     /// The most rows of a type, where there is a limit.
@@ -142,18 +149,24 @@ pub(crate) fn run(
     }
     let mut results = Vec::with_capacity(found.len());
     for (table, entities) in found {
-        let (name, attributes) = read.with_catalog(|catalog| {
+        let mut result = read.with_catalog(|catalog| {
             let table = catalog.table(table);
             let is_summed_up = parameters.aggregation.is_some();
             let is_there = |name: &str| scope.has_attribute(&table.name, name, is_summed_up);
-            (table.name.to_string(), asked_attributes(table, &parameters.attributes, &is_there))
+            let shows_source = parameters.shown.time_attribute && scope.has_all_attributes(&table.name);
+            TypeResult {
+                name: table.name.to_string(),
+                attributes: asked_attributes(table, &parameters.attributes, &is_there),
+                time_attribute: hidden::time_attribute_of(table).filter(|_| shows_source),
+                entities: Vec::new(),
+                total: 0,
+            }
         });
-        let limited = scope.limit(&name).map(|limit| parameters.within(limit));
+        let limited = scope.limit(&result.name).map(|limit| parameters.within(limit));
         let parameters = limited.as_ref().unwrap_or(parameters);
-        if attributes.is_empty() && !parameters.attributes.is_empty() {
+        if result.attributes.is_empty() && !parameters.attributes.is_empty() {
             continue;
         }
-        let mut result = TypeResult { name, attributes, entities: Vec::new(), total: 0 };
         fill(&mut result, read, table, entities, (scope, parameters))?;
         if !result.entities.is_empty() {
             results.push(result);
@@ -172,11 +185,12 @@ pub(crate) fn asked_attributes(
         name: of.name.to_string(),
         declared: of.declared.to_string(),
         kind: of.kind,
+        metadata: hidden::metadata_of(table, &of.name),
     };
     let mut attributes: Vec<AskedAttribute> = if names.is_empty() {
-        table.ids().map(asked).collect()
+        hidden::visible(table).map(asked).collect()
     } else {
-        names.iter().filter_map(|name| table.attribute(name)).map(asked).collect()
+        names.iter().filter_map(|name| hidden::named(table, name)).map(asked).collect()
     };
     attributes.retain(|of| is_there(&of.name));
     attributes.sort_by(|one, other| one.name.cmp(&other.name));
@@ -265,6 +279,10 @@ fn fill(
     let location = location.flatten();
     let mut wanted: Vec<AttributeId> = result.attributes.iter().map(|of| of.id).collect();
     wanted.extend(location);
+    if parameters.shown.metadata {
+        wanted.extend(result.attributes.iter().filter_map(|of| of.metadata));
+    }
+    wanted.extend(result.time_attribute);
     let (mut owners, mut series) = (Vec::new(), Vec::new());
     for (place, (_, ids)) in entities.iter().enumerate() {
         owners.extend(ids.iter().map(|_| place));

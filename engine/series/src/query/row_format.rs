@@ -3,19 +3,20 @@
 
 use http::HeaderName;
 use prony_graphql::json::write_string;
-use prony_series_store::{Kind, Rows, TimeMs, Value};
+use prony_series_store::{Rows, TimeMs, Value};
 use prony_source::http_api::RequestHeaders;
 
 use super::{
     cell::{COLUMNS, Cell, write_field},
-    entity::{AskedAttribute, EntityResult, TypeResult},
+    entity::{EntityResult, TypeResult},
     fault::JSON,
     parameters::{Method, Parameters, RowObject},
     parquet_rows::ParquetRows,
+    row_columns::{self, Role, RowColumn},
     shape::{Output, Stopped, full},
     value::{summary_kind, write_time, write_value},
 };
-use crate::ngsi::time;
+use crate::{hidden, ngsi::time};
 
 const PARQUET: &str = "application/vnd.apache.parquet";
 const ACCEPT: HeaderName = http::header::ACCEPT;
@@ -73,21 +74,27 @@ pub(crate) fn write(
     out: &mut dyn Output,
     results: &mut [TypeResult],
 ) -> Written {
-    let columns = columns(results);
+    let tables = row_columns::tables(results, parameters.shown);
+    let columns = row_columns::columns(&tables);
     let mut parquet = None;
     match format {
         Format::Csv => write_head(out.part(), &columns),
-        Format::Parquet => parquet = Some(ParquetRows::new(&kinds(results, parameters, &columns))?),
+        Format::Parquet => {
+            let kind = |of: &RowColumn| match parameters.aggregation {
+                Some(aggregation) => summary_kind(of.kind, aggregation.method),
+                None => of.kind,
+            };
+            parquet = Some(ParquetRows::new(&row_columns::kinds(&tables, &columns, kind))?);
+        }
         Format::List => out.part().push(b'['),
         Format::Shapes | Format::Ndjson => {}
     }
     let object = parameters.row_object.unwrap_or(RowObject::Nested);
     let mut is_first = true;
-    for TypeResult { name, attributes, entities, .. } in results {
-        let places: Vec<usize> = attributes.iter().map(|of| place_of(&columns, &of.name)).collect();
-        let table = RowTable { type_name: name, attributes, places: &places, columns: columns.len() };
+    for (TypeResult { name, entities, .. }, own) in results.iter_mut().zip(&tables) {
+        let table = RowTable::new(name, own, &columns);
         for entity in entities {
-            each_row(attributes, parameters, entity, &mut |id, time, cells| {
+            each_row(own, parameters, entity, &mut |id, time, cells| {
                 match (&mut parquet, format) {
                     (Some(rows), _) => {
                         let cell = |column| table.place_in(column).map(|place| cells.cell(place));
@@ -115,92 +122,54 @@ pub(crate) fn write(
     parquet.map_or(Ok(()), |rows| rows.end(out))
 }
 
-/// The kinds of columns; text where those of different types differ.
-fn kinds(results: &[TypeResult], parameters: &Parameters, columns: &[String]) -> Vec<(String, Kind)> {
-    let kind = |of: &AskedAttribute| match parameters.aggregation {
-        Some(aggregation) => summary_kind(of.kind, aggregation.method),
-        None => of.kind,
-    };
-    let of_column = |name: &String| {
-        let attributes = results.iter().flat_map(|of| &of.attributes).filter(|of| is_same(name, &of.name));
-        let mut kinds = attributes.map(kind);
-        let first = kinds.next().unwrap_or(Kind::Text);
-        (shown(name), if kinds.all(|other| other == first) { first } else { Kind::Text })
-    };
-    columns.iter().map(of_column).collect()
-}
-
-/// What a row has, by the places of its type's attributes.
+/// What a row has, by the places of its type's columns.
 trait RowCells {
     fn cell(&self, place: usize) -> Cell<'_>;
 }
 
 /// A row as it was written.
 struct WrittenRow<'a> {
-    attributes: &'a [AskedAttribute],
+    columns: &'a [RowColumn],
     rows: &'a Rows,
     row: usize,
 }
 
 impl RowCells for WrittenRow<'_> {
     fn cell(&self, place: usize) -> Cell<'_> {
-        let AskedAttribute { id, kind, .. } = self.attributes[place];
-        Cell { kind, value: self.rows.get(self.row, id) }
+        let RowColumn { id, kind, role, .. } = self.columns[place];
+        let value = self.rows.get(self.row, id);
+        Cell { kind, value: if role == Role::Value { value } else { hidden::shown(value) } }
     }
 }
 
 /// What was made of the rows of a period.
 struct PeriodRow<'a> {
-    attributes: &'a [AskedAttribute],
+    columns: &'a [RowColumn],
     method: Method,
     values: &'a [Value<'static>],
 }
 
 impl RowCells for PeriodRow<'_> {
     fn cell(&self, place: usize) -> Cell<'_> {
-        Cell { kind: summary_kind(self.attributes[place].kind, self.method), value: self.values[place] }
+        Cell { kind: summary_kind(self.columns[place].kind, self.method), value: self.values[place] }
     }
 }
 
 /// Takes a row: its entity, its time, what it has.
 type TakeRow<'a> = dyn FnMut(&str, Option<TimeMs>, &dyn RowCells) -> Written + 'a;
 
-/// Names of attributes, each once in any case of letters.
-fn columns(results: &[TypeResult]) -> Vec<String> {
-    let mut columns: Vec<String> = Vec::new();
-    for attribute in results.iter().flat_map(|of| &of.attributes) {
-        if !columns.iter().any(|known| is_same(known, &attribute.name)) {
-            columns.push(attribute.name.clone());
-        }
-    }
-    columns
-}
-
-fn is_same(one: &str, other: &str) -> bool {
-    one == other || one.to_lowercase() == other.to_lowercase()
-}
-
-fn place_of(columns: &[String], name: &str) -> usize {
-    columns.iter().position(|known| is_same(known, name)).unwrap_or_default()
-}
-
-fn write_head(out: &mut Vec<u8>, columns: &[String]) {
+fn write_head(out: &mut Vec<u8>, columns: &[&RowColumn]) {
     out.extend_from_slice(COLUMNS.join(",").as_bytes());
-    for name in columns {
+    for RowColumn { column, .. } in columns {
         out.push(b',');
-        write_field(out, &shown(name));
+        write_field(out, column);
     }
     out.extend_from_slice(b"\r\n");
 }
 
-/// The name of an attribute's column.
-fn shown(name: &str) -> String {
-    if COLUMNS.contains(&name) { format!("{name}_") } else { name.to_owned() }
-}
-
 /// Calls `take` with the rows of an entity.
 fn each_row(
-    attributes: &[AskedAttribute],
+    columns: &[RowColumn],
     parameters: &Parameters,
     entity: &mut EntityResult,
     take: &mut TakeRow<'_>,
@@ -208,36 +177,41 @@ fn each_row(
     if let (Some(aggregation), Some(aggregated)) = (parameters.aggregation, &entity.aggregated) {
         for (time, values) in aggregated.index.iter().zip(&aggregated.values) {
             let time = aggregation.period.is_some().then_some(*time);
-            take(&entity.id, time, &PeriodRow { attributes, method: aggregation.method, values })?;
+            take(&entity.id, time, &PeriodRow { columns, method: aggregation.method, values })?;
         }
         return Ok(());
     }
-    let wanted: Vec<_> = attributes.iter().map(|of| of.id).collect();
+    let wanted: Vec<_> = columns.iter().map(|of| of.id).collect();
     let (id, mut written) = (entity.id.clone(), Ok(()));
     entity.visit(&wanted, |rows, row| {
-        written = take(&id, Some(rows.times[row]), &WrittenRow { attributes, rows, row });
+        written = take(&id, Some(rows.times[row]), &WrittenRow { columns, rows, row });
         written.is_ok()
     })?;
     written
 }
 
 /// The rows of a type.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct RowTable<'a> {
     type_name: &'a str,
-    attributes: &'a [AskedAttribute],
-    /// Of the attributes, their columns.
-    places: &'a [usize],
-    columns: usize,
+    own: &'a [RowColumn],
+    /// For each column of all types the place of the type's own.
+    places: Vec<Option<usize>>,
 }
 
-impl RowTable<'_> {
-    /// The attribute in a column, where the type has one.
-    fn place_in(&self, column: usize) -> Option<usize> {
-        self.places.iter().position(|of| *of == column)
+impl<'a> RowTable<'a> {
+    fn new(type_name: &'a str, own: &'a [RowColumn], columns: &[&RowColumn]) -> Self {
+        let place = |column: &&RowColumn| own.iter().position(|of| of.is_same(column));
+        Self { type_name, own, places: columns.iter().map(place).collect() }
     }
 
-    /// `{"id": …, "type": …, "time": …, "values": {…}}`, or with the values beside the time; what is null is left out of them.
+    /// The type's own column, where it has one.
+    fn place_in(&self, column: usize) -> Option<usize> {
+        self.places[column]
+    }
+
+    /// `{"id": …, "type": …, "time": …, "values": {…}}`, or with the values beside the time; what is null is left out of them. Metadata
+    /// are an object of their own where values are.
     fn write_object(
         &self,
         out: &mut Vec<u8>,
@@ -254,25 +228,39 @@ impl RowTable<'_> {
             out.extend_from_slice(b",\"time\":");
             write_time(out, time);
         }
-        let is_nested = object == RowObject::Nested;
-        if is_nested {
+        if object == RowObject::KeyValues {
+            self.write_members(out, cells, false, |_| true);
+        } else {
+            self.write_members(out, cells, false, |role| role == Role::TimeAttribute);
             out.extend_from_slice(b",\"values\":{");
+            self.write_members(out, cells, true, |role| role == Role::Value);
+            if self.own.iter().any(|of| of.role == Role::Metadata) {
+                out.extend_from_slice(b"},\"metadata\":{");
+                self.write_members(out, cells, true, |role| role == Role::Metadata);
+            }
+            out.push(b'}');
         }
+        out.push(b'}');
+    }
+
+    /// The members of these roles that are not null: of an object of their own, or beside others.
+    fn write_members(
+        &self,
+        out: &mut Vec<u8>,
+        cells: &dyn RowCells,
+        is_nested: bool,
+        has: impl Fn(Role) -> bool,
+    ) {
         let mut is_first = is_nested;
-        for (place, attribute) in self.attributes.iter().enumerate() {
+        for (place, of) in self.own.iter().enumerate().filter(|(_, of)| has(of.role)) {
             let cell = cells.cell(place);
             if !cell.is_null() {
                 out.extend_from_slice(if std::mem::replace(&mut is_first, false) { b"" } else { b"," });
-                if is_nested {
-                    write_string(out, &attribute.name);
-                } else {
-                    write_string(out, &shown(&attribute.name));
-                }
+                write_string(out, if is_nested { &of.attribute } else { &of.column });
                 out.push(b':');
                 write_value(out, cell.kind, cell.value);
             }
         }
-        out.extend_from_slice(if is_nested { b"}}" } else { b"}" });
     }
 
     fn write_record(&self, out: &mut Vec<u8>, id: &str, time: Option<TimeMs>, cells: &dyn RowCells) {
@@ -283,10 +271,10 @@ impl RowTable<'_> {
         if let Some(time) = time {
             time::write(out, time);
         }
-        for column in 0..self.columns {
+        for place in &self.places {
             out.push(b',');
-            if let Some(place) = self.place_in(column) {
-                cells.cell(place).write_field(out);
+            if let Some(place) = place {
+                cells.cell(*place).write_field(out);
             }
         }
         out.extend_from_slice(b"\r\n");

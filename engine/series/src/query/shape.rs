@@ -1,13 +1,14 @@
 //! Results as JSON, in the shapes of QuantumLeap's responses, written part by part.
 
 use prony_graphql::json::write_string;
-use prony_series_store::ReadError;
+use prony_series_store::{AttributeId, Kind, ReadError, Rows, Value};
 
 use super::{
     entity::{AskedAttribute, EntityResult, TypeResult},
     parameters::{Aggregation, Parameters},
     value::{summary_kind, write_time, write_value},
 };
+use crate::hidden;
 
 /// A part of a body ends with the value that makes it as long.
 const PART_BYTES: usize = 64 << 10;
@@ -129,7 +130,8 @@ impl Writer<'_> {
     }
 
     fn write_entity(&self, out: &mut dyn Output, results: &mut [TypeResult]) -> Written {
-        let Some(TypeResult { name, attributes, entities, .. }) = results.first_mut() else { return Ok(()) };
+        let Some(result) = results.first_mut() else { return Ok(()) };
+        let TypeResult { name, attributes, time_attribute, entities, .. } = result;
         let Some(entity) = entities.first_mut() else { return Ok(()) };
         put(out, "{");
         if !self.only_values {
@@ -144,11 +146,10 @@ impl Writer<'_> {
                 text_member(out, "\"attrName\":", &attribute.name);
                 put(out, ",");
             }
-            self.write_index(out, entity, true)?;
-            put(out, ",\"values\":");
+            self.write_index(out, entity, *time_attribute, true)?;
             self.write_values(out, entity, attribute, 0)?;
         } else {
-            self.write_index(out, entity, true)?;
+            self.write_index(out, entity, *time_attribute, true)?;
             put(out, ",\"attributes\":");
             self.write_all_values(out, entity, attributes)?;
         }
@@ -157,7 +158,8 @@ impl Writer<'_> {
     }
 
     fn write_type(&self, out: &mut dyn Output, results: &mut [TypeResult]) -> Written {
-        let Some(TypeResult { name, attributes, entities, .. }) = results.first_mut() else { return Ok(()) };
+        let Some(result) = results.first_mut() else { return Ok(()) };
+        let TypeResult { name, attributes, time_attribute, entities, .. } = result;
         let one = attributes.first().filter(|_| self.shape == Shape::TypeAttribute);
         if self.only_values {
             put(out, "{\"values\":");
@@ -171,9 +173,8 @@ impl Writer<'_> {
         list(out, entities, |out, entity| {
             text_member(out, "{\"id\":", &entity.id);
             put(out, ",");
-            self.write_index(out, entity, false)?;
+            self.write_index(out, entity, *time_attribute, false)?;
             if let Some(attribute) = one {
-                put(out, ",\"values\":");
                 self.write_values(out, entity, attribute, 0)?;
             } else {
                 put(out, ",\"attributes\":");
@@ -209,14 +210,13 @@ impl Writer<'_> {
 
     /// `{"type": …, "entities": […]}` of one attribute.
     fn write_one_type(&self, out: &mut dyn Output, of: &mut TypeResult, place: usize) -> Written {
-        let TypeResult { name, attributes, entities, .. } = of;
+        let TypeResult { name, attributes, time_attribute, entities, .. } = of;
         text_member(out, "{\"type\":", name);
         put(out, ",\"entities\":");
         list(out, entities, |out, entity| {
             text_member(out, "{\"id\":", &entity.id);
             put(out, ",");
-            self.write_index(out, entity, false)?;
-            put(out, ",\"values\":");
+            self.write_index(out, entity, *time_attribute, false)?;
             self.write_values(out, entity, &attributes[place], place)?;
             put(out, "}");
             Ok(())
@@ -225,8 +225,14 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// `"index": […]`
-    fn write_index(&self, out: &mut dyn Output, entity: &mut EntityResult, is_alone: bool) -> Written {
+    /// `"index": […]`, and `"timeAttribute": […]` where it is asked for.
+    fn write_index(
+        &self,
+        out: &mut dyn Output,
+        entity: &mut EntityResult,
+        time_attribute: Option<AttributeId>,
+        is_alone: bool,
+    ) -> Written {
         put(out, "\"index\":");
         match (self.parameters.aggregation, &entity.aggregated) {
             (Some(Aggregation { period: None, .. }), _) if is_alone => {
@@ -244,7 +250,14 @@ impl Writer<'_> {
                 write_time(out.part(), *time);
                 full(out)
             }),
-            _ => write_rows(out, entity, &[], |out, rows, row| write_time(out, rows.times[row])),
+            _ => {
+                write_rows(out, entity, &[], |out, rows, row| write_time(out, rows.times[row]))?;
+                if self.parameters.shown.time_attribute {
+                    put(out, ",\"timeAttribute\":");
+                    write_hidden(out, entity, Kind::Text, time_attribute)?;
+                }
+                Ok(())
+            }
         }
     }
 
@@ -256,13 +269,13 @@ impl Writer<'_> {
     ) -> Written {
         list(out, attributes.iter().enumerate(), |out, (place, attribute)| {
             text_member(out, "{\"attrName\":", &attribute.name);
-            put(out, ",\"values\":");
             self.write_values(out, entity, attribute, place)?;
             put(out, "}");
             Ok(())
         })
     }
 
+    /// Behind the index `"values": […]`, and `"metadata": […]` where they are asked for.
     fn write_values(
         &self,
         out: &mut dyn Output,
@@ -270,6 +283,7 @@ impl Writer<'_> {
         attribute: &AskedAttribute,
         place: usize,
     ) -> Written {
+        put(out, ",\"values\":");
         if let (Some(aggregation), Some(aggregated)) = (self.parameters.aggregation, &entity.aggregated) {
             let kind = summary_kind(attribute.kind, aggregation.method);
             return list(out, &aggregated.values, |out, values| {
@@ -279,7 +293,12 @@ impl Writer<'_> {
         }
         write_rows(out, entity, &[attribute.id], |out, rows, row| {
             write_value(out, attribute.kind, rows.get(row, attribute.id));
-        })
+        })?;
+        if self.parameters.shown.metadata {
+            put(out, ",\"metadata\":");
+            write_hidden(out, entity, Kind::Structured, attribute.metadata)?;
+        }
+        Ok(())
     }
 }
 
@@ -288,12 +307,25 @@ pub(crate) fn full(out: &mut dyn Output) -> Written {
     if out.part().len() >= PART_BYTES { out.hand_over() } else { Ok(()) }
 }
 
+/// `[…]` of what a hidden attribute has of each row; of nulls where there is none.
+fn write_hidden(
+    out: &mut dyn Output,
+    entity: &mut EntityResult,
+    kind: Kind,
+    attribute: Option<AttributeId>,
+) -> Written {
+    write_rows(out, entity, attribute.as_slice(), |out, rows, row| {
+        let value = attribute.map_or(Value::Null, |attribute| hidden::shown(rows.get(row, attribute)));
+        write_value(out, kind, value);
+    })
+}
+
 /// `[…]` of something of each row.
 fn write_rows(
     out: &mut dyn Output,
     entity: &mut EntityResult,
-    attributes: &[prony_series_store::AttributeId],
-    write: impl Fn(&mut Vec<u8>, &prony_series_store::Rows, usize),
+    attributes: &[AttributeId],
+    write: impl Fn(&mut Vec<u8>, &Rows, usize),
 ) -> Written {
     put(out, "[");
     let (mut is_first, mut written) = (true, Ok(()));

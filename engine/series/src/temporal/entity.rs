@@ -13,6 +13,7 @@ use crate::{
         entity::{AttributeValue, Entity, NO_ATTRIBUTES},
         json::{Arena, Json},
         time,
+        time_index::{RowTime, TimeSource},
     },
 };
 
@@ -37,7 +38,7 @@ pub(crate) fn rows<'a>(json: &Json<'a>, now_ms: TimeMs) -> Result<Vec<TimedEntit
     let type_name = type_name
         .ok_or_else(|| Problem::bad_data("`type` is to be the type of the entity; it can have one"))?;
     // Instances of one attribute at the same moment are in different rows.
-    let mut rows: BTreeMap<(TimeMs, usize), Vec<AttributeValue<'a>>> = BTreeMap::new();
+    let mut rows: BTreeMap<(TimeMs, usize), (TimeSource<'a>, Vec<AttributeValue<'a>>)> = BTreeMap::new();
     for (name, value) in members {
         if NO_ATTRIBUTES.contains(name) {
             continue;
@@ -49,29 +50,31 @@ pub(crate) fn rows<'a>(json: &Json<'a>, now_ms: TimeMs) -> Result<Vec<TimedEntit
         let mut before: BTreeMap<TimeMs, usize> = BTreeMap::new();
         for (place, instance) in instances.iter().enumerate() {
             let fault = |what: &str| Problem::bad_data(format!("{name}[{place}] {what}"));
-            let time = time_of(instance).map_err(|what| fault(&what))?.unwrap_or(now_ms);
+            let RowTime { ms: time, source } =
+                time_of(name, instance, now_ms).map_err(|what| fault(&what))?;
             let attribute = attribute(name, instance).map_err(|what| fault(&what))?;
             let count = before.entry(time).or_default();
-            rows.entry((time, *count)).or_default().push(attribute);
+            rows.entry((time, *count)).or_insert_with(|| (source, Vec::new())).1.push(attribute);
             *count += 1;
         }
     }
     if rows.is_empty() {
         return Err(Problem::bad_data("the entity has no instance of an attribute"));
     }
-    let row = |((time, _), attributes): ((TimeMs, usize), Vec<AttributeValue<'a>>)| TimedEntity {
+    let rows = rows.into_iter().map(|((time, _), (time_source, attributes))| TimedEntity {
         entity: Entity { id, type_name, attributes, members: &[], is_emptied: false },
         time_ms: Some(time),
-    };
-    Ok(rows.into_iter().map(row).collect())
+        time_source,
+    });
+    Ok(rows.collect())
 }
 
-fn time_of(instance: &Json<'_>) -> Result<Option<TimeMs>, String> {
-    let Some((name, value)) = TIMES.iter().find_map(|name| Some((name, instance.member(name)?))) else {
-        return Ok(None);
+fn time_of<'a>(attribute: &'a str, instance: &Json<'_>, now_ms: TimeMs) -> Result<RowTime<'a>, String> {
+    let Some((name, value)) = TIMES.iter().find_map(|name| Some((*name, instance.member(name)?))) else {
+        return Ok(RowTime { ms: now_ms, source: TimeSource::Other });
     };
     let time = value.text().and_then(time::parse_date_time);
-    time.map(Some)
+    time.map(|ms| RowTime { ms, source: TimeSource::Metadatum { attribute, name } })
         .ok_or_else(|| format!("has {name} {}, and no time as 2024-05-06T07:08:09Z", value.to_text()))
 }
 

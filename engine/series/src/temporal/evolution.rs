@@ -167,6 +167,7 @@ impl Evolution<'_> {
                     let writer = InstanceWriter {
                         time_property: parameters.time_property,
                         only_values: parameters.representation == Representation::Values,
+                        shows_metadata: parameters.shows_metadata,
                         is_cut: cut.is_some(),
                     };
                     writer.write(out, of, found, &rows[place])?;

@@ -154,7 +154,8 @@ impl Search<'_> {
     }
 
     fn searched(&self, table: TableId) -> SearchedType {
-        let TemporalParameters { attributes, condition, place, representation, .. } = self.parameters;
+        let TemporalParameters { attributes, condition, place, representation, shows_metadata, .. } =
+            self.parameters;
         let is_summed_up = matches!(representation, Representation::Aggregated(..));
         self.read.with_catalog(|catalog| {
             let table = catalog.table(table);
@@ -175,6 +176,9 @@ impl Search<'_> {
             let place = place.as_ref().and_then(|of| Some(named(&of.property)?.id));
             let mut wanted: Vec<AttributeId> = shown.attributes.iter().map(|of| of.id).collect();
             wanted.extend(known.iter().map(|(_, of)| of.id).chain(place));
+            if *shows_metadata {
+                wanted.extend(shown.attributes.iter().filter_map(|of| of.metadata));
+            }
             SearchedType { shown, known, place, wanted }
         })
     }

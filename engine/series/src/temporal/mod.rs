@@ -10,6 +10,7 @@ pub(crate) mod evolution;
 mod find;
 mod holds;
 mod instances;
+mod metadata;
 mod method;
 pub(crate) mod parameters;
 pub(crate) mod problem;

@@ -107,6 +107,8 @@ pub(crate) struct TemporalParameters {
     pub(crate) condition: Option<Condition>,
     pub(crate) place: Option<PlaceTest>,
     pub(crate) representation: Representation,
+    /// Whether instances are shown with their metadata.
+    pub(crate) shows_metadata: bool,
     pub(crate) page: EntityPage,
 }
 
@@ -238,7 +240,7 @@ impl TemporalParameters {
         ];
         let time_property = given.word("timeproperty", &times)?.unwrap_or(TimeProperty::Observed);
         let time = read_time(given)?;
-        let (representation, counts) = read_options(given)?;
+        let Options { representation, shows_metadata, counts } = read_options(given)?;
         let attributes = given.list("attrs")?;
         for selector in &mut selectors {
             selector.attributes.clone_from(&attributes);
@@ -253,6 +255,7 @@ impl TemporalParameters {
             condition: given.get("q")?.map(|text| Condition::read(&text)).transpose()?,
             place: read_place(given)?,
             representation,
+            shows_metadata,
             page: read_page(given, counts)?,
         })
     }
@@ -288,16 +291,24 @@ fn read_time(given: &GivenTexts<'_>) -> Result<TimeRelation, Problem> {
     }
 }
 
-/// The representation, and whether entities are to be counted. What `format` says goes before `options`; aggregations that are named without
-/// either are asked for.
-fn read_options(given: &GivenTexts<'_>) -> Result<(Representation, bool), Problem> {
-    const WORDS: [(&str, u8); 6] = [
+/// How what is found is written.
+struct Options {
+    representation: Representation,
+    shows_metadata: bool,
+    /// Whether entities are to be counted.
+    counts: bool,
+}
+
+/// What `format` says goes before `options`; aggregations that are named without either are asked for.
+fn read_options(given: &GivenTexts<'_>) -> Result<Options, Problem> {
+    const WORDS: [(&str, u8); 7] = [
         ("normalized", 0),
         ("temporalValues", 1),
         ("simplified", 1),
         ("aggregatedValues", 2),
         ("sysAttrs", 3),
         ("count", 4),
+        ("metadata", 5),
     ];
     let options = given.list("options")?.into_iter();
     let options = options.map(|text| word("options", &text, &WORDS)).collect::<Result<Vec<u8>, _>>()?;
@@ -315,7 +326,11 @@ fn read_options(given: &GivenTexts<'_>) -> Result<(Representation, bool), Proble
         None if methods.is_empty() => Representation::Normalized,
         _ => Representation::Aggregated(methods, length),
     };
-    Ok((representation, counts))
+    let shows_metadata = options.contains(&5);
+    if shows_metadata && representation != Representation::Normalized {
+        return Err(Problem::bad_data("options=metadata goes with the normalized representation alone"));
+    }
+    Ok(Options { representation, shows_metadata, counts })
 }
 
 fn read_methods(given: &GivenTexts<'_>) -> Result<Vec<AggregateMethod>, Problem> {

@@ -8,6 +8,7 @@ use super::{
     find::{EntityType, FoundEntity},
     holds::summary_of,
     instances::ShownRows,
+    metadata,
     method::AggregateMethod,
     parameters::TimeProperty,
 };
@@ -31,6 +32,7 @@ pub(super) struct InstanceWriter {
     pub(super) time_property: TimeProperty,
     /// Whether values stand with their times, in one member of the attribute.
     pub(super) only_values: bool,
+    pub(super) shows_metadata: bool,
     /// Whether attributes all of whose instances were left out are there without any.
     pub(super) is_cut: bool,
 }
@@ -78,12 +80,15 @@ impl InstanceWriter {
                 *chosen = Chosen::Range(from..range.end);
             }
             let (mut count, mut written) = (0_u64, Ok(()));
-            found.entity.visit(&[attribute.id], |part, row| {
+            let metadata = attribute.metadata.filter(|_| self.shows_metadata);
+            let wanted: Vec<_> = [attribute.id].into_iter().chain(metadata).collect();
+            found.entity.visit(&wanted, |part, row| {
                 let value = part.get(row, attribute.id);
                 if value != Value::Null {
                     count += 1;
                     self.begin_attribute(out, attribute, count == 1);
-                    self.write_instance(out, attribute, part.times[row], value);
+                    let kept = metadata.map_or(Value::Null, |of| part.get(row, of));
+                    self.write_instance(out, attribute, part.times[row], (value, kept));
                     written = full(out);
                 }
                 written.is_ok()
@@ -113,7 +118,13 @@ impl InstanceWriter {
         put(out, ":[");
     }
 
-    fn write_instance(self, out: &mut dyn Output, of: &AskedAttribute, time_ms: TimeMs, value: Value<'_>) {
+    fn write_instance(
+        self,
+        out: &mut dyn Output,
+        of: &AskedAttribute,
+        time_ms: TimeMs,
+        (value, kept): (Value<'_>, Value<'_>),
+    ) {
         if self.only_values {
             put(out, "[");
             write_instance_value(out, of.kind, value);
@@ -130,6 +141,9 @@ impl InstanceWriter {
         text_member(out, ",", self.time_property.name());
         put(out, ":");
         write_time(out, time_ms);
+        if let Value::Text(kept) = kept {
+            metadata::write(out, kept, self.time_property.name());
+        }
         put(out, "}");
     }
 }

@@ -3,6 +3,7 @@
 use std::{
     cell::Cell,
     future::poll_fn,
+    path::Path,
     sync::Arc,
     task::{Context, Poll},
 };
@@ -59,7 +60,8 @@ pub(crate) struct Harness {
     /// One for all requests, as a core's thread has: what waits for a write is woken there.
     pub(crate) runtime: Runtime,
     pub(crate) tasks: LocalSet,
-    _directory: TempDir,
+    /// Its own, until it is not used any more.
+    _directory: Option<TempDir>,
 }
 
 /// A response, whole.
@@ -92,6 +94,16 @@ impl Harness {
 
     pub(crate) fn with(settings: SeriesSettings) -> Self {
         let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().to_owned();
+        Self::make(&path, settings, Some(directory))
+    }
+
+    /// Of a directory that stays, where the series are not in a database.
+    pub(crate) fn open(directory: &Path, settings: SeriesSettings) -> Self {
+        Self::make(directory, settings, None)
+    }
+
+    fn make(directory: &Path, settings: SeriesSettings, own: Option<TempDir>) -> Self {
         let (store, engine): (_, Arc<dyn Engine>) = match PLACE.get() {
             Place::Postgres => {
                 let settings = settings.on_postgres(TestDatabase::create().url());
@@ -102,7 +114,7 @@ impl Harness {
                 (None, Arc::new(QuestEngine::open(settings).unwrap()))
             }
             Place::Directory => {
-                let store = Arc::new(Store::open(directory.path(), settings.options()).unwrap());
+                let store = Arc::new(Store::open(directory, settings.options()).unwrap());
                 (Some(Arc::clone(&store)), store)
             }
         };
@@ -110,7 +122,7 @@ impl Harness {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let api = SeriesApi::new(Arc::clone(&series));
         let source = SeriesSource::new(Arc::clone(&series));
-        Self { api, store, series, source, runtime, tasks: LocalSet::new(), _directory: directory }
+        Self { api, store, series, source, runtime, tasks: LocalSet::new(), _directory: own }
     }
 
     /// The embedded store.

@@ -5,6 +5,7 @@ mod deletes;
 mod further_queries;
 mod graphql;
 pub(crate) mod harness;
+mod hidden;
 mod incoming;
 mod notify;
 mod on_databases;

@@ -28,6 +28,14 @@ macro_rules! the_same_tests {
                 notify::entities_of_ngsi_ld_are_taken,
                 notify::service_paths_are_one_or_one_each,
                 notify::a_long_body_is_taken_by_a_thread_of_its_own;
+            what_is_kept_is_shown:
+                hidden::what_is_kept_is_shown_where_it_is_asked_for,
+                hidden::what_is_kept_is_not_seen_by_others,
+                hidden::tables_have_columns_for_what_is_kept,
+                hidden::last_values_have_their_metadata,
+                hidden::a_value_has_the_metadata_that_it_came_with,
+                hidden::what_is_kept_goes_with_its_rows,
+                hidden::temporal_instances_have_their_metadata;
             rows_are_deleted:
                 deletes::rows_of_an_entity_are_deleted,
                 deletes::rows_of_a_type_are_deleted_by_service_path,
@@ -64,6 +72,7 @@ macro_rules! the_same_tests {
                 graphql::queries::lists_are_ranges_and_pages_of_them,
                 graphql::queries::values_are_measured_by_reading_them,
                 graphql::queries::what_is_deleted_is_not_there,
+                graphql::queries::points_have_their_metadata,
                 graphql::queries::types_that_come_change_the_schema;
             graphql_events:
                 graphql::events::each_row_is_told_once_and_in_order,

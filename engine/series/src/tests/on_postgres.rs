@@ -7,7 +7,7 @@ use prony_testkit::TestDatabase;
 use super::{
     deletes, further_queries, graphql,
     harness::{Harness, on_postgres},
-    incoming, notify,
+    hidden, incoming, notify,
     on_databases::the_same_tests,
     queries, row_formats, temporal,
 };

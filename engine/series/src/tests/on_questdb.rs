@@ -3,7 +3,7 @@
 use super::{
     deletes, further_queries, graphql,
     harness::{Harness, on_questdb},
-    incoming, notify,
+    hidden, incoming, notify,
     on_databases::the_same_tests,
     queries, row_formats, temporal,
 };

@@ -196,7 +196,7 @@ pub(crate) fn times_and_places_bound_what_is_found() {
         /v2/entities/Room:1/attrs/temperature/value?options=keyValues
           501 {"error":"Not implemented option","description":"aggrScope and options are not yet implemented."}
         /v2/entities/Room:1/attrs/temperature/value?options=no
-          400 {"detail":"'no' is not one of ['keyValues', 'values', 'count'] - 'options'","status":400,"title":"Bad Request","type":"about:blank"}
+          400 {"detail":"'no' is not one of ['keyValues', 'values', 'count', 'metadata', 'timeAttribute'] - 'options'","status":400,"title":"Bad Request","type":"about:blank"}
         /v2/types/Room/attrs/pressure?idPattern=room:2
           200 {"type":"Room","attrName":"pressure","entities":[{"id":"Room:2","index":["2024-01-02T00:30:00.000+00:00"],"values":[600]}]}
         /v2/types/Room/attrs/pressure?idPattern=oom

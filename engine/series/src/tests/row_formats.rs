@@ -111,7 +111,7 @@ pub(crate) fn a_long_response_is_streamed() {
 }
 
 /// The columns' names and types, and the rows, as another reader of the format sees them.
-fn parquet(harness: &Harness, target: &str) -> (Vec<String>, Vec<String>) {
+pub(crate) fn parquet(harness: &Harness, target: &str) -> (Vec<String>, Vec<String>) {
     let headers = ["Accept: application/vnd.apache.parquet"];
     let file = harness.request_whole("GET", target, &headers).1;
     let reader = SerializedFileReader::new(Bytes::from(file)).unwrap();

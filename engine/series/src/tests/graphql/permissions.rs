@@ -14,7 +14,10 @@ use prony_source::{
 use serde_json::{Value as Json, json};
 
 use super::queries::rooms;
-use crate::tests::harness::{Harness, LIMITS};
+use crate::{
+    settings::SeriesSettings,
+    tests::harness::{Harness, LIMITS},
+};
 
 fn columns(names: &[&str]) -> Columns {
     Columns::Only(names.iter().map(|&name| name.to_owned()).collect())
@@ -275,6 +278,53 @@ pub(crate) fn the_calls_write_what_is_granted() {
     assert!(harness.get("/v2/entities/Room:1/attrs/pressure").starts_with("200 {"));
     assert!(harness.get("/v2/entities?type=Room").contains("Room:1"), "others' rows stay");
     assert!(harness.get("/v2/entities?type=Secret").contains("Secret:1"));
+}
+
+/// Metadata are there with their attribute; what gave the time names attributes, and is for those who may see all.
+#[test]
+fn what_is_kept_beside_values_is_of_what_can_be_seen() {
+    let settings =
+        SeriesSettings { keep_metadata: true, keep_time_attribute: true, ..SeriesSettings::default() };
+    let harness = Harness::with(settings);
+    let room = r#"[{"id":"Room:2","type":"Room","secret":{"type":"DateTime","value":"2024-05-06T07:00:00Z","metadata":{"m":{"value":"hidden"}}},
+        "temperature":{"type":"Number","value":1,"metadata":{"m":{"value":"seen"}}}}]"#;
+    for headers in [
+        &["fiware-timeindex-attribute: secret"][..],
+        &["fiware-timeindex-attribute: secret", "fiware-service: factory"],
+    ] {
+        harness.notify(room, headers);
+    }
+    let query = "{ rooms { temperature { metadata } } factory_rooms { secret { metadata timeAttribute } } }";
+    check(
+        &harness,
+        &[json!("Room:2")],
+        &[
+            query,
+            "{ rooms { temperature { metadata value } } factory_rooms { temperature { timeAttribute } } }",
+        ],
+        expect![[r#"
+            { rooms { temperature { metadata } } factory_rooms { secret { metadata timeAttribute } } }
+              {"data":{"rooms":[{"temperature":[{"metadata":{"m":{"value":"seen"}}}]}],"factory_rooms":[{"secret":[{"metadata":{"m":{"value":"hidden"}},"timeAttribute":"secret"}]}]}}
+            { rooms { temperature { metadata value } } factory_rooms { temperature { timeAttribute } } }
+              {"data":{"rooms":[{"temperature":[{"metadata":{"m":{"value":"seen"}},"value":1.0}]}],"factory_rooms":[{"temperature":[{"timeAttribute":"secret"}]}]}}
+        "#]],
+    );
+    check_calls(
+        &harness,
+        &[
+            ("GET", "/v2/types/Room?options=metadata,timeAttribute", &[], ""),
+            ("GET", "/v2/types/Room?options=metadata,timeAttribute", FACTORY, ""),
+            ("GET", "/v2/types/Room?options=metadata,timeAttribute&format=rows", &[], ""),
+        ],
+        expect![[r#"
+            GET /v2/types/Room?options=metadata,timeAttribute
+              200 {"type":"Room","entities":[{"id":"Room:2","index":["2024-05-06T07:00:00.000+00:00"],"timeAttribute":[null],"attributes":[{"attrName":"temperature","values":[1.0],"metadata":[{"m":{"value":"seen"}}]}]}]}
+            GET /v2/types/Room?options=metadata,timeAttribute fiware-service: factory
+              200 {"type":"Room","entities":[{"id":"Room:2","index":["2024-05-06T07:00:00.000+00:00"],"timeAttribute":["secret"],"attributes":[{"attrName":"secret","values":["2024-05-06T07:00:00.000+00:00"],"metadata":[{"m":{"value":"hidden"}}]},{"attrName":"temperature","values":[1.0],"metadata":[{"m":{"value":"seen"}}]}]}]}
+            GET /v2/types/Room?options=metadata,timeAttribute&format=rows
+              200 [{"id":"Room:2","type":"Room","time":"2024-05-06T07:00:00.000+00:00","values":{"temperature":1.0},"metadata":{"temperature":{"m":{"value":"seen"}}}}]
+        "#]],
+    );
 }
 
 #[test]

@@ -199,6 +199,36 @@ pub(crate) fn types_that_come_change_the_schema() {
     assert!(changed());
 }
 
+/// Fields for what is kept beside values are there where something is.
+#[test]
+pub(crate) fn points_have_their_metadata() {
+    let settings =
+        SeriesSettings { keep_metadata: true, keep_time_attribute: true, ..SeriesSettings::default() };
+    let harness = Harness::with(settings);
+    let query = "{ rooms { rows { time n m } n { at: timeAttribute value metadata again: metadata } m { metadata } } }";
+    harness.notify(
+        r#"[{"id":"a","type":"Room","n":{"type":"Number","value":0},"m":{"type":"Text","value":"x"}}]"#,
+        &[],
+    );
+    assert!(harness.ask(query).contains("SeriesFloatPoint"), "{}", harness.ask(query));
+    harness.request("DELETE", "/v2/types/Room", &[], "");
+    harness.notify(
+        r#"[{"id":"a","type":"Room","n":{"type":"Number","value":1,"metadata":{"unit":{"type":"Text","value":"\u00b0C"}}},"TimeInstant":{"type":"DateTime","value":"2024"}},
+            {"id":"a","type":"Room","n":{"type":"Property","value":2,"observedAt":"2025-01-01T00:00:00Z"},"m":{"type":"Text","value":"y"}}]"#,
+        &[],
+    );
+    check(
+        &harness,
+        &[query, "{ seriesTypes { attributes { name } } }"],
+        expect![[r#"
+        { rooms { rows { time n m } n { at: timeAttribute value metadata again: metadata } m { metadata } } }
+          {"data":{"rooms":[{"rows":[{"time":"2024-01-01T00:00:00.000+00:00","n":1.0,"m":null},{"time":"2025-01-01T00:00:00.000+00:00","n":2.0,"m":"y"}],"n":[{"at":"TimeInstant","value":1.0,"metadata":{"unit":{"type":"Text","value":"°C"}},"again":{"unit":{"type":"Text","value":"°C"}}},{"at":"n.observedAt","value":2.0,"metadata":{"observedAt":"2025-01-01T00:00:00Z"},"again":{"observedAt":"2025-01-01T00:00:00Z"}}],"m":[{"metadata":null},{"metadata":null}]}]}}
+        { seriesTypes { attributes { name } } }
+          {"data":{"seriesTypes":[{"attributes":[{"name":"n"},{"name":"m"},{"name":"TimeInstant"}]}]}}
+    "#]],
+    );
+}
+
 /// Each of many entities is looked at on a thread, within its time and its bytes.
 #[test]
 fn long_responses_have_limits() {

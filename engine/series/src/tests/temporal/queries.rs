@@ -440,7 +440,7 @@ fn faulty_parameters_are_refused() {
         type=Vehicle&offset=-1
           400 {"type":"…/BadRequestData","title":"Bad request data","detail":"offset is `-1`, and is to be a whole number of at least 0","status":400}
         type=Vehicle&options=keyValues
-          400 {"type":"…/BadRequestData","title":"Bad request data","detail":"options has `keyValues`, and can have normalized, temporalValues, simplified, aggregatedValues, sysAttrs, count","status":400}
+          400 {"type":"…/BadRequestData","title":"Bad request data","detail":"options has `keyValues`, and can have normalized, temporalValues, simplified, aggregatedValues, sysAttrs, count, metadata","status":400}
         type=Vehicle&count=yes
           400 {"type":"…/BadRequestData","title":"Bad request data","detail":"count has `yes`, and can have true, false","status":400}
         type=Vehicle&options=aggregatedValues

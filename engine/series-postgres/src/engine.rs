@@ -8,7 +8,7 @@ use crate::hear::{Hearing, Others};
 use crate::mapping::Mapping;
 use crate::names::{KnownNames, VERSION};
 use crate::read::{DatabaseSnapshot, Transaction};
-use crate::schema::{FORMAT, prepare};
+use crate::schema::{FORMAT, find, prepare};
 use crate::settings::PostgresSettings;
 use crate::upkeep::Upkeep;
 use crate::wanted::Wanted;
@@ -22,7 +22,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, RwLock};
 use std::task::{Context, Poll};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 /// Parameters of one statement: the protocol counts them with 16 bits.
 const PARAMETERS_MAX: usize = 65_535;
@@ -42,12 +41,13 @@ const LIMITS: Limits = Limits {
 const LOCK_TIMEOUT_MS: u64 = 5000;
 
 /// With what each connection begins.
-fn setup(statement_timeout: Duration) -> String {
+fn setup(settings: &PostgresSettings) -> String {
     format!(
         "set timezone = 'UTC'; set extra_float_digits = 1; set lock_timeout = {LOCK_TIMEOUT_MS}; \
-         set statement_timeout = {}; set client_min_messages = warning; \
+         set statement_timeout = {}; set client_min_messages = warning; {}\
          select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'",
-        statement_timeout.as_millis()
+        settings.statement_timeout.as_millis(),
+        if settings.is_read_only { "set default_transaction_read_only = on; " } else { "" },
     )
 }
 
@@ -67,10 +67,10 @@ pub struct PostgresEngine {
 }
 
 impl PostgresEngine {
-    /// Opens the series of a database, whose tables are made where there are none. Blocks, on any thread.
+    /// Opens the series of a database, whose tables are made where there are none, unless it is to be read only. Blocks, on any thread.
     ///
     /// # Errors
-    /// The database cannot be asked, or has series of a later version.
+    /// The database cannot be asked, has series of a later version, or none where it is to be read only.
     pub fn open(settings: PostgresSettings) -> Result<Self, OpenError> {
         // A thread that runs asynchronous work, as the caller's may, may not wait for other such work.
         let opened =
@@ -81,7 +81,7 @@ impl PostgresEngine {
     fn open_here(settings: PostgresSettings) -> Result<Self, OpenError> {
         let idle_max = if settings.reuses_connections { settings.connections + 1 } else { 0 };
         let sessions = SessionSettings {
-            setup: setup(settings.statement_timeout),
+            setup: setup(&settings),
             statement_timeout: settings.statement_timeout,
             idle_max,
         };
@@ -94,11 +94,13 @@ impl PostgresEngine {
         };
         let format = database.wait(async {
             let session = database.session().await?;
-            let format = prepare(&session).await?;
+            let format =
+                if settings.is_read_only { find(&session).await? } else { Some(prepare(&session).await?) };
             database.give_back(session);
             Ok(format)
         });
-        let found = format.map_err(cannot_open)?;
+        let absent = || OpenError::Absent { database: description.to_string() };
+        let found = format.map_err(cannot_open)?.ok_or_else(absent)?;
         if found > FORMAT {
             return Err(OpenError::Newer { database: description.to_string(), found, known: FORMAT });
         }

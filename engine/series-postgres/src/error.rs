@@ -13,6 +13,10 @@ pub enum OpenError {
         "the series in {database} were made by a later version (format {found}); this one reads up to format {known}"
     )]
     Newer { database: String, found: i32, known: i32 },
+    #[error(
+        "there are no series in {database}, and read_only makes none; serve it once without read_only, or name another database"
+    )]
+    Absent { database: String },
     #[error("cannot start a thread")]
     Thread(#[source] std::io::Error),
     #[error("the address of the Redis for names cannot be read: {why}; write redis://HOST:PORT")]

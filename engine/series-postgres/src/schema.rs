@@ -53,6 +53,16 @@ pub(crate) async fn prepare(session: &Session) -> Result<i32, Fault> {
     Ok(format)
 }
 
+/// The format of the tables; none where there are none.
+pub(crate) async fn find(session: &Session) -> Result<Option<i32>, Fault> {
+    let is_there = "select to_regclass('prony_series.state') is not null";
+    if !session.query_one(is_there, &[]).await?.get::<_, bool>(0) {
+        return Ok(None);
+    }
+    let found = session.query_opt("select format from prony_series.state", &[]).await?;
+    Ok(found.map(|row| row.get(0)))
+}
+
 /// Months since the year 0.
 pub(crate) fn month_of(time_ms: TimeMs) -> i32 {
     let (year, month, _) = date_of_days(time_ms.div_euclid(DAY_MS));

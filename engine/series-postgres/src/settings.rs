@@ -44,6 +44,8 @@ pub struct PostgresSettings {
     pub statement_timeout: Duration,
     /// Whether tables have parts by month.
     pub has_partitions: bool,
+    /// Whether nothing of the database is made, changed or let go; what others write is seen.
+    pub is_read_only: bool,
 }
 
 /// Without the address, which may have a password.
@@ -57,6 +59,7 @@ impl fmt::Debug for PostgresSettings {
             .field("connections", &self.connections)
             .field("statement_timeout", &self.statement_timeout)
             .field("has_partitions", &self.has_partitions)
+            .field("is_read_only", &self.is_read_only)
             .finish_non_exhaustive()
     }
 }
@@ -72,6 +75,7 @@ impl PostgresSettings {
             connections: 8,
             statement_timeout: Duration::from_secs(30),
             has_partitions: true,
+            is_read_only: false,
         }
     }
 }

@@ -62,7 +62,8 @@ impl Upkeep {
             self.condition.note_gone(looked.as_ref().err(), &self.writes);
             if looked.is_ok() {
                 // A part that is made soon has few rows to take over from the one for all other months.
-                if self.wanted.take_new() || is_due(ordered, ORDER_EVERY) {
+                let keeps_order = !self.settings.is_read_only;
+                if keeps_order && (self.wanted.take_new() || is_due(ordered, ORDER_EVERY)) {
                     let done = self.database.wait(self.put_in_order());
                     *lock(&self.condition.failure) = done.err().map(|fault| (fault.why, SystemTime::now()));
                     ordered = Some(Instant::now());

@@ -144,6 +144,7 @@ impl SeriesSettings {
                 CacheWord::Redis => MetadataCache::Redis(metadata_redis.0.clone()),
             },
             reuses_connections: *connection_reuse,
+            is_read_only: self.common.read_only,
             connections: *connections,
             statement_timeout: Duration::from_millis(self.common.statement_timeout_ms.into()),
             ..PostgresSettings::new(url)

@@ -115,6 +115,27 @@ pub trait Snapshot: fmt::Debug + Send + Sync {
         page: Page,
         counts: bool,
     ) -> Result<PagedRows, ReadError>;
+
+    /// Of how many series it is best to be asked at a time: of several where each question goes to another process.
+    fn series_at_a_time(&self) -> usize {
+        1
+    }
+
+    /// Of the rows of each of some series of one type those of a page. Whoever asks for many rows asks about few series: all may be read at
+    /// once.
+    fn page_of_each(
+        &self,
+        series: &[SeriesId],
+        range: TimeRange,
+        attributes: &[AttributeId],
+        page: Page,
+    ) -> Result<Vec<(SeriesRows, Range<u64>)>, ReadError> {
+        let mut pages = Vec::with_capacity(series.len());
+        for id in series {
+            pages.extend(self.page(&[*id], range, attributes, page, false)?.series);
+        }
+        Ok(pages)
+    }
 }
 
 /// The rows of a page.
@@ -289,6 +310,25 @@ impl Read {
         counts: bool,
     ) -> Result<PagedRows, ReadError> {
         self.0.page(series, range, attributes, page, counts)
+    }
+
+    /// As [`Snapshot::series_at_a_time`].
+    pub fn series_at_a_time(&self) -> usize {
+        self.0.series_at_a_time()
+    }
+
+    /// As [`Snapshot::page_of_each`].
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn page_of_each(
+        &self,
+        series: &[SeriesId],
+        range: TimeRange,
+        attributes: &[AttributeId],
+        page: Page,
+    ) -> Result<Vec<(SeriesRows, Range<u64>)>, ReadError> {
+        self.0.page_of_each(series, range, attributes, page)
     }
 }
 

@@ -361,6 +361,7 @@ fn compare(store: &dyn Engine, model: &Model, range: TimeRange, policy: OnDuplic
                 }
             }
             pages(store, &owners, range, &attributes);
+            pages_of_each(store, &owners, range, &attributes);
         }
     }
 }
@@ -478,6 +479,51 @@ fn pages(store: &dyn Engine, owners: &[SeriesWithRows], range: TimeRange, ids: &
                 }
             }
         }
+    }
+}
+
+/// Of each series its own page, and what all its values are together.
+fn pages_of_each(
+    store: &dyn Engine,
+    owners: &[SeriesWithRows],
+    range: TimeRange,
+    ids: &[Option<AttributeId>],
+) {
+    let wanted: Vec<AttributeId> = ids.iter().flatten().copied().collect();
+    let series: Vec<SeriesId> = owners.iter().map(|(id, _)| *id).collect();
+    let read = store.read().unwrap();
+    for (offset, limit) in [(0, 3), (2, 5), (0, 0), (1, 1 << 40)] {
+        for page in [Page::First { offset, limit }, Page::Last { offset, limit }] {
+            let found = read.page_of_each(&series, range, &wanted, page).unwrap();
+            assert_eq!(found.len(), owners.len());
+            for ((mut rows, chosen), (_, of)) in found.into_iter().zip(owners) {
+                let (count, near) = (of.len() as u64, offset.min(of.len() as u64));
+                let expected = match page {
+                    Page::First { .. } => near..near.saturating_add(limit).min(count),
+                    Page::Last { .. } => (count - near).saturating_sub(limit)..count - near,
+                };
+                let expected = &of[expected.start as usize..expected.end as usize];
+                assert_eq!(read_rows(&mut rows, ids, chosen), shown(expected), "{page:?}");
+            }
+        }
+    }
+    let Some(first) = ids.first().copied().flatten() else { return };
+    for (mut rows, (_, of)) in read.series_of_type(&series, range, &[first]).into_iter().zip(owners) {
+        let (mut count, mut min, mut max) = (0, f64::INFINITY, f64::NEG_INFINITY);
+        rows.leave_out_aggregates();
+        rows.summarize(first, Periods::Whole, |_, part| {
+            if part.count > 0 {
+                (count, min, max) = (count + part.count, min.min(part.min), max.max(part.max));
+            }
+            true
+        })
+        .unwrap();
+        let values = of.iter().filter_map(|(_, cells)| cells[0]).map(|number| f64::from(number) / 100.0);
+        let (least, greatest) =
+            values.clone().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, greatest), value| {
+                (least.min(value), greatest.max(value))
+            });
+        assert_eq!((count, min, max), (values.count() as u64, least, greatest));
     }
 }
 

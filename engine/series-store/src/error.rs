@@ -30,8 +30,8 @@ pub enum Refusal {
     )]
     LargeRow { entity: String, bytes: usize, limit: usize },
     /// In what is shown it is replaced.
-    #[error("the {what} `{shown}` has a character U+{:04X}, which cannot be kept; leave it out", u32::from(*character))]
-    Character { what: &'static str, shown: String, character: char },
+    #[error("the {what} `{shown}` has a character U+{code_point:04X}, which cannot be kept; leave it out")]
+    Character { what: &'static str, shown: String, code_point: u32 },
     #[error("{time_ms} milliseconds since 1970 cannot be kept as a time; they may be {from_ms} to {to_ms}")]
     FarTime { time_ms: i64, from_ms: i64, to_ms: i64 },
 }
@@ -41,7 +41,7 @@ impl Refusal {
     pub fn of_character(what: &'static str, name: &str, character: char) -> Self {
         let shown = name.chars().take(NAME_CHARS_SHOWN);
         let shown = shown.map(|char| if char == character { char::REPLACEMENT_CHARACTER } else { char });
-        Self::Character { what, shown: shown.collect(), character }
+        Self::Character { what, shown: shown.collect(), code_point: character.into() }
     }
 }
 

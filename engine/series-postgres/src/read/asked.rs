@@ -6,8 +6,11 @@ use prony_series_database::{Column, Moment};
 use prony_series_store::{AttributeId, TimeRange};
 use std::sync::Arc;
 
+/// Series that one statement asks about, of each of which something is read.
+pub(super) const SERIES_AT_A_TIME: usize = 256;
+
 /// Series of one type, and what is asked for of them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub(super) transaction: Arc<Transaction>,
     /// None where nothing was ever written.

@@ -8,12 +8,16 @@ mod transaction;
 
 pub(crate) use self::asked::columns_of;
 pub(crate) use self::transaction::Transaction;
-use self::{asked::Asked, rows::DatabaseRows};
+use self::{
+    asked::{Asked, SERIES_AT_A_TIME},
+    rows::DatabaseRows,
+};
 use crate::mapping::Mapping;
 use prony_series_store::{
     AttributeId, Catalog, Page, PagedRows, ReadError, SeriesId, SeriesRows, Snapshot, TableId, TimeRange,
     WritesElsewhere,
 };
+use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The database at one moment, with the names that are known here.
@@ -60,5 +64,19 @@ impl Snapshot for DatabaseSnapshot {
         counts: bool,
     ) -> Result<PagedRows, ReadError> {
         page::page(self.asked(series, range), attributes, page, counts)
+    }
+
+    fn series_at_a_time(&self) -> usize {
+        SERIES_AT_A_TIME
+    }
+
+    fn page_of_each(
+        &self,
+        series: &[SeriesId],
+        range: TimeRange,
+        attributes: &[AttributeId],
+        page: Page,
+    ) -> Result<Vec<(SeriesRows, Range<u64>)>, ReadError> {
+        page::page_of_each(&self.asked(series, range), attributes, page)
     }
 }

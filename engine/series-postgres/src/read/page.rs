@@ -43,14 +43,29 @@ fn of_loaded(rows: Rows) -> (SeriesRows, Range<u64>) {
     (SeriesRows::new(LoadedRows(rows)), 0..count)
 }
 
+/// Of each series its own page.
+pub(super) fn page_of_each(
+    asked: &Asked,
+    attributes: &[AttributeId],
+    of_each: Page,
+) -> Result<Vec<(SeriesRows, Range<u64>)>, ReadError> {
+    let (Page::First { offset, limit } | Page::Last { offset, limit }) = of_each;
+    let is_short = limit.saturating_mul(asked.series.len() as u64) <= ROWS_IN_MEMORY;
+    if is_short && offset <= ROWS_LOOKED_AT {
+        return Ok(loaded_of_each(asked, attributes, of_each)?.into_iter().map(of_loaded).collect());
+    }
+    let mut pages = Vec::with_capacity(asked.series.len());
+    for series in &asked.series {
+        let one = Asked { series: vec![*series], ..asked.clone() };
+        pages.extend(page(one, attributes, of_each, false)?.series);
+    }
+    Ok(pages)
+}
+
 /// The rows of a short page, for each series.
 fn loaded(asked: &Asked, attributes: &[AttributeId], page: Page) -> Result<Vec<Rows>, ReadError> {
-    let mut rows: Vec<Rows> = asked.series.iter().map(|_| Rows::default()).collect();
-    let Some(table) = &asked.table else { return Ok(rows) };
     let (Page::First { offset, limit } | Page::Last { offset, limit }) = page;
-    let is_last = matches!(page, Page::Last { .. });
-    let order = if is_last { " desc" } else { "" };
-    let columns = columns_of(table, attributes);
+    let order = order_of(page);
     let of_each = offset + limit;
     let is_by_series = of_each.saturating_mul(asked.series.len() as u64) <= ROWS_LOOKED_AT;
     let inner = if is_by_series {
@@ -58,17 +73,44 @@ fn loaded(asked: &Asked, attributes: &[AttributeId], page: Page) -> Result<Vec<R
     } else {
         String::new()
     };
+    let outer = format!(" order by r.time{order}, s.place{order}, r.seq{order} limit $4 offset $5");
+    found(asked, attributes, page, (&inner, &outer))
+}
+
+/// The same of short pages of each.
+fn loaded_of_each(asked: &Asked, attributes: &[AttributeId], page: Page) -> Result<Vec<Rows>, ReadError> {
+    let order = order_of(page);
+    let inner = format!(" order by time{order}, seq{order} limit $4 offset $5");
+    let outer = format!(" order by s.place, r.time{order}, r.seq{order}");
+    found(asked, attributes, page, (&inner, &outer))
+}
+
+const fn order_of(page: Page) -> &'static str {
+    if matches!(page, Page::Last { .. }) { " desc" } else { "" }
+}
+
+/// Rows of series, of each of which those are taken that `inner` says, and of all those that `outer` does; one of the two has the limit and
+/// the offset. Those of a series are in the order of their times.
+fn found(
+    asked: &Asked,
+    attributes: &[AttributeId],
+    page: Page,
+    (inner, outer): (&str, &str),
+) -> Result<Vec<Rows>, ReadError> {
+    let mut rows: Vec<Rows> = asked.series.iter().map(|_| Rows::default()).collect();
+    let Some(table) = &asked.table else { return Ok(rows) };
+    let columns = columns_of(table, attributes);
     let sql = format!(
         "select s.place, r.time{} from unnest($1::integer[]) with ordinality as s(id, place) \
-         cross join lateral (select time, seq{} from {} where series = s.id and time >= $2 and time <= $3{inner}) as r \
-         order by r.time{order}, s.place{order}, r.seq{order} limit $4 offset $5",
+         cross join lateral (select time, seq{} from {} where series = s.id and time >= $2 and time <= $3{inner}) as r{outer}",
         list_of(&columns, "r."),
         list_of(&columns, ""),
         table.name
     );
+    let (Page::First { offset, limit } | Page::Last { offset, limit }) = page;
     let ((from, to), (limit, offset)) = (asked.moments(), (limit.cast_signed(), offset.cast_signed()));
     let mut found = asked.transaction.query(&sql, &[&asked.series, &from, &to, &limit, &offset])?;
-    if is_last {
+    if matches!(page, Page::Last { .. }) {
         found.reverse();
     }
     for row in &found {

@@ -1,7 +1,7 @@
 //! The rows of one series, read part by part as they are asked for. Series that are asked for together share what one statement can say of
 //! all.
 
-use super::asked::{Asked, columns_of};
+use super::asked::{Asked, SERIES_AT_A_TIME, columns_of};
 use crate::mapping::TableMap;
 use prony_series_database::{Column, Moment, list_of, push_row, summarize_rows, visit_pieces};
 use prony_series_store::calendar::{Period, Periods};
@@ -14,6 +14,9 @@ use tokio_postgres::Row;
 /// Rows of one statement: what is in memory of a long read.
 const ROWS_AT_A_TIME: u64 = 5000;
 
+/// For each series the first time and the summary of all values of an attribute.
+type SummariesOfSeries = HashMap<i32, (TimeMs, Summary)>;
+
 /// Series that were asked for together.
 #[derive(Debug)]
 pub(super) struct Together {
@@ -21,6 +24,8 @@ pub(super) struct Together {
     /// Of each series the first and the last time, once it was asked for.
     bounds: Mutex<Option<HashMap<i32, TimeRange>>>,
     counts: Mutex<Option<HashMap<i32, u64>>>,
+    /// Of all rows of a series the summary of an attribute, with the first time, once it was asked for.
+    summaries: Mutex<HashMap<AttributeId, SummariesOfSeries>>,
 }
 
 /// The rows of one series in a range of time.
@@ -45,7 +50,12 @@ fn once_of<T: Copy>(
 
 impl Together {
     pub(super) fn new(asked: Asked) -> Arc<Self> {
-        Arc::new(Self { asked, bounds: Mutex::default(), counts: Mutex::default() })
+        Arc::new(Self {
+            asked,
+            bounds: Mutex::default(),
+            counts: Mutex::default(),
+            summaries: Mutex::default(),
+        })
     }
 
     fn bounds(&self, series: i32) -> Result<Option<TimeRange>, ReadError> {
@@ -86,6 +96,34 @@ impl Together {
             Ok(rows.iter().map(|row| (row.get(0), row.get::<_, i64>(1).cast_unsigned())).collect())
         });
         Ok(count?.unwrap_or(0))
+    }
+
+    /// Of all rows of a series the summary of an attribute, with the first time: of few series one statement makes those of all.
+    fn summary(
+        &self,
+        table: &TableMap,
+        (attribute, column): (AttributeId, &Column),
+        series: i32,
+    ) -> Result<Option<(TimeMs, Summary)>, ReadError> {
+        let mut known = self.summaries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(&attribute) {
+            return Ok(known.get(&series).copied());
+        }
+        let is_few = self.asked.series.len() <= SERIES_AT_A_TIME;
+        let asked = if is_few { self.asked.series.clone() } else { vec![series] };
+        let (from, to) = self.asked.moments();
+        let sql = format!(
+            "select series, {} from {} where series = any($1::integer[]) and time >= $2 and time <= $3 group by series",
+            figures_of(column),
+            table.name
+        );
+        let rows = self.asked.transaction.query(&sql, &[&asked, &from, &to])?;
+        let summaries: SummariesOfSeries = rows.iter().map(|row| (row.get(0), summary_of(row, 1))).collect();
+        let summary = summaries.get(&series).copied();
+        if is_few {
+            known.insert(attribute, summaries);
+        }
+        Ok(summary)
     }
 }
 
@@ -162,50 +200,55 @@ impl DatabaseRows {
         Ok((rows, found.last().map(|row| (row.get(0), row.get(1)))))
     }
 
-    /// Summaries that the database makes.
+    /// Summaries by period that the database makes.
     fn grouped(
         &self,
         table: &TableMap,
         column: &Column,
-        period: Option<Period>,
+        period: Period,
     ) -> Result<Vec<(TimeMs, Summary)>, ReadError> {
         let (from, to) = self.asked().moments();
-        let name = &column.name;
-        let number = match column.kind {
-            Kind::Double | Kind::Integer => Some(format!("{name}::double precision")),
-            Kind::Time => Some(format!("(extract(epoch from {name}) * 1000)::double precision")),
-            _ => None,
-        };
-        let figures = match number {
-            Some(number) => format!("sum({number}), min({number}), max({number})"),
-            None => "null::double precision, null::double precision, null::double precision".to_owned(),
-        };
         let unit = match period {
-            None => None,
-            Some(Period::Year) => Some("year"),
-            Some(Period::Month) => Some("month"),
-            Some(Period::Day) => Some("day"),
-            Some(Period::Hour) => Some("hour"),
-            Some(Period::Minute) => Some("minute"),
-            Some(Period::Second) => Some("second"),
+            Period::Year => "year",
+            Period::Month => "month",
+            Period::Day => "day",
+            Period::Hour => "hour",
+            Period::Minute => "minute",
+            Period::Second => "second",
         };
         // Sessions have the time zone UTC.
-        let group = unit.map_or_else(
-            || "having count(*) > 0".to_owned(),
-            |unit| format!("group by date_trunc('{unit}', time) order by 1"),
-        );
         let sql = format!(
-            "select min(time), count({name}), {figures} from {} where series = $1 and time >= $2 and time <= $3 {group}",
+            "select {} from {} where series = $1 and time >= $2 and time <= $3 \
+             group by date_trunc('{unit}', time) order by 1",
+            figures_of(column),
             table.name
         );
         let rows = self.asked().transaction.query(&sql, &[&self.series, &from, &to])?;
-        let summary = |row: &Row| {
-            let figure = |at: usize| row.get::<_, Option<f64>>(at).unwrap_or_default();
-            let count = row.get::<_, i64>(1).cast_unsigned();
-            (row.get::<_, Moment>(0).0, Summary { count, sum: figure(2), min: figure(3), max: figure(4) })
-        };
-        Ok(rows.iter().map(summary).collect())
+        Ok(rows.iter().map(|row| summary_of(row, 0)).collect())
     }
+}
+
+/// The first time, how many values a column has, their sum, the least and the greatest.
+fn figures_of(column: &Column) -> String {
+    let name = &column.name;
+    let number = match column.kind {
+        Kind::Double | Kind::Integer => Some(format!("{name}::double precision")),
+        Kind::Time => Some(format!("(extract(epoch from {name}) * 1000)::double precision")),
+        _ => None,
+    };
+    let figures = match number {
+        Some(number) => format!("sum({number}), min({number}), max({number})"),
+        None => "null::double precision, null::double precision, null::double precision".to_owned(),
+    };
+    format!("min(time), count({name}), {figures}")
+}
+
+/// What [`figures_of`] has asked for, from a place on.
+fn summary_of(row: &Row, place: usize) -> (TimeMs, Summary) {
+    let figure = |at: usize| row.get::<_, Option<f64>>(place + at).unwrap_or_default();
+    let count = row.get::<_, i64>(place + 1).cast_unsigned();
+    let summary = Summary { count, sum: figure(2), min: figure(3), max: figure(4) };
+    (row.get::<_, Moment>(place).0, summary)
 }
 
 impl RowSource for DatabaseRows {
@@ -271,15 +314,17 @@ impl RowSource for DatabaseRows {
         take: &mut dyn FnMut(TimeMs, &Summary) -> bool,
     ) -> Result<(), ReadError> {
         let Some(table) = self.asked().table.clone() else { return Ok(()) };
-        let period = match periods {
-            Periods::Whole => None,
-            Periods::Calendar(period) => Some(period),
-            Periods::EndsAt(_) => return summarize_rows(self, attribute, periods, take),
-        };
         let Some(column) = table.column(attribute) else {
             return summarize_rows(self, attribute, periods, take);
         };
-        for (time, summary) in self.grouped(&table, column, period)? {
+        let summaries = match periods {
+            Periods::Whole => {
+                self.together.summary(&table, (attribute, column), self.series)?.into_iter().collect()
+            }
+            Periods::Calendar(period) => self.grouped(&table, column, period)?,
+            Periods::EndsAt(_) => return summarize_rows(self, attribute, periods, take),
+        };
+        for (time, summary) in summaries {
             if !take(time, &summary) {
                 break;
             }

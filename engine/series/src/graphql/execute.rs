@@ -1,6 +1,6 @@
 //! Finds the entities and rows of a plan in the store as it was at one moment, and writes them as JSON.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::Range};
 
 use prony_graphql::{
     budget::ResponseMeter,
@@ -17,7 +17,7 @@ use prony_source::{CommonSettings, dialect};
 use super::{
     pace::{Pace, Stop},
     plan::{
-        EntitiesPlan, EntityList, EntityOutput, ListId, PointOutput, RowOutput, Selected, SummariesPlan,
+        EntitiesPlan, EntityList, EntityOutput, PointOutput, RowOutput, Selected, SummariesPlan,
         SummaryOutput, TimeList,
     },
 };
@@ -42,6 +42,15 @@ const BLOCK_STEPS: u64 = 50;
 const KEPT_SUMMARIES_MAX: u64 = 1_000_000;
 /// The same of periods whose values are read.
 const MEASURED_PERIODS_MAX: usize = 1_000_000;
+
+/// Rows of the lists of entities that are read together.
+const ROWS_TOGETHER_MAX: u64 = 20_000;
+
+/// An entity that is shown: its id, its series, all its rows.
+type ShownEntity<'c> = (&'c str, SeriesId, SeriesRows);
+
+/// The rows of a list, and which of them are in it, of one entity after the other.
+type OpenedLists = VecDeque<(SeriesRows, Range<u64>)>;
 
 /// A list with its values.
 #[derive(Debug, Clone, Copy)]
@@ -135,25 +144,75 @@ impl Execution<'_> {
     /// Writes entities by their ids; how many. Those that have no rows any more, and no aggregates of such, are not there.
     fn entities(&mut self, filter: &BoundFilter, offset: u64, limit: u64) -> Result<u64, Stop> {
         let (mut found, mut written) = (0, 0);
-        for (id, series) in self.candidates(filter)? {
-            if written == limit {
-                break;
+        let candidates = self.candidates(filter)?;
+        let (mut left, together) = (&candidates[..], self.together());
+        while written < limit && !left.is_empty() {
+            let wanted = offset.saturating_add(limit) - found;
+            let (some, rest) = left.split_at(together.min(left.len()).min(wanted.min(1 << 30) as usize));
+            left = rest;
+            let mut shown = self.with_rows(some)?;
+            let skipped = offset.saturating_sub(found).min(shown.len() as u64);
+            found += shown.len() as u64;
+            shown.drain(..skipped as usize);
+            let mut opened = self.open_lists(&shown)?;
+            for (id, series, mut rows) in shown {
+                if written > 0 {
+                    self.out.push(b',');
+                }
+                self.entity(id, series, &mut rows, &mut opened)?;
+                written += 1;
             }
-            let mut rows = self.open(series, TimeRange::ALL, &[])?;
-            if rows.last_time()?.is_none() && rows.aggregated(None)?.is_none() {
-                continue;
-            }
-            found += 1;
-            if found <= offset {
-                continue;
-            }
-            if written > 0 {
-                self.out.push(b',');
-            }
-            self.entity(&id, series, &mut rows)?;
-            written += 1;
         }
         Ok(written)
+    }
+
+    /// Of how many entities what is asked for is read at a time.
+    fn together(&self) -> usize {
+        let limit = |list: &BoundList| {
+            let (Page::First { limit, .. } | Page::Last { limit, .. }) = list.page;
+            limit
+        };
+        let most = self.lists.iter().map(limit).max().unwrap_or(1).max(1);
+        self.read.series_at_a_time().min((ROWS_TOGETHER_MAX / most) as usize).max(1)
+    }
+
+    /// Those of some entities that have rows, or aggregates of rows that they had.
+    fn with_rows<'c>(&mut self, some: &'c [(String, SeriesId)]) -> Result<Vec<ShownEntity<'c>>, Stop> {
+        let series: Vec<SeriesId> = some.iter().map(|(_, series)| *series).collect();
+        let mut shown = Vec::with_capacity(some.len());
+        let opened = self.read.series_of_type(&series, TimeRange::ALL, &[]);
+        for ((id, series), mut rows) in some.iter().zip(opened) {
+            self.pace.step(OPENING_STEPS + rows.block_count() as u64)?;
+            if rows.last_time()?.is_some() || rows.aggregated(None)?.is_some() {
+                shown.push((&**id, *series, rows));
+            }
+        }
+        Ok(shown)
+    }
+
+    /// For each output the rows of its list, of one entity after the other; none where it has no list.
+    fn open_lists(&mut self, shown: &[ShownEntity<'_>]) -> Result<Vec<OpenedLists>, Stop> {
+        let series: Vec<SeriesId> = shown.iter().map(|(_, series, _)| *series).collect();
+        if series.is_empty() {
+            return Ok(Vec::new());
+        }
+        let plan = self.plan;
+        let mut opened = Vec::with_capacity(plan.outputs.len());
+        for Selected { kind, .. } in &plan.outputs {
+            let Some((list, attributes)) = kind.list() else {
+                opened.push(OpenedLists::new());
+                continue;
+            };
+            let BoundList { range, page } = self.lists[list.0];
+            self.pace.step(OPENING_STEPS * series.len() as u64)?;
+            opened.push(if let EntityOutput::Summaries(_) = kind {
+                let rows = self.read.series_of_type(&series, range, &attributes);
+                rows.into_iter().map(|rows| (rows, 0..u64::MAX)).collect()
+            } else {
+                self.read.page_of_each(&series, range, &attributes, page)?.into()
+            });
+        }
+        Ok(opened)
     }
 
     fn candidates(&mut self, filter: &BoundFilter) -> Result<Vec<(String, SeriesId)>, Stop> {
@@ -167,20 +226,16 @@ impl Execution<'_> {
         Ok(series_of(self.read, table, ids.as_deref(), &|of| filter.passes(&of.entity, &of.path)))
     }
 
-    fn open(
+    fn entity(
         &mut self,
+        id: &str,
         series: SeriesId,
-        range: TimeRange,
-        attributes: &[AttributeId],
-    ) -> Result<SeriesRows, Stop> {
-        let rows = self.read.series(series, range, attributes);
-        self.pace.step(OPENING_STEPS + rows.block_count() as u64)?;
-        Ok(rows)
-    }
-
-    fn entity(&mut self, id: &str, series: SeriesId, rows: &mut SeriesRows) -> Result<(), Stop> {
+        rows: &mut SeriesRows,
+        opened: &mut [OpenedLists],
+    ) -> Result<(), Stop> {
         let plan = self.plan;
-        for Selected { prefix, kind } in &plan.outputs {
+        for (Selected { prefix, kind }, opened) in plan.outputs.iter().zip(opened) {
+            let mut list = || opened.pop_front().expect("each entity has its part of each list");
             self.out.extend_from_slice(prefix);
             match kind {
                 EntityOutput::Typename(name) => write_string(&mut self.out, name),
@@ -192,23 +247,19 @@ impl Execution<'_> {
                 }
                 EntityOutput::FirstTime => self.time(rows.first_time()?),
                 EntityOutput::LastTime => self.time(rows.last_time()?),
-                EntityOutput::Rows { list, attributes, outputs } => {
+                EntityOutput::Rows { attributes, outputs, .. } => {
                     let has_path = outputs.iter().any(|of| matches!(of.kind, RowOutput::ServicePath));
                     let path = if has_path { self.path(series) } else { Box::default() };
-                    self.rows(series, *list, attributes, |out, rows, row| {
+                    self.rows(list(), attributes, |out, rows, row| {
                         write_row(out, outputs, (id, &path), rows, row);
                     })?;
                 }
-                EntityOutput::Points { list, attribute, kind, outputs } => {
-                    let hidden = outputs.iter().filter_map(|of| of.kind.hidden());
-                    let mut wanted: Vec<_> = [*attribute].into_iter().chain(hidden).collect();
-                    wanted.sort_unstable();
-                    wanted.dedup();
-                    self.rows(series, *list, &wanted, |out, rows, row| {
+                EntityOutput::Points { attribute, kind, attributes, outputs, .. } => {
+                    self.rows(list(), attributes, |out, rows, row| {
                         write_point(out, outputs, (*attribute, *kind), rows, row);
                     })?;
                 }
-                EntityOutput::Summaries(plan) => self.summaries(series, plan)?,
+                EntityOutput::Summaries(plan) => self.summaries(list().0, plan)?,
             }
         }
         self.out.push(b'}');
@@ -229,17 +280,11 @@ impl Execution<'_> {
     /// Writes a list of rows.
     fn rows(
         &mut self,
-        series: SeriesId,
-        list: ListId,
+        (mut rows, chosen): (SeriesRows, Range<u64>),
         attributes: &[AttributeId],
         write: impl Fn(&mut Vec<u8>, &Rows, usize),
     ) -> Result<(), Stop> {
-        let BoundList { range, page } = self.lists[list.0];
-        let paged = self.read.page(&[series], range, attributes, page, false)?;
-        let Some((mut rows, chosen)) = paged.series.into_iter().next() else {
-            unreachable!("one is asked for")
-        };
-        self.pace.step(OPENING_STEPS + rows.block_count() as u64)?;
+        self.pace.step(rows.block_count() as u64)?;
         let Self { pace, meter, out, .. } = self;
         out.push(b'[');
         let (mut is_first, mut stopped) = (true, None);
@@ -265,9 +310,9 @@ impl Execution<'_> {
         Ok(())
     }
 
-    fn summaries(&mut self, series: SeriesId, plan: &SummariesPlan) -> Result<(), Stop> {
+    fn summaries(&mut self, mut rows: SeriesRows, plan: &SummariesPlan) -> Result<(), Stop> {
         let BoundList { range, page } = self.lists[plan.list.0];
-        let mut rows = self.open(series, range, &[plan.attribute])?;
+        self.pace.step(rows.block_count() as u64)?;
         if plan.period.is_some() {
             // Blocks that lie in several periods are read; those in one are not.
             self.pace.step(BLOCK_STEPS * rows.block_count() as u64)?;

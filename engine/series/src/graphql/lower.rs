@@ -149,8 +149,12 @@ fn entity_output(of: &ServedType, field: &Field, lists: &mut Vec<TimeList>) -> R
             if let Some(attribute) = readable(of, name) {
                 let outputs = outputs_of(field, |child| point_output(of, attribute, child))?;
                 let list = time_list(of, field, lists);
-                let ServedAttribute { id, kind, .. } = attribute;
-                return Ok(EntityOutput::Points { list, attribute: *id, kind: *kind, outputs });
+                let ServedAttribute { id, kind, .. } = *attribute;
+                let hidden = outputs.iter().filter_map(|of| of.kind.hidden());
+                let mut attributes: Vec<AttributeId> = [id].into_iter().chain(hidden).collect();
+                attributes.sort_unstable();
+                attributes.dedup();
+                return Ok(EntityOutput::Points { list, attribute: id, kind, attributes, outputs });
             }
             let summed = |known: &&ServedAttribute| known.aggregate.as_deref() == Some(name);
             let attribute = of.attributes.iter().find(summed).ok_or_else(|| unknown(field))?;

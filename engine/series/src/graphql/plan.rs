@@ -88,8 +88,19 @@ pub(super) enum EntityOutput {
     ServicePath,
     FirstTime,
     LastTime,
-    Rows { list: ListId, attributes: Vec<AttributeId>, outputs: Vec<Selected<RowOutput>> },
-    Points { list: ListId, attribute: AttributeId, kind: Kind, outputs: Vec<Selected<PointOutput>> },
+    Rows {
+        list: ListId,
+        attributes: Vec<AttributeId>,
+        outputs: Vec<Selected<RowOutput>>,
+    },
+    Points {
+        list: ListId,
+        attribute: AttributeId,
+        kind: Kind,
+        /// All that are read.
+        attributes: Vec<AttributeId>,
+        outputs: Vec<Selected<PointOutput>>,
+    },
     Summaries(SummariesPlan),
 }
 
@@ -122,6 +133,19 @@ pub(super) enum PointOutput {
     /// None where nothing has them.
     Metadata(Option<AttributeId>),
     TimeAttribute(Option<AttributeId>),
+}
+
+impl EntityOutput {
+    /// The list that it has, and the attributes that are read for it.
+    pub(super) fn list(&self) -> Option<(ListId, Vec<AttributeId>)> {
+        match self {
+            Self::Rows { list, attributes, .. } | Self::Points { list, attributes, .. } => {
+                Some((*list, attributes.clone()))
+            }
+            Self::Summaries(plan) => Some((plan.list, vec![plan.attribute])),
+            _ => None,
+        }
+    }
 }
 
 impl PointOutput {

@@ -2,7 +2,7 @@
 
 use prony_model::measurement::observation::Observation;
 use prony_model::measurement::record::Record;
-use prony_model::measurement::snapshot::IntervalSnapshot;
+use prony_model::measurement::snapshot::{IntervalSnapshot, RequestNames};
 use prony_model::program::{RunShare, StopFlag};
 use prony_model::result::Progress;
 use std::fmt;
@@ -49,6 +49,8 @@ pub struct RecordBatch<'a> {
     pub epoch: Instant,
     /// In the order in which they ended.
     pub records: &'a [Record],
+    /// What their requests are called.
+    pub names: RequestNames<'a>,
 }
 
 /// Watches while a run goes; what it saw is kept in the result. Called from the thread that runs the load test.

@@ -14,6 +14,7 @@ use crate::subscriptions::threads_for;
 use crate::users::StartExchange;
 use crate::worker::{Shared, Worker};
 use prony_client::targets::{TargetSettings, Targets};
+use prony_model::measurement::snapshot::RequestNames;
 use prony_model::measurement::tally::TallyShape;
 use prony_model::plan::scenario::Scenario;
 use prony_model::program::{RunControl, RunShare, Workload};
@@ -198,6 +199,10 @@ impl Drop for StopOthers<'_> {
     }
 }
 
+fn names_of<'a>(shared: &Shared<'a>) -> RequestNames<'a> {
+    RequestNames { plan: shared.plan, found: shared.workload.tables() }
+}
+
 fn gather(
     shared: &Shared<'_>,
     threads: u32,
@@ -224,7 +229,7 @@ fn gather(
         ended = ended.max(interval.until);
         let records = mem::take(&mut interval.tally.records);
         if let Some(listener) = options.records.as_mut().filter(|_| !records.is_empty()) {
-            listener(&RecordBatch { epoch, records: &records });
+            listener(&RecordBatch { epoch, records: &records, names: names_of(shared) });
         }
         // Whichever thread ends a second first.
         if interval.second >= next_tick {

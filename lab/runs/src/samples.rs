@@ -1,4 +1,4 @@
-//! The samples of a plan, a URL or a wrk script, in k6's words, for outputs. k6 scripts make theirs themselves.
+//! The samples of a plan, a URL, a wrk script or a JMeter plan, in k6's words, for outputs. k6 scripts make theirs themselves.
 //!
 //! Each request gives `http_reqs`, `http_req_failed`, `http_req_duration` (from when work on it began), `http_req_blocked`
 //! (from when it was due until work began), `http_req_waiting`, `http_req_receiving`, `data_sent` and `data_received`; each
@@ -10,7 +10,7 @@ use prony_metrics::outputs::{FileOutput, OutputContext, OutputEnd, OutputError, 
 use prony_metrics::{
     Engine, Recorder, RecorderOptions, Registry, SystemTag, SystemTags, TagSetId, Tags, Thresholds, builtin,
 };
-use prony_model::measurement::snapshot::IntervalSnapshot;
+use prony_model::measurement::snapshot::{IntervalSnapshot, RequestNames};
 use prony_model::{Nanos, Outcome, Plan, Record};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -75,8 +75,8 @@ struct Stream {
     opened: Instant,
     /// The start of the run, since the outputs were opened.
     offset: Nanos,
-    /// By the plan's requests.
-    names: Vec<String>,
+    /// By request, as far as they were asked for: a JMeter plan finds its own while it goes.
+    names: Vec<Option<String>>,
     users_made: u64,
     /// How long requests are started for.
     duration: Nanos,
@@ -89,7 +89,7 @@ impl Stream {
             recorder: Recorder::new(&outputs.recorder),
             opened: outputs.opened,
             offset: Nanos::ZERO,
-            names: plan.requests().iter().map(|request| request.name.clone()).collect(),
+            names: Vec::new(),
             users_made: plan.users().into(),
             duration: plan.duration(),
         }
@@ -103,7 +103,7 @@ impl Stream {
             let key = (record.request, record.outcome);
             let tags = match last {
                 Some((known, tags)) if known == key => tags,
-                _ => self.tags(record),
+                _ => self.tags(record, batch.names),
             };
             last = Some((key, tags));
             self.request(record, tags);
@@ -112,9 +112,13 @@ impl Stream {
         self.engine.tick(Nanos::ZERO);
     }
 
-    fn tags(&mut self, record: &Record) -> Tags {
+    fn tags(&mut self, record: &Record, names: RequestNames<'_>) -> Tags {
         let root = self.recorder.root();
-        let name = self.names.get(record.request).map(String::as_str).unwrap_or_default();
+        if self.names.len() <= record.request {
+            self.names.resize(record.request + 1, None);
+        }
+        let name = &mut self.names[record.request];
+        let name = name.get_or_insert_with(|| names.name(record.request).unwrap_or_default());
         let sets = self.recorder.sets();
         let is_expected = if record.outcome == Outcome::Success { "true" } else { "false" };
         let set: TagSetId = sets.with_system(root.set, SystemTag::Name, name);
@@ -195,7 +199,9 @@ mod tests {
             record(9, Outcome::Status(503)),
             record(3, Outcome::Transport(TransportError::Connect)),
         ];
-        (options.records.as_mut().unwrap())(&RecordBatch { epoch: Instant::now(), records: &records });
+        let names = RequestNames { plan: &plan, found: None };
+        let batch = RecordBatch { epoch: Instant::now(), records: &records, names };
+        (options.records.as_mut().unwrap())(&batch);
         drop(options);
         let ends = outputs.finish();
         assert!(ends.iter().all(|end| end.error.is_none() && end.lost == 0), "{ends:?}");

@@ -24,6 +24,22 @@ fn files_that_were_written_are_counted_again() {
 }
 
 #[test]
+fn requests_one_by_one_have_their_names_in_outputs() {
+    let trial = Trial::once(&(get("größer, 1", "/ok", "") + &get("bad", "/missing", "")));
+    let ran = trial.run(&["--out", "csv:samples.csv"]);
+    let text = std::fs::read_to_string(trial.path("samples.csv")).unwrap_or_else(|_| panic!("{}", ran.error));
+    let mut rows = csv::Reader::from_reader(text.as_bytes());
+    let column = |rows: &mut csv::Reader<&[u8]>, name| {
+        rows.headers().unwrap().iter().position(|column| column == name).unwrap()
+    };
+    let (metric, name, status) =
+        (column(&mut rows, "metric_name"), column(&mut rows, "name"), column(&mut rows, "status"));
+    let rows: Vec<_> = rows.records().map(Result::unwrap).filter(|row| &row[metric] == "http_reqs").collect();
+    let shown: Vec<_> = rows.iter().map(|row| (&row[name], &row[status])).collect();
+    assert_eq!(shown, [("größer, 1", ""), ("bad", "404")]);
+}
+
+#[test]
 fn files_of_jmeter_are_counted_with_their_own_columns() {
     let trial = Trial::new();
     let mut rows =

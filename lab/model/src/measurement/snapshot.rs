@@ -66,7 +66,8 @@ pub struct RequestNames<'a> {
 }
 
 impl RequestNames<'_> {
-    fn name(self, index: usize) -> Option<String> {
+    /// Nothing where there is no such request.
+    pub fn name(self, index: usize) -> Option<String> {
         match self.found {
             Some(found) => found.names.get(index).map(|name| name.to_string()),
             None => self.plan.requests().get(index).map(|request| request.name.clone()),

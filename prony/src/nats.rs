@@ -4,7 +4,7 @@ use anyhow::{anyhow, bail};
 use prony_workers::NatsSettings;
 use std::path::PathBuf;
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct NatsFlags {
     /// The NATS server: nats://HOST:PORT, tls://HOST:PORT, with USER:PASSWORD@ where it wants them.
     #[arg(long, value_name = "URL")]

@@ -16,8 +16,9 @@ use prony_model::verdict::conclusion::RunVerdict;
 use prony_model::{Plan, ResultFile};
 use prony_report::{Document, NamedDocument, ProgressDisplay, WrkShown};
 use prony_runs::wrk::{self, WrkGiven};
-use prony_runs::{Argument, Flags, UrlGiven, observe, result_path};
+use prony_runs::{Argument, Flags, UrlGiven, observe, result_path, url_bundle};
 use prony_script_wrk::{ScriptError, WrkScript};
+use prony_workers::Bundle;
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -106,7 +107,7 @@ pub(crate) fn execute(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let options = outputs.listen(&work.plan, options(arguments, &work, &path, stop)?);
     let result = match &work.script {
         _ if arguments.workers.is_given() => {
-            arguments.workers.run(Path::new(&arguments.target), &work.plan, options)?
+            arguments.workers.run(&bundle(arguments, &work)?, &work.plan, options)?
         }
         Some(script) => run_workload(&work.plan, script, options)?,
         None => run(&work.plan, options)?,
@@ -155,10 +156,13 @@ fn work(arguments: &RunArguments) -> anyhow::Result<Work> {
             "arguments after `--` are for a script's `init`, and there is no script; give one with --script"
         );
     }
-    if is_wrk && arguments.workers.is_given() {
+    if script.is_some() && arguments.workers.is_given() {
         bail!(
-            "--workers runs plans: a URL and a script of wrk say nothing that a worker could be sent; write the request as a plan (docs/plans.md)"
+            "--workers does not run wrk scripts: what `setup` and `done` share with their threads does not cross machines; write the requests as a plan (docs/plans.md), or leave the script out"
         );
+    }
+    if arguments.workers.is_given() && arguments.threads.is_some() {
+        bail!(workers::THREADS_ARE_THE_WORKERS);
     }
     if is_wrk {
         url_work(argument.url.as_deref().unwrap_or(first), script, arguments)
@@ -185,10 +189,15 @@ fn file_work(path: &Path, arguments: &RunArguments) -> anyhow::Result<Work> {
             "{flag} belongs to a URL, and `{plan}` is a plan, which says this itself; a URL begins with http://"
         );
     }
-    if arguments.workers.is_given() && arguments.threads.is_some() {
-        bail!("--threads is of one machine; each worker has its own: `prony worker --threads`");
-    }
     Ok(Work { plan: read_plan(path)?, script: None, threads: arguments.threads, shown: None })
+}
+
+/// What workers are handed.
+fn bundle(arguments: &RunArguments, work: &Work) -> anyhow::Result<Bundle> {
+    match &work.shown {
+        Some(shown) => Ok(url_bundle(&Url::parse(&shown.url)?, &arguments.url_flags.given())?),
+        None => Ok(Bundle::of_plan(Path::new(&arguments.target))?),
+    }
 }
 
 fn url_work(url: &str, script: Option<&Path>, arguments: &RunArguments) -> anyhow::Result<Work> {

@@ -43,10 +43,31 @@ fn three_local_workers_make_one_result() {
 }
 
 #[test]
+fn a_url_is_loaded_by_two_local_workers() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    fs::write(directory.path().join("größe.txt"), "@ä ${not a variable}").unwrap();
+    let (server, url) =
+        (prony_testkit::nats::program().display().to_string(), format!("{}/x?y=1", peer.url()));
+    let flags = ["run", &url, "-c", "5", "-d", "1s", "-R", "41", "-H", "X-Test: ja", "--body", "@größe.txt"];
+    let workers = ["--workers", "local:2", "--nats-server", &server, "--quiet"];
+    let output = prony(directory.path(), &[&flags[..], &workers[..]].concat());
+    let (printed, told) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(output.status.success() || output.status.code() == Some(3), "{printed}{told}");
+    assert!(printed.contains("Running 1s test @ ") && printed.contains("41 requests in "), "{printed}{told}");
+    let seen: Vec<u8> = (0..peer.connections()).flat_map(|index| peer.received(index)).collect();
+    let seen = String::from_utf8(seen).unwrap();
+    assert_eq!(seen.matches("POST /x?y=1 HTTP/1.1\r\n").count(), 41);
+    assert_eq!(
+        (seen.matches("@ä ${not a variable}").count(), seen.matches("X-Test: ja\r\n").count()),
+        (41, 41)
+    );
+}
+
+#[test]
 fn what_cannot_be_shared_out_is_exit_2_with_the_reason() {
     let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
     plan(directory.path(), &peer);
-    fs::write(directory.path().join("s.js"), "export default function () {}\n").unwrap();
     fs::write(directory.path().join("p.jmx"), "<jmeterTestPlan/>").unwrap();
     let refused = |arguments: &[&str], reason: &str| {
         let output = prony(directory.path(), arguments);
@@ -71,8 +92,8 @@ fn what_cannot_be_shared_out_is_exit_2_with_the_reason() {
         "cannot connect to the NATS server",
     );
     refused(&["run", "plan.toml", "--workers", "2", "--nats", "127.0.0.1"], "is no address of a NATS server");
-    refused(&["run", &url, "--workers", "2"], "write the request as a plan");
-    refused(&["run", "s.js", "--workers", "2"], "--execution-segment");
+    fs::write(directory.path().join("w.lua"), "").unwrap();
+    refused(&["run", "w.lua", &url, "--workers", "2"], "write the requests as a plan");
     refused(&["run", "p.jmx", "--workers", "2"], "not merged over machines");
     refused(&["worker"], "--nats is missing");
     refused(&["worker", "--nats", "nats://127.0.0.1:1", "--labels", "zone"], "`zone` is no label");

@@ -8,6 +8,7 @@ use crate::recorder::{Recorder, RecorderOptions};
 use crate::registry::{Definition, Registry};
 use crate::samples::{Batch, SampleBatch};
 use crate::sink::{Sink, Statistic};
+use crate::snapshot::{MetricsSnapshot, SnapshotError};
 use crate::thresholds::{Thresholds, Verdict};
 use crate::{SystemTag, Tags};
 use prony_model::units::Nanos;
@@ -20,6 +21,8 @@ pub(crate) const THRESHOLDS_PERIOD: Nanos = Nanos::from_secs(2);
 pub(crate) const TAG_SETS_WARNING: u64 = 100_000;
 /// The number under which the engine's own samples (`vus`) go to outputs.
 const OWN_THREAD: u32 = u32::MAX;
+/// The number under which samples of other machines come: none of them goes to outputs.
+const OTHER_MACHINE: u32 = u32::MAX - 2;
 
 /// Who sees each sample: outputs.
 pub trait SampleSink: Send + std::fmt::Debug {
@@ -98,6 +101,25 @@ impl Engine {
     pub fn exchange(&self, thread: u32, batch: Batch) -> Batch {
         lock(&self.inbox).push((thread, batch));
         lock(&self.spare).pop().unwrap_or_default()
+    }
+
+    /// Takes away what threads have handed over and nobody has added up yet, for another machine's engine; `origin` is the moment
+    /// from which its times are counted. What the engine itself records is left out: the other one records it.
+    pub fn take_snapshot(&self, origin: Nanos) -> MetricsSnapshot {
+        let batches = std::mem::take(&mut *lock(&self.inbox));
+        let snapshot = MetricsSnapshot::of(&batches, &self.registry, origin);
+        for (_, mut batch) in batches {
+            batch.clear();
+            lock(&self.spare).push(batch);
+        }
+        snapshot
+    }
+
+    /// Adds what [`Self::take_snapshot`] has taken on another machine; its times begin at `origin` here.
+    pub fn add_snapshot(&self, snapshot: &MetricsSnapshot, origin: Nanos) -> Result<(), SnapshotError> {
+        let batch = snapshot.to_batch(&self.registry, origin)?;
+        lock(&self.inbox).push((OTHER_MACHINE, batch));
+        Ok(())
     }
 
     /// How many users are active and how many there are; once a second.

@@ -1,5 +1,6 @@
 //! What a metric is: its number, how its samples are added up, and what they are.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A metric or submetric of the run; an index into the registry.
@@ -13,7 +14,8 @@ impl MetricId {
 }
 
 /// How samples are added up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     Counter,
     Gauge,
@@ -39,7 +41,8 @@ impl fmt::Display for Kind {
 }
 
 /// What the values are, which decides how they are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Contains {
     Default,
     /// Milliseconds.

@@ -59,6 +59,42 @@ impl Pending {
         }
     }
 
+    /// Adds what another thread recorded of the same metric.
+    pub(super) fn merge(&mut self, other: &Self) {
+        match (self, other) {
+            (Self::Trend(values), Self::Trend(more)) => values.extend_from_slice(more),
+            (Self::Counter { count, sum }, Self::Counter { count: more, sum: added }) => {
+                *count += more;
+                *sum += added;
+            }
+            (Self::Rate { passes, total }, Self::Rate { passes: passed, total: more }) => {
+                *passes += passed;
+                *total += more;
+            }
+            (own @ Self::Gauge { .. }, other @ Self::Gauge { .. }) => own.merge_gauge(other),
+            (own, other) => unreachable!("{other:?} is of another kind than {own:?}"),
+        }
+    }
+
+    fn merge_gauge(&mut self, other: &Self) {
+        let (Self::Gauge { count, last, last_at, min, max }, Self::Gauge { count: more, .. }) =
+            (&mut *self, other)
+        else {
+            return;
+        };
+        if *count == 0 {
+            self.clone_from(other);
+        } else if let (Self::Gauge { last: other_last, last_at: other_at, min: low, max: high, .. }, true) =
+            (other, *more > 0)
+        {
+            *count += more;
+            (*min, *max) = (min.min(*low), max.max(*high));
+            if other_at >= last_at {
+                (*last, *last_at) = (*other_last, *other_at);
+            }
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Counter { count, .. } | Self::Gauge { count, .. } => *count == 0,

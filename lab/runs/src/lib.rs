@@ -26,4 +26,7 @@ pub use kind::{Argument, Flags, Kind, OnStuck, OpenError, OpenSettings, Payload}
 pub use many::{Event, ManyError, ManyOptions, OpenObservers};
 pub use place::result_path;
 pub use subject::Subject;
-pub use url::{UrlGiven, UrlGivenError};
+pub use url::{UrlBundleError, UrlGiven, UrlGivenError, url_bundle};
+
+/// What workers can run.
+pub static LOAD_KINDS: prony_workers::Kinds = &[&prony_workers::PLANS, &k6::SCRIPTS, &url::URLS];

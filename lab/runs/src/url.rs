@@ -6,6 +6,9 @@ use prony_load::{Url, literal};
 use prony_model::plan::PlanFaults;
 use prony_model::plan::wire::{Dns, Protocol};
 use prony_model::{BodyDraft, ExpectedStatus, LoadModel, Nanos, Plan, RateStage, Spacing, WireOptions};
+use prony_workers::{Bundle, LoadKind, PlanShare, Share, Unpacked, WorkersError};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::path::PathBuf;
 use std::{fs, io};
 
@@ -24,7 +27,7 @@ const NANOS_PER_S: f64 = 1e9;
 const STATUS_GOOD: std::ops::RangeInclusive<u16> = 200..=399;
 
 /// What a command line says of a URL's load; what it leaves out is as in wrk.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct UrlGiven {
     pub connections: Option<u32>,
     pub duration: Option<Nanos>,
@@ -140,6 +143,11 @@ impl UrlGiven {
 
     /// The whole run as a plan of one request.
     pub fn plan(&self, url: &Url) -> Result<Plan, UrlGivenError> {
+        self.plan_with(url, self.body()?)
+    }
+
+    /// As [`Self::plan`], with a body that was read already.
+    fn plan_with(&self, url: &Url, body: Option<String>) -> Result<Plan, UrlGivenError> {
         let mut draft = url.plan(self.load());
         draft.timeout = self.timeout();
         draft.wire = self.wire();
@@ -147,9 +155,61 @@ impl UrlGiven {
         request.name = format!("{} {}", self.method(), url.path);
         self.method().clone_into(&mut request.method);
         request.headers = self.headers()?.into_iter().map(|(name, value)| (name, literal(&value))).collect();
-        request.body = self.body()?.map_or(BodyDraft::None, |body| BodyDraft::Text(literal(&body)));
+        request.body = body.map_or(BodyDraft::None, |body| BodyDraft::Text(literal(&body)));
         request.expect = ExpectedStatus::OneOf(STATUS_GOOD.collect());
         Ok(draft.check()?)
+    }
+}
+
+/// What workers are handed of a URL.
+#[derive(Debug, Serialize, Deserialize)]
+struct Handed {
+    url: String,
+    /// Certificates by their places beneath the worker's folder.
+    given: UrlGiven,
+    body: Option<String>,
+}
+
+/// A URL for workers: its flags, its body and its certificates.
+pub fn url_bundle(url: &Url, given: &UrlGiven) -> Result<Bundle, UrlBundleError> {
+    let (mut handed, mut files) = (given.clone(), Vec::new());
+    for path in [&mut handed.ca, &mut handed.cert, &mut handed.key].into_iter().flatten() {
+        files.push(path.clone());
+        *path = Bundle::place(path)?.into();
+    }
+    let handed = Handed { url: url.text.clone(), given: handed, body: given.body()? };
+    Ok(Bundle::pack(&URLS, json!(handed), &files)?)
+}
+
+/// Why a URL cannot be handed to workers.
+#[derive(Debug, thiserror::Error)]
+pub enum UrlBundleError {
+    #[error(transparent)]
+    Given(#[from] UrlGivenError),
+    #[error(transparent)]
+    Workers(#[from] WorkersError),
+}
+
+/// URLs as a kind of load that can be shared out.
+#[derive(Debug)]
+pub(crate) struct UrlKind;
+
+pub(crate) static URLS: UrlKind = UrlKind;
+
+impl LoadKind for UrlKind {
+    fn name(&self) -> &'static str {
+        "url"
+    }
+
+    fn open(&self, came: &Unpacked<'_>) -> Result<Box<dyn Share>, String> {
+        let Handed { url, mut given, body } =
+            Handed::deserialize(came.settings).map_err(|error| error.to_string())?;
+        for path in [&mut given.ca, &mut given.cert, &mut given.key].into_iter().flatten() {
+            *path = came.folder.join(&*path);
+        }
+        let url = Url::parse(&url).map_err(|error| error.to_string())?;
+        let plan = given.plan_with(&url, body).map_err(|error| error.to_string())?;
+        Ok(Box::new(PlanShare(plan.with_seed(came.seed))))
     }
 }
 

@@ -8,6 +8,7 @@ use super::modules::secrets::sources::SecretSources;
 use super::source::{Main, SourceError, Sources};
 use super::vm::{Limits, Script};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A script with all it imports, and its `__ENV`.
@@ -39,6 +40,22 @@ impl ScriptFile {
     /// What the author wrote, without its imports.
     pub fn text(&self) -> String {
         self.sources.main_text()
+    }
+
+    /// All files that another machine needs to run it, once its init code has run here.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.sources.files()
+    }
+
+    /// Where relative paths of a script from standard input begin, and paths are shown from.
+    pub fn working_folder(&self) -> &Path {
+        self.sources.working_folder()
+    }
+
+    /// `__ENV` as another machine needs it: what `given` names, and of the rest whatever the script's texts mention by name.
+    pub fn environment_of(&self, given: &dyn Fn(&str) -> bool) -> BTreeMap<String, String> {
+        let all = self.environment.iter().filter(|(name, _)| given(name) || self.sources.mentions(name));
+        all.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// What should be said of its imports.

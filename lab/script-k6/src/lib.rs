@@ -27,7 +27,7 @@ pub use exit::Exit;
 pub use file::ScriptFile;
 pub use host::{Clock, host_of};
 pub use http::settings::{HttpOptions, HttpSettings};
-pub use measure::{Measure, MeasureError, MeasureSettings, PartTimes};
+pub use measure::{Counted, Measure, MeasureError, MeasureSettings, PartTimes};
 pub use metrics::binding::AddRules;
 pub use metrics::summary::{Summary, SummaryMode, SummaryOptions, pretty};
 pub use modules::execution::RunEnd;

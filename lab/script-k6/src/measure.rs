@@ -8,9 +8,12 @@ use super::program::{IterationEnd, Watcher};
 use super::vm::{Fault, Phase};
 use prony_metrics::outputs::{FileOutput, OutputContext, OutputEnd, OutputError, OutputSpec};
 use prony_metrics::thresholds::{self, ThresholdError};
-use prony_metrics::{Batch, Engine, RecorderOptions, Registry, SystemTags, Thresholds, Verdict};
+use prony_metrics::{
+    Batch, Engine, MetricsSnapshot, RecorderOptions, Registry, SnapshotError, SystemTags, Thresholds, Verdict,
+};
 use prony_model::Nanos;
-use prony_model::program::{RunControl, ThreadPlace};
+use prony_model::program::{RunControl, RunShare, ThreadPlace};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::IsTerminal as _;
 use std::sync::atomic::Ordering;
@@ -24,6 +27,8 @@ pub struct MeasureSettings {
     pub no_thresholds: bool,
     /// For `handleSummary` to see.
     pub no_color: bool,
+    /// Which share of the script's users runs here; what is measured of one is another machine's to judge.
+    pub share: Option<RunShare>,
 }
 
 /// Why nothing can be measured.
@@ -50,6 +55,19 @@ pub struct Measure {
     /// By the plan's order.
     scenarios: Vec<Scenario>,
     no_color: bool,
+    /// True where another machine judges it.
+    is_share: bool,
+}
+
+/// What a share of a script has measured since it was last asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    metrics: MetricsSnapshot,
+    /// The script ended its run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end: Option<RunEnd>,
+    #[serde(default)]
+    has_failed: bool,
 }
 
 /// When the part of the life that runs has begun.
@@ -93,9 +111,16 @@ impl Measure {
             run_tags: options.tags.clone().into_iter().collect(),
             has_outputs: !outputs.is_empty(),
         };
-        let facts = options.scenarios.iter().map(facts).collect();
-        let is_first =
-            state.set_facts(RunFacts { scenarios: facts, options: options.json.to_string().into() });
+        let facts = options.scenarios.iter().scan(0, |first_user, scenario| {
+            let facts = facts(scenario, *first_user);
+            *first_user += facts.users;
+            Some(facts)
+        });
+        let is_first = state.set_facts(RunFacts {
+            scenarios: facts.collect(),
+            share: settings.share.unwrap_or(RunShare::WHOLE),
+            options: options.json.to_string().into(),
+        });
         assert!(is_first, "a script is measured once");
         let measure = Self {
             engine: Engine::new(&recorder, resolved, sinks),
@@ -107,6 +132,7 @@ impl Measure {
             verdict: OnceLock::new(),
             scenarios: options.scenarios.clone(),
             no_color: settings.no_color,
+            is_share: settings.share.is_some(),
         };
         Ok((measure, recorder))
     }
@@ -160,6 +186,9 @@ impl Measure {
         if self.state.is_ended() {
             return RunControl::Stop;
         }
+        if self.is_share {
+            return RunControl::Continue;
+        }
         let executed = lock(&self.part).executed.plus(elapsed);
         match self.engine.tick(executed) {
             None => RunControl::Continue,
@@ -170,6 +199,28 @@ impl Measure {
             }
         }
     }
+
+    // ---- shares
+
+    /// Takes what was measured since this was last asked for, for [`Self::add`] of another machine.
+    pub fn take_counted(&self) -> Counted {
+        let metrics = self.engine.take_snapshot(lock(&self.part).since_begin);
+        Counted { metrics, end: self.state.ended(), has_failed: self.state.has_failed() }
+    }
+
+    /// Adds what another machine has measured of the part that runs.
+    pub fn add(&self, counted: &Counted) -> Result<(), SnapshotError> {
+        self.engine.add_snapshot(&counted.metrics, lock(&self.part).since_begin)?;
+        if let Some(end) = &counted.end {
+            self.state.end(end.clone());
+        }
+        if counted.has_failed {
+            self.state.fail();
+        }
+        Ok(())
+    }
+
+    // ---- the end
 
     /// Why the script ended the run, where it did.
     pub fn script_end(&self) -> Option<RunEnd> {
@@ -219,18 +270,21 @@ impl Measure {
     }
 }
 
-fn facts(scenario: &Scenario) -> ScenarioFacts {
+fn facts(scenario: &Scenario, first_user: u32) -> ScenarioFacts {
     let iterations = match scenario.executor {
         Executor::SharedIterations { iterations, .. } => Some(iterations),
         Executor::PerVuIterations { vus, iterations, .. } => Some(iterations.saturating_mul(u64::from(vus))),
         _ => None,
     };
+    let load = scenario.executor.load();
     ScenarioFacts {
         name: scenario.name.clone(),
         executor: scenario.executor.name().to_owned(),
         start: scenario.start,
-        duration: Some(scenario.executor.load().duration()),
+        duration: Some(load.duration()),
         iterations,
+        first_user,
+        users: load.users_max(),
     }
 }
 

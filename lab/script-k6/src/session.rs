@@ -16,7 +16,8 @@ use super::wire::Wire;
 use super::workload::Measured;
 use prony_model::plan::PlanFaults;
 use prony_model::plan::scenario::{FlowDraft, Grace, ScenarioDraft};
-use prony_model::program::StopFlag;
+use prony_model::program::table::Tables;
+use prony_model::program::{RunShare, StopFlag};
 use prony_model::{LoadModel, Nanos, Plan, PlanDraft};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -47,6 +48,8 @@ pub struct Session {
     pub options: Options,
     pub measure: Arc<Measure>,
     script: Arc<Script>,
+    /// As it was read.
+    pub file: ScriptFile,
     /// Where the log goes.
     pub log: LogSettings,
     /// What should be said of the options before the run.
@@ -144,7 +147,8 @@ impl Session {
         let (measure, recorder) = Measure::new(&consolidated.options, registry, shared, settings)?;
         script.recorder = recorder;
         script.shared::<AddRules>().throws.store(consolidated.options.throw, Ordering::Relaxed);
-        script.shared::<HttpSettings>().set(HttpOptions::new(&consolidated.options));
+        let instances = settings.share.map_or(1, RunShare::parts);
+        script.shared::<HttpSettings>().set(HttpOptions::new(&consolidated.options, instances));
         Ok(Self {
             name: file.name.clone(),
             text: file.text().into(),
@@ -152,10 +156,16 @@ impl Session {
             warnings: consolidated.warnings,
             measure: Arc::new(measure),
             script: Arc::new(script),
+            file: file.clone(),
             log: file.log.clone(),
             functions: inspected.functions,
             wire,
         })
+    }
+
+    /// Targets and names of requests, as the script's users find them.
+    pub fn tables(&self) -> &Tables {
+        &self.script.tables
     }
 
     /// True where the script has this function, whether it is to be run or not.

@@ -1,23 +1,26 @@
-//! A plan with the files that it names, as one object that travels under its hash.
+//! A plan or script with the files that it names, as one object that travels under its hash.
 //!
 //! Files keep their places relative to each other: each stands under its whole path on the machine that it comes from, beneath
 //! the folder where it is unpacked, so that what the plan says beside `../` is found too.
 
 use crate::error::WorkersError;
 use crate::figures::hexadecimal;
+use crate::kind::{LoadKind, PLANS, PlanKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prony_load::plan_files;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// Of a plan with its files, at most: each worker keeps it in memory while it comes.
+/// Of a load with its files, at most: each worker keeps it in memory while it comes.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// A plan and its files in memory.
+/// What workers are handed of a run, in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bundle {
     bytes: Vec<u8>,
@@ -25,8 +28,10 @@ pub struct Bundle {
 
 #[derive(Serialize, Deserialize)]
 struct Packed {
-    /// The plan's own path among the files.
-    plan: String,
+    /// The name of its kind.
+    kind: String,
+    /// What the kind says of itself.
+    settings: Value,
     /// By path, without a leading `/`; contents in base64.
     files: BTreeMap<String, String>,
 }
@@ -34,30 +39,38 @@ struct Packed {
 impl Bundle {
     /// Of a plan file and what it names.
     pub fn of_plan(plan: &Path) -> Result<Self, WorkersError> {
-        let unreadable = |path: &Path| {
-            let path = path.to_owned();
-            move |cause| WorkersError::File { path, cause }
-        };
-        let whole = std::path::absolute(plan).map_err(unreadable(plan))?;
+        let whole = absolute(plan)?;
         let text = fs::read_to_string(&whole).map_err(unreadable(plan))?;
         let directory = whole.parent().unwrap_or(Path::new("/"));
-        let mut files = BTreeMap::from([(key(&whole), STANDARD.encode(&text))]);
-        let mut bytes = text.len() as u64;
+        let mut files = vec![whole.clone()];
         for name in plan_files(&text) {
             if Path::new(&name).is_absolute() {
                 return Err(WorkersError::AbsoluteFile(name));
             }
-            let path = directory.join(&name);
-            let size = fs::metadata(&path).map_err(unreadable(&path))?.len();
+            files.push(directory.join(&name));
+        }
+        Self::pack(&PLANS, json!({ PlanKind::PLAN: Self::place(&whole)? }), &files)
+    }
+
+    /// Of any kind of load: what it says of itself, and the files that it needs.
+    pub fn pack(kind: &dyn LoadKind, settings: Value, paths: &[PathBuf]) -> Result<Self, WorkersError> {
+        let (mut files, mut bytes) = (BTreeMap::new(), 0);
+        for path in paths {
+            let size = fs::metadata(path).map_err(unreadable(path))?.len();
             bytes += size;
             if bytes > BYTES_MAX {
                 return Err(WorkersError::TooLarge { bytes, max: BYTES_MAX });
             }
-            let content = fs::read(&path).map_err(unreadable(&path))?;
-            files.insert(key(&path), STANDARD.encode(content));
+            let content = fs::read(path).map_err(unreadable(path))?;
+            files.insert(Self::place(path)?, STANDARD.encode(content));
         }
-        let packed = Packed { plan: key(&whole), files };
+        let packed = Packed { kind: kind.name().to_owned(), settings, files };
         Ok(Self { bytes: serde_json::to_vec(&packed).expect("texts can be written") })
+    }
+
+    /// Where a file is beneath the folder of a worker.
+    pub fn place(path: &Path) -> Result<String, WorkersError> {
+        Ok(key(&absolute(path)?))
     }
 
     /// As it came.
@@ -79,8 +92,8 @@ impl Bundle {
         hexadecimal(&Sha256::digest(&self.bytes))
     }
 
-    /// Writes the files beneath a folder and returns the plan's path there.
-    pub(crate) fn unpack(&self, folder: &Path) -> Result<PathBuf, WorkersError> {
+    /// Writes the files beneath a folder and returns the kind's name with what it has said of itself.
+    pub(crate) fn unpack(&self, folder: &Path) -> Result<(String, Value), WorkersError> {
         let failed = |reason: String| WorkersError::Unpack(reason);
         let packed: Packed =
             serde_json::from_slice(&self.bytes).map_err(|error| failed(error.to_string()))?;
@@ -92,9 +105,17 @@ impl Bundle {
                 path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, content));
             written.map_err(|error| failed(format!("{}: {error}", path.display())))?;
         }
-        let plan = beneath(&packed.plan).filter(|_| packed.files.contains_key(&packed.plan));
-        plan.map(|plan| folder.join(plan)).ok_or_else(|| failed("it has no plan".to_owned()))
+        Ok((packed.kind, packed.settings))
     }
+}
+
+fn unreadable(path: &Path) -> impl Fn(io::Error) -> WorkersError {
+    let path = path.to_owned();
+    move |cause| WorkersError::File { path: path.clone(), cause }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, WorkersError> {
+    std::path::absolute(path).map_err(unreadable(path))
 }
 
 /// The path without its root and without `..`, as files are named in a bundle.
@@ -136,8 +157,9 @@ mod tests {
         assert_eq!(bundle.hash(), Bundle::of_plan(&plan).unwrap().hash(), "the same plan has the same hash");
         let came = Bundle::of_bytes(bundle.bytes().to_vec(), &bundle.hash()).unwrap();
         drop(here);
-        let unpacked = came.unpack(there.path()).unwrap();
-        assert_eq!(unpacked.file_name().unwrap(), "a plan.toml");
+        let (kind, settings) = came.unpack(there.path()).unwrap();
+        let unpacked = there.path().join(settings["plan"].as_str().unwrap());
+        assert_eq!((kind.as_str(), unpacked.file_name().unwrap().to_str()), ("plan", Some("a plan.toml")));
         let read = prony_load::read_plan(&unpacked).unwrap();
         assert_eq!(read.variables()[0].feeder().unwrap().rows.len(), 2);
     }
@@ -161,7 +183,8 @@ mod tests {
     fn nothing_is_written_outside_of_the_folder() {
         let there = tempfile::tempdir().unwrap();
         for name in ["../evil", "/tmp/evil", "a/../../evil", ""] {
-            let bytes = format!(r#"{{"plan":"{name}","files":{{"{name}":"eA=="}}}}"#).into_bytes();
+            let bytes =
+                format!(r#"{{"kind":"plan","settings":{{}},"files":{{"{name}":"eA=="}}}}"#).into_bytes();
             let error = Bundle { bytes }.unpack(&there.path().join("inner")).unwrap_err().to_string();
             assert!(error.contains("no place beneath"), "{error}");
         }

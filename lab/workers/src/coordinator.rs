@@ -72,6 +72,12 @@ pub(crate) fn check(plan: &Plan, workers: u32) -> Result<(), WorkersError> {
     if users < workers { Err(WorkersError::TooFewUsers { workers, users }) } else { Ok(()) }
 }
 
+impl fmt::Debug for Coordinator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Coordinator").field("run", &self.run).finish_non_exhaustive()
+    }
+}
+
 /// The coordinator's side of one run.
 pub(crate) struct Coordinator {
     pub(crate) settings: CoordinatorSettings,
@@ -150,16 +156,16 @@ impl Coordinator {
 
     // ---- before the start
 
-    /// Finds workers, gives each its share, and agrees on the start.
+    /// Gives each worker its share, and agrees on the start.
     pub(crate) fn prepare(&mut self, plan: &Plan, bundle: &Bundle) -> Result<Instant, WorkersError> {
-        self.recruit()?;
         self.assign(plan, bundle);
         self.wait_until_ready(bundle)?;
         self.compare_clocks()?;
         Ok(self.start())
     }
 
-    fn recruit(&mut self) -> Result<(), WorkersError> {
+    /// Finds workers.
+    pub(crate) fn recruit(&mut self) -> Result<(), WorkersError> {
         let begin = Instant::now();
         let wanted = self.settings.workers;
         self.tell(&format!("waiting for {wanted} workers"));

@@ -1,6 +1,5 @@
 //! Why a run on several machines cannot be made.
 
-use prony_load::{PlanError, RunError};
 use std::io;
 use std::path::PathBuf;
 
@@ -32,6 +31,9 @@ pub enum WorkersError {
     Hash { expected: String, found: String },
     #[error("what came as a plan cannot be unpacked: {0}")]
     Unpack(String),
+    /// Of the kind of load.
+    #[error("what is run cannot be handed to workers: {0}")]
+    Handed(String),
     #[error(
         "only {joined} of {wanted} workers came within {seconds} s{names}; start more with `prony worker --nats {url}`, or raise --worker-wait"
     )]
@@ -56,10 +58,6 @@ pub enum WorkersError {
     NotKept { path: PathBuf, reason: String },
     #[error("{path} is of another run than {first}")]
     OtherRun { path: PathBuf, first: PathBuf },
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    #[error(transparent)]
-    Run(#[from] RunError),
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
 }

@@ -3,13 +3,16 @@
 use crate::bundle::Bundle;
 use crate::coordinator::{Coordinator, CoordinatorSettings, OnWorkerLost, check, elapsed_since, silent_for};
 use crate::error::WorkersError;
+use crate::kind::{Merge, RequestsAlone};
 use crate::message::{Order, Reply, Said};
 use crate::roster::{Member, Sign, Taken};
 use prony_load::{Collector, RunOptions, Store, ThreadInterval};
 use prony_model::measurement::snapshot::{IntervalSnapshot, RequestNames};
+use prony_model::program::{RunControl, StopFlag};
 use prony_model::result::{Origin, Progress, RunState};
 use prony_model::verdict::findings::TargetPlace;
 use prony_model::{Nanos, Plan, ResultFile, Windows};
+use serde_json::Value;
 use std::mem;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -24,26 +27,54 @@ pub fn coordinate(
     settings: CoordinatorSettings,
     options: RunOptions,
 ) -> Result<ResultFile, WorkersError> {
-    check(plan, settings.workers)?;
-    let mut coordinator = Coordinator::open(settings, options.stop.clone())?;
-    let outcome =
-        coordinator.prepare(plan, bundle).and_then(|start| gather(&mut coordinator, plan, start, options));
-    coordinator.tell_all(&Order::Release);
-    outcome
+    Recruited::of(plan, settings, options.stop.clone())?.run(plan, bundle, &RequestsAlone, options)
+}
+
+/// Workers that wait for their shares. Dropped without a run, they are free again.
+#[derive(Debug)]
+pub struct Recruited(Coordinator);
+
+impl Recruited {
+    /// As many workers as were asked for, once they have joined.
+    pub fn of(plan: &Plan, settings: CoordinatorSettings, stop: StopFlag) -> Result<Self, WorkersError> {
+        check(plan, settings.workers)?;
+        let mut coordinator = Coordinator::open(settings, stop)?;
+        coordinator.recruit()?;
+        Ok(Self(coordinator))
+    }
+
+    /// As [`coordinate`], for any kind of load: what it counts beside requests goes to `merge`.
+    pub fn run(
+        mut self,
+        plan: &Plan,
+        bundle: &Bundle,
+        merge: &dyn Merge,
+        options: RunOptions,
+    ) -> Result<ResultFile, WorkersError> {
+        let coordinator = &mut self.0;
+        coordinator.stop = options.stop.clone();
+        let outcome = coordinator
+            .prepare(plan, bundle)
+            .and_then(|start| gather(coordinator, (plan, merge), start, options));
+        coordinator.tell_all(&Order::Release);
+        outcome
+    }
 }
 
 /// Until all workers have ended, or nothing more is waited for.
 fn gather(
     coordinator: &mut Coordinator,
-    plan: &Plan,
+    (plan, merge): (&Plan, &dyn Merge),
     start: Instant,
     mut options: RunOptions,
 ) -> Result<ResultFile, WorkersError> {
     let windows = plan.windows();
     let workers = coordinator.members.len() as u32;
     let origin = origin(&options);
-    let collector = Collector::new(plan, None, &windows, origin, TargetPlace::OtherMachine, workers)
-        .with_listeners(mem::take(&mut options.snapshots));
+    let collector =
+        Collector::new(plan, merge.tables(), &windows, origin, TargetPlace::OtherMachine, workers)
+            .with_listeners(mem::take(&mut options.snapshots));
+    mem::replace(&mut options.begins, Box::new(|_| {}))(start);
     if let Some(observe) = &mut options.observe {
         observe.start(start);
     }
@@ -51,6 +82,7 @@ fn gather(
     Gathering {
         coordinator,
         plan,
+        merge,
         windows: &windows,
         start,
         options,
@@ -66,6 +98,7 @@ fn gather(
 struct Gathering<'a> {
     coordinator: &'a mut Coordinator,
     plan: &'a Plan,
+    merge: &'a dyn Merge,
     windows: &'a Windows,
     start: Instant,
     options: RunOptions,
@@ -120,16 +153,23 @@ impl Gathering<'_> {
     fn take(&mut self, index: usize, taken: Taken) {
         match taken {
             Taken::Nothing => {}
-            Taken::Second(snapshot) => match interval(self.plan, self.windows, index, *snapshot) {
-                Ok(interval) => {
-                    if self.collector.take(interval) {
-                        self.second_is_complete();
+            Taken::Second { snapshot, counted } => {
+                self.merge(index, counted.as_ref());
+                let names = RequestNames { plan: self.plan, found: self.merge.tables() };
+                match interval(names, self.windows, index, *snapshot) {
+                    Ok(interval) => {
+                        if self.collector.take(interval) {
+                            self.second_is_complete();
+                        }
                     }
+                    Err(reason) => self.lose(index, &reason),
                 }
-                Err(reason) => self.lose(index, &reason),
-            },
-            Taken::Ended { ended, is_early } => {
+            }
+            Taken::Ended { ended, is_early, counted } => {
                 self.ended = self.ended.max(ended);
+                self.merge(index, counted.as_ref());
+                // It may have ended because the script wants the end of the run.
+                self.ask_whether_it_goes_on();
                 if is_early && !self.was_told_to_stop {
                     self.lose(index, "it was stopped on its machine");
                 }
@@ -138,6 +178,19 @@ impl Gathering<'_> {
                     self.second_is_complete();
                 }
             }
+        }
+    }
+
+    fn merge(&mut self, index: usize, counted: Option<&Value>) {
+        let taken = counted.map_or(Ok(()), |counted| self.merge.take(index as u32, counted));
+        if let Err(reason) = taken {
+            self.lose(index, &reason);
+        }
+    }
+
+    fn ask_whether_it_goes_on(&mut self) {
+        if self.merge.tick(self.elapsed()) == RunControl::Stop && !self.was_told_to_stop {
+            self.end_early();
         }
     }
 
@@ -151,6 +204,7 @@ impl Gathering<'_> {
     }
 
     fn second_is_complete(&mut self) {
+        self.ask_whether_it_goes_on();
         let now = self.elapsed();
         if self.store.is_due(now) {
             self.set_workers();
@@ -253,13 +307,12 @@ impl Gathering<'_> {
 
 /// A worker's second as the collector takes it.
 pub(crate) fn interval(
-    plan: &Plan,
+    names: RequestNames<'_>,
     windows: &Windows,
     worker: usize,
     snapshot: IntervalSnapshot,
 ) -> Result<ThreadInterval, String> {
     let second = snapshot.second;
-    let names = RequestNames { plan, found: None };
     let tally = snapshot.into_tally(windows, names).map_err(|error| error.to_string())?;
     let until = Nanos::from_secs(second + 1);
     Ok(ThreadInterval { thread: worker as u32, second, until, is_last: false, tally, busy: Nanos::ZERO })
@@ -333,7 +386,8 @@ mod tests {
     fn sent(plan: &Plan, worker: usize, second: u64, tally: &Tally) -> ThreadInterval {
         let snapshot = IntervalSnapshot::of(second, tally, RequestNames { plan, found: None });
         let text = serde_json::to_vec(&snapshot).unwrap();
-        interval(plan, &plan.windows(), worker, serde_json::from_slice(&text).unwrap()).unwrap()
+        let names = RequestNames { plan, found: None };
+        interval(names, &plan.windows(), worker, serde_json::from_slice(&text).unwrap()).unwrap()
     }
 
     fn collector<'a>(plan: &'a Plan, windows: &'a Windows, workers: u32) -> Collector<'a> {

@@ -5,12 +5,15 @@
 use crate::bundle::Bundle;
 use crate::error::WorkersError;
 use crate::gather::interval;
+use crate::kind::{Kinds, Share, Unpacked, find};
 use crate::message::{Joined, Reply, Report};
 use crate::roster::{Member, Taken};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use prony_load::{Collector, read_plan};
+use prony_load::Collector;
+use prony_model::measurement::snapshot::RequestNames;
 use prony_model::program::RunShare;
+use prony_model::program::table::Tables;
 use prony_model::result::{Origin, RunState};
 use prony_model::verdict::findings::TargetPlace;
 use prony_model::{Nanos, Plan, ResultFile};
@@ -118,8 +121,8 @@ impl Kept {
     }
 }
 
-/// The result of a run from what its workers kept. Shares without a file are missing in it.
-pub fn merge(paths: &[PathBuf]) -> Result<ResultFile, WorkersError> {
+/// The result of a run from what its workers kept: its requests, whatever its kind. Shares without a file are missing in it.
+pub fn merge(paths: &[PathBuf], kinds: Kinds) -> Result<ResultFile, WorkersError> {
     let kept: Vec<Kept> = paths.iter().map(|path| Kept::read(path)).collect::<Result<_, _>>()?;
     let Some(first) = kept.first() else {
         return Err(WorkersError::NotKept { path: PathBuf::new(), reason: "no file is named".to_owned() });
@@ -134,16 +137,18 @@ pub fn merge(paths: &[PathBuf]) -> Result<ResultFile, WorkersError> {
             return Err(WorkersError::NotKept { path: one.path.clone(), reason });
         }
     }
-    let plan = plan_of(first)?;
-    merge_all(&plan, kept)
+    let share = share_of(first, kinds)?;
+    merge_all(share.plan(), kept)
 }
 
-fn plan_of(kept: &Kept) -> Result<Plan, WorkersError> {
-    let KeptHeader { plan, plan_hash, seed, .. } = &kept.header;
+/// Opened once more, for its plan.
+fn share_of(kept: &Kept, kinds: Kinds) -> Result<Box<dyn Share>, WorkersError> {
+    let KeptHeader { plan, plan_hash, seed, share, .. } = &kept.header;
     let bytes = STANDARD.decode(plan).map_err(|error| WorkersError::Unpack(error.to_string()))?;
     let folder = tempfile::tempdir().map_err(|error| WorkersError::Unpack(error.to_string()))?;
-    let path = Bundle::of_bytes(bytes, plan_hash)?.unpack(folder.path())?;
-    Ok(read_plan(&path)?.with_seed(*seed))
+    let (kind, settings) = Bundle::of_bytes(bytes, plan_hash)?.unpack(folder.path())?;
+    let came = Unpacked { folder: folder.path(), settings: &settings, seed: *seed, share: *share };
+    find(kinds, &kind)?.open(&came).map_err(WorkersError::Unpack)
 }
 
 fn merge_all(plan: &Plan, mut kept: Vec<Kept>) -> Result<ResultFile, WorkersError> {
@@ -156,7 +161,10 @@ fn merge_all(plan: &Plan, mut kept: Vec<Kept>) -> Result<ResultFile, WorkersErro
         started_at_unix_ms: header.started_at_unix_ms,
         machine: prony_load::describe_machine(),
     };
-    let mut collector = Collector::new(plan, None, &windows, origin, TargetPlace::OtherMachine, parts);
+    // What a plan does not name beforehand has the names under which it comes.
+    let tables = plan.requests().is_empty().then(Tables::default);
+    let found = tables.as_ref();
+    let mut collector = Collector::new(plan, found, &windows, origin, TargetPlace::OtherMachine, parts);
     let (mut workers, mut last, mut is_whole) = (Vec::new(), Nanos::ZERO, kept.len() as u32 == parts);
     let numbers: Vec<u32> = kept.iter().map(|kept| kept.header.share.number()).collect();
     for number in (0..parts).filter(|number| !numbers.contains(number)) {
@@ -174,14 +182,15 @@ fn merge_all(plan: &Plan, mut kept: Vec<Kept>) -> Result<ResultFile, WorkersErro
         for (at, report) in reports {
             match member.take(at, report, now) {
                 Taken::Nothing => {}
-                Taken::Second(snapshot) => {
+                Taken::Second { snapshot, .. } => {
                     last = last.max(Nanos::from_secs(snapshot.second + 1));
-                    let interval = interval(plan, &windows, number as usize, *snapshot);
+                    let names = RequestNames { plan, found };
+                    let interval = interval(names, &windows, number as usize, *snapshot);
                     collector.take(
                         interval.map_err(|reason| WorkersError::NotKept { path: path.clone(), reason })?,
                     );
                 }
-                Taken::Ended { ended, is_early } => {
+                Taken::Ended { ended, is_early, .. } => {
                     last = last.max(ended);
                     has_ended = !is_early;
                 }

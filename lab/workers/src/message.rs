@@ -9,11 +9,12 @@ use prony_model::program::RunShare;
 use prony_model::result::{LabFigures, Machine, RunState};
 use prony_model::verdict::finding::Finding;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Both sides must speak the same.
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 2;
 /// More than any load test has; it catches slips of the keyboard.
 pub const WORKERS_MAX: u32 = 1_000;
 /// Both sides say something at least as often.
@@ -136,8 +137,21 @@ pub(crate) struct Joined {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
-    Second { snapshot: IntervalSnapshot },
-    Ended { state: RunState, ended_ns: u64, reason: String, lab: LabFigures, findings: Vec<Finding> },
+    Second {
+        snapshot: IntervalSnapshot,
+        /// What the kind of load has counted beside requests.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        counted: Option<Value>,
+    },
+    Ended {
+        state: RunState,
+        ended_ns: u64,
+        reason: String,
+        lab: LabFigures,
+        findings: Vec<Finding>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        counted: Option<Value>,
+    },
 }
 
 #[cfg(test)]
@@ -172,7 +186,7 @@ mod tests {
             (0..3).for_each(|_| tally.record(&windows, &record));
         }
         let snapshot = IntervalSnapshot::of(4, &tally, RequestNames { plan: &plan, found: None });
-        let report = Box::new(Report::Second { snapshot });
+        let report = Box::new(Report::Second { snapshot, counted: Some(Value::from("größe")) });
         let said = Said { id: "1".to_owned(), what: Reply::Report { number: u64::MAX, report } };
         let text = serde_json::to_vec(&said).unwrap();
         assert_eq!(serde_json::from_slice::<Said>(&text).unwrap(), said);

@@ -3,10 +3,12 @@
 
 use crate::clock::ClockDifference;
 use crate::message::{CONTACT_MAX, Joined, Report, SILENCE};
+use prony_model::measurement::snapshot::IntervalSnapshot;
 use prony_model::program::RunShare;
 use prony_model::result::{LabFigures, RunState, WorkerFigures};
 use prony_model::verdict::finding::Finding;
 use prony_model::{Nanos, Plan};
+use serde_json::Value;
 use std::time::{Duration, Instant};
 
 /// How far a worker is.
@@ -47,10 +49,14 @@ pub(crate) struct Member {
 pub(crate) enum Taken {
     /// It has come before, or one before it is still on its way.
     Nothing,
-    Second(Box<prony_model::measurement::snapshot::IntervalSnapshot>),
+    Second {
+        snapshot: Box<IntervalSnapshot>,
+        counted: Option<Value>,
+    },
     Ended {
         ended: Nanos,
         is_early: bool,
+        counted: Option<Value>,
     },
 }
 
@@ -105,11 +111,11 @@ impl Member {
         self.next_report += 1;
         self.reported = now;
         match report {
-            Report::Second { snapshot } => {
+            Report::Second { snapshot, counted } => {
                 self.seconds = snapshot.second + 1;
-                Taken::Second(Box::new(snapshot))
+                Taken::Second { snapshot: Box::new(snapshot), counted }
             }
-            Report::Ended { state, ended_ns, reason, lab, findings } => {
+            Report::Ended { state, ended_ns, reason, lab, findings, counted } => {
                 (self.stage, self.lab, self.findings) = (Stage::Ended, Some(lab), findings);
                 let is_early = state != RunState::Completed;
                 if is_early {
@@ -118,7 +124,7 @@ impl Member {
                     // It was cut off for a while, and all of it came after all.
                     self.lost_at = None;
                 }
-                Taken::Ended { ended: Nanos(ended_ns), is_early }
+                Taken::Ended { ended: Nanos(ended_ns), is_early, counted }
             }
         }
     }
@@ -199,7 +205,7 @@ impl Member {
 mod tests {
     use super::*;
     use crate::figures::joined;
-    use prony_model::measurement::snapshot::{IntervalSnapshot, RequestNames};
+    use prony_model::measurement::snapshot::RequestNames;
     use prony_model::measurement::tally::{Tally, TallyShape};
     use prony_model::{LoadModel, PlanDraft, RequestDraft, Target};
     use std::collections::BTreeMap;
@@ -216,12 +222,12 @@ mod tests {
         let plan = draft.check().unwrap();
         let tally = Tally::new(&plan.windows(), TallyShape::of(&plan));
         let names = RequestNames { plan: &plan, found: None };
-        Report::Second { snapshot: IntervalSnapshot::of(second, &tally, names) }
+        Report::Second { snapshot: IntervalSnapshot::of(second, &tally, names), counted: None }
     }
 
     fn ended(state: RunState) -> Report {
         let (reason, lab, findings) = ("why".to_owned(), LabFigures::default(), Vec::new());
-        Report::Ended { state, ended_ns: 7, reason, lab, findings }
+        Report::Ended { state, ended_ns: 7, reason, lab, findings, counted: None }
     }
 
     #[test]
@@ -229,12 +235,15 @@ mod tests {
         let now = Instant::now();
         let mut member = member(now);
         let mut take = |number, report| member.take(number, report, now);
-        assert!(matches!(take(0, second(0)), Taken::Second(_)));
+        assert!(matches!(take(0, second(0)), Taken::Second { .. }));
         assert_eq!(take(0, second(0)), Taken::Nothing, "it came twice");
         assert_eq!(take(2, second(2)), Taken::Nothing, "the one before it is on its way");
-        assert!(matches!(take(1, second(1)), Taken::Second(_)));
-        assert!(matches!(take(2, second(2)), Taken::Second(_)));
-        assert_eq!(take(3, ended(RunState::Completed)), Taken::Ended { ended: Nanos(7), is_early: false });
+        assert!(matches!(take(1, second(1)), Taken::Second { .. }));
+        assert!(matches!(take(2, second(2)), Taken::Second { .. }));
+        assert_eq!(
+            take(3, ended(RunState::Completed)),
+            Taken::Ended { ended: Nanos(7), is_early: false, counted: None }
+        );
         assert_eq!(take(4, second(3)), Taken::Nothing, "nothing follows the end");
         assert_eq!((member.acknowledged(), member.seconds), (4, 3));
     }
@@ -282,7 +291,7 @@ mod tests {
         let mut member = member(now);
         assert_eq!(
             member.take(0, ended(RunState::Stopped), now),
-            Taken::Ended { ended: Nanos(7), is_early: true }
+            Taken::Ended { ended: Nanos(7), is_early: true, counted: None }
         );
         member.lose(Nanos::from_secs(2), "other");
         assert_eq!(member.reason(), "why");

@@ -6,6 +6,7 @@ mod share;
 
 use crate::error::WorkersError;
 use crate::figures::{fresh_id, joined};
+use crate::kind::Kinds;
 use crate::link::{Link, LinkEvent, NatsSettings};
 use crate::message::{Joined, OFFERS, Order, PROTOCOL, Reply, Said, run_subject, worker_subject};
 use job::{Job, Progress};
@@ -28,6 +29,8 @@ pub struct WorkerSettings {
     pub name: String,
     pub labels: BTreeMap<String, String>,
     pub threads: NonZeroUsize,
+    /// What it can run.
+    pub kinds: Kinds,
     /// Where what is measured is kept until the coordinator has it.
     pub output: PathBuf,
     /// Ends after its first run.
@@ -159,8 +162,9 @@ impl Worker {
                 let inputs = self.inputs.clone();
                 let run = job.run().to_owned();
                 let tell = move |event| drop(inputs.send(Input::Share { run: run.clone(), event }));
-                let prepared =
-                    job.piece(offset, &bytes, &self.link, self.settings.threads, &self.settings.output, tell);
+                let (threads, kinds) = (self.settings.threads, self.settings.kinds);
+                let output = &self.settings.output;
+                let prepared = job.piece(offset, &bytes, &self.link, (threads, kinds), output, tell);
                 if let Err(error) = prepared {
                     self.fail(&error.to_string());
                 }
@@ -202,12 +206,12 @@ impl Worker {
         match event {
             ShareEvent::Ready => self.reply(run, Reply::Ready),
             ShareEvent::Begun(late) => self.reply(run, Reply::Begun { late_ns: late.0 }),
-            ShareEvent::Second(snapshot) => {
-                let kept = job.second(*snapshot, &self.link);
+            ShareEvent::Second { snapshot, counted } => {
+                let kept = job.second(*snapshot, counted, &self.link);
                 self.warn(kept);
             }
-            ShareEvent::Done(Ok(result)) => {
-                let kept = job.done(*result, &self.link);
+            ShareEvent::Done(Ok(end)) => {
+                let kept = job.done(*end, &self.link);
                 self.warn(kept);
             }
             ShareEvent::Done(Err(message)) => self.fail(&message),

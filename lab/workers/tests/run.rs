@@ -11,8 +11,8 @@ use prony_model::{ResultFile, WindowKind};
 use prony_testkit::NatsServer;
 use prony_testkit::peer::ScriptedPeer;
 use prony_workers::{
-    Bundle, CoordinatorSettings, LocalServer, NatsSettings, OnWorkerLost, WorkerSettings, WorkersError,
-    coordinate, merge, serve,
+    Bundle, CoordinatorSettings, Kinds, LocalServer, NatsSettings, OnWorkerLost, PLANS, WorkerSettings,
+    WorkersError, coordinate, merge, serve,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+static KINDS: Kinds = &[&PLANS];
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Of a process that is a part of a test: what it does, the server, its folder, its name or plan.
 const PART: &str = "PRONY_TEST_PART";
@@ -40,6 +41,7 @@ fn worker_settings(url: &str, name: &str, output: &Path) -> WorkerSettings {
         name: name.to_owned(),
         labels: BTreeMap::from([("zone".to_owned(), "ä".to_owned())]),
         threads: NonZeroUsize::new(2).unwrap(),
+        kinds: KINDS,
         output: output.to_owned(),
         is_for_one_run: false,
         tell: Box::new(|_| {}),
@@ -371,15 +373,15 @@ fn workers_without_a_coordinator_stop_and_what_they_kept_is_a_result() {
     };
     wait_for("the end of both workers", have_ended);
     let files = kept(&output);
-    let result = merge(&files).unwrap();
+    let result = merge(&files, KINDS).unwrap();
     assert_eq!((result.state, result.workers.len()), (RunState::Stopped, 2));
     let seconds = result.series.iter().map(|row| row.second).max().unwrap();
     assert!((3..20).contains(&seconds), "they stopped after {seconds} s");
     let due = result.windows.last().unwrap().by_scenario[0].starts.started;
     assert_eq!(successes(&result), counted(&result));
     assert!(due >= successes(&result) && successes(&result) >= 40 * 2, "{due} {}", successes(&result));
-    let half = merge(&files[..1]).unwrap();
+    let half = merge(&files[..1], KINDS).unwrap();
     assert!(successes(&half) < successes(&result) && half.series.iter().all(|row| row.workers_missing == 1));
-    let twice = merge(&[files[0].clone(), files[0].clone()]).unwrap_err().to_string();
+    let twice = merge(&[files[0].clone(), files[0].clone()], KINDS).unwrap_err().to_string();
     assert!(twice.contains("which another file has"), "{twice}");
 }

@@ -5,14 +5,17 @@ mod flags;
 mod refused;
 mod traces;
 
-use super::outputs::{self, warn_of_outputs};
+use super::outputs::{self, Asked, warn_of_outputs};
 use super::warning::warn;
+use super::workers::{SAMPLES_STAY, THREADS_ARE_THE_WORKERS, Waiting};
 use super::{display, show};
 use crate::interrupt;
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use prony_load::{Output, RunOptions, StopFlag};
 use prony_model::{Conclusion, Plan};
-use prony_runs::k6::{Ended, GivenError, LifeControl, Lived, RestApi, handle_summary, live_with};
+use prony_runs::k6::{
+    Ended, GivenError, LifeControl, Lived, RestApi, ScriptWorkers, handle_summary, live_with,
+};
 use prony_runs::{observe, result_path};
 use prony_script_k6::{Check, Exit, LogTarget, MeasureSettings, Session, SummaryMode, builtins, pretty};
 use std::fmt::Write as _;
@@ -78,7 +81,9 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
         outputs: asked.files.clone(),
         no_thresholds: arguments.no_thresholds(),
         no_color: arguments.no_color,
+        share: None,
     };
+    refuse_with_workers(arguments, &asked)?;
     if arguments.explain {
         return explain(arguments, &settings, &asked.names());
     }
@@ -103,7 +108,7 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     if let Some(address) = arguments.address.as_deref().filter(|address| !address.is_empty()) {
         serve_api(&session, address, &control, &stop)?;
     }
-    let lived = live_with(&session, &plan, options, &control);
+    let lived = live(arguments, &session, &plan, options, &control)?;
     if arguments.lingers() && !stop.is_stopped() {
         linger(&stop)?;
     }
@@ -119,6 +124,36 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     let code = exit_code(arguments, &lived);
     tell_findings(arguments, &lived, code, &path)?;
     Ok(code)
+}
+
+/// What stays on the machines of workers, or is theirs to choose.
+fn refuse_with_workers(arguments: &K6Arguments, asked: &Asked) -> anyhow::Result<()> {
+    if arguments.workers.is_given() && !asked.files.is_empty() {
+        bail!(SAMPLES_STAY);
+    }
+    if arguments.workers.is_given() && arguments.threads.is_some() {
+        bail!(THREADS_ARE_THE_WORKERS);
+    }
+    Ok(())
+}
+
+/// Lives the script's life here, or with its load on workers.
+fn live(
+    arguments: &K6Arguments,
+    session: &Session,
+    plan: &Plan,
+    options: RunOptions,
+    control: &Arc<LifeControl>,
+) -> anyhow::Result<Lived> {
+    if !arguments.workers.is_given() {
+        return Ok(live_with(session, plan, options, control, None));
+    }
+    let Waiting { recruited, local } = arguments.workers.recruit(plan, &options.stop)?;
+    let (given, no_thresholds) = (arguments.given(), arguments.no_thresholds());
+    let workers = ScriptWorkers { recruited, given: &given, no_thresholds };
+    let lived = live_with(session, plan, options, control, Some(workers));
+    drop(local);
+    Ok(lived)
 }
 
 /// Serves k6's REST API.

@@ -4,8 +4,11 @@ use super::warning::warn;
 use crate::nats::NatsFlags;
 use anyhow::{Context as _, bail};
 use prony_load::RunOptions;
+use prony_model::program::StopFlag;
 use prony_model::{Plan, ResultFile};
-use prony_workers::{Bundle, CoordinatorSettings, LocalServer, NatsSettings, OnWorkerLost, coordinate};
+use prony_workers::{
+    Bundle, CoordinatorSettings, LocalServer, NatsSettings, OnWorkerLost, Recruited, RequestsAlone,
+};
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// What a run on one machine does not need.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "On several machines")]
 pub(crate) struct WorkersFlags {
     /// Share the load out over so many workers, which wait with `prony worker`; `local:COUNT` starts a NATS server and workers on this machine, for trying it. docs/workers.md describes it.
@@ -68,14 +71,24 @@ impl WorkersFlags {
         self.workers.is_some()
     }
 
-    /// Runs a plan file on several machines.
-    pub(crate) fn run(&self, path: &Path, plan: &Plan, options: RunOptions) -> anyhow::Result<ResultFile> {
+    /// Runs what counts nothing but requests on several machines.
+    pub(crate) fn run(
+        &self,
+        bundle: &Bundle,
+        plan: &Plan,
+        options: RunOptions,
+    ) -> anyhow::Result<ResultFile> {
         if options.records.is_some() {
-            bail!(
-                "--out json:FILE and csv:FILE write requests one by one, which stay on the workers; outputs for dashboards take the merged seconds"
-            );
+            bail!(SAMPLES_STAY);
         }
-        let bundle = Bundle::of_plan(path)?;
+        let Waiting { recruited, local } = self.recruit(plan, &options.stop)?;
+        let result = recruited.run(plan, bundle, &RequestsAlone, options);
+        drop(local);
+        Ok(result?)
+    }
+
+    /// As many workers as the flags ask for.
+    pub(crate) fn recruit(&self, plan: &Plan, stop: &StopFlag) -> anyhow::Result<Waiting> {
         let (workers, local) = match self.workers {
             Some(Workers::Local(workers)) => {
                 (workers, Some(LocalWorkers::start(&self.nats_server, workers)?))
@@ -94,8 +107,21 @@ impl WorkersFlags {
             on_lost: self.on_worker_lost,
             tell: Box::new(tell),
         };
-        Ok(coordinate(plan, &bundle, settings, options)?)
+        Ok(Waiting { recruited: Recruited::of(plan, settings, stop.clone())?, local })
     }
+}
+
+/// Why samples one by one are not written.
+pub(crate) const SAMPLES_STAY: &str = "--out json:FILE and csv:FILE write requests one by one, which stay on the workers; outputs for dashboards take the merged seconds";
+/// Why a number of threads is not taken.
+pub(crate) const THREADS_ARE_THE_WORKERS: &str =
+    "--threads is of one machine; each worker has its own: `prony worker --threads`";
+
+/// Workers that wait for their shares, and those of them that this command has started.
+pub(crate) struct Waiting {
+    pub(crate) recruited: Recruited,
+    /// They end when this is dropped.
+    pub(crate) local: Option<LocalWorkers>,
 }
 
 /// What happens to workers, on standard error.
@@ -105,7 +131,7 @@ fn tell(text: &str) {
 }
 
 /// A server and workers on this machine; all end with this.
-struct LocalWorkers {
+pub(crate) struct LocalWorkers {
     workers: Vec<Child>,
     server: LocalServer,
     /// What they keep is gone with it: the coordinator is on the same machine.

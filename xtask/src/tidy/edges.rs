@@ -224,7 +224,17 @@ const RULES: &[Rule] = &[
     Rule {
         name: "runs",
         half: Half::Lab,
-        may_know: &["model", "metrics", "jtl", "script-jmeter", "script-k6", "script-wrk", "load", "observe"],
+        may_know: &[
+            "model",
+            "metrics",
+            "jtl",
+            "script-jmeter",
+            "script-k6",
+            "script-wrk",
+            "load",
+            "observe",
+            "workers",
+        ],
         refuses: &["clap", "anyhow"],
     },
     Rule {

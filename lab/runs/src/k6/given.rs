@@ -1,9 +1,10 @@
 //! What a k6 script is run with: its text, `__ENV`, and options from `config.json`, variables and flags.
 
 use prony_script_k6::{
-    Exit, GivenOptions, LogSettings, LogSettingsError, Main, Notes, ScriptFile, SecretSourceError,
+    Exit, GivenOptions, LogSettings, LogSettingsError, Main, Notes, OPTIONS, ScriptFile, SecretSourceError,
     SecretSources, SourceError, Tier,
 };
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -148,19 +149,35 @@ impl Given {
         Ok(GivenOptions { configuration, variables, flags, notes })
     }
 
-    /// The file that was named, or k6's own where there is one.
+    /// The script's file; one from standard input has none.
+    pub(super) fn script_path(&self) -> Option<PathBuf> {
+        (self.script != STANDARD_INPUT).then(|| PathBuf::from(&self.script))
+    }
+
     fn configuration(&self, notes: &mut Notes) -> Result<Tier, GivenError> {
+        let file = self.configuration_file()?;
+        Ok(file.map(|(shown, json)| Tier::of_configuration(&shown, &json, notes)).unwrap_or_default())
+    }
+
+    /// The file that was named, or k6's own where there is one, with its contents.
+    pub(super) fn configuration_file(&self) -> Result<Option<(String, Value)>, GivenError> {
         let named = self.configuration.clone().or_else(|| variable("K6_CONFIG").map(PathBuf::from));
         let Some(path) = named.or_else(|| default_configuration().filter(|path| path.is_file())) else {
-            return Ok(Tier::default());
+            return Ok(None);
         };
         let shown = path.display().to_string();
         let unreadable = |cause| GivenError::Unreadable { path: shown.clone(), cause };
         let text = fs::read_to_string(&path).map_err(unreadable)?;
         let no_json = |cause| GivenError::NoJson { path: shown.clone(), cause };
         let json = serde_json::from_str(&text).map_err(no_json)?;
-        Ok(Tier::of_configuration(&shown, &json, notes))
+        Ok(Some((shown, json)))
     }
+}
+
+/// Variables of the system that set options.
+pub(super) fn option_variables() -> BTreeMap<String, String> {
+    let is_option = |name: &String| OPTIONS.iter().any(|row| row.variable == Some(name.as_str()));
+    variables().into_iter().filter(|(name, _)| is_option(name)).collect()
 }
 
 /// Those that are text.

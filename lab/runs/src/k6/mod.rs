@@ -4,6 +4,7 @@
 mod control;
 mod given;
 mod rest_api;
+mod share;
 mod subject;
 
 use base64::Engine as _;
@@ -13,6 +14,7 @@ use prony_model::result::Progress;
 use prony_model::verdict::conclusion::RunVerdict;
 use prony_model::{Conclusion, Nanos, Plan, ResultFile};
 use prony_script_k6::{Began, Beside, Exit, Fault, Part, PartTimes, RunEnd, ScriptError, Session, Summary};
+use prony_workers::WorkersError;
 use serde_json::Value;
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -25,6 +27,8 @@ use control::LifeStatus;
 pub(crate) use given::STANDARD_INPUT;
 pub use given::{Given, GivenError, LogFlags, is_named};
 pub use rest_api::RestApi;
+pub(crate) use share::SCRIPTS;
+pub use share::ScriptWorkers;
 pub(crate) use subject::KIND;
 
 /// How a script's life ended.
@@ -65,13 +69,19 @@ type Returned = Option<Arc<str>>;
 /// Runs setup, the plan (which is made of the session's) and teardown. A stop ends what goes on; teardown follows
 /// where setup had not failed. Once in a session's life. Blocks the calling thread.
 pub fn live(session: &Session, plan: &Plan, options: RunOptions) -> Lived {
-    live_with(session, plan, options, &Arc::new(LifeControl::new(false)))
+    live_with(session, plan, options, &Arc::new(LifeControl::new(false)), None)
 }
 
-/// As [`live`], for others to look at and to resume.
-pub fn live_with(session: &Session, plan: &Plan, options: RunOptions, control: &Arc<LifeControl>) -> Lived {
+/// As [`live`], for others to look at and to resume; the load is made by workers where there are any.
+pub fn live_with(
+    session: &Session,
+    plan: &Plan,
+    options: RunOptions,
+    control: &Arc<LifeControl>,
+    workers: Option<ScriptWorkers<'_>>,
+) -> Lived {
     let (life, output) = (Life::new(session, options.stop.clone(), control), options.output.clone());
-    let (mut result, ended) = life.all(plan, options);
+    let (mut result, ended) = life.all(plan, options, workers);
     let duration = life.executed.get();
     control.set_executed(duration, false);
     let was_stopped = matches!(ended.exit, Exit::Interrupted | Exit::Aborted);
@@ -179,7 +189,12 @@ impl<'a> Life<'a> {
         Nanos(u64::try_from(self.began.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    fn all(&self, plan: &Plan, options: RunOptions) -> (Option<ResultFile>, Ended) {
+    fn all(
+        &self,
+        plan: &Plan,
+        options: RunOptions,
+        workers: Option<ScriptWorkers<'_>>,
+    ) -> (Option<ResultFile>, Ended) {
         self.control.set_users(0, plan.users());
         self.control.wait_while_paused(&self.stop);
         if self.stop.is_stopped() {
@@ -196,7 +211,7 @@ impl<'a> Life<'a> {
             return (None, interrupted());
         }
         self.control.set_status(LifeStatus::Running);
-        let (result, ended) = self.load(plan, self.control.now().setup_data, options);
+        let (result, ended) = self.load(plan, options, workers);
         self.control.set_users(0, plan.users());
         self.control.set_status(LifeStatus::Teardown);
         // What the stop has ended was the load; teardown tidies up behind it.
@@ -269,12 +284,45 @@ impl<'a> Life<'a> {
         Ended::new(part.timeout_exit(), format!("{function}() did not end within {seconds} s{place}{hint}"))
     }
 
-    fn load(&self, plan: &Plan, setup_data: Returned, options: RunOptions) -> (Option<ResultFile>, Ended) {
-        self.session.measure.prepare_load(plan.users());
+    fn load(
+        &self,
+        plan: &Plan,
+        options: RunOptions,
+        workers: Option<ScriptWorkers<'_>>,
+    ) -> (Option<ResultFile>, Ended) {
+        let setup_data = self.control.now().setup_data;
+        let made = match workers {
+            None => self.load_here(plan, setup_data, options).map_err(|error| self.failed(&error)),
+            Some(workers) => {
+                let made = workers.run(self.session, plan, setup_data, self.told(plan, options));
+                made.map_err(|error| self.lost(&error))
+            }
+        };
+        match made {
+            Err(ended) => (None, ended),
+            Ok(result) => (Some(result), self.asked_end().unwrap_or(Ended::DONE)),
+        }
+    }
+
+    /// The users of the options' share.
+    fn load_here(
+        &self,
+        plan: &Plan,
+        setup_data: Returned,
+        options: RunOptions,
+    ) -> Result<ResultFile, RunError> {
+        let options = self.told(plan, options);
+        let workload = self.session.iterations(plan, setup_data, self.began, &options.stop);
+        run_workload(plan, &workload, options)
+    }
+
+    /// The options of a load that tells of itself.
+    fn told(&self, plan: &Plan, options: RunOptions) -> RunOptions {
+        let users = options.share.users(0, plan.users());
+        self.session.measure.prepare_load(users);
         // A threshold ends this load; whoever gave the flag may go on with another.
         let stop = options.stop.child();
-        let workload = self.session.iterations(plan, setup_data, self.began, &stop);
-        let (measure, users, mut tell) = (Arc::clone(&self.session.measure), plan.users(), options.progress);
+        let (measure, mut tell) = (Arc::clone(&self.session.measure), options.progress);
         let (executed_before, executed) = (self.executed.get(), Rc::clone(&self.executed));
         let control = Arc::clone(self.control);
         let progress = Box::new(move |progress: &Progress| {
@@ -289,20 +337,15 @@ impl<'a> Life<'a> {
             tell(progress);
         });
         let (measure, life_began) = (Arc::clone(&self.session.measure), self.began.0);
-        let control = Arc::clone(self.control);
+        let (control, begins) = (Arc::clone(self.control), options.begins);
         let begins = Box::new(move |epoch: Instant| {
             control.set_executed(executed_before, true);
             let since_begin = epoch.saturating_duration_since(life_began).as_nanos();
             let since_begin = Nanos(u64::try_from(since_begin).unwrap_or(u64::MAX));
             measure.begin(PartTimes { since_begin, executed: executed_before });
+            begins(epoch);
         });
-        match run_workload(plan, &workload, RunOptions { begins, progress, stop, ..options }) {
-            Err(error) => (None, self.failed(&error)),
-            Ok(result) => {
-                let ended = self.asked_end().unwrap_or(Ended::DONE);
-                (Some(result), ended)
-            }
-        }
+        RunOptions { begins, progress, stop, ..options }
     }
 
     /// Init code that a signal has ended has not thrown.
@@ -311,6 +354,11 @@ impl<'a> Life<'a> {
             RunError::Program(_) if self.stop.is_stopped() => interrupted(),
             error => failed(error),
         }
+    }
+
+    /// Workers cannot make the load.
+    fn lost(&self, error: &WorkersError) -> Ended {
+        if self.stop.is_stopped() { interrupted() } else { Ended::new(Exit::Other, error.to_string()) }
     }
 
     /// Where the script or a threshold asked for the end.

@@ -57,6 +57,12 @@ impl Pace {
         Self { between: Nanos(1_000_000_000 / u64::from(count.max(1))), next_ns: AtomicU64::new(0) }
     }
 
+    /// The pace of each of so many instances that keep this one together.
+    #[must_use]
+    fn of_each(self, instances: u32) -> Self {
+        Self { between: Nanos(self.between.0.saturating_mul(instances.into())), ..self }
+    }
+
     /// When a request that is ready now may begin; no other gets the same moment.
     pub fn claim(&self, now: Nanos) -> Nanos {
         let after = |next: u64| Some(next.max(now.0).saturating_add(self.between.0));
@@ -84,8 +90,8 @@ impl Default for HttpOptions {
 }
 
 impl HttpOptions {
-    /// What the options of a script say of requests.
-    pub fn new(options: &Options) -> Self {
+    /// What the options of a script say of the requests of one of so many instances.
+    pub fn new(options: &Options, instances: u32) -> Self {
         Self {
             user_agent: options.user_agent.clone(),
             max_redirects: options.max_redirects,
@@ -97,7 +103,7 @@ impl HttpOptions {
             has_fresh_connections: options.no_connection_reuse,
             keeps_cookies: options.no_cookies_reset,
             debug: options.http_debug,
-            pace: options.rps.map(|count| Arc::new(Pace::per_second(count))),
+            pace: options.rps.map(|count| Arc::new(Pace::per_second(count).of_each(instances))),
         }
     }
 }
@@ -146,6 +152,8 @@ mod tests {
         let pace = Pace::per_second(10);
         let at = |ms| Nanos::from_millis(ms);
         assert_eq!([0, 0, 50, 950, 1_000].map(|now| pace.claim(at(now))), [0, 100, 200, 950, 1_050].map(at));
+        let third = Pace::per_second(10).of_each(3);
+        assert_eq!([0, 0, 50].map(|now| third.claim(at(now))), [0, 300, 600].map(at));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::position::{Lines, Position};
 use super::resolve::{Imports, Packages, Target, Unresolved, clean, is_short};
 use super::source_map::BundleMap;
 use super::text::{FileText, ModuleKind, Parsed, Request, Way, named_exports, parse};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,8 @@ pub struct Main {
     text: String,
     /// Paths are shown from here.
     working_folder: PathBuf,
+    /// Where the root of the file system that the script was written for is: `/` unless its files came from another machine.
+    root: PathBuf,
 }
 
 #[derive(Debug, Clone)]
@@ -41,12 +44,19 @@ impl Main {
         let path = clean(&working_folder.join(path));
         let text = read_text(&path)
             .map_err(|error| SourceError::one(unreadable(&shown(&path, working_folder), &error)))?;
-        Ok(Self { path: MainPath::File(path), text, working_folder: working_folder.to_owned() })
+        Ok(Self { path: MainPath::File(path), ..Self::standard_input(text, working_folder) })
     }
 
     /// A script from standard input, whose imports are relative to `working_folder`.
     pub fn standard_input(text: String, working_folder: &Path) -> Self {
-        Self { path: MainPath::StandardInput, text, working_folder: working_folder.to_owned() }
+        let (path, root) = (MainPath::StandardInput, PathBuf::from("/"));
+        Self { path, text, working_folder: working_folder.to_owned(), root }
+    }
+
+    /// As it is where the files of another machine are, beneath a folder: the script's absolute paths lead there.
+    #[must_use]
+    pub fn beneath(self, root: &Path) -> Self {
+        Self { root: root.to_owned(), ..self }
     }
 }
 
@@ -55,6 +65,8 @@ impl Main {
 pub struct Sources {
     entry: String,
     working_folder: PathBuf,
+    /// As [`Main::beneath`] has it.
+    root: PathBuf,
     /// The full names of all modules that are built in.
     builtins: BTreeSet<String>,
     packages: Packages,
@@ -138,6 +150,7 @@ impl Sources {
         let sources = Self {
             entry: name.clone(),
             working_folder: main.working_folder,
+            root: main.root,
             builtins: builtins.into_iter().map(str::to_owned).collect(),
             packages: Packages::new(),
             state: Mutex::default(),
@@ -208,8 +221,11 @@ impl Sources {
             .map_err(|fault| told_by_source(bundle.as_ref(), &text, &working_folder, fault))?;
         let has = |name: &str| self.builtins.contains(name);
         let imports = Imports::new(&has, &self.packages);
-        let targets =
-            parsed.requests.iter().map(|request| imports.find(&folder, &request.specifier)).collect();
+        let targets = parsed
+            .requests
+            .iter()
+            .map(|request| imports.find(&folder, &self.rooted(&request.specifier)))
+            .collect();
         let lines = Lines::of(&parsed.text);
         let module = Module { file, folder, text, parsed, lines, targets, bundle, working_folder };
         let module = Arc::new(module);
@@ -251,6 +267,42 @@ impl Sources {
         self.state().modules.keys().cloned().collect()
     }
 
+    /// All files that another machine needs to run the script, as far as they were read: modules with what describes their packages,
+    /// and what was opened.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let state = self.state();
+        let modules = state.modules.keys().filter(|name| *name != STANDARD_INPUT);
+        let modules: BTreeSet<_> =
+            modules.filter_map(|name| Some(PathBuf::from(name.strip_prefix("file://")?))).collect();
+        let folders: BTreeSet<_> = modules.iter().flat_map(|path| path.ancestors().skip(1)).collect();
+        let packages = folders.into_iter().map(|folder| folder.join("package.json"));
+        let packages: Vec<_> = packages.filter(|path| path.is_file()).collect();
+        modules.into_iter().chain(packages).chain(state.opened.keys().cloned()).collect()
+    }
+
+    /// Whether any of the texts has this word.
+    pub fn mentions(&self, word: &str) -> bool {
+        self.state().modules.values().any(|module| module.text.contains(word))
+    }
+
+    pub fn working_folder(&self) -> &Path {
+        &self.working_folder
+    }
+
+    /// An absolute path of the machine that the script comes from is one beneath the root here.
+    fn rooted<'t>(&self, path: &'t str) -> Cow<'t, str> {
+        let (scheme, plain) = match path.strip_prefix("file://") {
+            Some(plain) => ("file://", plain),
+            None => ("", path),
+        };
+        match plain.strip_prefix('/') {
+            Some(below) if !Path::new(plain).starts_with(&self.root) => {
+                Cow::Owned(format!("{scheme}{}", self.root.join(below).display()))
+            }
+            _ => Cow::Borrowed(path),
+        }
+    }
+
     /// The full name of what `from` imports as `specifier`. What was not read ahead is read now.
     pub fn resolve(&self, from: &str, specifier: &str) -> Result<String, String> {
         if self.builtins.contains(specifier) || self.module(specifier).is_some() {
@@ -259,7 +311,7 @@ impl Sources {
         let folder =
             self.module(from).map_or_else(|| self.working_folder.clone(), |from| from.folder.clone());
         let has = |name: &str| self.builtins.contains(name);
-        let target = Imports::new(&has, &self.packages).find(&folder, specifier);
+        let target = Imports::new(&has, &self.packages).find(&folder, &self.rooted(specifier));
         match target.map_err(|why| why.message)? {
             Target::Builtin(name) => Ok(name),
             Target::File(path) => {
@@ -336,7 +388,8 @@ impl Sources {
     pub(super) fn path_of(&self, from: &str, path: &str) -> PathBuf {
         let folder =
             self.module(from).map_or_else(|| self.working_folder.clone(), |from| from.folder.clone());
-        clean(&folder.join(path.strip_prefix("file://").unwrap_or(path)))
+        let path = self.rooted(path);
+        clean(&folder.join(path.strip_prefix("file://").unwrap_or(&path)))
     }
 
     fn state(&self) -> MutexGuard<'_, SourcesState> {

@@ -1,17 +1,18 @@
 //! A worker's part in one run: the plan comes in pieces, its share is made ready and run, reports go out until they have come.
 
 use super::outbox::Outbox;
-use super::share::{RunningShare, ShareEvent, ShareSettings};
+use super::share::{RunningShare, ShareEnd, ShareEvent, ShareSettings};
 use crate::bundle::Bundle;
 use crate::error::WorkersError;
 use crate::kept::KeptHeader;
+use crate::kind::{Kinds, find};
 use crate::link::Link;
 use crate::message::{Assignment, BEAT, CONTACT_MAX, Joined, Reply, Report, Said, run_subject};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use prony_model::ResultFile;
 use prony_model::measurement::snapshot::IntervalSnapshot;
 use prony_model::verdict::finding::{Finding, FindingKind};
+use serde_json::Value;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -106,7 +107,7 @@ impl Job {
         offset: u64,
         bytes: &str,
         link: &Link,
-        threads: NonZeroUsize,
+        (threads, kinds): (NonZeroUsize, Kinds),
         output: &Path,
         tell: impl Fn(ShareEvent) + Clone + Send + 'static,
     ) -> Result<(), WorkersError> {
@@ -122,12 +123,19 @@ impl Job {
         }
         let bundle = Bundle::of_bytes(std::mem::take(&mut self.plan), &self.assignment.plan_hash)?;
         let folder = tempfile::tempdir().map_err(|error| WorkersError::Unpack(error.to_string()))?;
-        let plan = bundle.unpack(folder.path())?;
+        let (kind, of_kind) = bundle.unpack(folder.path())?;
         let Assignment { run, name, seed, share, .. } = &self.assignment;
         let path = output.join(format!("{run}-{}.worker.jsonl", file_name(name)));
         let outbox = Outbox::open(&self.id, &path, &self.header(&bundle))?;
-        let settings = ShareSettings { share: *share, seed: *seed, threads };
-        let share = RunningShare::begin(&plan, settings, tell)?;
+        let settings = ShareSettings {
+            kind: find(kinds, &kind)?,
+            folder: folder.path().to_owned(),
+            settings: of_kind,
+            share: *share,
+            seed: *seed,
+            threads,
+        };
+        let share = RunningShare::begin(settings, tell)?;
         self.running = Some(Running { share, outbox, _folder: folder });
         Ok(())
     }
@@ -166,12 +174,18 @@ impl Job {
 
     // ---- reports
 
-    pub(super) fn second(&mut self, snapshot: IntervalSnapshot, link: &Link) -> Result<(), WorkersError> {
-        self.report(Report::Second { snapshot }, link)
+    pub(super) fn second(
+        &mut self,
+        snapshot: IntervalSnapshot,
+        counted: Option<Value>,
+        link: &Link,
+    ) -> Result<(), WorkersError> {
+        self.report(Report::Second { snapshot, counted }, link)
     }
 
-    pub(super) fn done(&mut self, result: ResultFile, link: &Link) -> Result<(), WorkersError> {
+    pub(super) fn done(&mut self, end: ShareEnd, link: &Link) -> Result<(), WorkersError> {
         self.ended = Some(Instant::now());
+        let ShareEnd { result, counted } = end;
         let ended = result.windows.last().map_or(0, |whole| whole.window.to_ns.0);
         let is_own = |finding: &Finding| OWN_FINDINGS.contains(&finding.kind);
         let report = Report::Ended {
@@ -180,6 +194,7 @@ impl Job {
             reason: self.reason.clone(),
             lab: result.lab,
             findings: result.findings.into_iter().filter(is_own).collect(),
+            counted,
         };
         self.report(report, link)
     }

@@ -89,7 +89,7 @@ mod tests {
 
     fn report() -> Report {
         let (state, lab) = (RunState::Completed, LabFigures::default());
-        Report::Ended { state, ended_ns: 1, reason: String::new(), lab, findings: Vec::new() }
+        Report::Ended { state, ended_ns: 1, reason: String::new(), lab, findings: Vec::new(), counted: None }
     }
 
     #[test]

@@ -4,20 +4,13 @@ use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches};
 
 /// Switches, and what to say of each.
-const REFUSED: [(&str, &str); 2] = [
-    ("upload-only", "nothing is sent to a cloud"),
-    (
-        "workers",
-        "it runs plans of Prony, and a k6 script's metrics are not merged over machines; run a part of the script on each with \
-         --execution-segment",
-    ),
-];
+const REFUSED: [(&str, &str); 1] = [("upload-only", "nothing is sent to a cloud")];
 
 /// Hidden from the help.
 pub(super) fn refused_flags() -> impl Iterator<Item = Arg> {
     REFUSED.iter().map(|(long, _)| {
         let arg = Arg::new(*long).long(*long).hide(true).action(ArgAction::Append).value_name("BOOL");
-        arg.num_args(0..=1).require_equals(*long != "workers").default_missing_value("true")
+        arg.num_args(0..=1).require_equals(true).default_missing_value("true")
     })
 }
 

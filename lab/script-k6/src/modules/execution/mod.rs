@@ -6,10 +6,12 @@ use super::log::{Level, Log};
 use super::samples;
 use crate::host::{Host, host_of};
 use crate::vm::{Builtin, Native, Phase, load, running_place};
+use prony_model::program::RunShare;
 use prony_model::units::Nanos;
 use rquickjs::function::Opt;
 use rquickjs::object::{Accessor, Property};
 use rquickjs::{Coerced, Ctx, Exception, Function, IntoJs as _, Object, Value};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -43,7 +45,8 @@ pub(crate) struct RunState {
 }
 
 /// Why a script has ended its run, with a message for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RunEnd {
     /// It called `exec.test.abort`; the message is k6's.
     Aborted(String),
@@ -52,9 +55,11 @@ pub enum RunEnd {
 }
 
 /// What is known before the load begins.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct RunFacts {
     pub scenarios: Vec<ScenarioFacts>,
+    /// Which users of the run this instance has.
+    pub share: RunShare,
     /// The consolidated options as JSON, for `exec.test.options`.
     pub options: Arc<str>,
 }
@@ -68,14 +73,19 @@ pub(crate) struct ScenarioFacts {
     pub start: Nanos,
     /// How long it is to run, where time ends it.
     pub duration: Option<Nanos>,
-    /// How many iterations it is to have, where their number ends it.
+    /// How many iterations all instances are to have, where their number ends it.
     pub iterations: Option<u64>,
+    /// The number of its first user in the run, and how many it has.
+    pub first_user: u32,
+    pub users: u32,
 }
 
 /// A user's place among the iterations, kept in [`crate::host::UserState::data`].
 #[derive(Debug, Default)]
 struct UserExecution {
-    /// Of the scenario, over all users, from 0.
+    /// Of the scenario, over all users of this instance, from 0.
+    iteration_in_instance: u64,
+    /// The same over all instances.
     iteration_in_test: u64,
     /// Of this user, in each scenario, from 0: the next one's number.
     in_scenario: HashMap<usize, u64>,
@@ -104,6 +114,10 @@ impl RunState {
         self.has_failed.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn fail(&self) {
+        self.has_failed.store(true, Ordering::Relaxed);
+    }
+
     /// The first reason counts.
     pub(crate) fn end(&self, reason: RunEnd) {
         self.end.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
@@ -116,6 +130,18 @@ impl RunState {
         Nanos(self.part_began_ns.load(Ordering::Relaxed)).plus(start)
     }
 
+    fn share(&self) -> RunShare {
+        self.facts.get().map_or(RunShare::WHOLE, |facts| facts.share)
+    }
+
+    /// The number that an iteration of a scenario has over all instances: each of theirs is another.
+    fn in_test(&self, scenario: usize, iteration: u64) -> u64 {
+        let facts = self.scenario(scenario);
+        let position =
+            facts.and_then(|facts| self.share().position(iteration, facts.first_user, facts.users));
+        position.unwrap_or(iteration)
+    }
+
     fn scenario(&self, index: usize) -> Option<&ScenarioFacts> {
         self.facts.get()?.scenarios.get(index)
     }
@@ -126,11 +152,12 @@ pub(crate) fn begin_iteration(host: &Host) {
     let state = host.script.shared::<RunState>();
     let index = host.user().scenario;
     let number = state.begun.get().and_then(|begun| begun.get(index));
-    let iteration_in_test = number.map_or(0, |begun| begun.fetch_add(1, Ordering::Relaxed));
+    let iteration_in_instance = number.map_or(0, |begun| begun.fetch_add(1, Ordering::Relaxed));
     {
         let mut user = host.user();
         let own = user.data.get::<UserExecution>();
-        own.iteration_in_test = iteration_in_test;
+        own.iteration_in_instance = iteration_in_instance;
+        own.iteration_in_test = state.in_test(index, iteration_in_instance);
         let next = own.in_scenario.entry(index).or_insert(0);
         own.iteration_in_scenario = *next;
         *next += 1;
@@ -269,9 +296,8 @@ fn get<'js>(ctx: Ctx<'js>, name: &str) -> rquickjs::Result<Value<'js>> {
             (epoch_ms() - (host.now().as_millis_f64() - state.start_of(index).as_millis_f64())).floor()
         }
         "progress" => progress(&host, &state, index),
-        "iterationInInstance" | "iterationInTest" => {
-            host.user().data.get::<UserExecution>().iteration_in_test as f64
-        }
+        "iterationInInstance" => host.user().data.get::<UserExecution>().iteration_in_instance as f64,
+        "iterationInTest" => host.user().data.get::<UserExecution>().iteration_in_test as f64,
         "currentTestRunDuration" => {
             host.now().since(Nanos(state.not_executed_ns.load(Ordering::Relaxed))).as_millis_f64()
         }
@@ -279,12 +305,21 @@ fn get<'js>(ctx: Ctx<'js>, name: &str) -> rquickjs::Result<Value<'js>> {
         "iterationsInterrupted" => count(&state.iterations_interrupted),
         "vusActive" => count(&state.users_active),
         "vusInitialized" => count(&state.users_initialized),
-        "idInInstance" | "idInTest" => f64::from(host.user().vu),
+        "idInTest" => f64::from(host.user().vu),
+        "idInInstance" => f64::from(id_in_instance(host.user().vu, state.share())),
         "userIteration" => host.user().iteration as f64,
         "iterationInScenario" => host.user().data.get::<UserExecution>().iteration_in_scenario as f64,
         _ => return Ok(Value::new_undefined(ctx)),
     };
     Ok(Value::new_number(ctx, number))
+}
+
+/// Users are numbered from 1; the number 0 is nobody's.
+const fn id_in_instance(vu: u32, share: RunShare) -> u32 {
+    match vu.checked_sub(1) {
+        Some(number) => number / share.parts() + 1,
+        None => 0,
+    }
 }
 
 fn epoch_ms() -> f64 {
@@ -294,7 +329,8 @@ fn epoch_ms() -> f64 {
 /// From 0 to 1, of the time or the iterations that the scenario is to have.
 fn progress(host: &Host, state: &RunState, index: usize) -> f64 {
     let Some(scenario) = state.scenario(index) else { return 0.0 };
-    let by_count = scenario.iterations.map(|iterations| {
+    let by_count = scenario.iterations.map(|all| {
+        let iterations = state.share().positions(all, scenario.first_user, scenario.users).max(1);
         let begun = state.begun.get().and_then(|begun| begun.get(index));
         begun.map_or(0, |begun| begun.load(Ordering::Relaxed)).saturating_sub(1) as f64 / iterations as f64
     });
@@ -332,7 +368,7 @@ fn fail<'js>(ctx: Ctx<'js>, message: Opt<Value<'js>>) -> rquickjs::Result<()> {
     }
     let reason = with_message(&ctx, "test marked as failed", message)?;
     host.script.shared::<Log>().write(Level::Error, &reason, &[]);
-    host.script.shared::<RunState>().has_failed.store(true, Ordering::Relaxed);
+    host.script.shared::<RunState>().fail();
     Ok(())
 }
 

@@ -1,12 +1,13 @@
 //! Where the secrets of a script come from, as `--secret-source` says it: `mock=…` with values, `file=…` with a file of them.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The sources of a run; the order is that in which they were given.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretSources(Vec<SecretSource>);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct SecretSource {
     name: String,
     is_default: bool,

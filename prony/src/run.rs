@@ -15,7 +15,7 @@ use prony_model::result::Progress;
 use prony_model::verdict::conclusion::RunVerdict;
 use prony_model::{Plan, ResultFile};
 use prony_report::{Document, NamedDocument, ProgressDisplay, WrkShown};
-use prony_runs::wrk::{self, WrkGiven};
+use prony_runs::wrk::{self, SharedScript, WrkGiven};
 use prony_runs::{Argument, Flags, UrlGiven, observe, result_path, url_bundle};
 use prony_script_wrk::{ScriptError, WrkScript};
 use prony_workers::Bundle;
@@ -29,7 +29,7 @@ use crate::{COULD_NOT_RUN, interrupt, summaries::SummaryFlags};
 use k6_names::K6Names;
 use outputs::Outputs;
 use url::UrlFlags;
-use workers::WorkersFlags;
+use workers::{Waiting, WorkersFlags};
 
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
@@ -105,19 +105,14 @@ pub(crate) fn execute(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let path = result_path(&arguments.output, work.plan.name());
     let outputs = Outputs::open(&arguments.out)?;
     let options = outputs.listen(&work.plan, options(arguments, &work, &path, stop)?);
-    let result = match &work.script {
-        _ if arguments.workers.is_given() => {
-            arguments.workers.run(&bundle(arguments, &work)?, &work.plan, options)?
-        }
-        Some(script) => run_workload(&work.plan, script, options)?,
-        None => run(&work.plan, options)?,
-    };
+    let (result, shared) = load(arguments, &work, options)?;
     outputs.finish();
-    if let Some(script) = &work.script {
+    let script = shared.as_ref().map(SharedScript::script).or(work.script.as_ref());
+    if let Some(script) = script {
         script.flush()?;
     }
     print(&result, arguments.json, work.shown.as_ref(), &path)?;
-    if let Some(script) = &work.script {
+    if let Some(script) = script {
         script.done(&result)?;
     }
     let conclusion = RunVerdict::of_kept(&result).conclusion;
@@ -127,6 +122,46 @@ pub(crate) fn execute(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         vec![NamedDocument { name: path.display().to_string(), document }]
     })?;
     Ok(ExitCode::from(conclusion.exit_code()))
+}
+
+/// Makes the load, here or on workers; a script whose threads were there comes back for its `done`.
+fn load(
+    arguments: &RunArguments,
+    work: &Work,
+    options: RunOptions,
+) -> anyhow::Result<(ResultFile, Option<SharedScript>)> {
+    let result = match (&work.shared_script, &work.script) {
+        (Some(path), _) => {
+            let (result, script) = load_shared(arguments, work, path, options)?;
+            return Ok((result, Some(script)));
+        }
+        _ if arguments.workers.is_given() => {
+            arguments.workers.run(&bundle(arguments, work)?, &work.plan, options)?
+        }
+        (_, Some(script)) => run_workload(&work.plan, script, options)?,
+        (_, None) => run(&work.plan, options)?,
+    };
+    Ok((result, None))
+}
+
+/// Makes the load of a script on workers.
+fn load_shared(
+    arguments: &RunArguments,
+    work: &Work,
+    path: &Path,
+    options: RunOptions,
+) -> anyhow::Result<(ResultFile, SharedScript)> {
+    if options.records.is_some() {
+        bail!(workers::SAMPLES_STAY);
+    }
+    let shown = work.shown.as_ref().map_or("", |shown| &shown.url);
+    let flags = arguments.url_flags.given();
+    let given = wrk_given(&Url::parse(shown)?, arguments, &flags)?;
+    let Waiting { recruited, local } = arguments.workers.recruit(&work.plan, &options.stop)?;
+    let script = SharedScript::prepare(path, &given, &flags, recruited.threads(&work.plan))?;
+    let result = script.run(recruited, &work.plan, options)?;
+    drop(local);
+    Ok((result, script))
 }
 
 fn say(text: &str) -> anyhow::Result<ExitCode> {
@@ -156,11 +191,6 @@ fn work(arguments: &RunArguments) -> anyhow::Result<Work> {
             "arguments after `--` are for a script's `init`, and there is no script; give one with --script"
         );
     }
-    if script.is_some() && arguments.workers.is_given() {
-        bail!(
-            "--workers does not run wrk scripts: what `setup` and `done` share with their threads does not cross machines; write the requests as a plan (docs/plans.md), or leave the script out"
-        );
-    }
     if arguments.workers.is_given() && arguments.threads.is_some() {
         bail!(workers::THREADS_ARE_THE_WORKERS);
     }
@@ -176,6 +206,8 @@ fn work(arguments: &RunArguments) -> anyhow::Result<Work> {
 struct Work {
     plan: Plan,
     script: Option<WrkScript>,
+    /// One whose threads are on workers; it is prepared once they have come.
+    shared_script: Option<PathBuf>,
     threads: Option<u32>,
     /// In wrk's words, where it is.
     shown: Option<WrkShown>,
@@ -189,7 +221,8 @@ fn file_work(path: &Path, arguments: &RunArguments) -> anyhow::Result<Work> {
             "{flag} belongs to a URL, and `{plan}` is a plan, which says this itself; a URL begins with http://"
         );
     }
-    Ok(Work { plan: read_plan(path)?, script: None, threads: arguments.threads, shown: None })
+    let plan = read_plan(path)?;
+    Ok(Work { plan, script: None, shared_script: None, threads: arguments.threads, shown: None })
 }
 
 /// What workers are handed.
@@ -206,9 +239,19 @@ fn url_work(url: &str, script: Option<&Path>, arguments: &RunArguments) -> anyho
     let url = Url::parse(url)?;
     let threads = given.threads(arguments.threads)?;
     let plan = given.plan(&url)?;
-    let script = script.map(|path| prepare(path, &url, arguments, &given, threads)).transpose()?;
+    script.map_or(Ok(()), demand_lua)?;
+    let (here, elsewhere) = if arguments.workers.is_given() { (None, script) } else { (script, None) };
+    let script = here.map(|path| prepare(path, &url, arguments, &given, threads)).transpose()?;
     let shown = WrkShown { url: url.text, latency: flags.latency, uncorrected: flags.uncorrected };
-    Ok(Work { plan, script, threads: Some(threads), shown: Some(shown) })
+    let shared_script = elsewhere.map(Path::to_owned);
+    Ok(Work { plan, script, shared_script, threads: Some(threads), shown: Some(shown) })
+}
+
+fn demand_lua(path: &Path) -> anyhow::Result<()> {
+    if !wrk::is_named(&path.to_string_lossy()) && path.extension().is_some() {
+        bail!("--script takes a wrk script in Lua, and {} is none by its name", path.display());
+    }
+    Ok(())
 }
 
 /// Loads the script and calls its `setup` and `init` for each thread.
@@ -219,10 +262,11 @@ fn prepare(
     flags: &UrlGiven,
     threads: u32,
 ) -> anyhow::Result<WrkScript> {
-    if !wrk::is_named(&path.to_string_lossy()) && path.extension().is_some() {
-        bail!("--script takes a wrk script in Lua, and {} is none by its name", path.display());
-    }
-    let given = WrkGiven {
+    Ok(wrk::prepare(path, &wrk_given(url, arguments, flags)?, threads)?)
+}
+
+fn wrk_given(url: &Url, arguments: &RunArguments, flags: &UrlGiven) -> anyhow::Result<WrkGiven> {
+    Ok(WrkGiven {
         url: url.clone(),
         headers: flags.headers()?,
         method: flags.method().to_owned(),
@@ -230,8 +274,7 @@ fn prepare(
         arguments: arguments.after_dashes.clone(),
         connect_timeout: Duration::from_nanos(flags.timeout().0),
         on_stuck: end_process,
-    };
-    Ok(wrk::prepare(path, &given, threads)?)
+    })
 }
 
 /// The script's thread does not come back, so nothing but the end of the process ends it. What the run has measured is

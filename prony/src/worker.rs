@@ -2,9 +2,10 @@
 
 use crate::interrupt;
 use crate::nats::NatsFlags;
+use crate::run::end_process;
 use anyhow::Context as _;
 use prony_model::verdict::conclusion::RunVerdict;
-use prony_runs::{LOAD_KINDS, result_path};
+use prony_runs::{load_kinds, result_path};
 use prony_workers::{WorkerSettings, serve};
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -60,7 +61,7 @@ pub(crate) fn execute(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
         name,
         labels: arguments.labels.into_iter().collect::<BTreeMap<_, _>>(),
         threads: arguments.threads.or(available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN),
-        kinds: LOAD_KINDS,
+        kinds: load_kinds(end_process),
         output: arguments.output,
         is_for_one_run: arguments.once,
         tell: Box::new(move |text| {
@@ -75,7 +76,7 @@ pub(crate) fn execute(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
 }
 
 fn take_up(arguments: &WorkerArguments) -> anyhow::Result<ExitCode> {
-    let result = prony_workers::merge(&arguments.take_up, LOAD_KINDS)?;
+    let result = prony_workers::merge(&arguments.take_up, load_kinds(end_process))?;
     let path = result_path(&arguments.output, &result.plan.name);
     prony_load::replace_file(&path, &result).with_context(|| format!("cannot write {}", path.display()))?;
     crate::print(&format!("{}result: {}\n", prony_report::summary(&result), path.display()))?;

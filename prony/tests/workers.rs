@@ -64,18 +64,84 @@ fn a_url_is_loaded_by_two_local_workers() {
     );
 }
 
+const SCRIPT: &str = r#"
+local threads, count = {}, 0
+local paths = {}
+for line in io.lines('wege größer.txt') do paths[#paths + 1] = line end
+local shared = require 'lib.shared'
+
+function setup(thread)
+   count = count + 1
+   thread:set('id', count)
+   thread:set('labels', { 'ä', nested = { count, true } })
+   threads[#threads + 1] = thread
+end
+
+function init(arguments)
+   sent = 0
+   started = labels.nested[1] == id and arguments[1]
+   template = io.open('template.txt'):read('*a')
+end
+
+function request()
+   sent = sent + 1
+   return wrk.format('GET', shared.path(paths[(sent - 1) % #paths + 1], id), { ['X-Template'] = template })
+end
+
+function done(summary, latency, requests)
+   local all, ids = 0, {}
+   for _, thread in ipairs(threads) do
+      all = all + thread:get('sent')
+      ids[#ids + 1] = thread:get('id') .. '/' .. thread:get('started')
+   end
+   print('threads ' .. table.concat(ids, ' ') .. ', requests ' .. summary.requests .. ' of ' .. all)
+end
+"#;
+
+#[test]
+fn a_wrk_script_sets_up_and_reports_the_threads_of_all_workers() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
+    fs::create_dir_all(directory.path().join("scripts/lib")).unwrap();
+    write("scripts/load.lua", SCRIPT);
+    write(
+        "scripts/lib/shared.lua",
+        "return { path = function(path, id) return '/' .. path .. '/' .. id end }",
+    );
+    write("wege größer.txt", "first\nsecond\n");
+    write("template.txt", "t-7");
+    let (server, url) = (prony_testkit::nats::program().display().to_string(), peer.url());
+    let flags = ["run", "scripts/load.lua", &url, "-c", "5", "-d", "1s", "-R", "41"];
+    let workers = ["--workers", "local:3", "--nats-server", &server, "--quiet", "--", "arg,1"];
+    let output = prony(directory.path(), &[&flags[..], &workers[..]].concat());
+    let (printed, told) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{printed}{told}");
+    let line = printed.lines().find(|line| line.starts_with("threads ")).unwrap_or_default();
+    let (ids, counts) = line.strip_prefix("threads ").unwrap().split_once(", ").unwrap();
+    let ids: Vec<_> = ids.split(' ').collect();
+    // Each worker has as many threads as processors, none without a connection: of five at least three.
+    let expected: Vec<_> = (1..=ids.len()).map(|id| format!("{id}/arg,1")).collect();
+    assert!((3..=5).contains(&ids.len()) && ids == expected, "{line}");
+    assert_eq!(counts, "requests 41 of 41");
+    let seen: Vec<u8> = (0..peer.connections()).flat_map(|index| peer.received(index)).collect();
+    let seen = String::from_utf8(seen).unwrap();
+    assert_eq!((seen.matches("X-Template: t-7\r\n").count(), seen.matches("GET /").count()), (41, 41));
+    for id in 1..=ids.len() {
+        assert!(seen.contains(&format!("GET /first/{id} HTTP")), "{id}: {seen}");
+    }
+}
+
 #[test]
 fn what_cannot_be_shared_out_is_exit_2_with_the_reason() {
     let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
     plan(directory.path(), &peer);
-    fs::write(directory.path().join("p.jmx"), "<jmeterTestPlan/>").unwrap();
     let refused = |arguments: &[&str], reason: &str| {
         let output = prony(directory.path(), arguments);
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.code().is_some_and(|code| code != 0), "{arguments:?}");
         assert!(told.contains(reason), "{arguments:?}: {told}");
     };
-    let url = peer.url();
     refused(&["run", "plan.toml", "--workers", "2"], "name it with --nats");
     refused(
         &["run", "plan.toml", "--workers", "local:2", "--nats-server", "/no/nats"],
@@ -92,9 +158,6 @@ fn what_cannot_be_shared_out_is_exit_2_with_the_reason() {
         "cannot connect to the NATS server",
     );
     refused(&["run", "plan.toml", "--workers", "2", "--nats", "127.0.0.1"], "is no address of a NATS server");
-    fs::write(directory.path().join("w.lua"), "").unwrap();
-    refused(&["run", "w.lua", &url, "--workers", "2"], "write the requests as a plan");
-    refused(&["run", "p.jmx", "--workers", "2"], "not merged over machines");
     refused(&["worker"], "--nats is missing");
     refused(&["worker", "--nats", "nats://127.0.0.1:1", "--labels", "zone"], "`zone` is no label");
     refused(&["worker", "--take-up", "plan.toml"], "is not what a worker kept of a run");

@@ -1,7 +1,7 @@
 //! Errors by kind: what a sample failed with, and how often each came.
 
 use crate::sample::Sample;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Kinds of their own; messages with numbers of their own would be without end.
@@ -18,7 +18,7 @@ pub struct ErrorCount {
     pub percent_of_samples: f64,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Errors(BTreeMap<String, u64>);
 
 impl Errors {

@@ -4,7 +4,7 @@ use crate::errors::{ErrorCount, Errors, error_of};
 use crate::sample::Sample;
 use prony_model::Nanos;
 use prony_model::measurement::histogram::Latencies;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The thresholds of JMeter's dashboard where nobody says others.
@@ -18,7 +18,7 @@ const TOTAL: &str = "Total";
 const TOP: usize = 5;
 
 /// All samples of a run or a file, counted; its size does not grow with them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
     labels: BTreeMap<String, Counted>,
     /// Without transactions, whose samples are counted already.
@@ -26,7 +26,7 @@ pub struct Statistics {
 }
 
 /// What was counted under one label.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Counted {
     samples: u64,
     failures: u64,
@@ -106,14 +106,14 @@ impl Statistics {
         if !is_transaction {
             self.total.add(sample);
         }
-        let label = self.label(sample);
+        let label = self.label(&sample.label);
         label.is_transaction = is_transaction;
         label.add(sample);
     }
 
-    fn label(&mut self, sample: &Sample<'_>) -> &mut Counted {
-        let is_new = !self.labels.contains_key(&*sample.label);
-        let name = if is_new && self.labels.len() >= LABELS_MAX { OTHER_LABEL } else { &*sample.label };
+    fn label(&mut self, name: &str) -> &mut Counted {
+        let is_new = !self.labels.contains_key(name);
+        let name = if is_new && self.labels.len() >= LABELS_MAX { OTHER_LABEL } else { name };
         if is_new {
             self.labels.entry(name.to_owned()).or_default();
         }
@@ -124,7 +124,7 @@ impl Statistics {
     pub fn merge(&mut self, other: &Self) {
         self.total.merge(&other.total);
         for (name, counted) in &other.labels {
-            self.labels.entry(name.clone()).or_default().merge(counted);
+            self.label(name).merge(counted);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Writes rows: CSV as JMeter does, or its XML; each file has a thread of its own, so that a slow disk slows no load.
 
 use crate::sample::{COLUMNS, Sample};
+use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -15,7 +16,8 @@ const BLOCKS_MAX: usize = 1_024;
 const XML_HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testResults version=\"1.2\">\n";
 const XML_END: &str = "</testResults>\n";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Format {
     Csv,
     Xml,
@@ -28,7 +30,6 @@ type Queue = (SyncSender<Vec<u8>>, JoinHandle<io::Result<()>>);
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
-    format: Format,
     queue: Mutex<Option<Queue>>,
     lost_bytes: AtomicU64,
 }
@@ -39,6 +40,16 @@ pub enum WriteError {
     Io { path: PathBuf, cause: io::Error },
     #[error("{}: rows are missing ({bytes} bytes): they came faster than they could be written; write to a faster disk", .path.display())]
     Lost { path: PathBuf, bytes: u64 },
+}
+
+impl Format {
+    /// Appends a sample's row; `assertions` are names and failures, which XML has too.
+    pub fn append(self, block: &mut Vec<u8>, sample: &Sample<'_>, assertions: &[(&str, &str)]) {
+        match self {
+            Self::Csv => append_csv(block, sample),
+            Self::Xml => append_xml(block, sample, assertions),
+        }
+    }
 }
 
 impl Writer {
@@ -66,15 +77,7 @@ impl Writer {
         };
         let thread = std::thread::Builder::new().name("prony-jtl".to_owned()).spawn(write).map_err(failed)?;
         let queue = Mutex::new(Some((sender, thread)));
-        Ok(Self { path: path.to_owned(), format, queue, lost_bytes: AtomicU64::new(0) })
-    }
-
-    /// Appends a sample's row; `assertions` are names and failures, which XML has too.
-    pub fn append(&self, block: &mut Vec<u8>, sample: &Sample<'_>, assertions: &[(&str, &str)]) {
-        match self.format {
-            Format::Csv => append_csv(block, sample),
-            Format::Xml => append_xml(block, sample, assertions),
-        }
+        Ok(Self { path: path.to_owned(), queue, lost_bytes: AtomicU64::new(0) })
     }
 
     /// Hands over rows; never waits.
@@ -244,8 +247,8 @@ mod tests {
         let path = folder.path().join("deep/out.jtl");
         let writer = Writer::create(&path, format).unwrap();
         let mut block = Vec::new();
-        writer.append(&mut block, &sample(), &[("A", "two\nlines"), ("B", "")]);
-        writer.append(&mut block, &Sample { url: None, failure_message: Cow::Borrowed(""), ..sample() }, &[]);
+        format.append(&mut block, &sample(), &[("A", "two\nlines"), ("B", "")]);
+        format.append(&mut block, &Sample { url: None, failure_message: Cow::Borrowed(""), ..sample() }, &[]);
         writer.write(block);
         writer.close().unwrap();
         std::fs::read_to_string(path).unwrap()

@@ -28,5 +28,12 @@ pub use place::result_path;
 pub use subject::Subject;
 pub use url::{UrlBundleError, UrlGiven, UrlGivenError, url_bundle};
 
-/// What workers can run.
-pub static LOAD_KINDS: prony_workers::Kinds = &[&prony_workers::PLANS, &k6::SCRIPTS, &url::URLS];
+/// What workers can run, beside wrk scripts.
+static LOAD_KINDS: prony_workers::Kinds =
+    &[&prony_workers::PLANS, &k6::SCRIPTS, &url::URLS, &jmeter::JMETER_PLANS];
+
+/// What workers can run. Made once in a process, whose end `on_stuck` is where a wrk script hangs.
+pub fn load_kinds(on_stuck: OnStuck) -> prony_workers::Kinds {
+    let wrk: &'static wrk::WrkKind = Box::leak(Box::new(wrk::WrkKind { on_stuck }));
+    Vec::leak([LOAD_KINDS, &[wrk]].concat())
+}

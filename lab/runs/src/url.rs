@@ -9,7 +9,7 @@ use prony_model::{BodyDraft, ExpectedStatus, LoadModel, Nanos, Plan, RateStage, 
 use prony_workers::{Bundle, LoadKind, PlanShare, Share, Unpacked, WorkersError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 pub(crate) static KIND: Kind =
@@ -163,21 +163,41 @@ impl UrlGiven {
 
 /// What workers are handed of a URL.
 #[derive(Debug, Serialize, Deserialize)]
-struct Handed {
+pub(crate) struct UrlHanded {
     url: String,
     /// Certificates by their places beneath the worker's folder.
-    given: UrlGiven,
-    body: Option<String>,
+    pub(crate) given: UrlGiven,
+    pub(crate) body: Option<String>,
+}
+
+impl UrlHanded {
+    /// With the files that it names.
+    pub(crate) fn of(url: &Url, given: &UrlGiven) -> Result<(Self, Vec<PathBuf>), UrlBundleError> {
+        let (mut handed, mut files) = (given.clone(), Vec::new());
+        for path in [&mut handed.ca, &mut handed.cert, &mut handed.key].into_iter().flatten() {
+            files.push(path.clone());
+            *path = Bundle::place(path)?.into();
+        }
+        Ok((Self { url: url.text.clone(), given: handed, body: given.body()? }, files))
+    }
+
+    pub(crate) fn url(&self) -> Result<Url, String> {
+        Url::parse(&self.url).map_err(|error| error.to_string())
+    }
+
+    /// The plan, where the files are beneath a folder.
+    pub(crate) fn plan(&self, folder: &Path) -> Result<Plan, String> {
+        let mut given = self.given.clone();
+        for path in [&mut given.ca, &mut given.cert, &mut given.key].into_iter().flatten() {
+            *path = folder.join(&*path);
+        }
+        given.plan_with(&self.url()?, self.body.clone()).map_err(|error| error.to_string())
+    }
 }
 
 /// A URL for workers: its flags, its body and its certificates.
 pub fn url_bundle(url: &Url, given: &UrlGiven) -> Result<Bundle, UrlBundleError> {
-    let (mut handed, mut files) = (given.clone(), Vec::new());
-    for path in [&mut handed.ca, &mut handed.cert, &mut handed.key].into_iter().flatten() {
-        files.push(path.clone());
-        *path = Bundle::place(path)?.into();
-    }
-    let handed = Handed { url: url.text.clone(), given: handed, body: given.body()? };
+    let (handed, files) = UrlHanded::of(url, given)?;
     Ok(Bundle::pack(&URLS, json!(handed), &files)?)
 }
 
@@ -202,13 +222,8 @@ impl LoadKind for UrlKind {
     }
 
     fn open(&self, came: &Unpacked<'_>) -> Result<Box<dyn Share>, String> {
-        let Handed { url, mut given, body } =
-            Handed::deserialize(came.settings).map_err(|error| error.to_string())?;
-        for path in [&mut given.ca, &mut given.cert, &mut given.key].into_iter().flatten() {
-            *path = came.folder.join(&*path);
-        }
-        let url = Url::parse(&url).map_err(|error| error.to_string())?;
-        let plan = given.plan_with(&url, body).map_err(|error| error.to_string())?;
+        let handed = UrlHanded::deserialize(came.settings).map_err(|error| error.to_string())?;
+        let plan = handed.plan(came.folder)?;
         Ok(Box::new(PlanShare(plan.with_seed(came.seed))))
     }
 }

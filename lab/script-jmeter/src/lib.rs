@@ -15,8 +15,10 @@ mod plan;
 mod properties;
 mod run;
 mod session;
+mod share;
 mod text;
 mod tree;
 
 pub use error::{ElementFault, JmeterError, PlanError, PlanErrorKind};
 pub use session::{Given, JmeterPlan, JmeterWorkload, Part, Session, SessionClock};
+pub use share::{Counted, SharedLife};

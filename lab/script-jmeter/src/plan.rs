@@ -405,6 +405,18 @@ pub(crate) enum Timer {
     Script(Script),
 }
 
+impl Timer {
+    /// Its place, where users count together at it.
+    pub(crate) const fn site(&self) -> Option<u32> {
+        match self {
+            Self::Throughput { site, .. } | Self::Precise { site, .. } | Self::Synchronizing { site, .. } => {
+                Some(*site)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Who shares the throughput of a `ConstantThroughputTimer`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ThroughputMode {

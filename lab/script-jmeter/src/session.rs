@@ -1,32 +1,33 @@
 //! A plan from its file to what is run: properties, variables, loads, and the parts of its life.
 
-use crate::compile::compile;
+use crate::compile::{Compiled, compile};
 use crate::error::{ElementFault, JmeterError};
 use crate::js::Engine;
 use crate::loads::GroupSchedule;
-use crate::plan::{Group, GroupKind};
+use crate::plan::{Group, GroupKind, IterationConfig};
 use crate::properties;
 use crate::run::TIMEOUT_MAX;
 use crate::run::context::{Context, ThreadState};
-use crate::run::data::DataSets;
-use crate::run::files::Files;
+use crate::run::data::{DataSets, DataTurns, source_of};
+use crate::run::files::{Files, Places};
 use crate::run::groups::{GroupRun, GroupsWorkload};
 use crate::run::program::GroupsProgram;
 use crate::run::shared::{Properties, Shared, Variables};
-use crate::run::sink::{OutputSpec, Sink};
-use crate::run::timers::Rhythms;
-use crate::text;
+use crate::run::sink::{OutputSpec, Sink, Wanted};
+use crate::run::timers::{RhythmTurns, Rhythms};
+use crate::run::turns::Turns;
+use crate::text::{self, Text};
 use crate::tree::{self, Element, Props};
 use prony_jtl::{Format, Statistics, WriteError};
 use prony_model::plan::PlanFaults;
 use prony_model::plan::scenario::{FlowDraft, Grace, ScenarioDraft};
 use prony_model::program::table::Tables;
-use prony_model::program::{Program, ProgramError, RunControl, ThreadPlace, Workload};
+use prony_model::program::{Program, ProgramError, RunControl, RunShare, ThreadPlace, Workload};
 use prony_model::{LoadModel, Nanos, Plan, PlanDraft, Target, WireOptions};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,6 +44,8 @@ pub struct Given {
     pub property_files: Vec<PathBuf>,
     /// Of `-l`.
     pub jtl: Option<PathBuf>,
+    /// Where files are that are not where the plan's names say.
+    pub places: BTreeMap<String, PathBuf>,
 }
 
 /// The parts of a plan's life, each a run of its own.
@@ -68,19 +71,27 @@ impl Part {
 pub struct JmeterPlan {
     given: Given,
     name: String,
-    groups: Vec<Arc<Group>>,
-    schedules: Vec<GroupSchedule>,
+    pub(crate) groups: Vec<Arc<Group>>,
+    pub(crate) schedules: Vec<GroupSchedule>,
     properties: Vec<(String, String)>,
     variables: Variables,
+    /// What names files that are read while it runs.
+    pub(crate) file_names: Vec<Text>,
+    /// Files of which it is made.
+    pub(crate) included: Places,
     is_serial: bool,
 }
 
 /// What the parts of one life share: properties, files, results.
-#[derive(Debug)]
-pub struct Session<'a> {
-    plan: &'a JmeterPlan,
-    shared: Arc<Shared>,
-    sink: Arc<Sink>,
+#[derive(Debug, Clone)]
+pub struct Session {
+    pub(crate) plan: Arc<JmeterPlan>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) sink: Arc<Sink>,
+    /// Of the plan's users, those that run here.
+    pub(crate) share: RunShare,
+    /// The plan has ended its main groups' test.
+    pub(crate) is_ended: Arc<AtomicBool>,
 }
 
 /// Told when a run begins, from which its times are counted.
@@ -107,10 +118,11 @@ impl JmeterPlan {
             return Err(JmeterError::Elements(vec![fault(&given.path, 1, "", "Test Plan", message)]));
         };
         let properties = properties_of(&given)?;
-        let groups = compile(&given.path, &plan).map_err(JmeterError::Elements)?;
-        let folder = given.path.parent().unwrap_or(Path::new("")).to_owned();
+        let Compiled { groups, mut file_names, included } =
+            compile(&given.path, &given.places, &plan).map_err(JmeterError::Elements)?;
         let shared =
-            Arc::new(Shared::new(plan.name.clone(), Properties::new(properties.clone()), Files::new(folder)));
+            shared_of(&given, plan.name.clone(), Properties::new(properties.clone()), RunShare::WHOLE);
+        file_names.extend(variable_files(&plan));
         let (variables, schedules) = prepare(&given.path, &plan, &groups, &shared)?;
         Ok(Self {
             name: name_of(&given.path),
@@ -118,6 +130,8 @@ impl JmeterPlan {
             schedules,
             properties,
             variables,
+            file_names,
+            included,
             is_serial: plan.props.is("TestPlan.serialize_threadgroups"),
             given,
         })
@@ -171,26 +185,44 @@ impl JmeterPlan {
     }
 
     /// A life of the plan; opens the files that its results go to.
-    pub fn session(&self, writes_files: bool) -> Result<Session<'_>, WriteError> {
-        let folder = self.given.path.parent().unwrap_or(Path::new("")).to_owned();
+    pub fn session(self: &Arc<Self>, writes_files: bool) -> Result<Session, WriteError> {
         let properties = Properties::new(self.properties.clone());
-        let shared = Arc::new(Shared::new(self.name.clone(), properties, Files::new(folder)));
+        let shared = shared_of(&self.given, self.name.clone(), properties, RunShare::WHOLE);
         let sink = if writes_files { self.open_outputs(&shared)? } else { Sink::default() };
-        Ok(Session { plan: self, shared, sink: Arc::new(sink) })
+        Ok(self.session_with(shared, sink, RunShare::WHOLE))
     }
 
-    fn open_outputs(&self, shared: &Arc<Shared>) -> Result<Sink, WriteError> {
-        let is_xml =
-            shared.properties.get("jmeter.save.saveservice.output_format").is_some_and(|text| text == "xml");
-        let format = if is_xml { Format::Xml } else { Format::Csv };
-        let of_all = self.given.jtl.clone().map(|path| OutputSpec {
-            path,
-            format,
-            only_errors: false,
-            only_successes: false,
-        });
-        let mut vars = self.variables.clone();
-        let (engine, mut thread) = (Engine::default(), first_thread());
+    pub(crate) fn session_with(
+        self: &Arc<Self>,
+        shared: Arc<Shared>,
+        sink: Sink,
+        share: RunShare,
+    ) -> Session {
+        let plan = Arc::clone(self);
+        Session { plan, shared, sink: Arc::new(sink), share, is_ended: Arc::default() }
+    }
+
+    pub(crate) fn shared(&self, properties: BTreeMap<String, String>, share: RunShare) -> Arc<Shared> {
+        shared_of(&self.given, self.name.clone(), Properties::new(properties), share)
+    }
+
+    /// The plan's file.
+    pub fn path(&self) -> &Path {
+        &self.given.path
+    }
+
+    /// The properties with which it was read.
+    pub fn properties(&self) -> &[(String, String)] {
+        &self.properties
+    }
+
+    /// Evaluates with what is known before the first user.
+    pub(crate) fn evaluate<T>(
+        &self,
+        shared: &Arc<Shared>,
+        evaluate: impl FnOnce(&mut Context<'_>) -> T,
+    ) -> T {
+        let (engine, mut thread, mut vars) = (Engine::default(), first_thread(), self.variables.clone());
         let mut context = Context {
             vars: &mut vars,
             thread: &mut thread,
@@ -198,16 +230,30 @@ impl JmeterPlan {
             engine: &engine,
             evaluate_text: text::evaluate,
         };
-        let of_listeners = self.groups.iter().map(|group| {
-            let specs = group.listeners.iter().map(|listener| OutputSpec {
-                path: listener.file.value(&mut context).trim().into(),
-                format: if listener.is_xml { Format::Xml } else { Format::Csv },
-                only_errors: listener.only_errors,
-                only_successes: listener.only_successes,
+        evaluate(&mut context)
+    }
+
+    fn open_outputs(&self, shared: &Arc<Shared>) -> Result<Sink, WriteError> {
+        let is_xml =
+            shared.properties.get("jmeter.save.saveservice.output_format").is_some_and(|text| text == "xml");
+        let format = if is_xml { Format::Xml } else { Format::Csv };
+        let wanted = Wanted { format, only_errors: false, only_successes: false };
+        let of_all = self.given.jtl.clone().map(|path| OutputSpec { path, wanted });
+        let of_listeners = self.evaluate(shared, |context| {
+            let of_groups = self.groups.iter().map(|group| {
+                let specs = group.listeners.iter().map(|listener| OutputSpec {
+                    path: listener.file.value(context).trim().into(),
+                    wanted: Wanted {
+                        format: if listener.is_xml { Format::Xml } else { Format::Csv },
+                        only_errors: listener.only_errors,
+                        only_successes: listener.only_successes,
+                    },
+                });
+                specs.collect()
             });
-            specs.collect()
+            of_groups.collect()
         });
-        Sink::open(of_all, of_listeners.collect())
+        Sink::open(of_all, of_listeners)
     }
 
     /// What would be run: the groups with their elements, for people.
@@ -216,12 +262,16 @@ impl JmeterPlan {
     }
 }
 
-impl Session<'_> {
+impl Session {
     /// The users of a part of a plan that was made of [`JmeterPlan::plan_of`].
     pub fn workload(&self, part: Part, plan: &Plan) -> JmeterWorkload {
-        let mut first_user = 0;
-        let runs = self.plan.of_part(part).zip(plan.scenarios()).enumerate().map(
-            |(at, ((index, group), scenario))| {
+        let (mut first_user, share) = (0, self.share);
+        let runs: Vec<GroupRun> = self
+            .plan
+            .of_part(part)
+            .zip(plan.scenarios())
+            .enumerate()
+            .map(|(at, ((index, group), scenario))| {
                 let schedule = &self.plan.schedules[index];
                 let users = scenario.load.users_max();
                 let run = GroupRun {
@@ -230,6 +280,8 @@ impl Session<'_> {
                     number: at + 1,
                     first_user,
                     users,
+                    own_users: share.users(first_user, users),
+                    turns: Turns::of_users(share, &[(first_user, users)]),
                     is_open: scenario.load.is_open(),
                     loops: scenario.load.budget.of_each_user(),
                     // A search has loads of its own, which last as long as they say.
@@ -250,20 +302,22 @@ impl Session<'_> {
                 };
                 first_user += users;
                 run
-            },
-        );
+            })
+            .collect();
+        let is_ending = if part == Part::Main { Arc::clone(&self.is_ended) } else { Arc::default() };
         JmeterWorkload(GroupsWorkload {
-            groups: runs.collect(),
+            data: DataSets::new(data_turns(self, &runs)),
+            rhythms: Rhythms::new(rhythm_turns(share, &runs), plan.seed()),
+            turns: Turns::of_users(share, &[(0, first_user)]),
+            groups: runs,
             shared: Arc::clone(&self.shared),
             tables: Tables::default(),
-            data: DataSets::default(),
-            rhythms: Rhythms::default(),
             sink: Arc::clone(&self.sink),
             variables: self.plan.variables.clone(),
             seed: plan.seed(),
             is_serial: self.plan.is_serial && part == Part::Main,
             all_active: AtomicU32::new(0),
-            is_ending: AtomicBool::new(false),
+            is_ending,
             is_stopping: AtomicBool::new(false),
         })
     }
@@ -303,7 +357,53 @@ impl Workload for JmeterWorkload {
     }
 }
 
+/// Who reads which files, as far as their names are known beforehand.
+fn data_turns(session: &Session, runs: &[GroupRun]) -> DataTurns {
+    let mut readers: FxHashMap<String, Vec<(u32, u32)>> = FxHashMap::default();
+    if session.share == RunShare::WHOLE {
+        return DataTurns::default();
+    }
+    let shared = session.plan.shared(session.shared.properties.sorted(), RunShare::WHOLE);
+    session.plan.evaluate(&shared, |context| {
+        for run in runs {
+            let sets = run.group.iteration_configs.iter().filter_map(|config| match config {
+                IterationConfig::Csv(set) => Some(set),
+                _ => None,
+            });
+            let sources =
+                sets.map(|set| source_of(&set.sharing, &set.file.value(context), &run.group.name, 0));
+            for source in sources.collect::<BTreeSet<_>>() {
+                readers.entry(source).or_default().push((run.first_user, run.users));
+            }
+        }
+    });
+    let of_files =
+        readers.into_iter().map(|(source, users)| (source, Turns::of_users(session.share, &users)));
+    DataTurns { of_files: of_files.collect(), of_machines: Turns::of_machines(session.share) }
+}
+
+/// Which timers stand before whose samplers.
+fn rhythm_turns(share: RunShare, runs: &[GroupRun]) -> RhythmTurns {
+    if share == RunShare::WHOLE {
+        return RhythmTurns::default();
+    }
+    let sites = |run: &GroupRun| {
+        let timers = run.group.samplers.iter().flat_map(|sampler| &sampler.timers);
+        timers.filter_map(|timer| timer.site()).collect::<BTreeSet<_>>()
+    };
+    let groups: Vec<_> =
+        runs.iter().enumerate().map(|(at, run)| (sites(run), at, (run.first_user, run.users))).collect();
+    RhythmTurns::of(share, &groups)
+}
+
 // ---- what a plan is opened with
+
+fn shared_of(given: &Given, name: String, properties: Properties, share: RunShare) -> Arc<Shared> {
+    let folder = given.path.parent().unwrap_or(Path::new("")).to_owned();
+    let turns = Turns::of_machines(share);
+    let files = Files::new(folder, given.places.clone(), turns.clone());
+    Arc::new(Shared::new(name, properties, files, turns))
+}
 
 fn insecure() -> prony_model::plan::wire::TlsOptions {
     prony_model::plan::wire::TlsOptions { insecure: true, ..Default::default() }
@@ -389,6 +489,16 @@ fn prepare(
         }
     }
     if faults.is_empty() { Ok((vars, schedules)) } else { Err(JmeterError::Elements(faults)) }
+}
+
+/// The files that functions read of which variables are made.
+fn variable_files(plan: &Element) -> Vec<Text> {
+    let own = plan.props.element("TestPlan.user_defined_variables");
+    let own = own.or_else(|| Some(&plan.props).filter(|_| plan.tag == "Arguments"));
+    let raw = own.into_iter().flat_map(|arguments| arguments.elements("Arguments.arguments"));
+    let texts = raw.filter_map(|argument| text::read(argument.text("Argument.value"), &mut 0).ok());
+    let below = plan.children.iter().flat_map(variable_files);
+    texts.flat_map(|text| text::functions::file_names(&text)).chain(below).collect()
 }
 
 fn define_all(path: &Path, elements: &[Element], context: &mut Context<'_>, faults: &mut Vec<ElementFault>) {

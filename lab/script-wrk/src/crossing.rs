@@ -1,17 +1,43 @@
 //! Values on their way from one Lua state to another: copied, and only those that mean the same in both.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use mlua::{Lua, Value};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Deeper tables are refused: most likely they contain themselves.
 const DEPTH_MAX: u32 = 64;
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Crossing {
     Nil,
     Boolean(bool),
+    /// Written as its bits: JSON has no infinity.
+    #[serde(serialize_with = "write_number", deserialize_with = "read_number")]
     Number(f64),
+    /// Written in base64: it may be any bytes.
+    #[serde(serialize_with = "write_text", deserialize_with = "read_text")]
     Text(Vec<u8>),
     Table(Vec<(Crossing, Crossing)>),
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn write_number<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    number.to_bits().serialize(serializer)
+}
+
+fn read_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    u64::deserialize(deserializer).map(f64::from_bits)
+}
+
+fn write_text<S: Serializer>(text: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    STANDARD.encode(text).serialize(serializer)
+}
+
+fn read_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    STANDARD.decode(text).map_err(serde::de::Error::custom)
 }
 
 impl Crossing {

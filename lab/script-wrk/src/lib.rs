@@ -10,6 +10,7 @@ mod error;
 mod program;
 mod script;
 mod settings;
+mod share;
 mod state;
 mod text;
 mod thread;
@@ -17,4 +18,5 @@ mod watch;
 
 pub use error::{Role, ScriptError};
 pub use script::WrkScript;
-pub use settings::{Limits, Settings, WrkUrl};
+pub use settings::{Limits, ScriptFiles, Settings, WrkUrl};
+pub use share::ThreadValues;

@@ -2,7 +2,7 @@
 -- A script may replace its functions at any time, so each is looked up when it is called.
 
 local start = ...
-local pairs, setmetatable, tostring, type = pairs, setmetatable, tostring, type
+local ipairs, pairs, setmetatable, tostring, type = ipairs, pairs, setmetatable, tostring, type
 
 local wrk = {
    scheme = start.scheme,
@@ -19,6 +19,38 @@ local wrk = {
 _G.wrk = wrk
 package.loaded.wrk = wrk
 package.path = start.directory .. "/?.lua;" .. package.path
+
+for _, place in ipairs(start.module_places) do
+   package.path = package.path .. ";" .. place
+end
+
+-- Where the script runs on several machines, files that it reads are noted on the first and found in another place on the others.
+local place = start.place
+if place then
+   local open, lines, load_file, do_file = io.open, io.lines, loadfile, dofile
+   function io.open(name, mode)
+      if type(name) == "string" and (mode == nil or tostring(mode):sub(1, 1) == "r") then
+         name = place(name)
+      end
+      return open(name, mode)
+   end
+   local function placed(read)
+      return function(name, ...)
+         if type(name) == "string" then
+            return read(place(name), ...)
+         end
+         return read(name, ...)
+      end
+   end
+   io.lines, loadfile, dofile = placed(lines), placed(load_file), placed(do_file)
+   table.insert(package.loaders, 2, function(name)
+      local path = package.searchpath(name, package.path)
+      if path then
+         local chunk, fault = load_file(place(path))
+         return chunk or error(fault, 0)
+      end
+   end)
+end
 
 local buffer = require("string.buffer").new()
 

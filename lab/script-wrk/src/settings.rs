@@ -2,7 +2,9 @@
 
 use super::error::ScriptError;
 use super::watch::Patience;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Lua cuts the names of longer sources short in its messages.
@@ -25,6 +27,23 @@ pub struct Settings {
     /// Of `wrk.connect`.
     pub connect_timeout: Duration,
     pub limits: Limits,
+    pub files: ScriptFiles,
+}
+
+/// Where the files are that a script reads.
+#[derive(Debug, Clone, Default)]
+pub enum ScriptFiles {
+    /// Where their names say.
+    #[default]
+    AsNamed,
+    /// The same; which are read is noted, for other machines.
+    Noted(Arc<Mutex<BTreeSet<PathBuf>>>),
+    /// They came from another machine: each is beneath this folder at the whole path that it has there.
+    Beneath {
+        root: PathBuf,
+        /// From where relative names go there, as a whole path.
+        working_folder: PathBuf,
+    },
 }
 
 /// The parts of the URL as scripts see them in `wrk`.
@@ -63,6 +82,50 @@ impl Limits {
     pub(super) fn patience(self) -> Patience {
         Patience { running: self.running, preparing: self.preparing }
     }
+}
+
+impl ScriptFiles {
+    /// True where names are looked at before files are opened.
+    pub(super) const fn is_asked(&self) -> bool {
+        !matches!(self, Self::AsNamed)
+    }
+
+    /// Where a file is that a script opens to read it.
+    pub(super) fn place(&self, name: &Path) -> PathBuf {
+        match self {
+            Self::AsNamed => name.to_owned(),
+            Self::Noted(noted) => {
+                noted.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+                name.to_owned()
+            }
+            // What is there already was found there, such as a module.
+            Self::Beneath { root, .. } if name.starts_with(root) => name.to_owned(),
+            Self::Beneath { root, working_folder } => {
+                let whole = clean(&working_folder.join(name));
+                root.join(whole.strip_prefix("/").unwrap_or(&whole))
+            }
+        }
+    }
+
+    /// Further places of modules, as `package.path` has them.
+    pub(super) fn module_places(&self) -> Vec<PathBuf> {
+        match self {
+            Self::AsNamed | Self::Noted(_) => Vec::new(),
+            Self::Beneath { .. } => vec![self.place(Path::new("?.lua")), self.place(Path::new("?/init.lua"))],
+        }
+    }
+}
+
+/// Without `..`, which folders that are not there could not be left by.
+fn clean(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut clean, part| {
+        match part {
+            Component::ParentDir => drop(clean.pop()),
+            Component::CurDir => {}
+            part => clean.push(part),
+        }
+        clean
+    })
 }
 
 impl Settings {

@@ -232,6 +232,16 @@ fn start_values(lua: &Lua, settings: &Settings, thread: Option<ThreadHandle>) ->
     start.set("thread", thread)?;
     let directory = settings.path.parent().filter(|path| *path != Path::new(""));
     start.set("directory", directory.unwrap_or(Path::new(".")).to_string_lossy())?;
+    start.set(
+        "module_places",
+        settings.files.module_places().iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+    )?;
+    if settings.files.is_asked() {
+        let files = settings.files.clone();
+        let place =
+            move |_: &Lua, name: String| Ok(files.place(Path::new(&name)).to_string_lossy().into_owned());
+        start.set("place", lua.create_function(place)?)?;
+    }
     let find = |_: &Lua, (host, service): (String, Option<String>)| lookup(&host, service.as_deref());
     start.set("lookup", lua.create_function(find)?)?;
     let timeout = settings.connect_timeout;

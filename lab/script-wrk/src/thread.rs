@@ -27,6 +27,10 @@ impl Shared {
         *self.chosen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn set_chosen(&self, address: Option<SocketAddr>) {
+        *self.chosen.lock().unwrap_or_else(PoisonError::into_inner) = address;
+    }
+
     pub(super) fn start(&self) {
         self.started.store(true, Ordering::Relaxed);
     }

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use prony_model::program::{Answer, Event, Keep, Outgoing, Program, Step, ThreadPlace, UserPlace, Workload};
 use prony_model::{Nanos, Outcome, TransportError};
-use prony_script_wrk::{Limits, ScriptError, Settings, WrkScript, WrkUrl};
+use prony_script_wrk::{Limits, ScriptError, ScriptFiles, Settings, WrkScript, WrkUrl};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,6 +32,7 @@ fn settings(source: &str) -> Settings {
         threads: 1,
         connect_timeout: Duration::from_millis(500),
         limits: LIMITS,
+        files: ScriptFiles::AsNamed,
     }
 }
 

@@ -43,6 +43,12 @@ impl Recruited {
         Ok(Self(coordinator))
     }
 
+    /// How many threads each makes its load with, none of them without a user.
+    pub fn threads(&self, plan: &Plan) -> Vec<u32> {
+        let threads = |member: &Member| member.joined.threads.min(member.share.users(0, plan.users())).max(1);
+        self.0.members.iter().map(threads).collect()
+    }
+
     /// As [`coordinate`], for any kind of load: what it counts beside requests goes to `merge`.
     pub fn run(
         mut self,

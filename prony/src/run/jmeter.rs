@@ -2,6 +2,7 @@
 
 use super::outputs::Outputs;
 use super::warning::warn;
+use super::workers::{SAMPLES_STAY, THREADS_ARE_THE_WORKERS, Waiting, WorkersFlags};
 use super::{display, print, say, show};
 use crate::interrupt;
 use anyhow::{anyhow, bail};
@@ -16,6 +17,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Runs a JMeter plan.
 #[derive(Debug, Clone, Parser)]
@@ -58,9 +60,6 @@ pub(crate) struct JmeterArguments {
     /// Send the run's seconds to prometheus:URL, otlp:URL, influxdb:URL, statsd:HOST:PORT or graphite:HOST:PORT, or write each request to json:FILE or csv:FILE; can be given several times. docs/outputs.md describes it.
     #[arg(long, value_name = "OUTPUT")]
     out: Vec<String>,
-    /// Refused: a plan of JMeter runs on one machine.
-    #[arg(long, value_name = "COUNT", hide = true)]
-    workers: Option<String>,
     /// Folder that the result file is written to.
     #[arg(long, value_name = "DIR", default_value = "results")]
     output: PathBuf,
@@ -73,6 +72,8 @@ pub(crate) struct JmeterArguments {
     /// Exit with 1, and not with 3, where what was measured cannot be believed.
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    workers: WorkersFlags,
 }
 
 impl JmeterArguments {
@@ -97,7 +98,19 @@ impl JmeterArguments {
             properties: properties(&self.properties)?,
             property_files: self.property_files.clone(),
             jtl: self.jtl.clone(),
+            ..Given::default()
         })
+    }
+
+    /// Workers, where the flags ask for any.
+    fn recruit(&self, plan: &Plan, options: &RunOptions) -> anyhow::Result<Option<Waiting>> {
+        if !self.workers.is_given() {
+            return Ok(None);
+        }
+        if options.records.is_some() {
+            bail!(SAMPLES_STAY);
+        }
+        self.workers.recruit(plan, &options.stop).map(Some)
     }
 
     fn options(&self, plan: &Plan, path: &Path) -> anyhow::Result<RunOptions> {
@@ -125,12 +138,10 @@ pub(crate) fn properties(given: &[String]) -> anyhow::Result<Vec<(String, String
 }
 
 pub(crate) fn execute(arguments: &JmeterArguments) -> anyhow::Result<ExitCode> {
-    if arguments.workers.is_some() {
-        bail!(
-            "--workers runs plans of Prony: the figures of a JMeter plan are made of its samples, which are not merged over machines"
-        );
+    if arguments.workers.is_given() && arguments.threads.is_some() {
+        bail!(THREADS_ARE_THE_WORKERS);
     }
-    let jmeter = JmeterPlan::open(arguments.given()?)?;
+    let jmeter = Arc::new(JmeterPlan::open(arguments.given()?)?);
     let mut plan = jmeter.plan()?;
     if let Some(seed) = arguments.seed {
         plan = plan.with_seed(seed);
@@ -153,7 +164,10 @@ pub(crate) fn execute(arguments: &JmeterArguments) -> anyhow::Result<ExitCode> {
             warn(line);
         }
     };
-    let lived = live(&jmeter, &plan, options, true, log)?;
+    let waiting = arguments.recruit(&plan, &options)?;
+    let (recruited, local) = waiting.map(|waiting| (waiting.recruited, waiting.local)).unzip();
+    let lived = live(&jmeter, &plan, options, true, recruited, log)?;
+    drop(local);
     outputs.finish();
     lived.missing.iter().for_each(|missing| warn(missing));
     finish(arguments, &lived, &path)

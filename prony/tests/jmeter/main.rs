@@ -15,6 +15,7 @@ mod reports;
 mod samples;
 mod server;
 mod users;
+mod workers;
 
 use plans::{defaults, group, plan};
 use server::Server;

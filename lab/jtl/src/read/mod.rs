@@ -276,7 +276,7 @@ mod tests {
             let path = folder.path().join("a.jtl");
             let writer = crate::Writer::create(&path, format).unwrap();
             let mut block = Vec::new();
-            writer.append(&mut block, &sample, &assertions);
+            format.append(&mut block, &sample, &assertions);
             writer.write(block);
             writer.close().unwrap();
             let mut count = 0;

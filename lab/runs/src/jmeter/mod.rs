@@ -1,6 +1,7 @@
 //! The life of a JMeter plan: its setUp groups, its load, its tearDown groups, each a run of its own that shares properties and
 //! files of results. Knows threads and sockets through `load` alone; the terminal is the caller's.
 
+mod share;
 mod subject;
 
 use prony_jtl::{Statistics, WriteError};
@@ -8,10 +9,13 @@ use prony_load::{RunError, RunOptions, StopFlag, run_workload};
 use prony_model::plan::PlanFaults;
 use prony_model::{Plan, ResultFile};
 use prony_script_jmeter::{JmeterPlan, Part, Session};
+use prony_workers::{Recruited, WorkersError};
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 
 pub use prony_script_jmeter::{Given, JmeterError};
+pub(crate) use share::JMETER_PLANS;
 pub(crate) use subject::KIND;
 
 /// How a plan's life ended.
@@ -33,6 +37,8 @@ pub enum LifeError {
     Faults(#[from] PlanFaults),
     #[error(transparent)]
     Run(#[from] RunError),
+    #[error(transparent)]
+    Workers(#[from] WorkersError),
 }
 
 /// True for the name of a plan's file.
@@ -41,28 +47,30 @@ pub fn is_named(text: &str) -> bool {
     is_plan && !text.contains("://")
 }
 
-/// Runs a plan whose load is `plan`, which was made of its own. `log` is told what it logs, second by second.
+/// Runs a plan whose load is `plan`, which was made of its own; the load is made by workers where there are any. `log` is told what
+/// it logs.
 pub fn live(
-    jmeter: &JmeterPlan,
+    jmeter: &Arc<JmeterPlan>,
     plan: &Plan,
     options: RunOptions,
     writes_files: bool,
+    workers: Option<Recruited>,
     mut log: impl FnMut(&str) + 'static,
 ) -> Result<PlanOutcome, LifeError> {
     let session = jmeter.session(writes_files)?;
-    let mut tell = |session: &Session<'_>| session.take_log().iter().for_each(|line| log(line));
+    let mut tell = |session: &Session| session.take_log().iter().for_each(|line| log(line));
     let stop = options.stop.clone();
     part(jmeter, &session, Part::Setup, &stop)?;
     tell(&session);
-    let workload = session.workload(Part::Main, plan);
-    let begins = session.clock();
-    let result = run_workload(
-        plan,
-        &workload,
-        RunOptions { begins: Box::new(move |epoch| begins.begin(epoch)), ..options },
-    );
+    let clock = session.clock();
+    let options = RunOptions { begins: Box::new(move |epoch| clock.begin(epoch)), ..options };
+    let result = match workers {
+        None => run_workload(plan, &session.workload(Part::Main, plan), options).map_err(LifeError::Run),
+        Some(recruited) => {
+            share::run_shared(recruited, jmeter, &session, plan, options).map_err(LifeError::Workers)
+        }
+    };
     tell(&session);
-    drop(workload);
     // What the stop has ended was the load; tearDown groups tidy up behind it.
     let torn = part(jmeter, &session, Part::Teardown, &StopFlag::default());
     tell(&session);
@@ -73,7 +81,7 @@ pub fn live(
 }
 
 /// Runs the groups of a part where there are any; what is measured of them is only counted sample by sample.
-fn part(jmeter: &JmeterPlan, session: &Session<'_>, part: Part, stop: &StopFlag) -> Result<(), LifeError> {
+fn part(jmeter: &JmeterPlan, session: &Session, part: Part, stop: &StopFlag) -> Result<(), LifeError> {
     if !jmeter.has(part) || stop.is_stopped() {
         return Ok(());
     }

@@ -60,7 +60,7 @@ impl Subject for JmeterSubject {
 
     /// Files of listeners are not written: each run would begin them anew.
     fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
-        match live(&self.jmeter, plan, options, false, |_| {}) {
+        match live(&self.jmeter, plan, options, false, None, |_| {}) {
             Ok(lived) => Ok(lived.result),
             Err(LifeError::Run(error)) => Err(error),
             Err(error) => Err(RunError::Program(ProgramError::Script(error.to_string()))),

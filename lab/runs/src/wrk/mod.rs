@@ -1,13 +1,18 @@
 //! wrk scripts as arguments: made ready for a URL, once for `prony run` and anew for each run of many.
 
+mod share;
+
 use crate::kind::{Argument, Flags, Kind, OnStuck, OpenError, OpenSettings, PAYLOAD_TYPE};
 use crate::subject::Subject;
 use prony_load::{RunError, RunOptions, Url, run_workload};
 use prony_model::plan::target::Endpoint;
 use prony_model::{Plan, ResultFile};
-use prony_script_wrk::{Limits, ScriptError, Settings, WrkScript, WrkUrl};
+use prony_script_wrk::{Limits, ScriptError, ScriptFiles, Settings, WrkScript, WrkUrl};
 use std::path::Path;
 use std::time::Duration;
+
+pub(crate) use share::WrkKind;
+pub use share::{SharedScript, SharedScriptError};
 
 pub(crate) static KIND: Kind =
     Kind { name: "a wrk script", flags: Flags::Wrk, needs_url: true, is_named, open };
@@ -53,7 +58,16 @@ pub fn is_named(text: &str) -> bool {
 
 /// Loads the script and calls its `setup` and `init` for each thread.
 pub fn prepare(path: &Path, given: &WrkGiven, threads: u32) -> Result<WrkScript, ScriptError> {
-    let settings = Settings {
+    WrkScript::prepare(settings(path, given, threads, ScriptFiles::AsNamed)?, given.on_stuck)
+}
+
+fn settings(
+    path: &Path,
+    given: &WrkGiven,
+    threads: u32,
+    files: ScriptFiles,
+) -> Result<Settings, ScriptError> {
+    Ok(Settings {
         path: path.to_owned(),
         source: Settings::read_source(path)?,
         url: parts(&given.url),
@@ -64,8 +78,8 @@ pub fn prepare(path: &Path, given: &WrkGiven, threads: u32) -> Result<WrkScript,
         threads,
         connect_timeout: given.connect_timeout,
         limits: Limits::default(),
-    };
-    WrkScript::prepare(settings, given.on_stuck)
+        files,
+    })
 }
 
 /// The URL as scripts see it: a port only where one was typed.

@@ -93,7 +93,7 @@ impl Compiler<'_> {
             return self.fault(element, message);
         }
         let folder = self.files.last().and_then(|file| file.parent()).unwrap_or(std::path::Path::new("."));
-        let path = folder.join(&name);
+        let path = self.places.get(&name).cloned().unwrap_or_else(|| folder.join(&name));
         let read = match tree::read_file(&path) {
             Ok(read) => read,
             Err(error) => return self.fault(element, format!("cannot include {name}: {error}")),
@@ -102,6 +102,7 @@ impl Compiler<'_> {
             return self
                 .fault(element, format!("{name} has no Test Plan; include a plan with a Test Fragment"));
         };
+        self.included.insert(name, path.clone());
         self.files.push(path);
         let index = self.add_controller(parts, Some(parent), element, ControllerKind::Simple);
         let fragments: Vec<&Element> =

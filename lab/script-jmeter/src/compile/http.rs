@@ -146,7 +146,7 @@ impl Compiler<'_> {
         let files = props.element("HTTPsampler.Files").map(|list| list.elements("HTTPFileArgs.files"));
         for file in files.into_iter().flatten().filter(|file| !file.text("File.path").is_empty()) {
             sampler.files.push(FileArgument {
-                path: self.text(element, file.text("File.path")),
+                path: self.file_name(element, file.text("File.path")),
                 parameter: self.text(element, file.text("File.paramname")),
                 mime_type: self.text(element, file.text("File.mimetype")),
             });

@@ -16,19 +16,35 @@ use crate::plan::{
     Assertion, CacheManager, Child, Controller, ControllerKind, CookieManager, Credentials, Group,
     IterationConfig, Listener, PostProcessor, PreProcessor, Sampler, Script, Timer,
 };
-use crate::text::{self, Text};
+use crate::run::files::Places;
+use crate::text::{self, Text, functions};
 use crate::tree::{Element, Props};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Files that include each other.
 const INCLUDES_MAX: usize = 16;
 
-/// The groups of a plan, or all that is wrong with them.
-pub(crate) fn compile(file: &Path, plan: &Element) -> Result<Vec<Group>, Vec<ElementFault>> {
+/// What a plan is compiled to.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) groups: Vec<Group>,
+    /// The names of files that it may read.
+    pub(crate) file_names: Vec<Text>,
+    /// Files of which it is made beside its own, by the names in the elements that include them.
+    pub(crate) included: Places,
+}
+
+/// The groups of a plan, or all that is wrong with them. Files that are not where their names say are in `places`.
+pub(crate) fn compile(file: &Path, places: &Places, plan: &Element) -> Result<Compiled, Vec<ElementFault>> {
     let mut compiler = Compiler {
         roots: std::slice::from_ref(plan),
         files: vec![file.to_owned()],
+        places,
+        file_names: Vec::new(),
+        included: Places::new(),
+        sites: BTreeMap::new(),
         path: vec![plan.name.clone()],
         modules: Vec::new(),
         site: 0,
@@ -46,8 +62,8 @@ pub(crate) fn compile(file: &Path, plan: &Element) -> Result<Vec<Group>, Vec<Ele
             "the plan has no Thread Group that is enabled, so nothing would be sent; add one".to_owned(),
         );
     }
-    let faults = compiler.faults;
-    if faults.is_empty() { Ok(groups) } else { Err(faults) }
+    let Compiler { faults, file_names, included, .. } = compiler;
+    if faults.is_empty() { Ok(Compiled { groups, file_names, included }) } else { Err(faults) }
 }
 
 struct Compiler<'a> {
@@ -55,6 +71,12 @@ struct Compiler<'a> {
     roots: &'a [Element],
     /// The file that is read, below those that include it.
     files: Vec<PathBuf>,
+    places: &'a Places,
+    /// What names files.
+    file_names: Vec<Text>,
+    included: Places,
+    /// The places of elements right below the plan, by their place among them: they are read for each group, and count for all.
+    sites: BTreeMap<usize, u32>,
     /// The names of the elements from the plan down.
     path: Vec<String>,
     /// The places of the modules that are being read.
@@ -114,10 +136,21 @@ impl Compiler<'_> {
 
     /// Reads a text of an element.
     fn text(&mut self, element: &Element, raw: &str) -> Text {
-        text::read(raw, &mut self.site).unwrap_or_else(|fault| {
+        let text = text::read(raw, &mut self.site).unwrap_or_else(|fault| {
             self.fault(element, fault.to_string());
             Text::default()
-        })
+        });
+        self.file_names.extend(functions::file_names(&text));
+        text
+    }
+
+    /// Reads a text that names a file.
+    fn file_name(&mut self, element: &Element, raw: &str) -> Text {
+        let text = self.text(element, raw);
+        if !text.is_empty() {
+            self.file_names.push(text.clone());
+        }
+        text
     }
 
     /// Reads the text of an element's property.
@@ -125,8 +158,14 @@ impl Compiler<'_> {
         self.text(element, element.props.text(name))
     }
 
-    fn next_site(&mut self) -> u32 {
+    /// The place of an element whose users count together.
+    fn site_of(&mut self, element: &Element) -> u32 {
+        let of_plan = self.roots[0].children.iter().position(|child| std::ptr::eq(child, element));
+        if let Some(known) = of_plan.and_then(|place| self.sites.get(&place)) {
+            return *known;
+        }
         self.site += 1;
+        self.sites.extend(of_plan.map(|place| (place, self.site)));
         self.site
     }
 
@@ -157,7 +196,7 @@ impl Compiler<'_> {
         Some(Script {
             name: element.name.clone(),
             source: self.text(element, &source),
-            file: self.prop(element, "filename"),
+            file: self.file_name(element, element.props.text("filename")),
             parameters: self.prop(element, "parameters"),
         })
     }

@@ -11,6 +11,7 @@ use crate::plan::{
     SizeComparison, Source, ThroughputMode, Timer, UserCookie, UserParameters,
 };
 use crate::run::files::Files;
+use crate::run::turns::Turns;
 use crate::tree::{Element, Value};
 use std::path::Path;
 use std::sync::Arc;
@@ -158,7 +159,7 @@ impl Compiler<'_> {
                     return None;
                 }
                 IterationConfig::Csv(Arc::new(CsvDataSet {
-                    file: self.prop(element, "filename"),
+                    file: self.file_name(element, props.text("filename")),
                     encoding,
                     names: self.prop(element, "variableNames"),
                     delimiter: self.prop(element, "delimiter"),
@@ -182,7 +183,7 @@ impl Compiler<'_> {
                 variable: self.prop(element, "CounterConfig.name"),
                 is_per_user: props.is("CounterConfig.per_user"),
                 is_reset_each_pass: props.is("CounterConfig.reset_on_tg_iteration"),
-                site: self.next_site(),
+                site: self.site_of(element),
             }),
             _ => IterationConfig::RandomVariable(RandomVariable {
                 variable: self.prop(element, "variableName"),
@@ -205,7 +206,7 @@ impl Compiler<'_> {
     /// Whether a file is there whose name is known beforehand.
     fn check_file(&mut self, element: &Element, name: &str) {
         let folder = self.files.first().and_then(|file| file.parent()).unwrap_or(Path::new("")).to_owned();
-        let path = Files::new(folder).path(name);
+        let path = Files::new(folder, self.places.clone(), Turns::default()).path(name);
         if !name.contains("${") && !path.is_file() {
             let message = format!(
                 "there is no file {}; put it beside the plan, or write its whole path",
@@ -258,17 +259,17 @@ impl Compiler<'_> {
                     "4" => ThroughputMode::Shared { in_group: true },
                     _ => ThroughputMode::ThisThread,
                 },
-                site: self.next_site(),
+                site: self.site_of(element),
             },
             "PreciseThroughputTimer" => Timer::Precise {
                 count: self.prop(element, "throughput"),
                 period_s: self.prop(element, "throughputPeriod"),
-                site: self.next_site(),
+                site: self.site_of(element),
             },
             "SyncTimer" => Timer::Synchronizing {
                 size: self.prop(element, "groupSize"),
                 timeout_ms: self.prop(element, "timeoutInMs"),
-                site: self.next_site(),
+                site: self.site_of(element),
             },
             _ => Timer::Script(self.script(element)?),
         })

@@ -3,6 +3,7 @@
 use crate::plan::{Counter, CsvDataSet, IterationConfig, RandomVariable, Sharing, UserParameters};
 use crate::run::context::Context;
 use crate::run::locks::lock;
+use crate::run::turns::Turns;
 use rand::RngExt as _;
 use rustc_hash::FxHashMap;
 use std::fs::File;
@@ -19,6 +20,16 @@ const END_OF_FILE: &str = "<EOF>";
 pub(crate) struct DataSets {
     sources: Mutex<FxHashMap<String, DataFile>>,
     counters: Mutex<FxHashMap<(u32, u32), i64>>,
+    turns: DataTurns,
+}
+
+/// Whose turn it is to be given a row or a number that many users share.
+#[derive(Debug, Default)]
+pub(crate) struct DataTurns {
+    /// By [`source_of`]: of the users whose groups read the file.
+    pub(crate) of_files: FxHashMap<String, Turns>,
+    /// Where it is not known beforehand who draws.
+    pub(crate) of_machines: Turns,
 }
 
 #[derive(Debug)]
@@ -26,6 +37,10 @@ struct DataFile {
     path: PathBuf,
     reader: BufReader<File>,
     names: Vec<String>,
+    turns: Turns,
+    /// Rows that were given here, and that were read: those of other machines are passed over.
+    given: u64,
+    read: u64,
 }
 
 /// Whether the user goes on.
@@ -39,6 +54,10 @@ pub(crate) enum Going {
 }
 
 impl DataSets {
+    pub(crate) fn new(turns: DataTurns) -> Self {
+        Self { turns, ..Self::default() }
+    }
+
     pub(crate) fn go_on(&self, config: &IterationConfig, user: u32, context: &mut Context<'_>) -> Going {
         match config {
             IterationConfig::Csv(set) => return self.next_row(set, user, context),
@@ -59,22 +78,17 @@ impl DataSets {
             "\\t" => "\t".to_owned(),
             other => other.to_owned(),
         };
-        let shared = match &set.sharing {
-            Sharing::All => file.clone(),
-            Sharing::Group => format!("{file}\0{}", context.thread.group),
-            Sharing::Thread => format!("{file}\0\0{user}"),
-            Sharing::Named(name) => format!("{file}\0\0\0{name}"),
-        };
+        let shared = source_of(&set.sharing, &file, &context.thread.group, user);
         let mut sources = lock(&self.sources);
         if !sources.contains_key(&shared) {
             let path = context.shared.files.path(&file);
-            match DataFile::open(path, &given, set, &delimiter) {
+            match DataFile::open(path, &given, set, &delimiter, self.turns_of(&set.sharing, &shared)) {
                 Ok(source) => drop(sources.insert(shared.clone(), source)),
                 Err(message) => return Going::Fail(message),
             }
         }
         let Some(source) = sources.get_mut(&shared) else { return Going::On };
-        match source.next(set, &delimiter) {
+        match source.draw(set, &delimiter) {
             Ok(Some(row)) => {
                 for (at, name) in source.names.iter().enumerate() {
                     context.vars.set(name, row.get(at).map_or("", String::as_str));
@@ -90,6 +104,13 @@ impl DataSets {
         }
     }
 
+    fn turns_of(&self, sharing: &Sharing, source: &str) -> Turns {
+        match sharing {
+            Sharing::Thread => Turns::default(),
+            _ => self.turns.of_files.get(source).unwrap_or(&self.turns.of_machines).clone(),
+        }
+    }
+
     // ---- counters
 
     fn count(&self, counter: &Counter, user: u32, context: &mut Context<'_>) {
@@ -100,11 +121,16 @@ impl DataSets {
         let value = {
             let mut counters = lock(&self.counters);
             let is_new_pass = counter.is_per_user && counter.is_reset_each_pass && context.thread.is_new_pass;
+            let own = Turns::default();
+            let turns = if counter.is_per_user { &own } else { &self.turns.of_machines };
+            // From one number of this machine to its next; others have those between them.
+            let steps = i64::try_from(turns.position(1) - turns.position(0)).unwrap_or(1);
+            let first = i64::try_from(turns.position(0)).unwrap_or(0);
             let next = match counters.get(&key).filter(|_| !is_new_pass) {
-                Some(value) => value.saturating_add(increment),
-                None => start,
+                Some(value) => value.saturating_add(increment.saturating_mul(steps)),
+                None => start.saturating_add(increment.saturating_mul(first)),
             };
-            let next = if next > end { start } else { next };
+            let next = if next > end { begun_anew(next, start, end, increment) } else { next };
             counters.insert(key, next);
             next
         };
@@ -114,11 +140,37 @@ impl DataSets {
     }
 }
 
+/// Who shares the position in a file: users with the same text.
+pub(crate) fn source_of(sharing: &Sharing, file: &str, group: &str, user: u32) -> String {
+    match sharing {
+        Sharing::All => file.to_owned(),
+        Sharing::Group => format!("{file}\0{group}"),
+        Sharing::Thread => format!("{file}\0\0{user}"),
+        Sharing::Named(name) => format!("{file}\0\0\0{name}"),
+    }
+}
+
+/// A number behind the end, where the first one follows the last.
+fn begun_anew(number: i64, start: i64, end: i64, increment: i64) -> i64 {
+    if increment <= 0 || end < start {
+        return start;
+    }
+    let step = increment.unsigned_abs();
+    let period = (start.abs_diff(end) / step + 1).saturating_mul(step);
+    start.saturating_add_unsigned(start.abs_diff(number) % period)
+}
+
 impl DataFile {
-    fn open(path: PathBuf, given: &str, set: &CsvDataSet, delimiter: &str) -> Result<Self, String> {
+    fn open(
+        path: PathBuf,
+        given: &str,
+        set: &CsvDataSet,
+        delimiter: &str,
+        turns: Turns,
+    ) -> Result<Self, String> {
         let reader = open(&path)?;
         let names = split_names(given);
-        let mut source = Self { path, reader, names };
+        let mut source = Self { path, reader, names, turns, given: 0, read: 0 };
         let takes_names = source.names.is_empty();
         if takes_names || set.ignores_first_line {
             let first = source
@@ -129,6 +181,19 @@ impl DataFile {
             }
         }
         Ok(source)
+    }
+
+    /// The next row that is a user's of this machine.
+    fn draw(&mut self, set: &CsvDataSet, delimiter: &str) -> io::Result<Option<Vec<String>>> {
+        let position = self.turns.position(self.given);
+        while self.read < position {
+            if self.next(set, delimiter)?.is_none() {
+                return Ok(None);
+            }
+            self.read += 1;
+        }
+        (self.given, self.read) = (self.given + 1, self.read + 1);
+        self.next(set, delimiter)
     }
 
     /// The next row, from the beginning again where the set is recycled.
@@ -275,5 +340,14 @@ mod tests {
         assert_eq!(formatted("user-000", 7), "user-007");
         assert_eq!(formatted("000", -7), "-007");
         assert_eq!(formatted("u#v", 7), "u7v");
+    }
+
+    #[test]
+    fn counters_begin_anew_behind_their_end() {
+        assert_eq!(begun_anew(11, 1, 10, 1), 1);
+        assert_eq!(begun_anew(13, 1, 10, 1), 3, "another machine has those between");
+        assert_eq!(begun_anew(12, 0, 10, 4), 0);
+        assert_eq!([begun_anew(5, 7, 3, 1), begun_anew(i64::MAX, -3, 3, 0)], [7, -3]);
+        assert_eq!(begun_anew(i64::MAX, i64::MIN, i64::MAX - 1, 1), i64::MIN);
     }
 }

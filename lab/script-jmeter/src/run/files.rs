@@ -1,7 +1,9 @@
 //! Files that plans read while they run: rows, lines and whole texts, each file opened once for all users.
 
 use crate::run::locks::lock;
+use crate::run::turns::Turns;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -10,10 +12,13 @@ use std::sync::{Arc, Mutex};
 /// A file that is sent or searched as a whole.
 const TEXT_BYTES_MAX: u64 = 256 << 20;
 
-/// Names are those of plans: relative ones belong to the plan's folder, or else to the working folder.
+/// Names are those of plans: relative ones belong to the plan's folder, or else to the working folder. Where the files came from
+/// another machine, it is said where each is.
 #[derive(Debug)]
 pub(crate) struct Files {
     folder: PathBuf,
+    places: Places,
+    turns: Turns,
     texts: Mutex<FxHashMap<String, Arc<str>>>,
     bytes: Mutex<FxHashMap<String, Arc<[u8]>>>,
     lines: Mutex<FxHashMap<String, Lines>>,
@@ -21,23 +26,31 @@ pub(crate) struct Files {
     rows: Mutex<FxHashMap<String, Rows>>,
 }
 
+/// Where files are that are not where their names say.
+pub(crate) type Places = BTreeMap<String, PathBuf>;
+
 #[derive(Debug)]
 struct Lines {
     path: PathBuf,
     reader: BufReader<File>,
+    /// Lines that were given, and that were read: those of other machines are passed over.
+    given: u64,
+    read: u64,
 }
 
-/// All rows, and the one that is given next.
+/// All rows, and how many were given.
 #[derive(Debug)]
 struct Rows {
     rows: Vec<Vec<String>>,
-    next: usize,
+    given: u64,
 }
 
 impl Files {
-    pub(crate) fn new(folder: PathBuf) -> Self {
+    pub(crate) fn new(folder: PathBuf, places: Places, turns: Turns) -> Self {
         Self {
             folder,
+            places,
+            turns,
             texts: Mutex::default(),
             bytes: Mutex::default(),
             lines: Mutex::default(),
@@ -46,8 +59,12 @@ impl Files {
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        let beside = self.folder.join(name.trim());
-        if beside.exists() || !Path::new(name.trim()).exists() { beside } else { name.trim().into() }
+        let name = name.trim();
+        if let Some(place) = self.places.get(name) {
+            return place.clone();
+        }
+        let beside = self.folder.join(name);
+        if beside.exists() || !Path::new(name).exists() { beside } else { name.into() }
     }
 
     pub(crate) fn bytes(&self, name: &str) -> Result<Arc<[u8]>, String> {
@@ -88,14 +105,20 @@ impl Files {
         if !all.contains_key(name) {
             let path = self.path(name);
             let reader = open(&path)?;
-            all.insert(name.to_owned(), Lines { path, reader });
+            all.insert(name.to_owned(), Lines { path, reader, given: 0, read: 0 });
         }
         let Some(lines) = all.get_mut(name) else { return Ok(String::new()) };
         let mut line = String::new();
         let unreadable = |cause: std::io::Error| format!("cannot read {name}: {cause}");
-        if lines.reader.read_line(&mut line).map_err(unreadable)? == 0 {
-            lines.reader = open(&lines.path)?;
-            lines.reader.read_line(&mut line).map_err(unreadable)?;
+        let position = self.turns.position(lines.given);
+        lines.given += 1;
+        while lines.read <= position {
+            lines.read += 1;
+            line.clear();
+            if lines.reader.read_line(&mut line).map_err(unreadable)? == 0 {
+                lines.reader = open(&lines.path)?;
+                lines.reader.read_line(&mut line).map_err(unreadable)?;
+            }
         }
         line.truncate(line.trim_end_matches(['\n', '\r']).len());
         Ok(line)
@@ -119,9 +142,9 @@ impl Files {
         }
         let mut all = lock(&self.rows);
         let Some(rows) = all.get_mut(name) else { return Ok(Vec::new()) };
-        let count = rows.rows.len();
-        let row = rows.rows.get(rows.next % count.max(1)).cloned();
-        rows.next += 1;
+        let position = self.turns.position(rows.given);
+        rows.given += 1;
+        let row = rows.rows.get((position % rows.rows.len().max(1) as u64) as usize).cloned();
         row.ok_or_else(|| format!("{name} has no rows"))
     }
 
@@ -131,6 +154,6 @@ impl Files {
             csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
         let rows = reader.records().map_while(Result::ok);
         let rows = rows.map(|row| row.iter().map(str::to_owned).collect()).collect();
-        Ok(Rows { rows, next: 0 })
+        Ok(Rows { rows, given: 0 })
     }
 }

@@ -5,6 +5,7 @@ use crate::run::data::DataSets;
 use crate::run::shared::{Shared, Variables};
 use crate::run::sink::Sink;
 use crate::run::timers::Rhythms;
+use crate::run::turns::Turns;
 use prony_model::program::table::Tables;
 use prony_model::{LoadModel, Nanos};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -24,9 +25,11 @@ pub(crate) struct GroupsWorkload {
     pub(crate) seed: u64,
     /// One group after the other.
     pub(crate) is_serial: bool,
+    /// Of all users of the run.
+    pub(crate) turns: Turns,
     pub(crate) all_active: AtomicU32,
     /// Users end after their sample.
-    pub(crate) is_ending: AtomicBool,
+    pub(crate) is_ending: Arc<AtomicBool>,
     /// Users end at once.
     pub(crate) is_stopping: AtomicBool,
 }
@@ -42,6 +45,10 @@ pub(crate) struct GroupRun {
     /// The number of its first user in the run.
     pub(crate) first_user: u32,
     pub(crate) users: u32,
+    /// Those of them that run here, where others run on other machines.
+    pub(crate) own_users: u32,
+    /// Whose turn it is at what the group counts together.
+    pub(crate) turns: Turns,
     pub(crate) load: LoadModel,
     /// Each start is a user of its own.
     pub(crate) is_open: bool,

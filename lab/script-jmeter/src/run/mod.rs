@@ -23,6 +23,7 @@ pub(crate) mod shared;
 pub(crate) mod sink;
 pub(crate) mod timers;
 mod transaction;
+pub(crate) mod turns;
 mod user;
 mod web;
 

@@ -5,6 +5,7 @@ use crate::plan::{Child, Condition, Controller, ControllerKind, Group, Throughpu
 use crate::run::context::Context;
 use crate::run::data::{DataSets, Going};
 use crate::run::transaction::Transaction;
+use crate::run::turns::Turns;
 use crate::text::Text;
 use prony_model::Nanos;
 use rand::RngExt as _;
@@ -76,6 +77,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) user: u32,
     /// By controller: executions of Throughput controllers that all users share, and how often they were reached.
     pub(crate) shared_counts: &'a [[AtomicU64; 2]],
+    /// Whose turn it is at what the group counts together.
+    pub(crate) turns: &'a Turns,
 }
 
 impl Position {
@@ -309,11 +312,7 @@ impl Position {
                     state.turn += usize::from(!runs);
                     runs
                 } else {
-                    let [executions, reached] = &around.shared_counts[index];
-                    let reached = reached.fetch_add(1, Ordering::Relaxed);
-                    let due =
-                        |executions| is_due(*style, value, executions, reached).then_some(executions + 1);
-                    executions.fetch_update(Ordering::Relaxed, Ordering::Relaxed, due).is_ok()
+                    is_due_for_all(*style, value, index, around)
                 };
                 runs.then_some((Order::All, None))
             }
@@ -341,6 +340,19 @@ pub(crate) enum Leave {
 }
 
 /// As JMeter's controller decides, without chance.
+/// Whether a controller runs whose executions all users of the group share.
+fn is_due_for_all(style: ThroughputStyle, value: f64, controller: usize, around: &Surroundings<'_>) -> bool {
+    let [executions, reached] = &around.shared_counts[controller];
+    let reached = reached.fetch_add(1, Ordering::Relaxed);
+    let value = match style {
+        // A part of an execution is one, and the users of other machines have the others.
+        ThroughputStyle::Executions => around.turns.count(value.max(0.0).ceil() as u64) as f64,
+        ThroughputStyle::Percent => value,
+    };
+    let due = |executions| is_due(style, value, executions, reached).then_some(executions + 1);
+    executions.fetch_update(Ordering::Relaxed, Ordering::Relaxed, due).is_ok()
+}
+
 fn is_due(style: ThroughputStyle, value: f64, executions: u64, reached: u64) -> bool {
     match style {
         ThroughputStyle::Executions => (executions as f64) < value,

@@ -2,6 +2,7 @@
 
 use crate::run::files::Files;
 use crate::run::locks::lock;
+use crate::run::turns::Turns;
 use prony_model::Nanos;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -47,28 +48,33 @@ pub(crate) struct Shared {
     pub(crate) properties: Properties,
     pub(crate) files: Files,
     pub(crate) clock: Clock,
-    counters: Mutex<FxHashMap<u32, i64>>,
+    /// How often each `__counter` was asked.
+    counters: Mutex<FxHashMap<u32, u64>>,
+    /// Whose turn it is to be counted.
+    turns: Turns,
     log: Mutex<Vec<String>>,
 }
 
 impl Shared {
-    pub(crate) fn new(plan_name: String, properties: Properties, files: Files) -> Self {
+    pub(crate) fn new(plan_name: String, properties: Properties, files: Files, turns: Turns) -> Self {
         Self {
             plan_name,
             properties,
             files,
             clock: Clock::default(),
             counters: Mutex::default(),
+            turns,
             log: Mutex::default(),
         }
     }
 
-    /// The next number of a `__counter` that all share, from 1.
+    /// The next number of a `__counter` that all share, from 1; each machine has numbers of its own.
     pub(crate) fn count(&self, site: u32) -> i64 {
         let mut counters = lock(&self.counters);
         let count = counters.entry(site).or_insert(0);
+        let position = self.turns.position(*count);
         *count += 1;
-        *count
+        i64::try_from(position).map_or(i64::MAX, |position| position.saturating_add(1))
     }
 
     /// Something that the user should know and that does not end the run.

@@ -3,6 +3,7 @@
 use crate::run::locks::lock;
 use crate::run::result::{RowPlace, SampleResult};
 use prony_jtl::{Format, Statistics, Writer};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -13,9 +14,47 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// A file of results, and which samples it gets.
 #[derive(Debug)]
 struct Output {
-    writer: Writer,
-    only_errors: bool,
-    only_successes: bool,
+    wanted: Wanted,
+    destination: Destination,
+}
+
+/// Which samples a file of results gets, and how they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Wanted {
+    pub(crate) format: Format,
+    pub(crate) only_errors: bool,
+    pub(crate) only_successes: bool,
+}
+
+#[derive(Debug)]
+enum Destination {
+    File(Writer),
+    /// Rows for the machine that has the file, until they are taken away.
+    Elsewhere(Mutex<Vec<u8>>),
+}
+
+impl Destination {
+    fn write(&self, block: Vec<u8>) {
+        match self {
+            Self::File(writer) => writer.write(block),
+            Self::Elsewhere(rows) => lock(rows).extend_from_slice(&block),
+        }
+    }
+}
+
+/// Which files of results there are and who writes to them, for machines that have none of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SinkLayout {
+    outputs: Vec<Wanted>,
+    of_all: Option<usize>,
+    of_listeners: Vec<Vec<usize>>,
+}
+
+/// Rows of one file of results, by its place in the layout.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OutputRows {
+    output: usize,
+    rows: String,
 }
 
 /// The outputs of a run and what was counted in it.
@@ -33,9 +72,7 @@ pub(crate) struct Sink {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OutputSpec {
     pub(crate) path: PathBuf,
-    pub(crate) format: Format,
-    pub(crate) only_errors: bool,
-    pub(crate) only_successes: bool,
+    pub(crate) wanted: Wanted,
 }
 
 impl Sink {
@@ -51,12 +88,8 @@ impl Sink {
                 return Ok(*index);
             }
             known.insert(spec.path.clone(), outputs.len());
-            let writer = Writer::create(&spec.path, spec.format)?;
-            outputs.push(Output {
-                writer,
-                only_errors: spec.only_errors,
-                only_successes: spec.only_successes,
-            });
+            let writer = Writer::create(&spec.path, spec.wanted.format)?;
+            outputs.push(Output { wanted: spec.wanted, destination: Destination::File(writer) });
             Ok(outputs.len() - 1)
         };
         sink.of_all = of_all.map(|spec| open(spec, &mut sink.outputs)).transpose()?;
@@ -67,11 +100,65 @@ impl Sink {
         Ok(sink)
     }
 
+    /// Keeps rows for the files of another machine.
+    pub(crate) fn elsewhere(layout: &SinkLayout) -> Self {
+        let outputs = layout
+            .outputs
+            .iter()
+            .map(|wanted| Output { wanted: *wanted, destination: Destination::Elsewhere(Mutex::default()) });
+        Self {
+            outputs: outputs.collect(),
+            of_all: layout.of_all,
+            of_listeners: layout.of_listeners.clone(),
+            statistics: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn layout(&self) -> SinkLayout {
+        SinkLayout {
+            outputs: self.outputs.iter().map(|output| output.wanted).collect(),
+            of_all: self.of_all,
+            of_listeners: self.of_listeners.clone(),
+        }
+    }
+
+    /// Takes away the rows that are kept for another machine.
+    pub(crate) fn take_rows(&self) -> Vec<OutputRows> {
+        let rows = self.outputs.iter().enumerate().filter_map(|(output, kept)| match &kept.destination {
+            Destination::File(_) => None,
+            Destination::Elsewhere(rows) => {
+                let rows = std::mem::take(&mut *lock(rows));
+                // Samples are made of texts.
+                let rows = String::from_utf8_lossy(&rows).into_owned();
+                (!rows.is_empty()).then_some(OutputRows { output, rows })
+            }
+        });
+        rows.collect()
+    }
+
+    /// Adds what another machine has counted; the message says which of its files is none of these.
+    pub(crate) fn add(&self, statistics: &Statistics, rows: &[OutputRows]) -> Result<(), String> {
+        for OutputRows { output, rows } in rows {
+            let Some(output) = self.outputs.get(*output) else {
+                return Err(format!(
+                    "it has rows for file {output} of results, and there are {}",
+                    self.outputs.len()
+                ));
+            };
+            output.destination.write(rows.as_bytes().to_vec());
+        }
+        lock(&self.statistics).merge(statistics);
+        Ok(())
+    }
+
     /// Ends the files: what could not be written, by file.
     pub(crate) fn close(&self) -> Vec<String> {
         self.outputs
             .iter()
-            .filter_map(|output| output.writer.close().err())
+            .filter_map(|output| match &output.destination {
+                Destination::File(writer) => writer.close().err(),
+                Destination::Elsewhere(_) => None,
+            })
             .map(|error| error.to_string())
             .collect()
     }
@@ -119,21 +206,20 @@ impl<'a> ThreadSink<'a> {
         for index in indices {
             let output = &self.sink.outputs[index];
             let block = &mut self.blocks[index];
-            let is_wanted =
-                !(output.only_errors && sample.is_success || output.only_successes && !sample.is_success);
-            if is_wanted {
+            let Wanted { format, only_errors, only_successes } = output.wanted;
+            if !(only_errors && sample.is_success || only_successes && !sample.is_success) {
                 let assertions = sample
                     .assertions
                     .iter()
                     .map(|assertion| (assertion.name.as_str(), assertion.failure.as_str()));
                 let assertions: Vec<_> = assertions.collect();
-                output.writer.append(block, &sample.row(place), &assertions);
+                format.append(block, &sample.row(place), &assertions);
                 for part in parts {
-                    output.writer.append(block, &part.row(place), &[]);
+                    format.append(block, &part.row(place), &[]);
                 }
             }
             if block.len() >= BLOCK_BYTES {
-                output.writer.write(std::mem::take(block));
+                output.destination.write(std::mem::take(block));
             }
         }
     }
@@ -142,7 +228,7 @@ impl<'a> ThreadSink<'a> {
     pub(crate) fn flush(&mut self) {
         for (output, block) in self.sink.outputs.iter().zip(&mut self.blocks) {
             if !block.is_empty() {
-                output.writer.write(std::mem::take(block));
+                output.destination.write(std::mem::take(block));
             }
         }
         lock(&self.sink.statistics).merge(&std::mem::take(&mut self.statistics));

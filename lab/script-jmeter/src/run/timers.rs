@@ -3,9 +3,14 @@
 use crate::plan::{ThroughputMode, Timer};
 use crate::run::context::Context;
 use crate::run::locks::lock;
+use crate::run::turns::Turns;
 use prony_model::Nanos;
+use prony_model::program::RunShare;
 use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng as _;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::f64::consts::TAU;
 use std::sync::Mutex;
 
@@ -15,9 +20,25 @@ const DELAY_MAX_MS: f64 = 86_400_000.0;
 /// By the place of a timer and whose rhythm it is.
 #[derive(Debug, Default)]
 pub(crate) struct Rhythms {
-    next: Mutex<FxHashMap<(u32, u64), Nanos>>,
+    next: Mutex<FxHashMap<(u32, u64), Beat>>,
     batches: Mutex<FxHashMap<u32, Batch>>,
     meetings: Mutex<FxHashMap<u32, Meeting>>,
+    turns: RhythmTurns,
+    seed: u64,
+}
+
+/// Whose turn it is at timers that many users share, where users run on several machines.
+#[derive(Debug, Default)]
+pub(crate) struct RhythmTurns {
+    /// By the place of a timer and the group that keeps its rhythm, 0 for all of them: the users before whose samplers it stands.
+    of_timers: FxHashMap<(u32, u64), Turns>,
+}
+
+/// When the last one went, of one machine's users, and how many of them have.
+#[derive(Debug)]
+struct Beat {
+    at: Nanos,
+    gone: u64,
 }
 
 /// The moments of one period of a Precise Throughput Timer, the last one first.
@@ -35,7 +56,7 @@ struct Meeting {
     round: u64,
 }
 
-/// Who is active, as timers divide by it.
+/// Who is active on all machines, as timers divide by it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Crowd {
     pub(crate) user: u32,
@@ -44,7 +65,40 @@ pub(crate) struct Crowd {
     pub(crate) in_all: u32,
 }
 
+impl RhythmTurns {
+    /// Of the users of groups, each with the places of its timers, its number, its first user, and how many it has.
+    pub(crate) fn of(share: RunShare, groups: &[(BTreeSet<u32>, usize, (u32, u32))]) -> Self {
+        let sites: BTreeSet<u32> = groups.iter().flat_map(|(sites, ..)| sites).copied().collect();
+        let mut of_timers = FxHashMap::default();
+        for site in sites {
+            let here: Vec<_> = groups.iter().filter(|(sites, ..)| sites.contains(&site)).collect();
+            let users: Vec<_> = here.iter().map(|(_, _, users)| *users).collect();
+            of_timers.insert((site, rhythm_of(None)), Turns::of_users(share, &users));
+            of_timers.extend(here.iter().map(|(_, group, users)| {
+                ((site, rhythm_of(Some(*group))), Turns::of_users(share, &[*users]))
+            }));
+        }
+        Self { of_timers }
+    }
+
+    fn get(&self, site: u32, rhythm: u64) -> Turns {
+        self.of_timers.get(&(site, rhythm)).cloned().unwrap_or_default()
+    }
+}
+
+/// The number of a rhythm that a group's users share, or all users; those of single users are below the groups'.
+const fn rhythm_of(group: Option<usize>) -> u64 {
+    match group {
+        None => 0,
+        Some(group) => (group as u64 + 1) << 32,
+    }
+}
+
 impl Rhythms {
+    pub(crate) fn new(turns: RhythmTurns, seed: u64) -> Self {
+        Self { turns, seed, ..Self::default() }
+    }
+
     /// How long one timer has a user wait; synchronizing ones wait otherwise ([`Self::meet`]).
     pub(crate) fn delay(&self, timer: &Timer, crowd: Crowd, context: &mut Context<'_>) -> Nanos {
         let milliseconds = match timer {
@@ -63,11 +117,11 @@ impl Rhythms {
             }
             Timer::Throughput { per_minute, mode, site } => {
                 let per_minute = number(per_minute.value(context));
-                return self.throughput(per_minute, *mode, *site, crowd, context);
+                return self.throughput(per_minute, *mode, *site, crowd, context.shared.clock.now());
             }
             Timer::Precise { count, period_s, site } => {
                 let (count, period_s) = (number(count.value(context)), number(period_s.value(context)));
-                return self.precise(count, period_s, *site, context);
+                return self.precise(count, period_s, *site, context.shared.clock.now());
             }
             Timer::Script(script) => number(context.run_script(script, None).0),
             Timer::Synchronizing { .. } => 0.0,
@@ -81,7 +135,7 @@ impl Rhythms {
         mode: ThroughputMode,
         site: u32,
         crowd: Crowd,
-        context: &Context<'_>,
+        now: Nanos,
     ) -> Nanos {
         if per_minute <= 0.0 {
             return Nanos::ZERO;
@@ -91,40 +145,58 @@ impl Rhythms {
             ThroughputMode::AllActive { in_group } => {
                 (u64::from(crowd.user) + 1, if in_group { crowd.in_group } else { crowd.in_all })
             }
-            ThroughputMode::Shared { in_group } => {
-                (if in_group { (crowd.group as u64 + 1) << 32 } else { 0 }, 1)
-            }
+            ThroughputMode::Shared { in_group } => (rhythm_of(in_group.then_some(crowd.group)), 1),
         };
         let interval = Nanos::from_secs_f64(60.0 / per_minute * f64::from(sharing.max(1)));
-        let now = context.shared.clock.now();
+        let turns = match mode {
+            ThroughputMode::Shared { .. } => self.turns.get(site, whose),
+            _ => Turns::default(),
+        };
         let mut all = lock(&self.next);
-        // The first one goes at once.
-        let due = all.get(&(site, whose)).map_or(now, |last| last.plus(interval).max(now));
-        all.insert((site, whose), due);
+        // The first one goes at once; those of other machines go between.
+        let (due, gone) = match all.get(&(site, whose)) {
+            None => (now.plus(times(interval, turns.position(0))), 0),
+            Some(last) => {
+                let steps = turns.position(last.gone + 1) - turns.position(last.gone);
+                (last.at.plus(times(interval, steps)).max(now), last.gone + 1)
+            }
+        };
+        all.insert((site, whose), Beat { at: due, gone });
         due.since(now)
     }
 
-    /// So many moments in each period, each anywhere in it.
-    fn precise(&self, count: f64, period_s: f64, site: u32, context: &mut Context<'_>) -> Nanos {
+    /// So many moments in each period, each anywhere in it; all machines draw the same ones and each takes its own.
+    fn precise(&self, count: f64, period_s: f64, site: u32, now: Nanos) -> Nanos {
         const MOMENTS_MAX: f64 = 1_000_000.0;
         let period = Nanos::from_secs_f64(if period_s > 0.0 { period_s } else { 1.0 });
-        if count <= 0.0 || period == Nanos::ZERO {
+        let count = count.clamp(0.0, MOMENTS_MAX) as u64;
+        if count == 0 || period == Nanos::ZERO {
             return Nanos::ZERO;
         }
-        let now = context.shared.clock.now();
+        let turns = self.turns.get(site, rhythm_of(None));
         let mut all = lock(&self.batches);
         let batch =
             all.entry(site).or_insert_with(|| Batch { period: now.0 / period.0, moments: Vec::new() });
-        if batch.moments.is_empty() {
-            let begin = Nanos(batch.period * period.0);
-            let random = &mut context.thread.random;
-            let moments = (0..count.min(MOMENTS_MAX) as u64)
-                .map(|_| begin.plus(Nanos(random.random_range(0..period.0))));
-            batch.moments = moments.collect();
-            batch.moments.sort_unstable_by(|a, b| b.cmp(a));
+        while batch.moments.is_empty() {
+            let begin = Nanos(batch.period.saturating_mul(period.0));
+            let mut random = ChaCha8Rng::seed_from_u64(self.seed ^ u64::from(site) << 32);
+            random.set_stream(batch.period);
+            let mut moments: Vec<_> =
+                (0..count).map(|_| begin.plus(Nanos(random.random_range(0..period.0)))).collect();
+            moments.sort_unstable();
+            // In each round of users there are some of this machine, so that this ends.
+            let first = batch.period.wrapping_mul(count);
+            let own = (first..).zip(moments).filter(|(position, _)| turns.has(*position));
+            batch.moments = own.map(|(_, moment)| moment).collect();
+            batch.moments.reverse();
             batch.period += 1;
         }
         batch.moments.pop().map_or(Nanos::ZERO, |due| due.since(now))
+    }
+
+    /// How many of so many that meet are this machine's.
+    pub(crate) fn meeting_here(&self, site: u32, users: u64) -> u64 {
+        self.turns.get(site, rhythm_of(None)).count(users).max(1)
     }
 
     /// Joins those that wait at a Synchronizing Timer: the round whose end is waited for, none where all go on at once.
@@ -155,6 +227,10 @@ impl Rhythms {
     }
 }
 
+fn times(interval: Nanos, count: u64) -> Nanos {
+    Nanos(interval.0.saturating_mul(count))
+}
+
 fn number(text: impl AsRef<str>) -> f64 {
     text.as_ref().trim().parse().ok().filter(|number: &f64| number.is_finite()).unwrap_or(0.0)
 }
@@ -179,4 +255,83 @@ fn poisson(lambda: f64, context: &mut Context<'_>) -> f64 {
         count += 1.0;
     }
     count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SITE: u32 = 7;
+
+    /// Rhythms of machines whose users stand before one timer: two of group 0, and five of group 2.
+    fn machines(parts: u32) -> Vec<(Rhythms, u64)> {
+        let groups = [
+            (BTreeSet::from([SITE]), 0, (0, 2)),
+            (BTreeSet::new(), 1, (2, 9)),
+            (BTreeSet::from([SITE]), 2, (11, 5)),
+        ];
+        let of = |number| {
+            let share = RunShare::new(number, parts).unwrap();
+            let turns = RhythmTurns::of(share, &groups);
+            let own = turns.get(SITE, rhythm_of(None)).count(7);
+            (Rhythms::new(turns, 42), own)
+        };
+        (0..parts).map(of).collect()
+    }
+
+    fn throughput(rhythms: &Rhythms, mode: ThroughputMode, group: usize, in_all: u32) -> Nanos {
+        let crowd = Crowd { user: 3, group, in_group: 1, in_all };
+        rhythms.throughput(600.0, mode, SITE, crowd, Nanos::ZERO)
+    }
+
+    #[test]
+    fn a_rate_that_all_share_is_that_of_one_machine() {
+        for parts in [1, 2, 3] {
+            let mut gone = Vec::new();
+            for (rhythms, own) in machines(parts) {
+                let mode = ThroughputMode::Shared { in_group: false };
+                gone.extend((0..3 * own).map(|_| throughput(&rhythms, mode, 2, 0)));
+            }
+            gone.sort_unstable();
+            // Ten a second, of 21 in three rounds of seven users.
+            let expected: Vec<_> = (0..21).map(|number| Nanos::from_millis(100 * number)).collect();
+            assert_eq!(gone, expected, "{parts} machines");
+        }
+    }
+
+    #[test]
+    fn a_rate_of_a_group_is_shared_by_its_users() {
+        let mode = ThroughputMode::Shared { in_group: true };
+        // Of users 11 to 15 the machine of the even numbers has 12 and 14, which are second and fourth in their round.
+        let (even, _) = &machines(2)[0];
+        let of_group: Vec<_> = (0..3).map(|_| throughput(even, mode, 2, 0).as_millis_f64()).collect();
+        assert_eq!(of_group, [100.0, 300.0, 600.0]);
+        let other: Vec<_> = (0..2).map(|_| throughput(even, mode, 0, 0).as_millis_f64()).collect();
+        assert_eq!(other, [0.0, 200.0], "another group has a rhythm of its own");
+    }
+
+    #[test]
+    fn all_machines_draw_the_moments_of_one() {
+        let draw = |parts: u32| {
+            let mut moments = Vec::new();
+            for (rhythms, own) in machines(parts) {
+                moments.extend((0..8 * own).map(|_| rhythms.precise(5.0, 2.0, SITE, Nanos::ZERO)));
+            }
+            moments.sort_unstable();
+            moments
+        };
+        let whole = draw(1);
+        assert_eq!(whole.len(), 56);
+        let in_first = whole.iter().filter(|moment| **moment < Nanos::from_secs(2)).count();
+        assert_eq!(in_first, 5, "so many in each period");
+        assert_eq!([draw(2), draw(3)], [whole.clone(), whole]);
+    }
+
+    #[test]
+    fn users_meet_those_of_their_machine() {
+        let here: Vec<_> = machines(3).iter().map(|(rhythms, _)| rhythms.meeting_here(SITE, 7)).collect();
+        assert_eq!(here.iter().sum::<u64>(), 7);
+        let few: Vec<_> = machines(3).iter().map(|(rhythms, _)| rhythms.meeting_here(SITE, 1)).collect();
+        assert_eq!(few, [1, 1, 1], "nobody waits for nobody");
+    }
 }

@@ -146,6 +146,7 @@ macro_rules! parts {
             data: &$self.workload.data,
             user: $user.number,
             shared_counts: &run.counts,
+            turns: &run.turns,
         };
         let context = Context {
             vars: &mut $user.vars,
@@ -227,7 +228,7 @@ impl Runner<'_, '_> {
             return None;
         }
         let before = &self.workload.groups[..user.group];
-        if before.iter().any(|group| group.done.load(Ordering::Acquire) < group.users) {
+        if before.iter().any(|group| group.done.load(Ordering::Acquire) < group.own_users) {
             return Some(LOOK_AGAIN);
         }
         let run = self.run_of(user);
@@ -387,15 +388,18 @@ impl Runner<'_, '_> {
         let crowd = Crowd {
             user: user.number,
             group: user.group,
-            in_group: run.active.load(Ordering::Relaxed),
-            in_all: self.workload.all_active.load(Ordering::Relaxed),
+            in_group: run.turns.all_of(run.active.load(Ordering::Relaxed)),
+            in_all: self.workload.turns.all_of(self.workload.all_active.load(Ordering::Relaxed)),
         };
         let (mut delay, mut meeting) = (Nanos::ZERO, None);
         // A pause has no timers, as in JMeter it has.
         for timer in &sampler.timers {
             if let Timer::Synchronizing { size, timeout_ms, site } = &**timer {
                 let size = size.number(&mut context).and_then(|size| u64::try_from(size).ok()).unwrap_or(0);
-                let size = if size == 0 { u64::from(run.users) } else { size };
+                let size = match size {
+                    0 => u64::from(run.own_users),
+                    size => self.workload.rhythms.meeting_here(*site, size),
+                };
                 let timeout =
                     timeout_ms.number(&mut context).and_then(|time| u64::try_from(time).ok()).unwrap_or(0);
                 meeting = Some((*site, size, timeout));

@@ -46,6 +46,14 @@ impl Text {
         self.parts.is_empty()
     }
 
+    /// The functions that it calls itself, not those in their arguments.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &FunctionCall> {
+        self.parts.iter().filter_map(|part| match part {
+            TextPart::Call(call) => Some(&**call),
+            TextPart::Literal(_) | TextPart::Variable(_) => None,
+        })
+    }
+
     /// As it is written, for people: functions without their arguments.
     pub(crate) fn source(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {

@@ -6,7 +6,7 @@ mod values;
 
 pub(crate) use strings::form_encoded;
 
-use super::expression::{Call, Function};
+use super::expression::{Call, Function, Text};
 
 const fn function(name: &'static str, arguments: (usize, usize), call: Call) -> Function {
     Function { name, arguments, call }
@@ -65,6 +65,18 @@ static FUNCTIONS: &[Function] = &[
     function("__split", (2, 3), strings::split),
     function("__regexFunction", (2, 7), strings::regex_function),
 ];
+
+/// The names of files that functions of a text read.
+pub(crate) fn file_names(text: &Text) -> Vec<Text> {
+    let mut names = Vec::new();
+    for call in text.calls() {
+        if ["__CSVRead", "__FileToString", "__StringFromFile"].contains(&call.function.name) {
+            names.extend(call.arguments.first().cloned());
+        }
+        names.extend(call.arguments.iter().flat_map(file_names));
+    }
+    names
+}
 
 /// By name, as written: JMeter's functions keep their case.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {

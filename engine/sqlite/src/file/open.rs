@@ -6,7 +6,8 @@ use std::{
     io::{ErrorKind, Read},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use rusqlite::{Connection, OpenFlags, config::DbConfig, ffi};
@@ -20,6 +21,9 @@ const CACHE_KIB: i32 = 64 * 1024;
 
 /// Bytes of the WAL file that are kept after a checkpoint.
 const WAL_LIMIT_BYTES: i32 = 64 << 20;
+
+/// Between two attempts at what another program holds up.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Why a database file could not be opened.
 #[derive(Debug, Error)]
@@ -191,9 +195,7 @@ fn prepare_writing(opener: &Opener) -> Result<Option<String>, OpenError> {
     if mode == "wal" {
         return Ok(None);
     }
-    let switched =
-        connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0));
-    match switched {
+    match switch_to_wal(&connection, opener.busy_timeout) {
         Ok(now) if now == "wal" => {
             tracing::info!(path = %path.display(), before = mode, "switched the database to WAL");
             Ok(None)
@@ -209,6 +211,17 @@ fn prepare_writing(opener: &Opener) -> Result<Option<String>, OpenError> {
     }
 }
 
+/// The mode of the journal from now on. SQLite itself waits for nobody here, and another server may be about to do the same.
+fn switch_to_wal(connection: &Connection, busy_timeout: Duration) -> Result<String, rusqlite::Error> {
+    let deadline = Instant::now() + busy_timeout;
+    loop {
+        match connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0)) {
+            Err(error) if is_busy(&error) && Instant::now() < deadline => thread::sleep(BUSY_PAUSE),
+            other => return other,
+        }
+    }
+}
+
 /// Makes SQLite read the file, which opening alone does not.
 fn touch(connection: Connection) -> Result<Connection, rusqlite::Error> {
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
@@ -218,9 +231,7 @@ fn touch(connection: Connection) -> Result<Connection, rusqlite::Error> {
 fn classify(path: &Path, waited: Duration, source: rusqlite::Error) -> OpenError {
     let path = path.to_owned();
     match primary_code(&source) {
-        Some(ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED) => {
-            OpenError::Locked { path, waited_ms: waited.as_millis() }
-        }
+        _ if is_busy(&source) => OpenError::Locked { path, waited_ms: waited.as_millis() },
         Some(ffi::SQLITE_NOTADB | ffi::SQLITE_CORRUPT) => OpenError::NotADatabase { path },
         _ => OpenError::Sqlite { path, source },
     }
@@ -228,6 +239,10 @@ fn classify(path: &Path, waited: Duration, source: rusqlite::Error) -> OpenError
 
 fn is_cannot_open(error: &rusqlite::Error) -> bool {
     matches!(primary_code(error), Some(ffi::SQLITE_CANTOPEN))
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(primary_code(error), Some(ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED))
 }
 
 fn is_read_only(error: &rusqlite::Error) -> bool {

@@ -79,6 +79,22 @@ fn a_file_is_switched_to_wal() {
     assert_eq!(journal_mode(), "wal");
 }
 
+/// Another server that is about to do the same, or any program that writes.
+#[test]
+fn the_switch_to_wal_waits_for_who_writes() {
+    let made = Made::new(MEETUPS);
+    let other = made.connection();
+    other.execute_batch("BEGIN IMMEDIATE; DELETE FROM meetups_members;").unwrap();
+    let opened = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(200));
+            drop(other);
+        });
+        SqliteDatabase::open(&made.path(), &RelationalSettings::default())
+    });
+    assert!(opened.is_ok(), "{:?}", opened.err());
+}
+
 #[test]
 fn an_empty_file_is_an_empty_database() {
     let directory = tempfile::tempdir().unwrap();

@@ -258,7 +258,7 @@ fn keys_of_the_wrong_kind_are_mistakes() {
         secret = "hunter2${" ["HS256"]
           prony.toml:2:10: `secret`: a `${` lacks its closing brace
         secret = "${MISSING}" ["HS256"]
-          prony.toml:2:10: the environment has no variable `MISSING`; set it before starting
+          prony.toml:2:10: the environment has no variable `MISSING`; set it before starting, or `MISSING_FILE` to a file that has the value
         secret = "${JWT_SECRET}" ["RS256"]
           prony.toml:2:10: `secret` is for HS256, HS384 and HS512; other algorithms need a public key
         secret = "${JWT_SECRET}" ["HS256", "RS256"]

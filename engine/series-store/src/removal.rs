@@ -52,15 +52,16 @@ impl Removal {
         TimeRange { from_ms: TimeMs::MIN, to_ms: self.rows_before.saturating_sub(1) }
     }
 
-    /// What hides rows of writes before one, and aggregates that were made before another.
-    pub(crate) fn tombstones(&self, rows_number: OpNumber, number: OpNumber) -> Vec<Tombstone> {
-        let rows = Tombstone { number: rows_number, range: self.rows(), reach: Reach::Rows };
+    /// What hides rows of writes before one, where there are any, and aggregates that were made before another.
+    pub(crate) fn tombstones(&self, rows_number: Option<OpNumber>, number: OpNumber) -> Vec<Tombstone> {
+        let of_rows =
+            rows_number.map(|number| Tombstone { number, range: self.rows(), reach: Reach::Rows });
         let of_aggregates = self.aggregates_before.map(|before| Tombstone {
             number,
             range: TimeRange { from_ms: TimeMs::MIN, to_ms: before.saturating_sub(1) },
             reach: Reach::Aggregates,
         });
-        std::iter::once(rows).chain(of_aggregates).collect()
+        of_rows.into_iter().chain(of_aggregates).collect()
     }
 }
 

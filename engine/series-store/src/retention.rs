@@ -101,13 +101,11 @@ impl Sealer {
             return Ok(());
         }
         // What came later than all rows of segments is in none: it is not read here, and must not be hidden.
-        let Some(last_number) = segments.rows.iter().map(|of| of.entry.last_number).max() else {
-            return Ok(());
-        };
+        let rows_number = segments.rows.iter().map(|of| of.entry.last_number + 1).max();
         let new = self.write_aggregates(&mut files, &segments.rows, (&tombstones, number), due)?;
         segments.aggregates.extend(new);
         let removed = due.iter().flat_map(|(table, removal)| {
-            let tombstones = removal.tombstones(last_number + 1, number + 1);
+            let tombstones = removal.tombstones(rows_number, number + 1);
             tombstones.into_iter().map(|tombstone| (*table, tombstone))
         });
         let change = Change { segments, removed: removed.collect(), has_frozen: false };

@@ -12,9 +12,12 @@ use std::time::Duration;
 const ROWS: i64 = 100;
 
 fn open(directory: &Path, with_aggregates: bool) -> Store {
-    let retention = vec![Retention { type_name: None, keep: Duration::from_secs(600) }];
     let aggregates = Aggregates { type_name: None, period: Period::Minute, keep: None };
-    let aggregates = if with_aggregates { vec![aggregates] } else { Vec::new() };
+    open_with(directory, if with_aggregates { vec![aggregates] } else { Vec::new() })
+}
+
+fn open_with(directory: &Path, aggregates: Vec<Aggregates>) -> Store {
+    let retention = vec![Retention { type_name: None, keep: Duration::from_secs(600) }];
     let options = Options { retention, aggregates, ..Options::new(Durability::Off) };
     Store::open(directory, options).unwrap()
 }
@@ -101,6 +104,22 @@ fn without_the_setting_no_more_are_made_and_what_there_is_stays() {
     drop(store);
     let store = open(directory.path(), false);
     assert_eq!((found(&store, "T"), found(&store, "Other")), ((0, 1, 7.0), (1, 1, 1.0)));
+}
+
+#[test]
+fn aggregates_go_where_no_rows_are_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let keep = Some(Duration::from_secs(6000));
+    let store =
+        open_with(directory.path(), vec![Aggregates { type_name: None, period: Period::Minute, keep }]);
+    put(&store, "T", 0, 7);
+    store.remove_old(1_000_000).unwrap();
+    store.compact().unwrap();
+    assert_eq!(found(&store, "T"), (0, 1, 7.0));
+    store.remove_old(9_000_000).unwrap();
+    assert_eq!(found(&store, "T"), (0, 0, 0.0));
+    put(&store, "T", 9_000_000, 8);
+    assert_eq!(found(&store, "T"), (1, 1, 8.0));
 }
 
 #[test]

@@ -54,8 +54,7 @@ impl Removal {
 
     /// What hides rows of writes before one, where there are any, and aggregates that were made before another.
     pub(crate) fn tombstones(&self, rows_number: Option<OpNumber>, number: OpNumber) -> Vec<Tombstone> {
-        let of_rows =
-            rows_number.map(|number| Tombstone { number, range: self.rows(), reach: Reach::Rows });
+        let of_rows = rows_number.map(|number| Tombstone { number, range: self.rows(), reach: Reach::Rows });
         let of_aggregates = self.aggregates_before.map(|before| Tombstone {
             number,
             range: TimeRange { from_ms: TimeMs::MIN, to_ms: before.saturating_sub(1) },

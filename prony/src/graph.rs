@@ -233,18 +233,21 @@ fn size(directory: &Path) -> anyhow::Result<u64> {
 fn say_recovery(recovery: &Recovery) {
     if recovery.torn_bytes > 0 {
         say(&format!(
-            "the last {} of the log were being written when the process or the machine died, and do not count: with durability \
-             `sync` no write in them was acknowledged",
+            "the last {} of the log do not count: they were probably being written when the process or the machine died; whether a \
+             write in them had been acknowledged is unknown",
             counted(recovery.torn_bytes, "byte", "bytes")
         ));
     }
     for loss in &recovery.lost {
         say(&format!(
-            "lost: {} from byte {} on of {}: {}",
+            "lost: {} from byte {} on of {}: {}{}",
             counted(loss.bytes, "byte", "bytes"),
             loss.offset,
             loss.path.display(),
-            loss.why
+            loss.why,
+            loss.kept
+                .as_ref()
+                .map_or_else(String::new, |kept| format!("; {} has the file as it was", kept.display())),
         ));
     }
 }

@@ -98,8 +98,8 @@ fn run_check(directory: &Path) -> anyhow::Result<ExitCode> {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "the last {} bytes of the log were being written when the process or the machine died, and do not count: with \
-             durability `sync` no write in them was acknowledged",
+            "the last {} bytes of the log do not count: they were probably being written when the process or the machine died; \
+             whether a write in them had been acknowledged is unknown",
             recovery.torn_bytes
         );
     }

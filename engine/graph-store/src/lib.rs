@@ -6,6 +6,8 @@
 
 mod error;
 mod events;
+#[cfg(test)]
+mod faults;
 mod format;
 mod index;
 #[cfg(test)]

@@ -35,17 +35,17 @@ struct Bounds {
 }
 
 /// In memory where that can be: what the true disk does is not the question.
-fn directory() -> TempDir {
+pub(crate) fn directory() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-fn options(durability: Durability) -> Options {
+pub(crate) fn options(durability: Durability) -> Options {
     Options { snapshot_at_log_bytes: None, ..Options::new(durability) }
 }
 
 /// Node `number`, its relationship from the one before, and the count of all in node 0; each fifth also takes back the
 /// node two before it.
-fn make(write: &mut Write<'_>, store: &Store, number: u64) -> Result<(), Refusal> {
+pub(crate) fn make(write: &mut Write<'_>, store: &Store, number: u64) -> Result<(), Refusal> {
     let at = |number: u64| store.read().find("N", &number.to_string()).map(|node| node.at);
     if number == 0 {
         write.make_type(Side::Nodes, "N")?;
@@ -74,7 +74,7 @@ fn text(number: u64) -> String {
 }
 
 /// How many writes the graph holds; an error where it does not hold exactly what they made.
-fn count(store: &Store) -> Result<u64, String> {
+pub(crate) fn count(store: &Store) -> Result<u64, String> {
     let read = store.read();
     let Some(first) = read.find("N", "0") else {
         let nodes = read.count(Side::Nodes, None);

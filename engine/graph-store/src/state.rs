@@ -5,7 +5,7 @@ use crate::memory::Memory;
 use crate::writer::{Changes, Writer};
 use arc_swap::ArcSwap;
 use prony_log::commit::{Batch, CommitQueue, Logged, Queue, Waiter};
-use prony_log::frames::FRAME_HEAD_BYTES;
+use prony_log::frames::LOG_FRAME_HEAD_BYTES;
 use prony_log::register::Register;
 use prony_log::trigger::LengthTrigger;
 use std::sync::MutexGuard;
@@ -59,7 +59,7 @@ impl Logged for GraphState {
                 queue.writer.is_listened_to = false;
             }
             drop(queue);
-            events::tell(&self.listeners, &batch.frame[FRAME_HEAD_BYTES..], &undo, first, schema);
+            events::tell(&self.listeners, &batch.frame[LOG_FRAME_HEAD_BYTES..], &undo, first, schema);
         } else {
             drop(queue);
         }

@@ -27,7 +27,8 @@ fn rename(log: &Path, from: Ref, to: Ref) {
     for at in places {
         bytes[at..at + 7].copy_from_slice(&name(to));
     }
-    let checksum = crc32c::crc32c(&bytes[FILE_HEAD + 8..]);
+    // The mark at the log's end is a frame's head alone.
+    let checksum = crc32c::crc32c(&bytes[FILE_HEAD + 8..bytes.len() - FRAME_HEAD]);
     bytes[FILE_HEAD + 4..FILE_HEAD + 8].copy_from_slice(&checksum.to_le_bytes());
     fs::write(log, bytes).unwrap();
 }

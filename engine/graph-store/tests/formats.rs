@@ -1,5 +1,5 @@
 //! Files of earlier versions are read by this one: `fixtures/format-N` was written by the last code of format N, with
-//! `fill` as it was then; format 3 with an interval, so that its log ends with a mark.
+//! `fill` as it was then; format 3 with an interval, so that its log ends with a mark; format 4 has a `log-state`.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 

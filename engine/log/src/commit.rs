@@ -4,7 +4,7 @@
 use crate::Durability;
 use crate::error::LogError;
 use crate::file::{LogFile, NextFile};
-use crate::frames::FRAME_HEAD_BYTES;
+use crate::frames::LOG_FRAME_HEAD_BYTES;
 use crate::group_commit::{GroupCommit, WAIT_MAX};
 use crate::register::Register;
 use crate::ticket::{Settled, Ticket};
@@ -66,8 +66,8 @@ pub trait FrameLog {
     /// Makes a frame as durable as was asked for; nothing of it is done where it fails. Blocks.
     fn append(&mut self, frame: &mut [u8]) -> Result<(), LogError>;
 
-    /// Why frames that were acknowledged may be lost.
-    fn unsure(&self) -> Option<&LogError> {
+    /// Why nothing more is taken, and frames that were acknowledged without a sync may be lost.
+    fn suspect(&self) -> Option<&LogError> {
         None
     }
 
@@ -107,8 +107,8 @@ impl FrameLog for LogFile {
         Self::append(self, frame)
     }
 
-    fn unsure(&self) -> Option<&LogError> {
-        Self::unsure(self)
+    fn suspect(&self) -> Option<&LogError> {
+        Self::suspect(self)
     }
 
     fn sync_if_due(&mut self) -> io::Result<()> {
@@ -192,7 +192,7 @@ pub struct Queue<S: Logged> {
     pub ticket: u64,
     requests: Vec<Request>,
     is_closing: bool,
-    log: LogState,
+    log: ThreadState,
     /// The log's thread goes on as soon as this ticket was given out.
     awaited: u64,
     writers_without_room: usize,
@@ -214,7 +214,7 @@ impl<S: Logged> fmt::Debug for Queue<S> {
 
 /// Whether the log's thread has to be woken.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum LogState {
+enum ThreadState {
     /// It looks by itself.
     #[default]
     Busy,
@@ -258,7 +258,7 @@ impl<S: Logged> CommitQueue<S> {
             ticket: 0,
             requests: Vec::new(),
             is_closing: false,
-            log: LogState::default(),
+            log: ThreadState::default(),
             awaited: 0,
             writers_without_room: 0,
             wakers_without_room: Vec::new(),
@@ -323,12 +323,12 @@ impl<S: Logged> CommitQueue<S> {
 
     pub fn submit(&self, mut queue: MutexGuard<'_, Queue<S>>) {
         let is_woken = match queue.log {
-            LogState::Busy | LogState::Ended => false,
-            LogState::Idle => true,
-            LogState::Gathering => queue.ticket >= queue.awaited || queue.is_urgent(),
+            ThreadState::Busy | ThreadState::Ended => false,
+            ThreadState::Idle => true,
+            ThreadState::Gathering => queue.ticket >= queue.awaited || queue.is_urgent(),
         };
         if is_woken {
-            queue.log = LogState::Busy;
+            queue.log = ThreadState::Busy;
             drop(queue);
             self.has_work.notify_one();
         }
@@ -351,7 +351,7 @@ impl<S: Logged> CommitQueue<S> {
     /// Behind the end a request is dropped, so that whoever has made it does not wait.
     fn request(&self, request: Request) {
         let mut queue = self.lock();
-        if queue.log != LogState::Ended {
+        if queue.log != ThreadState::Ended {
             queue.requests.push(request);
             self.has_work.notify_one();
         }
@@ -377,8 +377,10 @@ impl<S: Logged> CommitQueue<S> {
             group_commit.record(work.ticket - last);
             last = work.ticket;
             let outcome = self.commit(&mut file, &mut work);
-            // Nobody waits for it: the next batch makes it known.
-            let _ = file.sync_if_due();
+            if file.sync_if_due().is_err() {
+                // Nobody waits for it, and all that comes is refused.
+                self.lock().log_failure = file.suspect().map(|error| (error.clone(), SystemTime::now()));
+            }
             for request in work.requests {
                 self.serve(&mut file, request, &outcome);
             }
@@ -393,7 +395,7 @@ impl<S: Logged> CommitQueue<S> {
     fn commit(&self, file: &mut impl FrameLog, work: &mut Work<S::Attached>) -> Result<(), LogError> {
         let batch = &mut work.batch;
         // An operation that changed nothing waits for those before it, and writes nothing itself.
-        if batch.frame.len() > FRAME_HEAD_BYTES {
+        if batch.frame.len() > LOG_FRAME_HEAD_BYTES {
             if let Err(error) = file.append(&mut batch.frame) {
                 self.take_back(std::mem::take(&mut batch.waiters), &error);
                 return Err(error);
@@ -402,7 +404,7 @@ impl<S: Logged> CommitQueue<S> {
             self.state.note_log_bytes(self.log_bytes.fetch_add(more, Ordering::Relaxed) + more);
         }
         let mut queue = self.lock();
-        queue.log_failure = file.unsure().map(|error| (error.clone(), SystemTime::now()));
+        queue.log_failure = file.suspect().map(|error| (error.clone(), SystemTime::now()));
         self.state.logged(queue, batch);
         for done in batch.waiters.drain(..) {
             done(Ok(()));
@@ -433,12 +435,8 @@ impl<S: Logged> CommitQueue<S> {
     fn next_work(&self, file: &impl FrameLog, spare: Batch<S::Attached>, awaited: u64) -> Work<S::Attached> {
         let mut queue = self.lock();
         while !queue.has_work() {
-            queue.log = LogState::Idle;
-            let timeout = match self.durability {
-                Durability::Interval(_) => file.sync_due_in(),
-                Durability::Sync | Durability::Off => Duration::MAX,
-            };
-            let (next, is_over) = self.wait(queue, timeout);
+            queue.log = ThreadState::Idle;
+            let (next, is_over) = self.wait(queue, file.sync_due_in());
             queue = next;
             if is_over {
                 break;
@@ -446,7 +444,7 @@ impl<S: Logged> CommitQueue<S> {
         }
         queue.awaited = awaited;
         queue = self.gather(queue);
-        queue.log = if queue.is_closing { LogState::Ended } else { LogState::Busy };
+        queue.log = if queue.is_closing { ThreadState::Ended } else { ThreadState::Busy };
         let mut batch = std::mem::replace(S::pending_mut(&mut queue.writer), spare);
         self.state.taken(&mut queue.writer, &mut batch.attached);
         let requests = std::mem::take(&mut queue.requests);
@@ -473,7 +471,7 @@ impl<S: Logged> CommitQueue<S> {
         let gathered_for = if queue.awaited == u64::MAX { GATHERED_FOR } else { WAIT_MAX };
         let until = Instant::now() + gathered_for;
         while queue.has_work() && queue.ticket < queue.awaited && !queue.is_urgent() {
-            queue.log = LogState::Gathering;
+            queue.log = ThreadState::Gathering;
             let left = until.saturating_duration_since(Instant::now());
             let (next, is_over) = self.wait(queue, left);
             queue = next;
@@ -529,7 +527,7 @@ impl<A: Attached> Batch<A> {
     /// Where changes are added to.
     pub fn begin(&mut self) -> &mut Vec<u8> {
         if self.frame.is_empty() {
-            self.frame.resize(FRAME_HEAD_BYTES, 0);
+            self.frame.resize(LOG_FRAME_HEAD_BYTES, 0);
         }
         &mut self.frame
     }
@@ -600,6 +598,7 @@ mod tests {
             store: "test",
             magic: *b"PRONYTST",
             version: 1,
+            timed_from: 1,
             number: 1,
             prefix: "log-",
             is_log: true,

@@ -62,6 +62,44 @@ impl DiskFile {
     }
 }
 
+/// A file that is read.
+#[derive(Debug)]
+pub struct ReadFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl ReadFile {
+    pub fn open(path: &Path) -> io::Result<Self> {
+        perform(Step::Read(path), || File::open(path)).map(|file| Self::of(file, path))
+    }
+
+    /// Of a file that is open; its name is for messages.
+    pub fn of(file: File, path: &Path) -> Self {
+        Self { path: path.to_owned(), file }
+    }
+
+    pub fn bytes(&self) -> io::Result<u64> {
+        self.file.metadata().map(|data| data.len())
+    }
+
+    /// As many bytes as there are from there on, at most as many as there is room for; how many these are.
+    pub fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<usize> {
+        perform(Step::Read(&self.path), || {
+            let mut read = 0;
+            while read < bytes.len() {
+                match self.file.read_at(&mut bytes[read..], at + read as u64) {
+                    Ok(0) => break,
+                    Ok(more) => read += more,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(read)
+        })
+    }
+}
+
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     perform(Step::Rename { from, to }, || fs::rename(from, to))
 }

@@ -1,5 +1,6 @@
 //! What can go wrong with the files of a store, and with making a write durable.
 
+use crate::sizes::LOG_STATE;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,6 +30,12 @@ pub enum OpenError {
         missing
     )]
     Missing { store: &'static str, directory: PathBuf, missing: String },
+    #[error(
+        "the {store} in {} has no {LOG_STATE} that can be read, which tells whether files of its log are missing; put it back from a copy of the \
+         directory, or go on with what is there with --recover",
+        directory.display()
+    )]
+    NoState { store: &'static str, directory: PathBuf },
 }
 
 /// What is wrong with a file of a store.
@@ -49,15 +56,29 @@ pub enum FileFault {
     Damaged { offset: usize, what: String },
 }
 
-/// Why a write that was accepted is not durable. It was taken back.
+/// Why a write that was accepted is not durable. It is seen no more.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LogError {
+    /// Not all of it was written, so that it cannot come back.
     #[error("cannot write the log {}; the write was taken back", path.display())]
     Write {
         path: PathBuf,
         #[source]
         cause: Arc<io::Error>,
     },
+    /// It was written, and could not be synced.
+    #[error(
+        "cannot sync the log {}; whether the write is kept is unknown until the next start, and the log takes nothing more until then",
+        path.display()
+    )]
+    Unknown {
+        path: PathBuf,
+        #[source]
+        cause: Arc<io::Error>,
+    },
+    /// Nothing of it was written.
+    #[error("the log {} has failed before and takes nothing more until the next start; the write was not made", path.display())]
+    Suspect { path: PathBuf },
     /// The frames are kept by a database.
     #[error("cannot write to {database}: {why}; the write was taken back")]
     Database { database: Arc<str>, why: Arc<str>, is_disk_full: bool },
@@ -69,9 +90,9 @@ impl LogError {
     /// True where there is no room on the disk.
     pub fn is_disk_full(&self) -> bool {
         match self {
-            Self::Write { cause, .. } => is_disk_full(cause),
+            Self::Write { cause, .. } | Self::Unknown { cause, .. } => is_disk_full(cause),
             Self::Database { is_disk_full, .. } => *is_disk_full,
-            Self::Closed => false,
+            Self::Suspect { .. } | Self::Closed => false,
         }
     }
 }

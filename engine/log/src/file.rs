@@ -2,9 +2,12 @@
 //! the business of `commit.rs`.
 
 use crate::Durability;
-use crate::disk::{DiskFile, sync_directory};
+use crate::disk::{DiskFile, ReadFile, sync_directory};
 use crate::error::{LogError, OpenError};
-use crate::frames::{FRAME_HEAD_BYTES, FileKind, HEAD_BYTES, LAST, LOOSE, head, seal};
+use crate::frames::{
+    FRAME_HEAD_BYTES, FileKind, HEAD_BYTES, LAST, LOG_FRAME_HEAD_BYTES, LOOSE, head, now_ms, seal, seal_timed,
+};
+use crate::log_state::{LogState, Sure};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,6 +17,10 @@ use std::time::{Duration, Instant};
 /// within these bounds: a small store stays small, and a step takes a few milliseconds.
 const AHEAD_BYTES_MIN: u64 = 64 * 1024;
 const AHEAD_BYTES_MAX: u64 = 2 * 1024 * 1024;
+/// A log that has taken nothing for so long has written down how far it is sure.
+const RESTS_AFTER: Duration = Duration::from_secs(1);
+/// Rewritten at a time.
+const PART_BYTES: u64 = 1024 * 1024;
 
 /// A file without frames; it and its name are on the disk.
 #[derive(Debug)]
@@ -37,6 +44,7 @@ impl NextFile {
 pub struct LogFile {
     file: DiskFile,
     number: u64,
+    state: LogState,
     /// Good bytes; whatever is behind them is cut before the next frame is written.
     length: u64,
     /// Up to here there are zeros behind the frames; not less than `length`.
@@ -51,45 +59,58 @@ pub struct LogFile {
     is_loose: bool,
     /// When the oldest bytes that are not synced were written.
     unsynced_since: Option<Instant>,
-    /// A sync has failed after its frames were acknowledged: they may not be on the disk, whatever later ones say.
-    unsure: Option<LogError>,
+    /// When the last frame was written that the state does not know of.
+    unstated_since: Option<Instant>,
+    /// A sync has failed, or what could not be written could not be cut off: what is on the disk behind the last sync is not known, whatever
+    /// later syncs say. Nothing more is written.
+    suspect: Option<LogError>,
 }
 
 impl LogFile {
-    /// A new file.
+    /// A new file, the first of a log or the one that goes on with it.
     pub fn create(
         directory: &Path,
         (kind, number): (FileKind, u64),
         sequence: u64,
         durability: Durability,
-    ) -> io::Result<Self> {
-        let next = NextFile::create(directory, kind, number)?;
-        Ok(Self::at((next.file, number), HEAD_BYTES as u64, sequence, durability))
-    }
-
-    /// Goes on with a file whose first `length` bytes are good.
-    pub fn resume(
-        directory: &Path,
-        (kind, number): (FileKind, u64),
-        length: u64,
-        sequence: u64,
-        durability: Durability,
     ) -> Result<Self, OpenError> {
         let path = kind.path(directory, number);
+        let next =
+            NextFile::create(directory, kind, number).map_err(|cause| OpenError::Write { path, cause })?;
+        let sure = Sure { number, length: HEAD_BYTES as u64, sequence };
+        // Before there is a frame: a log with frames has its state.
+        let state = LogState::open(directory, kind, sure)?;
+        Ok(Self::at(next.file, state, sure, durability))
+    }
+
+    /// Goes on with a file whose first `length` bytes are good, of which as many are sure to be on the disk as `known` says.
+    pub fn resume(
+        directory: &Path,
+        kind: FileKind,
+        sure: Sure,
+        known: Option<Sure>,
+        durability: Durability,
+    ) -> Result<Self, OpenError> {
+        let path = kind.path(directory, sure.number);
+        let known = known.filter(|known| known.number == sure.number).map_or(0, |known| known.length);
         let open = || -> io::Result<DiskFile> {
             let file = DiskFile::open(path.clone())?;
-            file.set_len(length)?;
+            file.set_len(sure.length)?;
+            rewrite(&file, known, sure.length)?;
             file.sync_all()?;
             Ok(file)
         };
         let file = open().map_err(|cause| OpenError::Write { path: path.clone(), cause })?;
-        Ok(Self::at((file, number), length, sequence, durability))
+        let state = LogState::open(directory, kind, sure)?;
+        Ok(Self::at(file, state, sure, durability))
     }
 
-    fn at((file, number): (DiskFile, u64), length: u64, sequence: u64, durability: Durability) -> Self {
+    fn at(file: DiskFile, state: LogState, sure: Sure, durability: Durability) -> Self {
+        let Sure { number, length, sequence } = sure;
         Self {
             file,
             number,
+            state,
             length,
             ahead: length,
             is_cut_due: false,
@@ -98,7 +119,8 @@ impl LogFile {
             is_left_to_snapshot: false,
             is_loose: false,
             unsynced_since: None,
-            unsure: None,
+            unstated_since: None,
+            suspect: None,
         }
     }
 
@@ -120,29 +142,38 @@ impl LogFile {
         self.length == HEAD_BYTES as u64
     }
 
-    /// Writes one frame; `frame` begins with room for its head. On return it is as durable as was asked for.
+    /// Writes one frame; `frame` begins with room for its head and time. On return it is as durable as was asked for.
     pub fn append(&mut self, frame: &mut [u8]) -> Result<(), LogError> {
         if self.is_left_to_snapshot {
             return Ok(());
         }
-        debug_assert!(frame.len() > FRAME_HEAD_BYTES, "an empty frame would look like the end of a snapshot");
-        seal(frame, self.sequence | if self.is_loose { LOOSE } else { 0 });
-        let written = self.cut().and_then(|()| self.put(frame)).and_then(|()| self.sync_as_asked());
-        if let Err(cause) = written {
-            // Now, where that can be, so that what is taken back does not come again; else before the next frame.
+        if self.suspect.is_some() {
+            return Err(LogError::Suspect { path: self.file.path().to_owned() });
+        }
+        debug_assert!(frame.len() > LOG_FRAME_HEAD_BYTES, "an empty frame would look like none");
+        seal_timed(frame, self.sequence | if self.is_loose { LOOSE } else { 0 }, now_ms());
+        if let Err(cause) = self.cut().and_then(|()| self.put(frame)) {
+            // Not all of it was written: it can never come back. Cut off now, where that can be, else before the next frame.
             self.is_cut_due = true;
             let _ = self.cut();
             return Err(self.failed(cause));
         }
+        if let Err(cause) = self.sync_as_asked() {
+            // All of it was written: it may come back, whether it can be cut off or not.
+            self.is_cut_due = true;
+            let _ = self.cut();
+            return Err(self.unknown(cause));
+        }
         self.length += frame.len() as u64;
         self.sequence += 1;
+        self.unstated_since = Some(Instant::now());
         Ok(())
     }
 
     fn put(&mut self, frame: &[u8]) -> io::Result<()> {
         let end = self.length + frame.len() as u64;
         if end > self.ahead && self.durability == Durability::Sync {
-            self.go_ahead(end);
+            self.go_ahead(end)?;
         }
         self.is_loose = true;
         self.file.write_all_at(frame, self.length)?;
@@ -151,7 +182,7 @@ impl LogFile {
     }
 
     /// Zeros up to behind `end`. Where there is no room for them there may still be for the frame.
-    fn go_ahead(&mut self, end: u64) {
+    fn go_ahead(&mut self, end: u64) -> io::Result<()> {
         let to = end + self.length.clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX);
         let zeros = vec![0; (to - self.ahead) as usize];
         match self.file.write_all_at(&zeros, self.ahead) {
@@ -159,13 +190,17 @@ impl LogFile {
             // It cannot be sure how many were written: none are left. A failure comes again with the frame.
             Err(_) => self.is_cut_due = true,
         }
-        let _ = self.cut();
+        self.cut()
     }
 
     /// A frame that could not be written whole is no part of the log.
     fn cut(&mut self) -> io::Result<()> {
         if self.is_cut_due {
-            self.file.set_len(self.length)?;
+            if let Err(cause) = self.file.set_len(self.length) {
+                let told = io::Error::new(cause.kind(), cause.to_string());
+                self.suspect = Some(self.failed(told));
+                return Err(cause);
+            }
             self.ahead = self.length;
             self.is_cut_due = false;
         }
@@ -176,7 +211,14 @@ impl LogFile {
     fn end(&mut self) -> io::Result<()> {
         self.is_cut_due |= self.ahead > self.length;
         self.cut()?;
-        self.file.sync_all()
+        self.file.sync_all().inspect_err(|cause| self.suspect = Some(self.unknown_of(cause)))
+    }
+
+    /// All up to here is on the disk. Where that cannot be written down, less is known of it at the next start.
+    fn state_sure(&mut self) {
+        let sure = Sure { number: self.number, length: self.length, sequence: self.sequence };
+        let _ = self.state.write(sure);
+        self.unstated_since = None;
     }
 
     fn sync_as_asked(&mut self) -> io::Result<()> {
@@ -190,27 +232,27 @@ impl LogFile {
         }
     }
 
-    /// With an interval: syncs where that has passed.
+    /// With an interval: syncs where that has passed. A log that rests has written down how far it is sure.
     pub fn sync_if_due(&mut self) -> io::Result<()> {
-        let Durability::Interval(interval) = self.durability else { return Ok(()) };
-        if self.unsynced_since.is_some_and(|since| since.elapsed() >= interval) {
+        if let (Durability::Interval(interval), Some(since)) = (self.durability, self.unsynced_since)
+            && since.elapsed() >= interval
+        {
             self.unsynced_since = None;
-            self.sync_acknowledged()?;
+            self.sync_frames()?;
+        }
+        if self.rest_due_in() == Duration::ZERO {
+            self.state_sure();
         }
         Ok(())
     }
 
-    fn sync_acknowledged(&mut self) -> io::Result<()> {
-        self.sync_frames().inspect_err(|cause| {
-            let cause = io::Error::new(cause.kind(), cause.to_string());
-            self.unsure = Some(self.failed(cause));
-        })
-    }
-
     /// A sync that succeeds says nothing of what one before it could not write.
     fn sync_frames(&mut self) -> io::Result<()> {
-        self.file.sync_data()?;
-        self.is_loose = self.unsure.is_some();
+        if self.suspect.is_some() {
+            return Err(io::Error::other("a sync has failed before"));
+        }
+        self.file.sync_data().inspect_err(|cause| self.suspect = Some(self.unknown_of(cause)))?;
+        self.is_loose = false;
         Ok(())
     }
 
@@ -218,20 +260,45 @@ impl LogFile {
         LogError::Write { path: self.file.path().to_owned(), cause: cause.into() }
     }
 
-    /// Why frames that were acknowledged may be lost when the machine fails; a snapshot has them again.
-    pub const fn unsure(&self) -> Option<&LogError> {
-        self.unsure.as_ref()
+    fn unknown(&self, cause: io::Error) -> LogError {
+        LogError::Unknown { path: self.file.path().to_owned(), cause: cause.into() }
     }
 
-    /// With an interval: when [`Self::sync_if_due`] has something to do.
+    fn unknown_of(&self, cause: &io::Error) -> LogError {
+        self.unknown(io::Error::new(cause.kind(), cause.to_string()))
+    }
+
+    /// Why nothing more is written, and frames that were acknowledged without a sync may be lost.
+    pub const fn suspect(&self) -> Option<&LogError> {
+        self.suspect.as_ref()
+    }
+
+    /// When [`Self::sync_if_due`] has something to do.
     pub fn sync_due_in(&self) -> Duration {
-        let Durability::Interval(interval) = self.durability else { return Duration::MAX };
-        self.unsynced_since.map_or(Duration::MAX, |since| interval.saturating_sub(since.elapsed()))
+        match self.durability {
+            Durability::Interval(interval) => {
+                let due = |since: Instant| interval.saturating_sub(since.elapsed());
+                self.unsynced_since.map_or(Duration::MAX, due).min(self.rest_due_in())
+            }
+            Durability::Sync | Durability::Off => self.rest_due_in(),
+        }
+    }
+
+    /// What was written and not synced is not sure.
+    fn rest_due_in(&self) -> Duration {
+        if self.durability == Durability::Off || self.unsynced_since.is_some() || self.suspect.is_some() {
+            return Duration::MAX;
+        }
+        let due = |since: Instant| RESTS_AFTER.saturating_sub(since.elapsed());
+        self.unstated_since.map_or(Duration::MAX, due)
     }
 
     /// Goes on in the next file, once the present one is whole on the disk. A file without frames is gone on with: it
     /// says nothing that a snapshot that is taken now does not know.
     pub fn rotate(&mut self, next: NextFile) -> io::Result<()> {
+        if let Some(suspect) = &self.suspect {
+            return Err(io::Error::other(suspect.to_string()));
+        }
         self.cut()?;
         if self.is_empty() {
             return Ok(());
@@ -239,21 +306,26 @@ impl LogFile {
         self.end()?;
         (self.file, self.number) = (next.file, next.number);
         (self.length, self.ahead) = (HEAD_BYTES as u64, HEAD_BYTES as u64);
-        (self.unsynced_since, self.unsure, self.is_loose) = (None, None, false);
+        (self.unsynced_since, self.is_loose) = (None, false);
+        self.state_sure();
         Ok(())
     }
 
     /// However the store was opened.
     pub fn sync(&mut self) -> Result<(), LogError> {
-        self.sync_frames().map_err(|cause| self.failed(cause))?;
+        self.sync_frames().map_err(|cause| self.unknown(cause))?;
         self.unsynced_since = None;
         Ok(())
     }
 
-    /// All that was written is on the disk. Where frames are loose, the file says so, so that damage to them is seen.
+    /// All that was written is on the disk, and the file says so, so that damage to it is seen.
     pub fn close(&mut self) -> io::Result<()> {
+        if let Some(suspect) = &self.suspect {
+            return Err(io::Error::other(suspect.to_string()));
+        }
         self.end()?;
-        if self.durability == Durability::Sync || self.is_empty() || self.unsure.is_some() {
+        self.state_sure();
+        if self.is_empty() {
             return Ok(());
         }
         let mut mark = [0; FRAME_HEAD_BYTES];
@@ -262,4 +334,21 @@ impl LogFile {
         // Without room for it the log is as whole as it is with it.
         marked.or_else(|_| self.file.set_len(self.length))
     }
+}
+
+/// Writes what a file has in a range to the same place. Of a process that has died nobody knows whether the system could write its
+/// pages to the disk, and a sync need not say so again.
+fn rewrite(file: &DiskFile, from: u64, to: u64) -> io::Result<()> {
+    let read = ReadFile::open(file.path())?;
+    let mut part = Vec::new();
+    let mut at = from;
+    while at < to {
+        part.resize(PART_BYTES.min(to - at) as usize, 0);
+        if read.read_at(&mut part, at)? < part.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        file.write_all_at(&part, at)?;
+        at += part.len() as u64;
+    }
+    Ok(())
 }

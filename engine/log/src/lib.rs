@@ -10,14 +10,20 @@ pub mod commit;
 pub mod disk;
 mod durability;
 pub mod error;
+#[cfg(feature = "power-loss")]
+pub mod faults;
 pub mod file;
+pub mod frame_reader;
+pub mod frame_writer;
 pub mod frames;
 mod group_commit;
 pub mod lock;
+pub mod log_state;
 #[cfg(feature = "power-loss")]
 pub mod power_loss;
 pub mod recover;
 pub mod register;
+pub mod set_aside;
 mod sizes;
 mod step;
 pub mod ticket;

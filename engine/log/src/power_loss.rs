@@ -4,12 +4,14 @@
 //! Of a file that was written and not synced any of its sectors may be old or new, and its length too; sectors that are
 //! part of the file and were never written are zeros or hold anything. Of a directory that was not synced any names may be old or new.
 
+use crate::faults::{Fault, Faults};
 use crate::step::Step;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,8 +26,12 @@ fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Takes a step, and writes it down where somebody wants to know.
 pub(crate) fn perform<T>(step: Step<'_>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    let journal = lock(&JOURNALS).iter().find_map(|journal| Some((Arc::clone(journal), journal.done(step)?)));
-    let Some((journal, done)) = journal else { return act() };
+    let journal = lock(&JOURNALS).iter().find(|journal| journal.below(step.path()).is_some()).map(Arc::clone);
+    let Some(journal) = journal else { return act() };
+    if let Some(fault) = journal.next_fault(step) {
+        return Err(journal.strike(fault, step));
+    }
+    let Some(done) = journal.done(step) else { return act() };
     // Held meanwhile, so that the order is the true one.
     let mut events = lock(&journal.events);
     let result = act()?;
@@ -38,6 +44,15 @@ pub(crate) fn perform<T>(step: Step<'_>, act: impl FnOnce() -> io::Result<T>) ->
 pub struct Journal {
     root: PathBuf,
     events: Mutex<Vec<DiskEvent>>,
+    faults: Mutex<Failing>,
+}
+
+/// How many steps there were, which fail, and what those that failed were.
+#[derive(Debug, Default)]
+struct Failing {
+    steps: u64,
+    faults: Option<Faults>,
+    failed: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -55,7 +70,12 @@ pub enum Done {
     Create(PathBuf),
     Change(PathBuf, DiskChange),
     Sync(PathBuf),
-    Rename { from: PathBuf, to: PathBuf },
+    /// The system forgets that what was written is not on the disk: a later sync does not write it.
+    FailedSync(PathBuf),
+    Rename {
+        from: PathBuf,
+        to: PathBuf,
+    },
     Remove(PathBuf),
     SyncDirectory(PathBuf),
 }
@@ -69,9 +89,67 @@ pub enum DiskChange {
 
 impl Journal {
     pub fn begin(root: &Path) -> Arc<Self> {
-        let journal = Arc::new(Self { root: root.to_owned(), events: Mutex::default() });
+        Self::begin_with(root, None)
+    }
+
+    /// As [`Self::begin`], on a disk that fails.
+    pub fn begin_failing(root: &Path, faults: Faults) -> Arc<Self> {
+        Self::begin_with(root, Some(faults))
+    }
+
+    fn begin_with(root: &Path, faults: Option<Faults>) -> Arc<Self> {
+        let faults = Mutex::new(Failing { faults, ..Failing::default() });
+        let journal = Arc::new(Self { root: root.to_owned(), events: Mutex::default(), faults });
         lock(&JOURNALS).push(Arc::clone(&journal));
         journal
+    }
+
+    /// How many steps there were, those that read included.
+    pub fn steps(&self) -> u64 {
+        lock(&self.faults).steps
+    }
+
+    /// The steps that have failed, in words.
+    pub fn failed(&self) -> Vec<String> {
+        lock(&self.faults).failed.clone()
+    }
+
+    fn next_fault(&self, step: Step<'_>) -> Option<Fault> {
+        let mut failing = lock(&self.faults);
+        failing.steps += 1;
+        let number = failing.steps - 1;
+        let fault = failing.faults.filter(|faults| faults.hits(number))?.fault;
+        let step = match step {
+            Step::Write { path, at, bytes } => {
+                format!("write {} bytes at {at} of {}", bytes.len(), path.display())
+            }
+            step => format!("{step:?}"),
+        };
+        failing.failed.push(format!("{number}: {step}"));
+        Some(fault)
+    }
+
+    /// Does of a step what is done although it fails.
+    fn strike(&self, fault: Fault, step: Step<'_>) -> io::Error {
+        let below = |path: &Path| self.below(path).expect("only steps below the root fail");
+        match step {
+            Step::Write { path, at, bytes } if fault == Fault::Short => {
+                let half = &bytes[..bytes.len() / 2];
+                let file = fs::OpenOptions::new().write(true).open(path);
+                let written = file.and_then(|file| file.write_all_at(half, at));
+                written.expect("the directory for tests can be written to");
+                let change = DiskChange::Write { at: at as usize, bytes: half.to_vec() };
+                self.note(DiskEvent::Done(Done::Change(below(path), change)));
+            }
+            Step::Sync(path) => self.note(DiskEvent::Done(Done::FailedSync(below(path)))),
+            _ => {}
+        }
+        let error = if fault == Fault::Full { rustix::io::Errno::NOSPC } else { rustix::io::Errno::IO };
+        error.into()
+    }
+
+    fn below(&self, path: &Path) -> Option<PathBuf> {
+        path.strip_prefix(&self.root).ok().map(Path::to_owned)
     }
 
     pub fn note(&self, event: DiskEvent) {
@@ -85,7 +163,7 @@ impl Journal {
 
     /// None for what is done elsewhere.
     fn done(&self, step: Step<'_>) -> Option<Done> {
-        let below = |path: &Path| path.strip_prefix(&self.root).ok().map(Path::to_owned);
+        let below = |path: &Path| self.below(path);
         Some(match step {
             Step::MakeDirectory(path) => Done::MakeDirectory(below(path)?),
             Step::Create(path) => Done::Create(below(path)?),
@@ -98,6 +176,8 @@ impl Journal {
             Step::Sync(path) => Done::Sync(below(path)?),
             Step::Rename { from, to } => Done::Rename { from: below(from)?, to: below(to)? },
             Step::Remove(path) => Done::Remove(below(path)?),
+            // It leaves nothing behind.
+            Step::Read(_) => return None,
             Step::SyncDirectory(path) => Done::SyncDirectory(below(path)?),
         })
     }
@@ -171,6 +251,8 @@ struct FileState {
     sure: Vec<u8>,
     /// Since the last sync, in order.
     unsure: Vec<DiskChange>,
+    /// As processes see it.
+    seen: Vec<u8>,
 }
 
 impl DiskChange {
@@ -186,10 +268,15 @@ impl DiskChange {
 }
 
 impl FileState {
-    fn seen(&self) -> Vec<u8> {
-        let mut bytes = self.sure.clone();
-        self.unsure.iter().for_each(|change| change.make(&mut bytes));
-        bytes
+    fn change(&mut self, change: DiskChange) {
+        change.make(&mut self.seen);
+        self.unsure.push(change);
+    }
+
+    fn sync(&mut self) {
+        for change in std::mem::take(&mut self.unsure) {
+            change.make(&mut self.sure);
+        }
     }
 
     fn after_loss(&self, chance: &mut ChaCha8Rng) -> Vec<u8> {
@@ -246,18 +333,16 @@ impl Disk {
             Done::MakeDirectory(path) => self.rename(NameChange::Put(path.clone(), None)),
             Done::Create(path) => {
                 if let Some(Some(file)) = self.names.get(path) {
-                    self.files[*file].unsure.push(DiskChange::SetLength(0));
+                    self.files[*file].change(DiskChange::SetLength(0));
                 } else {
                     self.files.push(FileState::default());
                     self.rename(NameChange::Put(path.clone(), Some(self.files.len() - 1)));
                 }
             }
-            Done::Change(path, change) => self.file(path).unsure.push(change.clone()),
-            Done::Sync(path) => {
-                let file = self.file(path);
-                file.sure = file.seen();
-                file.unsure.clear();
-            }
+            Done::Change(path, change) => self.file(path).change(change.clone()),
+            Done::Sync(path) => self.file(path).sync(),
+            // The worst that can be: nothing of it has reached the disk.
+            Done::FailedSync(path) => self.file(path).unsure.clear(),
             Done::Rename { from, to } => {
                 let entry = self.names[from];
                 self.rename(NameChange::Rename { from: from.clone(), to: to.clone(), entry });
@@ -287,7 +372,7 @@ impl Disk {
 
     /// Writes what every process sees now, as it is when one was killed.
     pub fn write_seen(&self, root: &Path) {
-        write(root, &self.names, |file| self.files[file].seen());
+        write(root, &self.names, |file| self.files[file].seen.clone());
     }
 
     /// Writes what is left when the power goes now.

@@ -4,7 +4,10 @@ use crate::Durability;
 use crate::disk;
 use crate::error::{FileFault, OpenError};
 use crate::file::{LogFile, NextFile};
-use crate::frames::{End, FileKind, Frames, HEAD_BYTES, LAST};
+use crate::frame_reader::{End, Frames};
+use crate::frames::{FileKind, HEAD_BYTES, LAST};
+use crate::log_state::{self, Sure};
+use crate::set_aside::{set_aside, unused_name};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,8 +21,8 @@ pub struct Recovery {
     pub frames: u64,
     /// Good bytes of the log behind it.
     pub log_bytes: u64,
-    /// Bytes at the log's end that were being written when the process or the machine died. With [`Durability::Sync`] no
-    /// write among them had been acknowledged.
+    /// Bytes at the log's end that were cut off: they are not known to have been on the disk. In most cases they were being written when the
+    /// process or the machine died; the last frame that was acknowledged cannot be told from that where it is damaged after a death.
     pub torn_bytes: u64,
     /// Whole frames among them, written without [`Durability::Sync`]: the machine died when not all before them was on the
     /// disk.
@@ -36,6 +39,8 @@ pub struct Loss {
     pub offset: u64,
     pub bytes: u64,
     pub why: String,
+    /// Where the file is kept as it was.
+    pub kept: Option<PathBuf>,
 }
 
 /// Where the log goes on.
@@ -47,6 +52,17 @@ pub struct Tail {
     /// Of the next frame.
     sequence: u64,
     version: u32,
+    /// Up to where the log was known to be on the disk before.
+    known: Option<Sure>,
+}
+
+/// What is known of a log before its files are read.
+#[derive(Debug, Clone, Copy)]
+struct Expected {
+    known: Option<Sure>,
+    /// Of the next frame, where one has been read.
+    sequence: Option<u64>,
+    is_last: bool,
 }
 
 /// Takes the payload of one frame; in words, what is wrong with it.
@@ -73,7 +89,7 @@ pub fn numbers(directory: &Path, kind: FileKind) -> Result<Vec<u64>, OpenError> 
 }
 
 impl Recovering {
-    /// Reads the files of the log from number `first` on. Changes no file, but for those that it leaves out.
+    /// Reads the files of the log from number `first` on. Changes no file; copies those that it leaves something out of.
     pub fn logs(
         &mut self,
         directory: &Path,
@@ -83,6 +99,10 @@ impl Recovering {
     ) -> Result<Option<Tail>, OpenError> {
         let mut numbers: Vec<u64> =
             numbers(directory, kind)?.into_iter().filter(|number| *number >= first).collect();
+        let known = log_state::read(directory, kind)?.filter(|known| known.number >= first);
+        if let Some(known) = known.filter(|known| numbers.last().is_none_or(|last| *last < known.number)) {
+            self.lose_file(directory, kind, known.number)?;
+        }
         drop_unused(directory, kind, &mut numbers)?;
         let mut tail: Option<Tail> = None;
         for (place, number) in numbers.iter().enumerate() {
@@ -92,15 +112,35 @@ impl Recovering {
                 return Err(OpenError::Missing { store: kind.store, directory, missing });
             }
             let is_last = place + 1 == numbers.len();
-            let sequence = tail.map(|tail| tail.sequence);
-            let found = self.log_file((directory, kind, *number), sequence, is_last, take)?;
+            let expected = Expected { known, sequence: tail.map(|tail| tail.sequence), is_last };
+            let found = self.log_file((directory, kind, *number), expected, take)?;
             self.recovery.log_bytes += found.length;
             tail = Some(found);
             if !self.recovery.lost.is_empty() && !is_last {
                 return self.give_up_logs(directory, kind, &numbers[place + 1..], found).map(Some);
             }
         }
+        if let (Some(known), Some(tail)) = (known, tail)
+            && tail.sequence < known.sequence
+            && self.recovery.lost.is_empty()
+        {
+            let path = kind.path(directory, tail.number);
+            let what = format!("frame {} was on the disk, and is not there", known.sequence - 1);
+            self.lose_rest(&path, tail.length as usize, tail.length as usize, what)?;
+        }
         Ok(tail)
+    }
+
+    /// Notes that a file is missing where that was asked for, else it is an error.
+    pub fn lose_file(&mut self, directory: &Path, kind: FileKind, number: u64) -> Result<(), OpenError> {
+        if !self.recover {
+            let missing = kind.path(Path::new(""), number).display().to_string();
+            let directory = directory.to_owned();
+            return Err(OpenError::Missing { store: kind.store, directory, missing });
+        }
+        let (path, why) = (kind.path(directory, number), "the file is missing".to_owned());
+        self.recovery.lost.push(Loss { path, offset: 0, bytes: 0, why, kept: None });
+        Ok(())
     }
 
     /// What follows a loss cannot be read: it may speak of what was lost.
@@ -114,10 +154,10 @@ impl Recovering {
         for number in numbers {
             let path = kind.path(directory, *number);
             let bytes = fs::metadata(&path).map_or(0, |data| data.len());
-            let aside = path.with_extension("lost");
+            let aside = unused_name(&path);
             disk::rename(&path, &aside).map_err(|cause| OpenError::Write { path: path.clone(), cause })?;
-            let why = "it follows what was lost".to_owned();
-            self.recovery.lost.push(Loss { path: aside, offset: 0, bytes, why });
+            let (why, kept) = ("it follows what was lost".to_owned(), Some(aside));
+            self.recovery.lost.push(Loss { path, offset: 0, bytes, why, kept });
         }
         Ok(tail)
     }
@@ -125,50 +165,84 @@ impl Recovering {
     fn log_file(
         &mut self,
         (directory, kind, number): (&Path, FileKind, u64),
-        mut expected: Option<u64>,
-        is_last: bool,
+        Expected { known, mut sequence, is_last }: Expected,
         take: &mut TakeFrame<'_>,
     ) -> Result<Tail, OpenError> {
         let path = kind.path(directory, number);
-        let mut frames = Frames::open(&path, kind, number)?;
+        // Of an empty log, what comes next is known from its state alone.
+        let next = |sequence: Option<u64>| sequence.or(known.map(|known| known.sequence)).unwrap_or(1);
+        let tail = |length: usize, sequence, version| Tail {
+            number,
+            length: length as u64,
+            sequence,
+            version,
+            known,
+        };
+        let mut frames = match Frames::open(&path, kind, number) {
+            Err(OpenError::File { fault: fault @ (FileFault::Head | FileFault::Foreign { .. }), .. })
+                if self.recover =>
+            {
+                let bytes = fs::metadata(&path).map_or(0, |data| data.len());
+                self.lose_rest(&path, bytes as usize, 0, fault.to_string())?;
+                return Ok(tail(0, next(sequence), kind.version));
+            }
+            opened => opened?,
+        };
         let version = frames.version();
         let mut closed_at = None;
-        while let Some(frame) = frames.next_frame() {
-            let (offset, sequence) = (frame.offset, frame.sequence);
-            if sequence == LAST {
+        while let Some(frame) = frames.next_frame()? {
+            let (offset, found) = (frame.offset, frame.sequence);
+            if found == LAST {
                 closed_at = Some(offset);
                 break;
             }
-            if expected.is_some_and(|expected| expected != sequence) {
-                self.lose(&frames, offset, format!("frame {sequence} stands where another is due"))?;
-                return Ok(Tail { number, length: offset as u64, sequence: expected.unwrap_or(1), version });
+            if sequence.is_some_and(|expected| expected != found) {
+                self.lose(&frames, offset, format!("frame {found} stands where another is due"))?;
+                return Ok(tail(offset, next(sequence), version));
             }
             if let Err(what) = take(frame.payload) {
                 self.lose(&frames, offset, what)?;
-                return Ok(Tail { number, length: offset as u64, sequence, version });
+                return Ok(tail(offset, found, version));
             }
-            expected = Some(sequence + 1);
+            sequence = Some(found + 1);
             self.recovery.frames += 1;
         }
-        let sequence = expected.unwrap_or(1);
-        let length = match frames.end(expected.map(|expected| expected - 1)) {
-            End::Clean => frames.file_bytes(),
+        let has_frames = sequence.is_some();
+        if known.is_none() && has_frames && frames.is_timed() && !self.recover {
+            return Err(OpenError::NoState { store: kind.store, directory: directory.to_owned() });
+        }
+        let sure = known.filter(|known| known.number == number).map_or(0, |known| known.length as usize);
+        let length = self.good_bytes(&mut frames, sequence.map(|next| next - 1), (sure, is_last))?;
+        Ok(tail(closed_at.unwrap_or(length), next(sequence), version))
+    }
+
+    /// Where a log's good frames end. All before `sure` was on the disk.
+    fn good_bytes(
+        &mut self,
+        frames: &mut Frames,
+        last: Option<u64>,
+        (sure, is_last): (usize, bool),
+    ) -> Result<usize, OpenError> {
+        let file_bytes = frames.file_bytes();
+        let (offset, what) = match frames.end(last)? {
+            End::Clean if file_bytes >= sure => return Ok(file_bytes),
+            End::Clean => (file_bytes, format!("it ends there, and had {sure} bytes")),
+            End::Torn { offset, .. } if offset < sure => {
+                (offset, format!("the checksum does not fit, and all up to byte {sure} was on the disk"))
+            }
             End::Torn { offset, bytes, frames } if is_last => {
                 (self.recovery.torn_bytes, self.recovery.torn_frames) = (bytes as u64, frames);
-                offset
+                return Ok(offset);
             }
             End::Torn { offset, .. } => {
-                self.lose(&frames, offset, "it ends in the middle, and more of the log follows".to_owned())?;
-                offset
+                (offset, "it ends in the middle, and more of the log follows".to_owned())
             }
             End::Damaged { offset, next } => {
-                let what = format!("the checksum does not fit, and good frames follow at {next}");
-                self.lose(&frames, offset, what)?;
-                offset
+                (offset, format!("the checksum does not fit, and good frames follow at {next}"))
             }
         };
-        let length = closed_at.unwrap_or(length);
-        Ok(Tail { number, length: length as u64, sequence, version })
+        self.lose(frames, offset, what)?;
+        Ok(offset)
     }
 
     /// Notes a loss where that was asked for, else it is an error.
@@ -189,7 +263,9 @@ impl Recovering {
             return Err(OpenError::File { path, fault: FileFault::Damaged { offset, what } });
         }
         let bytes = (file_bytes - offset.min(file_bytes)) as u64;
-        self.recovery.lost.push(Loss { path, offset: offset as u64, bytes, why: what });
+        // Before anything is cut off: what is good behind the damage may be had by other means.
+        let kept = Some(set_aside(&path)?);
+        self.recovery.lost.push(Loss { path, offset: offset as u64, bytes, why: what, kept });
         Ok(())
     }
 }
@@ -215,8 +291,9 @@ pub fn resume(
     durability: Durability,
 ) -> Result<LogFile, OpenError> {
     match tail {
-        Some(Tail { number, length, sequence, version }) if length > 0 => {
-            let resumed = LogFile::resume(directory, (kind, number), length, sequence, durability)?;
+        Some(Tail { number, length, sequence, version, known }) if length > 0 => {
+            let sure = Sure { number, length, sequence };
+            let resumed = LogFile::resume(directory, kind, sure, known, durability)?;
             if version == kind.version {
                 return Ok(resumed);
             }
@@ -224,9 +301,7 @@ pub fn resume(
         }
         other => {
             let (number, sequence) = other.map_or((first, 1), |tail| (tail.number, tail.sequence));
-            let path = kind.path(directory, number);
             LogFile::create(directory, (kind, number), sequence, durability)
-                .map_err(|cause| OpenError::Write { path, cause })
         }
     }
 }
@@ -240,9 +315,7 @@ fn go_on_in_this_version(
 ) -> Result<LogFile, OpenError> {
     if log.is_empty() {
         let (number, sequence) = (log.number(), log.sequence());
-        let path = kind.path(directory, number);
-        return LogFile::create(directory, (kind, number), sequence, durability)
-            .map_err(|cause| OpenError::Write { path, cause });
+        return LogFile::create(directory, (kind, number), sequence, durability);
     }
     let path = kind.path(directory, log.number() + 1);
     let rotated = NextFile::create(directory, kind, log.number() + 1).and_then(|next| log.rotate(next));

@@ -24,6 +24,26 @@ pub(crate) enum Step<'a> {
         to: &'a Path,
     },
     Remove(&'a Path),
+    /// A file is opened to be read, or a part of it is read.
+    Read(&'a Path),
     /// The names in it, not what stands in the files.
     SyncDirectory(&'a Path),
+}
+
+#[cfg(feature = "power-loss")]
+impl<'a> Step<'a> {
+    /// What it is done to; of a new name, what is renamed.
+    pub(crate) const fn path(self) -> &'a Path {
+        match self {
+            Self::MakeDirectory(path)
+            | Self::Create(path)
+            | Self::Write { path, .. }
+            | Self::SetLength { path, .. }
+            | Self::Sync(path)
+            | Self::Rename { from: path, .. }
+            | Self::Remove(path)
+            | Self::Read(path)
+            | Self::SyncDirectory(path) => path,
+        }
+    }
 }

@@ -10,10 +10,14 @@ use crate::manifest::Segments;
 use crate::memory::Memory;
 use crate::recover::read_manifest;
 use crate::store::{CheckReport, check_files};
+use prony_log::Durability;
 use prony_log::disk::{self, DiskFile, sync_directory};
 use prony_log::error::{FileFault, OpenError};
-use prony_log::frames::{End, FRAME_HEAD_BYTES, FileKind, Frames, HEAD_BYTES, LAST, seal};
+use prony_log::file::LogFile;
+use prony_log::frame_reader::{End, Frames};
+use prony_log::frames::{FRAME_HEAD_BYTES, FileKind, HEAD_BYTES, LAST, seal};
 use prony_log::lock::lock;
+use prony_log::log_state::{self, LOG_STATE, LogState, Sure};
 use prony_log::recover::{Recovering, Recovery, numbers};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -91,7 +95,7 @@ fn empty(part: &Path) -> Result<(), BackupError> {
         let name = entry.map_err(read)?.file_name();
         let name = name.to_string_lossy();
         let path = part.join(&*name);
-        if [LOG, MANIFEST, SEGMENT].iter().any(|kind| kind.number_of(&name).is_some()) {
+        if name == LOG_STATE || [LOG, MANIFEST, SEGMENT].iter().any(|kind| kind.number_of(&name).is_some()) {
             disk::remove(&path).map_err(|cause| OpenError::Write { path, cause })?;
         } else if name != "lock" {
             return Err(BackupError::Occupied { path: part.to_owned() });
@@ -170,11 +174,14 @@ impl OpenFiles {
 
     /// Copies all; gives the bytes. They, and their names, are on the disk on return.
     fn copy(&self, to: &Path) -> Result<u64, BackupError> {
-        let mut bytes = 0;
+        let (mut bytes, mut last) = (0, None);
         // The last log first: it has frames only where those before it are whole by now.
         for (number, file) in self.logs.iter().rev() {
-            bytes += self.copy_log(to, *number, file)?;
+            let Some(sure) = self.copy_log(to, *number, file)? else { continue };
+            bytes += sure.length + FRAME_HEAD_BYTES as u64;
+            last.get_or_insert(sure);
         }
+        bytes += self.tell_end(to, last)?;
         for segment in self.segments.rows.iter().chain(&self.segments.aggregates) {
             let path = SEGMENT.path(to, segment.entry.number);
             bytes += copy(segment.file(), segment.path(), &path)?;
@@ -187,8 +194,21 @@ impl OpenFiles {
         Ok(bytes)
     }
 
-    /// Up to its last good frame; nothing where there is none.
-    fn copy_log(&self, to: &Path, number: u64, file: &File) -> Result<u64, OpenError> {
+    /// The copy says where its log ends, so that a part of it that is lost later is missed; gives the bytes that this takes. Where there is
+    /// no frame it has a log without any.
+    fn tell_end(&self, to: &Path, last: Option<Sure>) -> Result<u64, OpenError> {
+        let Some(last) = last else {
+            let number = self.manifest.as_ref().map_or(1, |(number, _)| *number);
+            let sequence = log_state::read(&self.directory, LOG)?.map_or(1, |known| known.sequence);
+            LogFile::create(to, (LOG, number), sequence, Durability::Sync)?;
+            return Ok(HEAD_BYTES as u64 + log_state::BYTES);
+        };
+        LogState::open(to, LOG, last)?;
+        Ok(log_state::BYTES)
+    }
+
+    /// Up to its last good frame, and where that ends; nothing where there is none.
+    fn copy_log(&self, to: &Path, number: u64, file: &File) -> Result<Option<Sure>, OpenError> {
         let from = LOG.path(&self.directory, number);
         let mut tries = 0;
         let good = loop {
@@ -200,60 +220,60 @@ impl OpenFiles {
                 good => break good?,
             }
         };
-        let Some(mut good) = good else { return Ok(0) };
-        // The mark that all before it was on the disk, as a store that is closed has it: damage is seen.
-        let end = good.len();
-        good.resize(end + FRAME_HEAD_BYTES, 0);
-        seal(&mut good[end..], LAST);
+        let good_bytes = good.map_or(HEAD_BYTES as u64, |good| good.length);
+        if let Some(known) = log_state::read(&self.directory, LOG)?
+            && known.number == number
+            && known.length > good_bytes
+        {
+            let what = format!("all up to byte {} was on the disk", known.length);
+            let fault = FileFault::Damaged { offset: good_bytes as usize, what };
+            return Err(OpenError::File { path: from, fault });
+        }
+        let Some(sure) = good else { return Ok(None) };
         let path = LOG.path(to, number);
+        let copied = copy_part(file, &from, &path, sure.length)?;
+        // The mark that all before it was on the disk, as a store that is closed has it: damage is seen.
+        let mut mark = [0; FRAME_HEAD_BYTES];
+        seal(&mut mark, LAST);
         let write = || {
-            let log = DiskFile::create(path.clone())?;
-            log.write_all_at(&good, 0)?;
-            log.sync_all()
+            copied.write_all_at(&mark, sure.length)?;
+            copied.sync_all()
         };
         write().map_err(|cause| OpenError::Write { path: path.clone(), cause })?;
-        Ok(good.len() as u64)
+        Ok(good)
     }
 }
 
-/// The bytes of a log from its head to the end of its last good frame; none where there is no frame.
-fn good_part(file: &File, path: &Path, number: u64) -> Result<Option<Vec<u8>>, OpenError> {
-    let bytes = read_all(file).map_err(|cause| OpenError::Read { path: path.to_owned(), cause })?;
-    let mut frames = Frames::of(path, bytes, LOG, number)?;
-    let (mut last, mut end) = (None, HEAD_BYTES);
-    while let Some(frame) = frames.next_frame() {
+/// Where the last good frame of a log ends; none where there is no frame.
+fn good_part(file: &File, path: &Path, number: u64) -> Result<Option<Sure>, OpenError> {
+    let read = |cause| OpenError::Read { path: path.to_owned(), cause };
+    let mut frames = Frames::of(file.try_clone().map_err(read)?, path, LOG, number)?;
+    let mut sure = None;
+    while let Some(frame) = frames.next_frame()? {
         if frame.sequence == LAST {
             break;
         }
-        (last, end) = (Some(frame.sequence), frame.offset + FRAME_HEAD_BYTES + frame.payload.len());
+        sure = Some(Sure { number, length: frame.end as u64, sequence: frame.sequence + 1 });
     }
-    if let End::Damaged { offset, next } = frames.end(last) {
+    if let End::Damaged { offset, next } = frames.end(sure.map(|sure| sure.sequence - 1))? {
         let what = format!("the checksum does not fit, and good frames follow at {next}");
         return Err(OpenError::File { path: path.to_owned(), fault: FileFault::Damaged { offset, what } });
     }
-    let mut bytes = frames.into_bytes();
-    bytes.truncate(end);
-    Ok(last.is_some().then_some(bytes))
-}
-
-/// As much as there is, also where it grows or is cut meanwhile.
-fn read_all(file: &File) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; file.metadata()?.len() as usize];
-    let mut at = 0;
-    while at < bytes.len() {
-        match file.read_at(&mut bytes[at..], at as u64)? {
-            0 => break,
-            read => at += read,
-        }
-    }
-    bytes.truncate(at);
-    Ok(bytes)
+    Ok(sure)
 }
 
 fn copy(from: &File, name: &Path, to: &Path) -> Result<u64, OpenError> {
     let read = |cause| OpenError::Read { path: name.to_owned(), cause };
-    let write = |cause| OpenError::Write { path: to.to_owned(), cause };
     let bytes = from.metadata().map_err(read)?.len();
+    let copy = copy_part(from, name, to, bytes)?;
+    copy.sync_all().map_err(|cause| OpenError::Write { path: to.to_owned(), cause })?;
+    Ok(bytes)
+}
+
+/// So many bytes of a file.
+fn copy_part(from: &File, name: &Path, to: &Path, bytes: u64) -> Result<DiskFile, OpenError> {
+    let read = |cause| OpenError::Read { path: name.to_owned(), cause };
+    let write = |cause| OpenError::Write { path: to.to_owned(), cause };
     let copy = DiskFile::create(to.to_owned()).map_err(write)?;
     let mut part = vec![0; PART_BYTES.min(bytes as usize)];
     let mut at = 0;
@@ -263,6 +283,5 @@ fn copy(from: &File, name: &Path, to: &Path) -> Result<u64, OpenError> {
         copy.write_all_at(part, at).and_then(|()| copy.sync_data()).map_err(write)?;
         at += part.len() as u64;
     }
-    copy.sync_all().map_err(write)?;
-    Ok(bytes)
+    Ok(copy)
 }

@@ -15,7 +15,7 @@ use prony_log::Durability;
 use prony_log::codec::Input;
 use prony_log::commit::{Batch, CommitQueue, FrameLog, Logged, Queue, Waiter};
 use prony_log::error::LogError;
-use prony_log::frames::FRAME_HEAD_BYTES;
+use prony_log::frames::LOG_FRAME_HEAD_BYTES;
 use prony_log::register::{Register, Registration};
 use prony_log::ticket::{Settled, Ticket};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -61,7 +61,7 @@ impl WrittenByOthers {
 
 /// What a frame says is to be done, in its order.
 pub fn ops(frame: &[u8]) -> impl Iterator<Item = Op<'_>> {
-    let mut input = Input::new(frame.get(FRAME_HEAD_BYTES..).unwrap_or_default());
+    let mut input = Input::new(frame.get(LOG_FRAME_HEAD_BYTES..).unwrap_or_default());
     std::iter::from_fn(move || {
         (!input.is_empty())
             .then(|| Op::take(&mut input).expect("what a write has put into a frame can be read"))
@@ -106,7 +106,7 @@ impl Logged for Names {
     fn logged(&self, queue: MutexGuard<'_, Queue<Self>>, batch: &mut Batch<()>) {
         drop(queue);
         ops(&batch.frame).for_each(|op| self.note(&op));
-        if let Some(payload) = batch.frame.get(FRAME_HEAD_BYTES..)
+        if let Some(payload) = batch.frame.get(LOG_FRAME_HEAD_BYTES..)
             && !self.listeners.is_empty()
         {
             self.listeners.each(|listener| listener(&Events::new(payload, &self.catalog)));

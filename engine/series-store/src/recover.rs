@@ -8,8 +8,10 @@ use crate::segment::{Segment, SegmentEntry};
 use prony_log::disk::{self, sync_directory};
 use prony_log::error::OpenError;
 use prony_log::file::LogFile;
-use prony_log::frames::{End, Frames, LAST};
+use prony_log::frame_reader::{End, Frames};
+use prony_log::frames::LAST;
 use prony_log::recover::{Loss, Recovering, Recovery, Tail, numbers, resume};
+use prony_log::set_aside::set_aside;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -63,8 +65,8 @@ pub(crate) fn read_manifest(
     files.recovery.snapshot_bytes = frames.file_bytes() as u64;
     let (mut last, mut entries) = (None, Entries::default());
     loop {
-        let Some(frame) = frames.next_frame() else {
-            let offset = match frames.end(last) {
+        let Some(frame) = frames.next_frame()? else {
+            let offset = match frames.end(last)? {
                 End::Torn { offset, .. } | End::Damaged { offset, .. } => offset,
                 End::Clean => frames.file_bytes(),
             };
@@ -98,7 +100,8 @@ fn open_segments(
             Err(OpenError::File { path, fault }) if files.recover => {
                 let why = fault.to_string();
                 let bytes = entry.index_at + entry.index_bytes;
-                files.recovery.lost.push(Loss { path, offset: 0, bytes, why });
+                let kept = Some(set_aside(&path)?);
+                files.recovery.lost.push(Loss { path, offset: 0, bytes, why, kept });
             }
             Err(error) => return Err(error),
         }

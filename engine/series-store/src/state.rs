@@ -4,7 +4,7 @@ use crate::listen::{Events, Listener};
 use crate::memory::{Applying, Memory, reading, writing};
 use crate::write::{Limits, SeriesWriter};
 use prony_log::commit::{Batch, CommitQueue, Logged, Queue, Waiter};
-use prony_log::frames::FRAME_HEAD_BYTES;
+use prony_log::frames::LOG_FRAME_HEAD_BYTES;
 use prony_log::register::Register;
 use prony_log::trigger::LengthTrigger;
 use std::sync::{Arc, MutexGuard, RwLock};
@@ -64,7 +64,7 @@ impl Logged for SeriesState {
     /// What is durable is made visible; those who listen hear of it before those who wait for it.
     fn logged(&self, queue: MutexGuard<'_, Queue<Self>>, batch: &mut Batch<()>) {
         drop(queue);
-        if let Some(payload) = batch.frame.get(FRAME_HEAD_BYTES..) {
+        if let Some(payload) = batch.frame.get(LOG_FRAME_HEAD_BYTES..) {
             apply_in_pieces(&self.memory, payload);
             if !self.listeners.is_empty() {
                 self.listeners.each(|listener| listener(&Events::new(payload, &*self.memory)));

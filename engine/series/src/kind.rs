@@ -211,12 +211,13 @@ fn log_opened(store: &Store, started: Instant) {
         tracing::warn!(
             bytes,
             frames,
-            "cut off the end of the log, which was being written when the last process or the machine died; with durability \
-             `sync` no write in it had been acknowledged"
+            "cut off the end of the log, which was probably being written when the last process or the machine died; whether a \
+             write in it had been acknowledged is unknown"
         );
     }
     for loss in &recovery.lost {
         let (path, offset, bytes) = (loss.path.display(), loss.offset, loss.bytes);
-        tracing::error!(%path, offset, bytes, why = loss.why, "lost a part of the series");
+        let kept = loss.kept.as_ref().map(|path| path.display().to_string());
+        tracing::error!(%path, offset, bytes, why = loss.why, kept, "lost a part of the series");
     }
 }

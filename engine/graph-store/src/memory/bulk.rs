@@ -9,7 +9,9 @@ use crate::types::change::{Change, Side};
 use crate::types::id::{Ref, SHARDS};
 use crate::types::value::check_properties;
 use prony_log::codec::Input;
-use prony_log::frames::Frames;
+use prony_log::error::OpenError;
+use prony_log::frame_reader::Frames;
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
@@ -43,27 +45,37 @@ pub(crate) fn on_all_processors<J: Sync>(jobs: &[J], work: impl Fn(&J) + Sync) {
 
 /// The graph of a snapshot without keys and links; none where anything is wrong with it. Its frames say nothing twice, so
 /// they can be read in any order, but for the types, which stand before all else.
-pub(crate) fn read_snapshot(frames: &Frames) -> Option<Memory> {
+pub(crate) fn read_snapshot(frames: &mut Frames) -> Result<Option<Memory>, OpenError> {
     let memory = Memory::default();
-    let spans = frames.spans()?;
+    let Some(spans) = frames.spans()? else { return Ok(None) };
+    let frames = &*frames;
     let begins_with_type = |span: &Range<usize>| {
-        let change = frames.payload(span).map(|payload| Change::read(&mut Input::new(payload)));
+        let mut buffer = Vec::new();
+        let change = frames.payload(span, &mut buffer).map(|payload| Change::read(&mut Input::new(payload)));
         matches!(change, Some(Ok(change)) if change.is_of_schema())
     };
     let types = spans.iter().take_while(|span| begins_with_type(span)).count();
     let (first, rest) = spans.split_at(types);
     let is_good = AtomicBool::new(true);
     let read = |span: &Range<usize>, is_type_allowed: bool| {
-        let payload = frames.payload(span);
+        let mut buffer = BUFFERS.take();
+        let payload = frames.payload(span, &mut buffer);
         if payload.is_none_or(|payload| set_slots(&memory, payload, is_type_allowed).is_none()) {
             is_good.store(false, Relaxed);
         }
+        BUFFERS.set(buffer);
     };
     for span in first {
         read(span, true);
     }
     on_all_processors(rest, |span| read(span, false));
-    is_good.into_inner().then_some(memory)
+    BUFFERS.take();
+    Ok(is_good.into_inner().then_some(memory))
+}
+
+thread_local! {
+    /// For the frame that a thread reads.
+    static BUFFERS: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// The changes of one frame of a snapshot. Slots are counted together as long as they have one type and shard.

@@ -12,8 +12,10 @@ use prony_log::codec::Input;
 use prony_log::disk::{self, sync_directory};
 use prony_log::error::{FileFault, OpenError};
 use prony_log::file::LogFile;
-use prony_log::frames::{End, Frames, LAST};
+use prony_log::frame_reader::{End, Frames};
+use prony_log::frames::LAST;
 use prony_log::recover::{Loss, Recovering, Recovery, Tail, numbers, resume};
+use std::fs;
 use std::path::Path;
 
 #[derive(Debug)]
@@ -52,6 +54,10 @@ pub(crate) fn load(directory: &Path, options: Options) -> Result<Loaded, OpenErr
     let first = snapshot.unwrap_or(1);
     let Loading { memory, files } = &mut loading;
     let tail = files.logs(directory, LOG, first, &mut |payload| take(memory, payload))?;
+    if tail.is_none() && snapshot.is_some() && files.recovery.lost.is_empty() {
+        // The file with the snapshot's number is made before the snapshot.
+        files.lose_file(directory, LOG, first)?;
+    }
     let state = loading.build(directory)?;
     Ok(Loaded { memory: loading.memory, state, recovery: loading.files.recovery, first, tail })
 }
@@ -77,16 +83,24 @@ struct Loading {
 impl Loading {
     fn snapshot(&mut self, directory: &Path, number: u64) -> Result<(), OpenError> {
         let path = SNAPSHOT.path(directory, number);
-        let mut frames = Frames::open(&path, SNAPSHOT, number)?;
         self.files.recovery.snapshot = Some(number);
+        let mut frames = match Frames::open(&path, SNAPSHOT, number) {
+            Err(OpenError::File { fault: fault @ (FileFault::Head | FileFault::Foreign { .. }), .. })
+                if self.files.recover =>
+            {
+                let bytes = fs::metadata(&path).map_or(0, |data| data.len());
+                return self.files.lose_rest(&path, bytes as usize, 0, fault.to_string());
+            }
+            opened => opened?,
+        };
         self.files.recovery.snapshot_bytes = frames.file_bytes() as u64;
-        if let Some(memory) = bulk::read_snapshot(&frames) {
+        if let Some(memory) = bulk::read_snapshot(&mut frames)? {
             self.memory = memory;
             return Ok(());
         }
         // In order, to find out what is wrong with it and to keep what stands before that.
         let mut last = None;
-        while let Some(frame) = frames.next_frame() {
+        while let Some(frame) = frames.next_frame()? {
             if frame.sequence == LAST {
                 return Ok(());
             }
@@ -96,7 +110,7 @@ impl Loading {
                 return self.files.lose(&frames, offset, what);
             }
         }
-        let (End::Torn { offset, .. } | End::Damaged { offset, .. }) = frames.end(last) else {
+        let (End::Torn { offset, .. } | End::Damaged { offset, .. }) = frames.end(last)? else {
             return self.files.lose(&frames, frames.file_bytes(), "its end is missing".to_owned());
         };
         self.files.lose(&frames, offset, "the checksum does not fit".to_owned())
@@ -112,7 +126,13 @@ impl Loading {
                 return Err(OpenError::File { path: directory.to_owned(), fault });
             }
             let why = format!("relationship {} had lost a node", at.id());
-            self.files.recovery.lost.push(Loss { path: directory.to_owned(), offset: 0, bytes: 0, why });
+            self.files.recovery.lost.push(Loss {
+                path: directory.to_owned(),
+                offset: 0,
+                bytes: 0,
+                why,
+                kept: None,
+            });
         }
         Ok(state)
     }

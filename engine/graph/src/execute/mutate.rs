@@ -242,7 +242,11 @@ fn refused(refusal: &Refusal) -> GraphqlError {
 }
 
 fn not_durable(error: &LogError) -> GraphqlError {
-    let message = if error.is_disk_full() {
+    let message = if let LogError::Unknown { .. } = error {
+        "whether anything was changed is unknown until the graph is opened again: its log could not be synced"
+    } else if let LogError::Suspect { .. } = error {
+        "nothing was changed: the graph's log has failed before and takes nothing more until the graph is opened again"
+    } else if error.is_disk_full() {
         "nothing was changed: the disk of the graph is full; try again when there is room"
     } else {
         "nothing was changed: the graph's log cannot be written"

@@ -21,7 +21,7 @@ pub(super) enum CallError {
     ReadOnly,
     /// The role may not write this.
     Forbidden(Cow<'static, str>),
-    /// The write was accepted, could not be made durable, and was taken back.
+    /// The write was accepted and could not be made durable.
     NotDurable(LogError),
     /// The text is for clients; the log has the rest.
     Failed(Cow<'static, str>),
@@ -73,6 +73,12 @@ pub(super) fn not_changed(refusal: &Refusal) -> CallError {
 
 /// What a client is responded with whose write could not be made durable.
 pub(super) fn durability_fault(error: &LogError) -> (StatusCode, &'static str) {
+    if let LogError::Unknown { .. } = error {
+        tracing::error!(%error, cause = std::error::Error::source(error), "a write could not be synced");
+        let text = "the log could not be synced: whether the write is kept is unknown until the graph is opened again, and nothing more \
+                    is written until then; the server's log says why";
+        return (StatusCode::INTERNAL_SERVER_ERROR, text);
+    }
     if error.is_disk_full() {
         let text = "the disk is full: the write was taken back; make room and send it again";
         return (StatusCode::INSUFFICIENT_STORAGE, text);
@@ -82,7 +88,12 @@ pub(super) fn durability_fault(error: &LogError) -> (StatusCode, &'static str) {
             let text = "the server is stopping: the write was not made; send it again when it is back";
             (StatusCode::SERVICE_UNAVAILABLE, text)
         }
-        error @ (LogError::Write { .. } | LogError::Database { .. }) => {
+        LogError::Suspect { .. } => {
+            let text = "the log has failed before and takes nothing more until the graph is opened again: the write was not made; the \
+                        server's log says why";
+            (StatusCode::INTERNAL_SERVER_ERROR, text)
+        }
+        error @ (LogError::Write { .. } | LogError::Unknown { .. } | LogError::Database { .. }) => {
             tracing::error!(%error, cause = std::error::Error::source(error), "a write was taken back");
             let text = "the log cannot be written: the write was taken back; the server's log says why";
             (StatusCode::INTERNAL_SERVER_ERROR, text)

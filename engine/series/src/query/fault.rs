@@ -138,14 +138,22 @@ impl From<Refusal> for Fault {
 impl From<LogError> for Fault {
     fn from(error: LogError) -> Self {
         let (status, why) = taken_back(&error);
-        let text = format!("Notification not processed or not updated: {why}").into();
+        let text = match error {
+            LogError::Unknown { .. } => why.into(),
+            _ => format!("Notification not processed or not updated: {why}").into(),
+        };
         Self::Text { status, text }
     }
 }
 
 /// The status of a write that could not be made durable, and why.
 pub(crate) fn taken_back(error: &LogError) -> (StatusCode, &'static str) {
-    if error.is_disk_full() {
+    if let LogError::Unknown { .. } = error {
+        tracing::error!(%error, cause = std::error::Error::source(error), "a write could not be synced");
+        let why = "whether the write is kept is unknown until the series are opened again: the log could not be synced, and takes \
+                   nothing more until then; the server's log says why";
+        (StatusCode::INTERNAL_SERVER_ERROR, why)
+    } else if error.is_disk_full() {
         (StatusCode::INSUFFICIENT_STORAGE, "the disk is full; make room and send it again")
     } else if let LogError::Closed = error {
         (StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; send it again when it is back")

@@ -85,7 +85,7 @@ fn limit(tmp: &Path) -> (f64, f64) {
 
 fn log_bytes(database: &Path) -> u64 {
     let files = fs::read_dir(database).expect("the database has a directory").flatten();
-    let logs = files.filter(|file| file.file_name().to_string_lossy().starts_with("log-"));
+    let logs = files.filter(|file| file.file_name().to_string_lossy().starts_with("log-0"));
     logs.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
 }
 

@@ -19,7 +19,7 @@ fn graph(directory: &Path) -> PathBuf {
     let finished = server.process.stop();
     assert!(finished.status.success(), "{}", finished.stderr);
     let log = fs::read_dir(directory.join("rage")).unwrap().map(|entry| entry.unwrap().path());
-    log.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log-")))
+    log.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log-0")))
         .max()
         .unwrap()
 }

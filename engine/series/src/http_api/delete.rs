@@ -126,41 +126,30 @@ impl Deletion {
                 Ok(of_first.map(|(table, ids)| if is_all { Found::Type(table) } else { Found::Series(ids) }))
             }
             Named::Entity(id) => {
-                let found = with_rows(&read, scope, Asked::Entity(id), parameters)?;
-                if found.len() > 1 {
+                let named = result::find(&read, scope, Asked::Entity(id), parameters);
+                // Of whichever time: who names no type does not know that there are two.
+                let is_ambiguous =
+                    named.len() > 1 && result::with_rows(&read, named, TimeRange::ALL)?.len() > 1;
+                if is_ambiguous {
                     return Err(Fault::ambiguous(id, StatusCode::CONFLICT));
                 }
+                let found = with_rows(&read, scope, Asked::Entity(id), parameters)?;
                 Ok(found.into_iter().next().map(|(_, ids)| Found::Series(ids)))
             }
         }
     }
 }
 
-/// The series that have rows, or aggregates of rows that they had, by their types.
+/// The series that have rows in the time that is named, by their types.
 fn with_rows(
     read: &Read,
     scope: &Scope,
     asked: Asked<'_>,
     parameters: &Parameters,
-) -> Result<Vec<(TableId, Vec<SeriesId>)>, Fault> {
-    let mut found = Vec::new();
-    for (table, entities) in result::find(read, scope, asked, parameters) {
-        let all: Vec<SeriesId> = entities.into_iter().flat_map(|(_, ids)| ids).collect();
-        let mut ids = Vec::new();
-        for (id, mut rows) in all.iter().zip(read.series_of_type(&all, parameters.range, &[])) {
-            if rows.last_time()?.is_some() || has_aggregates(read, *id, parameters.range)? {
-                ids.push(*id);
-            }
-        }
-        if !ids.is_empty() {
-            found.push((table, ids));
-        }
-    }
-    Ok(found)
-}
-
-/// Whether there may be aggregates to which a row of the range belonged.
-fn has_aggregates(read: &Read, series: SeriesId, range: TimeRange) -> Result<bool, ReadError> {
-    let aggregated = read.series(series, TimeRange::ALL, &[]).aggregated(None)?;
-    Ok(aggregated.is_some_and(|of| of.from_ms <= range.to_ms && range.from_ms <= of.to_ms))
+) -> Result<Vec<(TableId, Vec<SeriesId>)>, ReadError> {
+    let found = result::find(read, scope, asked, parameters);
+    let series = |(table, entities): (TableId, Vec<(String, Vec<SeriesId>)>)| {
+        (table, entities.into_iter().flat_map(|(_, ids)| ids).collect())
+    };
+    Ok(result::with_rows(read, found, parameters.range)?.into_iter().map(series).collect())
 }

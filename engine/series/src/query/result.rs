@@ -1,7 +1,10 @@
 //! Which rows a query asks for: types, entities, the rows of each, and what is made of them.
 
+use std::collections::HashSet;
+
 use prony_series_store::{
-    AttributeId, Catalog, Kind, Page, Read, Series, SeriesId, SeriesRows, TableId, TimeMs, Value,
+    AttributeId, Catalog, Kind, Page, Read, ReadError, Series, SeriesId, SeriesRows, TableId, TimeMs,
+    TimeRange, Value,
 };
 
 use super::{
@@ -143,9 +146,12 @@ pub(crate) fn run(
     asked: Asked<'_>,
     parameters: &Parameters,
 ) -> Result<Vec<TypeResult>, Fault> {
-    let found = find(read, scope, asked, parameters);
+    let mut found = find(read, scope, asked, parameters);
     if let (Asked::Entity(id), [_, _, ..]) = (asked, &found[..]) {
-        return Err(Fault::ambiguous(id, http::StatusCode::BAD_REQUEST));
+        found = with_rows(read, found, TimeRange::ALL)?;
+        if found.len() > 1 {
+            return Err(Fault::ambiguous(id, http::StatusCode::BAD_REQUEST));
+        }
     }
     let mut results = Vec::with_capacity(found.len());
     for (table, entities) in found {
@@ -196,6 +202,33 @@ pub(crate) fn asked_attributes(
     attributes.sort_by(|one, other| one.name.cmp(&other.name));
     attributes.dedup_by(|one, other| one.id == other.id);
     attributes
+}
+
+/// Those of the entities that have rows within the time, or aggregates of rows that they had. Names stay when all rows are deleted, so
+/// that an entity which is found by its name may have none.
+pub(crate) fn with_rows(read: &Read, found: Found, range: TimeRange) -> Result<Found, ReadError> {
+    let mut left: Found = Vec::new();
+    for (table, mut entities) in found {
+        let all: Vec<SeriesId> = entities.iter().flat_map(|(_, ids)| ids.iter().copied()).collect();
+        let mut kept = HashSet::new();
+        for (id, mut rows) in all.iter().zip(read.series_of_type(&all, range, &[])) {
+            if rows.last_time()?.is_some() || has_aggregates(read, *id, range)? {
+                kept.insert(*id);
+            }
+        }
+        entities.iter_mut().for_each(|(_, ids)| ids.retain(|id| kept.contains(id)));
+        entities.retain(|(_, ids)| !ids.is_empty());
+        if !entities.is_empty() {
+            left.push((table, entities));
+        }
+    }
+    Ok(left)
+}
+
+/// Whether there may be aggregates to which a row of the range belonged.
+fn has_aggregates(read: &Read, series: SeriesId, range: TimeRange) -> Result<bool, ReadError> {
+    let aggregated = read.series(series, TimeRange::ALL, &[]).aggregated(None)?;
+    Ok(aggregated.is_some_and(|of| of.from_ms <= range.to_ms && range.from_ms <= of.to_ms))
 }
 
 pub(crate) fn find(read: &Read, scope: &Scope, asked: Asked<'_>, parameters: &Parameters) -> Found {

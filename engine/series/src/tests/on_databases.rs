@@ -10,6 +10,7 @@ macro_rules! the_same_tests {
                 queries::values_are_put_together_by_period,
                 queries::times_and_places_bound_what_is_found,
                 queries::an_id_of_two_types_is_ambiguous,
+                queries::an_id_whose_other_type_has_no_rows_any_more_is_not_ambiguous,
                 queries::last_values_are_queried_by_a_body,
                 queries::rows_of_two_service_paths_are_one_entity,
                 queries::a_long_result_is_written_in_parts,

@@ -233,6 +233,19 @@ pub(crate) fn an_id_of_two_types_is_ambiguous() {
 }
 
 #[test]
+pub(crate) fn an_id_whose_other_type_has_no_rows_any_more_is_not_ambiguous() {
+    let harness = Harness::new();
+    harness.notify(r#"[{"id":"x","type":"A","a":{"value":1}},{"id":"x","type":"B","a":{"value":2}}]"#, &[]);
+    assert_eq!(harness.request("DELETE", "/v2/entities/x?type=A", &[], "").status.as_u16(), 204);
+    assert!(harness.get("/v2/entities/x/attrs/a/value").ends_with("\"values\":[2.0]}"));
+    // Both have rows again, one of them before the time that is named.
+    harness.notify(r#"[{"id":"x","type":"A","a":{"value":3},"observedAt":"2001-01-01T00:00:00Z"}]"#, &[]);
+    let refused = harness.request("DELETE", "/v2/entities/x?fromDate=2002-01-01T00:00:00Z", &[], "");
+    assert_eq!(refused.status.as_u16(), 409, "{}", refused.body);
+    assert!(harness.get("/v2/entities/x/attrs/a/value?type=B").ends_with("\"values\":[2.0]}"));
+}
+
+#[test]
 pub(crate) fn last_values_are_queried_by_a_body() {
     let harness = filled();
     let mut table = String::new();

@@ -1,14 +1,18 @@
 //! Blocks: up to [`BLOCK_ROWS`] rows of one series in the order of their times, compressed column by column, with what can be said of a
 //! block without reading it.
 
+use crate::calendar::DAY_MS;
 use crate::codes::{bits, doubles, integers, texts};
 use crate::ids::{AttributeId, SeriesId, TimeMs};
 use crate::rows::Rows;
 use crate::value::{Column, Form, Value, Values};
 use prony_log::codec::{Damage, Input, put_length, put_signed, put_unsigned};
 
-/// A day of one row a minute, or less. More rows would compress little better, and cost more to read a part of.
-pub(crate) const BLOCK_ROWS: usize = 1024;
+/// More than a day of one row a minute. More rows would compress little better, and cost more to read a part of.
+pub(crate) const BLOCK_ROWS: usize = 2048;
+/// With so many rows a block ends where a day ends, so that sums by day, month and year are mostly those of whole blocks, which are known
+/// without reading. Blocks with fewer rows would take more for what is said of each than for their values.
+pub(crate) const WHOLE_DAYS_ROWS: usize = 512;
 
 /// What the values of a column are, those that are not null.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -109,6 +113,23 @@ impl Summary {
         }
         summary
     }
+}
+
+/// Whether a block of so many rows, the last of which is at one moment, ends before a row of the other.
+pub(crate) const fn ends_before(rows: usize, last_ms: TimeMs, next_ms: TimeMs) -> bool {
+    rows == BLOCK_ROWS || rows >= WHOLE_DAYS_ROWS && day_of(last_ms) != day_of(next_ms)
+}
+
+/// A day of UTC, as sums by day have it.
+const fn day_of(time_ms: TimeMs) -> i64 {
+    time_ms.div_euclid(DAY_MS)
+}
+
+/// How many of these rows, which are in the order of their times, are the next block.
+pub(crate) fn next_block(times: &[TimeMs]) -> usize {
+    let most = times.len().min(BLOCK_ROWS);
+    let is_end = |rows: &usize| ends_before(*rows, times[*rows - 1], times[*rows]);
+    (WHOLE_DAYS_ROWS..most).rev().find(is_end).unwrap_or(most)
 }
 
 /// Writes rows, which are in the order of their times, behind what is in `to`.
@@ -290,5 +311,50 @@ impl BlockMeta {
 
     pub(crate) fn summary(&self, attribute: AttributeId) -> Option<&Summary> {
         self.columns.iter().find(|column| column.attribute == attribute).map(|column| &column.summary)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rows_every(step_ms: TimeMs, from_ms: TimeMs, count: usize) -> Vec<TimeMs> {
+        (0..count).map(|row| from_ms + TimeMs::try_from(row).unwrap() * step_ms).collect()
+    }
+
+    /// The rows of each block of a series.
+    fn blocks(times: &[TimeMs]) -> Vec<usize> {
+        let (mut blocks, mut from) = (Vec::new(), 0);
+        while from < times.len() {
+            blocks.push(next_block(&times[from..]));
+            from += blocks[blocks.len() - 1];
+        }
+        blocks
+    }
+
+    #[test]
+    fn blocks_end_with_days_where_that_makes_few_more_of_them() {
+        const MINUTE_MS: TimeMs = 60_000;
+        // From 20:00 on the first of January of 1970, and before 1970.
+        assert_eq!(blocks(&rows_every(MINUTE_MS, 20 * 60 * MINUTE_MS, 4000)), [1680, 1440, 880]);
+        assert_eq!(blocks(&rows_every(MINUTE_MS, -DAY_MS, 3000)), [1440, 1440, 120]);
+        assert_eq!(blocks(&rows_every(30_000, 0, 6000)), [2048, 832, 2048, 832, 240]);
+        assert_eq!(blocks(&rows_every(5 * MINUTE_MS, 0, 3000)), [2016, 864, 120]);
+        assert_eq!(blocks(&rows_every(DAY_MS, 0, 3000)), [2047, 952, 1]);
+        assert_eq!(blocks(&rows_every(0, 5, 3000)), [2048, 952]);
+        assert_eq!(blocks(&rows_every(10, DAY_MS - 100, 100)), [100]);
+    }
+
+    proptest! {
+        #[test]
+        fn each_row_is_in_one_block(gaps in prop::collection::vec(0..DAY_MS, 1..5000)) {
+            let times: Vec<TimeMs> = gaps.iter().scan(0, |at, gap| { *at += gap; Some(*at) }).collect();
+            let blocks = blocks(&times);
+            prop_assert_eq!(blocks.iter().sum::<usize>(), times.len());
+            prop_assert!(blocks.iter().all(|rows| (1..=BLOCK_ROWS).contains(rows)));
+            let (_, others) = blocks.split_last().unwrap();
+            prop_assert!(others.iter().all(|rows| *rows >= WHOLE_DAYS_ROWS));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Rows that are in no segment yet, by series: a few as they came, those before them in blocks.
 
-use crate::block::{self, BLOCK_ROWS, BlockMeta};
+use crate::block::{self, BlockMeta};
 use crate::ids::{AttributeId, SeriesId, TimeMs, TimeRange};
 use crate::op::{Cells, OpNumber};
 use crate::rows::{OnDuplicate, RowAt, Rows};
@@ -86,6 +86,9 @@ impl SeriesHead {
         time_ms: TimeMs,
         cells: &Cells<'_>,
     ) -> Result<(), Damage> {
+        if self.range.is_some_and(|range| block::ends_before(self.rows.len(), range.to_ms, time_ms)) {
+            self.close_block(series);
+        }
         let row = self.rows.len();
         self.rows.times.push(time_ms);
         self.numbers.push(number);
@@ -113,9 +116,6 @@ impl SeriesHead {
         let range = self.range.unwrap_or(TimeRange { from_ms: time_ms, to_ms: time_ms });
         let (from_ms, to_ms) = (range.from_ms.min(time_ms), range.to_ms.max(time_ms));
         self.range = Some(TimeRange { from_ms, to_ms });
-        if self.rows.len() == BLOCK_ROWS {
-            self.close_block(series);
-        }
         Ok(())
     }
 
@@ -159,5 +159,43 @@ impl SeriesHead {
             }
         }
         (rows, numbers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calendar::DAY_MS;
+    use crate::op::{Op, put_row};
+    use crate::value::Value;
+    use prony_log::codec::Input;
+
+    fn put(head: &mut Head, time_ms: TimeMs) {
+        let mut bytes = Vec::new();
+        put_row(&mut bytes, 1, SeriesId(3), time_ms, &[(AttributeId(0), Value::Integer(time_ms))]);
+        let Ok(Op::Row { values, .. }) = Op::take(&mut Input::new(&bytes)) else {
+            panic!("a row was written")
+        };
+        head.put(1, SeriesId(3), time_ms, &values).unwrap();
+    }
+
+    #[test]
+    fn blocks_of_rows_that_come_in_order_are_days() {
+        let mut head = Head::default();
+        let minute = |number: i64| 5 * DAY_MS - 100 * 60_000 + number * 60_000;
+        (0..=100 + 2 * 1440).for_each(|number| put(&mut head, minute(number)));
+        let of = head.get(SeriesId(3)).unwrap();
+        let blocks: Vec<(u32, TimeMs)> =
+            of.blocks.iter().map(|block| (block.meta.rows, block.meta.last_ms)).collect();
+        // The first day has too few rows for a block of its own.
+        assert_eq!(blocks, [(1540, 6 * DAY_MS - 60_000), (1440, 7 * DAY_MS - 60_000)]);
+        assert_eq!(
+            (of.rows.len(), of.range()),
+            (1, Some(TimeRange { from_ms: 7 * DAY_MS, to_ms: 7 * DAY_MS }))
+        );
+        // What comes late is in the next block, whichever its day is.
+        put(&mut head, 0);
+        let of = head.get(SeriesId(3)).unwrap();
+        assert_eq!((of.blocks.len(), of.rows.len()), (2, 2));
     }
 }

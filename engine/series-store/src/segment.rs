@@ -1,7 +1,7 @@
 //! Segments: files of blocks, sorted by series and time, that are written once. What is known of the blocks stands behind them, and is
 //! kept in memory.
 
-use crate::block::{self, BLOCK_ROWS, BlockMeta, Wanted};
+use crate::block::{self, BLOCK_ROWS, BlockMeta, WHOLE_DAYS_ROWS, Wanted};
 use crate::error::ReadError;
 use crate::format::SEGMENT;
 use crate::ids::{SeriesId, TimeMs};
@@ -19,8 +19,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is written beside the log reaches the disk in parts of this size: the log's syncs wait for no more of it.
 const PART_BYTES: usize = 1024 * 1024;
-/// A block with fewer rows is put together with the next one of its series when it is written anew.
-const FULL_ROWS: usize = BLOCK_ROWS / 2;
 
 /// What a manifest says of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,10 +176,11 @@ impl<'a> SegmentWriter<'a> {
         self.file.path()
     }
 
-    /// A block as it is, where it is worth that; else its rows are to be [given](Self::rows).
+    /// A block as it is, where it is worth that: one with few rows is put together with the next one of its series. Else its rows are to be
+    /// [given](Self::rows).
     pub(crate) fn try_copy(&mut self, block: &BlockMeta, bytes: &[u8]) -> io::Result<bool> {
         let is_single = self.policy == OnDuplicate::Append || !block.has_equal_times;
-        if !self.pending.is_empty() || (block.rows as usize) < FULL_ROWS || !is_single {
+        if !self.pending.is_empty() || (block.rows as usize) < WHOLE_DAYS_ROWS || !is_single {
             return Ok(false);
         }
         self.part.extend_from_slice(bytes);
@@ -199,22 +198,28 @@ impl<'a> SegmentWriter<'a> {
             let order: Vec<RowAt> = (0..rows.len() as u32).map(|row| (0, row)).collect();
             self.pending.gather(&[&rows], &order);
         }
-        if self.pending.len() < BLOCK_ROWS {
+        if self.pending.len() <= BLOCK_ROWS {
             return Ok(());
         }
-        let pending = std::mem::take(&mut self.pending);
-        let whole = pending.len() / BLOCK_ROWS * BLOCK_ROWS;
-        for from in (0..whole).step_by(BLOCK_ROWS) {
-            self.write(series, &pending.part(from, from + BLOCK_ROWS))?;
-        }
-        self.pending = pending.part(whole, pending.len());
-        Ok(())
+        self.write_pending(series, BLOCK_ROWS)
     }
 
     /// The series has no more rows.
     pub(crate) fn end_series(&mut self, series: SeriesId) -> io::Result<()> {
+        self.write_pending(series, 0)
+    }
+
+    /// Writes blocks until so many rows are left at most.
+    fn write_pending(&mut self, series: SeriesId, most: usize) -> io::Result<()> {
         let pending = std::mem::take(&mut self.pending);
-        if pending.is_empty() { Ok(()) } else { self.write(series, &pending) }
+        let mut from = 0;
+        while pending.len() - from > most {
+            let to = from + block::next_block(&pending.times[from..]);
+            self.write(series, &pending.part(from, to))?;
+            from = to;
+        }
+        self.pending = pending.part(from, pending.len());
+        Ok(())
     }
 
     fn write(&mut self, series: SeriesId, rows: &Rows) -> io::Result<()> {

@@ -216,7 +216,9 @@ pub(crate) fn with_rows(read: &Read, found: Found, range: TimeRange) -> Result<F
                 kept.insert(*id);
             }
         }
-        entities.iter_mut().for_each(|(_, ids)| ids.retain(|id| kept.contains(id)));
+        for (_, ids) in &mut entities {
+            ids.retain(|id| kept.contains(id));
+        }
         entities.retain(|(_, ids)| !ids.is_empty());
         if !entities.is_empty() {
             left.push((table, entities));

@@ -1,8 +1,10 @@
-//! `prony serve series:DIR` from outside: notified, queried, killed, and started again.
+//! `prony serve series:DIR` from outside: notified, queried, killed, and started again. `PRONY_SERIES_KILLS=200` for more of that, `PRONY_SEED`
+//! to repeat it.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
-use prony_testkit::{PronyProcess, process::Signal};
+use prony_testkit::{PronyProcess, process::Signal, seed::Seeded};
+use rand::RngExt as _;
 use std::{
     path::Path,
     process::{Command, Stdio},
@@ -14,9 +16,10 @@ use std::{
     time::Duration,
 };
 
-/// Notifications by each of the clients of a campaign.
-const NOTIFICATIONS: u64 = 200;
+/// Notifications by each client until the server is killed, at most.
+const NOTIFICATIONS_MAX: u64 = 400;
 const CLIENTS: u64 = 4;
+const KILLS: u64 = 3;
 
 fn start(directory: &Path, arguments: &[&str]) -> (PronyProcess, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
@@ -49,59 +52,79 @@ fn notify(agent: &ureq::Agent, url: &str, entities: &str) -> Option<u16> {
     request.send(body).ok().map(|response| response.status().as_u16())
 }
 
-/// Two entities that always come together.
+/// Two entities that always come together, a second after those before them.
 fn pair(client: u64, number: u64) -> String {
+    let (day, hour, minute, second) =
+        (1 + number / 86_400, number / 3600 % 24, number / 60 % 60, number % 60);
     let entity = |id: &str| {
         format!(
-            r#"{{"id":"{id}:{client}","type":"Pair","number":{{"type":"Integer","value":{number}}},"observedAt":"2024-01-01T00:{:02}:{:02}Z"}}"#,
-            number / 60,
-            number % 60
+            r#"{{"id":"{id}:{client}","type":"Pair","number":{{"type":"Integer","value":{number}}},"observedAt":"2024-01-{day:02}T{hour:02}:{minute:02}:{second:02}Z"}}"#,
         )
     };
     format!("{},{}", entity("left"), entity("right"))
 }
 
 fn numbers(url: &str, id: &str) -> Vec<u64> {
-    let text = get(url, &format!("/v2/entities/{id}/attrs/number/value"));
+    let text = get(url, &format!("/v2/entities/{id}/attrs/number/value?limit=1000000"));
     let Some((_, values)) = text.split_once("\"values\":[") else { return Vec::new() };
     values.trim_end_matches("]}").split(',').map(|number| number.parse().unwrap()).collect()
 }
 
 #[test]
 fn what_was_acknowledged_is_there_after_a_kill() {
+    let kills = std::env::var("PRONY_SERIES_KILLS").map_or(KILLS, |text| text.parse().unwrap());
+    let mut chance = Seeded::new();
     let directory = tempfile::tempdir().unwrap();
     let mut known = [0; CLIENTS as usize];
-    for life in 0..3 {
-        let (process, url) = start(directory.path(), &[]);
-        let clients: Vec<_> = (0..CLIENTS)
-            .map(|client| {
-                let (url, from) = (url.clone(), known[client as usize]);
-                thread::spawn(move || {
-                    let agent = agent();
-                    let written = |number: &u64| notify(&agent, &url, &pair(client, *number)) == Some(200);
-                    from + (from..from + NOTIFICATIONS).take_while(written).count() as u64
-                })
-            })
-            .collect();
-        // In the midst of it.
-        thread::sleep(Duration::from_millis(150 + 100 * life));
-        process.signal(Signal::KILL);
-        let acknowledged: Vec<u64> = clients.into_iter().map(|client| client.join().unwrap()).collect();
-        drop(process);
-        let (process, url) = start(directory.path(), &[]);
+    let mut unacknowledged = 0;
+    for kill in 0..kills {
+        let limit = chance.random_range(1..=NOTIFICATIONS_MAX);
+        let acknowledged = notify_until_killed(directory.path(), &known, limit);
+        let (_process, url) = start(directory.path(), &[]);
         for client in 0..CLIENTS {
             let (left, right) =
                 (numbers(&url, &format!("left:{client}")), numbers(&url, &format!("right:{client}")));
-            assert_eq!(left, right, "there is no half notification");
+            let place = format!("client {client} after kill {kill} of seed {}", chance.seed());
+            assert_eq!(left, right, "there is no half notification: {place}");
             let count = left.len() as u64;
-            assert_eq!(left, (0..count).collect::<Vec<_>>());
+            assert_eq!(left, (0..count).collect::<Vec<_>>(), "{place}");
             let least = acknowledged[client as usize];
-            assert!((least..=least + 1).contains(&count), "{count} of {least} acknowledged");
+            assert!((least..=least + 1).contains(&count), "{count} of {least} acknowledged: {place}");
+            unacknowledged += count - least;
             known[client as usize] = count;
         }
-        drop(process);
     }
-    assert!(known.iter().any(|count| *count > 0));
+    println!(
+        "{kills} kills of seed {}: {known:?} notifications, {unacknowledged} unacknowledged",
+        chance.seed()
+    );
+    assert!(known.iter().all(|count| *count > 0));
+}
+
+/// All clients notify what comes behind what is known, until the server is killed after so many notifications of the first client; how
+/// many of each are known or were acknowledged.
+fn notify_until_killed(directory: &Path, known: &[u64], limit: u64) -> Vec<u64> {
+    let (process, url) = start(directory, &[]);
+    let over = AtomicU64::new(0);
+    let notified = |agent: &ureq::Agent, client: usize, number: u64| {
+        let is_acknowledged = notify(agent, &url, &pair(client as u64, number)) == Some(200);
+        if client == 0 && is_acknowledged && over.fetch_add(1, Ordering::Relaxed) + 1 == limit {
+            process.signal(Signal::KILL);
+        }
+        is_acknowledged
+    };
+    thread::scope(|threads| {
+        let notified = &notified;
+        let clients: Vec<_> = (known.iter().enumerate())
+            .map(|(client, from)| {
+                threads.spawn(move || {
+                    let agent = agent();
+                    (*from..).take_while(|number| notified(&agent, client, *number)).count() as u64 + from
+                })
+            })
+            .collect();
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    })
 }
 
 fn series_command(arguments: &[&str], paths: &[&Path]) -> Command {

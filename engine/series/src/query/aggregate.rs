@@ -1,8 +1,8 @@
 //! What is made of the values of entities, by period: from summaries where these say it, else by reading the values.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
-use prony_series_store::{ReadError, Summary, TimeMs, Value};
+use prony_series_store::{Page, ReadError, Summary, TimeMs, Value};
 
 use super::{
     entity::{Aggregated, AskedAttribute, Chosen, EntityResult, TypeResult, each_of},
@@ -36,7 +36,12 @@ pub(super) fn aggregate(
     let kinds = result.attributes.iter().map(|of| summary_kind(of.kind, method)).collect();
     let mut filling = Filling::new(aggregation, kinds, parameters.dates)?;
     let mut periods_left = PERIODS_MAX;
+    let entities = entities_of_page(aggregation, parameters);
+    let mut count = 0;
     for entity in &mut result.entities {
+        if count == entities.end {
+            break;
+        }
         let mut aggregated = if method.is_summary() {
             summarize(entity, &result.attributes, aggregation)?
         } else {
@@ -48,13 +53,24 @@ pub(super) fn aggregate(
         periods_left = periods_left
             .checked_sub(aggregated.index.len())
             .ok_or_else(|| Fault::too_many("periods", PERIODS_MAX as u64))?;
-        entity.aggregated = Some(aggregated);
+        count += u64::from(!aggregated.index.is_empty());
+        entity.aggregated = Some(aggregated).filter(|_| count > entities.start);
     }
     if period.is_some() {
         choose_periods(&mut result.entities, parameters);
     }
     result.entities.retain(|entity| entity.aggregated.as_ref().is_some_and(|of| !of.index.is_empty()));
     Ok(())
+}
+
+/// Which of the entities that have values are in a page. Without periods each is one row of the result, which has no time, so that the first
+/// are taken, by their ids, also where the last rows are asked for.
+fn entities_of_page(aggregation: Aggregation, parameters: &Parameters) -> Range<u64> {
+    if aggregation.period.is_some() || parameters.is_page_of_each {
+        return 0..u64::MAX;
+    }
+    let (Page::First { offset, limit } | Page::Last { offset, limit }) = parameters.page;
+    offset..offset.saturating_add(limit)
 }
 
 /// Leaves the periods of a page: of all entities, or of each.

@@ -9,6 +9,7 @@ macro_rules! the_same_tests {
                 queries::every_path_has_its_shape,
                 queries::values_are_put_together_by_period,
                 queries::times_and_places_bound_what_is_found,
+                queries::aggregates_of_entities_are_rows_of_a_page,
                 queries::an_id_of_two_types_is_ambiguous,
                 queries::an_id_whose_other_type_has_no_rows_any_more_is_not_ambiguous,
                 queries::last_values_are_queried_by_a_body,

@@ -225,6 +225,32 @@ pub(crate) fn times_and_places_bound_what_is_found() {
 }
 
 #[test]
+pub(crate) fn aggregates_of_entities_are_rows_of_a_page() {
+    let harness = Harness::new();
+    for (id, value) in [("b", 2), ("ä", 4), ("a", 1), ("c", 3)] {
+        for hour in [1, 2] {
+            harness.notify(
+                &format!(r#"[{{"id":"{id}","type":"T","v":{{"type":"Number","value":{value}}},"observedAt":"2024-01-01T0{hour}:00:00Z"}}]"#),
+                &[],
+            );
+        }
+    }
+    let values = |query: &str| {
+        let body = harness.get(&format!("/v2/types/T/attrs/v/value?aggrMethod=sum&{query}"));
+        let part = |text: &str| text.split_once("\"values\":[").map(|(_, rest)| rest.replace("]}", ""));
+        let all = body.split("\"index\"").skip(1).filter_map(part);
+        all.map(|text| text.split(',').next().unwrap_or_default().to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(values(""), "2.0 4.0 6.0 8.0");
+    assert_eq!(values("limit=2"), "2.0 4.0");
+    assert_eq!(values("limit=2&offset=1"), "4.0 6.0");
+    assert_eq!(values("lastN=3"), "2.0 4.0 6.0");
+    assert_eq!(values("lastN=3&limit=1"), "2.0");
+    assert_eq!(values("limit=1&offset=4"), "");
+    assert_eq!(values("lastN=1&lastNScope=entity"), "2.0 4.0 6.0 8.0");
+}
+
+#[test]
 pub(crate) fn an_id_of_two_types_is_ambiguous() {
     let harness = Harness::new();
     harness.notify(r#"[{"id":"x","type":"A","a":{"value":1}},{"id":"x","type":"B","a":{"value":2}}]"#, &[]);

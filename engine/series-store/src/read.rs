@@ -247,7 +247,11 @@ impl Source {
                 offset: 0,
                 what: damage.0,
             }),
-            Self::Loose(rows) => Ok(rows.clone()),
+            // Of columns there may be thousands, which are mostly asked for one by one.
+            Self::Loose(rows) => Ok(Rows {
+                times: rows.times.clone(),
+                columns: rows.columns.iter().filter(|(of, _)| wanted.has(*of)).cloned().collect(),
+            }),
         }
     }
 }

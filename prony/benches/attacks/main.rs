@@ -1,0 +1,156 @@
+//! A bank of attacks on `prony serve`, each with a calm client beside it: what its requests take alone and meanwhile. Prints the table that
+//! `docs/benchmarks.md` quotes.
+//!
+//! `cargo bench -p prony --bench attacks` for all of them, `-- CLASS` for those of one class: graphql, filters, framing, sockets, streams, stores.
+//!
+//! Needs taskset: the server has one processor, the calm client and the attackers the other. Nothing but the loopback is attacked.
+
+#![expect(clippy::print_stdout, reason = "tables are what a benchmark is for")]
+
+mod bank;
+mod calm;
+mod exchange;
+mod filters;
+mod framing;
+mod graphql;
+#[path = "../common/process.rs"]
+#[allow(dead_code, reason = "each benchmark uses its part of this module")]
+mod process;
+mod site;
+mod sockets;
+#[path = "../common/statistics.rs"]
+mod statistics;
+mod stores;
+mod streams;
+
+use std::{
+    collections::BTreeMap,
+    process::Command,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use bank::{Answer, Attack, Field};
+use calm::Calm;
+use site::Site;
+use statistics::{median, median_ratio, print_table};
+
+/// Rounds of each attack; the median is quoted.
+const ROUNDS: usize = 3;
+/// For which the calm client asks alone, and then beside the attack.
+const STAGE: Duration = Duration::from_secs(2);
+/// Between two acts of an attacker: attacks are of what one request costs, not of how many come.
+const PAUSE: Duration = Duration::from_millis(25);
+const TARGET_CORE: &str = "0";
+const TOOL_CORE: &str = "1";
+/// The aim: of the calm client's 99th percentile with the attack, to that without.
+const RATIO_MAX: f64 = 2.0;
+/// What is not seen in a ratio: below this a 99th percentile is that of any request.
+const UNDISTURBED_MS: f64 = 2.0;
+
+fn main() {
+    // `cargo bench` adds `--bench`.
+    let class = std::env::args().skip(1).find(|argument| argument != "--bench");
+    let pid = std::process::id().to_string();
+    let pinned = Command::new("taskset").args(["-cp", TOOL_CORE, &pid]).output();
+    assert!(pinned.is_ok_and(|output| output.status.success()), "taskset is needed");
+    let attacks = bank::all();
+    let chosen = attacks.iter().filter(|attack| class.as_ref().is_none_or(|class| *class == attack.class));
+    let head = [
+        "class",
+        "attack",
+        "calm p99, ms",
+        "attacked p99, ms",
+        "ratio",
+        "calm refused",
+        "answers",
+        "memory, MB",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut missed = Vec::new();
+    for attack in chosen {
+        let outcome = tried(attack);
+        if outcome.is_missed() {
+            missed.push(attack.name);
+        }
+        rows.push(outcome.row(attack));
+    }
+    print_table(&rows);
+    println!("{} attacks, {} beyond the aim: {}", rows.len() - 1, missed.len(), missed.join("; "));
+}
+
+/// What was seen of an attack, round by round.
+#[derive(Debug, Default)]
+struct Outcome {
+    calm_ms: Vec<f64>,
+    attacked_ms: Vec<f64>,
+    refused: u64,
+    answers: BTreeMap<Answer, u64>,
+    memory_mb: f64,
+}
+
+impl Outcome {
+    fn is_missed(&self) -> bool {
+        let ratio = median_ratio(&self.attacked_ms, &self.calm_ms);
+        self.refused > 0 || ratio > RATIO_MAX && median(&self.attacked_ms) > UNDISTURBED_MS
+    }
+
+    fn row(&self, attack: &Attack) -> Vec<String> {
+        let answers: Vec<String> =
+            self.answers.iter().map(|(answer, count)| format!("{answer} × {count}")).collect();
+        vec![
+            attack.class.to_owned(),
+            attack.name.to_owned(),
+            format!("{:.2}", median(&self.calm_ms)),
+            format!("{:.2}", median(&self.attacked_ms)),
+            format!("{:.2}", median_ratio(&self.attacked_ms, &self.calm_ms)),
+            self.refused.to_string(),
+            answers.join(", "),
+            format!("{:.0}", self.memory_mb),
+        ]
+    }
+}
+
+/// An attack on a server of its own.
+fn tried(attack: &Attack) -> Outcome {
+    let site = Site::start();
+    let mut outcome = Outcome::default();
+    Calm::asks(&site, STAGE);
+    for _ in 0..ROUNDS {
+        let alone = Calm::asks(&site, STAGE);
+        let beside = attacked(&site, attack, &mut outcome.answers);
+        outcome.calm_ms.push(alone.p99_ms());
+        outcome.attacked_ms.push(beside.p99_ms());
+        outcome.refused += alone.refused + beside.refused;
+    }
+    outcome.memory_mb = process::peak_resident_kib(site.pid()) as f64 / 1000.0;
+    outcome
+}
+
+fn attacked(site: &Site, attack: &Attack, answers: &mut BTreeMap<Answer, u64>) -> Calm {
+    let over = AtomicBool::new(false);
+    let seen = Mutex::new(answers);
+    thread::scope(|threads| {
+        for client in 0..attack.clients {
+            let (seen, over) = (&seen, &over);
+            threads.spawn(move || {
+                let mut number = 0;
+                while !over.load(Ordering::Relaxed) {
+                    let answer = (attack.act)(&Field { site, over, client, number });
+                    *seen.lock().unwrap_or_else(PoisonError::into_inner).entry(answer).or_default() += 1;
+                    number += 1;
+                    thread::sleep(PAUSE);
+                }
+            });
+        }
+        // What the attackers hold open is there by then.
+        thread::sleep(STAGE / 4);
+        let calm = Calm::asks(site, STAGE);
+        over.store(true, Ordering::Relaxed);
+        calm
+    })
+}

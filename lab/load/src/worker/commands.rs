@@ -109,7 +109,7 @@ impl Worker<'_> {
         let purpose = Purpose::Call { id: call.id, is_counted, expects: call.expects };
         let context = Context { user, request: call.request.unwrap_or(0), scheduled, purpose };
         let request = self.client.send(self.own_route(user, call.target), text, options, now, context)?;
-        self.open[user.0 as usize].push(Open { id: call.id, request, is_counted });
+        self.open[user.0 as usize].push(Open { id: call.id, request, is_counted, outlives_iteration: false });
         Ok(())
     }
 
@@ -120,14 +120,14 @@ impl Worker<'_> {
         text: &[u8],
         now: Nanos,
     ) -> Result<(), WorkerError> {
-        let SocketOpening { id, target, text: range, timeout } = opening;
+        let SocketOpening { id, target, text: range, timeout, outlives_iteration } = opening;
         let Some(text) = text.get(range) else {
             return Err(ProgramError::WebSocketWithoutText.into());
         };
         let context = Context { user, request: 0, scheduled: now, purpose: Purpose::WebSocket { id } };
         let request =
             self.client.open_websocket(self.own_route(user, target), text, timeout, now, context)?;
-        self.open[user.0 as usize].push(Open { id, request, is_counted: false });
+        self.open[user.0 as usize].push(Open { id, request, is_counted: false, outlives_iteration });
         Ok(())
     }
 
@@ -148,7 +148,7 @@ impl Worker<'_> {
         let context = Context { user, request: 0, scheduled: now, purpose: Purpose::Channel { id } };
         let (route, speaks_http2) = (self.channel_route(user, target), protocol == ChannelProtocol::Http2);
         let request = self.client.open_channel(route, speaks_http2, timeout, now, context)?;
-        self.open[user.0 as usize].push(Open { id, request, is_counted: false });
+        self.open[user.0 as usize].push(Open { id, request, is_counted: false, outlives_iteration: false });
         Ok(())
     }
 
@@ -173,7 +173,7 @@ impl Worker<'_> {
         let context = Context { user, request: request.unwrap_or(0), scheduled, purpose };
         let route = self.channel_route(user, target);
         let request = self.client.open_stream(route, text, timeout, now, context)?;
-        self.open[user.0 as usize].push(Open { id, request, is_counted });
+        self.open[user.0 as usize].push(Open { id, request, is_counted, outlives_iteration: false });
         Ok(())
     }
 
@@ -192,7 +192,11 @@ impl Worker<'_> {
         Route { pool, ..self.own_route(user, target) }
     }
 
-    pub(super) fn close_all_idle(&mut self, user: UserIndex) {
+    /// The user takes part no more: nothing of it stays open.
+    pub(super) fn close_all(&mut self, user: UserIndex) {
+        for open in mem::take(&mut self.open[user.0 as usize]) {
+            self.abandon_one(open);
+        }
         self.client.close_idle(PoolId(user.0));
         if self.shared.workload.tables().is_some() {
             self.client.close_idle(self.channel_route(user, 0).pool);
@@ -218,14 +222,14 @@ impl Worker<'_> {
         }
     }
 
-    /// Gives up all that the user's program has asked for: calls first, WebSockets behind them.
+    /// Gives up what the user's program has asked for, as its iteration ends: calls first, WebSockets behind them.
     pub(super) fn abandon(&mut self, user: UserIndex) {
         if self.open[user.0 as usize].is_empty() {
             return;
         }
         let mut open = mem::take(&mut self.open[user.0 as usize]);
         open.sort_by_key(|open| !open.is_counted);
-        for open in open.drain(..) {
+        for open in open.extract_if(.., |open| !open.outlives_iteration) {
             self.abandon_one(open);
         }
         self.open[user.0 as usize] = open;

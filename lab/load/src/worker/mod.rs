@@ -150,7 +150,7 @@ impl<'a> Worker<'a> {
                     self.next_step(user, Event::Waited(WaitEvent::Interrupted))?;
                 }
                 Action::Abandon { user } => self.abandon(user),
-                Action::Leave { user } => self.close_all_idle(user),
+                Action::Leave { user } => self.close_all(user),
             }
         }
         Ok(())

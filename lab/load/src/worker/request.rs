@@ -38,4 +38,6 @@ pub(super) struct Open {
     pub(super) request: RequestId,
     /// WebSockets and channels are not counted.
     pub(super) is_counted: bool,
+    /// It goes on when the user's iteration ends.
+    pub(super) outlives_iteration: bool,
 }

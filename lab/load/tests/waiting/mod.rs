@@ -188,7 +188,13 @@ impl Walker<'_> {
                 out.text.extend_from_slice(text.as_bytes());
                 let target = self.walk.tables.targets.index_of(target).unwrap();
                 let (text, timeout) = (0..text.len(), talk.timeout);
-                out.asks.push(Ask::OpenSocket(SocketOpening { id, target, text, timeout }));
+                out.asks.push(Ask::OpenSocket(SocketOpening {
+                    id,
+                    target,
+                    text,
+                    timeout,
+                    outlives_iteration: false,
+                }));
                 return Step::Wait(None);
             }
             Act::Stop(flag) => {

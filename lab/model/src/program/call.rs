@@ -198,6 +198,9 @@ pub struct SocketOpening {
     pub text: core::ops::Range<usize>,
     /// For the opening handshake.
     pub timeout: Nanos,
+    /// It stays open when its user's iteration ends, until its user leaves. What comes of it while its user waits for nothing is
+    /// lost.
+    pub outlives_iteration: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

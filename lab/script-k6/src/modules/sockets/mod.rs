@@ -109,7 +109,7 @@ fn open<'js>(
         );
         id
     };
-    let opening = SocketOpening { id, target, text, timeout: HANDSHAKE_TIMEOUT };
+    let opening = SocketOpening { id, target, text, timeout: HANDSHAKE_TIMEOUT, outlives_iteration: false };
     host.outgoing().asks.push(Ask::OpenSocket(opening));
     Ok(id as f64)
 }

@@ -6,6 +6,7 @@ pub mod chinook;
 pub mod condition;
 #[cfg(feature = "source")]
 pub mod counters;
+pub mod jmeter;
 pub mod nats;
 pub mod peer;
 pub mod port;
@@ -22,6 +23,7 @@ pub use certificates::Certificates;
 pub use condition::Condition;
 #[cfg(feature = "source")]
 pub use counters::{Counters, CountersKind};
+pub use jmeter::JMeter;
 pub use nats::NatsServer;
 pub use port::free_port;
 pub use postgres::{Cluster, TestDatabase};

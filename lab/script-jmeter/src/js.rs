@@ -213,7 +213,7 @@ fn fact(bridge: &Bridge, name: &str) -> Option<String> {
         "url" => previous.url.clone().unwrap_or_default(),
         "responseHeaders" => previous.response_headers(),
         "requestHeaders" => previous.request_headers.clone(),
-        "samplerData" => String::from_utf8_lossy(&previous.request_body).into_owned(),
+        "samplerData" => String::from_utf8_lossy(&previous.request_data).into_owned(),
         "contentType" => previous.content_type(),
         _ => return None,
     })

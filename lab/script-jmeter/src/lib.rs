@@ -18,6 +18,7 @@ mod session;
 mod share;
 mod text;
 mod tree;
+mod xpath;
 
 pub use error::{ElementFault, JmeterError, PlanError, PlanErrorKind};
 pub use session::{Given, JmeterPlan, JmeterWorkload, Part, Session, SessionClock};

@@ -31,6 +31,7 @@ fn children(group: &Group, controller: usize, depth: usize, text: &mut String) {
                 let sampler = &group.samplers[*index];
                 let kind = match &sampler.kind {
                     SamplerKind::Http(_) => "HTTP request",
+                    SamplerKind::WebSocket(_) => "WebSocket",
                     SamplerKind::Action { .. } => "action",
                     SamplerKind::Debug { .. } => "debug",
                     SamplerKind::Script(_) => "script",

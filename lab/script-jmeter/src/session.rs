@@ -120,8 +120,7 @@ impl JmeterPlan {
         let properties = properties_of(&given)?;
         let Compiled { groups, mut file_names, included } =
             compile(&given.path, &given.places, &plan).map_err(JmeterError::Elements)?;
-        let shared =
-            shared_of(&given, plan.name.clone(), Properties::new(properties.clone()), RunShare::WHOLE);
+        let shared = shared_of(&given, Properties::new(properties.clone()), RunShare::WHOLE);
         file_names.extend(variable_files(&plan));
         let (variables, schedules) = prepare(&given.path, &plan, &groups, &shared)?;
         Ok(Self {
@@ -187,7 +186,7 @@ impl JmeterPlan {
     /// A life of the plan; opens the files that its results go to.
     pub fn session(self: &Arc<Self>, writes_files: bool) -> Result<Session, WriteError> {
         let properties = Properties::new(self.properties.clone());
-        let shared = shared_of(&self.given, self.name.clone(), properties, RunShare::WHOLE);
+        let shared = shared_of(&self.given, properties, RunShare::WHOLE);
         let sink = if writes_files { self.open_outputs(&shared)? } else { Sink::default() };
         Ok(self.session_with(shared, sink, RunShare::WHOLE))
     }
@@ -203,7 +202,7 @@ impl JmeterPlan {
     }
 
     pub(crate) fn shared(&self, properties: BTreeMap<String, String>, share: RunShare) -> Arc<Shared> {
-        shared_of(&self.given, self.name.clone(), Properties::new(properties), share)
+        shared_of(&self.given, Properties::new(properties), share)
     }
 
     /// The plan's file.
@@ -398,10 +397,12 @@ fn rhythm_turns(share: RunShare, runs: &[GroupRun]) -> RhythmTurns {
 
 // ---- what a plan is opened with
 
-fn shared_of(given: &Given, name: String, properties: Properties, share: RunShare) -> Arc<Shared> {
+fn shared_of(given: &Given, properties: Properties, share: RunShare) -> Arc<Shared> {
     let folder = given.path.parent().unwrap_or(Path::new("")).to_owned();
     let turns = Turns::of_machines(share);
     let files = Files::new(folder, given.places.clone(), turns.clone());
+    // As JMeter's `__TestPlanName` gives it.
+    let name = given.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Arc::new(Shared::new(name, properties, files, turns))
 }
 

@@ -8,12 +8,16 @@
     reason = "helpers of tests stand outside of their functions"
 )]
 
+mod compared;
 mod controllers;
+mod disagreements;
 mod plans;
 mod refusals;
 mod reports;
 mod samples;
 mod server;
+mod site;
+mod table;
 mod users;
 mod workers;
 

@@ -17,7 +17,24 @@ impl Compiler<'_> {
         self.children(parts, index, &element.children);
     }
 
+    /// One sampler at a time of each controller below it is not done where that would be less than all of it.
+    fn check_style(&mut self, element: &Element) {
+        let ignores_blocks = element.props.text("InterleaveControl.style").trim() == "0";
+        let is_block = |child: &Element| {
+            names::role(&child.tag) == Role::Controller
+                && !matches!(child.tag.as_str(), "InterleaveControl" | "RandomController")
+        };
+        if ignores_blocks && element.children.iter().any(is_block) {
+            let message = "it takes controllers below it apart, which is not done here; leave `Ignore sub-controller blocks` empty, or \
+                           put their samplers right below it";
+            self.fault(element, message.to_owned());
+        }
+    }
+
     fn controller_kind(&mut self, element: &Element) -> ControllerKind {
+        if matches!(element.tag.as_str(), "InterleaveControl" | "RandomController") {
+            self.check_style(element);
+        }
         let props = &element.props;
         match element.tag.as_str() {
             "LoopController" => {

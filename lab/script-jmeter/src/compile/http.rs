@@ -1,6 +1,6 @@
 //! Samplers: HTTP requests with the defaults in force, headers and managers; actions, debug and scripts.
 
-use super::{Compiler, GroupParts, Scoped};
+use super::{Compiler, GroupParts, Scoped, websocket};
 use crate::plan::{
     Action, Argument, AssertionKind, Embedded, FileArgument, HttpSampler, Redirects, Sampler, SamplerKind,
     Source,
@@ -26,6 +26,7 @@ impl Compiler<'_> {
                 variables: element.props.flag("displayJMeterVariables").unwrap_or(true),
                 properties: element.props.is("displayJMeterProperties"),
             }),
+            tag if tag.starts_with(websocket::PACKAGE) => self.websocket(parts, element),
             _ => self.script(element).map(SamplerKind::Script),
         };
         let name = self.text(element, &element.name);
@@ -154,24 +155,12 @@ impl Compiler<'_> {
     }
 }
 
-/// Headers, cookies, credentials: of headers the innermost one of a name counts, of managers the outermost, as in JMeter.
+/// Of managers the outermost counts, as in JMeter.
 fn take_managers(parts: &GroupParts, sampler: &mut HttpSampler) {
+    sampler.headers = parts.headers_in_force();
+    sampler.cookies = parts.cookies_in_force();
     for scoped in parts.inner_first() {
         match scoped {
-            Scoped::Headers(headers) => {
-                for (name, value) in headers {
-                    let is_known = sampler.headers.iter().any(|(known, _)| {
-                        known
-                            .as_literal()
-                            .zip(name.as_literal())
-                            .is_some_and(|(a, b)| a.eq_ignore_ascii_case(b))
-                    });
-                    if !is_known {
-                        sampler.headers.push((name.clone(), value.clone()));
-                    }
-                }
-            }
-            Scoped::Cookies(index) => sampler.cookies = Some(*index),
             Scoped::Cache(index) => sampler.cache = Some(*index),
             Scoped::Credentials(list) => sampler.credentials.clone_from(list),
             _ => {}

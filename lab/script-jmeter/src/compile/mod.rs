@@ -9,9 +9,12 @@ mod groups;
 mod http;
 mod names;
 mod scoped;
+mod websocket;
+mod xpath;
 
 use crate::error::ElementFault;
 use crate::js;
+use crate::plan::websocket::FrameFilter;
 use crate::plan::{
     Assertion, CacheManager, Child, Controller, ControllerKind, CookieManager, Credentials, Group,
     IterationConfig, Listener, PostProcessor, PreProcessor, Sampler, Script, Timer,
@@ -113,6 +116,7 @@ enum Scoped {
     After(Arc<PostProcessor>),
     Assertion(Arc<Assertion>),
     Listener(usize),
+    FrameFilter(Arc<FrameFilter>),
 }
 
 impl Compiler<'_> {
@@ -267,6 +271,32 @@ impl GroupParts {
     /// All that is in force, the outermost level first.
     fn outer_first(&self) -> impl Iterator<Item = &Scoped> {
         self.levels.iter().flatten()
+    }
+
+    /// Of headers the innermost one of a name counts.
+    fn headers_in_force(&self) -> Vec<(Text, Text)> {
+        let mut all: Vec<(Text, Text)> = Vec::new();
+        for scoped in self.inner_first() {
+            let Scoped::Headers(headers) = scoped else { continue };
+            for (name, value) in headers {
+                let is_same = |known: &Text| {
+                    known.as_literal().zip(name.as_literal()).is_some_and(|(a, b)| a.eq_ignore_ascii_case(b))
+                };
+                if !all.iter().any(|(known, _)| is_same(known)) {
+                    all.push((name.clone(), value.clone()));
+                }
+            }
+        }
+        all
+    }
+
+    /// The cookie manager's index.
+    fn cookies_in_force(&self) -> Option<usize> {
+        let managers = self.inner_first().filter_map(|scoped| match scoped {
+            Scoped::Cookies(index) => Some(*index),
+            _ => None,
+        });
+        managers.last()
     }
 
     fn listeners(&self) -> Arc<[usize]> {

@@ -69,6 +69,7 @@ impl Compiler<'_> {
                 Scoped::Before(Arc::new(PreProcessor::UserParameters(parameters)))
             }
             "JSR223PreProcessor" => Scoped::Before(Arc::new(PreProcessor::Script(self.script(element)?))),
+            tag if tag.ends_with("FrameFilter") => Scoped::FrameFilter(self.frame_filter(element)?),
             tag if tag.ends_with("Timer") => Scoped::Timer(Arc::new(self.timer(element)?)),
             tag if tag.ends_with("Assertion") => {
                 let kind = self.assertion(element)?;
@@ -316,6 +317,9 @@ impl Compiler<'_> {
                 default: self.prop(element, "HtmlExtractor.default"),
                 is_empty_default: props.is("HtmlExtractor.default_empty_value"),
             })),
+            "XPathExtractor" | "XPath2Extractor" => {
+                PostProcessor::XPath(Box::new(self.xpath_extractor(element)?))
+            }
             _ => PostProcessor::Script(self.script(element)?),
         })
     }
@@ -367,6 +371,9 @@ impl Compiler<'_> {
                 expects_null: props.is("EXPECT_NULL"),
                 is_inverted: props.is("INVERT"),
             })),
+            "XPathAssertion" | "XPath2Assertion" => {
+                AssertionKind::XPath(Box::new(self.xpath_assertion(element)?))
+            }
             "DurationAssertion" => {
                 AssertionKind::Duration { most_ms: self.prop(element, "DurationAssertion.duration") }
             }
@@ -470,7 +477,7 @@ fn add_config(parts: &mut GroupParts, controller: usize, config: IterationConfig
 }
 
 /// The variable that is looked at instead of a response.
-fn variable_scope(element: &Element) -> Option<String> {
+pub(super) fn variable_scope(element: &Element) -> Option<String> {
     let is_variable = element.props.text("Sample.scope") == "variable";
     is_variable.then(|| element.props.text("Scope.variable").to_owned())
 }

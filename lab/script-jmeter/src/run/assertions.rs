@@ -6,6 +6,7 @@ use crate::plan::{AssertionKind, JsonAssertion, PatternRule, ResponseAssertion, 
 use crate::run::context::Context;
 use crate::run::extract::text_of_source;
 use crate::run::result::SampleResult;
+use crate::run::xpath;
 use serde_json::Value;
 
 const RESPONSE_WAS_NULL: &str = "Response was null";
@@ -14,6 +15,7 @@ const RESPONSE_WAS_NULL: &str = "Response was null";
 pub(crate) fn judge(kind: &AssertionKind, result: &mut SampleResult, context: &mut Context<'_>) -> String {
     match kind {
         AssertionKind::Response(assertion) => response(assertion, result, context),
+        AssertionKind::XPath(assertion) => xpath::judge(assertion, result, context),
         AssertionKind::Json(assertion) => json(assertion, result, context),
         AssertionKind::Duration { most_ms } => {
             let (took, most) = (result.elapsed_ms(), most_ms.number(context).unwrap_or(0));
@@ -192,17 +194,15 @@ fn size(source: &Source, expected: i64, comparison: SizeComparison, result: &Sam
     };
     let size = bytes.cast_signed();
     let (is_met, words) = match comparison {
-        SizeComparison::Equal => (size == expected, "equal to"),
-        SizeComparison::NotEqual => (size != expected, "not equal to"),
-        SizeComparison::Greater => (size > expected, "greater than"),
-        SizeComparison::Less => (size < expected, "less than"),
-        SizeComparison::GreaterOrEqual => (size >= expected, "greater or equal to"),
-        SizeComparison::LessOrEqual => (size <= expected, "less than or equal to"),
+        SizeComparison::Equal => (size == expected, "been equal to"),
+        SizeComparison::NotEqual => (size != expected, "not been equal to"),
+        SizeComparison::Greater => (size > expected, "been greater than"),
+        SizeComparison::Less => (size < expected, "been less than"),
+        SizeComparison::GreaterOrEqual => (size >= expected, "been greater or equal to"),
+        SizeComparison::LessOrEqual => (size <= expected, "been less than or equal to"),
     };
     if is_met {
         return String::new();
     }
-    format!(
-        "The result was the wrong size: It was {size} bytes, but should have been {words} {expected} bytes."
-    )
+    format!("The result was the wrong size: It was {size} bytes, but should have {words} {expected} bytes.")
 }

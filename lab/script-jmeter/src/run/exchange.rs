@@ -55,8 +55,19 @@ struct Open {
     is_embedded: bool,
     redirects: usize,
     has_answered_challenge: bool,
+    /// When the first of those that the client makes by itself for one sample was asked for.
+    since: Option<Nanos>,
     /// Its place in the cache, and whether what is kept there was asked about.
     is_conditional: bool,
+}
+
+/// What the client does by itself within one sample.
+#[derive(Debug, Default)]
+struct Unseen {
+    /// Its answer to a challenge.
+    authorization: Option<String>,
+    /// When it asked first.
+    since: Option<Nanos>,
 }
 
 /// What a sample needs beside itself.
@@ -118,7 +129,7 @@ impl Exchange {
             main: request.clone(),
             transport: None,
         };
-        match exchange.ask(request, false, 0, None, wire, context) {
+        match exchange.ask(request, false, 0, Unseen::default(), wire, context) {
             Ok(()) => Ok(Some(exchange)),
             Err(fault) => Err(Box::new(failed(exchange.label, &fault, now))),
         }
@@ -129,10 +140,11 @@ impl Exchange {
         request: Request,
         is_embedded: bool,
         redirects: usize,
-        authorization: Option<String>,
+        unseen: Unseen,
         wire: &mut Wire<'_, '_>,
         context: &mut Context<'_>,
     ) -> Result<(), RequestFault> {
+        let Unseen { authorization, since } = unseen;
         let target = target_of(wire.tables, &request.url)?;
         let has_answered_challenge = authorization.is_some();
         let authorization = authorization.or_else(|| basic(wire.http, &request.url, context));
@@ -161,6 +173,7 @@ impl Exchange {
             is_embedded,
             redirects,
             has_answered_challenge,
+            since,
             is_conditional,
         });
         Ok(())
@@ -188,33 +201,43 @@ impl Exchange {
             && !open.has_answered_challenge
             && let Some(authorization) = digest(&open.request, head, wire.http, context)
         {
-            self.take(part, &open);
-            let asked =
-                self.ask(open.request, open.is_embedded, open.redirects, Some(authorization), wire, context);
+            // The client answers by itself: the sample is the response to that.
+            let unseen = Unseen { authorization: Some(authorization), since: Some(part.start) };
+            let asked = self.ask(open.request, open.is_embedded, open.redirects, unseen, wire, context);
             return self.after(asked, context);
         }
         let location =
             head.first("location").filter(|_| is_redirect(answer.status, &open.request, wire.http));
         if let Some(location) = location {
             let location = String::from_utf8_lossy(location).replace(' ', "%20");
-            self.take(part, &open);
+            let is_seen = wire.http.redirects != Redirects::Followed { only_reads: true };
+            let unseen = Unseen { authorization: None, since: (!is_seen).then_some(part.start) };
+            if is_seen {
+                self.take(part, &open);
+            }
             if open.redirects >= REDIRECTS_MAX {
-                let fault = RequestFault::new(
-                    "java.io.IOException",
-                    format!("Exceeded maximum number of redirects: {REDIRECTS_MAX}"),
-                );
-                return self.after(Err(fault), context);
+                let message = format!("Exceeded maximum number of redirects: {REDIRECTS_MAX}");
+                let fault = RequestFault::new("java.io.IOException", message);
+                return self.after(Err(fault.of(&open.request)), context);
             }
             let url = match Url::parse(&location) {
                 Ok(reference) => open.request.url.resolve(&reference),
                 Err(error) => {
                     let fault = RequestFault::new("java.net.URISyntaxException", error.to_string());
-                    return self.after(Err(fault), context);
+                    return self.after(Err(fault.of(&open.request)), context);
                 }
             };
             let next = open.request.redirected(url);
-            let asked = self.ask(next, open.is_embedded, open.redirects + 1, None, wire, context);
+            let asked = self.ask(next, open.is_embedded, open.redirects + 1, unseen, wire, context);
             return self.after(asked, context);
+        }
+        if is_redirect_status(answer.status, &open.request) && head.first("location").is_none() {
+            let message = format!(
+                "Missing location header in redirect for {} {} HTTP/1.1",
+                open.request.method, open.request.url_text
+            );
+            let fault = RequestFault::new("java.lang.IllegalArgumentException", message);
+            return self.after(Err(fault.of(&open.request)), context);
         }
         let is_page =
             !open.is_embedded && wire.http.embedded.is_some() && part.content_type().contains("html");
@@ -244,7 +267,7 @@ impl Exchange {
             end: times.ended,
             connect: if times.first_byte.is_none() { connect_end.since(times.asked) } else { Nanos::ZERO },
             request_headers: open.headers.clone(),
-            request_body: open.request.body.clone().unwrap_or_default(),
+            request_data: open.request.shown(&open.headers),
             sent_bytes: bytes.sent,
             url: Some(open.request.url_text.clone()),
             ..failed(self.label.clone(), &named, times.asked)
@@ -294,13 +317,15 @@ impl Exchange {
             code: answer.status.to_string(),
             message,
             is_success: (200..400).contains(&answer.status) || is_not_modified,
-            start: times.asked,
+            start: open.since.unwrap_or(times.asked),
             end: times.ended,
-            latency: times.first_byte.map_or(Nanos::ZERO, |first| first.since(times.asked)),
+            latency: times
+                .first_byte
+                .map_or(Nanos::ZERO, |first| first.since(open.since.unwrap_or(times.asked))),
             connect: if times.is_new_connection { times.ready.since(times.asked) } else { Nanos::ZERO },
             url: Some(open.request.url_text.clone()),
             request_headers: open.headers.clone(),
-            request_body: open.request.body.clone().unwrap_or_default(),
+            request_data: open.request.shown(&open.headers),
             head: answer.head.to_vec(),
             body: decoded.unwrap_or_else(|| answer.body.to_vec()),
             data_type: content_type.as_deref().map_or("", data_type),
@@ -342,7 +367,7 @@ impl Exchange {
             if wire.web.is_cached(wire.http.cache, &request, context.shared.clock.now_ms()) {
                 continue;
             }
-            if let Err(fault) = self.ask(request, true, 0, None, wire, context) {
+            if let Err(fault) = self.ask(request, true, 0, Unseen::default(), wire, context) {
                 let now = context.shared.clock.now();
                 self.parts.push(failed(self.label.clone(), &fault, now));
             }
@@ -367,10 +392,15 @@ impl Exchange {
             sent_bytes: self.parts.iter().map(|part| part.sent_bytes).sum(),
             ..last.clone()
         };
-        let failing = self.parts[self.main_parts.max(1)..].iter().find(|part| !part.is_success);
-        if let Some(failing) = failing.filter(|_| whole.is_success) {
+        let failing = self.parts[self.main_parts.max(1)..].iter().filter(|part| !part.is_success);
+        let failing = failing.map(|part| {
+            let url = part.url.as_deref().unwrap_or_default();
+            format!("{url} code:{} message:{}, ", part.code, part.message)
+        });
+        let failing: String = failing.collect();
+        if whole.is_success && !failing.is_empty() {
             whole.is_success = false;
-            whole.message = format!("Embedded resource download error:[{}]", failing.code);
+            whole.message = format!("Embedded resource download error:{failing}");
         }
         for (at, part) in self.parts.iter_mut().enumerate() {
             part.label = format!("{}-{at}", self.label);
@@ -386,12 +416,15 @@ fn is_redirect(status: u16, request: &Request, http: &HttpSampler) -> bool {
             !only_reads || matches!(request.method.as_str(), "GET" | "HEAD")
         }
     };
-    is_followed
-        && match status {
-            301..=303 => true,
-            307 | 308 => matches!(request.method.as_str(), "GET" | "HEAD"),
-            _ => false,
-        }
+    is_followed && is_redirect_status(status, request)
+}
+
+fn is_redirect_status(status: u16, request: &Request) -> bool {
+    match status {
+        301..=303 => true,
+        307 | 308 => matches!(request.method.as_str(), "GET" | "HEAD"),
+        _ => false,
+    }
 }
 
 /// As JMeter tells text from what is not to be shown.
@@ -403,7 +436,7 @@ fn data_type(content_type: &str) -> &'static str {
 }
 
 /// The index of what a request to this URL is sent to.
-fn target_of(tables: &Tables, url: &Url) -> Result<usize, RequestFault> {
+pub(crate) fn target_of(tables: &Tables, url: &Url) -> Result<usize, RequestFault> {
     let scheme = if url.is_tls() { Scheme::Https } else { Scheme::Http };
     let port = url.port().unwrap_or(scheme.default_port());
     let endpoint = Endpoint::Tcp { host: url.host_name().to_owned(), port };

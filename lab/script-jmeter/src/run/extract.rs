@@ -25,7 +25,7 @@ pub(crate) fn text_of_source<'a>(
         Source::UnescapedBody => Cow::Owned(patterns::unescape_html(&result.body_text())),
         Source::Headers => Cow::Owned(result.response_headers()),
         Source::RequestHeaders => Cow::Borrowed(&result.request_headers),
-        Source::RequestData => String::from_utf8_lossy(&result.request_body),
+        Source::RequestData => String::from_utf8_lossy(&result.request_data),
         Source::Url => Cow::Borrowed(result.url.as_deref().unwrap_or_default()),
         Source::Code => Cow::Borrowed(&result.code),
         Source::Message => Cow::Borrowed(&result.message),
@@ -140,7 +140,8 @@ pub(crate) fn boundary(extractor: &BoundaryExtractor, result: &SampleResult, con
             let end = if right.is_empty() { Some(after.len()) } else { after.find(&right) };
             let Some(end) = end else { break };
             values.push(after[..end].to_owned());
-            rest = &after[end..];
+            // What stands between may begin another.
+            rest = after;
             if left.is_empty() {
                 break;
             }
@@ -201,12 +202,13 @@ pub(crate) fn json(extractor: &JsonExtractor, result: &SampleResult, context: &m
     }
 }
 
-/// A list that a path means is its elements.
-fn values(path: &Path, value: &Value) -> Vec<String> {
+/// A list that a path means is its elements; a null has no text.
+fn values(path: &Path, value: &Value) -> Vec<Option<String>> {
+    let text = |value: &Value| (!value.is_null()).then(|| text_of(value));
     let found = path.find(value);
     match found.as_slice() {
-        [Value::Array(list)] if path.is_definite => list.iter().map(text_of).collect(),
-        found => found.iter().map(text_of).collect(),
+        [Value::Array(list)] if path.is_definite => list.iter().map(text).collect(),
+        found => found.iter().map(text).collect(),
     }
 }
 
@@ -215,9 +217,10 @@ fn keep_json(
     number: i64,
     default: &str,
     joins_all: bool,
-    values: &[String],
+    values: &[Option<String>],
     context: &mut Context<'_>,
 ) {
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| default.to_owned());
     let counted = format!("{name}_matchNr");
     let old = context.vars.get(&counted).and_then(|text| text.parse::<usize>().ok()).unwrap_or(0);
     (0..old).for_each(|at| context.vars.remove(&format!("{name}_{}", at + 1)));
@@ -229,7 +232,7 @@ fn keep_json(
         match pick {
             Pick::All => {
                 for (at, value) in values.iter().enumerate() {
-                    context.vars.set(&format!("{name}_{}", at + 1), value);
+                    context.vars.set(&format!("{name}_{}", at + 1), &text(value));
                 }
             }
             pick => {
@@ -239,7 +242,8 @@ fn keep_json(
                 } else {
                     pick.place(values.len(), &mut context.thread.random)
                 };
-                context.vars.set(name, place.map_or(default, |place| &values[place]));
+                let value = place.map_or_else(|| default.to_owned(), |place| text(&values[place]));
+                context.vars.set(name, &value);
             }
         }
         if number != 0 {
@@ -247,6 +251,6 @@ fn keep_json(
         }
     }
     if joins_all && pick == Pick::All {
-        context.vars.set(&format!("{name}_ALL"), &values.join(","));
+        context.vars.set(&format!("{name}_ALL"), &values.iter().map(text).collect::<Vec<_>>().join(","));
     }
 }

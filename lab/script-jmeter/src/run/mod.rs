@@ -21,10 +21,13 @@ mod samples;
 mod scripts;
 pub(crate) mod shared;
 pub(crate) mod sink;
+mod sockets;
 pub(crate) mod timers;
 mod transaction;
 pub(crate) mod turns;
 mod user;
 mod web;
+mod websocket;
+mod xpath;
 
 pub(crate) use exchange::TIMEOUT_MAX;

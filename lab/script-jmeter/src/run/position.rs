@@ -356,7 +356,7 @@ fn is_due_for_all(style: ThroughputStyle, value: f64, controller: usize, around:
 fn is_due(style: ThroughputStyle, value: f64, executions: u64, reached: u64) -> bool {
     match style {
         ThroughputStyle::Executions => (executions as f64) < value,
-        ThroughputStyle::Percent => (100.0 * executions as f64 + 50.0) / (reached + 1) as f64 <= value,
+        ThroughputStyle::Percent => (100.0 * executions as f64 + 50.0) / ((reached + 1) as f64) < value,
     }
 }
 

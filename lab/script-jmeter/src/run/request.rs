@@ -35,6 +35,11 @@ pub(crate) struct RequestFault {
 }
 
 impl RequestFault {
+    /// Of a request whose URL is known.
+    pub(crate) fn of(self, request: &Request) -> Self {
+        Self { url_text: Some(request.url_text.clone()), ..self }
+    }
+
     pub(crate) fn new(class: &'static str, message: impl Into<String>) -> Self {
         Self { class, message: message.into(), url_text: None }
     }
@@ -79,7 +84,9 @@ impl Request {
             body: None,
             keeps_alive: sampler.keeps_alive,
         };
-        request.take_body(sampler, &given, is_raw, encoding, context)?;
+        if let Err(fault) = request.take_body(sampler, &given, is_raw, encoding, context) {
+            return Err(RequestFault { url_text: Some(request.url_text), ..fault });
+        }
         Ok(request)
     }
 
@@ -183,6 +190,21 @@ impl Request {
         }
     }
 
+    /// What JMeter shows as the data of a sample; `headers` are those that were sent.
+    pub(crate) fn shown(&self, headers: &str) -> Vec<u8> {
+        let mut shown = format!("{} {}\n", self.method, self.url_text).into_bytes();
+        if !matches!(self.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE") {
+            shown.extend_from_slice(format!("\n{} data:\n", self.method).as_bytes());
+            shown.extend_from_slice(self.body.as_deref().unwrap_or_default());
+            shown.push(b'\n');
+        }
+        let cookies = headers.lines().find_map(|line| line.strip_prefix("Cookie: "));
+        let cookies = cookies.map_or("\n[no cookies]".to_owned(), |text| format!("\nCookie Data:\n{text}"));
+        shown.extend_from_slice(cookies.as_bytes());
+        shown.push(b'\n');
+        shown
+    }
+
     fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -260,8 +282,13 @@ fn has_named_file(sampler: &HttpSampler, context: &mut Context<'_>) -> bool {
 
 fn file_bytes(name: &str, context: &Context<'_>) -> Result<Vec<u8>, RequestFault> {
     let read = context.shared.files.bytes(name);
-    read.map(|bytes| bytes.to_vec())
-        .map_err(|message| RequestFault::new("java.io.FileNotFoundException", message))
+    read.map(|bytes| bytes.to_vec()).map_err(|message| {
+        let path = context.shared.files.path(name);
+        let path = std::path::absolute(&path).unwrap_or(path);
+        let message =
+            if path.exists() { message } else { format!("{} (No such file or directory)", path.display()) };
+        RequestFault::new("java.io.FileNotFoundException", message)
+    })
 }
 
 /// Texts leave as UTF-8 unless the request says another encoding that every server knows.

@@ -26,7 +26,7 @@ pub(crate) struct SampleResult {
     pub(crate) connect: Nanos,
     pub(crate) url: Option<String>,
     pub(crate) request_headers: String,
-    pub(crate) request_body: Vec<u8>,
+    pub(crate) request_data: Vec<u8>,
     /// As received.
     pub(crate) head: Vec<u8>,
     /// Without its codings.
@@ -81,9 +81,14 @@ impl SampleResult {
     pub(crate) fn take_assertion(&mut self, result: AssertionResult) {
         if !result.failure.is_empty() {
             self.is_success = false;
-            if self.failure.is_empty() {
-                self.failure.clone_from(&result.failure);
-            }
+        }
+        self.note_assertion(result);
+    }
+
+    /// Keeps what was said of the sample without judging it.
+    pub(crate) fn note_assertion(&mut self, result: AssertionResult) {
+        if self.failure.is_empty() {
+            self.failure.clone_from(&result.failure);
         }
         self.assertions.push(result);
     }

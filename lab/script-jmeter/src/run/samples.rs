@@ -6,7 +6,7 @@ use crate::run::position::{LAST_SAMPLE_OK, Leave};
 use crate::run::result::{AssertionResult, RowPlace, SampleResult};
 use crate::run::transaction::Transaction;
 use crate::run::user::{Flow, Runner, SampleOrigin, User};
-use crate::run::{assertions, extract, scripts};
+use crate::run::{assertions, extract, scripts, xpath};
 use crate::text;
 use prony_model::Nanos;
 use prony_model::measurement::record::{Outcome, Record, TransportError};
@@ -43,7 +43,7 @@ impl Runner<'_, '_> {
         context.vars.set(LAST_SAMPLE_OK, if sample.is_success { "true" } else { "false" });
         match made {
             SampleOrigin::Here => {}
-            SampleOrigin::OverHttp => self.record(&sample, None, status_ok),
+            SampleOrigin::Requested => self.record(&sample, None, status_ok),
             SampleOrigin::Failing(error) => self.record(&sample, Some(error), status_ok),
         }
         let is_success = sample.is_success;
@@ -107,7 +107,9 @@ impl Runner<'_, '_> {
         let listeners = Arc::clone(&transaction.listeners);
         let is_parent = transaction.is_parent;
         let (sample, parts) = transaction.end(self.now());
-        // Transactions around it count its samples, which they have, and not itself.
+        for around in user.position.transactions().filter(|around| !around.is_parent) {
+            around.take_nested(sample.is_success);
+        }
         let parts = if is_parent { parts } else { Vec::new() };
         self.write(user, &listeners, &sample, parts);
     }
@@ -142,6 +144,7 @@ fn process(processor: &PostProcessor, sample: &mut SampleResult, context: &mut C
         PostProcessor::Json(extractor) => extract::json(extractor, sample, context),
         PostProcessor::Boundary(extractor) => extract::boundary(extractor, sample, context),
         PostProcessor::Css(extractor) => extract::css(extractor, sample, context),
+        PostProcessor::XPath(extractor) => xpath::extract(extractor, sample, context),
         PostProcessor::Script(script) => {
             let (_, changes) = context.run_script(script, Some(Arc::new(sample.clone())));
             scripts::apply(changes, sample);

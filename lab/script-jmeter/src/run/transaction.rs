@@ -51,6 +51,12 @@ impl Transaction {
         self.connect = self.connect.plus(sample.connect);
     }
 
+    /// A transaction within it is over: JMeter counts it as one more sample beside its own.
+    pub(crate) fn take_nested(&mut self, is_success: bool) {
+        self.calls += 1;
+        self.failing += u64::from(!is_success);
+    }
+
     /// Keeps samples that are written after it.
     pub(crate) fn keep(&mut self, samples: impl IntoIterator<Item = SampleResult>) {
         let room = KEPT_MAX.saturating_sub(self.kept.len());

@@ -11,6 +11,7 @@ use crate::run::shared::Variables;
 use crate::run::sink::ThreadSink;
 use crate::run::timers::Crowd;
 use crate::run::web::Web;
+use crate::run::websocket::{UserSocket, WebSocketSample};
 use crate::run::{data, debug, scripts};
 use crate::text;
 use prony_model::Nanos;
@@ -40,14 +41,17 @@ pub(crate) struct User {
     pub(super) thread: ThreadState,
     pub(super) position: Position,
     pub(super) web: Web,
-    doing: Doing,
+    pub(super) socket: UserSocket,
+    pub(super) doing: Doing,
+    /// When what it waits for is over, if that has a time.
+    pub(super) wake_at: Option<Nanos>,
     is_active: bool,
     /// When its present activity ends, where its group's users come and go.
     until: Option<Nanos>,
 }
 
 #[derive(Debug, Default)]
-enum Doing {
+pub(super) enum Doing {
     #[default]
     Nothing,
     /// Groups before its own have not ended, or its part in the ramp has not come.
@@ -65,6 +69,7 @@ enum Doing {
     /// Nothing but time passes.
     Pause,
     Exchange(Box<Exchange>),
+    WebSocket(Box<WebSocketSample>),
 }
 
 /// How a user goes on behind a sample.
@@ -80,7 +85,7 @@ pub(super) enum Flow {
 pub(super) enum SampleOrigin {
     /// Without a request.
     Here,
-    OverHttp,
+    Requested,
     /// No response came.
     Failing(TransportError),
 }
@@ -130,7 +135,9 @@ impl User {
             thread,
             position: Position::new(&run.group),
             web,
+            socket: UserSocket::default(),
             doing: Doing::Nothing,
+            wake_at: None,
             is_active: false,
             until: None,
         }
@@ -161,11 +168,16 @@ macro_rules! parts {
 
 impl Runner<'_, '_> {
     pub(crate) fn next(&mut self, user: &mut User, event: Event<'_>) -> Result<Step, ProgramError> {
-        match event {
+        let step = match event {
             Event::Begin => self.begin(user),
             Event::Waited(event) => self.waited(user, event),
             Event::Paused | Event::Answered | Event::Failed(_) => Ok(Step::EndIteration),
-        }
+        }?;
+        user.wake_at = match step {
+            Step::Wait(Some(time)) => Some(self.now().plus(time)),
+            _ => None,
+        };
+        Ok(step)
     }
 
     pub(super) fn run_of(&self, user: &User) -> &GroupRun {
@@ -207,12 +219,14 @@ impl Runner<'_, '_> {
     }
 
     /// Users that come and go end with their part of the load; those that serve starts are new ones each time.
-    fn begin_activity(&self, user: &mut User) {
+    fn begin_activity(&mut self, user: &mut User) {
         let run = self.run_of(user);
         if run.is_open {
             let place = UserPlace { number: user.number, scenario: user.group };
             let fresh = User::new(self.workload, self.engine, place);
             (user.vars, user.web, user.position) = (fresh.vars, fresh.web, fresh.position);
+            self.out.asks.extend(user.socket.open_id().map(Ask::DropCall));
+            user.socket.forget();
             user.thread.iteration = 0;
         } else if run.duration.is_some() {
             let now = self.now().since(run.start);
@@ -284,7 +298,8 @@ impl Runner<'_, '_> {
                 Ok(Step::EndInterrupted)
             }
             WaitEvent::Answered { .. } | WaitEvent::Failed { .. } => self.heard(user, event),
-            WaitEvent::Socket { .. } | WaitEvent::Channel { .. } => Ok(Step::Wait(None)),
+            WaitEvent::Socket { socket, event, bytes } => self.websocket_event(user, socket, event, bytes),
+            WaitEvent::Channel { .. } => Ok(Step::Wait(None)),
         }
     }
 
@@ -308,6 +323,7 @@ impl Runner<'_, '_> {
                 user.doing = Doing::Exchange(exchange);
                 Ok(Step::Wait(None))
             }
+            Doing::WebSocket(sample) => self.websocket_woken(user, sample),
         }
     }
 
@@ -330,9 +346,15 @@ impl Runner<'_, '_> {
             user.doing = Doing::Exchange(exchange);
             return Ok(Step::Wait(None));
         }
-        let made = exchange.transport.map_or(SampleOrigin::OverHttp, SampleOrigin::Failing);
+        let made = exchange.transport.map_or(SampleOrigin::Requested, SampleOrigin::Failing);
         let (sample, parts) = exchange.end();
-        match self.finish(user, index, sample, parts, made) {
+        let flow = self.finish(user, index, sample, parts, made);
+        self.follow(user, flow)
+    }
+
+    /// Goes on behind a sample.
+    pub(super) fn follow(&mut self, user: &mut User, flow: Flow) -> Result<Step, ProgramError> {
+        match flow {
             Flow::On => self.advance(user),
             Flow::EndPass => Ok(self.end_pass(user)),
             Flow::Leave => Ok(self.leave(user)),
@@ -385,6 +407,10 @@ impl Runner<'_, '_> {
                 PreProcessor::UserParameters(parameters) => data::user_parameters(parameters, &mut context),
             }
         }
+        // A name may have what they have set; JMeter reads it before and behind them too.
+        if sampler.name.as_literal().is_none() {
+            context.thread.sampler = sampler.name.value(&mut context);
+        }
         let crowd = Crowd {
             user: user.number,
             group: user.group,
@@ -436,9 +462,7 @@ impl Runner<'_, '_> {
             return Ok(self.leave(user));
         }
         match self.sample(user, index) {
-            Ok(Flow::On) => self.advance(user),
-            Ok(Flow::EndPass) => Ok(self.end_pass(user)),
-            Ok(Flow::Leave) => Ok(self.leave(user)),
+            Ok(flow) => self.follow(user, flow),
             Err(step) => Ok(step),
         }
     }
@@ -462,10 +486,11 @@ impl Runner<'_, '_> {
                     }
                     Ok(None) => return Ok(Flow::On),
                     Err(sample) => {
-                        return Ok(self.finish(user, index, *sample, Vec::new(), SampleOrigin::OverHttp));
+                        return Ok(self.finish(user, index, *sample, Vec::new(), SampleOrigin::Requested));
                     }
                 }
             }
+            SamplerKind::WebSocket(_) => return self.begin_websocket(user, index, label),
             SamplerKind::Action { action, duration_ms } => {
                 let duration = duration_ms.number(&mut context).and_then(|time| u64::try_from(time).ok());
                 return self.act(user, *action, Nanos::from_millis(duration.unwrap_or(0)));

@@ -128,17 +128,31 @@ impl Web {
         let max_age =
             control.split(',').find_map(|part| part.trim().strip_prefix("max-age=")?.parse::<i64>().ok());
         let expires = text("expires").and_then(|value| date::parse_http_date(&value));
-        let fresh_until_ms = match (uses_expires && !control.contains("no-cache"), max_age, expires) {
-            (false, ..) | (true, None, None) => 0,
+        let has_expires = text("expires").is_some();
+        let last_modified = text("last-modified");
+        let fresh_until_ms = match (uses_expires && !control.contains("no-cache"), max_age, has_expires) {
+            (false, ..) => 0,
             (true, Some(seconds), _) => now_ms.saturating_add(seconds.saturating_mul(1_000)),
-            (true, None, Some(at_ms)) => at_ms,
+            (true, None, true) => expires.unwrap_or(0),
+            (true, None, false) => now_ms + unsaid_age_ms(last_modified.as_deref(), text("date").as_deref()),
         };
-        let cached = Cached { etag: text("etag"), last_modified: text("last-modified"), fresh_until_ms };
-        let is_useful = cached.etag.is_some() || cached.last_modified.is_some() || fresh_until_ms > now_ms;
+        let cached = Cached { etag: text("etag"), last_modified, fresh_until_ms };
+        let is_useful =
+            cached.etag.is_some() || cached.last_modified.is_some() || has_expires || !control.is_empty();
         let cache = &mut self.caches[at];
         if is_useful && (cache.len() < entries_max || cache.contains_key(&request.url_text)) {
             cache.insert(request.url_text.clone(), cached);
         }
+    }
+}
+
+/// How long a response is fresh that does not say it, as JMeter has it: a tenth of its age, or a year where that is not known.
+fn unsaid_age_ms(last_modified: Option<&str>, date: Option<&str>) -> i64 {
+    const YEAR_MS: i64 = 365 * 86_400_000;
+    let read = |text: Option<&str>| text.and_then(date::parse_http_date);
+    match (read(last_modified), read(date)) {
+        (Some(last_modified), Some(date)) => (date - last_modified) / 10,
+        _ => YEAR_MS,
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! A sampler has all that is in force for it in the order in which it is applied, so that running it looks nothing up.
 
+pub(crate) mod websocket;
+pub(crate) mod xpath;
+
 use crate::text::Text;
 use fancy_regex::Regex;
 use std::sync::Arc;
@@ -181,6 +184,7 @@ pub(crate) struct Sampler {
 #[derive(Debug)]
 pub(crate) enum SamplerKind {
     Http(Box<HttpSampler>),
+    WebSocket(Box<websocket::WebSocketSampler>),
     Action { action: Action, duration_ms: Text },
     Debug { variables: bool, properties: bool },
     Script(Script),
@@ -437,6 +441,7 @@ pub(crate) enum PostProcessor {
     Json(Box<JsonExtractor>),
     Boundary(Box<BoundaryExtractor>),
     Css(Box<CssExtractor>),
+    XPath(Box<xpath::XPathExtractor>),
     Script(Script),
 }
 
@@ -518,6 +523,7 @@ pub(crate) struct Assertion {
 pub(crate) enum AssertionKind {
     Response(Box<ResponseAssertion>),
     Json(Box<JsonAssertion>),
+    XPath(Box<xpath::XPathAssertion>),
     Duration { most_ms: Text },
     Size { source: Source, bytes: Text, comparison: SizeComparison },
     Script(Script),

@@ -1,0 +1,178 @@
+//! `XPath` extractors and assertions over a sample's body or a variable. Messages are JMeter's, but for what its XML parser says.
+
+use crate::patterns::Pick;
+use crate::plan::xpath::{XPathAssertion, XPathEdition, XPathExtractor, XPathText};
+use crate::run::context::Context;
+use crate::run::result::{AssertionResult, SampleResult};
+use crate::xpath::{self, Document, FindError, Found, Markup};
+use std::borrow::Cow;
+
+/// As JMeter's XML writer of the second edition indents.
+const INDENT: &str = "   ";
+/// Matches that are numbered as variables; further ones are left.
+const MATCHES_MAX: usize = 100_000;
+
+/// Why nothing can be found.
+enum Failure {
+    /// The text is no document.
+    NoDocument(String),
+    /// The expression cannot be evaluated.
+    NoValue(String),
+}
+
+impl Failure {
+    fn message(self) -> String {
+        match self {
+            Self::NoDocument(message) | Self::NoValue(message) => message,
+        }
+    }
+}
+
+pub(crate) fn extract(extractor: &XPathExtractor, result: &mut SampleResult, context: &mut Context<'_>) {
+    let name = extractor.name.value(context);
+    let default = extractor.default.value(context);
+    let counted = format!("{name}_matchNr");
+    let old = context.vars.get(&counted).and_then(|text| text.parse::<usize>().ok()).unwrap_or(0);
+    context.vars.set(&name, &default);
+    context.vars.set(&counted, "0");
+    context.vars.remove(&format!("{name}_1"));
+    let text = match &extractor.variable {
+        Some(variable) => context.vars.get(variable).unwrap_or_default().to_owned(),
+        None => result.body_text().into_owned(),
+    };
+    if text.is_empty() && extractor.variable.is_some() {
+        return;
+    }
+    let searched = search(&text, &extractor.edition, &extractor.expression, context)
+        .map(|(document, found, _)| values(&document, found, &extractor.edition, extractor.wants_fragment));
+    let mut values = match searched {
+        Ok(values) => values,
+        Err(failure) => {
+            // The sample stays as good as it was, as in JMeter.
+            let failure = format!("{}\nSee log file for further details.", failure.message());
+            return result.note_assertion(AssertionResult { name: extractor.element.clone(), failure });
+        }
+    };
+    let number = extractor.number.number(context).unwrap_or(-1);
+    let pick = Pick::of_number(number);
+    if pick != Pick::All {
+        let place = pick.place(values.len(), &mut context.thread.random);
+        values = place.map(|place| values.swap_remove(place)).into_iter().collect();
+    }
+    values.truncate(MATCHES_MAX);
+    context.vars.set(&counted, &values.len().to_string());
+    if let Some(Some(first)) = values.first() {
+        context.vars.set(&name, first);
+    }
+    for (at, value) in values.iter().enumerate() {
+        if let Some(value) = value {
+            context.vars.set(&format!("{name}_{}", at + 1), value);
+        }
+    }
+    (values.len()..old).for_each(|at| context.vars.remove(&format!("{name}_{}", at + 1)));
+}
+
+/// What is found as texts; none where a node has none.
+fn values(document: &Document, found: Found, edition: &XPathEdition, is_whole: bool) -> Vec<Option<String>> {
+    let places = match found {
+        Found::Boolean(is_true) => return vec![Some(is_true.to_string())],
+        Found::Text(text) => return vec![Some(text)],
+        Found::Nodes(places) => places,
+    };
+    let value = |place: usize| match (edition, is_whole) {
+        (XPathEdition::First(_), true) => Some(document.fragment(place, None)),
+        (XPathEdition::First(_), false) if document.is_element(place) => {
+            document.first_text_of(place).map(str::to_owned)
+        }
+        (XPathEdition::Second { .. }, true) => {
+            Some(document.attribute(place).unwrap_or_else(|| document.fragment(place, Some(INDENT))))
+        }
+        (_, false) => Some(document.text_of(place)),
+    };
+    places.into_iter().map(value).collect()
+}
+
+/// The document, what the expression is in it, and the expression as it was written.
+fn search<'a>(
+    text: &str,
+    edition: &XPathEdition,
+    expression: &'a XPathText,
+    context: &mut Context<'_>,
+) -> Result<(Document, Found, Cow<'a, str>), Failure> {
+    let compiled;
+    let (expression, source) = match expression {
+        XPathText::Fixed { source, compiled } => (compiled, Cow::Borrowed(source.as_str())),
+        XPathText::Text(text) => {
+            let source = text.value(context);
+            compiled = xpath::compile(&source).map_err(Failure::NoValue)?;
+            (&compiled, Cow::Owned(source))
+        }
+    };
+    let (markup, list) = match edition {
+        XPathEdition::First(markup) => (*markup, None),
+        XPathEdition::Second { namespaces } => (Markup::Xml, Some(namespaces.value(context))),
+    };
+    let document = Document::read(text, markup).map_err(Failure::NoDocument)?;
+    let namespace_of = |prefix: &str| match &list {
+        None => document.namespace_of_root(prefix),
+        Some(list) => list.lines().find_map(|line| {
+            let (known, namespace) = line.split_once('=')?;
+            (known.trim() == prefix).then(|| namespace.trim().to_owned())
+        }),
+    };
+    let found = xpath::find(&document, expression, &namespace_of).map_err(|error| {
+        Failure::NoValue(match error {
+            FindError::UnknownPrefix(prefix) if list.is_none() => {
+                format!("Prefix must resolve to a namespace: {prefix}")
+            }
+            FindError::UnknownPrefix(prefix) => format!(
+                "net.sf.saxon.s9api.SaxonApiException: Namespace prefix '{prefix}' has not been declared"
+            ),
+            FindError::TooLong(message) | FindError::Other(message) => message,
+        })
+    })?;
+    Ok((document, found, source))
+}
+
+/// The failure's message; empty where the assertion holds.
+pub(crate) fn judge(assertion: &XPathAssertion, result: &SampleResult, context: &mut Context<'_>) -> String {
+    let is_first = matches!(assertion.edition, XPathEdition::First(_));
+    let text = match &assertion.variable {
+        Some(variable) => context.vars.get(variable).unwrap_or_default().to_owned(),
+        None => result.body_text().into_owned(),
+    };
+    if text.is_empty() && is_first {
+        return "Response was null".to_owned();
+    }
+    let (found, source) = match search(&text, &assertion.edition, &assertion.expression, context) {
+        Ok((_, found, source)) => (found, source),
+        Err(Failure::NoDocument(message)) if is_first => return format!("SAXException: {message}"),
+        Err(Failure::NoValue(message)) if is_first => return format!("TransformerException: {message}"),
+        Err(failure) => {
+            let source = match &assertion.expression {
+                XPathText::Fixed { source, .. } => source.clone(),
+                XPathText::Text(text) => text.value(context),
+            };
+            return format!(
+                "Exception occurred computing assertion with XPath:{source}, error:{}",
+                failure.message()
+            );
+        }
+    };
+    let is_negated = assertion.is_negated;
+    let is_met = match &found {
+        Found::Nodes(places) => !places.is_empty(),
+        Found::Boolean(is_true) => *is_true,
+        Found::Text(_) if is_first => return format!("Cannot understand: {source}"),
+        Found::Text(_) => true,
+    };
+    match (is_met == is_negated, is_negated) {
+        (false, _) => String::new(),
+        (true, true) if is_first && matches!(found, Found::Nodes(_)) => {
+            "Specified XPath was found... Turn off negate if this is not desired".to_owned()
+        }
+        (true, false) if is_first && matches!(found, Found::Nodes(_)) => format!("No Nodes Matched {source}"),
+        (true, true) => format!("Nodes Matched for {source}"),
+        (true, false) => format!("No Nodes Matched for {source}"),
+    }
+}

@@ -1,0 +1,177 @@
+//! Where Prony once had other rows than JMeter: a test named after each, beside the plans that have shown it.
+
+use super::Trial;
+use super::plans::{
+    defaults, element, flag, get, group, json_extractor, number, plan, request, response_assertion, text,
+    transaction,
+};
+use super::site::Site;
+use expect_test::{Expect, expect};
+
+/// Rows of a group of one thread over the compared plans' site.
+fn check(loops: &str, below: &str, expected: &Expect) {
+    let (trial, site) = (Trial::new(), Site::start());
+    trial.write("plan.jmx", &plan(&group("Group", "1", loops, &(defaults(&site.port()) + below))));
+    trial.demand(&[]);
+    let rows = trial.rows(&["label", "responseCode", "success", "failureMessage", "bytes", "URL"]);
+    expected.assert_eq(&rows.join("\n").replace(&site.port(), "PORT"));
+}
+
+fn parameters(per_iteration: bool) -> String {
+    let list =
+        |name: &str, value: &str| format!("<collectionProp name=\"{name}\">\n{value}</collectionProp>\n");
+    let values = list("UserParameters.thread_values", &list("1", &text("1", "Bern")));
+    let props = list("UserParameters.names", &text("1", "city")) + &values;
+    element(
+        "UserParameters",
+        "User Parameters",
+        &(props + &flag("UserParameters.per_iteration", per_iteration)),
+        "",
+    )
+}
+
+#[test]
+fn a_name_has_what_its_pre_processors_have_set() {
+    check(
+        "1",
+        &(parameters(false) + &get("in ${city}", "/echo", "")),
+        &expect![[r#"
+        in Bern | 200 | true |  | 91 | http://127.0.0.1:PORT/echo"#]],
+    );
+}
+
+#[test]
+fn a_digest_challenge_is_no_sample_of_its_own() {
+    let entry = text("Authorization.url", "http://127.0.0.1")
+        + &text("Authorization.username", "user")
+        + &text("Authorization.password", "pass")
+        + &text("Authorization.mechanism", "DIGEST");
+    let list = format!(
+        "<collectionProp name=\"AuthManager.auth_list\">\n<elementProp name=\"\" elementType=\"Authorization\">\n{entry}</elementProp>\n</collectionProp>\n"
+    );
+    let manager = element("AuthManager", "HTTP Authorization Manager", &list, "");
+    check(
+        "1",
+        &(manager + &get("a", "/digest", "")),
+        &expect![[r#"
+        a | 200 | true |  | 71 | http://127.0.0.1:PORT/digest"#]],
+    );
+}
+
+#[test]
+fn redirects_that_are_left_to_the_client_are_no_samples() {
+    let auto = request("a", "GET", "/hop/1", "", &flag("HTTPSampler.auto_redirects", true), "");
+    check(
+        "1",
+        &auto.replace("follow_redirects\">true", "follow_redirects\">false"),
+        &expect![[r#"
+        a | 200 | true |  | 81 | http://127.0.0.1:PORT/hop/0"#]],
+    );
+}
+
+#[test]
+fn a_redirect_without_a_location_is_an_exception() {
+    check(
+        "1",
+        &get("a", "/no-location", ""),
+        &expect![[r#"
+        a | Non HTTP response code: java.lang.IllegalArgumentException | false |  | 87 | http://127.0.0.1:PORT/no-location"#]],
+    );
+}
+
+#[test]
+fn a_boundary_extractor_finds_matches_within_each_other() {
+    let props = text("BoundaryExtractor.refname", "v")
+        + &text("BoundaryExtractor.lboundary", "t")
+        + &text("BoundaryExtractor.rboundary", "e")
+        + &text("BoundaryExtractor.match_number", "-1");
+    let extractor = element("BoundaryExtractor", "Boundary Extractor", &props, "");
+    check(
+        "1",
+        &(get("a", "/plain", &extractor) + &get("${v_matchNr} ${v_3}", "/echo", "")),
+        &expect![[r#"
+        a | 200 | true |  | 107 | http://127.0.0.1:PORT/plain
+        4 ok | 200 | true |  | 91 | http://127.0.0.1:PORT/echo"#]],
+    );
+}
+
+#[test]
+fn half_of_a_throughput_controller_begins_with_the_second_pass() {
+    let props = number("ThroughputController.style", 1)
+        + &flag("ThroughputController.perThread", true)
+        + &text("ThroughputController.percentThroughput", "50.0");
+    let half = element("ThroughputController", "half", &props, &get("half", "/plain", ""));
+    check(
+        "4",
+        &(get("a", "/plain", "") + &half),
+        &expect![[r#"
+        a | 200 | true |  | 107 | http://127.0.0.1:PORT/plain
+        a | 200 | true |  | 107 | http://127.0.0.1:PORT/plain
+        half | 200 | true |  | 107 | http://127.0.0.1:PORT/plain
+        a | 200 | true |  | 107 | http://127.0.0.1:PORT/plain
+        a | 200 | true |  | 107 | http://127.0.0.1:PORT/plain
+        half | 200 | true |  | 107 | http://127.0.0.1:PORT/plain"#]],
+    );
+}
+
+#[test]
+fn responses_that_say_nothing_of_their_age_are_fresh() {
+    let manager = element("CacheManager", "HTTP Cache Manager", &flag("useExpires", true), "");
+    check(
+        "2",
+        &(manager + &get("a", "/etag", "") + &get("b", "/no-store", "")),
+        &expect![[r#"
+        a | 200 | true |  | 54 | http://127.0.0.1:PORT/etag
+        b | 200 | true |  | 79 | http://127.0.0.1:PORT/no-store
+        b | 200 | true |  | 79 | http://127.0.0.1:PORT/no-store"#]],
+    );
+}
+
+#[test]
+fn a_null_in_json_is_the_default() {
+    let below = json_extractor("one;all", "$.nothing;$..nothing", "1;-1", "none;none");
+    check(
+        "1",
+        &(get("a", "/json", &below) + &get("${one} ${all_1} ${all_matchNr}", "/echo", "")),
+        &expect![[r#"
+        a | 200 | true |  | 209 | http://127.0.0.1:PORT/json
+        none none 1 | 200 | true |  | 91 | http://127.0.0.1:PORT/echo"#]],
+    );
+}
+
+#[test]
+fn request_data_is_what_jmeter_shows_of_a_request() {
+    let holds = response_assertion(&["GET http://127.0.0.1", "[no cookies]"], "request_data", 16);
+    let fails = response_assertion(&["POST"], "request_data", 16);
+    check(
+        "1",
+        &(get("a", "/plain", &holds) + &get("b", "/plain", &fails)),
+        &expect![[r#"
+        a | 200 | true |  | 107 | http://127.0.0.1:PORT/plain
+        b | 200 | false | Test failed: request data expected to contain /POST/ | 107 | http://127.0.0.1:PORT/plain"#]],
+    );
+}
+
+#[test]
+fn a_transaction_counts_the_transactions_within_it() {
+    let (trial, site) = (Trial::new(), Site::start());
+    let below = transaction("outer", false, &transaction("inner", false, &get("a", "/status/500", "")));
+    trial.write("plan.jmx", &plan(&group("Group", "1", "1", &(defaults(&site.port()) + &below))));
+    trial.demand(&[]);
+    expect![[r#"
+        a | Internal Server Error
+        inner | Number of samples in transaction : 1, number of failing samples : 1
+        outer | Number of samples in transaction : 2, number of failing samples : 2"#]]
+    .assert_eq(&trial.rows(&["label", "responseMessage"]).join("\n"));
+}
+
+#[test]
+fn an_interleave_controller_that_takes_blocks_apart_is_refused() {
+    let block = element("GenericController", "block", "", &get("a", "/", ""));
+    let below = element("InterleaveControl", "turns", &number("InterleaveControl.style", 0), &block);
+    let trial = Trial::new();
+    trial.write("plan.jmx", &plan(&group("Group", "1", "1", &below)));
+    let ended = trial.run(&["--check"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.error.contains("Ignore sub-controller blocks"), "{}", ended.error);
+}

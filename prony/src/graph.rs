@@ -19,7 +19,7 @@ use place::{Place, PlaceArguments};
 use problems::Problems;
 use progress::Progress;
 use prony_graph_store::Recovery;
-use prony_model::units::grouped;
+use prony_model::units::{counted, grouped};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -255,10 +255,6 @@ fn say_recovery(recovery: &Recovery) {
 #[expect(clippy::print_stderr, reason = "what is no result goes to standard error")]
 fn say(line: &str) {
     eprintln!("{line}");
-}
-
-fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{} {}", grouped(count), if count == 1 { one } else { many })
 }
 
 fn seconds(elapsed: Duration) -> String {

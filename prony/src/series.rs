@@ -5,7 +5,7 @@ mod transfer;
 use crate::print;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use prony_model::units::grouped;
+use prony_model::units::counted;
 use prony_series_store::{Backup, CheckReport, Durability, Options, Store, backup, check};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -86,13 +86,14 @@ fn existing(place: &SeriesPlace) -> anyhow::Result<&Path> {
 fn run_check(directory: &Path) -> anyhow::Result<ExitCode> {
     let CheckReport { recovery, types, entities, segments, rows, aggregates, problems } = check(directory)?;
     let mut text = format!(
-        "{}: {} types, {} entities, {} rows{}, in {segments} segments and a log of {} bytes\n",
+        "{}: {}, {}, {}{}, in {} and a log of {}\n",
         directory.display(),
-        grouped(types as u64),
-        grouped(entities as u64),
-        grouped(rows),
+        counted(types as u64, "type", "types"),
+        counted(entities as u64, "entity", "entities"),
+        counted(rows, "row", "rows"),
         of_removed(aggregates),
-        grouped(recovery.log_bytes),
+        counted(segments as u64, "segment", "segments"),
+        counted(recovery.log_bytes, "byte", "bytes"),
     );
     if recovery.torn_bytes > 0 {
         // Writing to a string cannot fail.
@@ -116,19 +117,19 @@ fn of_removed(aggregates: u64) -> String {
     if aggregates == 0 {
         return String::new();
     }
-    format!(", {} aggregates of removed rows", grouped(aggregates))
+    format!(", {} of removed rows", counted(aggregates, "aggregate", "aggregates"))
 }
 
 fn run_backup(directory: &Path, target: &Path) -> anyhow::Result<ExitCode> {
     let Backup { report, bytes } = backup(directory, target)
         .with_context(|| format!("there is no backup of {} in {}", directory.display(), target.display()))?;
     print(&format!(
-        "{}: {} bytes with {} types, {} entities and {} rows{}, all of which can be read\n",
+        "{}: {} with {}, {} and {}{}, all of which can be read\n",
         target.display(),
-        grouped(bytes),
-        grouped(report.types as u64),
-        grouped(report.entities as u64),
-        grouped(report.rows),
+        counted(bytes, "byte", "bytes"),
+        counted(report.types as u64, "type", "types"),
+        counted(report.entities as u64, "entity", "entities"),
+        counted(report.rows, "row", "rows"),
         of_removed(report.aggregates),
     ))?;
     Ok(ExitCode::SUCCESS)
@@ -140,12 +141,12 @@ fn run_compact(directory: &Path) -> anyhow::Result<ExitCode> {
     store.compact().with_context(|| format!("cannot put the series in {} together", directory.display()))?;
     let (segments, bytes) = store.segments();
     print(&format!(
-        "{}: {} bytes of {} segments and {} of a log became {} of {segments}\n",
+        "{}: {} of {} and {} of a log became {} of {segments}\n",
         directory.display(),
-        grouped(before.1),
-        before.0,
-        grouped(bytes_before),
-        grouped(bytes),
+        counted(before.1, "byte", "bytes"),
+        counted(before.0 as u64, "segment", "segments"),
+        counted(bytes_before, "byte", "bytes"),
+        counted(bytes, "byte", "bytes"),
     ))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -260,14 +260,14 @@ fn files_are_checked_and_compacted() {
     let (status, said) = run("check");
     assert!(
         status == Some(0)
-            && said.starts_with("series: 1 types, 2 entities, 2 rows, in 0 segments and a log of"),
+            && said.starts_with("series: 1 type, 2 entities, 2 rows, in 0 segments and a log of"),
         "{said}"
     );
     let (status, said) = run("compact");
     assert!(status == Some(0) && said.contains(" became ") && said.ends_with(" of 1\n"), "{said}");
     let (status, said) = run("check");
     assert!(
-        status == Some(0) && said.starts_with("series: 1 types, 2 entities, 2 rows, in 1 segments"),
+        status == Some(0) && said.starts_with("series: 1 type, 2 entities, 2 rows, in 1 segment"),
         "{said}"
     );
 }
@@ -290,7 +290,7 @@ fn what_is_exported_is_imported_whole_or_not_at_all() {
     };
     let exported = run(&["export", "series", "rows.ndjson"]);
     assert!(
-        exported.stdout.contains("6 rows of 1 types were exported"),
+        exported.stdout.contains("6 rows of 1 type were exported"),
         "{}{}",
         exported.stdout,
         exported.stderr
@@ -305,7 +305,7 @@ fn what_is_exported_is_imported_whole_or_not_at_all() {
     assert!(!path("copy").exists() && !path("copy.part").exists());
     let imported = run(&["import", "copy", "rows.ndjson"]);
     assert!(
-        imported.stdout.contains("6 rows of 1 types were imported"),
+        imported.stdout.contains("6 rows of 1 type were imported"),
         "{}{}",
         imported.stdout,
         imported.stderr

@@ -129,6 +129,11 @@ pub fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
+/// A number with what it counts, in the singular or the plural.
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { many })
+}
+
 /// A number with its digits in groups of three: `1 234 567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();

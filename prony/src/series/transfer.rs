@@ -1,7 +1,7 @@
 //! `prony series export` and `prony series import`: whole files or none.
 
 use anyhow::Context as _;
-use prony_model::units::grouped;
+use prony_model::units::counted;
 use prony_series::transfer::{self, Transferred};
 use prony_series_store::{Durability, Options, Store};
 use std::ffi::OsString;
@@ -40,7 +40,7 @@ pub(super) fn export(directory: &Path, file: &Path) -> anyhow::Result<ExitCode> 
     let of = write()
         .inspect_err(|_| drop(fs::remove_file(&part)))
         .with_context(|| format!("cannot write {}", file.display()))?;
-    crate::print(&format!("{}: {}\n", file.display(), counted("exported", of)))?;
+    crate::print(&format!("{}: {}\n", file.display(), transferred("exported", of)))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -70,10 +70,11 @@ pub(super) fn import(directory: &Path, file: &Path) -> anyhow::Result<ExitCode> 
         .inspect_err(|_| drop(fs::remove_dir_all(&part)))
         .with_context(|| format!("nothing was imported from {}", file.display()))?;
     fs::rename(&part, directory).with_context(|| format!("cannot make {}", directory.display()))?;
-    crate::print(&format!("{}: {}\n", directory.display(), counted("imported", of)))?;
+    crate::print(&format!("{}: {}\n", directory.display(), transferred("imported", of)))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn counted(what: &str, of: Transferred) -> String {
-    format!("{} rows of {} types were {what}", grouped(of.rows), grouped(of.types))
+fn transferred(what: &str, of: Transferred) -> String {
+    let (rows, types) = (counted(of.rows, "row", "rows"), counted(of.types, "type", "types"));
+    format!("{rows} of {types} {} {what}", if of.rows == 1 { "was" } else { "were" })
 }

@@ -19,6 +19,7 @@ mod process;
 mod site;
 mod sockets;
 #[path = "../common/statistics.rs"]
+#[allow(dead_code, reason = "each benchmark uses its part of this module")]
 mod statistics;
 mod stores;
 mod streams;
@@ -37,7 +38,7 @@ use std::{
 use bank::{Answer, Attack, Field};
 use calm::Calm;
 use site::Site;
-use statistics::{median, median_ratio, print_table};
+use statistics::{median, median_ratio};
 
 /// Rounds of each attack; the median is quoted.
 const ROUNDS: usize = 3;
@@ -70,17 +71,23 @@ fn main() {
         "answers",
         "memory, MB",
     ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    let mut missed = Vec::new();
+    print_line(&head.map(str::to_owned));
+    print_line(&head.map(|_| "---".to_owned()));
+    let (mut count, mut missed) = (0, Vec::new());
     for attack in chosen {
         let outcome = tried(attack);
         if outcome.is_missed() {
             missed.push(attack.name);
         }
-        rows.push(outcome.row(attack));
+        print_line(&outcome.row(attack));
+        count += 1;
     }
-    print_table(&rows);
-    println!("{} attacks, {} beyond the aim: {}", rows.len() - 1, missed.len(), missed.join("; "));
+    println!("\n{count} attacks, {} beyond the aim: {}", missed.len(), missed.join("; "));
+}
+
+/// A row of a Markdown table, as soon as it is known: all take half an hour.
+fn print_line(row: &[String]) {
+    println!("| {} |", row.join(" | "));
 }
 
 /// What was seen of an attack, round by round.
@@ -99,10 +106,10 @@ impl Outcome {
         self.refused > 0 || ratio > RATIO_MAX && median(&self.attacked_ms) > UNDISTURBED_MS
     }
 
-    fn row(&self, attack: &Attack) -> Vec<String> {
+    fn row(&self, attack: &Attack) -> [String; 8] {
         let answers: Vec<String> =
             self.answers.iter().map(|(answer, count)| format!("{answer} × {count}")).collect();
-        vec![
+        [
             attack.class.to_owned(),
             attack.name.to_owned(),
             format!("{:.2}", median(&self.calm_ms)),

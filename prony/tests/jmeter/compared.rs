@@ -4,6 +4,7 @@
 
 use super::site::Site;
 use super::table::table;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -52,7 +53,7 @@ fn rows_of_compared_plans_are_those_of_jmeter() {
         let expected = fs::read_to_string(folder().join(format!("{name}.txt"))).unwrap_or_default();
         let rows = rows_of(name, &site);
         if rows != expected {
-            differing += &format!("---- {name}\n{}", difference(&expected, &rows));
+            let _ = write!(differing, "---- {name}\n{}", difference(&expected, &rows));
         }
     }
     assert!(differing.is_empty(), "JMeter's rows are marked `-`, Prony's `+`:\n{differing}");
@@ -73,10 +74,10 @@ fn difference(expected: &str, rows: &str) -> String {
         if a < theirs.len() && b < ours.len() && theirs[a] == ours[b] {
             (a, b) = (a + 1, b + 1);
         } else if b == ours.len() || a < theirs.len() && common[a + 1][b] >= common[a][b + 1] {
-            out += &format!("-{}\n", theirs[a]);
+            let _ = writeln!(out, "-{}", theirs[a]);
             a += 1;
         } else {
-            out += &format!("+{}\n", ours[b]);
+            let _ = writeln!(out, "+{}", ours[b]);
             b += 1;
         }
     }

@@ -58,6 +58,30 @@ fn what_cannot_be_read_is_said_before_the_start() {
 }
 
 #[test]
+fn what_websocket_and_xpath_elements_ask_for_that_is_not_done_is_named() {
+    let websocket = |class: &str| format!("eu.luminis.jmeter.wssampler.{class}");
+    let filter = text("comparisonType", "ContainsRegex") + &text("matchValue", "(");
+    let odd = text("comparisonType", "Sounds") + &text("matchValue", "x");
+    let below = element(&websocket("AdvancedOptionsElement"), "options", "", "")
+        + &element("eu.luminis.jmeter.assertions.BinaryContentAssertion", "bytes", "", "")
+        + &element(&websocket("OpenWebSocketSampler"), "second", &text("connectionId", "two"), "")
+        + &element(&websocket("TextFrameFilter"), "regex", &filter, "")
+        + &element(&websocket("BinaryFrameFilter"), "odd", &odd, "")
+        + &element("XPathExtractor", "valid", &flag("XPathExtractor.validate", true), "")
+        + &element("XPath2Assertion", "later", &text("XPath.xpath", "matches(//a, 'b')"), "");
+    check(&group("Group", "1", "1", &below), &expect![[r#"
+        error: the plan cannot be run as it is:
+          - plan.jmx:33: WebSocket Text Frame Filter (Test Plan / Group / regex): `(` is no regular expression that is known here: Parsing error at position 1: Opening parenthesis without closing parenthesis
+          - plan.jmx:39: WebSocket Binary Frame Filter (Test Plan / Group / odd): the comparison `Sounds` is not known; choose it again in JMeter
+          - plan.jmx:45: XPath Extractor (Test Plan / Group / valid): documents are not validated, since nothing outside of them is read; leave the box empty, and check what matters with an XPath Assertion
+          - plan.jmx:50: XPath2 Assertion (Test Plan / Group / later): `matches(//a, 'b')` is no XPath 1.0 expression that is known here: the function `matches` is not one of XPath 1.0; write it with those, or in a JSR223 element in JavaScript
+          - plan.jmx:20: WebSocket Advanced Options (Test Plan / Group / options): it is not run: a user has one WebSocket at a time; disable the element, and use a group of its own for each further connection
+          - plan.jmx:24: Binary Response Assertion (Test Plan / Group / bytes): it is not run: check the response with a JSR223 Assertion in JavaScript
+          - plan.jmx:28: WebSocket Open Connection (Test Plan / Group / second): a user has one WebSocket at a time here; leave the connection's id empty, and use a group of its own for each further connection
+    "#]]);
+}
+
+#[test]
 fn what_leads_nowhere_is_said() {
     let module = |to: &[&str]| {
         let names: String = to.iter().map(|name| text("0", name)).collect();

@@ -32,9 +32,9 @@ pub(crate) fn table(jtl: &str, port: &str, folder: &Path, is_random: bool) -> St
             rows.sort();
         }
         let _ = writeln!(out, "{thread}");
-        rows.iter().for_each(|row| {
+        for row in rows {
             let _ = writeln!(out, "  {}", row.trim_end());
-        });
+        }
     }
     out
 }

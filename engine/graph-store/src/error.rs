@@ -7,6 +7,9 @@ use prony_log::error::LogError;
 pub enum Refusal {
     #[error("a node of type `{type_name}` with this key exists")]
     KeyExists { type_name: String },
+    /// What removes is done all the same.
+    #[error("the disk is full: only deletions are made until there is room again")]
+    DiskFull,
     #[error("there is no such node")]
     NoNode,
     #[error("there is no such relationship")]
@@ -44,7 +47,7 @@ impl WriteError {
     pub fn is_disk_full(&self) -> bool {
         match self {
             Self::Log(error) => error.is_disk_full(),
-            Self::Refused(_) => false,
+            Self::Refused(refusal) => *refusal == Refusal::DiskFull,
         }
     }
 }

@@ -121,6 +121,39 @@ fn fail_everywhere(durability: Durability, seed: u64) {
     }
 }
 
+/// The only copy of the graph beside memory is not given up for one that cannot be read.
+#[test]
+fn a_snapshot_in_which_a_bit_has_changed_takes_no_place() {
+    let take = |faults: Option<Faults>| {
+        let root = directory();
+        let place = root.path().join("a/graph");
+        let store = Store::open(&place, options(SYNC)).unwrap();
+        for number in 0..WRITES {
+            store.write_and_wait(|write| make(write, &store, number)).unwrap();
+        }
+        let faults = faults.unwrap_or(Faults { first: u64::MAX, count: 1, fault: Fault::Rot });
+        let journal = Journal::begin_failing(root.path(), faults);
+        let taken = store.snapshot();
+        let (steps, failed) = (journal.steps(), journal.failed());
+        journal.end();
+        drop(store);
+        let store = Store::open(&place, options(SYNC));
+        let is_of_snapshot =
+            failed.iter().any(|step| step.contains("write") && step.contains("snapshot.part"));
+        if is_of_snapshot {
+            let error = taken.unwrap_err().to_string();
+            assert!(error.contains("is not what was written"), "{failed:?}: {error}");
+            assert_eq!(count(&store.unwrap()).unwrap(), WRITES, "{failed:?}");
+            assert!(place.join("log-000000000001").exists() && !place.join("snapshot.part").exists());
+        }
+        (steps, is_of_snapshot)
+    };
+    let steps = take(None).0;
+    let rotten =
+        (0..steps).filter(|first| take(Some(Faults { first: *first, count: 1, fault: Fault::Rot })).1);
+    assert!(rotten.count() >= 3, "the head, a frame and the end of {steps} steps");
+}
+
 #[test]
 fn with_sync_a_disk_that_fails_at_any_step_loses_and_invents_nothing() {
     fail_everywhere(SYNC, 1);

@@ -2,12 +2,14 @@
 
 use crate::events::{self, Listener};
 use crate::memory::Memory;
-use crate::writer::{Changes, Writer};
+use crate::writer::{Changes, Writer, only_removes};
 use arc_swap::ArcSwap;
 use prony_log::commit::{Batch, CommitQueue, Logged, Queue, Waiter};
 use prony_log::frames::LOG_FRAME_HEAD_BYTES;
 use prony_log::register::Register;
+use prony_log::reserve::{RESERVE_BYTES_MIN, Reserve};
 use prony_log::trigger::LengthTrigger;
+use std::path::Path;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,11 +23,17 @@ pub(crate) struct GraphState {
     pub(crate) rollbacks: AtomicU64,
     pub(crate) trigger: LengthTrigger,
     pub(crate) listeners: Register<Listener>,
+    pub(crate) reserve: Reserve,
+    /// Length of the log at which the reserve is to grow.
+    reserve_grows_at: AtomicU64,
 }
 
 impl GraphState {
-    pub(crate) fn new(memory: Memory) -> Self {
+    /// The files have so many bytes.
+    pub(crate) fn new(memory: Memory, directory: &Path, bytes: u64) -> Self {
         Self {
+            reserve: Reserve::open(directory, bytes),
+            reserve_grows_at: AtomicU64::new(2 * bytes.max(RESERVE_BYTES_MIN)),
             memory: ArcSwap::from_pointee(memory),
             rollbacks: AtomicU64::new(0),
             trigger: LengthTrigger::default(),
@@ -37,6 +45,7 @@ impl GraphState {
 impl Logged for GraphState {
     type Writer = Writer;
     type Attached = Changes;
+    const KEEPS_RESERVE: bool = true;
 
     fn pending(writer: &Writer) -> &Batch<Changes> {
         &writer.pending
@@ -72,7 +81,15 @@ impl Logged for GraphState {
         waiters
     }
 
+    fn make_room(&self, payload: &[u8]) -> bool {
+        only_removes(payload) && self.reserve.release(payload.len() as u64)
+    }
+
     fn note_log_bytes(&self, bytes: u64) {
+        if bytes >= self.reserve_grows_at.load(Ordering::Relaxed) {
+            self.reserve.grow_for(bytes);
+            self.reserve_grows_at.store(2 * bytes, Ordering::Relaxed);
+        }
         self.trigger.note_log_bytes(bytes);
     }
 }

@@ -12,7 +12,7 @@ use crate::snapshot::throttle::Share;
 use crate::snapshot::{SnapshotError, SnapshotReport};
 use crate::state::{GraphState, Shared};
 use crate::write::Write;
-use crate::writer::Writer;
+use crate::writer::{PendingWrite, Writer};
 use prony_log::Durability;
 use prony_log::commit::{CommitQueue, Queue};
 use prony_log::error::{LogError, OpenError};
@@ -89,8 +89,9 @@ impl Store {
         }
         let writer = Writer { state, ..Writer::default() };
         let at = (log.number(), recovery.log_bytes);
-        let shared = Arc::new(CommitQueue::new(GraphState::new(memory), writer, options.durability, at));
         let bytes = recovery.snapshot_bytes;
+        let state = GraphState::new(memory, directory, bytes + recovery.log_bytes);
+        let shared = Arc::new(CommitQueue::new(state, writer, options.durability, at));
         let snapshotter =
             Snapshotter::new(Arc::clone(&shared), directory, options.snapshot_at_log_bytes, bytes);
         let mut store = Self {
@@ -151,8 +152,7 @@ impl Store {
         done: impl FnOnce(Result<(), LogError>) + Send + 'static,
     ) -> Result<T, Refusal> {
         let mut queue = self.shared.lock_with_room();
-        let result =
-            queue.writer.operate(&self.shared.state.memory, |pending| operate(&mut Write::new(pending)))?;
+        let result = self.operate(&mut queue, operate)?;
         if self.shared.is_acknowledged_at_once(&queue) {
             self.shared.submit(queue);
             done(Ok(()));
@@ -174,13 +174,27 @@ impl Store {
         self.write_into(self.shared.lock_with_room(), operate)
     }
 
+    fn operate<T>(
+        &self,
+        queue: &mut Queue<GraphState>,
+        operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let GraphState { memory, reserve, .. } = &self.shared.state;
+        let operate = |pending: PendingWrite<'_>| operate(&mut Write::new(pending));
+        if !queue.is_full {
+            return queue.writer.operate(memory, operate);
+        }
+        let (result, is_probe) = queue.writer.operate_when_full(memory, || reserve.restore(), operate)?;
+        queue.is_probing = is_probe;
+        Ok(result)
+    }
+
     fn write_into<T>(
         &self,
         mut queue: MutexGuard<'_, Queue<GraphState>>,
         operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
     ) -> Result<(T, Ticket), Refusal> {
-        let result =
-            queue.writer.operate(&self.shared.state.memory, |pending| operate(&mut Write::new(pending)))?;
+        let result = self.operate(&mut queue, operate)?;
         let ticket = self.shared.next_ticket(&mut queue);
         self.shared.submit(queue);
         Ok((result, ticket))

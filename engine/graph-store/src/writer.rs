@@ -7,7 +7,9 @@ use crate::memory::undo::Undo;
 use crate::types::change::Change;
 use crate::types::schema::Schema;
 use arc_swap::ArcSwap;
+use prony_log::codec::Input;
 use prony_log::commit::{Attached, Batch, Waiter};
+use prony_log::frames::LOG_FRAME_HEAD_BYTES;
 use std::sync::Arc;
 
 /// Behind the store's lock.
@@ -19,6 +21,18 @@ pub(crate) struct Writer {
     pub(crate) in_flight: Option<Undo>,
     /// Somebody wants to hear of changes.
     pub(crate) is_listened_to: bool,
+}
+
+/// Whether changes leave less behind than there was; also where there are none.
+pub(crate) fn only_removes(changes: &[u8]) -> bool {
+    let mut input = Input::new(changes);
+    while !input.is_empty() {
+        let change = Change::read(&mut input).expect("what a write has put into a frame can be read");
+        if !change.is_removal() {
+            return false;
+        }
+    }
+    true
 }
 
 /// What belongs to the changes of a frame.
@@ -48,6 +62,28 @@ impl Attached for Changes {
 }
 
 impl Writer {
+    /// As [`Self::operate`], where the disk is full: what does not only remove is refused, but for a write that is alone, where `may_probe`
+    /// says so. Gives whether it is such a one.
+    pub(crate) fn operate_when_full<T>(
+        &mut self,
+        memory: &ArcSwap<Memory>,
+        may_probe: impl FnOnce() -> bool,
+        operate: impl FnOnce(PendingWrite<'_>) -> Result<T, Refusal>,
+    ) -> Result<(T, bool), Refusal> {
+        let is_alone = self.pending.frame.len() <= LOG_FRAME_HEAD_BYTES && self.in_flight.is_none();
+        let (frame_bytes, steps) =
+            (self.pending.frame.len().max(LOG_FRAME_HEAD_BYTES), self.position().steps);
+        let result = self.operate(memory, operate)?;
+        if only_removes(&self.pending.frame[frame_bytes..]) {
+            return Ok((result, false));
+        }
+        if is_alone && may_probe() {
+            return Ok((result, true));
+        }
+        self.take_back_to(PendingPosition { frame_bytes, steps }, memory);
+        Err(Refusal::DiskFull)
+    }
+
     pub(crate) fn operate<T>(
         &mut self,
         memory: &ArcSwap<Memory>,

@@ -34,6 +34,9 @@ pub trait Logged: fmt::Debug + Send + Sync + Sized + 'static {
     /// What belongs to a frame that is being gathered, beside its bytes.
     type Attached: Attached;
 
+    /// Room on the disk is kept for what makes room, and other writes are refused where there is no other.
+    const KEEPS_RESERVE: bool = false;
+
     /// What was written since the log's thread took something.
     fn pending(writer: &Self::Writer) -> &Batch<Self::Attached>;
 
@@ -51,6 +54,12 @@ pub trait Logged: fmt::Debug + Send + Sync + Sized + 'static {
     /// Neither the batch that was taken nor what is pending has become durable: both are to be taken back; gives those who wait
     /// for what was pending.
     fn roll_back(&self, writer: &mut Self::Writer) -> Vec<Waiter>;
+
+    /// There is no room on the disk for a frame, of which this is what was put into it: whether some was made, so that it is to be tried again.
+    fn make_room(&self, payload: &[u8]) -> bool {
+        let _ = payload;
+        false
+    }
 
     /// The log goes on in another file; all before it is durable and was given to [`logged`](Self::logged). Called by the log's thread.
     fn rotated(&self) {}
@@ -201,6 +210,11 @@ pub struct Queue<S: Logged> {
     /// Why the log's last frame could not be written, and when. Nothing is acknowledged before the log has it until the
     /// log has taken something again.
     pub log_failure: Option<(LogError, SystemTime)>,
+    /// There was no room for the last frame, and none has been found since; only where a [reserve](Logged::KEEPS_RESERVE) is kept. Only
+    /// what removes is to be written, and one other write at a time to find out whether there is room.
+    pub is_full: bool,
+    /// That one write is on its way, and all others wait for it.
+    pub is_probing: bool,
 }
 
 impl<S: Logged> fmt::Debug for Queue<S> {
@@ -263,6 +277,8 @@ impl<S: Logged> CommitQueue<S> {
             writers_without_room: 0,
             wakers_without_room: Vec::new(),
             log_failure: None,
+            is_full: false,
+            is_probing: false,
         };
         Self {
             state,
@@ -357,6 +373,11 @@ impl<S: Logged> CommitQueue<S> {
         }
     }
 
+    /// Whether writes that add are refused, as they would take the room that a snapshot needs.
+    pub fn set_full(&self, is_full: bool) {
+        self.lock().is_full = S::KEEPS_RESERVE && is_full;
+    }
+
     pub fn close(&self) {
         let mut queue = self.lock();
         queue.is_closing = true;
@@ -396,7 +417,14 @@ impl<S: Logged> CommitQueue<S> {
         let batch = &mut work.batch;
         // An operation that changed nothing waits for those before it, and writes nothing itself.
         if batch.frame.len() > LOG_FRAME_HEAD_BYTES {
-            if let Err(error) = file.append(&mut batch.frame) {
+            let mut appended = file.append(&mut batch.frame);
+            // Of a frame whose fate is unknown there is no second try.
+            while matches!(&appended, Err(error @ LogError::Write { .. }) if error.is_disk_full())
+                && self.state.make_room(&batch.frame[LOG_FRAME_HEAD_BYTES..])
+            {
+                appended = file.append(&mut batch.frame);
+            }
+            if let Err(error) = appended {
                 self.take_back(std::mem::take(&mut batch.waiters), &error);
                 return Err(error);
             }
@@ -404,7 +432,15 @@ impl<S: Logged> CommitQueue<S> {
             self.state.note_log_bytes(self.log_bytes.fetch_add(more, Ordering::Relaxed) + more);
         }
         let mut queue = self.lock();
-        queue.log_failure = file.suspect().map(|error| (error.clone(), SystemTime::now()));
+        if std::mem::take(&mut queue.is_probing) && batch.frame.len() > LOG_FRAME_HEAD_BYTES {
+            queue.is_full = false;
+            self.has_room.notify_all();
+            std::mem::take(&mut queue.wakers_without_room).into_iter().for_each(Waker::wake);
+        }
+        // What only removes says nothing of the room that other writes need.
+        if !queue.is_full {
+            queue.log_failure = file.suspect().map(|error| (error.clone(), SystemTime::now()));
+        }
         self.state.logged(queue, batch);
         for done in batch.waiters.drain(..) {
             done(Ok(()));
@@ -499,6 +535,8 @@ impl<S: Logged> CommitQueue<S> {
         let mut queue = self.lock();
         let later = self.state.roll_back(&mut queue.writer);
         queue.log_failure = Some((error.clone(), SystemTime::now()));
+        queue.is_full = S::KEEPS_RESERVE && error.is_disk_full();
+        queue.is_probing = false;
         let up_to = Ticket(queue.ticket);
         self.tell_of_room(queue);
         for done in waiters.into_iter().chain(later) {
@@ -511,7 +549,7 @@ impl<S: Logged> CommitQueue<S> {
 impl<S: Logged> Queue<S> {
     /// A write need not wait for the log.
     fn has_room(&self) -> bool {
-        S::pending(&self.writer).frame.len() <= PENDING_BYTES_MAX || self.is_closing
+        (S::pending(&self.writer).frame.len() <= PENDING_BYTES_MAX && !self.is_probing) || self.is_closing
     }
 
     fn has_work(&self) -> bool {

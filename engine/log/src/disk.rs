@@ -52,6 +52,13 @@ impl DiskFile {
         perform(Step::SetLength { path: &self.path, bytes }, || self.file.set_len(bytes))
     }
 
+    /// Takes the room for so many bytes, which mean nothing.
+    pub fn allocate(&self, bytes: u64) -> io::Result<()> {
+        perform(Step::SetLength { path: &self.path, bytes }, || {
+            Ok(rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), 0, bytes)?)
+        })
+    }
+
     /// What was written, and the length.
     pub fn sync_data(&self) -> io::Result<()> {
         perform(Step::Sync(&self.path), || self.file.sync_data())
@@ -81,6 +88,11 @@ impl ReadFile {
 
     pub fn bytes(&self) -> io::Result<u64> {
         self.file.metadata().map(|data| data.len())
+    }
+
+    /// What is read from now on comes from the disk, where the system does as it is told: of what was synced it has a copy in memory.
+    pub fn forget_cached(&self) {
+        let _ = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::DontNeed);
     }
 
     /// As many bytes as there are from there on, at most as many as there is room for; how many these are.

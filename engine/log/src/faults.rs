@@ -9,6 +9,8 @@ pub enum Fault {
     Full,
     /// Of a write the first half, of other steps nothing; it says that the device has failed.
     Short,
+    /// Of a write a bit is another one, and nobody is told; other steps are done as they are.
+    Rot,
 }
 
 /// Which steps fail, counted from the moment at which the journal is begun.

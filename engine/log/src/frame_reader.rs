@@ -97,6 +97,11 @@ impl Frames {
         Ok(frames)
     }
 
+    /// Reads from the disk what it has not read yet.
+    pub fn forget_cached(&self) {
+        self.file.forget_cached();
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -23,6 +23,7 @@ pub mod log_state;
 pub mod power_loss;
 pub mod recover;
 pub mod register;
+pub mod reserve;
 pub mod set_aside;
 mod sizes;
 mod step;

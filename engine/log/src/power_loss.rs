@@ -29,7 +29,7 @@ pub(crate) fn perform<T>(step: Step<'_>, act: impl FnOnce() -> io::Result<T>) ->
     let journal = lock(&JOURNALS).iter().find(|journal| journal.below(step.path()).is_some()).map(Arc::clone);
     let Some(journal) = journal else { return act() };
     if let Some(fault) = journal.next_fault(step) {
-        return Err(journal.strike(fault, step));
+        return if fault == Fault::Rot { rot(step, act) } else { Err(journal.strike(fault, step)) };
     }
     let Some(done) = journal.done(step) else { return act() };
     // Held meanwhile, so that the order is the true one.
@@ -37,6 +37,20 @@ pub(crate) fn perform<T>(step: Step<'_>, act: impl FnOnce() -> io::Result<T>) ->
     let result = act()?;
     events.push(DiskEvent::Done(done));
     Ok(result)
+}
+
+/// Does a step, and changes a bit of what it has written.
+fn rot<T>(step: Step<'_>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let done = act()?;
+    if let Step::Write { path, at, bytes } = step {
+        let mut bytes = bytes.to_vec();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 4;
+        let file = fs::OpenOptions::new().write(true).open(path);
+        let written = file.and_then(|file| file.write_all_at(&bytes, at));
+        written.expect("the directory for tests can be written to");
+    }
+    Ok(done)
 }
 
 /// What is done below one directory as long as it stands here, and what the writers say.

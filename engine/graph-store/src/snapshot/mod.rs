@@ -14,15 +14,17 @@ use crate::snapshot::throttle::Throttle;
 use crate::types::change::{Change, Side};
 use crate::types::schema::Type;
 use crate::types::value::Kind;
+use prony_log::codec::Input;
 use prony_log::disk::{self, DiskFile, sync_directory};
-use prony_log::error::{LogError, is_disk_full};
+use prony_log::error::{LogError, OpenError, is_disk_full};
+use prony_log::frame_reader::Frames;
 use prony_log::frame_writer::FrameWriter;
-use prony_log::frames::head;
+use prony_log::frames::{LAST, head};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// By so much at a time a file is made shorter before it is removed.
 const SHORTENED_BYTES: u64 = 8 * 1024 * 1024;
@@ -37,6 +39,8 @@ pub enum SnapshotError {
         #[source]
         cause: Arc<io::Error>,
     },
+    #[error("the snapshot {} is not what was written when it is read again: {why}; the log is kept whole", path.display())]
+    NotAsWritten { path: PathBuf, why: String },
     #[error("the log could not be written while the snapshot was taken")]
     Log(#[source] LogError),
 }
@@ -46,6 +50,7 @@ impl SnapshotError {
     pub fn is_disk_full(&self) -> bool {
         match self {
             Self::Rotate(cause) | Self::Write { cause, .. } => is_disk_full(cause),
+            Self::NotAsWritten { .. } => false,
             Self::Log(error) => error.is_disk_full(),
         }
     }
@@ -67,6 +72,7 @@ pub(crate) struct Written {
     report: SnapshotReport,
 }
 
+/// What there is of one that fails is the caller's to remove.
 pub(crate) fn write(
     directory: &Path,
     number: u64,
@@ -75,12 +81,60 @@ pub(crate) fn write(
     throttle: &mut Throttle<'_>,
 ) -> Result<Written, SnapshotError> {
     let temporary = temporary_path(directory);
-    let result = write_file(&temporary, number, memory, is_given_up, throttle);
-    result.map(|report| Written { temporary: temporary.clone(), report }).map_err(|cause| {
-        // What is there of it takes room that the log may need.
-        let _ = disk::remove(&temporary);
-        SnapshotError::Write { path: temporary, cause: cause.into() }
-    })
+    let written = write_file(&temporary, number, memory, is_given_up, throttle)
+        .map_err(|cause| SnapshotError::Write { path: temporary.clone(), cause: cause.into() })
+        .and_then(|report| {
+            // What it takes the place of goes for good.
+            let read = read_back(&temporary, report, is_given_up, throttle);
+            read.map(|()| report).map_err(|why| SnapshotError::NotAsWritten { path: temporary.clone(), why })
+        });
+    written.map(|report| Written { temporary, report })
+}
+
+/// Reads a snapshot as a start would, from the disk: every frame is good and in its place, and all that was written is there.
+fn read_back(
+    path: &Path,
+    report: SnapshotReport,
+    is_given_up: &AtomicBool,
+    throttle: &mut Throttle<'_>,
+) -> Result<(), String> {
+    let said = |error: OpenError| error.to_string();
+    let mut frames = Frames::open(path, SNAPSHOT, report.number).map_err(said)?;
+    frames.forget_cached();
+    let (mut nodes, mut relationships) = (0, 0);
+    for number in 0.. {
+        let Some(frame) = frames.next_frame().map_err(said)? else {
+            return Err(format!("frame {number} is not good"));
+        };
+        if frame.sequence == LAST {
+            break;
+        }
+        if frame.sequence != number {
+            return Err(format!("frame {} stands in the place of {number}", frame.sequence));
+        }
+        let mut input = Input::new(frame.payload);
+        while !input.is_empty() {
+            match Change::read(&mut input).map_err(|damage| damage.to_string())? {
+                Change::PutNode { .. } => nodes += 1,
+                Change::PutRelationship { .. } => relationships += 1,
+                _ => {}
+            }
+            if throttle.is_rest_due() {
+                throttle.rest();
+            }
+        }
+        if is_given_up.load(Ordering::Relaxed) {
+            return Err("the store is being closed".to_owned());
+        }
+    }
+    let (wanted, bytes) = ((report.nodes, report.relationships), frames.file_bytes() as u64);
+    if (nodes, relationships) != wanted || bytes != report.bytes {
+        return Err(format!(
+            "it has {nodes} nodes and {relationships} relationships in {bytes} bytes, of {} and {} in {}",
+            wanted.0, wanted.1, report.bytes
+        ));
+    }
+    Ok(())
 }
 
 pub(crate) fn temporary_path(directory: &Path) -> PathBuf {

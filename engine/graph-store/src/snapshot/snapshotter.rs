@@ -5,6 +5,7 @@ use crate::format::LOG;
 use crate::snapshot::throttle::{Share, Throttle, yield_to_others};
 use crate::snapshot::{self, SnapshotError, SnapshotReport};
 use crate::state::Shared;
+use prony_log::disk;
 use prony_log::file::NextFile;
 use prony_log::frames::HEAD_BYTES;
 use std::path::{Path, PathBuf};
@@ -94,7 +95,7 @@ impl Snapshotter {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         self.lock().is_running = true;
         let begun = Instant::now();
-        let taken = self.try_to_take(share);
+        let taken = self.take_with_reserve(share);
         let mut state = self.lock();
         state.is_running = false;
         match &taken {
@@ -147,6 +148,27 @@ impl Snapshotter {
         let Some(at_log_bytes) = self.at_log_bytes else { return 0.0 };
         let length = self.due(at_log_bytes) - self.bytes_needless.load(Ordering::Relaxed);
         self.log_bytes() as f64 / length as f64 - 1.0
+    }
+
+    /// Where there is no room for it, in that which is kept for it.
+    fn take_with_reserve(&self, share: Share) -> Result<SnapshotReport, SnapshotError> {
+        let reserve = &self.shared.state.reserve;
+        let mut taken = self.try_to_take(share);
+        let is_lent = taken.as_ref().is_err_and(SnapshotError::is_disk_full) && reserve.lend();
+        if is_lent {
+            self.shared.set_full(true);
+            taken = self.try_to_take(share);
+        }
+        if taken.is_err() {
+            // What is there of it takes room that the log may need.
+            let _ = disk::remove(&snapshot::temporary_path(&self.directory));
+        }
+        if is_lent {
+            self.shared.set_full(!reserve.give_back());
+        } else if taken.is_ok() && reserve.restore() {
+            self.shared.set_full(false);
+        }
+        taken
     }
 
     fn try_to_take(&self, share: Share) -> Result<SnapshotReport, SnapshotError> {

@@ -89,6 +89,23 @@ impl<'a> Change<'a> {
         }
     }
 
+    /// Whether less is there afterwards.
+    pub(crate) const fn is_removal(&self) -> bool {
+        match self {
+            Self::DropType { .. }
+            | Self::DropProperty { .. }
+            | Self::DropIndex { .. }
+            | Self::DropNode { .. }
+            | Self::DropRelationship { .. }
+            | Self::Clear => true,
+            Self::Type { .. }
+            | Self::Property { .. }
+            | Self::Index { .. }
+            | Self::PutNode { .. }
+            | Self::PutRelationship { .. } => false,
+        }
+    }
+
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         match *self {
             Self::Type { side, number, name } => {

@@ -236,6 +236,10 @@ fn refused(refusal: &Refusal) -> GraphqlError {
     let code = match refusal {
         Refusal::KeyExists { .. } | Refusal::TypeInUse { .. } => ErrorCode::ConstraintViolation,
         Refusal::TooLong { .. } | Refusal::TooMany { .. } => ErrorCode::LimitExceeded,
+        Refusal::DiskFull => {
+            let message = "nothing was changed: the disk of the graph is full, and only deletions are made until there is room again";
+            return GraphqlError::new(ErrorCode::SourceUnavailable, message);
+        }
         _ => ErrorCode::BadUserInput,
     };
     GraphqlError::new(code, refusal.to_string())

@@ -9,6 +9,10 @@ use prony_source::http_api::ApiResponse;
 
 use super::json::JSON;
 
+/// Said of a write that was not begun.
+pub(super) const DISK_FULL: &str =
+    "the disk is full: the write was not made; delete something or make room, and send it again";
+
 /// Why a call is not done.
 #[derive(Debug)]
 pub(super) enum CallError {
@@ -23,6 +27,8 @@ pub(super) enum CallError {
     Forbidden(Cow<'static, str>),
     /// The write was accepted and could not be made durable.
     NotDurable(LogError),
+    /// The write was not made, as there is no room; deletions are.
+    DiskFull,
     /// The text is for clients; the log has the rest.
     Failed(Cow<'static, str>),
 }
@@ -46,6 +52,7 @@ impl CallError {
                 let (status, text) = durability_fault(error);
                 response.set_json_text(status, text);
             }
+            Self::DiskFull => response.set_json_text(StatusCode::INSUFFICIENT_STORAGE, DISK_FULL),
             Self::Failed(text) => response.set_json_text(StatusCode::INTERNAL_SERVER_ERROR, text),
         }
     }
@@ -54,6 +61,7 @@ impl CallError {
 /// A creation that the store refuses.
 pub(super) fn not_created(refusal: &Refusal) -> CallError {
     match refusal {
+        Refusal::DiskFull => CallError::DiskFull,
         Refusal::TooLong { .. } | Refusal::TooMany { .. } => {
             CallError::BadRequest(refusal.to_string().into())
         }
@@ -64,6 +72,7 @@ pub(super) fn not_created(refusal: &Refusal) -> CallError {
 /// A change that the store refuses.
 pub(super) fn not_changed(refusal: &Refusal) -> CallError {
     match refusal {
+        Refusal::DiskFull => CallError::DiskFull,
         Refusal::TooLong { .. } | Refusal::TooMany { .. } => {
             CallError::BadRequest(refusal.to_string().into())
         }

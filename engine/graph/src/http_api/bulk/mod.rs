@@ -22,7 +22,11 @@ use self::{
     lines::{BulkLine, LineBuffer},
     report::BulkReport,
 };
-use super::{access::RoleAccess, error::durability_fault, json::JSON};
+use super::{
+    access::RoleAccess,
+    error::{DISK_FULL, durability_fault},
+    json::JSON,
+};
 use crate::databases::Database;
 
 /// Writes that may wait for the disk at a time; the body is read on meanwhile.
@@ -200,7 +204,11 @@ impl Bulk {
             // A receiver that is gone belonged to a client that is.
             move |outcome| drop(sender.send(outcome)),
         );
-        debug_assert!(written.is_ok(), "refusals are kept line by line");
+        // Refusals of single lines are kept line by line.
+        if written.is_err() {
+            let message = DISK_FULL.to_owned();
+            return Err(Stopped { status: StatusCode::INSUFFICIENT_STORAGE, message });
+        }
         for (number, what) in faults {
             self.report.fail(number, what);
         }

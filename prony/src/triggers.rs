@@ -49,6 +49,9 @@ pub(crate) fn execute(arguments: TriggersArguments) -> anyhow::Result<ExitCode> 
                 let triggers = database.open().await?;
                 triggers.install().await?;
                 report("installed", &triggers.tables())?;
+                if !triggers.tells_of_schema().await? {
+                    print("changes of the schema are looked for and not told: event triggers need a role that may make them (a superuser)\n")?;
+                }
                 print("serve with `--listen-changes`, or `listen = true` in [[source]], to hear of changes made by others\n")
             }
             TriggersCommand::Remove(database) => {

@@ -148,10 +148,12 @@ fn removal_takes_what_it_was_asked_for_and_nothing_of_others() {
     let removed = done(&["triggers", "remove", &url, "--schema", "other"]);
     assert_eq!(removed, "removed: other.guest\ntriggers removed on 1 table\n");
     assert_eq!(with_triggers(), "venue");
-    assert_eq!(shared(), "keep row_changed rows_changed truncated", "venue needs them");
+    assert_eq!(shared(), "keep row_changed rows_changed schema_changed truncated", "venue needs them");
+    let of_schema = || column("select evtname from pg_event_trigger order by 1");
+    assert_eq!(of_schema(), "prony_schema_command prony_schema_drop");
     let removed = done(&["triggers", "remove", &url, "--tables", "venue"]);
     assert_eq!(removed, "removed: public.venue\ntriggers removed on 1 table\n");
-    assert_eq!((with_triggers(), shared()), Default::default());
+    assert_eq!((with_triggers(), shared(), of_schema()), Default::default());
 
     // Without names, also what is in other schemas; who owns one table may take its triggers, and nothing else.
     done(&["triggers", "install", &url, "--schema", "public", "--schema", "other"]);
@@ -169,6 +171,7 @@ fn removal_takes_what_it_was_asked_for_and_nothing_of_others() {
     assert_eq!(removed, all);
     let left = column("select relname from pg_class where relnamespace = 'prony'::regnamespace");
     assert_eq!((with_triggers(), shared(), left.as_str()), (String::new(), String::new(), "piano"));
+    assert_eq!(of_schema(), "");
 }
 
 /// The server is held while PostgreSQL restarts and rows change, so that it hears of nothing in between.

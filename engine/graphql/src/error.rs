@@ -55,6 +55,8 @@ pub enum ErrorCode {
     SubscriptionEnded,
     /// A function of the operator's that is called around the field has failed; what it is about is in the log only.
     InterceptorFailed,
+    /// The tables are not as the operation expects them; the schema of now may have another.
+    SchemaChanged,
     /// Anything else the source reported; details are in the log only.
     SourceFailed,
 }
@@ -80,6 +82,7 @@ impl ErrorCode {
             Self::EventsLost => "EVENTS_LOST",
             Self::SubscriptionEnded => "SUBSCRIPTION_ENDED",
             Self::InterceptorFailed => "INTERCEPTOR_FAILED",
+            Self::SchemaChanged => "SCHEMA_CHANGED",
             Self::SourceFailed => "SOURCE_FAILED",
         }
     }

@@ -5,24 +5,22 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
 
 use crate::{
+    catalog_reader::{self, DISCOVERY_LIMIT},
     changes::listen::{Listener, ListenerState},
     connect::{
         config::{PlanMode, Target},
         session_setup,
         single::connect,
     },
-    discover::{DiscoverError, discover},
     error::{OpenError, OpenErrorKind},
 };
 use prony_sql::{
     catalog::Catalog,
     changes::{Feed, order::Order},
+    follow::CatalogVersion,
     model::Model,
     settings::{PoolMode, RelationalSettings},
 };
-
-/// Reading the catalog may take this long, also of a database with many thousand tables.
-const DISCOVERY_LIMIT: Duration = Duration::from_secs(60);
 
 /// Connections are opened per core, by [`attach`](prony_sql::database::Database::attach).
 #[derive(Debug)]
@@ -30,6 +28,8 @@ pub struct PostgresDatabase {
     pub(crate) target: Arc<Target>,
     pub(crate) settings: Arc<RelationalSettings>,
     pub(crate) order: Arc<Order>,
+    /// Of the catalog that was read when it was opened.
+    pub(crate) version: CatalogVersion,
     listener: Option<Listener>,
 }
 
@@ -45,10 +45,10 @@ impl PostgresDatabase {
                           connect past the pooler, or leave listen out";
             return Err(OpenError::new(OpenErrorKind::Config, &target.description, reason));
         }
-        let catalog = read_catalog(&target, settings).await?;
-        let order = Order::new(Feed::new(catalog.tables.len()));
+        let (version, catalog) = read_catalog(&target, settings).await?;
+        let order = Order::new(Feed::new());
         let (target, settings) = (Arc::new(target), Arc::new(settings.clone()));
-        Ok((Self { target, settings, order, listener: None }, catalog))
+        Ok((Self { target, settings, order, version, listener: None }, catalog))
     }
 
     /// Begins to hear of changes made by others; returns after the first attempt.
@@ -75,26 +75,18 @@ impl PostgresDatabase {
     }
 }
 
-async fn read_catalog(target: &Target, settings: &RelationalSettings) -> Result<Catalog, OpenError> {
+async fn read_catalog(
+    target: &Target,
+    settings: &RelationalSettings,
+) -> Result<(CatalogVersion, Catalog), OpenError> {
     let patience = Duration::from_millis(settings.connect_wait_ms.into());
     let client = connect(target, patience).await?;
     let read = async {
         session_setup::apply(&client, target, PlanMode::Custom).await.map_err(|reason| {
             OpenError::new(OpenErrorKind::Discovery, &target.description, format!("its session: {reason}"))
         })?;
-        let failed = |error| OpenError::discovery(&target.description, &DiscoverError::Postgres(error));
-        // One transaction: a pooler may give the next one to another server's session. Catalogs of many thousand tables take longer
-        // than a request may.
-        let setup = session_setup::of_transaction(target).unwrap_or_default();
-        client
-            .batch_execute(&format!("begin; {setup}; set local statement_timeout = 0"))
-            .await
-            .map_err(failed)?;
-        let catalog = discover(&client, &settings.schemas)
-            .await
-            .map_err(|error| OpenError::discovery(&target.description, &error))?;
-        client.batch_execute("commit").await.map_err(failed)?;
-        Ok(catalog)
+        let read = catalog_reader::read(&client, target, &settings.schemas).await;
+        read.map_err(|error| OpenError::discovery(&target.description, &error))
     };
     timeout(DISCOVERY_LIMIT, read).await.unwrap_or_else(|_| {
         let reason = format!("reading its catalog took longer than {} s", DISCOVERY_LIMIT.as_secs());

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use tokio_postgres::{Client, Error, Row, types::Oid};
 
 use crate::discover::types::Types;
+use prony_postgres_connect::describe;
 use prony_sql::catalog::{Catalog, CatalogColumn, CatalogForeignKey, CatalogTable, TableKind};
 
 /// Why the catalog could not be read.
@@ -21,6 +22,16 @@ pub enum DiscoverError {
     /// The connection's `search_path` names no schema that exists.
     #[error("the connection has no current schema; name the schemas to serve in `schemas`")]
     NoCurrentSchema,
+}
+
+impl DiscoverError {
+    /// With the database's own text.
+    pub(crate) fn described(&self) -> String {
+        match self {
+            Self::Postgres(error) => format!("{self}: {}", describe(error)),
+            _ => self.to_string(),
+        }
+    }
 }
 
 fn list(names: &[String]) -> String {

@@ -8,6 +8,7 @@ use prony_graphql::{
 pub(super) use prony_postgres_connect::describe;
 use prony_postgres_connect::{ConnectError, ConnectErrorKind};
 use prony_source::dialect::row_refused;
+use prony_sql::follow::SCHEMA_CHANGED;
 use tokio_postgres::error::DbError;
 
 use crate::discover::DiscoverError;
@@ -48,11 +49,7 @@ impl OpenError {
     }
 
     pub(super) fn discovery(target: &str, cause: &DiscoverError) -> Self {
-        let reason = match cause {
-            DiscoverError::Postgres(error) => format!("{cause}: {}", describe(error)),
-            _ => cause.to_string(),
-        };
-        Self::new(OpenErrorKind::Discovery, target, reason)
+        Self::new(OpenErrorKind::Discovery, target, cause.described())
     }
 }
 
@@ -91,6 +88,8 @@ pub(super) enum FailureKind {
     Bystander,
     /// The prepared statement no longer fits the tables.
     StalePlan,
+    /// A table, column or type is not as the statement expects it.
+    SchemaChanged,
     /// A value that the type of its column refuses.
     BadValue,
     /// A number beyond the range of its type: a given one in a write, a stored one in a read.
@@ -218,9 +217,7 @@ impl Failure {
                 let error = GraphqlError::from(together);
                 return (error.code, error.message);
             }
-            FailureKind::StalePlan => {
-                (ErrorCode::SourceFailed, "the tables have changed since the server started; restart it")
-            }
+            FailureKind::StalePlan | FailureKind::SchemaChanged => (ErrorCode::SchemaChanged, SCHEMA_CHANGED),
             FailureKind::Failed => (ErrorCode::SourceFailed, "the database refused the statement"),
         };
         (code, message.to_owned())
@@ -287,6 +284,8 @@ fn kind_of(error: &DbError) -> FailureKind {
         "55P03" => FailureKind::LockTimeout,
         // Feature not supported (cached plan must not change result type), no such prepared statement.
         "0A000" | "26000" => FailureKind::StalePlan,
+        // Undefined schema, table, column, function or operator; what a value is assigned to or compared with has another type.
+        "3F000" | "42P01" | "42703" | "42883" | "42804" | "42846" => FailureKind::SchemaChanged,
         "40001" | "40P01" => FailureKind::Conflict,
         "22003" => FailureKind::OutOfRange,
         "25006" => FailureKind::ReadOnly,

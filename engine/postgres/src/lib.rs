@@ -5,6 +5,7 @@
 //! `connect::link` sends it and receives rows, `run::rows` writes them. `run::plan_choice` decides between held plans and plans
 //! for each execution.
 
+mod catalog_reader;
 pub mod changes;
 mod connect;
 mod database;
@@ -17,6 +18,7 @@ mod statement;
 #[cfg(test)]
 mod tests;
 
+pub use crate::catalog_reader::PostgresCatalogReader;
 pub use crate::changes::listen::ListenerState;
 pub use crate::database::PostgresDatabase;
 pub use crate::error::{OpenError, OpenErrorKind};

@@ -9,13 +9,14 @@ use prony_graphql::error::GraphqlError;
 use prony_source::{Metric, Sample};
 
 use crate::{
-    ListenerState, OpenError, PostgresDatabase, Session,
+    ListenerState, OpenError, PostgresCatalogReader, PostgresDatabase, Session,
     connect::config::Target,
     statement::{levels::LevelRead, mutation::Mutation, select::Read},
 };
 use prony_sql::{
     changes::Feed,
     database::Database,
+    follow::CatalogVersion,
     levels::LevelSelect,
     model::Model,
     plan::{MutationPlan, RowsPlan},
@@ -56,6 +57,7 @@ impl Database for PostgresDatabase {
     type Level = LevelRead;
     type Mutation = Arc<Mutation>;
     type Session = Session;
+    type CatalogReader = PostgresCatalogReader;
 
     const PRODUCT: &'static str = "PostgreSQL";
 
@@ -77,6 +79,14 @@ impl Database for PostgresDatabase {
 
     fn changes(&self) -> &Arc<Feed> {
         self.changes()
+    }
+
+    fn follow(self: &Arc<Self>) -> (PostgresCatalogReader, CatalogVersion) {
+        (PostgresCatalogReader::new(&self.target, &self.settings), self.version)
+    }
+
+    fn description(&self) -> String {
+        self.target.description.clone()
     }
 
     /// Begins to open the core's connections.

@@ -72,6 +72,11 @@ pub trait Source: Debug + Send + Sync {
     /// [`changed`](Self::changed).
     fn reload(&self) {}
 
+    /// Why what it has by now cannot be offered, where that is so; what it offered before is offered on, and it tries again.
+    fn schema_fault(&self) -> Option<String> {
+        None
+    }
+
     /// Names of request headers, in lower case, that its sessions want to know of each request.
     fn wanted_headers(&self) -> &[String] {
         &[]
@@ -119,6 +124,24 @@ pub struct FieldRequest<'a> {
 pub trait SourceSchema: Debug + Send + Sync {
     /// Types and root fields.
     fn contribution(&self) -> Contribution;
+
+    /// The same for a role, which has nothing else of it; none where only [`Source::schema_for`] knows.
+    ///
+    /// # Errors
+    /// Permissions that do not fit it, all of them.
+    fn restricted(
+        &self,
+        permissions: &Permissions,
+    ) -> Option<Result<Arc<dyn SourceSchema>, Vec<PermissionFault>>> {
+        let _ = permissions;
+        None
+    }
+
+    /// Whether it must fit roles, interceptors and joins when it comes to be served in place of another one, which is served on
+    /// where it does not. It is [`restricted`](Self::restricted) by itself then.
+    fn may_be_refused(&self) -> bool {
+        false
+    }
 
     /// For the log: what was left out, what is served in another form.
     fn notes(&self) -> &[String] {

@@ -1,7 +1,7 @@
 //! What a database says of itself: tables, views, columns, keys. Plain values, the same for each dialect.
 
 /// Everything that discovery found, in the database's own names.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Hash)]
 pub struct Catalog {
     pub tables: Vec<CatalogTable>,
     /// PostgreSQL's enumerated types that columns refer to.
@@ -11,7 +11,7 @@ pub struct Catalog {
 }
 
 /// A table or view.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub struct CatalogTable {
     /// PostgreSQL's schema; `None` for SQLite.
     pub schema: Option<Box<str>>,
@@ -26,13 +26,13 @@ pub struct CatalogTable {
     pub foreign_keys: Vec<CatalogForeignKey>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TableKind {
     Table,
     View,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub struct CatalogColumn {
     pub name: Box<str>,
     pub kind: ColumnKind,
@@ -77,7 +77,7 @@ pub enum ColumnKind {
     OtherText,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub struct CatalogForeignKey {
     /// Indexes into the referring table's columns.
     pub columns: Vec<usize>,
@@ -86,7 +86,7 @@ pub struct CatalogForeignKey {
     pub target_columns: Vec<usize>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub struct CatalogEnum {
     pub schema: Option<Box<str>>,
     pub name: Box<str>,

@@ -25,7 +25,7 @@ use prony_graphql::schema::{
 use crate::contribution::columns::{ColumnTypes, is_sortable};
 use crate::{
     catalog::TableKind,
-    model::{Cardinality, Column, ColumnId, Model, Table, TableId},
+    model::{Cardinality, Column, ColumnId, Model, Table},
     restrict::{ColumnUse, Restrictions, Verb},
 };
 
@@ -41,7 +41,7 @@ pub fn contribution_for(model: &Model, restrictions: &Restrictions) -> Contribut
 
 fn restricted(model: &Model, restrictions: Option<&Restrictions>) -> Contribution {
     let mut pool = Pool::default();
-    let granted = Granted { restrictions };
+    let granted = Granted { model, restrictions };
     let tables = model.tables.iter().enumerate();
     let tables = tables.map(|(index, table)| TableNames::new(index, table, granted, &mut pool)).collect();
     let mut writer = Writer {
@@ -63,24 +63,25 @@ fn restricted(model: &Model, restrictions: Option<&Restrictions>) -> Contributio
 /// What is contributed: everything, or what a role may ask for.
 #[derive(Clone, Copy)]
 struct Granted<'r> {
+    model: &'r Model,
     restrictions: Option<&'r Restrictions>,
 }
 
 impl Granted<'_> {
     /// Tables are given by their index.
     fn can(self, verb: Verb, table: usize) -> bool {
-        self.restrictions.is_none_or(|restrictions| restrictions.of(TableId(table as u32)).can(verb))
+        self.restrictions.is_none_or(|restrictions| restrictions.of(self.model.id_at(table)).can(verb))
     }
 
     fn allows(self, column_use: ColumnUse, table: usize, column: usize) -> bool {
         self.restrictions.is_none_or(|restrictions| {
-            restrictions.of(TableId(table as u32)).allows(column_use, ColumnId(column as u16))
+            restrictions.of(self.model.id_at(table)).allows(column_use, ColumnId(column as u16))
         })
     }
 
     fn mentions(self, table: usize, column: usize) -> bool {
         self.restrictions.is_none_or(|restrictions| {
-            restrictions.of(TableId(table as u32)).mentions(ColumnId(column as u16))
+            restrictions.of(self.model.id_at(table)).mentions(ColumnId(column as u16))
         })
     }
 
@@ -183,7 +184,7 @@ impl Writer<'_> {
             }
         }
         for relation in &table.relations {
-            let target_index = relation.target.0 as usize;
+            let target_index = self.granted.model.index(relation.target);
             if !self.granted.can(Verb::Select, target_index) {
                 continue;
             }
@@ -219,11 +220,12 @@ impl Writer<'_> {
             }
         }
         for relation in &table.relations {
-            if !self.granted.can(Verb::Select, relation.target.0 as usize) {
+            let target_index = self.granted.model.index(relation.target);
+            if !self.granted.can(Verb::Select, target_index) {
                 continue;
             }
             let name = self.pool.name(&relation.field);
-            let target = &self.tables[relation.target.0 as usize];
+            let target = &self.tables[target_index];
             fields.push(self.pool.input(&name, named(&target.clauses)));
         }
         self.contribution.types.push(input_object(&own, None, fields));

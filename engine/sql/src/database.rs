@@ -12,6 +12,7 @@ use prony_source::{Metric, NotReady};
 
 use crate::{
     changes::Feed,
+    follow::{CatalogReader, CatalogVersion},
     levels::{FieldLevels, Key, LevelRows, LevelSelect, MergeKey},
     model::Model,
     plan::{MutationPlan, Root, RootPlan, RowsPlan},
@@ -44,6 +45,7 @@ pub trait Database: Debug + Send + Sync + Sized + 'static {
     /// Of one level of it.
     type Level: Statements;
     type Mutation: Statements;
+    type CatalogReader: CatalogReader;
     type Session: DatabaseSession<Self>;
 
     /// The database's name, for people.
@@ -77,6 +79,12 @@ pub trait Database: Debug + Send + Sync + Sized + 'static {
 
     /// Opens one core's connections; called on the core's thread, inside its `LocalSet`.
     fn attach(self: &Arc<Self>) -> Self::Session;
+
+    /// What looks at its tables from now on, and the version of the catalog that was read when it was opened.
+    fn follow(self: &Arc<Self>) -> (Self::CatalogReader, CatalogVersion);
+
+    /// Where it is, for people who run the server; never with a password.
+    fn description(&self) -> String;
 
     /// The directory of the files that it writes; none where it writes none, or another process does.
     fn written_directory(&self) -> Option<PathBuf> {

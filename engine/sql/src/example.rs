@@ -63,8 +63,7 @@ impl<'m> Shown<'m> {
 
     /// Those whose rows can be seen.
     fn tables(self) -> impl DoubleEndedIterator<Item = (TableId, &'m Table)> {
-        let tables = self.model.tables.iter().enumerate();
-        tables.map(|(index, table)| (TableId(index as u32), table)).filter(move |(id, _)| self.sees(*id))
+        self.model.numbered().filter(move |(id, _)| self.sees(*id))
     }
 
     fn sees(self, id: TableId) -> bool {

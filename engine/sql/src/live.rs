@@ -1,14 +1,17 @@
 //! Live queries: which tables the answer of a root field depends on, and when it may have become another. Asking anew and
 //! comparing answers is the server's business.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use futures_util::future::LocalBoxFuture;
 use prony_source::{ChangeSignal, DataVersion};
 
 use crate::{
     catalog::TableKind,
-    changes::{Counted, Feed, Interest, Operation, Reader, Transaction},
+    changes::{Counted, Feed, Interest, Lost, Operation, Reader, Transaction},
     model::{Cardinality, Model, Table, TableId},
     plan::{Filter, Output, Root, RowsPlan},
 };
@@ -21,6 +24,8 @@ pub(super) struct Dependencies {
     /// Tables from which a deletion, or a change of what is referenced, may come to `tables` by a foreign key, sorted. Not
     /// every database says what its cascades do.
     above: Box<[(TableId, Referenced)]>,
+    /// It depends on all tables, whatever there are: what a view shows is the database's secret.
+    is_of_all: bool,
 }
 
 /// What of a row foreign keys lead to.
@@ -34,26 +39,29 @@ enum Referenced {
 
 impl Dependencies {
     pub(super) fn of(model: &Model, root: &Root) -> Self {
-        let mut finder = Finder { model, found: vec![false; model.tables.len()], referenced: HashMap::new() };
+        let mut finder = Finder { model, found: BTreeSet::new(), referenced: HashMap::new() };
         if let Root::Read(rows) = root {
             finder.rows(rows);
         }
         let tables = finder.ids();
-        // What a view shows is the database's secret.
         if tables.iter().any(|id| model.table(*id).kind != TableKind::Table) {
-            finder.found.fill(true);
-            return Self { tables: finder.ids(), above: Box::default() };
+            finder.found = model.numbered().map(|(id, _)| id).collect();
+            return Self { tables: finder.ids(), above: Box::default(), is_of_all: true };
         }
         finder.add_above(&tables);
         let referenced = |id: TableId| finder.referenced.get(&id).map(|referenced| (id, *referenced));
         let above =
             finder.ids().into_iter().filter(|id| !tables.contains(id)).filter_map(referenced).collect();
-        Self { tables, above }
+        Self { tables, above, is_of_all: false }
     }
 
     /// Signals what may change the answer, from now on.
     pub(super) fn signal(&self, feed: &Arc<Feed>) -> TableSignal {
-        TableSignal { reader: feed.subscribe(&self.all()), dependencies: self.clone() }
+        TableSignal {
+            reader: feed.subscribe(&self.all()),
+            dependencies: self.clone(),
+            feed: Arc::clone(feed),
+        }
     }
 
     /// Counts what may change the answer, from now on.
@@ -87,20 +95,18 @@ impl Dependencies {
 
 struct Finder<'m> {
     model: &'m Model,
-    /// By table.
-    found: Vec<bool>,
+    found: BTreeSet<TableId>,
     /// Of tables that foreign keys lead to.
     referenced: HashMap<TableId, Referenced>,
 }
 
 impl Finder<'_> {
     fn ids(&self) -> Box<[TableId]> {
-        let found = self.found.iter().enumerate().filter(|(_, found)| **found);
-        found.map(|(index, _)| TableId(index as u32)).collect()
+        self.found.iter().copied().collect()
     }
 
     fn add(&mut self, id: TableId) -> bool {
-        !std::mem::replace(&mut self.found[id.0 as usize], true)
+        self.found.insert(id)
     }
 
     fn rows(&mut self, rows: &RowsPlan) {
@@ -179,18 +185,41 @@ impl DataVersion for TableVersions {
 pub(super) struct TableSignal {
     reader: Reader,
     dependencies: Dependencies,
+    feed: Arc<Feed>,
+}
+
+impl TableSignal {
+    /// Depends on tables that have come, where it depends on all.
+    fn renew(&mut self) {
+        if let (true, Some(model)) = (self.dependencies.is_of_all, self.feed.model()) {
+            let tables: BTreeSet<TableId> = model.numbered().map(|(id, _)| id).collect();
+            self.dependencies.tables = tables.into_iter().collect();
+            self.reader = self.feed.subscribe(&self.dependencies.tables);
+        }
+    }
 }
 
 impl ChangeSignal for TableSignal {
     fn changed(&mut self) -> LocalBoxFuture<'_, ()> {
         Box::pin(async {
-            while let Ok(transaction) = self.reader.next().await
-                && !self.dependencies.concern(&transaction)
-            {}
+            loop {
+                match self.reader.next().await {
+                    Ok(transaction) if !self.dependencies.concern(&transaction) => {}
+                    Err(Lost::Renewed) => {
+                        self.renew();
+                        return;
+                    }
+                    _ => return,
+                }
+            }
         })
     }
 
     fn mark_seen(&mut self) {
-        while self.reader.try_next().is_some() {}
+        while let Some(heard) = self.reader.try_next() {
+            if heard == Err(Lost::Renewed) {
+                self.renew();
+            }
+        }
     }
 }

@@ -30,8 +30,7 @@ pub struct RootIndex {
 impl RootIndex {
     pub fn new(model: &Model) -> Self {
         let mut index = Self::default();
-        for (number, table) in model.tables.iter().enumerate() {
-            let id = TableId(number as u32);
+        for (id, table) in model.numbered() {
             index.query.insert(table.list_name.clone(), RootField::List(id));
             index.query.insert(format!("{}_aggregate", table.list_name).into(), RootField::Aggregate(id));
             for (verb, root) in [

@@ -7,13 +7,16 @@ mod columns;
 mod enums;
 mod faults;
 mod naming;
+mod numbers;
 mod relations;
 mod served;
 
 use crate::catalog::{ColumnKind, TableKind};
 pub(crate) use faults::suggestion;
+pub use numbers::TableNumbers;
 
-/// Index into [`Model::tables`].
+/// The number of a table of a source, in all models of it: a table keeps its own while others come and go. In the first model it is the
+/// index into [`Model::tables`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableId(pub u32);
 
@@ -32,6 +35,10 @@ pub struct Model {
     pub enums: Vec<EnumType>,
     /// For the start-up log: collisions resolved, tables left out, columns served as text.
     pub notes: Vec<String>,
+    /// By index into `tables`; empty where each table's number is its index.
+    ids: Vec<TableId>,
+    /// By number: the index into `tables`, none where there is no such table any more. Empty where `ids` is.
+    places: Vec<Option<u32>>,
 }
 
 #[derive(Debug, Clone)]
@@ -120,8 +127,35 @@ impl Model {
         self.tables.iter().flat_map(of_table).chain(self.enums.iter().flat_map(of_enum))
     }
 
+    /// A table of this model.
     pub fn table(&self, id: TableId) -> &Table {
-        &self.tables[id.0 as usize]
+        &self.tables[self.index(id)]
+    }
+
+    /// A table of this or of another model of the source.
+    pub fn find_table(&self, id: TableId) -> Option<&Table> {
+        let index = if self.places.is_empty() { Some(id.0) } else { *self.places.get(id.0 as usize)? };
+        self.tables.get(index? as usize)
+    }
+
+    /// Where a table of this model is among its tables.
+    pub fn index(&self, id: TableId) -> usize {
+        let index = if self.places.is_empty() {
+            id.0
+        } else {
+            self.places[id.0 as usize].expect("a model is asked for its own tables")
+        };
+        index as usize
+    }
+
+    /// Of the table at this place.
+    pub fn id_at(&self, index: usize) -> TableId {
+        self.ids.get(index).copied().unwrap_or(TableId(index as u32))
+    }
+
+    /// All tables with their numbers.
+    pub fn numbered(&self) -> impl DoubleEndedIterator<Item = (TableId, &Table)> {
+        self.tables.iter().enumerate().map(|(index, table)| (self.id_at(index), table))
     }
 }
 

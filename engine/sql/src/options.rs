@@ -57,6 +57,7 @@ pub static OPTIONS: &[OptionOf<RelationalSettings>] = &[
     OptionOf::SUBSCRIPTIONS,
     OptionOf::READ_ONLY,
     OptionOf::new("listen", Some("listen-changes"), ValueKind::Boolean, "false", "Whether changes that others make in a PostgreSQL database are heard of; needs `prony triggers install`", |source, value| { source.listen = value.boolean(); Ok(()) }),
+    OptionOf::new("schema_check_ms", None, ValueKind::Number(0, 86_400_000), "1000", "How often a SQLite or PostgreSQL database is asked whether its tables have changed; 0 for at SIGHUP and after statements that fail because of that alone", |source, value| { source.schema_check_ms = value.number() as u32; Ok(()) }),
 ];
 
 /// Tables inside of `[[source]]` that [`configure`] reads.

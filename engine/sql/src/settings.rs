@@ -66,6 +66,8 @@ pub struct RelationalSettings {
     pub exclude_tables: Vec<String>,
     /// Whether changes made by others are heard of: PostgreSQL, with the triggers of `prony triggers install`.
     pub listen: bool,
+    /// How often it is looked whether the tables have changed; 0 for at SIGHUP and after statements that fail so alone.
+    pub schema_check_ms: u32,
     /// What names of types and root fields begin with, where the user has given none; nothing where it is empty.
     pub name_prefix: String,
     /// By table name (`name` or `schema.name`).
@@ -98,6 +100,7 @@ impl Default for RelationalSettings {
             include_tables: Vec::new(),
             exclude_tables: Vec::new(),
             listen: false,
+            schema_check_ms: 1000,
             name_prefix: String::new(),
             tables: BTreeMap::new(),
         }

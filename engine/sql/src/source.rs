@@ -1,8 +1,17 @@
 //! A relational database as a source, whichever it is: its schema, its plans and its sessions.
 
-use std::{fmt::Debug, path::PathBuf, rc::Rc, sync::Arc};
+use std::{
+    fmt::Debug,
+    path::PathBuf,
+    rc::Rc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
-use futures_util::{FutureExt as _, future::LocalBoxFuture};
+use futures_util::{
+    FutureExt as _,
+    future::{BoxFuture, LocalBoxFuture},
+};
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
@@ -30,9 +39,10 @@ use crate::{
     contribution::{contribution, contribution_for},
     database::{Database, Prepared},
     example::Shown,
+    follow::{CatalogOutcome, Following, fingerprint},
     live::Dependencies,
     lower::{RootIndex, lower},
-    model::Model,
+    model::{Model, TableNumbers},
     plan::RootPlan,
     restrict::{Restrictions, table_named, written_session_variables},
     row_access::{row_access, row_query},
@@ -46,6 +56,8 @@ pub struct Discovered {
     pub model: Arc<Model>,
     /// Empty where the source has no subscriptions.
     changes: ChangeIndex,
+    numbers: TableNumbers,
+    fingerprint: u64,
 }
 
 impl Discovered {
@@ -59,6 +71,31 @@ impl Discovered {
         notes: impl IntoIterator<Item = String>,
     ) -> Result<Self, SettingsFaults> {
         let mut model = Model::build(catalog, settings).map_err(SettingsFaults)?;
+        let mut numbers = TableNumbers::default();
+        numbers.number(&mut model);
+        Ok(Self::of(model, numbers, catalog, settings, notes))
+    }
+
+    /// What is served of a catalog that comes after another one, whose tables have these numbers.
+    fn after(
+        mut numbers: TableNumbers,
+        catalog: &Catalog,
+        settings: &RelationalSettings,
+    ) -> Result<Self, String> {
+        let model = Model::build(catalog, settings).map_err(SettingsFaults);
+        let mut model = model.map_err(|faults| faults.to_string())?;
+        numbers.number(&mut model);
+        numbers.check()?;
+        Ok(Self::of(model, numbers, catalog, settings, None))
+    }
+
+    fn of(
+        mut model: Model,
+        numbers: TableNumbers,
+        catalog: &Catalog,
+        settings: &RelationalSettings,
+        notes: impl IntoIterator<Item = String>,
+    ) -> Self {
         let mut of_changes = Vec::new();
         // The row of an event has passed no policy of the database, and a live query has.
         let changes = if settings.common.subscriptions && settings.session.is_none() {
@@ -72,23 +109,36 @@ impl Discovered {
         }
         model.notes.extend(notes);
         model.notes.extend(of_changes);
-        Ok(Self { model: Arc::new(model), changes })
+        Self { model: Arc::new(model), changes, numbers, fingerprint: fingerprint(catalog) }
     }
 }
 
 /// A served database.
 #[derive(Debug)]
 pub struct RelationalSource<D> {
-    schema: Arc<RelationalSchema<D>>,
+    database: Arc<D>,
+    settings: RelationalSettings,
+    offered: Mutex<Offered<D>>,
+    following: Arc<Following>,
 }
 
-/// What is served of it, to all or to a role; tables are discovered once, when it is opened.
+/// What is offered of the tables that were found last and could be served.
+#[derive(Debug)]
+struct Offered<D> {
+    schema: Arc<RelationalSchema<D>>,
+    numbers: TableNumbers,
+    /// Of the catalog.
+    fingerprint: u64,
+}
+
+/// What is served of it at one moment, to all or to a role.
 #[derive(Debug)]
 pub struct RelationalSchema<D> {
     model: Arc<Model>,
     roots: Arc<RootIndex>,
     changes: Arc<ChangeIndex>,
     database: Arc<D>,
+    following: Arc<Following>,
     /// Whether its query fields are fields of subscriptions too.
     has_live_queries: bool,
     has_mutations: bool,
@@ -102,7 +152,7 @@ enum RelationalPlan<D: Database> {
     /// A query, with what its answer depends on, or a mutation, whose answer nothing is kept of.
     Once(Statement<D>, Dependencies),
     /// A subscription to changes.
-    Changes(Arc<ChangesPlan<Arc<Prepared<D>>>>),
+    Changes(Arc<Model>, Arc<ChangesPlan<Arc<Prepared<D>>>>),
     /// A query that is answered anew when what it depends on has changed.
     Live(Statement<D>, Dependencies),
 }
@@ -134,7 +184,7 @@ impl<D: Database> FieldPlan for RelationalPlan<D> {
             Self::Once(statement, dependencies) | Self::Live(statement, dependencies) => {
                 statement.prepared.weight_bytes() + dependencies.weight_bytes()
             }
-            Self::Changes(plan) => {
+            Self::Changes(_, plan) => {
                 const PER_OUTPUT: usize = 256;
                 let statements = plan.statements().map(|prepared| prepared.weight_bytes()).sum::<usize>();
                 statements + plan.outputs.len() * PER_OUTPUT
@@ -145,25 +195,64 @@ impl<D: Database> FieldPlan for RelationalPlan<D> {
 
 impl<D: Database> RelationalSource<D> {
     pub fn new(discovered: Discovered, settings: &RelationalSettings, database: Arc<D>) -> Self {
-        let Discovered { model, changes } = discovered;
+        let following = Arc::new(Following::default());
+        let offered = Offered::new(discovered, settings, &database, &following);
+        database.changes().renew(&offered.schema.model);
+        Self { settings: settings.clone(), offered: Mutex::new(offered), following, database }
+    }
+
+    pub fn model(&self) -> Arc<Model> {
+        Arc::clone(&self.schema_now().model)
+    }
+
+    pub fn database(&self) -> &Arc<D> {
+        &self.database
+    }
+
+    fn schema_now(&self) -> Arc<RelationalSchema<D>> {
+        Arc::clone(&self.offered().schema)
+    }
+
+    fn offered(&self) -> MutexGuard<'_, Offered<D>> {
+        self.offered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Offers what is served of a catalog.
+    fn take(&self, catalog: &Catalog) -> Result<CatalogOutcome, String> {
+        let numbers = {
+            let offered = self.offered();
+            if offered.fingerprint == fingerprint(catalog) {
+                return Ok(CatalogOutcome::Same);
+            }
+            offered.numbers.clone()
+        };
+        let discovered = Discovered::after(numbers, catalog, &self.settings)?;
+        let offered = Offered::new(discovered, &self.settings, &self.database, &self.following);
+        let model = Arc::clone(&offered.schema.model);
+        *self.offered() = offered;
+        self.database.changes().renew(&model);
+        Ok(CatalogOutcome::Offered)
+    }
+}
+
+impl<D: Database> Offered<D> {
+    fn new(
+        Discovered { model, changes, numbers, fingerprint }: Discovered,
+        settings: &RelationalSettings,
+        database: &Arc<D>,
+        following: &Arc<Following>,
+    ) -> Self {
         let schema = RelationalSchema {
             roots: Arc::new(RootIndex::new(&model)),
             model,
             changes: Arc::new(changes),
-            database,
+            database: Arc::clone(database),
+            following: Arc::clone(following),
             has_live_queries: settings.common.subscriptions,
             has_mutations: !settings.common.read_only,
             restrictions: None,
         };
-        Self { schema: Arc::new(schema) }
-    }
-
-    pub fn model(&self) -> &Arc<Model> {
-        &self.schema.model
-    }
-
-    pub fn database(&self) -> &Arc<D> {
-        &self.schema.database
+        Self { schema: Arc::new(schema), numbers, fingerprint }
     }
 }
 
@@ -173,7 +262,8 @@ impl<D: Database> Source for RelationalSource<D> {
     }
 
     fn schema(&self, _reserved: &ReservedNames) -> Arc<dyn SourceSchema> {
-        Arc::<RelationalSchema<D>>::clone(&self.schema)
+        self.following.ask();
+        self.schema_now()
     }
 
     fn schema_for(
@@ -181,34 +271,61 @@ impl<D: Database> Source for RelationalSource<D> {
         _reserved: &ReservedNames,
         permissions: &Permissions,
     ) -> Result<Arc<dyn SourceSchema>, Vec<PermissionFault>> {
-        let all = &self.schema;
-        Ok(Arc::new(RelationalSchema {
-            restrictions: Some(Restrictions::new(&all.model, permissions)?),
-            model: Arc::clone(&all.model),
-            roots: Arc::clone(&all.roots),
-            changes: Arc::clone(&all.changes),
-            database: Arc::clone(&all.database),
-            has_live_queries: all.has_live_queries,
-            has_mutations: all.has_mutations,
-        }))
+        self.schema_now().for_role(permissions)
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.following.changed())
+    }
+
+    fn reload(&self) {
+        self.following.reload();
+    }
+
+    fn schema_fault(&self) -> Option<String> {
+        self.following.fault()
+    }
+
+    fn run(&self) -> BoxFuture<'_, ()> {
+        let (reader, version) = self.database.follow();
+        let interval = Duration::from_millis(self.settings.schema_check_ms.into());
+        Box::pin(async move {
+            let what = self.database.description();
+            self.following.follow(reader, (version, interval), &what, |catalog| self.take(catalog)).await;
+        })
     }
 
     fn attach(&self) -> Rc<dyn SourceSession> {
-        let schema = Arc::clone(&self.schema);
-        let session = Rc::new(FieldSession::attach(&schema.database));
-        Rc::new(RelationalSession { schema, session })
+        let session = Rc::new(FieldSession::attach(&self.database));
+        let (database, following) = (Arc::clone(&self.database), Arc::clone(&self.following));
+        Rc::new(RelationalSession { database, following, session })
     }
 
     fn written_directory(&self) -> Option<PathBuf> {
-        self.schema.database.written_directory()
+        self.database.written_directory()
     }
 
     fn metrics(&self, name: &str) -> Vec<Metric> {
-        self.schema.database.metrics(name)
+        let mut metrics = self.database.metrics(name);
+        metrics.extend(self.following.metrics(name));
+        metrics
     }
 }
 
 impl<D: Database> RelationalSchema<D> {
+    fn for_role(&self, permissions: &Permissions) -> Result<Arc<dyn SourceSchema>, Vec<PermissionFault>> {
+        Ok(Arc::new(Self {
+            restrictions: Some(Restrictions::new(&self.model, permissions)?),
+            model: Arc::clone(&self.model),
+            roots: Arc::clone(&self.roots),
+            changes: Arc::clone(&self.changes),
+            database: Arc::clone(&self.database),
+            following: Arc::clone(&self.following),
+            has_live_queries: self.has_live_queries,
+            has_mutations: self.has_mutations,
+        }))
+    }
+
     fn shown(&self) -> Shown<'_> {
         Shown { model: &self.model, restrictions: self.restrictions.as_ref() }
     }
@@ -229,6 +346,17 @@ impl<D: Database> SourceSchema for RelationalSchema<D> {
             contribution.subscription.extend(contribution.query.iter().cloned());
         }
         contribution
+    }
+
+    fn restricted(
+        &self,
+        permissions: &Permissions,
+    ) -> Option<Result<Arc<dyn SourceSchema>, Vec<PermissionFault>>> {
+        Some(self.for_role(permissions))
+    }
+
+    fn may_be_refused(&self) -> bool {
+        true
     }
 
     /// Collisions resolved, tables left out, columns served as text.
@@ -297,16 +425,25 @@ impl<D: Database> RelationalSchema<D> {
         let plan = ChangesPlan::lower(&self.model, names, field, restrictions, |place, rows| {
             Prepared::given(&*self.database, &self.model, place, rows).map(Arc::new)
         })?;
-        Ok(RelationalPlan::Changes(Arc::new(plan)))
+        Ok(RelationalPlan::Changes(Arc::clone(&self.model), Arc::new(plan)))
     }
 }
 
 /// One core's part of a served database.
 #[derive(Debug)]
 struct RelationalSession<D: Database> {
-    schema: Arc<RelationalSchema<D>>,
+    database: Arc<D>,
+    following: Arc<Following>,
     /// Subscriptions share it.
     session: Rc<FieldSession<D>>,
+}
+
+/// Has the tables looked at where a statement has failed as it does when they are others.
+fn note(following: &Following, results: &[FieldResult]) {
+    let is_of_schema = |error: &GraphqlError| error.code == ErrorCode::SchemaChanged;
+    if results.iter().flat_map(|result| &result.errors).any(is_of_schema) {
+        following.doubt();
+    }
 }
 
 impl<D: Database> SourceSession for RelationalSession<D> {
@@ -317,9 +454,10 @@ impl<D: Database> SourceSession for RelationalSession<D> {
     ) -> LocalBoxFuture<'a, FieldResult> {
         match field.plan::<RelationalPlan<D>>() {
             RelationalPlan::Once(statement, _) | RelationalPlan::Live(statement, _) => {
-                Box::pin(self.session.query(&statement.prepared, variables))
+                let asked = self.session.query(&statement.prepared, variables);
+                Box::pin(asked.inspect(|result| note(&self.following, std::slice::from_ref(result))))
             }
-            RelationalPlan::Changes(plan) => {
+            RelationalPlan::Changes(_, plan) => {
                 let message = format!("{} has events, and no single answer", plan.response_key);
                 let error = GraphqlError::new(ErrorCode::ValidationFailed, message).at(plan.position);
                 Box::pin(std::future::ready(FieldResult::failed(error)))
@@ -334,7 +472,7 @@ impl<D: Database> SourceSession for RelationalSession<D> {
     ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
         let statement = |field: &&'a PreparedField| match field.plan::<RelationalPlan<D>>() {
             RelationalPlan::Once(statement, _) | RelationalPlan::Live(statement, _) => statement,
-            RelationalPlan::Changes(_) => unreachable!("a mutation has no events"),
+            RelationalPlan::Changes(..) => unreachable!("a mutation has no events"),
         };
         let statements = || fields.iter().map(statement);
         if let Some(error) = statements().find_map(|statement| statement.check(variables).err()) {
@@ -342,35 +480,45 @@ impl<D: Database> SourceSession for RelationalSession<D> {
             return Box::pin(std::future::ready(failed));
         }
         let prepared: Vec<_> = statements().map(|statement| &*statement.prepared).collect();
-        Box::pin(async move { self.session.mutate(&prepared, variables).await })
+        Box::pin(async move {
+            let results = self.session.mutate(&prepared, variables).await;
+            note(&self.following, &results);
+            results
+        })
     }
 
     /// Events of all changes that are committed after this returns.
     fn subscribe(&self, field: &PreparedField, variables: &Variables) -> Result<Events, GraphqlError> {
-        let RelationalPlan::Changes(plan) = field.plan::<RelationalPlan<D>>() else {
+        let RelationalPlan::Changes(model, plan) = field.plan::<RelationalPlan<D>>() else {
             return Err(GraphqlError::new(ErrorCode::ValidationFailed, "the field has no events"));
         };
-        let session = Rc::clone(&self.session);
+        let (session, following) = (Rc::clone(&self.session), Arc::clone(&self.following));
         let watch = Watch {
-            model: Arc::clone(&self.schema.model),
+            model: Arc::clone(model),
             plan: Arc::clone(plan),
             variables: variables.clone(),
             ask: Box::new(move |prepared: &Arc<Prepared<D>>, variables| {
                 let (session, prepared) = (Rc::clone(&session), Arc::clone(prepared));
-                async move { session.query(&prepared, &variables).await }.boxed_local()
+                let following = Arc::clone(&following);
+                async move {
+                    let result = session.query(&prepared, &variables).await;
+                    note(&following, std::slice::from_ref(&result));
+                    result
+                }
+                .boxed_local()
             }),
         };
-        Ok(watch.events(self.schema.database.changes().subscribe(&[plan.table])))
+        Ok(watch.events(self.database.changes().subscribe(&[plan.table])))
     }
 
     fn change_signal(&self, field: &PreparedField) -> Option<Box<dyn ChangeSignal>> {
         let RelationalPlan::Live(_, dependencies) = field.plan::<RelationalPlan<D>>() else { return None };
-        Some(Box::new(dependencies.signal(self.schema.database.changes())))
+        Some(Box::new(dependencies.signal(self.database.changes())))
     }
 
     fn data_version(&self, field: &PreparedField) -> Option<Arc<dyn DataVersion>> {
         let RelationalPlan::Once(_, dependencies) = field.plan::<RelationalPlan<D>>() else { return None };
-        Some(Arc::new(dependencies.version(self.schema.database.changes())))
+        Some(Arc::new(dependencies.version(self.database.changes())))
     }
 
     fn health(&self) -> LocalBoxFuture<'_, Result<(), String>> {

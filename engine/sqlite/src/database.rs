@@ -12,13 +12,13 @@ use prony_graphql::{
     variables::Variables,
 };
 use prony_source::NotReady;
-use prony_sql::{catalog::Catalog, changes::Feed, settings::RelationalSettings};
+use prony_sql::{catalog::Catalog, changes::Feed, follow::CatalogVersion, settings::RelationalSettings};
 
 use crate::{
     OpenError,
     error::unavailable,
     file::{
-        discover::discover,
+        catalog_reader::{self, SqliteCatalogReader},
         open::{Opener, open},
     },
     read::{
@@ -39,6 +39,8 @@ pub struct SqliteDatabase {
     settings: Arc<RelationalSettings>,
     changes: Arc<Feed>,
     pool: Arc<Pool>,
+    /// Of the catalog that was read when it was opened.
+    version: CatalogVersion,
     /// The reason where nothing can be written.
     writer: Result<Writer, String>,
 }
@@ -59,11 +61,11 @@ impl SqliteDatabase {
         busy_timeout: Duration,
     ) -> Result<(Self, Catalog), OpenError> {
         let found = open(path, busy_timeout, settings.common.read_only)?;
-        let catalog = discover(&found.connection)
+        let (version, catalog) = catalog_reader::read_opened(&found.connection, path)
             .map_err(|source| OpenError::Discover { path: path.to_owned(), source })?;
         let (opener, settings) = (Arc::new(found.opener), Arc::new(settings.clone()));
         let threads = |source| OpenError::Threads { path: path.to_owned(), source };
-        let changes = Feed::new(catalog.tables.len());
+        let changes = Feed::new();
         let pool = Arc::new(Pool::start(&opener, &settings).map_err(threads)?);
         let writer = match found.read_only {
             Some(reason) => {
@@ -72,7 +74,16 @@ impl SqliteDatabase {
             }
             None => Ok(Writer::start(&opener, &settings, &changes).map_err(threads)?),
         };
-        Ok((Self { opener, settings, changes, pool, writer }, catalog))
+        Ok((Self { opener, settings, changes, pool, version, writer }, catalog))
+    }
+
+    /// What looks at its tables from now on, and the version of those that were found when it was opened.
+    pub(crate) fn follow(&self) -> (SqliteCatalogReader, CatalogVersion) {
+        (SqliteCatalogReader::new(&self.opener), self.version)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.opener.path
     }
 
     /// What mutations change.

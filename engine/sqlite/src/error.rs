@@ -6,7 +6,7 @@ use rusqlite::ffi;
 
 use crate::{file::raw::SqliteError, read::watch::Interruption};
 use prony_source::dialect::PatternTooLong;
-use prony_sql::settings::RelationalSettings;
+use prony_sql::{follow::SCHEMA_CHANGED, settings::RelationalSettings};
 
 /// Why a program was not run to its end.
 #[derive(Debug)]
@@ -103,10 +103,9 @@ fn of_statement(error: &SqliteError, known_columns: Option<&[Box<str>]>) -> Grap
         ffi::SQLITE_MISMATCH => {
             (ErrorCode::BadUserInput, "a value does not fit the type of its column".to_owned())
         }
-        ffi::SQLITE_ERROR | ffi::SQLITE_SCHEMA if is_unknown_name(&error.text) => (
-            ErrorCode::SourceFailed,
-            "the database's schema has changed since the start: restart to serve it".to_owned(),
-        ),
+        ffi::SQLITE_ERROR | ffi::SQLITE_SCHEMA if is_unknown_name(&error.text) => {
+            (ErrorCode::SchemaChanged, SCHEMA_CHANGED.to_owned())
+        }
         _ => (ErrorCode::SourceFailed, "the database refused the statement".to_owned()),
     };
     GraphqlError::new(code, message).with_detail(error.to_string())

@@ -10,6 +10,7 @@ use prony_source::NotReady;
 
 use crate::{
     OpenError, SqliteDatabase,
+    file::catalog_reader::SqliteCatalogReader,
     read::{reader::Reader, session::Session},
     statement::{
         bind::{self, Values},
@@ -22,6 +23,7 @@ use crate::{
 use prony_sql::{
     changes::Feed,
     database::{Database, DatabaseSession},
+    follow::CatalogVersion,
     levels::{Key, LevelRows, LevelSelect, MergeKey},
     model::Model,
     plan::{MutationPlan, RowsPlan},
@@ -67,6 +69,7 @@ impl Database for SqliteDatabase {
     type Level = Arc<LevelProgram>;
     type Mutation = Arc<MutationProgram>;
     type Session = SqliteSession;
+    type CatalogReader = SqliteCatalogReader;
 
     const PRODUCT: &'static str = "SQLite";
 
@@ -93,6 +96,14 @@ impl Database for SqliteDatabase {
 
     fn changes(&self) -> &Arc<Feed> {
         self.changes()
+    }
+
+    fn follow(self: &Arc<Self>) -> (SqliteCatalogReader, CatalogVersion) {
+        SqliteDatabase::follow(self)
+    }
+
+    fn description(&self) -> String {
+        self.path().display().to_string()
     }
 
     fn written_directory(&self) -> Option<PathBuf> {

@@ -108,6 +108,11 @@ impl ChangeTable {
         }
     }
 
+    /// The tables are these from now on.
+    pub(crate) fn renew(&mut self, model: &Arc<Model>) {
+        self.model = Arc::clone(model);
+    }
+
     /// From what is committed after the next read on, changes of these tables are captured, and of no others.
     pub(crate) fn hear_of(&mut self, tables: Vec<TableId>) {
         self.captured_before.retain(|table| tables.contains(table));
@@ -240,7 +245,7 @@ impl ChangeTable {
                     (Some(_), None) => self.is_lost |= self.feed.is_wanted(table),
                 }
             }
-            self.feed.publish(changes);
+            self.feed.publish(&self.model, changes);
             self.feed.lose(&unknown);
         }
     }
@@ -260,7 +265,7 @@ impl ChangeTable {
         }
         let mut all = HashMap::new();
         for (table, ids) in by_table {
-            let table = self.model.table(table);
+            let Some(table) = self.model.find_table(table) else { continue };
             let reading = RowReading::new(table);
             let read = client.query(&reading.sql, &[&ids]).await;
             match read {
@@ -292,7 +297,7 @@ type KnownRow = (Option<RowValues>, Option<RowValues>);
 /// The table of the model; partitions have their parent's name.
 pub(crate) fn table_named(model: &Model, schema: &str, name: &str) -> Option<TableId> {
     let is_it = |table: &Table| *table.name == *name && table.schema.as_deref().unwrap_or_default() == schema;
-    model.tables.iter().position(is_it).map(|index| TableId(index as u32))
+    model.numbered().find(|(_, table)| is_it(table)).map(|(id, _)| id)
 }
 
 /// Reads the changed rows of one table, in the forms of responses.

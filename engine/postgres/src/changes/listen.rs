@@ -190,6 +190,11 @@ impl Worker {
     }
 
     async fn look(&mut self, client: &Client) -> Result<(), tokio_postgres::Error> {
+        if let Some(model) = self.feed.model().filter(|model| !Arc::ptr_eq(model, &self.model)) {
+            self.table.renew(&model);
+            self.model = model;
+            self.triggers_known = None;
+        }
         if self.triggers_known.is_none_or(|known| known.elapsed() >= LOOK_EVERY) {
             let tables = tables_with_triggers(client, &self.model).await?;
             self.triggers_known = Some(Instant::now());

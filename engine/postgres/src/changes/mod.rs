@@ -2,5 +2,6 @@
 
 pub(crate) mod change_table;
 pub(crate) mod listen;
+pub(crate) mod schema_trigger;
 mod trigger_forms;
 pub mod triggers;

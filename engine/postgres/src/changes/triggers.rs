@@ -9,7 +9,10 @@ use std::{fmt::Write as _, time::Duration};
 use tokio_postgres::Client;
 
 use crate::{
-    changes::trigger_forms::{Forms, TriggerForm},
+    changes::{
+        schema_trigger,
+        trigger_forms::{Forms, TriggerForm},
+    },
     connect::{
         config::{PlanMode, Target},
         session_setup,
@@ -65,6 +68,7 @@ DO $$ BEGIN
     DROP FUNCTION IF EXISTS prony.rows_changed(), prony.row_changed(), prony.truncated();
     DROP FUNCTION IF EXISTS prony.keep(bigint, bigint), prony.keep(bigint);
     DROP TABLE IF EXISTS prony.change;
+    DROP_SCHEMA_TRIGGERS
     BEGIN
         DROP SCHEMA IF EXISTS prony;
     EXCEPTION WHEN dependent_objects_still_exist OR insufficient_privilege THEN
@@ -152,7 +156,16 @@ impl Triggers {
             drop_all(&mut sql, table, forms);
             create(&mut sql, table, forms);
         }
-        sql + "\n" + NEWS + "COMMIT;\n"
+        sql + "\n-- Changes of the schema, where the role may have them told.\n"
+            + schema_trigger::CREATE
+            + NEWS
+            + "COMMIT;\n"
+    }
+
+    /// Whether the database tells of changes of its schema.
+    pub async fn tells_of_schema(&self) -> Result<bool, TriggersError> {
+        let row = self.client.query_one(schema_trigger::INSTALLED, &[]).await;
+        Ok(row.map_err(|error| refused(&self.target, &error))?.get::<_, i64>(0) == 2)
     }
 
     /// What [`Self::remove`] runs.
@@ -165,7 +178,7 @@ impl Triggers {
         if schemas.is_empty() && tables.is_empty() {
             sql.push_str(DROP_FUNCTIONS);
         }
-        sql + DROP_SHARED + NEWS + "COMMIT;\n"
+        sql + &DROP_SHARED.replace("    DROP_SCHEMA_TRIGGERS\n", schema_trigger::DROP) + NEWS + "COMMIT;\n"
     }
 
     /// Puts the triggers into the database, all or none. Those that are there are made anew.

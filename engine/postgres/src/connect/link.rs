@@ -219,7 +219,10 @@ impl Link {
         progress.number.set(Some(sent));
         let stream = self.client.query_raw(&statement, parameters).await;
         let (result, service) = self.answered(stream, answer, sent, (text, parameters), progress).await;
-        if result.as_ref().is_err_and(|failure| failure.kind == FailureKind::StalePlan) {
+        if result
+            .as_ref()
+            .is_err_and(|failure| matches!(failure.kind, FailureKind::StalePlan | FailureKind::SchemaChanged))
+        {
             self.statements.borrow_mut().remove(&text.number);
         }
         Executed { result, service, is_first }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use crate::statement::returning::CapturedChange;
 use prony_sql::{
     changes::order::{Order, Turn},
-    model::TableId,
+    model::{Model, TableId},
 };
 
 /// One attempt at a transaction.
 pub(crate) struct TransactionCapture {
     order: Arc<Order>,
+    /// Whose columns the values are of.
+    model: Arc<Model>,
     /// By step.
     tables: Vec<TableId>,
     /// By step: whether its table is wanted, so that it returns what it changes. Empty where nobody listens.
@@ -19,7 +21,7 @@ pub(crate) struct TransactionCapture {
 }
 
 impl TransactionCapture {
-    pub(crate) fn begin(order: &Arc<Order>, tables: Vec<TableId>) -> Self {
+    pub(crate) fn begin(order: &Arc<Order>, model: &Arc<Model>, tables: Vec<TableId>) -> Self {
         let feed = order.feed();
         let captures: Vec<bool> = if feed.is_read() {
             tables.iter().map(|table| feed.wants_from_writers(*table)).collect()
@@ -27,7 +29,7 @@ impl TransactionCapture {
             Vec::new()
         };
         let turn = captures.contains(&true).then(|| order.begin());
-        Self { order: Arc::clone(order), tables, captures, turn }
+        Self { order: Arc::clone(order), model: Arc::clone(model), tables, captures, turn }
     }
 
     pub(crate) fn captures(&self, step: usize) -> bool {
@@ -50,7 +52,7 @@ impl TransactionCapture {
             changes.into_iter().partition(|change| feed.wants_from_writers(change.table));
         feed.lose(&by_triggers.iter().map(|change| change.table).collect::<Vec<_>>());
         if let Some(turn) = self.turn.take() {
-            turn.committed(last, changes);
+            turn.committed(last, &self.model, changes);
         }
         if self.order.feed().is_read() {
             // Somebody has begun to listen meanwhile.

@@ -6,7 +6,7 @@ use prony_graphql::{
     json::{self, ObjectText},
 };
 use tokio_postgres::{
-    Row,
+    Column, Row,
     types::{FromSql, Type},
 };
 
@@ -15,7 +15,7 @@ use crate::{
     error::{Failure, FailureKind},
     statement::json_sql,
 };
-use prony_sql::{catalog::ColumnKind, model::Column};
+use prony_sql::{catalog::ColumnKind, model};
 
 /// In which form a column of the result comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) enum Form {
 
 impl Form {
     /// The form for a column and the expression that gives it.
-    pub(crate) fn of(column: &Column, operand: &str) -> (Self, String) {
+    pub(crate) fn of(column: &model::Column, operand: &str) -> (Self, String) {
         let cast = |form, name: &str| (form, format!("{operand}::{name}"));
         let plain = |form| (form, operand.to_owned());
         let database_type = &*column.database_type;
@@ -117,6 +117,7 @@ impl RowShape {
     pub(crate) fn write(&self, out: &mut Vec<u8>, row: &Row) -> Result<(), Failure> {
         for segment in &self.segments {
             out.extend_from_slice(&segment.prefix);
+            segment.form.check(row, segment.column)?;
             match row.try_get::<_, Option<Raw<'_>>>(segment.column)? {
                 None => out.extend_from_slice(b"null"),
                 Some(Raw(raw)) => segment.form.write(out, raw)?,
@@ -130,6 +131,7 @@ impl RowShape {
 /// A column of a row as JSON text.
 pub(crate) fn column_text(row: &Row, column: usize, form: Form) -> Result<Box<str>, Failure> {
     let mut out = Vec::new();
+    form.check(row, column)?;
     match row.try_get::<_, Option<Raw<'_>>>(column)? {
         None => out.extend_from_slice(b"null"),
         Some(Raw(raw)) => form.write(&mut out, raw)?,
@@ -138,6 +140,26 @@ pub(crate) fn column_text(row: &Row, column: usize, form: Form) -> Result<Box<st
 }
 
 impl Form {
+    /// Bytes of another type may look like a value of this one. What is written as JSON or text is cast by the statement.
+    fn check(self, row: &Row, column: usize) -> Result<(), Failure> {
+        let Some(found) = row.columns().get(column).map(Column::type_) else { return Ok(()) };
+        let is_as_expected = match self {
+            Self::Int2 => *found == Type::INT2,
+            Self::Int4 => *found == Type::INT4,
+            Self::Int8 => *found == Type::INT8,
+            Self::Boolean => *found == Type::BOOL,
+            Self::Text => [Type::TEXT, Type::VARCHAR, Type::BPCHAR].contains(found),
+            Self::Json => true,
+        };
+        if is_as_expected {
+            return Ok(());
+        }
+        Err(Failure::new(
+            FailureKind::SchemaChanged,
+            format!("a column that was read as {self:?} is {found}"),
+        ))
+    }
+
     fn write(self, out: &mut Vec<u8>, raw: &[u8]) -> Result<(), Failure> {
         let mut digits = itoa::Buffer::new();
         match self {

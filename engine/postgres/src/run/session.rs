@@ -198,7 +198,7 @@ impl DatabaseSession<PostgresDatabase> for Session {
                 return failed;
             }
         };
-        match self.core.write(&steps, begin.as_ref()).await {
+        match self.core.write(model, &steps, begin.as_ref()).await {
             Ok(outcomes) => outcomes.into_iter().map(FieldResult::data).collect(),
             Err(StepFailure { step, failure }) => {
                 let columns = steps[step].text_columns();
@@ -303,7 +303,12 @@ impl Core {
     }
 
     /// Runs a transaction, again where it was rolled back for a reason that passes.
-    async fn write(&self, steps: &Rc<[Step]>, begin: Option<&Rc<str>>) -> Result<Vec<Vec<u8>>, StepFailure> {
+    async fn write(
+        &self,
+        model: &Arc<Model>,
+        steps: &Rc<[Step]>,
+        begin: Option<&Rc<str>>,
+    ) -> Result<Vec<Vec<u8>>, StepFailure> {
         let mut executions = 0;
         loop {
             executions += 1;
@@ -314,7 +319,8 @@ impl Core {
             let link = Rc::clone(&permit.link);
             let used = Rc::clone(&link);
             let (steps, begin) = (Rc::clone(steps), begin.cloned());
-            let capture = TransactionCapture::begin(&self.order, steps.iter().map(Step::table).collect());
+            let capture =
+                TransactionCapture::begin(&self.order, model, steps.iter().map(Step::table).collect());
             let work = async move {
                 let written = transaction::run(&permit.link, &steps, capture, begin.as_deref()).await;
                 drop(permit);

@@ -76,7 +76,9 @@ fn text_of(kind: &ColumnKind, operand: &str) -> String {
     match kind {
         ColumnKind::Int => format!("{operand}::int4::text"),
         ColumnKind::BigInt => format!("{operand}::int8::text"),
-        ColumnKind::Boolean | ColumnKind::Json => format!("{operand}::text"),
+        // What follows is spliced as it is: a column that has become text by now must not be.
+        ColumnKind::Boolean => format!("{operand}::bool::text"),
+        ColumnKind::Json => format!("{operand}::text"),
         // Infinity minus itself and NaN are no zero.
         ColumnKind::Float | ColumnKind::Numeric => {
             format!("CASE WHEN {operand} - {operand} = 0 THEN {operand}::text END")
@@ -101,5 +103,10 @@ fn array(element: &ColumnKind, operand: &str) -> String {
 
 /// The JSON text of a column of a row under an alias.
 pub(crate) fn column(column: &Column, operand: &str) -> String {
+    if column.kind == ColumnKind::Json {
+        // As for booleans.
+        let operand = format!("{operand}::{}", column.database_type);
+        return value(&column.kind, column.nullable, &operand);
+    }
     value(&column.kind, column.nullable, operand)
 }

@@ -142,7 +142,7 @@ fn changed_tables_are_prepared_anew() {
             database.execute("alter table t alter v type text");
             let gone = served.plan("{ ts { v } }", none());
             database.execute("alter table t rename v to w");
-            assert_eq!(gone.outcome(&session).await, Err(ErrorCode::SourceFailed));
+            assert_eq!(gone.outcome(&session).await, Err(ErrorCode::SchemaChanged));
             database.execute("alter table t rename w to v");
             assert_eq!(read.outcome(&session).await, Ok("[{\"v\":\"1\"}]".into()));
         });

@@ -11,19 +11,17 @@ use prony_graphql::{
     response::Detail,
     schema::{Schema, SchemaFault, SharedDefinitions},
 };
-use prony_source::{
-    SourceSchema,
-    config::{Origin, SourceOpener, suggestion},
-};
+use prony_source::{SourceSchema, config::SourceOpener};
 
 use prony_access::{AccessSettings, Role, explain};
 
 use super::{
+    candidates::Candidates,
     contributions::NamedSource,
     documents::{Documents, DocumentsError},
     interception::{bypassed_interceptors, interceptor_faults},
     merging::{collision, joined},
-    served::{RoleFault, Served, role_faults},
+    served::{Served, described, role_faults},
 };
 use crate::{
     config::{Functions, Settings, SourceSettings},
@@ -95,7 +93,7 @@ impl Engine {
         sources.extend(of_program(&settings.functions));
         check_names(&sources)?;
         let plan_cache_bytes = settings.plan_cache_bytes as usize;
-        let served = Served::make(0, &sources, &settings.joins, None, plan_cache_bytes)
+        let served = Served::make(0, &sources, &settings.joins, None, &[], plan_cache_bytes)
             .map_err(|faults| OpenError::Schema { message: joined(&faults, &sources) })?
             .intercept(&settings.access, None, &sources);
         check_joins(&served)?;
@@ -123,21 +121,22 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Whether the permissions of all roles, and what has interceptors, fit what is served.
+    /// Whether the permissions of all roles, and what has interceptors, fit what is served; where something of that is older than what
+    /// its source has by now, because roles did not fit, whether they fit that.
     ///
     /// # Errors
     /// All that do not, each with the place where it was written.
     pub(crate) fn check_roles(&self, settings: &AccessSettings) -> Result<(), Vec<String>> {
         let served = self.served();
-        let faults_of =
-            |role| role_faults(&served, &self.sources, role).into_iter().map(move |found| (role, found));
-        let faults = settings.roles.iter().flat_map(faults_of);
-        let mut faults: Vec<String> = faults.map(|(role, found)| self.described(role, &found)).collect();
-        let names: Vec<&str> = self.sources.iter().map(|source| &*source.name).collect();
-        faults.extend(interceptor_faults(settings, &names, &served.sources));
-        if !faults.is_empty() {
+        let faults = self.faults_of(&served, settings);
+        let fits_next = || {
+            let next = self.candidates(&served, settings).choose();
+            next.is_ok_and(|next| self.faults_of(&next, settings).is_empty())
+        };
+        if !faults.is_empty() && (!has_refused(&served) || !fits_next()) {
             return Err(faults);
         }
+        let names: Vec<&str> = self.sources.iter().map(|source| &*source.name).collect();
         let has_calls = |index: usize| self.sources[index].source.http_api().is_some();
         for bypassed in bypassed_interceptors(settings, &names, &has_calls) {
             tracing::warn!(
@@ -148,15 +147,26 @@ impl Engine {
         Ok(())
     }
 
-    fn described(&self, role: &Role, RoleFault { source, fault }: &RoleFault) -> String {
-        let at = |origin: Option<&Origin>| origin.map_or_else(String::new, |origin| format!("{origin}: "));
-        let Some(fault) = fault else {
-            let near = suggestion(source, self.sources.iter().map(|known| &*known.name));
-            let at = at(role.source_origin(source));
-            return format!("{at}role `{}`: there is no source `{source}`{near}", role.name);
-        };
-        let at = at(role.table_origin(source, &fault.name).or_else(|| role.source_origin(source)));
-        format!("{at}role `{}`, source `{source}`, {fault}", role.name)
+    fn faults_of(&self, served: &Served, settings: &AccessSettings) -> Vec<String> {
+        let faults_of =
+            |role| role_faults(served, &self.sources, role).into_iter().map(move |found| (role, found));
+        let faults = settings.roles.iter().flat_map(faults_of);
+        let mut faults: Vec<String> =
+            faults.map(|(role, found)| described(&self.sources, role, &found)).collect();
+        let names: Vec<&str> = self.sources.iter().map(|source| &*source.name).collect();
+        faults.extend(interceptor_faults(settings, &names, &served.sources));
+        faults
+    }
+
+    fn candidates<'a>(&'a self, before: &'a Served, access: &'a AccessSettings) -> Candidates<'a> {
+        Candidates {
+            generation: self.generation() + 1,
+            sources: &self.sources,
+            joins: &self.joins,
+            before,
+            access,
+            cache_bytes: self.plan_cache_bytes,
+        }
     }
 
     /// What of everything a role is served; `shared` has what others are served.
@@ -230,26 +240,25 @@ impl Engine {
     pub(super) fn renew(&self) -> Result<(), Vec<SchemaFault>> {
         let _guard = self.renewing.lock().unwrap_or_else(PoisonError::into_inner);
         let generation = self.generation() + 1;
-        let before = self.served();
-        let served =
-            Served::make(generation, &self.sources, &self.joins, Some(&before), self.plan_cache_bytes)?;
+        let (before, access) = (self.served(), self.access.load_full());
+        let served = self.candidates(&before, &access).choose()?;
         for fault in &served.join_faults {
             tracing::warn!(fault, "a join is left out");
         }
-        let served = served.intercept(&self.access.load_full(), None, &self.sources);
+        let served = served.intercept(&access, None, &self.sources);
         self.served.store(Arc::new(served));
         self.generation.store(generation, Ordering::Release);
         Ok(())
     }
 
-    /// Has interceptors called by these settings from now on.
+    /// Has interceptors called by these settings from now on, and what sources offer held against them.
     ///
     /// # Errors
     /// Nothing can be derived anew; interceptors and what is served stay as they were.
     pub(crate) fn replace_interceptors(&self, settings: &Arc<AccessSettings>) -> Result<(), String> {
         let before = self.access.swap(Arc::clone(settings));
         let are_there = |settings: &AccessSettings| settings.interceptors.modules.is_some();
-        if !are_there(&before) && !are_there(settings) {
+        if !are_there(&before) && !are_there(settings) && !has_refused(&self.served()) {
             return Ok(());
         }
         self.renew().map_err(|faults| {
@@ -257,6 +266,12 @@ impl Engine {
             joined(&faults, &self.sources)
         })
     }
+}
+
+/// Whether what is served of a source is older than what it has, because something does not fit that.
+fn has_refused(served: &Served) -> bool {
+    let mut all = served.sources.iter().zip(&*served.refused);
+    all.any(|(schema, refused)| refused.is_some() && schema.may_be_refused())
 }
 
 /// Joins have to fit, unless a source has not said yet what it offers.

@@ -52,7 +52,8 @@ pub(super) fn collision(before: &[NamedSource], opened: &NamedSource) -> Option<
     })
 }
 
-/// Asks the sources and merges; `before` is what was served of each until now, empty at the start.
+/// Asks the sources and merges; `before` is what was served of each until now, empty at the start, and is served on of sources that are
+/// held for a reason.
 ///
 /// # Errors
 /// Sources whose names are their owner's do not make a schema.
@@ -60,8 +61,11 @@ pub(super) fn merge(
     sources: &[NamedSource],
     joins: &[JoinSettings],
     before: &[Arc<dyn SourceSchema>],
+    held: &[Option<String>],
 ) -> Result<Merged, Vec<SchemaFault>> {
-    let OfferedField { schemas, mut contributions, reserved } = offered(sources, joins);
+    let reason = |index: usize| held.get(index).cloned().flatten();
+    let refused: Vec<Option<String>> = (0..sources.len()).map(reason).collect();
+    let OfferedField { schemas, mut contributions, reserved } = offered(sources, joins, before, &refused);
     if schemas.iter().any(|schema| schema.is_pending())
         && contributions.iter().all(|(_, contribution)| contribution.query.is_empty())
     {
@@ -69,11 +73,10 @@ pub(super) fn merge(
     }
     match schema_of(contributions, joins, Schema::merge) {
         Ok((schema, joins, join_faults)) => {
-            let refused = sources.iter().map(|_| None).collect();
-            Ok(Merged { schema, schemas, reserved, refused, joins, join_faults })
+            Ok(Merged { schema, schemas, reserved, refused: refused.into(), joins, join_faults })
         }
         Err(_) if sources.iter().any(|source| source.source.yields_names()) => {
-            without_refused(sources, joins, &schemas, reserved, before)
+            without_refused(sources, joins, &schemas, reserved, before, refused)
         }
         Err(faults) => Err(faults),
     }
@@ -98,6 +101,7 @@ fn without_refused(
     offered: &[Arc<dyn SourceSchema>],
     reserved: Arc<[ReservedNames]>,
     before: &[Arc<dyn SourceSchema>],
+    mut refused: Vec<Option<String>>,
 ) -> Result<Merged, Vec<SchemaFault>> {
     let hidden = || Arc::new(Hidden) as Arc<dyn SourceSchema>;
     let firm = |(source, schema): (&NamedSource, &Arc<dyn SourceSchema>)| {
@@ -106,7 +110,6 @@ fn without_refused(
     let mut schemas: Vec<Arc<dyn SourceSchema>> = sources.iter().zip(offered).map(firm).collect();
     let schema_of = |schemas: &[_]| schema_of(contributions_of(schemas, NOT_KNOWN), joins, Schema::merge);
     let mut made = schema_of(&schemas)?;
-    let mut refused: Vec<Option<String>> = sources.iter().map(|_| None).collect();
     for (index, source) in sources.iter().enumerate().filter(|(_, source)| source.source.yields_names()) {
         for candidate in [Some(&offered[index]), before.get(index)].into_iter().flatten() {
             schemas[index] = Arc::clone(candidate);
@@ -174,7 +177,12 @@ struct OfferedField {
 
 /// What each source offers, and contributes to the schema. Those that give way are asked last, so that no client who may
 /// make types can take a name from a table, or the name of a joined field from its join.
-fn offered(sources: &[NamedSource], joins: &[JoinSettings]) -> OfferedField {
+fn offered(
+    sources: &[NamedSource],
+    joins: &[JoinSettings],
+    before: &[Arc<dyn SourceSchema>],
+    held: &[Option<String>],
+) -> OfferedField {
     let mut reserved = ReservedNames::default();
     for (type_name, field) in joins.iter().filter_map(|join| join.field.split_once('.')) {
         reserved.add_field(type_name, field);
@@ -183,7 +191,8 @@ fn offered(sources: &[NamedSource], joins: &[JoinSettings]) -> OfferedField {
     for is_firm in [true, false] {
         for (index, NamedSource { source, .. }) in sources.iter().enumerate() {
             if source.yields_names() != is_firm {
-                let schema = source.schema(&reserved);
+                let held = before.get(index).filter(|_| held[index].is_some());
+                let schema = held.map_or_else(|| source.schema(&reserved), Arc::clone);
                 let contribution = schema.contribution();
                 let beside = if is_firm { ReservedNames::default() } else { reserved.clone() };
                 reserved.add(&contribution);
@@ -285,7 +294,7 @@ mod tests {
         let (graph, offer) = source("graph", true, &[("nodes", "Missing")]);
         let (other, _) = source("other", true, &[("things", "Int")]);
         let sources = [graph, tables, other];
-        let at_start = merge(&sources, &[], &[]).expect("the tables make a schema");
+        let at_start = merge(&sources, &[], &[], &[]).expect("the tables make a schema");
         assert_eq!(fields(&at_start), ["rows", "things"]);
         let told: Vec<bool> = at_start.refused.iter().map(Option::is_some).collect();
         assert_eq!(told, [true, false, false]);
@@ -293,11 +302,11 @@ mod tests {
 
         // What was served before stays.
         *offer.lock().expect("no test panics with it") = vec![("nodes", "Int")];
-        let mended = merge(&sources, &[], &at_start.schemas).expect("all make a schema");
+        let mended = merge(&sources, &[], &at_start.schemas, &[]).expect("all make a schema");
         assert_eq!(fields(&mended), ["nodes", "rows", "things"]);
         assert!(mended.refused.iter().all(Option::is_none));
         *offer.lock().expect("no test panics with it") = vec![("rows", "Int"), ("more", "Int")];
-        let broken = merge(&sources, &[], &mended.schemas).expect("the tables make a schema");
+        let broken = merge(&sources, &[], &mended.schemas, &[]).expect("the tables make a schema");
         assert_eq!(fields(&broken), ["nodes", "rows", "things"]);
         assert!(broken.refused[0].is_some());
     }
@@ -305,7 +314,7 @@ mod tests {
     #[test]
     fn a_source_alone_is_served_without_its_schema() {
         let (graph, _) = source("graph", true, &[("__nodes", "Int")]);
-        let merged = merge(&[graph], &[], &[]).expect("a schema of nothing is one");
+        let merged = merge(&[graph], &[], &[], &[]).expect("a schema of nothing is one");
         assert_eq!(fields(&merged), ["no_queries"]);
     }
 
@@ -314,6 +323,6 @@ mod tests {
         let (one, _) = source("one", false, &[("rows", "Int")]);
         let (two, _) = source("two", false, &[("rows", "Int")]);
         let (graph, _) = source("graph", true, &[("nodes", "Int")]);
-        assert!(merge(&[one, two, graph], &[], &[]).is_err());
+        assert!(merge(&[one, two, graph], &[], &[], &[]).is_err());
     }
 }

@@ -2,6 +2,7 @@
 //! ([`pipeline`]) from its [`RequestContext`] to its [`outcome`].
 
 mod admission;
+mod candidates;
 mod context;
 mod contributions;
 mod core;

@@ -10,7 +10,11 @@ use prony_graphql::{
     document::{Operation, limits::Limits},
     schema::{Schema, SchemaFault, SharedDefinitions},
 };
-use prony_source::{ReservedNames, SourceSchema, permissions::PermissionFault};
+use prony_source::{
+    ReservedNames, SourceSchema,
+    config::{Origin, suggestion},
+    permissions::{PermissionFault, Permissions},
+};
 use serde::Serialize;
 
 use super::{
@@ -75,15 +79,17 @@ pub(super) struct RoleFault {
 }
 
 impl Served {
-    /// Asks the sources what they offer and merges it; `before` is what was served until now.
+    /// Asks the sources what they offer and merges it; `before` is what was served until now, and is served on of sources that are held
+    /// for a reason.
     pub(super) fn make(
         generation: u64,
         sources: &[NamedSource],
         joins: &[JoinSettings],
         before: Option<&Self>,
+        held: &[Option<String>],
         cache_bytes: usize,
     ) -> Result<Self, Vec<SchemaFault>> {
-        let merged = merge(sources, joins, before.map_or(&[], |before| &before.sources))?;
+        let merged = merge(sources, joins, before.map_or(&[], |before| &before.sources), held)?;
         let description = describe(sources, &merged.schemas, &merged.schema);
         Ok(Self::of(generation, merged, description, cache_bytes))
     }
@@ -138,13 +144,13 @@ impl Served {
     ) -> Result<Self, Vec<SchemaFault>> {
         let mut schemas: Vec<Arc<dyn SourceSchema>> = Vec::with_capacity(sources.len());
         for (index, source) in sources.iter().enumerate() {
-            let permissions = role.permissions.get(&source.name).filter(|_| self.refused[index].is_none());
+            let permissions = role.permissions.get(&source.name);
+            let permissions = permissions.filter(|_| self.knows_roles(index));
             if permissions.is_some_and(|permissions| permissions.everything) {
                 schemas.push(Arc::clone(&self.sources[index]));
                 continue;
             }
-            let schema =
-                permissions.map(|permissions| source.source.schema_for(&self.reserved[index], permissions));
+            let schema = permissions.map(|permissions| self.restricted(source, index, permissions));
             schemas.push(match schema {
                 Some(Ok(schema)) => schema,
                 Some(Err(faults)) => {
@@ -158,6 +164,22 @@ impl Served {
             });
         }
         self.with(sources, schemas, joins, cache_bytes, shared)
+    }
+
+    /// Whether what is served of a source can be had for roles: of one that is refused its source alone knows something else.
+    fn knows_roles(&self, index: usize) -> bool {
+        self.refused[index].is_none() || self.sources[index].may_be_refused()
+    }
+
+    /// What is served of a source, for a role.
+    fn restricted(
+        &self,
+        source: &NamedSource,
+        index: usize,
+        permissions: &Permissions,
+    ) -> Result<Arc<dyn SourceSchema>, Vec<PermissionFault>> {
+        let restricted = self.sources[index].restricted(permissions);
+        restricted.unwrap_or_else(|| source.source.schema_for(&self.reserved[index], permissions))
     }
 
     /// Nothing but a schema.
@@ -201,11 +223,27 @@ pub(super) fn role_faults(served: &Served, sources: &[NamedSource], role: &Role)
         if permissions.everything {
             continue;
         }
-        let offered = sources[index].source.schema_for(&served.reserved[index], permissions);
+        let offered = served.restricted(&sources[index], index, permissions);
         let faults = offered.err().unwrap_or_default();
         found.extend(faults.into_iter().map(|fault| RoleFault { source: name.clone(), fault: Some(fault) }));
     }
     found
+}
+
+/// A permission that does not fit, with the place where it was written.
+pub(super) fn described(
+    sources: &[NamedSource],
+    role: &Role,
+    RoleFault { source, fault }: &RoleFault,
+) -> String {
+    let at = |origin: Option<&Origin>| origin.map_or_else(String::new, |origin| format!("{origin}: "));
+    let Some(fault) = fault else {
+        let near = suggestion(source, sources.iter().map(|known| &*known.name));
+        let at = at(role.source_origin(source));
+        return format!("{at}role `{}`: there is no source `{source}`{near}", role.name);
+    };
+    let at = at(role.table_origin(source, &fault.name).or_else(|| role.source_origin(source)));
+    format!("{at}role `{}`, source `{source}`, {fault}", role.name)
 }
 
 #[derive(Debug, Serialize)]

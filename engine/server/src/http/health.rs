@@ -53,14 +53,15 @@ pub(super) async fn answer(core: &CoreEngine) -> Reply {
     let all = core.engine().sources().iter().zip(core.sessions()).zip(schemas);
     let sources = all.map(|((source, session), (schema, refused))| async move {
         let failure = session.health().await.err();
+        let fault = source.source.schema_fault().or_else(|| refused.clone());
         SourceHealth {
             name: &source.name,
             database: source.source.product(),
             status: if failure.is_none() { "ok" } else { "unreachable" },
             message: failure.filter(|_| shown),
             collisions: schema.collisions().to_vec(),
-            schema_fault: refused.as_ref().map(|faults| {
-                if shown { faults.clone() } else { "the schema is refused; the log says why".to_owned() }
+            schema_fault: fault.map(|faults| {
+                if shown { faults } else { "the schema is refused; the log says why".to_owned() }
             }),
         }
     });

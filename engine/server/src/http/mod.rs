@@ -24,7 +24,7 @@ use std::{convert::Infallible, fmt::Display, rc::Rc};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body, Incoming};
-use prony_source::Recorded;
+use prony_source::{Metric, Recorded, Sample};
 
 use self::{apis::ApiId, reply::not_allowed};
 pub(crate) use self::{
@@ -273,6 +273,18 @@ fn unknown(path: &str, settings: &Settings) -> Reply {
     refusal(StatusCode::NOT_FOUND, JSON, &message)
 }
 
+/// Whether what a source has by now is not what is served of it.
+fn refused_schemas(core: &CoreEngine) -> Metric {
+    let served = core.current();
+    let sources = core.engine().sources().iter().zip(&*served.refused);
+    let samples = sources.map(|(source, refused)| {
+        let is_refused = refused.is_some() || source.source.schema_fault().is_some();
+        Sample::labelled("source", &source.name, f64::from(u8::from(is_refused)))
+    });
+    let help = "Whether the schema of a source has changed and cannot be served: that of before is served on";
+    Metric::gauge("prony_schema_refused", help, samples.collect())
+}
+
 fn metrics(core: &CoreEngine) -> Reply {
     const OPEN_METRICS: HeaderValue =
         HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
@@ -281,7 +293,7 @@ fn metrics(core: &CoreEngine) -> Reply {
     let of_sources = sources.flat_map(|source| source.source.metrics(&source.name));
     let of_tls = core.site().tls.iter().flat_map(|tls| tls.metrics());
     let of_limits = core.site().access.shared().into_iter().flat_map(|shared| shared.metrics());
-    let others = of_sources.chain(of_tls).chain(of_limits).collect();
+    let others = of_sources.chain(of_tls).chain(of_limits).chain([refused_schemas(core)]).collect();
     let caches = CachesStatistics {
         operations: cache.operation_statistics(),
         plans: cache.plan_statistics(),

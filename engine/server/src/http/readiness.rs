@@ -23,6 +23,9 @@ struct Readiness<'a> {
     status: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     reasons: Vec<Reason<'a>>,
+    /// What is no reason to send requests elsewhere: other servers of the same sources have it too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Reason<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -39,7 +42,7 @@ pub(super) fn live() -> Reply {
 /// 200 when every source can be asked and its disk has room, 503 otherwise, and once the server is about to stop.
 pub(super) async fn ready(core: &CoreEngine) -> Reply {
     if core.site().is_stopping() {
-        return respond(&Readiness { status: "stopping", reasons: Vec::new() });
+        return respond(&Readiness { status: "stopping", reasons: Vec::new(), warnings: Vec::new() });
     }
     let all = core.engine().sources().iter().zip(core.sessions());
     let reasons = all.map(|(source, session)| async move {
@@ -48,7 +51,13 @@ pub(super) async fn ready(core: &CoreEngine) -> Reply {
     });
     let reasons: Vec<Reason<'_>> = join_all(reasons).await.into_iter().flatten().collect();
     let status = if reasons.is_empty() { "ready" } else { "unavailable" };
-    respond(&Readiness { status, reasons })
+    let served = core.current();
+    let sources = core.engine().sources().iter().zip(&*served.refused);
+    let is_old =
+        sources.filter(|(source, refused)| refused.is_some() || source.source.schema_fault().is_some());
+    let warnings =
+        is_old.map(|(source, _)| Reason { source: &source.name, reason: "schema_refused" }).collect();
+    respond(&Readiness { status, reasons, warnings })
 }
 
 fn respond(readiness: &Readiness<'_>) -> Reply {

@@ -31,9 +31,11 @@ struct Live {
     last: Option<Instant>,
     /// After which it is asked for again whether something is told or not.
     retry: Option<Duration>,
+    /// What it asks for is gone: no further answer will be another.
+    has_ended: bool,
 }
 
-/// The answers, one behind the other, for as long as they are taken.
+/// The answers, one behind the other, for as long as they are taken; the last one says where the tables are not there any more.
 pub(super) fn answers(
     core: &Rc<CoreEngine>,
     plan: &Arc<Plan>,
@@ -52,8 +54,12 @@ pub(super) fn answers(
         interval: core.settings().subscriptions.live_interval,
         last: None,
         retry: None,
+        has_ended: false,
     };
     Box::pin(stream::unfold(live, |mut live| async {
+        if live.has_ended {
+            return None;
+        }
         live.is_due().await;
         let result = live.answer().await;
         Some((result, live))
@@ -86,6 +92,7 @@ impl Live {
             unreachable!("a live query has one field of a source")
         };
         let result = self.core.query(self.source, root, &self.variables).await;
+        self.has_ended = result.errors.iter().any(|error| error.code == ErrorCode::SchemaChanged);
         self.retry = if may_pass(&result) {
             Some(self.retry.map_or(RETRY_FIRST, |before| (before * 2).min(RETRY_LAST)))
         } else {

@@ -157,6 +157,7 @@ fn flags_win_over_the_file_and_variables_are_filled_in() {
                         include_tables: [],
                         exclude_tables: [],
                         listen: false,
+                        schema_check_ms: 1000,
                         name_prefix: "",
                         tables: {
                             "venues": TableSettings {

@@ -19,6 +19,7 @@ mod live;
 mod paths;
 mod readiness;
 mod routes;
+mod schema_changes;
 mod sockets;
 mod source_api;
 mod stopping;

@@ -1,7 +1,7 @@
 //! A subscription's events out of its source's changes: one for each row that the subscription asks for, in the order in
 //! which they were made.
 
-use std::{rc::Rc, sync::Arc};
+use std::{pin::Pin, rc::Rc, sync::Arc};
 
 use futures_util::{
     Stream, StreamExt,
@@ -19,6 +19,7 @@ use serde_json::Value as Json;
 
 use crate::changes::{
     Lost, Operation, Reader, RowChange, RowValues, Transaction,
+    columns::{self, ColumnPlaces},
     plan::{ChangeKind, ChangeOutput, ChangesPlan},
 };
 use crate::{
@@ -41,6 +42,13 @@ pub struct Watch<P> {
     pub ask: Ask<P>,
 }
 
+/// What a subscriber is told.
+enum Told {
+    Event(FieldResult),
+    /// After which nothing comes.
+    End(FieldResult),
+}
+
 /// What is not told: the filter does not let it pass.
 struct FilteredOut;
 
@@ -51,20 +59,56 @@ impl<P> std::fmt::Debug for Watch<P> {
 }
 
 impl<P: 'static> Watch<P> {
-    /// Ends only with whoever reads it.
+    /// Ends with whoever reads it, or where what it needs is gone.
     pub fn events(self, reader: Reader) -> Events {
+        let feed = Arc::clone(reader.feed());
         let heard = stream::unfold(reader, async |mut reader| Some((reader.next().await, reader)));
         let watch = Rc::new(self);
         let events = heard.flat_map(each_change).map(move |heard| {
-            let watch = Rc::clone(&watch);
+            let (watch, feed) = (Rc::clone(&watch), Arc::clone(&feed));
             async move {
                 match heard {
-                    Ok((transaction, index)) => watch.event(&transaction.changes[index]).await,
-                    Err(lost) => Some(watch.failed(ErrorCode::EventsLost, lost.to_string())),
+                    Ok((transaction, index)) => {
+                        watch.change(&transaction.model, &transaction.changes[index]).await
+                    }
+                    Err(Lost::Renewed) => watch.missing(&*feed.model()?).map(|missing| watch.ended(&missing)),
+                    Err(lost) => Some(Told::Event(watch.failed(ErrorCode::EventsLost, lost.to_string()))),
                 }
             }
         });
-        Box::pin(events.buffered(AT_ONCE).filter_map(ready))
+        let events: Pin<Box<dyn Stream<Item = Told>>> = Box::pin(events.buffered(AT_ONCE).filter_map(ready));
+        Box::pin(stream::unfold(Some(events), async |events| {
+            let mut events = events?;
+            match events.next().await? {
+                Told::Event(event) => Some((event, Some(events))),
+                Told::End(error) => Some((error, None)),
+            }
+        }))
+    }
+
+    /// Why it cannot go on with these tables.
+    fn missing(&self, now: &Model) -> Option<String> {
+        columns::missing(self.model.table(self.plan.table), now, self.plan.table, &self.plan.needed)
+    }
+
+    fn ended(&self, missing: &str) -> Told {
+        let message = format!("the tables of the database have changed: {missing}; subscribe again");
+        Told::End(self.failed(ErrorCode::SubscriptionEnded, message))
+    }
+
+    /// A change with the values of a model's columns.
+    async fn change(&self, model: &Arc<Model>, change: &RowChange) -> Option<Told> {
+        if Arc::ptr_eq(model, &self.model) || change.table != self.plan.table {
+            return self.event(change).await.map(Told::Event);
+        }
+        let own = self.model.table(self.plan.table);
+        let places = model
+            .find_table(change.table)
+            .and_then(|theirs| ColumnPlaces::find(own, theirs, &self.plan.needed));
+        match places {
+            Some(places) => self.event(&places.translate(change)).await.map(Told::Event),
+            None => self.missing(model).map(|missing| self.ended(&missing)),
+        }
     }
 
     fn failed(&self, code: ErrorCode, message: String) -> FieldResult {

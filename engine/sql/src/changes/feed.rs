@@ -5,14 +5,17 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst},
+        atomic::{AtomicU32, AtomicU64, Ordering::SeqCst},
     },
 };
 
 use tokio::sync::Notify;
 
-use crate::changes::{Operation, RowChange, Transaction};
-use crate::model::TableId;
+use crate::changes::{
+    RowChange, Transaction,
+    table_states::{Counted, TableStates},
+};
+use crate::model::{Model, TableId};
 
 /// Transactions that are kept for readers which are behind.
 pub const KEPT_TRANSACTIONS: usize = 1024;
@@ -32,17 +35,17 @@ pub enum Lost {
     /// healed, or the change was under way as the reader began.
     #[error("what was changed in the meantime is not known; ask for the state again")]
     Unknown,
+    /// Nothing: the tables have become others, and [`Feed::model`] has those of now.
+    #[error("the tables of the database have changed")]
+    Renewed,
 }
 
 /// The changes of one source.
 #[derive(Debug)]
 pub struct Feed {
-    /// By table: how many readers want to hear of it.
-    wanted: Box<[AtomicU32]>,
-    /// By table: whether the database's triggers capture its changes, also those that this server makes.
-    by_triggers: Box<[AtomicBool]>,
-    /// By table: how often it has changed.
-    versions: Box<[TableVersion]>,
+    tables: TableStates,
+    /// What is served now; none before that is known.
+    model: Mutex<Option<Arc<Model>>>,
     /// Readers of any table.
     readers: AtomicU32,
     /// Those who hold [`Interest`] in any table.
@@ -51,46 +54,6 @@ pub struct Feed {
     turns: AtomicU64,
     ring: Mutex<Ring>,
     news: Notify,
-}
-
-/// How often rows of a table have changed, or may have. Who compares adds them up: each only grows.
-#[derive(Debug, Default)]
-struct TableVersion {
-    any: AtomicU64,
-    /// Deletions, and updates of what foreign keys may lead to: the primary key, or any column.
-    keys: AtomicU64,
-    columns: AtomicU64,
-}
-
-/// Which changes of a table count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counted {
-    All,
-    /// Deletions, and updates of the primary key.
-    OfKeys,
-    /// Deletions and updates.
-    OfColumns,
-}
-
-impl TableVersion {
-    fn count(&self, change: &RowChange) {
-        self.any.fetch_add(1, SeqCst);
-        if change.operation == Operation::Insert {
-            return;
-        }
-        self.columns.fetch_add(1, SeqCst);
-        // Of a row that is not known, the key may be another.
-        let is_of_key = change.previous_key.is_some() || change.row.is_none();
-        if change.operation == Operation::Delete || is_of_key {
-            self.keys.fetch_add(1, SeqCst);
-        }
-    }
-
-    fn count_unknown(&self) {
-        for count in [&self.any, &self.keys, &self.columns] {
-            count.fetch_add(1, SeqCst);
-        }
-    }
 }
 
 #[derive(Debug, Default)]
@@ -106,6 +69,7 @@ struct Ring {
 enum Entry {
     Changes(Arc<Transaction>, usize),
     Lost(Arc<[TableId]>),
+    Renewed,
 }
 
 impl Entry {
@@ -113,6 +77,7 @@ impl Entry {
         match self {
             Self::Changes(_, bytes) => *bytes,
             Self::Lost(tables) => size_of_val::<[TableId]>(tables),
+            Self::Renewed => 0,
         }
     }
 
@@ -120,6 +85,7 @@ impl Entry {
         match self {
             Self::Changes(transaction, _) => transaction.touches(wanted),
             Self::Lost(tables) => tables.iter().any(|table| wanted.contains(table)),
+            Self::Renewed => true,
         }
     }
 }
@@ -141,20 +107,30 @@ impl Ring {
 }
 
 impl Feed {
-    /// For a source with so many tables.
-    pub fn new(tables: usize) -> Arc<Self> {
-        let wanted = std::iter::repeat_with(AtomicU32::default).take(tables).collect();
-        let by_triggers = std::iter::repeat_with(AtomicBool::default).take(tables).collect();
+    pub fn new() -> Arc<Self> {
         Arc::new(Self {
-            by_triggers,
-            wanted,
-            versions: std::iter::repeat_with(TableVersion::default).take(tables).collect(),
+            tables: TableStates::default(),
+            model: Mutex::default(),
             readers: AtomicU32::new(0),
             interested: AtomicU32::new(0),
             turns: AtomicU64::new(0),
             ring: Mutex::default(),
             news: Notify::new(),
         })
+    }
+
+    /// What is served now, by which those publish who hear of changes without being asked for them.
+    pub fn model(&self) -> Option<Arc<Model>> {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The tables are these from now on: whoever reads is told so, and whatever depended on those of before counts as changed.
+    pub fn renew(&self, model: &Arc<Model>) {
+        let before = self.model.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::clone(model));
+        if before.is_some() {
+            self.count(&self.wanted_tables());
+            self.push(Entry::Renewed);
+        }
     }
 
     /// Hears of all transactions that change rows of these tables and are committed after this returns. Of one that is
@@ -180,7 +156,7 @@ impl Feed {
 
     fn want(&self, tables: &[TableId]) {
         for table in tables {
-            if self.wanted(*table).fetch_add(1, SeqCst) == 0 {
+            if self.tables.of(*table).wanted.fetch_add(1, SeqCst) == 0 {
                 self.turns.fetch_add(1, SeqCst);
             }
         }
@@ -188,7 +164,7 @@ impl Feed {
 
     fn want_no_more(&self, tables: &[TableId]) {
         for table in tables {
-            if self.wanted(*table).fetch_sub(1, SeqCst) == 1 {
+            if self.tables.of(*table).wanted.fetch_sub(1, SeqCst) == 1 {
                 self.turns.fetch_add(1, SeqCst);
             }
         }
@@ -196,20 +172,14 @@ impl Feed {
 
     /// How many such changes of a table have been counted while somebody was interested in it.
     pub fn version(&self, table: TableId, counted: Counted) -> u64 {
-        let version = &self.versions[table.0 as usize];
-        let count = match counted {
-            Counted::All => &version.any,
-            Counted::OfKeys => &version.keys,
-            Counted::OfColumns => &version.columns,
-        };
-        count.load(SeqCst)
+        self.tables.of(table).version.counted(counted)
     }
 
     /// Counts that rows of these tables may have changed, before it is known which: who has changed them hears that it is
     /// committed, and [`publish`](Self::publish) may wait for others.
     pub fn count(&self, tables: &[TableId]) {
         for table in tables.iter().filter(|table| self.is_wanted(**table)) {
-            self.versions[table.0 as usize].count_unknown();
+            self.tables.of(*table).version.count_unknown();
         }
     }
 
@@ -224,22 +194,25 @@ impl Feed {
 
     /// Whether somebody wants to hear of the table.
     pub fn is_wanted(&self, table: TableId) -> bool {
-        self.wanted(table).load(SeqCst) > 0
+        self.tables.of(table).wanted.load(SeqCst) > 0
     }
 
     /// Whether those who change the table's rows must publish what they change.
     pub fn wants_from_writers(&self, table: TableId) -> bool {
-        self.is_wanted(table) && !self.by_triggers[table.0 as usize].load(SeqCst)
+        self.is_wanted(table) && !self.tables.of(table).by_triggers.load(SeqCst)
     }
 
     /// From now on the database's triggers capture changes of these tables and of no others. When they stopped doing so for a
     /// table is not known, so that changes of it are lost.
     pub fn set_captured_by_triggers(&self, tables: &[TableId]) {
         let mut left = Vec::new();
-        for (index, captured) in self.by_triggers.iter().enumerate() {
-            let id = TableId(index as u32);
+        // So that all are among those that are gone over.
+        for table in tables {
+            let _made = self.tables.of(*table);
+        }
+        for (id, state) in self.tables.iter() {
             let is_captured = tables.contains(&id);
-            if captured.swap(is_captured, SeqCst) && !is_captured {
+            if state.by_triggers.swap(is_captured, SeqCst) && !is_captured {
                 left.push(id);
             }
         }
@@ -253,19 +226,20 @@ impl Feed {
 
     /// All tables that somebody wants to hear of.
     pub fn wanted_tables(&self) -> Vec<TableId> {
-        let ids = (0..self.wanted.len()).map(|index| TableId(index as u32));
-        ids.filter(|table| self.is_wanted(*table)).collect()
+        let wanted = self.tables.iter().filter(|(_, state)| state.wanted.load(SeqCst) > 0);
+        wanted.map(|(id, _)| id).collect()
     }
 
-    /// Tells what a transaction has changed, after its commit. Those who publish keep to the order of commits.
-    pub fn publish(&self, changes: Vec<RowChange>) {
+    /// Tells what a transaction has changed, after its commit; values are those of the model's columns. Those who publish keep to the
+    /// order of commits.
+    pub fn publish(&self, model: &Arc<Model>, changes: Vec<RowChange>) {
         let mut is_wanted = false;
         for change in changes.iter().filter(|change| self.is_wanted(change.table)) {
             is_wanted = true;
-            self.versions[change.table.0 as usize].count(change);
+            self.tables.of(change.table).version.count(change);
         }
         if is_wanted {
-            let transaction = Transaction { changes: changes.into() };
+            let transaction = Transaction { model: Arc::clone(model), changes: changes.into() };
             let bytes = transaction.size_bytes();
             self.push(Entry::Changes(Arc::new(transaction), bytes));
         }
@@ -287,10 +261,6 @@ impl Feed {
             drop(ring);
             self.news.notify_waiters();
         }
-    }
-
-    fn wanted(&self, table: TableId) -> &AtomicU32 {
-        &self.wanted[table.0 as usize]
     }
 
     fn lock(&self) -> MutexGuard<'_, Ring> {
@@ -329,6 +299,11 @@ pub struct Reader {
 }
 
 impl Reader {
+    /// Whose changes they are.
+    pub(super) fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
     /// The tables that it hears of.
     pub fn tables(&self) -> &[TableId] {
         &self.tables
@@ -363,6 +338,7 @@ impl Reader {
             return Some(match entry {
                 Entry::Changes(transaction, _) => Ok(Arc::clone(transaction)),
                 Entry::Lost(_) => Err(Lost::Unknown),
+                Entry::Renewed => Err(Lost::Renewed),
             });
         }
         None
@@ -408,23 +384,23 @@ mod tests {
 
     #[test]
     fn changes_are_counted_as_long_as_somebody_is_interested() {
-        let feed = Feed::new(2);
+        let feed = Feed::new();
         let at = |table| {
             [Counted::All, Counted::OfKeys, Counted::OfColumns].map(|of| feed.version(TableId(table), of))
         };
-        feed.publish(vec![change(0, "before")]);
+        feed.publish(&Arc::default(), vec![change(0, "before")]);
         let turns = feed.turns();
         let interest = feed.take_interest(vec![TableId(0)]);
         assert!(feed.is_read() && feed.is_wanted(TableId(0)) && feed.turns() > turns);
-        feed.publish(vec![change(0, "a"), change(1, "b")]);
+        feed.publish(&Arc::default(), vec![change(0, "a"), change(1, "b")]);
         assert_eq!((at(0), at(1)), ([1, 0, 0], [0; 3]));
         let update = RowChange { operation: Operation::Update, ..change(0, "c") };
         let moved = RowChange { previous_key: Some(RowValues(vec!["c".into()].into())), ..update.clone() };
-        feed.publish(vec![update]);
+        feed.publish(&Arc::default(), vec![update]);
         assert_eq!(at(0), [2, 0, 1]);
-        feed.publish(vec![moved]);
+        feed.publish(&Arc::default(), vec![moved]);
         assert_eq!(at(0), [3, 1, 2]);
-        feed.publish(vec![RowChange { operation: Operation::Delete, ..change(0, "d") }]);
+        feed.publish(&Arc::default(), vec![RowChange { operation: Operation::Delete, ..change(0, "d") }]);
         assert_eq!(at(0), [4, 2, 3]);
         feed.lose(&[TableId(0), TableId(1)]);
         feed.count(&[TableId(0), TableId(1)]);
@@ -436,14 +412,14 @@ mod tests {
 
     #[test]
     fn readers_hear_of_their_tables_from_when_they_begin() {
-        let feed = Feed::new(3);
-        feed.publish(vec![change(0, "before")]);
+        let feed = Feed::new();
+        feed.publish(&Arc::default(), vec![change(0, "before")]);
         let mut zero = feed.subscribe(&[TableId(0)]);
         let mut both = feed.subscribe(&[TableId(1), TableId(0), TableId(0)]);
-        feed.publish(vec![change(0, "a")]);
-        feed.publish(vec![change(1, "b"), change(0, "c")]);
-        feed.publish(vec![change(2, "nobody wants it")]);
-        feed.publish(vec![change(1, "d")]);
+        feed.publish(&Arc::default(), vec![change(0, "a")]);
+        feed.publish(&Arc::default(), vec![change(1, "b"), change(0, "c")]);
+        feed.publish(&Arc::default(), vec![change(2, "nobody wants it")]);
+        feed.publish(&Arc::default(), vec![change(1, "d")]);
         feed.lose(&[TableId(1), TableId(2)]);
         let text = |text: &str| Some(Ok(text.to_owned()));
         assert_eq!([heard(&mut zero), heard(&mut zero), heard(&mut zero)], [text("a"), text("b,c"), None]);
@@ -462,22 +438,22 @@ mod tests {
 
     #[test]
     fn one_that_falls_behind_is_told() {
-        let feed = Feed::new(1);
+        let feed = Feed::new();
         let mut slow = feed.subscribe(&[TableId(0)]);
         for number in 0..KEPT_TRANSACTIONS + 3 {
-            feed.publish(vec![change(0, &number.to_string())]);
+            feed.publish(&Arc::default(), vec![change(0, &number.to_string())]);
         }
         assert_eq!(heard(&mut slow), Some(Err(Lost::Behind(3))));
         assert_eq!(heard(&mut slow), Some(Ok("3".to_owned())));
         let mut slow = feed.subscribe(&[TableId(0)]);
         let large = "x".repeat(KEPT_BYTES / 2);
         for _ in 0..4 {
-            feed.publish(vec![change(0, &large)]);
+            feed.publish(&Arc::default(), vec![change(0, &large)]);
         }
         assert_eq!(heard(&mut slow), Some(Err(Lost::Behind(3))));
         assert!(heard(&mut slow).is_some_and(|heard| heard.is_ok()));
         assert_eq!(heard(&mut slow), None);
-        feed.publish(vec![change(0, &"x".repeat(KEPT_BYTES * 2))]);
+        feed.publish(&Arc::default(), vec![change(0, &"x".repeat(KEPT_BYTES * 2))]);
         assert!(
             heard(&mut slow).is_some_and(|heard| heard.is_ok()),
             "a single one is kept whatever its size"
@@ -486,15 +462,16 @@ mod tests {
 
     #[tokio::test]
     async fn waiting_readers_are_woken() {
-        let feed = Feed::new(1);
+        let feed = Feed::new();
         let mut reader = feed.subscribe(&[TableId(0)]);
         assert!(reader.next().now_or_never().is_none());
-        let (published, heard) = tokio::join!(async { feed.publish(vec![change(0, "a")]) }, async {
-            reader.next().await.map(|found| found.changes.len())
-        });
+        let (published, heard) =
+            tokio::join!(async { feed.publish(&Arc::default(), vec![change(0, "a")]) }, async {
+                reader.next().await.map(|found| found.changes.len())
+            });
         assert_eq!((published, heard), ((), Ok(1)));
         let other = Arc::clone(&feed);
-        let thread = std::thread::spawn(move || other.publish(vec![change(0, "b")]));
+        let thread = std::thread::spawn(move || other.publish(&Arc::default(), vec![change(0, "b")]));
         assert!(reader.next().await.is_ok());
         thread.join().unwrap();
     }

@@ -14,16 +14,23 @@
 //!
 //! Where nobody reads, a mutation looks at one number and does nothing else for the feed.
 
+mod columns;
 pub mod contribution;
 pub mod events;
 mod feed;
 pub mod names;
 pub mod order;
 pub mod plan;
+mod table_states;
 
-pub use crate::changes::feed::{Counted, Feed, Interest, KEPT_BYTES, KEPT_TRANSACTIONS, Lost, Reader};
+pub use crate::changes::{
+    feed::{Feed, Interest, KEPT_BYTES, KEPT_TRANSACTIONS, Lost, Reader},
+    table_states::Counted,
+};
 
-use crate::model::TableId;
+use std::sync::Arc;
+
+use crate::model::{Model, TableId};
 
 /// What has become of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,9 +42,17 @@ pub enum Operation {
 
 /// The row changes of one transaction, in the order in which they were made. A very large transaction comes in
 /// several of these, one behind the other.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Transaction {
+    /// Whose columns the values are of.
+    pub model: Arc<Model>,
     pub changes: Box<[RowChange]>,
+}
+
+impl PartialEq for Transaction {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.model, &other.model) && self.changes == other.changes
+    }
 }
 
 impl Transaction {

@@ -44,7 +44,7 @@ impl ChangeIndex {
             fields.extend([table.list_name.to_string(), format!("{}_aggregate", table.list_name)]);
         }
         let mut index = Self::default();
-        for (number, table) in model.tables.iter().enumerate() {
+        for (id, table) in model.numbered() {
             if table.kind != TableKind::Table || table.primary_key.is_empty() {
                 continue;
             }
@@ -56,7 +56,7 @@ impl ChangeIndex {
             let row = if is_taken { "row".to_owned() } else { row };
             index.by_field.insert(field.as_str().into(), index.tables.len());
             index.tables.push(ChangeNames {
-                table: TableId(number as u32),
+                table: id,
                 field: field.into(),
                 type_name: type_name.into(),
                 row: row.into(),

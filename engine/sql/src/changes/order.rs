@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::changes::{Feed, KEPT_TRANSACTIONS, RowChange};
-use crate::model::TableId;
+use crate::model::{Model, TableId};
 
 /// Transactions that are held back at most: as many as a reader may be behind.
 const MAX_HELD: usize = KEPT_TRANSACTIONS;
@@ -38,6 +38,7 @@ struct Committed {
     position: u64,
     /// Those with smaller numbers began before it ended.
     until: u64,
+    model: Arc<Model>,
     changes: Vec<RowChange>,
 }
 
@@ -46,7 +47,7 @@ struct Committed {
 pub struct Turn {
     order: Arc<Order>,
     number: u64,
-    committed: Option<(u64, Vec<RowChange>)>,
+    committed: Option<(u64, Arc<Model>, Vec<RowChange>)>,
 }
 
 impl Order {
@@ -69,9 +70,9 @@ impl Order {
 }
 
 impl Turn {
-    /// After the answer to the commit. What has its turn by now is published.
-    pub fn committed(mut self, position: u64, changes: Vec<RowChange>) {
-        self.committed = Some((position, changes));
+    /// After the answer to the commit; values are those of the model's columns. What has its turn by now is published.
+    pub fn committed(mut self, position: u64, model: &Arc<Model>, changes: Vec<RowChange>) {
+        self.committed = Some((position, Arc::clone(model), changes));
     }
 }
 
@@ -81,14 +82,14 @@ impl Drop for Turn {
         let mut state = self.order.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.under_way.remove(&self.number);
         let until = state.next;
-        if let Some((position, changes)) = self.committed.take() {
+        if let Some((position, model, changes)) = self.committed.take() {
             let is_too_late = |(last, next)| position <= last && self.number < next;
             if state.hurried.is_some_and(is_too_late) {
                 // It should have come before what was told of already.
                 let tables: Vec<TableId> = changes.iter().map(|change| change.table).collect();
                 self.order.feed.lose(&tables);
             } else {
-                state.committed.push(Committed { position, until, changes });
+                state.committed.push(Committed { position, until, model, changes });
             }
         }
         let oldest = state.under_way.first().copied().unwrap_or(until);
@@ -102,7 +103,7 @@ impl Drop for Turn {
         state.committed.sort_by_key(|each| each.position);
         let count = state.committed.partition_point(|each| each.position <= last);
         for each in state.committed.drain(..count) {
-            self.order.feed.publish(each.changes);
+            self.order.feed.publish(&each.model, each.changes);
         }
     }
 }
@@ -135,52 +136,52 @@ mod tests {
 
     #[test]
     fn what_committed_first_is_told_first() {
-        let order = Order::new(Feed::new(1));
+        let order = Order::new(Feed::new());
         let mut reader = order.feed().subscribe(&[TableId(0)]);
         let (first, second) = (order.begin(), order.begin());
         // The second waited for the first's row, and its answer came sooner all the same.
-        second.committed(20, change("second"));
+        second.committed(20, &Arc::default(), change("second"));
         assert_eq!(heard(&mut reader), "");
-        first.committed(10, change("first"));
+        first.committed(10, &Arc::default(), change("first"));
         assert_eq!(heard(&mut reader), "first second");
     }
 
     #[test]
     fn what_began_later_is_not_waited_for() {
-        let order = Order::new(Feed::new(1));
+        let order = Order::new(Feed::new());
         let mut reader = order.feed().subscribe(&[TableId(0)]);
         let (a, b) = (order.begin(), order.begin());
-        a.committed(5, change("a"));
+        a.committed(5, &Arc::default(), change("a"));
         assert_eq!(heard(&mut reader), "");
         let c = order.begin();
         drop(b);
         assert_eq!(heard(&mut reader), "a");
         let d = order.begin();
-        d.committed(7, change("d"));
+        d.committed(7, &Arc::default(), change("d"));
         assert_eq!(heard(&mut reader), "");
-        c.committed(9, change("c"));
+        c.committed(9, &Arc::default(), change("c"));
         assert_eq!(heard(&mut reader), "d c");
-        order.begin().committed(11, change("alone"));
+        order.begin().committed(11, &Arc::default(), change("alone"));
         assert_eq!(heard(&mut reader), "alone");
     }
 
     /// One that waits for a lock keeps nobody from being told for longer than so many.
     #[test]
     fn what_is_held_back_is_bounded() {
-        let order = Order::new(Feed::new(1));
+        let order = Order::new(Feed::new());
         let mut reader = order.feed().subscribe(&[TableId(0)]);
         let (early, stuck) = (order.begin(), order.begin());
         for position in 10..MAX_HELD as u64 + 10 {
-            order.begin().committed(position, change("held"));
+            order.begin().committed(position, &Arc::default(), change("held"));
         }
         assert_eq!(heard(&mut reader), "");
-        order.begin().committed(MAX_HELD as u64 + 10, change("one more"));
+        order.begin().committed(MAX_HELD as u64 + 10, &Arc::default(), change("one more"));
         assert_eq!(reader.try_next(), Some(Err(Lost::Behind(1))), "the feed keeps no more");
         assert!(heard(&mut reader).ends_with("held one more"));
         // It had its row before one that was told of.
-        early.committed(5, change("early"));
+        early.committed(5, &Arc::default(), change("early"));
         assert_eq!(reader.try_next(), Some(Err(Lost::Unknown)));
-        stuck.committed(MAX_HELD as u64 + 20, change("stuck"));
+        stuck.committed(MAX_HELD as u64 + 20, &Arc::default(), change("stuck"));
         assert_eq!(heard(&mut reader), "stuck");
     }
 }

@@ -8,12 +8,13 @@ use prony_graphql::{
 
 use crate::changes::{
     Operation,
+    columns::NeededColumns,
     names::{ChangeNames, KEY, OPERATION, PREVIOUS_KEY},
 };
 use crate::{
     lower::{row_outputs, unknown_field},
     lower_filter,
-    model::{Model, TableId},
+    model::{ColumnId, Model, TableId},
     plan::{Filter, ListPlan, Output, OutputKind, RowsPlan},
     restrict::Restrictions,
 };
@@ -32,6 +33,8 @@ pub struct ChangesPlan<P> {
     pub filter: Option<P>,
     /// Answers with a row where the row before an update could be seen; `None` where all can.
     pub visible: Option<P>,
+    /// Columns of the row that its events need.
+    pub needed: Box<[ColumnId]>,
 }
 
 /// One member of an event.
@@ -86,12 +89,18 @@ impl<P> ChangesPlan<P> {
             list
         };
         let filter = list_of(field.position, Vec::new()).filter;
+        let table = model.table(names.table);
+        let mut needed = NeededColumns::of(table, &filter);
         let ask = |response_key: &str, position: Position, outputs: Vec<Output>| {
             prepare((response_key, position), &RowsPlan::List(list_of(position, outputs)))
         };
         let mut outputs = Vec::with_capacity(field.selections.len());
         for selected in &field.selections {
-            let below = || row_outputs(model, names.table, &selected.selections);
+            let mut below = || {
+                let outputs = row_outputs(model, names.table, &selected.selections)?;
+                needed.add_outputs(table, &outputs);
+                Ok::<_, GraphqlError>(outputs)
+            };
             let kind = match selected.name.as_str() {
                 "__typename" => ChangeKind::Typename(selected.parent_type.as_str().into()),
                 OPERATION => ChangeKind::Operation,
@@ -115,19 +124,14 @@ impl<P> ChangesPlan<P> {
         } else {
             Some(ask(&field.response_key, field.position, Vec::new())?)
         };
-        let visible = restrictions.map(|restrictions| {
-            let (table, filter) = (names.table, Filter::everything());
-            let (outputs, order) = (Vec::new(), Vec::new());
-            let mut list = ListPlan { table, outputs, filter, order, limit: None, offset: None };
-            restrictions.apply_to_change(model, &mut list, field.position);
-            list
-        });
-        let visible = visible.filter(|list| !list.filter.is_everything());
+        let visible = restrictions.and_then(|restrictions| visible_rows(model, names, field, restrictions));
+        needed.add_filter(table, visible.as_ref().map_or(&Filter::everything(), |list| &list.filter));
         let visible = visible
             .map(|list| prepare((&*field.response_key, field.position), &RowsPlan::List(list)))
             .transpose()?;
         Ok(Self {
             visible,
+            needed: needed.0.into_iter().collect(),
             table: names.table,
             response_key: field.response_key.as_str().into(),
             position: field.position,
@@ -136,6 +140,20 @@ impl<P> ChangesPlan<P> {
             filter,
         })
     }
+}
+
+/// Asks whether the row that is given can be seen; none where all can.
+fn visible_rows(
+    model: &Model,
+    names: &ChangeNames,
+    field: &Field,
+    restrictions: &Restrictions,
+) -> Option<ListPlan> {
+    let (outputs, order) = (Vec::new(), Vec::new());
+    let filter = Filter::everything();
+    let mut list = ListPlan { table: names.table, outputs, filter, order, limit: None, offset: None };
+    restrictions.apply_to_change(model, &mut list, field.position);
+    Some(list).filter(|list| !list.filter.is_everything())
 }
 
 fn is_in_the_change(output: &Output) -> bool {

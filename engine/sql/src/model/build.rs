@@ -26,7 +26,7 @@ impl Model {
             naming::name_types(catalog, &settings.name_prefix, &served, &mut tables, &mut faults, &mut notes);
         let enums = enums::settle(enums, &mut tables);
         relations::connect(catalog, &settings.name_prefix, &served, &mut tables, &mut faults, &mut notes);
-        faults.into_result(Self { tables, enums, notes })
+        faults.into_result(Self { tables, enums, notes, ids: Vec::new(), places: Vec::new() })
     }
 }
 

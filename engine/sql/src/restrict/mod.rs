@@ -128,8 +128,7 @@ impl<'m> KnownTables<'m> {
                 *known = None;
             }
         };
-        for (index, table) in model.tables.iter().enumerate() {
-            let id = TableId(index as u32);
+        for (id, table) in model.numbered() {
             add(Cow::Borrowed(&table.name), id);
             add(Cow::Owned(table.qualified_name()), id);
         }

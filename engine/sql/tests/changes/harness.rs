@@ -96,11 +96,11 @@ impl Bed {
     async fn open(address: &str, settings: RelationalSettings, role: Option<&Permissions>) -> Self {
         if let Some(path) = address.strip_prefix("sqlite:") {
             let source = prony_sqlite::open(path.as_ref(), &settings).unwrap();
-            let (model, feed) = (Arc::clone(source.model()), Arc::clone(source.database().changes()));
+            let (model, feed) = (source.model(), Arc::clone(source.database().changes()));
             return Self::of(&source, model, feed, None, role);
         }
         let source = prony_postgres::open(address, &settings).await.unwrap();
-        let (model, feed) = (Arc::clone(source.model()), Arc::clone(source.database().changes()));
+        let (model, feed) = (source.model(), Arc::clone(source.database().changes()));
         Self::of(&source, model, feed, Some(Arc::clone(source.database())), role)
     }
 

@@ -12,6 +12,13 @@ use prony_sql::catalog::{Catalog, CatalogColumn, CatalogForeignKey, CatalogTable
 #[error("the catalog of the SQLite database cannot be read")]
 pub struct DiscoverError(#[from] Error);
 
+impl DiscoverError {
+    /// With SQLite's own text.
+    pub(super) fn described(&self) -> String {
+        format!("{self}: {}", self.0)
+    }
+}
+
 /// Reads the catalog of the main database; tables come in the order of their names.
 pub fn discover(connection: &Connection) -> Result<Catalog, DiscoverError> {
     let mut notes = Vec::new();

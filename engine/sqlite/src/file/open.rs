@@ -50,7 +50,7 @@ pub enum OpenError {
 }
 
 /// Which file a connection was opened on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     device: u64,
     inode: u64,

@@ -93,7 +93,7 @@ impl Session {
     }
 
     /// Has changes of these tables seen, and of no others.
-    pub(crate) fn turn_capture(&mut self, model: &Model, wanted: &[TableId]) -> Result<(), SqliteError> {
+    pub(crate) fn turn_capture(&mut self, model: &Arc<Model>, wanted: &[TableId]) -> Result<(), SqliteError> {
         self.capture.turn(&self.connection, model, wanted)
     }
 

@@ -205,8 +205,8 @@ fn a_changed_schema_is_used_or_explained() {
         made.connection().execute_batch("ALTER TABLE venues DROP COLUMN name;").unwrap_err();
         made.connection().execute_batch("ALTER TABLE venues RENAME COLUMN name TO label;").unwrap();
         let failed = session.query(&venues[0], &variables).await;
-        assert_eq!(failed.errors[0].code, ErrorCode::SourceFailed);
-        assert!(failed.errors[0].message.contains("schema has changed"), "{failed:?}");
+        assert_eq!(failed.errors[0].code, ErrorCode::SchemaChanged);
+        assert!(failed.errors[0].message.contains("a table or column is gone"), "{failed:?}");
     });
 }
 

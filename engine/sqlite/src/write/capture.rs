@@ -46,6 +46,8 @@ pub(crate) struct Capture {
     blind: HashSet<TableId>,
     has_functions: bool,
     schema_version: i64,
+    /// Whose columns the triggers tell of.
+    model: Option<Arc<Model>>,
 }
 
 /// The changes of a request, up to [`KEPT_BYTES`]: a cascade may take any number of rows with it.
@@ -140,13 +142,13 @@ impl Capture {
     pub(crate) fn turn(
         &mut self,
         connection: &Connection,
-        model: &Model,
+        model: &Arc<Model>,
         wanted: &[TableId],
     ) -> Result<(), SqliteError> {
         if !wanted.is_empty() {
             self.add_functions(connection)?;
         }
-        self.forget_stale(connection)?;
+        self.forget_stale(connection, model)?;
         let dropped: Vec<TableId> =
             self.tables.iter().copied().filter(|table| !wanted.contains(table)).collect();
         for table in dropped {
@@ -155,7 +157,8 @@ impl Capture {
         }
         self.blind.retain(|table| wanted.contains(table));
         for &id in wanted {
-            let table = model.table(id);
+            // Of a table that is gone nothing can be told.
+            let Some(table) = model.find_table(id) else { continue };
             if table.kind == TableKind::View || self.tables.contains(&id) || self.blind.contains(&id) {
                 continue;
             }
@@ -172,7 +175,7 @@ impl Capture {
                 Err(error) => {
                     connection.execute_batch(&drop_triggers(id))?;
                     let table = &*table.name;
-                    tracing::warn!(table, %error, "changes of the table cannot be told; restart after a change of the schema");
+                    tracing::warn!(table, %error, "changes of the table cannot be told until its schema has been read again");
                     self.blind.insert(id);
                 }
             }
@@ -181,14 +184,16 @@ impl Capture {
     }
 
     /// Triggers that name a column which is gone by now would make every change of their table fail.
-    fn forget_stale(&mut self, connection: &Connection) -> Result<(), SqliteError> {
+    fn forget_stale(&mut self, connection: &Connection, model: &Arc<Model>) -> Result<(), SqliteError> {
         let version = connection.query_row("PRAGMA main.schema_version", [], |row| row.get(0))?;
-        if version != self.schema_version {
+        let is_same = self.model.as_ref().is_some_and(|known| Arc::ptr_eq(known, model));
+        if version != self.schema_version || !is_same {
             self.schema_version = version;
             for table in self.tables.drain() {
                 connection.execute_batch(&drop_triggers(table))?;
             }
             self.blind.clear();
+            self.model = Some(Arc::clone(model));
         }
         Ok(())
     }
@@ -233,6 +238,11 @@ impl Capture {
         }
         self.has_functions = true;
         Ok(())
+    }
+
+    /// Whose columns the values are of that it has seen.
+    pub(crate) fn model(&self) -> Option<&Arc<Model>> {
+        self.model.as_ref()
     }
 
     /// All that has been seen since this was asked last.

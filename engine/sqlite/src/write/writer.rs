@@ -199,7 +199,9 @@ impl WriterThread {
             && (self.changes.is_read() || session.capture().is_on())
         {
             let wanted = self.changes.wanted_tables();
-            session.turn_capture(&request.mutations.model, &wanted).map_err(failed)?;
+            // The tables are those of now, by whichever schema a request was planned.
+            let model = self.changes.model().unwrap_or_else(|| Arc::clone(&request.mutations.model));
+            session.turn_capture(&model, &wanted).map_err(failed)?;
         }
         session.execute("BEGIN IMMEDIATE").map_err(failed)?;
         Ok(session)
@@ -222,7 +224,9 @@ impl Handled {
 /// Tells what was committed, before its clients are answered.
 fn publish(feed: &Feed, turns: u64, session: &Session, handled: &mut [Handled]) {
     for each in handled {
-        feed.publish(std::mem::take(&mut each.changes));
+        if let Some(model) = session.capture().model() {
+            feed.publish(model, std::mem::take(&mut each.changes));
+        }
         feed.lose(&each.lost);
     }
     if feed.turns() != turns || session.capture().is_blind() {
@@ -238,8 +242,8 @@ fn captured_request(session: &mut Session, request: Request, settings: &Relation
     let mut handled = Handled::new(request, results);
     if session.capture().is_on() {
         let captured = session.capture().take();
-        if handled.results.is_ok() {
-            (handled.changes, handled.lost) = captured.into_changes(&handled.request.mutations.model);
+        if let (Ok(_), Some(model)) = (&handled.results, session.capture().model()) {
+            (handled.changes, handled.lost) = captured.into_changes(model);
         }
     }
     handled

@@ -1,0 +1,81 @@
+//! Live queries and events of changes while the tables become others.
+
+use super::{CHECKED, Site};
+
+fn next(result: &str) -> String {
+    format!(r#"{{"id":"a","type":"next","payload":{result}}}"#)
+}
+
+const COMPLETE: &str = r#"{"id":"a","type":"complete"}"#;
+
+#[test]
+fn live_queries_go_on_where_what_they_ask_is_there_and_end_where_not() {
+    for site in Site::both(CHECKED) {
+        let mut live = site.subscribe("subscription { shelves(where: {id: {lte: 2}}) { label } }");
+        assert_eq!(live.next(), next(r#"{"data":{"shelves":[{"label":"a"},{"label":"b"}]}}"#));
+        site.database.execute(
+            "ALTER TABLE shelf ADD COLUMN size INTEGER; CREATE TABLE a_first (id INTEGER PRIMARY KEY)",
+        );
+        site.until("{ shelves(limit: 1) { size } a_firsts { id } }", r#"[{"size":null}]"#);
+        // By the schema of now, which has other tables before this one.
+        assert!(
+            site.ask("mutation { updateShelf(pk_columns: {id: 1}, label: \"z\", size: 3) { result } }")
+                .contains("true")
+        );
+        assert_eq!(live.next(), next(r#"{"data":{"shelves":[{"label":"z"},{"label":"b"}]}}"#));
+        site.database.execute("ALTER TABLE shelf DROP COLUMN label");
+        let told = live.next();
+        assert!(told.contains(r#""code":"SCHEMA_CHANGED""#), "{told}");
+        assert_eq!(live.next(), COMPLETE);
+    }
+}
+
+#[test]
+fn events_go_on_where_what_they_ask_is_there_and_end_where_not() {
+    for site in Site::both(CHECKED) {
+        let mut events =
+            site.subscribe("subscription { onShelfChanged(where: {place: {eq: \"north\"}}) { operation shelf { id label } } }");
+        site.until_metric("prony_subscriptions{} 1.0");
+        let change = |label: &str, size: &str| {
+            let text = format!(
+                "mutation {{ updateShelf(pk_columns: {{id: 1}}, label: \"{label}\"{size}) {{ result }} }}"
+            );
+            assert!(site.ask(&text).contains("true"), "{}", site.ask(&text));
+        };
+        let event = |label: &str| {
+            next(&format!(
+                r#"{{"data":{{"onShelfChanged":{{"operation":"UPDATE","shelf":{{"id":1,"label":"{label}"}}}}}}}}"#
+            ))
+        };
+        change("x", "");
+        assert_eq!(events.next(), event("x"));
+        // Columns and tables before those that are asked for, by which all places are others.
+        site.database.execute(
+            "ALTER TABLE shelf ADD COLUMN size INTEGER; CREATE TABLE a_first (id INTEGER PRIMARY KEY)",
+        );
+        site.until("{ shelves(limit: 1) { size } a_firsts { id } }", r#"[{"size":null}]"#);
+        change("y", ", size: 3");
+        assert_eq!(events.next(), event("y"));
+        site.database
+            .execute("ALTER TABLE shelf DROP COLUMN size; CREATE TABLE a_second (id INTEGER PRIMARY KEY)");
+        site.until("{ a_seconds { id } }", r#"{"data":{"a_seconds":[]}}"#);
+        change("w", "");
+        assert_eq!(events.next(), event("w"));
+        site.database.execute("ALTER TABLE shelf RENAME COLUMN place TO spot");
+        let told = events.next();
+        assert!(told.contains(r#""code":"SUBSCRIPTION_ENDED""#) && told.contains("`place` of"), "{told}");
+        assert_eq!(events.next(), COMPLETE);
+        // Those that begin now are of the tables of now.
+        site.until("{ shelves(limit: 1) { spot } }", "north");
+        let mut again = site.subscribe("subscription { onShelfChanged { shelf { id spot } } }");
+        site.until_metric("prony_subscriptions{} 1.0");
+        change("v", "");
+        assert_eq!(again.next(), next(r#"{"data":{"onShelfChanged":{"shelf":{"id":1,"spot":"north"}}}}"#));
+        site.database.execute("DROP TABLE shelf");
+        let told = again.next();
+        assert!(
+            told.contains(r#""code":"SUBSCRIPTION_ENDED""#) && told.contains("not served any more"),
+            "{told}"
+        );
+    }
+}

@@ -3,6 +3,7 @@
 
 mod calls;
 mod circles;
+mod dependencies;
 mod documents;
 mod edges;
 mod names;
@@ -88,8 +89,10 @@ impl Repository {
         self.files.iter().find(|file| file.path == path)
     }
 
-    fn violations(&self) -> Result<Vec<Violation>> {
+    /// Of the files, and of the crates that are built in.
+    fn violations(&self, root: &Path) -> Result<Vec<Violation>> {
         let mut all = edges::check(self)?;
+        all.extend(dependencies::check(root)?);
         all.extend(sizes::check(self)?);
         all.extend(calls::check(self));
         all.extend(circles::check(self));
@@ -118,7 +121,7 @@ pub(crate) fn has_extension(path: &str, extension: &str) -> bool {
 
 /// Prints every violation. `Ok(true)` when there is none.
 pub(crate) fn run(root: &Path) -> Result<bool> {
-    let violations = Repository::read(root)?.violations()?;
+    let violations = Repository::read(root)?.violations(root)?;
     for violation in &violations {
         println!("{violation}");
     }
@@ -143,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_repository_is_tidy() {
-        let violations = Repository::read(&crate::root()).unwrap().violations().unwrap();
+        let violations = Repository::read(&crate::root()).unwrap().violations(&crate::root()).unwrap();
         assert!(violations.is_empty(), "\n{}", lines(&violations));
     }
 }

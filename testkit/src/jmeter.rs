@@ -23,6 +23,8 @@ pub enum JMeterError {
     ProgramMissing { source: io::Error },
     #[error("Maven could not fetch org.apache.jmeter:ApacheJMeter:{VERSION}. It says:\n{output}")]
     NotFetched { output: String },
+    #[error("JMeter has written no rows. It says:\n{output}")]
+    NoRows { output: String },
     #[error("cannot {action}: {source}")]
     Io { action: &'static str, source: io::Error },
 }
@@ -112,7 +114,7 @@ impl JMeter {
         fs::read_to_string(&rows).map_err(|_| {
             let log = fs::read_to_string(&log).unwrap_or_default();
             let output = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-            JMeterError::NotFetched { output: output + &log }
+            JMeterError::NoRows { output: output + &log }
         })
     }
 }

@@ -20,6 +20,7 @@ use crate::text::{self, Text};
 use crate::tree::{self, Element, Props};
 use prony_jtl::{Format, Statistics, WriteError};
 use prony_model::plan::PlanFaults;
+use prony_model::plan::hosts::{HostAddress, Hosts};
 use prony_model::plan::scenario::{FlowDraft, Grace, ScenarioDraft};
 use prony_model::program::table::Tables;
 use prony_model::program::{Program, ProgramError, RunControl, RunShare, ThreadPlace, Workload};
@@ -79,6 +80,7 @@ pub struct JmeterPlan {
     pub(crate) file_names: Vec<Text>,
     /// Files of which it is made.
     pub(crate) included: Places,
+    hosts: Hosts,
     is_serial: bool,
 }
 
@@ -118,12 +120,17 @@ impl JmeterPlan {
             return Err(JmeterError::Elements(vec![fault(&given.path, 1, "", "Test Plan", message)]));
         };
         let properties = properties_of(&given)?;
-        let Compiled { groups, mut file_names, included } =
+        let Compiled { groups, mut file_names, included, hosts: known } =
             compile(&given.path, &given.places, &plan).map_err(JmeterError::Elements)?;
         let shared = shared_of(&given, Properties::new(properties.clone()), RunShare::WHOLE);
         file_names.extend(variable_files(&plan));
         let (variables, schedules) = prepare(&given.path, &plan, &groups, &shared)?;
+        let mut hosts = Hosts::default();
+        for (name, address) in known {
+            hosts.insert(&name, HostAddress { address, port: None });
+        }
         Ok(Self {
+            hosts,
             name: name_of(&given.path),
             groups: groups.into_iter().map(Arc::new).collect(),
             schedules,
@@ -311,6 +318,7 @@ impl Session {
             groups: runs,
             shared: Arc::clone(&self.shared),
             tables: Tables::default(),
+            hosts: self.plan.hosts.clone(),
             sink: Arc::clone(&self.sink),
             variables: self.plan.variables.clone(),
             seed: plan.seed(),
@@ -349,6 +357,10 @@ impl Workload for JmeterWorkload {
 
     fn tables(&self) -> Option<&Tables> {
         Some(&self.0.tables)
+    }
+
+    fn hosts(&self) -> Option<&Hosts> {
+        Some(&self.0.hosts)
     }
 
     fn tick(&self, _elapsed: Nanos) -> RunControl {

@@ -178,3 +178,14 @@ pub(crate) fn script(tag: &str, name: &str, language: &str, source: &str) -> Str
 pub(crate) fn timer(delay_ms: &str) -> String {
     element("ConstantTimer", "Constant Timer", &text("ConstantTimer.delay", delay_ms), "")
 }
+
+/// A DNS Cache Manager with a static host table.
+pub(crate) fn host_table(hosts: &[(&str, &str)], props: &str) -> String {
+    let all = hosts.iter().map(|(name, address)| {
+        let inner = text("StaticHost.Name", name) + &text("StaticHost.Address", address);
+        format!("<elementProp name=\"{name}\" elementType=\"StaticHost\">\n{inner}</elementProp>\n")
+    });
+    let all: String = all.collect();
+    let list = format!("<collectionProp name=\"DNSCacheManager.hosts\">\n{all}</collectionProp>\n");
+    element("DNSCacheManager", "DNS Cache Manager", &(list + props), "")
+}

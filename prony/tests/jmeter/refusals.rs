@@ -1,7 +1,9 @@
 //! What is refused before the start, with its place and what to write instead.
 
 use super::Trial;
-use super::plans::{csv, element, flag, get, group, json_extractor, plan, regex_extractor, script, text};
+use super::plans::{
+    csv, element, flag, get, group, host_table, json_extractor, plan, regex_extractor, script, text,
+};
 use expect_test::{Expect, expect};
 
 /// What is said of a plan, which sends nothing.
@@ -69,7 +71,9 @@ fn what_websocket_and_xpath_elements_ask_for_that_is_not_done_is_named() {
         + &element(&websocket("BinaryFrameFilter"), "odd", &odd, "")
         + &element("XPathExtractor", "valid", &flag("XPathExtractor.validate", true), "")
         + &element("XPath2Assertion", "later", &text("XPath.xpath", "matches(//a, 'b')"), "");
-    check(&group("Group", "1", "1", &below), &expect![[r#"
+    check(
+        &group("Group", "1", "1", &below),
+        &expect![[r#"
         error: the plan cannot be run as it is:
           - plan.jmx:33: WebSocket Text Frame Filter (Test Plan / Group / regex): `(` is no regular expression that is known here: Parsing error at position 1: Opening parenthesis without closing parenthesis
           - plan.jmx:39: WebSocket Binary Frame Filter (Test Plan / Group / odd): the comparison `Sounds` is not known; choose it again in JMeter
@@ -78,7 +82,31 @@ fn what_websocket_and_xpath_elements_ask_for_that_is_not_done_is_named() {
           - plan.jmx:20: WebSocket Advanced Options (Test Plan / Group / options): it is not run: a user has one WebSocket at a time; disable the element, and use a group of its own for each further connection
           - plan.jmx:24: Binary Response Assertion (Test Plan / Group / bytes): it is not run: check the response with a JSR223 Assertion in JavaScript
           - plan.jmx:28: WebSocket Open Connection (Test Plan / Group / second): a user has one WebSocket at a time here; leave the connection's id empty, and use a group of its own for each further connection
-    "#]]);
+    "#]],
+    );
+}
+
+#[test]
+fn host_tables_have_one_address_of_each_name() {
+    let servers = format!(
+        "<collectionProp name=\"DNSCacheManager.servers\">\n{}</collectionProp>\n",
+        text("1", "127.0.0.53")
+    );
+    let below = host_table(&[("a.test", "b.test"), ("c.test", "127.0.0.1")], "")
+        + &host_table(
+            &[("C.test", "127.0.0.2")],
+            &(servers + &flag("DNSCacheManager.isCustomResolver", true)),
+        )
+        + &get("a", "/", "");
+    check(
+        &group("Group", "1", "1", &below),
+        &expect![[r#"
+        error: the plan cannot be run as it is:
+          - plan.jmx:20: DNS Cache Manager (Test Plan / Group / DNS Cache Manager): the address of `a.test` is `b.test`, which is no IP address; write one
+          - plan.jmx:34: DNS Cache Manager (Test Plan / Group / DNS Cache Manager): servers of names are not asked by themselves; write what they say to its static host table, or let the system look names up
+          - plan.jmx:34: DNS Cache Manager (Test Plan / Group / DNS Cache Manager): `c.test` is 127.0.0.2 here and 127.0.0.1 elsewhere, and a run has one address of a name; give it one
+    "#]],
+    );
 }
 
 #[test]

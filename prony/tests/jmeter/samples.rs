@@ -2,8 +2,8 @@
 
 use super::Trial;
 use super::plans::{
-    element, flag, get, headers, json_extractor, number, post, regex_extractor, request, response_assertion,
-    text, timer, transaction,
+    element, flag, get, headers, host_table, json_extractor, number, post, regex_extractor, request,
+    response_assertion, text, timer, transaction,
 };
 use expect_test::expect;
 
@@ -274,4 +274,20 @@ fn xml_has_the_results_of_assertions() {
         xml.contains("<failureMessage>Test failed: text expected to contain /zz/</failureMessage>"),
         "{xml}"
     );
+}
+
+#[test]
+fn a_host_table_says_where_names_are() {
+    let shop = request("shop", "GET", "/ok", "", &text("HTTPSampler.domain", "Shop.test"), "");
+    let below = host_table(&[("shop.test", "127.0.0.1,127.0.0.2"), ("pay.test", "127.0.0.1")], "")
+        + &shop
+        + &shop.replace("Shop.test", "other.invalid");
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    expect![[r#"
+        200 | http://Shop.test:PORT/ok
+        Non HTTP response code: java.net.UnknownHostException | http://other.invalid:PORT/ok
+    "#]]
+    .assert_eq(&shown(&trial, &["responseCode", "URL"]));
+    assert_eq!(trial.server.seen()[0].header("host").unwrap(), format!("Shop.test:{}", trial.server.port()));
 }

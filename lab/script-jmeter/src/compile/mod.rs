@@ -23,6 +23,7 @@ use crate::run::files::Places;
 use crate::text::{self, Text, functions};
 use crate::tree::{Element, Props};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,6 +38,8 @@ pub(crate) struct Compiled {
     pub(crate) file_names: Vec<Text>,
     /// Files of which it is made beside its own, by the names in the elements that include them.
     pub(crate) included: Places,
+    /// Addresses of names that the system is not asked for.
+    pub(crate) hosts: BTreeMap<String, IpAddr>,
 }
 
 /// The groups of a plan, or all that is wrong with them. Files that are not where their names say are in `places`.
@@ -47,6 +50,7 @@ pub(crate) fn compile(file: &Path, places: &Places, plan: &Element) -> Result<Co
         places,
         file_names: Vec::new(),
         included: Places::new(),
+        hosts: BTreeMap::new(),
         sites: BTreeMap::new(),
         path: vec![plan.name.clone()],
         modules: Vec::new(),
@@ -65,8 +69,8 @@ pub(crate) fn compile(file: &Path, places: &Places, plan: &Element) -> Result<Co
             "the plan has no Thread Group that is enabled, so nothing would be sent; add one".to_owned(),
         );
     }
-    let Compiler { faults, file_names, included, .. } = compiler;
-    if faults.is_empty() { Ok(Compiled { groups, file_names, included }) } else { Err(faults) }
+    let Compiler { faults, file_names, included, hosts, .. } = compiler;
+    if faults.is_empty() { Ok(Compiled { groups, file_names, included, hosts }) } else { Err(faults) }
 }
 
 struct Compiler<'a> {
@@ -78,6 +82,8 @@ struct Compiler<'a> {
     /// What names files.
     file_names: Vec<Text>,
     included: Places,
+    /// By name in lower case.
+    hosts: BTreeMap<String, IpAddr>,
     /// The places of elements right below the plan, by their place among them: they are read for each group, and count for all.
     sites: BTreeMap<usize, u32>,
     /// The names of the elements from the plan down.

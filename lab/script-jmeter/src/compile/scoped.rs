@@ -13,6 +13,7 @@ use crate::plan::{
 use crate::run::files::Files;
 use crate::run::turns::Turns;
 use crate::tree::{Element, Value};
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -41,17 +42,7 @@ impl Compiler<'_> {
             "CacheManager" => cache(parts, element),
             "AuthManager" => self.credentials(element),
             "DNSCacheManager" => {
-                let hosts = element.props.list("DNSCacheManager.hosts");
-                let servers = element.props.list("DNSCacheManager.servers");
-                if !hosts.is_empty()
-                    || !servers.is_empty() && element.props.is("DNSCacheManager.isCustomResolver")
-                {
-                    self.fault(
-                        element,
-                        "names are looked up by the system; write them to /etc/hosts and disable the element"
-                            .to_owned(),
-                    );
-                }
+                self.host_table(element);
                 return None;
             }
             "ResultCollector" => self.listener(parts, element)?,
@@ -82,6 +73,35 @@ impl Compiler<'_> {
     }
 
     // ---- managers
+
+    /// The static hosts of a DNS Cache Manager; they count for the whole run.
+    fn host_table(&mut self, element: &Element) {
+        let has_servers = !element.props.list("DNSCacheManager.servers").is_empty();
+        if has_servers && element.props.is("DNSCacheManager.isCustomResolver") {
+            let message = "servers of names are not asked by themselves; write what they say to its static host table, or let the system \
+                           look names up";
+            self.fault(element, message.to_owned());
+        }
+        for entry in element.props.elements("DNSCacheManager.hosts") {
+            let name = entry.text("StaticHost.Name").trim().to_ascii_lowercase();
+            // Where there are several, the first is connected to.
+            let written = entry.text("StaticHost.Address").split(',').next().unwrap_or_default().trim();
+            let Ok(address) = written.parse::<IpAddr>() else {
+                self.fault(
+                    element,
+                    format!("the address of `{name}` is `{written}`, which is no IP address; write one"),
+                );
+                continue;
+            };
+            let known = *self.hosts.entry(name.clone()).or_insert(address);
+            if known != address {
+                self.fault(
+                    element,
+                    format!("`{name}` is {address} here and {known} elsewhere, and a run has one address of a name; give it one"),
+                );
+            }
+        }
+    }
 
     fn headers(&mut self, element: &Element) -> Scoped {
         let list = element.props.elements("HeaderManager.headers");

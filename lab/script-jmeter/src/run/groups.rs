@@ -6,6 +6,7 @@ use crate::run::shared::{Shared, Variables};
 use crate::run::sink::Sink;
 use crate::run::timers::Rhythms;
 use crate::run::turns::Turns;
+use prony_model::plan::hosts::Hosts;
 use prony_model::program::table::Tables;
 use prony_model::{LoadModel, Nanos};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -17,6 +18,7 @@ pub(crate) struct GroupsWorkload {
     pub(crate) groups: Vec<GroupRun>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) tables: Tables,
+    pub(crate) hosts: Hosts,
     pub(crate) data: DataSets,
     pub(crate) rhythms: Rhythms,
     pub(crate) sink: Arc<Sink>,

@@ -89,8 +89,11 @@ fn measure(arguments: &CompareArguments) -> anyhow::Result<(ComparisonFile, Path
     };
     let (a, b) = (subject(arguments, a)?, subject(arguments, b)?);
     let name = format!("compare-{}-{}", a.subject.plan().name(), b.subject.plan().name());
-    let (options, path) = arguments.flags.options(&name, Vary::Users)?;
-    Ok((compare(&a, &b, arguments.runs, &arguments.fail_if, options)?, path))
+    let (mut options, path) = arguments.flags.options(&name, Vary::Users)?;
+    let local = arguments.flags.recruit(&mut options)?;
+    let file = compare(&a, &b, arguments.runs, &arguments.fail_if, options)?;
+    drop(local);
+    Ok((file, path))
 }
 
 fn subject(arguments: &CompareArguments, argument: &Argument) -> anyhow::Result<Compared> {

@@ -77,8 +77,10 @@ pub(crate) fn execute(arguments: &FindArguments) -> anyhow::Result<ExitCode> {
     given.draft.thresholds.clone_from(&settings.objectives);
     let subject = given.check()?;
     let name = format!("find-{}", subject.plan().name());
-    let (options, path) = arguments.flags.options(&name, settings.shape.vary)?;
+    let (mut options, path) = arguments.flags.options(&name, settings.shape.vary)?;
+    let local = arguments.flags.recruit(&mut options)?;
     let file = find(&*subject, &settings, options)?;
+    drop(local);
     arguments.flags.print(
         || serde_json::to_string_pretty(&file),
         &prony_report::search_summary(&file),

@@ -1,7 +1,8 @@
 //! What `prony find`, `compare` and `sweep` share: the flags, what they measure, the display, and where the file goes.
 
+use crate::run::workers::{LocalWorkers, THREADS_ARE_THE_WORKERS, WorkersFlags};
 use crate::{interrupt, run};
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use prony_load::Output;
 use prony_model::comparison::Side;
 use prony_model::result::Progress;
@@ -39,6 +40,8 @@ pub(crate) struct Flags {
     /// Show nothing while it goes on.
     #[arg(long)]
     quiet: bool,
+    #[command(flatten)]
+    workers: WorkersFlags,
 }
 
 impl Flags {
@@ -57,6 +60,17 @@ impl Flags {
         };
         options.threads = self.threads.unwrap_or(options.threads);
         Ok((options, path))
+    }
+
+    /// Has workers make the load of all runs, where the flags ask for any; those of this machine end when what this returns is
+    /// dropped, which must be after the options.
+    pub(crate) fn recruit(&self, options: &mut ManyOptions) -> anyhow::Result<Option<LocalWorkers>> {
+        if self.workers.is_given() && self.threads.is_some() {
+            bail!(THREADS_ARE_THE_WORKERS);
+        }
+        let Some(waiting) = self.workers.recruit_for_many(&options.stop)? else { return Ok(None) };
+        options.workers = Some(waiting.recruited);
+        Ok(waiting.local)
     }
 
     /// The load is that of an address, which says nothing of its own.

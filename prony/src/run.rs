@@ -7,7 +7,7 @@ pub(crate) mod outputs;
 mod quantity;
 mod url;
 mod warning;
-mod workers;
+pub(crate) mod workers;
 
 use anyhow::{Context as _, bail};
 use prony_load::{Output, RunOptions, StopFlag, Url, explain, plan_schema, read_plan, run, run_workload};
@@ -15,7 +15,7 @@ use prony_model::result::Progress;
 use prony_model::verdict::conclusion::RunVerdict;
 use prony_model::{Plan, ResultFile};
 use prony_report::{Document, NamedDocument, ProgressDisplay, WrkShown};
-use prony_runs::wrk::{self, SharedScript, WrkGiven};
+use prony_runs::wrk::{self, SharedScript, WrkGiven, WrkLoad};
 use prony_runs::{Argument, Flags, UrlGiven, observe, result_path, url_bundle};
 use prony_script_wrk::{ScriptError, WrkScript};
 use prony_workers::Bundle;
@@ -157,9 +157,11 @@ fn load_shared(
     let shown = work.shown.as_ref().map_or("", |shown| &shown.url);
     let flags = arguments.url_flags.given();
     let given = wrk_given(&Url::parse(shown)?, arguments, &flags)?;
-    let Waiting { recruited, local } = arguments.workers.recruit(&work.plan, &options.stop)?;
-    let script = SharedScript::prepare(path, &given, &flags, recruited.threads(&work.plan))?;
-    let result = script.run(recruited, &work.plan, options)?;
+    let Waiting { mut recruited, local } = arguments.workers.recruit(&work.plan, &options.stop)?;
+    let threads = recruited.threads(&work.plan)?;
+    let script = SharedScript::prepare(path, &given, &WrkLoad::Flags(Box::new(flags)), threads)?;
+    let result = script.run(&mut recruited, &work.plan, options)?;
+    drop(recruited);
     drop(local);
     Ok((result, script))
 }

@@ -83,9 +83,11 @@ pub(crate) fn execute(arguments: &SweepArguments) -> anyhow::Result<ExitCode> {
         bail!("{} says nothing of its load; write for example --users 50,100,200", argument.kind.name);
     }
     let settings = settings(arguments, argument)?;
-    let (options, _) = arguments.flags.options("sweep", Vary::Users)?;
+    let (mut options, _) = arguments.flags.options("sweep", Vary::Users)?;
+    let local = arguments.flags.recruit(&mut options)?;
     let folder = settings.folder.clone();
     let swept = sweep(&settings, options);
+    drop(local);
     // What was measured before an error is in the tables all the same.
     let file = match swept {
         Ok(file) => file,

@@ -51,6 +51,11 @@ const PREREQUISITES: &[Prerequisite] = &[
         package: "golang-go",
         present: || on_path("go"),
     },
+    Prerequisite {
+        purpose: "network namespaces, machines of tests of load tests on several",
+        package: "iproute2",
+        present: || on_path("ip") || fs::exists("/usr/sbin/ip").unwrap_or(false),
+    },
     Prerequisite { purpose: "Node.js, for the web pages", package: "nodejs", present: || on_path("node") },
     Prerequisite { purpose: "npm, for the web pages", package: "npm", present: || on_path("npm") },
     Prerequisite {

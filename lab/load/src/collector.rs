@@ -58,6 +58,21 @@ struct HandedOver {
     has_ended: bool,
     /// It should have handed over more.
     is_lost: bool,
+    /// The first second that it hands over.
+    from: u64,
+    /// Others hand over its share from this second on.
+    taken_over_from: Option<u64>,
+}
+
+impl HandedOver {
+    /// The second that it hands over next.
+    fn next(&self) -> u64 {
+        self.last.map_or(self.from, |last| last + 1)
+    }
+
+    fn is_missing(&self, second: u64) -> bool {
+        self.is_lost && self.next() <= second && self.taken_over_from.is_none_or(|taken| second < taken)
+    }
 }
 
 /// Of complete seconds that lack a share, so many of the last are kept so that percentiles can be told once it comes.
@@ -161,6 +176,22 @@ impl<'a> Collector<'a> {
         self.close_complete()
     }
 
+    /// One more that may hand over seconds: those from [`Self::take_over`] on. Returns its number.
+    pub fn add(&mut self) -> u32 {
+        self.busy.push(Busy::default());
+        self.handed.push(HandedOver { has_ended: true, ..HandedOver::default() });
+        self.handed.len() as u32 - 1
+    }
+
+    /// From this second on, which has not begun, others hand over the share of one that is lost.
+    pub fn take_over(&mut self, lost: u32, others: &[u32], second: u64) {
+        self.handed[lost as usize].taken_over_from = Some(second);
+        for other in others {
+            let handed = &mut self.handed[*other as usize];
+            (handed.from, handed.has_ended) = (second, false);
+        }
+    }
+
     /// Who made the run together; their own figures stand for the lab's.
     pub fn set_workers(&mut self, workers: Vec<WorkerFigures>) {
         self.workers = workers;
@@ -185,7 +216,7 @@ impl<'a> Collector<'a> {
     fn close_complete(&mut self) -> bool {
         let waited_for = self.handed.iter().filter(|handed| !handed.has_ended);
         // The first second that someone has not handed over.
-        let next = waited_for.map(|handed| handed.last.map_or(0, |last| last + 1)).min();
+        let next = waited_for.map(HandedOver::next).min();
         match next.map(|next| next.checked_sub(1)) {
             Some(None) => false,
             Some(Some(last)) => self.close_up_to(last),
@@ -201,7 +232,7 @@ impl<'a> Collector<'a> {
         {
             let (second, tally) = entry.remove_entry();
             self.tell_listeners(second, &tally);
-            let missing = self.handed.iter().filter(|handed| handed.is_lost && handed.last < Some(second));
+            let missing = self.handed.iter().filter(|handed| handed.is_missing(second));
             let workers_missing = missing.count() as u32;
             self.series.push(SecondRow { workers_missing, ..SecondRow::of(second, &tally) });
             if workers_missing > 0 {
@@ -413,6 +444,23 @@ mod tests {
         });
         assert_eq!(result.series.iter().map(|row| row.second).collect::<Vec<_>>(), [0, 1, 3]);
         assert_eq!((result.headline().all.requests, told), (9, vec![0, 1, 3]));
+    }
+
+    #[test]
+    fn a_lost_share_is_missing_until_others_hand_it_over() {
+        let (result, _) = check(2, |plan, collector| {
+            let other = collector.add();
+            collector.take(interval(plan, 1, 0, 2));
+            assert!(collector.take(interval(plan, 0, 0, 3)));
+            assert!(!collector.end(1, true), "nothing is open");
+            assert!(collector.take(interval(plan, 0, 1, 3)));
+            collector.take_over(1, &[other], 3);
+            assert!(collector.take(interval(plan, 0, 2, 3)), "nobody has this second");
+            assert!(!collector.take(interval(plan, 0, 3, 3)), "the other one has");
+            assert!(collector.take(interval(plan, other, 3, 4)));
+        });
+        let rows: Vec<_> = result.series.iter().map(|row| (row.successes, row.workers_missing)).collect();
+        assert_eq!(rows, [(5, 0), (3, 1), (3, 1), (7, 0)]);
     }
 
     #[test]

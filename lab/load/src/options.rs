@@ -1,5 +1,7 @@
 //! How a scenario is run, apart from what it is: threads, where results go, who is told, how it is stopped.
 
+use crate::flow::SharedRows;
+use prony_model::Nanos;
 use prony_model::measurement::observation::Observation;
 use prony_model::measurement::record::Record;
 use prony_model::measurement::snapshot::{IntervalSnapshot, RequestNames};
@@ -8,7 +10,7 @@ use prony_model::result::Progress;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What the caller of [`crate::run`] chooses.
 pub struct RunOptions {
@@ -21,7 +23,9 @@ pub struct RunOptions {
     pub share: RunShare,
     /// Is asked once all programs are made: when the run begins, at once or later. Without a start the run is given up. May wait,
     /// for others that begin with it.
-    pub start: Box<dyn FnOnce() -> Option<Instant>>,
+    pub start: Box<dyn FnOnce() -> Option<RunStart>>,
+    /// How far the users are in rows that they share; that of another run in this process where they take over users of it.
+    pub rows: SharedRows,
     /// Is told the start of the run, from which its times are counted, once all programs are made and before the first user
     /// begins. Must not take long.
     pub begins: Box<dyn FnOnce(Instant)>,
@@ -34,6 +38,31 @@ pub struct RunOptions {
     /// What watches processes, databases and the lab itself meanwhile.
     pub observe: Option<Box<dyn Observe>>,
     pub stop: StopFlag,
+}
+
+/// When a run begins, and when its users here do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunStart {
+    /// From which all times of the run are counted.
+    pub epoch: Instant,
+    /// Users and starts are made by others until then. Whole seconds, so that no second is divided.
+    pub from: Nanos,
+}
+
+impl RunStart {
+    /// From the beginning of the run.
+    pub const fn at(epoch: Instant) -> Self {
+        Self { epoch, from: Nanos::ZERO }
+    }
+
+    pub fn now() -> Self {
+        Self::at(Instant::now())
+    }
+
+    /// When users begin.
+    pub fn begin(self) -> Instant {
+        self.epoch + Duration::from_nanos(self.from.0)
+    }
 }
 
 /// Takes the seconds of a run, for a file, a page or another machine. Called from the thread that runs the load test.
@@ -80,7 +109,8 @@ impl Default for RunOptions {
             output: Output::Nowhere,
             command_line: Vec::new(),
             share: RunShare::WHOLE,
-            start: Box::new(|| Some(Instant::now())),
+            start: Box::new(|| Some(RunStart::now())),
+            rows: SharedRows::default(),
             begins: Box::new(|_| {}),
             progress: Box::new(|_| {}),
             snapshots: Vec::new(),

@@ -4,7 +4,7 @@ use crate::collector::Collector;
 use crate::error::{RunError, WorkerError};
 use crate::flow::FlowWorkload;
 use crate::machine;
-use crate::options::{RecordBatch, RunOptions};
+use crate::options::{RecordBatch, RunOptions, RunStart};
 use crate::seconds::ThreadInterval;
 use crate::start_barrier::StartBarrier;
 use crate::store::Store;
@@ -31,7 +31,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 pub fn run(plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
     let subscribers = threads_for(plan, options.threads.get() as u32);
     let publications = PublicationQueue::new(plan, subscribers, run_mark());
-    let workload = FlowWorkload::new(plan, &publications, options.share);
+    let rows = options.rows.clone();
+    let workload = FlowWorkload::new(plan, &publications, options.share, &rows);
     measure(plan, &workload, &publications, subscribers, options)
 }
 
@@ -139,14 +140,14 @@ fn drive(
                     None => {
                         let _ended = UsersEnd(subscribed.users_running);
                         let worker = Worker::new(shared, number, sender)?;
-                        if let Some(epoch) = barrier.enter() {
-                            worker.run(epoch)?;
+                        if let Some(start) = barrier.enter() {
+                            worker.run(start)?;
                         }
                     }
                     Some(index) => {
                         let subscribers = Subscribers::new(subscribed, number, index, sender)?;
-                        if let Some(epoch) = barrier.enter() {
-                            subscribers.run(epoch)?;
+                        if let Some(start) = barrier.enter() {
+                            subscribers.run(start.epoch)?;
                         }
                     }
                 }
@@ -166,9 +167,10 @@ fn drive(
         let start = mem::replace(&mut options.start, Box::new(|| None));
         let begins = mem::replace(&mut options.begins, Box::new(|_| {}));
         // Without a start, one of the threads says why, or whoever was to agree on it has given the run up.
-        let epoch = barrier.open(threads, start, begins).unwrap_or_else(|| {
+        let start = barrier.open(threads, start, begins);
+        let RunStart { epoch, .. } = start.unwrap_or_else(|| {
             shared.stop.stop();
-            Instant::now()
+            RunStart::now()
         });
         if let Some(observe) = &mut options.observe {
             observe.start(epoch);

@@ -34,9 +34,9 @@ impl Seconds {
         Self { thread, hand_over, second: 0, busy_before: Nanos::ZERO }
     }
 
-    /// The run begins: what the thread computed before is not counted.
-    pub(crate) fn begin(&mut self) {
-        self.busy_before = processor_time();
+    /// The thread's part in the run begins with this moment: what it computed before is not counted.
+    pub(crate) fn begin(&mut self, from: Nanos) {
+        (self.busy_before, self.second) = (processor_time(), from.0 / 1_000_000_000);
     }
 
     /// When the present second ends.

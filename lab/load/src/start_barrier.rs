@@ -1,6 +1,7 @@
 //! Where the threads of a run wait for each other: none begins before all have made their programs, and none waits for
 //! one that could not.
 
+use crate::options::RunStart;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -16,19 +17,19 @@ struct BarrierState {
     ready: u32,
     has_failed: bool,
     /// The start of the run, once all are ready.
-    epoch: Option<Instant>,
+    start: Option<RunStart>,
 }
 
 impl StartBarrier {
     /// A thread is ready: waits for the others and returns the start of the run; nothing where one has failed.
-    pub(crate) fn enter(&self) -> Option<Instant> {
+    pub(crate) fn enter(&self) -> Option<RunStart> {
         let mut state = self.lock();
         state.ready += 1;
         self.changed.notify_all();
-        while state.epoch.is_none() && !state.has_failed {
+        while state.start.is_none() && !state.has_failed {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.epoch
+        state.start
     }
 
     /// A thread will never be ready.
@@ -42,9 +43,9 @@ impl StartBarrier {
     pub(crate) fn open(
         &self,
         threads: u32,
-        start: impl FnOnce() -> Option<Instant>,
+        start: impl FnOnce() -> Option<RunStart>,
         begins: impl FnOnce(Instant),
-    ) -> Option<Instant> {
+    ) -> Option<RunStart> {
         let mut state = self.lock();
         while state.ready < threads && !state.has_failed {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -53,15 +54,15 @@ impl StartBarrier {
             return None;
         }
         drop(state);
-        let Some(epoch) = start() else {
+        let Some(start) = start() else {
             self.fail();
             return None;
         };
-        thread::sleep(epoch.saturating_duration_since(Instant::now()));
-        begins(epoch);
-        self.lock().epoch = Some(epoch);
+        thread::sleep(start.begin().saturating_duration_since(Instant::now()));
+        begins(start.epoch);
+        self.lock().start = Some(start);
         self.changed.notify_all();
-        Some(epoch)
+        Some(start)
     }
 
     fn lock(&self) -> MutexGuard<'_, BarrierState> {
@@ -72,6 +73,7 @@ impl StartBarrier {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use prony_model::Nanos;
     use std::time::Duration;
 
     #[test]
@@ -92,9 +94,9 @@ mod tests {
                     })
                     .collect();
                 let mut told = None;
-                let epoch = barrier.open(3, || Some(Instant::now()), |epoch| told = Some(epoch));
-                assert_eq!(epoch, told);
-                assert_eq!(epoch.is_none(), fails);
+                let start = barrier.open(3, || Some(RunStart::now()), |epoch| told = Some(epoch));
+                assert_eq!(start.map(|start| start.epoch), told);
+                assert_eq!(start.is_none(), fails);
                 threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
             });
             assert_eq!(begun.len(), if fails { 0 } else { 3 });
@@ -104,8 +106,13 @@ mod tests {
 
     #[test]
     fn a_run_begins_when_it_was_agreed_and_not_at_all_without_an_agreement() {
-        let at = Instant::now() + Duration::from_millis(30);
-        for agreed in [Some(at), None] {
+        let soon = Instant::now() + Duration::from_millis(30);
+        // The second has begun without its users here.
+        let joins = RunStart {
+            epoch: soon.checked_sub(Duration::from_millis(20)).unwrap(),
+            from: Nanos::from_millis(40),
+        };
+        for agreed in [Some(RunStart::at(soon)), Some(joins), None] {
             let barrier = StartBarrier::default();
             let begun = thread::scope(|scope| {
                 let entered = scope.spawn(|| (barrier.enter(), Instant::now()));
@@ -113,7 +120,7 @@ mod tests {
                 entered.join().unwrap()
             });
             assert_eq!(begun.0, agreed);
-            assert!(agreed.is_none_or(|at| begun.1 >= at), "no thread begins earlier");
+            assert!(agreed.is_none_or(|start| begun.1 >= start.begin()), "no thread begins earlier");
         }
     }
 }

@@ -41,7 +41,7 @@ pub fn find(
         match step(&runs, subject, &draft, settings, load) {
             Ok(result) if result.state == RunState::Stopped => break,
             Ok(result) => record(&runs, &mut search, &mut file, settings, load, result),
-            Err(ManyError::Run(error)) if error.is_limit() => {
+            Err(error) if error.is_limit() => {
                 record_limit(&runs, &mut search, &mut file, load, &error.to_string());
             }
             Err(error) => {

@@ -25,12 +25,12 @@ pub use find::{SearchSettings, find};
 pub use kind::{Argument, Flags, Kind, OnStuck, OpenError, OpenSettings, Payload};
 pub use many::{Event, ManyError, ManyOptions, OpenObservers};
 pub use place::result_path;
-pub use subject::Subject;
-pub use url::{UrlBundleError, UrlGiven, UrlGivenError, url_bundle};
+pub use subject::{SharedRunError, Subject};
+pub use url::{Page, UrlBundleError, UrlGiven, UrlGivenError, url_bundle};
 
 /// What workers can run, beside wrk scripts.
 static LOAD_KINDS: prony_workers::Kinds =
-    &[&prony_workers::PLANS, &k6::SCRIPTS, &url::URLS, &jmeter::JMETER_PLANS];
+    &[&prony_workers::PLANS, &k6::SCRIPTS, &url::URLS, &url::PAGES, &jmeter::JMETER_PLANS];
 
 /// What workers can run. Made once in a process, whose end `on_stuck` is where a wrk script hangs.
 pub fn load_kinds(on_stuck: OnStuck) -> prony_workers::Kinds {

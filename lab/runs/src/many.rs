@@ -1,13 +1,14 @@
 //! What searches, comparisons and sweeps have in common: many runs under one stop flag, told to one watcher, kept in one file.
 
 use crate::observe::ObserveError;
-use crate::subject::Subject;
+use crate::subject::{SharedRunError, Subject};
 use prony_load::{Observe, Output, RunError, RunOptions, StopFlag, replace_file};
 use prony_model::comparison::Side;
 use prony_model::plan::PlanFaults;
 use prony_model::result::Progress;
 use prony_model::search::{SearchRun, ShapeError, StepVerdict};
 use prony_model::{Nanos, Plan, ResultFile};
+use prony_workers::{Recruited, WorkersError};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::fmt;
@@ -22,6 +23,8 @@ pub struct ManyOptions {
     /// Kept in the results.
     pub command_line: Vec<String>,
     pub stop: StopFlag,
+    /// Make the load of all runs, where there are any; threads are then theirs.
+    pub workers: Option<Recruited>,
     /// Makes first contact with what each run watches; hears what the plan itself names.
     pub observe: Option<OpenObservers>,
     /// Called from the thread that called.
@@ -91,16 +94,38 @@ pub enum ManyError {
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
+    Workers(#[from] WorkersError),
+    #[error(transparent)]
     Observe(#[from] ObserveError),
     /// Of a comparison, before it began.
     #[error("nothing was measured: {0}")]
     Unreached(String),
 }
 
+impl ManyError {
+    /// True where the lab cannot make this load at all, so that less of it may be made.
+    pub(crate) const fn is_limit(&self) -> bool {
+        match self {
+            Self::Run(error) => error.is_limit(),
+            Self::Workers(error) => error.is_limit(),
+            _ => false,
+        }
+    }
+}
+
+impl From<SharedRunError> for ManyError {
+    fn from(error: SharedRunError) -> Self {
+        match error {
+            SharedRunError::Run(error) => Self::Run(error),
+            SharedRunError::Workers(error) => Self::Workers(error),
+        }
+    }
+}
+
 impl Default for ManyOptions {
     fn default() -> Self {
         let RunOptions { threads, output, command_line, stop, .. } = RunOptions::default();
-        Self { threads, output, command_line, stop, observe: None, watch: Box::new(|_| {}) }
+        Self { threads, output, command_line, stop, workers: None, observe: None, watch: Box::new(|_| {}) }
     }
 }
 
@@ -120,6 +145,7 @@ pub(crate) struct Runs {
     output: Output,
     command_line: Vec<String>,
     pub(crate) stop: StopFlag,
+    workers: Option<RefCell<Recruited>>,
     observe: Option<OpenObservers>,
     watch: Rc<RefCell<Watch>>,
 }
@@ -128,8 +154,9 @@ type Watch = Box<dyn FnMut(&Event<'_>)>;
 
 impl Runs {
     pub(crate) fn new(options: ManyOptions) -> Self {
-        let ManyOptions { threads, output, command_line, stop, observe, watch } = options;
-        Self { threads, output, command_line, stop, observe, watch: Rc::new(RefCell::new(watch)) }
+        let ManyOptions { threads, output, command_line, stop, workers, observe, watch } = options;
+        let (workers, watch) = (workers.map(RefCell::new), Rc::new(RefCell::new(watch)));
+        Self { threads, output, command_line, stop, workers, observe, watch }
     }
 
     pub(crate) fn tell(&self, event: &Event<'_>) {
@@ -158,7 +185,10 @@ impl Runs {
             observe: observe.transpose()?,
             ..RunOptions::default()
         };
-        Ok(subject.run(plan, options)?)
+        match &self.workers {
+            None => Ok(subject.run(plan, options)?),
+            Some(workers) => Ok(subject.run_shared(plan, &mut workers.borrow_mut(), options)?),
+        }
     }
 
     /// Replaces the file. A full disk is told and does not end the measurement.

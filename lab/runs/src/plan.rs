@@ -1,12 +1,13 @@
 //! Plan files as arguments: what is no other kind.
 
 use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings, Payload};
-use crate::subject::Subject;
-use prony_load::read_plan;
-use prony_model::Variable;
-use prony_model::data::variable::Order;
+use crate::subject::{SharedRunError, Subject};
+use prony_load::{RunError, RunOptions, read_plan};
+use prony_model::plan::PlanChange;
+use prony_model::{Plan, ResultFile, Variable};
+use prony_workers::{Bundle, Recruited, RequestsAlone};
 use serde_json::Value;
-use std::path::Path;
+use std::path::PathBuf;
 
 pub(crate) static KIND: Kind =
     Kind { name: "a plan", flags: Flags::Plan, needs_url: false, is_named: |_| true, open };
@@ -16,36 +17,71 @@ const PAYLOAD: &str = "payload";
 const PAYLOAD_BYTES: &str = "payload_bytes";
 
 fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>, OpenError> {
-    let plan = read_plan(Path::new(&argument.text))?;
+    let path = PathBuf::from(&argument.text);
+    let plan = read_plan(&path)?;
     if settings.payload.is_none() && settings.settings.is_empty() {
-        return Ok(Box::new(plan));
+        return Ok(Box::new(PlanSubject { path, plan, values: Vec::new() }));
     }
-    let mut draft = plan.into_draft();
+    let (mut draft, mut values) = (plan.into_draft(), Vec::new());
+    let mut set = |name: &str, value: Value| {
+        let is_known = draft.set_value(name, &value);
+        values.extend(is_known.then(|| (name.to_owned(), value)));
+        is_known
+    };
+    let mut unknown = None;
     for (name, value) in &settings.settings {
         // What looks like a number, true, false or null is one, as in a list of a plan.
         let number = serde_json::from_str::<Value>(value).ok().filter(|value| !value.is_string());
-        let value = number.unwrap_or_else(|| Value::String(value.clone()));
-        if !set(&mut draft.variables, name, &value) {
-            return Err(OpenError::NoVariable { name: name.clone(), known: known(&draft.variables) });
+        if !set(name, number.unwrap_or_else(|| Value::String(value.clone()))) {
+            unknown.get_or_insert_with(|| name.clone());
         }
     }
-    if let Some(Payload { text, .. }) = &settings.payload {
-        let has_text = set(&mut draft.variables, PAYLOAD, &Value::String(text.clone()));
-        let has_size = set(&mut draft.variables, PAYLOAD_BYTES, &Value::from(text.len()));
-        if !has_text && !has_size {
-            return Err(OpenError::NoPayload);
-        }
+    let takes_payload = settings.payload.as_ref().is_none_or(|Payload { text, .. }| {
+        let has_text = set(PAYLOAD, Value::String(text.clone()));
+        let has_size = set(PAYLOAD_BYTES, Value::from(text.len()));
+        has_text || has_size
+    });
+    if let Some(name) = unknown {
+        return Err(OpenError::NoVariable { name, known: known(&draft.variables) });
     }
-    Ok(Box::new(draft.check()?))
+    if !takes_payload {
+        return Err(OpenError::NoPayload);
+    }
+    Ok(Box::new(PlanSubject { path, plan: draft.check()?, values }))
 }
 
-/// False where there is no such variable.
-fn set(variables: &mut [Variable], name: &str, value: &Value) -> bool {
-    let found = variables.iter_mut().find(|variable| variable.name == name && !variable.is_captured());
-    found.is_some_and(|variable| {
-        *variable = Variable::list(name, std::slice::from_ref(value), Order::Sequential);
-        true
-    })
+/// A plan's file, and the plan that is made of it.
+#[derive(Debug)]
+struct PlanSubject {
+    path: PathBuf,
+    plan: Plan,
+    /// What is set of its variables.
+    values: Vec<(String, Value)>,
+}
+
+impl Subject for PlanSubject {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn with_plan(self: Box<Self>, plan: Plan) -> Box<dyn Subject> {
+        Box::new(Self { plan, ..*self })
+    }
+
+    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
+        prony_load::run(plan, options)
+    }
+
+    fn run_shared(
+        &self,
+        plan: &Plan,
+        workers: &mut Recruited,
+        options: RunOptions,
+    ) -> Result<ResultFile, SharedRunError> {
+        let change = PlanChange { values: self.values.clone(), ..PlanChange::of(plan) };
+        let bundle = Bundle::of_plan(&self.path)?;
+        Ok(workers.run_changed(plan, &change, &bundle, &RequestsAlone, options)?)
+    }
 }
 
 fn known(variables: &[Variable]) -> String {

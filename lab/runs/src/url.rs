@@ -1,12 +1,14 @@
 //! URLs as arguments: one request that is sent again and again, as wrk's and wrk2's flags describe it.
 
 use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings, PAYLOAD_TYPE};
-use crate::subject::Subject;
-use prony_load::{Url, literal};
+use crate::subject::{SharedRunError, Subject};
+use prony_load::{RunError, RunOptions, Url, literal};
 use prony_model::plan::PlanFaults;
 use prony_model::plan::wire::{Dns, Protocol};
-use prony_model::{BodyDraft, ExpectedStatus, LoadModel, Nanos, Plan, RateStage, Spacing, WireOptions};
-use prony_workers::{Bundle, LoadKind, PlanShare, Share, Unpacked, WorkersError};
+use prony_model::{
+    BodyDraft, ExpectedStatus, LoadModel, Nanos, Plan, RateStage, ResultFile, Spacing, WireOptions,
+};
+use prony_workers::{Bundle, LoadKind, PlanShare, Recruited, RequestsAlone, Share, Unpacked, WorkersError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -224,21 +226,89 @@ impl LoadKind for UrlKind {
     fn open(&self, came: &Unpacked<'_>) -> Result<Box<dyn Share>, String> {
         let handed = UrlHanded::deserialize(came.settings).map_err(|error| error.to_string())?;
         let plan = handed.plan(came.folder)?;
-        Ok(Box::new(PlanShare(plan.with_seed(came.seed))))
+        Ok(Box::new(PlanShare(came.changed(plan).map_err(|error| error.to_string())?)))
     }
 }
 
-/// With a message it is a POST, as wrk has it of scripts and as `--body` does.
+/// An address that is loaded without flags, as searches, comparisons and sweeps do. With a message it is a POST, as wrk has it of
+/// scripts and as `--body` does.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Page {
+    pub(crate) url: String,
+    pub(crate) payload: Option<String>,
+}
+
+impl Page {
+    pub(crate) fn plan(&self, load: LoadModel) -> Result<Plan, OpenError> {
+        let mut draft = Url::parse(&self.url)?.plan(load);
+        if let Some(payload) = &self.payload {
+            let request = &mut draft.requests[0];
+            "POST".clone_into(&mut request.method);
+            request.name = request.name.replacen("GET", "POST", 1);
+            let (name, value) = PAYLOAD_TYPE;
+            request.headers.push((name.to_owned(), literal(value)));
+            request.body = BodyDraft::Text(literal(payload));
+        }
+        Ok(draft.check()?)
+    }
+
+    /// On a worker: its load is the run's.
+    pub(crate) fn share_plan(&self, came: &Unpacked<'_>) -> Result<Plan, String> {
+        let plan = self.plan(LoadModel::constant(1, DURATION)).map_err(|error| error.to_string())?;
+        came.changed(plan).map_err(|error| error.to_string())
+    }
+}
+
+/// Pages as a kind of load that can be shared out.
+#[derive(Debug)]
+pub(crate) struct PageKind;
+
+pub(crate) static PAGES: PageKind = PageKind;
+
+impl LoadKind for PageKind {
+    fn name(&self) -> &'static str {
+        "page"
+    }
+
+    fn open(&self, came: &Unpacked<'_>) -> Result<Box<dyn Share>, String> {
+        let page = Page::deserialize(came.settings).map_err(|error| error.to_string())?;
+        Ok(Box::new(PlanShare(page.share_plan(came)?)))
+    }
+}
+
 fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>, OpenError> {
     settings.refuse_settings(KIND.name)?;
-    let mut draft = Url::parse(&argument.text)?.plan(settings.load.clone());
-    if let Some(payload) = &settings.payload {
-        let request = &mut draft.requests[0];
-        "POST".clone_into(&mut request.method);
-        request.name = request.name.replacen("GET", "POST", 1);
-        let (name, value) = PAYLOAD_TYPE;
-        request.headers.push((name.to_owned(), literal(value)));
-        request.body = BodyDraft::Text(literal(&payload.text));
+    let payload = settings.payload.as_ref().map(|payload| payload.text.clone());
+    let page = Page { url: argument.text.clone(), payload };
+    Ok(Box::new(PageSubject { plan: page.plan(settings.load.clone())?, page }))
+}
+
+#[derive(Debug)]
+struct PageSubject {
+    page: Page,
+    plan: Plan,
+}
+
+impl Subject for PageSubject {
+    fn plan(&self) -> &Plan {
+        &self.plan
     }
-    Ok(Box::new(draft.check()?))
+
+    fn with_plan(self: Box<Self>, plan: Plan) -> Box<dyn Subject> {
+        Box::new(Self { plan, ..*self })
+    }
+
+    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
+        prony_load::run(plan, options)
+    }
+
+    fn run_shared(
+        &self,
+        plan: &Plan,
+        workers: &mut Recruited,
+        options: RunOptions,
+    ) -> Result<ResultFile, SharedRunError> {
+        let bundle = Bundle::pack(&PAGES, json!(self.page), &[])?;
+        Ok(workers.run(plan, &bundle, &RequestsAlone, options)?)
+    }
 }

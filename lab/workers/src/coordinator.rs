@@ -1,4 +1,5 @@
-//! Shares a run out over workers: finds them, hands each the plan and its share, compares clocks, and has all begin at one instant.
+//! Shares a run out over workers: hands each the plan and its share, compares clocks, and has all begin at one instant. Who they are
+//! is [`crate::crew`]'s business.
 
 use crate::bundle::Bundle;
 use crate::clock::{Exchange, difference};
@@ -6,20 +7,18 @@ use crate::error::WorkersError;
 use crate::figures::fresh_id;
 use crate::link::{Link, LinkEvent, NatsSettings};
 use crate::message::{
-    Assignment, BEAT, CONTACT_MAX, Joined, OFFERS, Order, PROTOCOL, Reply, Said, WORKERS_MAX, run_subject,
-    worker_subject,
+    Assignment, BEAT, CONTACT_MAX, Order, Reply, Said, Told, WORKERS_MAX, coordinator_subject, worker_subject,
 };
-use crate::roster::{Member, Stage};
+use crate::roster::{Member, Recruit, Stage};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use prony_model::plan::PlanChange;
 use prony_model::program::{RunShare, StopFlag};
 use prony_model::{Nanos, Plan};
 use std::fmt;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The run is offered again so often, for workers that come later.
-const OFFER_EVERY: Duration = Duration::from_millis(500);
 /// Until all workers have fetched the plan and made their programs.
 const READY_PATIENCE: Duration = Duration::from_secs(120);
 /// Of a plan, in one message; in base64 it is a third more.
@@ -36,6 +35,8 @@ pub enum OnWorkerLost {
     /// It goes on; the worker's share is missing from then on, which each second says.
     #[default]
     Continue,
+    /// The others take the worker's share over; until they have, it is missing.
+    Respread,
     /// It ends, and what was measured is kept.
     End,
 }
@@ -60,11 +61,13 @@ impl fmt::Debug for CoordinatorSettings {
     }
 }
 
+pub(crate) const fn check_count(workers: u32) -> Result<(), WorkersError> {
+    if workers == 0 || workers > WORKERS_MAX { Err(WorkersError::Count(workers)) } else { Ok(()) }
+}
+
 /// What cannot be shared out.
 pub(crate) fn check(plan: &Plan, workers: u32) -> Result<(), WorkersError> {
-    if workers == 0 || workers > WORKERS_MAX {
-        return Err(WorkersError::Count(workers));
-    }
+    check_count(workers)?;
     if !plan.subscriptions().is_empty() {
         return Err(WorkersError::Subscriptions);
     }
@@ -74,35 +77,73 @@ pub(crate) fn check(plan: &Plan, workers: u32) -> Result<(), WorkersError> {
 
 impl fmt::Debug for Coordinator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Coordinator").field("run", &self.run).finish_non_exhaustive()
+        f.debug_struct("Coordinator").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-/// The coordinator's side of one run.
+/// The coordinator's side of one run, or of several one after the other.
 pub(crate) struct Coordinator {
     pub(crate) settings: CoordinatorSettings,
-    run: String,
-    link: Link,
-    events: Receiver<LinkEvent>,
+    name: String,
+    pub(crate) link: Link,
+    events: Receiver<(Instant, LinkEvent)>,
     /// Monotonic times are counted from here.
     base: Instant,
     /// Since when the server is reached; nothing where it is not.
     pub(crate) reached_since: Option<Instant>,
+    /// All that have joined.
+    pub(crate) crew: Vec<Recruit>,
+    /// The shares of the present run.
     pub(crate) members: Vec<Member>,
+    runs: u32,
+    /// Of all shares of all runs.
+    parts: u32,
     /// The last sign of life that it gave.
     beat: Instant,
     pub(crate) stop: StopFlag,
 }
 
+/// What all shares of a run have in common.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Handing<'a> {
+    pub(crate) bundle: &'a Bundle,
+    pub(crate) change: &'a PlanChange,
+}
+
+/// Why a run could not begin.
+pub(crate) enum NotBegun {
+    /// A worker fell silent meanwhile: others may make its share.
+    Silent(String),
+    Failed(WorkersError),
+}
+
+impl From<WorkersError> for NotBegun {
+    fn from(error: WorkersError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 impl Coordinator {
     pub(crate) fn open(settings: CoordinatorSettings, stop: StopFlag) -> Result<Self, WorkersError> {
-        let run = fresh_id();
+        let name = fresh_id();
         let (sender, events) = mpsc::channel();
-        let deliver = move |event| drop(sender.send(event));
-        let link = Link::open(&settings.nats, vec![run_subject(&run)], deliver)?;
+        let deliver = move |event| drop(sender.send((Instant::now(), event)));
+        let link = Link::open(&settings.nats, vec![coordinator_subject(&name)], deliver)?;
         let base = Instant::now();
-        let members = Vec::new();
-        Ok(Self { settings, run, link, events, base, reached_since: Some(base), members, beat: base, stop })
+        Ok(Self {
+            settings,
+            name,
+            link,
+            events,
+            base,
+            reached_since: Some(base),
+            crew: Vec::new(),
+            members: Vec::new(),
+            runs: 0,
+            parts: 0,
+            beat: base,
+            stop,
+        })
     }
 
     // ---- messages
@@ -111,12 +152,26 @@ impl Coordinator {
         (self.settings.tell)(text);
     }
 
-    pub(crate) fn send(&self, member: usize, order: &Order) {
-        self.link.send(&worker_subject(&self.members[member].id), order);
+    /// An order as workers understand it.
+    pub(crate) fn told(&self, part: u32, order: Order) -> Told {
+        Told { coordinator: self.name.clone(), part, order }
+    }
+
+    /// To one of the present shares.
+    pub(crate) fn send(&self, member: usize, order: Order) {
+        let Member { id, part, .. } = &self.members[member];
+        self.link.send(&worker_subject(id), &self.told(*part, order));
     }
 
     pub(crate) fn tell_all(&self, order: &Order) {
-        (0..self.members.len()).for_each(|member| self.send(member, order));
+        (0..self.members.len()).for_each(|member| self.send(member, order.clone()));
+    }
+
+    /// To all that have joined.
+    pub(crate) fn tell_crew(&self, order: &Order) {
+        for Recruit { id, .. } in &self.crew {
+            self.link.send(&worker_subject(id), &self.told(0, order.clone()));
+        }
     }
 
     /// What a worker says next, if one does in time. Messages that are none are passed over. Workers hear meanwhile that there is
@@ -124,147 +179,145 @@ impl Coordinator {
     pub(crate) fn next(&mut self, wait: Duration) -> Option<Said> {
         if self.beat.elapsed() >= BEAT {
             self.beat = Instant::now();
+            self.tell_crew(&Order::Beat);
             self.acknowledge_all();
         }
         let until = Instant::now() + wait;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            match self.events.recv_timeout(left).ok()? {
-                LinkEvent::Connected => {
-                    if self.reached_since.is_none() {
-                        self.reached_since = Some(Instant::now());
-                        self.tell("the NATS server is reached again");
-                    }
-                }
-                LinkEvent::Disconnected => {
-                    if self.reached_since.take().is_some() {
-                        self.tell("the NATS server is not reached; workers go on, and what they measure comes later");
-                    }
-                }
-                LinkEvent::Message(bytes) => {
-                    if let Ok(said) = serde_json::from_slice(&bytes) {
-                        return Some(said);
-                    }
-                }
+            let (at, event) = self.events.recv_timeout(left).ok()?;
+            if let Some(said) = self.take(at, event) {
+                return Some(said);
             }
         }
     }
 
-    pub(crate) fn member(&self, id: &str) -> Option<usize> {
-        self.members.iter().position(|member| member.id == id)
+    fn take(&mut self, at: Instant, event: LinkEvent) -> Option<Said> {
+        match event {
+            LinkEvent::Connected => {
+                if self.reached_since.is_none() {
+                    self.reached_since = Some(at);
+                    self.tell("the NATS server is reached again");
+                }
+                None
+            }
+            LinkEvent::Disconnected => {
+                if self.reached_since.take().is_some() {
+                    self.tell(
+                        "the NATS server is not reached; workers go on, and what they measure comes later",
+                    );
+                }
+                None
+            }
+            LinkEvent::Message(bytes) => {
+                let said: Said = serde_json::from_slice(&bytes).ok()?;
+                for known in self.crew.iter_mut().filter(|known| known.id == said.id) {
+                    (known.heard, known.is_missed) = (at, false);
+                }
+                let own = self.members.iter_mut().filter(|member| member.id == said.id);
+                own.for_each(|member| member.hear(at));
+                Some(said)
+            }
+        }
+    }
+
+    /// Reports of a run that is over come to nothing: a worker that was lost in it and came back keeps them in its file.
+    pub(crate) fn dismiss(&self, Said { id, part, what }: &Said) {
+        if matches!(what, Reply::Report { .. } | Reply::Want { .. }) {
+            self.link.send(&worker_subject(id), &self.told(*part, Order::Leave));
+        }
+    }
+
+    /// Whose share this is said of, where it is one of the present run.
+    pub(crate) fn member(&self, said: &Said) -> Option<usize> {
+        self.members.iter().position(|member| member.part == said.part && member.id == said.id)
     }
 
     // ---- before the start
 
-    /// Gives each worker its share, and agrees on the start.
-    pub(crate) fn prepare(&mut self, plan: &Plan, bundle: &Bundle) -> Result<Instant, WorkersError> {
-        self.assign(plan, bundle);
-        self.wait_until_ready(bundle)?;
+    /// Gives each of these workers its share, and agrees on the start.
+    pub(crate) fn prepare(&mut self, handing: Handing<'_>, workers: &[usize]) -> Result<Instant, NotBegun> {
+        self.runs += 1;
+        self.members.clear();
+        for (number, worker) in (0..).zip(workers) {
+            let share = RunShare::new(number, workers.len() as u32).expect("its number is below theirs");
+            let name = self.crew[*worker].name.clone();
+            self.assign(handing, *worker, share, &name, false);
+        }
+        self.wait_until_ready(handing.bundle)?;
         self.compare_clocks()?;
         Ok(self.start())
     }
 
-    /// Finds workers.
-    pub(crate) fn recruit(&mut self) -> Result<(), WorkersError> {
-        let begin = Instant::now();
-        let wanted = self.settings.workers;
-        self.tell(&format!("waiting for {wanted} workers"));
-        let mut offered: Option<Instant> = None;
-        while (self.members.len() as u32) < wanted {
-            self.check_stop()?;
-            if begin.elapsed() > self.settings.wait {
-                return Err(self.too_few());
-            }
-            if offered.is_none_or(|offered| offered.elapsed() > OFFER_EVERY) {
-                let prony_version = env!("CARGO_PKG_VERSION").to_owned();
-                self.link
-                    .send(OFFERS, &Order::Offer { run: self.run.clone(), protocol: PROTOCOL, prony_version });
-                offered = Some(Instant::now());
-            }
-            if let Some(Said { id, what: Reply::Join(joined) }) = self.next(Duration::from_millis(100)) {
-                self.admit(id, *joined);
-            }
-        }
-        Ok(())
-    }
-
-    fn admit(&mut self, id: String, joined: Joined) {
-        let own = env!("CARGO_PKG_VERSION");
-        if joined.prony_version != own || joined.protocol != PROTOCOL {
-            let (name, version) = (&joined.name, &joined.prony_version);
-            let text = format!("worker `{name}` has version {version}, and this is {own}: it is not taken");
-            return self.tell(&text);
-        }
-        let number = self.members.len() as u32;
-        let Some(share) = RunShare::new(number, self.settings.workers).filter(|_| self.member(&id).is_none())
-        else {
-            return;
+    /// Hands a worker a share; returns whose it is among the present ones.
+    pub(crate) fn assign(
+        &mut self,
+        Handing { bundle, change }: Handing<'_>,
+        worker: usize,
+        share: RunShare,
+        name: &str,
+        is_taken_over: bool,
+    ) -> usize {
+        self.parts += 1;
+        let assignment = Assignment {
+            run: if self.runs == 1 { self.name.clone() } else { format!("{}-{}", self.name, self.runs) },
+            share,
+            name: name.to_owned(),
+            change: change.clone(),
+            is_taken_over,
+            plan_bytes: bundle.bytes().len() as u64,
+            plan_hash: bundle.hash(),
         };
-        let mut name = joined.name.clone();
-        let mut copy = 1;
-        while self.members.iter().any(|member| member.name == name) {
-            copy += 1;
-            name = format!("{}-{copy}", joined.name);
-        }
-        let (host, processors) = (&joined.machine.host_name, joined.machine.processors);
-        let text = format!("worker `{name}` on {host}, {processors} processors");
-        self.tell(&text);
-        self.members.push(Member::new(id, name, joined, share, Instant::now()));
+        let Recruit { id, joined, .. } = &self.crew[worker];
+        let (name, now) = (name.to_owned(), Instant::now());
+        self.members.push(Member::new((self.parts, id.clone()), name, joined.clone(), share, now));
+        let member = self.members.len() - 1;
+        self.send(member, Order::Assign(Box::new(assignment)));
+        member
     }
 
-    fn too_few(&self) -> WorkersError {
-        let names: Vec<_> = self.members.iter().map(|member| member.name.as_str()).collect();
-        let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
-        WorkersError::TooFew {
-            joined: self.members.len(),
-            wanted: self.settings.workers,
-            seconds: self.settings.wait.as_secs(),
-            names,
-            url: self.settings.nats.shown(),
-        }
-    }
-
-    fn check_stop(&self) -> Result<(), WorkersError> {
+    pub(crate) fn check_stop(&self) -> Result<(), WorkersError> {
         if self.stop.is_stopped() { Err(WorkersError::Stopped) } else { Ok(()) }
     }
 
-    fn assign(&self, plan: &Plan, bundle: &Bundle) {
-        for (index, member) in self.members.iter().enumerate() {
-            let assignment = Assignment {
-                run: self.run.clone(),
-                share: member.share,
-                name: member.name.clone(),
-                seed: plan.seed(),
-                plan_bytes: bundle.bytes().len() as u64,
-                plan_hash: bundle.hash(),
-            };
-            self.send(index, &Order::Assign(Box::new(assignment)));
-        }
-    }
-
     /// Serves the plan in pieces until all have made their programs.
-    fn wait_until_ready(&mut self, bundle: &Bundle) -> Result<(), WorkersError> {
+    fn wait_until_ready(&mut self, bundle: &Bundle) -> Result<(), NotBegun> {
         let begin = Instant::now();
         while let Some(waited_for) = self.members.iter().find(|member| member.stage == Stage::Preparing) {
             let (name, seconds) = (waited_for.name.clone(), READY_PATIENCE.as_secs());
             self.check_stop()?;
             if begin.elapsed() > READY_PATIENCE {
-                return Err(WorkersError::NotReady { name, seconds });
+                return Err(WorkersError::NotReady { name, seconds }.into());
+            }
+            let (now, reached) = (Instant::now(), self.reached_since);
+            let is_silent =
+                |member: &&Member| reached.is_some_and(|since| member.silence(now, since) > CONTACT_MAX);
+            if let Some(silent) = self.members.iter().find(is_silent) {
+                return Err(NotBegun::Silent(silent.name.clone()));
             }
             let Some(said) = self.next(Duration::from_millis(100)) else { continue };
-            let Some(index) = self.member(&said.id) else { continue };
-            self.members[index].hear(Instant::now());
+            let Some(index) = self.member(&said) else {
+                self.dismiss(&said);
+                continue;
+            };
             match said.what {
-                Reply::Want { offset } => self.send(index, &piece(bundle, offset)),
-                Reply::Ready => self.members[index].stage = Stage::Ready,
-                Reply::Failed { message } => {
+                Reply::Failed { message, is_limit } => {
                     let name = self.members[index].name.clone();
-                    return Err(WorkersError::Worker { name, message });
+                    return Err(WorkersError::Worker { name, message, is_limit }.into());
                 }
-                _ => {}
+                what => self.prepare_further(bundle, index, &what),
             }
         }
         Ok(())
+    }
+
+    /// A share that is being prepared wants something, or is ready.
+    pub(crate) fn prepare_further(&mut self, bundle: &Bundle, index: usize, what: &Reply) {
+        match what {
+            Reply::Want { offset } => self.send(index, piece(bundle, *offset)),
+            Reply::Ready => self.members[index].stage = Stage::Ready,
+            _ => {}
+        }
     }
 
     fn now_ns(&self) -> u64 {
@@ -277,13 +330,13 @@ impl Coordinator {
             let mut exchanges = Vec::new();
             for number in 0..PROBES {
                 let (sent_ns, sent_wall) = (self.now_ns(), wall_ns());
-                self.send(index, &Order::Probe { number });
+                self.send(index, Order::Probe { number });
                 exchanges.extend(self.exchange(index, number, sent_ns, sent_wall));
             }
             let Some(difference) = difference(&exchanges) else {
                 let name = self.members[index].name.clone();
                 let message = "it did not say what its clock shows".to_owned();
-                return Err(WorkersError::Worker { name, message });
+                return Err(WorkersError::Worker { name, message, is_limit: false });
             };
             self.members[index].clock = Some(difference);
         }
@@ -295,10 +348,10 @@ impl Coordinator {
         loop {
             let said = self.next(until.saturating_duration_since(Instant::now()))?;
             let (back_ns, back_wall) = (self.now_ns(), wall_ns());
-            let sender = self.member(&said.id)?;
-            self.members[sender].hear(Instant::now());
             match said.what {
-                Reply::Clocks { number, monotonic_ns, wall_ns } if (sender, number) == (index, probe) => {
+                Reply::Clocks { number, monotonic_ns, wall_ns }
+                    if number == probe && self.member(&said) == Some(index) =>
+                {
                     return Some(Exchange {
                         sent_ns,
                         back_ns,
@@ -315,13 +368,16 @@ impl Coordinator {
     /// Tells each worker the start by its own clock.
     fn start(&mut self) -> Instant {
         let start = Instant::now() + START_LEAD;
-        let at_ns = start.saturating_duration_since(self.base).as_nanos() as u64;
-        for index in 0..self.members.len() {
-            let ahead = self.members[index].clock.map_or(0, |clock| clock.monotonic_ns);
-            self.send(index, &Order::Start { at_ns: at_ns.saturating_add_signed(ahead) });
-            self.members[index].start(start);
-        }
+        (0..self.members.len()).for_each(|index| self.start_one(index, start, Nanos::ZERO));
         start
+    }
+
+    /// Tells the worker of a share when the run begins or has begun, and when its share does.
+    pub(crate) fn start_one(&mut self, index: usize, start: Instant, from: Nanos) {
+        let at_ns = start.saturating_duration_since(self.base).as_nanos() as u64;
+        let ahead = self.members[index].clock.map_or(0, |clock| clock.monotonic_ns);
+        self.send(index, Order::Start { at_ns: at_ns.saturating_add_signed(ahead), from_ns: from });
+        self.members[index].start(start + Duration::from_nanos(from.0));
     }
 
     // ---- while it goes
@@ -329,7 +385,7 @@ impl Coordinator {
     /// Signs of life, and of what has come.
     pub(crate) fn acknowledge_all(&self) {
         for (index, member) in self.members.iter().enumerate() {
-            self.send(index, &Order::Acknowledge { up_to: member.acknowledged() });
+            self.send(index, Order::Acknowledge { up_to: member.acknowledged() });
         }
     }
 }

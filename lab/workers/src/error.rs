@@ -19,6 +19,10 @@ pub enum WorkersError {
         "the plan has subscriptions, which cannot be split over workers: events are matched with their mutations in one process; run it without --workers"
     )]
     Subscriptions,
+    #[error(
+        "the share of a worker that is lost cannot be taken over by others: {0}; choose --on-worker-lost continue or end"
+    )]
+    CannotRespread(String),
     #[error("cannot read {path}, which the plan names: {cause}")]
     File { path: PathBuf, cause: io::Error },
     #[error(
@@ -39,7 +43,12 @@ pub enum WorkersError {
     )]
     TooFew { joined: usize, wanted: u32, seconds: u64, names: String, url: String },
     #[error("worker `{name}` cannot run its share: {message}")]
-    Worker { name: String, message: String },
+    Worker {
+        name: String,
+        message: String,
+        /// Its machine is too small for it.
+        is_limit: bool,
+    },
     #[error("worker `{name}` was not ready within {seconds} s")]
     NotReady { name: String, seconds: u64 },
     #[error("all workers were lost: {0}")]
@@ -60,4 +69,11 @@ pub enum WorkersError {
     OtherRun { path: PathBuf, first: PathBuf },
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
+}
+
+impl WorkersError {
+    /// True where the machines of the workers are too small for the load, so that less of it may be made.
+    pub const fn is_limit(&self) -> bool {
+        matches!(self, Self::Worker { is_limit: true, .. })
+    }
 }

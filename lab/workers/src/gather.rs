@@ -1,14 +1,19 @@
 //! A run that is under way: reports are merged, silences noticed, the result kept as it grows.
 
 use crate::bundle::Bundle;
-use crate::coordinator::{Coordinator, CoordinatorSettings, OnWorkerLost, check, elapsed_since, silent_for};
+use crate::coordinator::{
+    Coordinator, CoordinatorSettings, Handing, NotBegun, OnWorkerLost, elapsed_since, silent_for,
+};
+use crate::crew::Recruited;
 use crate::error::WorkersError;
 use crate::kind::{Merge, RequestsAlone};
 use crate::message::{Order, Reply, Said};
-use crate::roster::{Member, Sign, Taken};
+use crate::respread::{self, Respread};
+use crate::roster::{Member, Sign, Stage, Taken};
 use prony_load::{Collector, RunOptions, Store, ThreadInterval};
 use prony_model::measurement::snapshot::{IntervalSnapshot, RequestNames};
-use prony_model::program::{RunControl, StopFlag};
+use prony_model::plan::PlanChange;
+use prony_model::program::RunControl;
 use prony_model::result::{Origin, Progress, RunState};
 use prony_model::verdict::findings::TargetPlace;
 use prony_model::{Nanos, Plan, ResultFile, Windows};
@@ -30,40 +35,63 @@ pub fn coordinate(
     Recruited::of(plan, settings, options.stop.clone())?.run(plan, bundle, &RequestsAlone, options)
 }
 
-/// Workers that wait for their shares. Dropped without a run, they are free again.
-#[derive(Debug)]
-pub struct Recruited(Coordinator);
+/// Workers that fall silent while a run is prepared are replaced so often.
+const PREPARE_MAX: u32 = 3;
 
 impl Recruited {
-    /// As many workers as were asked for, once they have joined.
-    pub fn of(plan: &Plan, settings: CoordinatorSettings, stop: StopFlag) -> Result<Self, WorkersError> {
-        check(plan, settings.workers)?;
-        let mut coordinator = Coordinator::open(settings, stop)?;
-        coordinator.recruit()?;
-        Ok(Self(coordinator))
-    }
-
-    /// How many threads each makes its load with, none of them without a user.
-    pub fn threads(&self, plan: &Plan) -> Vec<u32> {
-        let threads = |member: &Member| member.joined.threads.min(member.share.users(0, plan.users())).max(1);
-        self.0.members.iter().map(threads).collect()
-    }
-
-    /// As [`coordinate`], for any kind of load: what it counts beside requests goes to `merge`.
+    /// As [`coordinate`], for any kind of load: what it counts beside requests goes to `merge`. Workers are there for another run
+    /// afterwards.
     pub fn run(
-        mut self,
+        &mut self,
         plan: &Plan,
+        bundle: &Bundle,
+        merge: &dyn Merge,
+        options: RunOptions,
+    ) -> Result<ResultFile, WorkersError> {
+        self.run_changed(plan, &PlanChange::of(plan), bundle, merge, options)
+    }
+
+    /// As [`Self::run`], of a plan that the change makes of what is in the bundle.
+    pub fn run_changed(
+        &mut self,
+        plan: &Plan,
+        change: &PlanChange,
         bundle: &Bundle,
         merge: &dyn Merge,
         options: RunOptions,
     ) -> Result<ResultFile, WorkersError> {
         let coordinator = &mut self.0;
         coordinator.stop = options.stop.clone();
-        let outcome = coordinator
-            .prepare(plan, bundle)
-            .and_then(|start| gather(coordinator, (plan, merge), start, options));
-        coordinator.tell_all(&Order::Release);
+        if coordinator.settings.on_lost == OnWorkerLost::Respread {
+            respread::check(plan, merge)?;
+        }
+        let handing = Handing { bundle, change };
+        let outcome = begin(coordinator, plan, handing)
+            .and_then(|start| gather(coordinator, (plan, merge), handing, start, options));
+        coordinator.tell_crew(&Order::Stay);
+        coordinator.rest();
         outcome
+    }
+}
+
+/// Prepares the run; a worker that falls silent meanwhile is replaced.
+fn begin(coordinator: &mut Coordinator, plan: &Plan, handing: Handing<'_>) -> Result<Instant, WorkersError> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let workers = coordinator.workers_for(plan)?;
+        match coordinator.prepare(handing, &workers) {
+            Ok(start) => return Ok(start),
+            Err(NotBegun::Failed(error)) => return Err(error),
+            Err(NotBegun::Silent(name)) if attempts < PREPARE_MAX => {
+                coordinator.tell(&format!("worker `{name}` fell silent before the run began"));
+                coordinator.tell_crew(&Order::Stay);
+                coordinator.miss(&name);
+            }
+            Err(NotBegun::Silent(name)) => {
+                return Err(WorkersError::Worker { name, message: silent_for(), is_limit: false });
+            }
+        }
     }
 }
 
@@ -71,6 +99,7 @@ impl Recruited {
 fn gather(
     coordinator: &mut Coordinator,
     (plan, merge): (&Plan, &dyn Merge),
+    handing: Handing<'_>,
     start: Instant,
     mut options: RunOptions,
 ) -> Result<ResultFile, WorkersError> {
@@ -88,6 +117,7 @@ fn gather(
     Gathering {
         coordinator,
         plan,
+        respread: Respread::new(plan, handing, start),
         merge,
         windows: &windows,
         start,
@@ -104,6 +134,7 @@ fn gather(
 struct Gathering<'a> {
     coordinator: &'a mut Coordinator,
     plan: &'a Plan,
+    respread: Respread<'a>,
     merge: &'a dyn Merge,
     windows: &'a Windows,
     start: Instant,
@@ -141,17 +172,23 @@ impl Gathering<'_> {
 
     fn hear(&mut self, said: Said) {
         let now = Instant::now();
-        let Some(index) = self.coordinator.member(&said.id) else { return };
-        self.coordinator.members[index].hear(now);
+        let Some(index) = self.coordinator.member(&said) else { return self.coordinator.dismiss(&said) };
         match said.what {
             Reply::Begun { late_ns } => self.coordinator.members[index].begun(Nanos(late_ns)),
             Reply::Report { number, report } => {
                 let taken = self.coordinator.members[index].take(number, *report, now);
                 let up_to = self.coordinator.members[index].acknowledged();
-                self.coordinator.send(index, &Order::Acknowledge { up_to });
+                self.coordinator.send(index, Order::Acknowledge { up_to });
                 self.take(index, taken);
             }
-            Reply::Failed { message } => self.lose(index, &message),
+            Reply::Failed { message, .. } => {
+                self.lose(index, &message);
+                // Its worker goes on to speak, and has nothing more to say of this share.
+                self.coordinator.members[index].give_up();
+            }
+            what if self.coordinator.members[index].is_about_to_take_over() => {
+                self.respread.hear(self.coordinator, &mut self.collector, index, &what);
+            }
             _ => {}
         }
     }
@@ -159,6 +196,8 @@ impl Gathering<'_> {
     fn take(&mut self, index: usize, taken: Taken) {
         match taken {
             Taken::Nothing => {}
+            // Others have made this second of its share.
+            Taken::Second { snapshot, .. } if self.is_taken_over(index, snapshot.second) => {}
             Taken::Second { snapshot, counted } => {
                 self.merge(index, counted.as_ref());
                 let names = RequestNames { plan: self.plan, found: self.merge.tables() };
@@ -187,6 +226,10 @@ impl Gathering<'_> {
         }
     }
 
+    fn is_taken_over(&self, index: usize, second: u64) -> bool {
+        self.coordinator.members[index].taken_over_from.is_some_and(|from| from <= second)
+    }
+
     fn merge(&mut self, index: usize, counted: Option<&Value>) {
         let taken = counted.map_or(Ok(()), |counted| self.merge.take(index as u32, counted));
         if let Err(reason) = taken {
@@ -201,7 +244,8 @@ impl Gathering<'_> {
     }
 
     fn set_workers(&mut self) {
-        let figures = self.coordinator.members.iter().map(|member| member.figures(self.plan));
+        let members = self.coordinator.members.iter().filter(|member| member.has_begun());
+        let figures = members.map(|member| member.figures(self.plan));
         self.collector.set_workers(figures.collect());
     }
 
@@ -236,20 +280,36 @@ impl Gathering<'_> {
     fn watch(&mut self) {
         let Some(since) = self.coordinator.reached_since else { return };
         let now = Instant::now();
+        if self.elapsed() > self.plan.duration() {
+            self.respread.give_up_all(self.coordinator);
+        }
         for index in 0..self.coordinator.members.len() {
             let name = self.coordinator.members[index].name.clone();
             match self.coordinator.members[index].watch(now, since) {
                 None => {}
                 Some(Sign::Silent) => self.coordinator.tell(&format!("worker `{name}` is silent")),
-                Some(Sign::Back) => self.coordinator.tell(&format!("worker `{name}` is back")),
+                Some(Sign::Back) => {
+                    self.coordinator.tell(&format!("worker `{name}` is back"));
+                    if self.settings_on_lost() == OnWorkerLost::Respread
+                        && self.coordinator.members[index].is_lost()
+                    {
+                        self.coordinator.send(index, Order::Stop);
+                    }
+                }
                 Some(Sign::Lost) => self.lose(index, &silent_for()),
             }
         }
     }
 
     fn lose(&mut self, index: usize, reason: &str) {
-        if self.coordinator.members[index].is_lost() {
+        let member = &self.coordinator.members[index];
+        if member.is_lost() || member.stage == Stage::Ended && member.takes_over.is_some() {
             return;
+        }
+        if member.is_about_to_take_over() {
+            let name = member.name.clone();
+            self.coordinator.tell(&format!("`{name}` is not made: {reason}"));
+            return self.respread.retry(self.coordinator, &mut self.collector, index);
         }
         let at = self.elapsed();
         self.coordinator.members[index].lose(at, reason);
@@ -259,14 +319,21 @@ impl Gathering<'_> {
         );
         let goes_on = match self.settings_on_lost() {
             OnWorkerLost::Continue => "the run goes on without its share",
+            OnWorkerLost::Respread => "the others take its share over",
             OnWorkerLost::End => "the run ends",
         };
         self.coordinator.tell(&format!("worker `{name}` was lost at {at}: {reason}; {goes_on}"));
         if self.collector.end(index as u32, true) {
             self.second_is_complete();
         }
-        if self.settings_on_lost() == OnWorkerLost::End && !self.was_told_to_stop {
-            self.end_early();
+        if !self.was_told_to_stop {
+            match self.settings_on_lost() {
+                OnWorkerLost::Continue => {}
+                OnWorkerLost::End => self.end_early(),
+                OnWorkerLost::Respread => {
+                    self.respread.spread(self.coordinator, &mut self.collector, index);
+                }
+            }
         }
     }
 
@@ -276,6 +343,7 @@ impl Gathering<'_> {
 
     fn end_early(&mut self) {
         self.was_told_to_stop = true;
+        self.respread.give_up_all(self.coordinator);
         self.coordinator.tell_all(&Order::Stop);
     }
 

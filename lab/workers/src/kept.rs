@@ -12,6 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prony_load::Collector;
 use prony_model::measurement::snapshot::RequestNames;
+use prony_model::plan::PlanChange;
 use prony_model::program::RunShare;
 use prony_model::program::table::Tables;
 use prony_model::result::{Origin, RunState};
@@ -33,7 +34,11 @@ pub(crate) struct KeptHeader {
     pub(crate) run: String,
     pub(crate) share: RunShare,
     pub(crate) name: String,
-    pub(crate) seed: u64,
+    /// It is that of a worker that was lost, or a part of it.
+    #[serde(default)]
+    pub(crate) is_taken_over: bool,
+    /// What the run changes of the plan.
+    pub(crate) change: PlanChange,
     pub(crate) started_at_unix_ms: u64,
     pub(crate) worker: Option<Joined>,
     pub(crate) plan_hash: String,
@@ -48,7 +53,8 @@ impl Default for KeptHeader {
             run: String::new(),
             share: RunShare::WHOLE,
             name: String::new(),
-            seed: 0,
+            is_taken_over: false,
+            change: PlanChange::default(),
             started_at_unix_ms: 0,
             worker: None,
             plan_hash: String::new(),
@@ -143,17 +149,75 @@ pub fn merge(paths: &[PathBuf], kinds: Kinds) -> Result<ResultFile, WorkersError
 
 /// Opened once more, for its plan.
 fn share_of(kept: &Kept, kinds: Kinds) -> Result<Box<dyn Share>, WorkersError> {
-    let KeptHeader { plan, plan_hash, seed, share, .. } = &kept.header;
+    let KeptHeader { plan, plan_hash, change, share, .. } = &kept.header;
     let bytes = STANDARD.decode(plan).map_err(|error| WorkersError::Unpack(error.to_string()))?;
     let folder = tempfile::tempdir().map_err(|error| WorkersError::Unpack(error.to_string()))?;
     let (kind, settings) = Bundle::of_bytes(bytes, plan_hash)?.unpack(folder.path())?;
-    let came = Unpacked { folder: folder.path(), settings: &settings, seed: *seed, share: *share };
+    let came = Unpacked { folder: folder.path(), settings: &settings, change, share: *share };
     find(kinds, &kind)?.open(&came).map_err(WorkersError::Unpack)
 }
 
+/// Where the shares of a run are among those of its collector, and from which second on others have them.
+struct Places {
+    shares: Vec<RunShare>,
+    taken_over_from: Vec<Option<u64>>,
+}
+
+impl Places {
+    /// The shares that a run began with.
+    fn of(parts: u32) -> Self {
+        let shares: Vec<_> = (0..parts).filter_map(|number| RunShare::new(number, parts)).collect();
+        Self { taken_over_from: vec![None; shares.len()], shares }
+    }
+
+    /// Those whose users are among a share's: the smallest is that which it takes over.
+    fn lost_for(&self, share: RunShare) -> Option<usize> {
+        let holds = |other: &RunShare| {
+            other.parts() < share.parts() && share.number() % other.parts() == other.number()
+        };
+        let holding = self.shares.iter().enumerate().filter(|(_, other)| holds(other));
+        holding.max_by_key(|(_, other)| other.parts()).map(|(index, _)| index)
+    }
+
+    fn of_share(&self, share: RunShare) -> Option<usize> {
+        self.shares.iter().position(|known| *known == share)
+    }
+}
+
+/// Tells the collector which shares are missing and which others have taken over.
+fn place_all(kept: &[Kept], parts: u32, collector: &mut Collector<'_>) -> Places {
+    let mut places = Places::of(parts);
+    for Kept { header, reports, .. } in kept.iter().filter(|kept| kept.header.is_taken_over) {
+        let first = reports.iter().find_map(|(_, report)| match report {
+            Report::Second { snapshot, .. } => Some(snapshot.second),
+            Report::Ended { .. } => None,
+        });
+        let added = collector.add();
+        if let (Some(lost), Some(first)) = (places.lost_for(header.share), first) {
+            collector.take_over(lost as u32, &[added], first);
+            places.taken_over_from[lost] = Some(first);
+        }
+        places.shares.push(header.share);
+        places.taken_over_from.push(None);
+    }
+    for (index, share) in places.shares.iter().enumerate() {
+        if !kept.iter().any(|kept| kept.header.share == *share) {
+            collector.end(index as u32, true);
+        }
+    }
+    places
+}
+
 fn merge_all(plan: &Plan, mut kept: Vec<Kept>) -> Result<ResultFile, WorkersError> {
-    kept.sort_by_key(|kept| kept.header.share.number());
+    kept.sort_by_key(|kept| {
+        (kept.header.is_taken_over, kept.header.share.parts(), kept.header.share.number())
+    });
     let (windows, header) = (plan.windows(), kept[0].header.clone());
+    if header.is_taken_over {
+        let reason =
+            "its worker took the share over from another; name the files of the others too".to_owned();
+        return Err(WorkersError::NotKept { path: kept[0].path.clone(), reason });
+    }
     let parts = header.share.parts();
     let origin = Origin {
         prony_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -165,46 +229,49 @@ fn merge_all(plan: &Plan, mut kept: Vec<Kept>) -> Result<ResultFile, WorkersErro
     let tables = plan.requests().is_empty().then(Tables::default);
     let found = tables.as_ref();
     let mut collector = Collector::new(plan, found, &windows, origin, TargetPlace::OtherMachine, parts);
-    let (mut workers, mut last, mut is_whole) = (Vec::new(), Nanos::ZERO, kept.len() as u32 == parts);
-    let numbers: Vec<u32> = kept.iter().map(|kept| kept.header.share.number()).collect();
-    for number in (0..parts).filter(|number| !numbers.contains(number)) {
-        collector.end(number, true);
-    }
+    let places = place_all(&kept, parts, &mut collector);
+    let (mut workers, mut last) = (Vec::new(), Nanos::ZERO);
+    let mut has_ended = vec![false; places.shares.len()];
     for Kept { path, header, reports } in kept {
         let now = Instant::now();
-        let joined = header.worker.clone().ok_or_else(|| WorkersError::NotKept {
-            path: path.clone(),
-            reason: "it does not say whose it is".to_owned(),
+        let not_kept = |reason: String| WorkersError::NotKept { path: path.clone(), reason };
+        let joined =
+            header.worker.clone().ok_or_else(|| not_kept("it does not say whose it is".to_owned()))?;
+        let index = places.of_share(header.share).ok_or_else(|| {
+            not_kept(format!(
+                "its share is one of {}, and that of others one of {parts}",
+                header.share.parts()
+            ))
         })?;
-        let number = header.share.number();
-        let mut member = Member::new(String::new(), header.name, joined, header.share, now);
-        let mut has_ended = false;
+        let taken_over_from = places.taken_over_from[index];
+        let mut member = Member::new((0, String::new()), header.name, joined, header.share, now);
+        member.taken_over_from = taken_over_from;
         for (at, report) in reports {
             match member.take(at, report, now) {
                 Taken::Nothing => {}
+                Taken::Second { snapshot, .. }
+                    if taken_over_from.is_some_and(|from| from <= snapshot.second) => {}
                 Taken::Second { snapshot, .. } => {
                     last = last.max(Nanos::from_secs(snapshot.second + 1));
                     let names = RequestNames { plan, found };
-                    let interval = interval(names, &windows, number as usize, *snapshot);
-                    collector.take(
-                        interval.map_err(|reason| WorkersError::NotKept { path: path.clone(), reason })?,
-                    );
+                    collector.take(interval(names, &windows, index, *snapshot).map_err(not_kept)?);
                 }
                 Taken::Ended { ended, is_early, .. } => {
                     last = last.max(ended);
-                    has_ended = !is_early;
+                    has_ended[index] = !is_early;
                 }
             }
         }
-        is_whole &= has_ended;
-        if !has_ended {
+        if !has_ended[index] {
             member.lose(last, "what it kept ends there");
         }
-        collector.end(number, !has_ended);
+        collector.end(index as u32, !has_ended[index]);
         workers.push(member.figures(plan));
     }
     collector.close();
     collector.set_workers(workers);
+    let is_made = |(ended, taken): (&bool, &Option<u64>)| *ended || taken.is_some();
+    let is_whole = has_ended.iter().zip(&places.taken_over_from).all(is_made);
     let state = if is_whole { RunState::Completed } else { RunState::Stopped };
     Ok(collector.result(state, last))
 }

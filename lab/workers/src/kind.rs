@@ -4,6 +4,7 @@
 
 use crate::error::WorkersError;
 use prony_load::{RunError, RunOptions, read_plan, run};
+use prony_model::plan::{ChangeError, PlanChange};
 use prony_model::program::table::Tables;
 use prony_model::program::{RunControl, RunShare};
 use prony_model::{Nanos, Plan, ResultFile};
@@ -18,8 +19,16 @@ pub struct Unpacked<'a> {
     pub folder: &'a Path,
     /// What the kind has said of itself.
     pub settings: &'a Value,
-    pub seed: u64,
+    /// What the run changes of the plan that this makes.
+    pub change: &'a PlanChange,
     pub share: RunShare,
+}
+
+impl Unpacked<'_> {
+    /// The plan as the run has it.
+    pub fn changed(&self, plan: Plan) -> Result<Plan, ChangeError> {
+        self.change.apply(plan)
+    }
 }
 
 /// A kind of load that can be shared out.
@@ -60,6 +69,11 @@ pub trait Merge {
         Ok(())
     }
 
+    /// Whether users of a worker that was lost can be begun anew on another one: none of them has a state that is gone with it.
+    fn can_respread(&self) -> bool {
+        false
+    }
+
     /// Whether the run goes on after what has come so far.
     fn tick(&self, _elapsed: Nanos) -> RunControl {
         RunControl::Continue
@@ -70,7 +84,11 @@ pub trait Merge {
 #[derive(Debug, Clone, Copy)]
 pub struct RequestsAlone;
 
-impl Merge for RequestsAlone {}
+impl Merge for RequestsAlone {
+    fn can_respread(&self) -> bool {
+        true
+    }
+}
 
 /// Plans in TOML.
 #[derive(Debug)]
@@ -91,7 +109,7 @@ impl LoadKind for PlanKind {
     fn open(&self, came: &Unpacked<'_>) -> Result<Box<dyn Share>, String> {
         let plan = came.settings[Self::PLAN].as_str().ok_or("it has no plan")?;
         let plan = read_plan(&came.folder.join(plan)).map_err(|error| error.to_string())?;
-        Ok(Box::new(PlanShare(plan.with_seed(came.seed))))
+        Ok(Box::new(PlanShare(came.changed(plan).map_err(|error| error.to_string())?)))
     }
 }
 

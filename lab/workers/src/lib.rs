@@ -7,6 +7,7 @@
 mod bundle;
 mod clock;
 mod coordinator;
+mod crew;
 mod error;
 mod figures;
 mod gather;
@@ -16,13 +17,15 @@ mod link;
 mod local;
 mod message;
 mod parts;
+mod respread;
 mod roster;
 mod worker;
 
 pub use bundle::Bundle;
 pub use coordinator::{CoordinatorSettings, OnWorkerLost};
+pub use crew::Recruited;
 pub use error::WorkersError;
-pub use gather::{Recruited, coordinate};
+pub use gather::coordinate;
 pub use kept::merge;
 pub use kind::{Counter, Kinds, LoadKind, Merge, PLANS, PlanShare, RequestsAlone, Share, Unpacked};
 pub use link::NatsSettings;

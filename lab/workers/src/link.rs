@@ -2,6 +2,7 @@
 //! server is reached comes out. It connects again by itself, as long as it is held.
 
 use crate::error::WorkersError;
+use crate::message::{BEAT, Told};
 use crate::parts::{Cutter, Joiner};
 use async_nats::{Client, ConnectOptions, Event};
 use futures_util::StreamExt as _;
@@ -69,12 +70,22 @@ pub(crate) enum LinkEvent {
     Disconnected,
 }
 
+/// By subject.
+type Message = (String, Vec<u8>);
+
+#[derive(Debug)]
+enum Outgoing {
+    Message(Message),
+    /// Sent again and again while nothing else is.
+    Beats(Vec<Message>),
+}
+
 type Deliver = Arc<dyn Fn(LinkEvent) + Send + Sync>;
 
 /// Closed, and what was sent last flushed, when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Link {
-    outgoing: Option<UnboundedSender<(String, Vec<u8>)>>,
+    outgoing: Option<UnboundedSender<Outgoing>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -119,7 +130,17 @@ impl Link {
     pub(crate) fn send_bytes(&self, subject: &str, message: Vec<u8>) {
         if let Some(outgoing) = &self.outgoing {
             // The thread ends before this only where it panicked, which shows as silence.
-            let _ = outgoing.send((subject.to_owned(), message));
+            let _ = outgoing.send(Outgoing::Message((subject.to_owned(), message)));
+        }
+    }
+
+    /// Says these again and again while there is nothing else to say, until it is told others or none.
+    pub(crate) fn beat(&self, beats: Vec<(String, Told)>) {
+        let written = |(subject, told): (String, Told)| {
+            (subject, serde_json::to_vec(&told).expect("messages can be written"))
+        };
+        if let Some(outgoing) = &self.outgoing {
+            let _ = outgoing.send(Outgoing::Beats(beats.into_iter().map(written).collect()));
         }
     }
 }
@@ -173,15 +194,29 @@ async fn connect(
 }
 
 /// Until nobody has anything to send any more.
-async fn carry(client: &Client, mut queue: UnboundedReceiver<(String, Vec<u8>)>) {
+async fn carry(client: &Client, mut queue: UnboundedReceiver<Outgoing>) {
     let mut sender = [0; 8];
     let _ = getrandom::fill(&mut sender);
     let mut cutter = Cutter::new(u64::from_be_bytes(sender));
-    while let Some((subject, message)) = queue.recv().await {
-        for part in cutter.cut(&message) {
-            // Fails only where the client was closed, which nobody does.
-            let _ = client.publish(subject.clone(), part).await;
+    let mut beats = Vec::new();
+    loop {
+        match tokio::time::timeout(BEAT, queue.recv()).await {
+            Ok(None) => break,
+            Ok(Some(Outgoing::Message(message))) => publish(client, &mut cutter, &message).await,
+            Ok(Some(Outgoing::Beats(others))) => beats = others,
+            Err(_) => {
+                for beat in &beats {
+                    publish(client, &mut cutter, beat).await;
+                }
+            }
         }
     }
     let _ = tokio::time::timeout(FLUSH_PATIENCE, client.flush()).await;
+}
+
+async fn publish(client: &Client, cutter: &mut Cutter, (subject, message): &Message) {
+    for part in cutter.cut(message) {
+        // Fails only where the client was closed, which nobody does.
+        let _ = client.publish(subject.clone(), part).await;
+    }
 }

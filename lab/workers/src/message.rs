@@ -3,8 +3,13 @@
 //! A run: the coordinator offers it to all, idle workers join, each is assigned its share and fetches the plan in pieces, says that it
 //! is ready, has its clock compared, begins at the agreed instant, and reports each second until it has ended. Reports are
 //! numbered and kept until they are acknowledged, so one that is lost on the way is sent again and none is counted twice.
+//!
+//! Workers stay with their coordinator until they are released: for the runs that follow, and for what they take over of a
+//! worker that was lost. Each share that a worker is assigned has a number, which no other has of the same coordinator.
 
+use prony_model::Nanos;
 use prony_model::measurement::snapshot::IntervalSnapshot;
+use prony_model::plan::PlanChange;
 use prony_model::program::RunShare;
 use prony_model::result::{LabFigures, Machine, RunState};
 use prony_model::verdict::finding::Finding;
@@ -14,7 +19,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Both sides must speak the same.
-pub(crate) const PROTOCOL: u32 = 2;
+pub(crate) const PROTOCOL: u32 = 3;
 /// More than any load test has; it catches slips of the keyboard.
 pub const WORKERS_MAX: u32 = 1_000;
 /// Both sides say something at least as often.
@@ -32,9 +37,19 @@ pub(crate) fn worker_subject(id: &str) -> String {
     format!("prony.v1.worker.{id}")
 }
 
-/// To the coordinator of one run.
-pub(crate) fn run_subject(run: &str) -> String {
-    format!("prony.v1.run.{run}")
+/// To a coordinator, by its name.
+pub(crate) fn coordinator_subject(name: &str) -> String {
+    format!("prony.v1.run.{name}")
+}
+
+/// To workers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Told {
+    /// Who says it.
+    pub(crate) coordinator: String,
+    /// Of which of the worker's shares; of no matter where an order is of all.
+    pub(crate) part: u32,
+    pub(crate) order: Order,
 }
 
 /// From the coordinator.
@@ -43,7 +58,6 @@ pub(crate) fn run_subject(run: &str) -> String {
 pub(crate) enum Order {
     /// Who is idle may join.
     Offer {
-        run: String,
         protocol: u32,
         prony_version: String,
     },
@@ -57,27 +71,39 @@ pub(crate) enum Order {
     Probe {
         number: u32,
     },
-    /// Begin when your own monotonic clock shows this.
+    /// The run begins when your own monotonic clock shows this, your share of it so long after that.
     Start {
         at_ns: u64,
+        from_ns: Nanos,
     },
     /// All reports up to this number have come; also a sign of life.
     Acknowledge {
         up_to: u64,
     },
-    /// End the run early; what was measured counts.
+    /// A sign of life to all.
+    Beat,
+    /// End the share early; what was measured counts.
     Stop,
-    /// The run is given up, or over: nothing more is expected.
+    /// Nothing more is expected of this share.
+    Leave,
+    /// The run is over, and another one follows: stay.
+    Stay,
+    /// Nothing more is expected at all.
     Release,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Assignment {
+    /// Of all shares of the run.
     pub(crate) run: String,
     pub(crate) share: RunShare,
-    /// Unlike that of any other worker of the run.
+    /// Unlike that of any other share of the run.
     pub(crate) name: String,
-    pub(crate) seed: u64,
+    /// What the run changes of the plan.
+    pub(crate) change: PlanChange,
+    /// It is that of a worker that was lost; its users take rows from the worker's own share.
+    #[serde(default)]
+    pub(crate) is_taken_over: bool,
     pub(crate) plan_bytes: u64,
     /// SHA-256 of the plan with its files.
     pub(crate) plan_hash: String,
@@ -88,6 +114,9 @@ pub(crate) struct Assignment {
 pub(crate) struct Said {
     /// The worker's.
     pub(crate) id: String,
+    /// Of which of its shares; of no matter where it speaks of itself.
+    #[serde(default)]
+    pub(crate) part: u32,
     pub(crate) what: Reply,
 }
 
@@ -104,6 +133,9 @@ pub(crate) enum Reply {
     /// It cannot run its share.
     Failed {
         message: String,
+        /// Its machine is too small for it.
+        #[serde(default)]
+        is_limit: bool,
     },
     Clocks {
         number: u32,
@@ -159,7 +191,7 @@ mod tests {
     use super::*;
     use prony_model::measurement::snapshot::RequestNames;
     use prony_model::measurement::tally::{Tally, TallyShape};
-    use prony_model::{LoadModel, Nanos, Outcome, PlanDraft, Record, RequestDraft, Target};
+    use prony_model::{LoadModel, Outcome, PlanDraft, Record, RequestDraft, Target};
 
     /// Statuses are numbers where JSON has texts, and sums of latencies are larger than other numbers.
     #[test]
@@ -187,7 +219,7 @@ mod tests {
         }
         let snapshot = IntervalSnapshot::of(4, &tally, RequestNames { plan: &plan, found: None });
         let report = Box::new(Report::Second { snapshot, counted: Some(Value::from("größe")) });
-        let said = Said { id: "1".to_owned(), what: Reply::Report { number: u64::MAX, report } };
+        let said = Said { id: "1".to_owned(), part: 7, what: Reply::Report { number: u64::MAX, report } };
         let text = serde_json::to_vec(&said).unwrap();
         assert_eq!(serde_json::from_slice::<Said>(&text).unwrap(), said);
     }

@@ -11,6 +11,19 @@ use prony_model::{Nanos, Plan};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
+/// A worker that has joined.
+#[derive(Debug)]
+pub(crate) struct Recruit {
+    pub(crate) id: String,
+    /// As results name it, unlike any other.
+    pub(crate) name: String,
+    pub(crate) joined: Joined,
+    /// When something was last heard of it.
+    pub(crate) heard: Instant,
+    /// It was lost and has not been heard of since.
+    pub(crate) is_missed: bool,
+}
+
 /// How far a worker is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
@@ -24,12 +37,21 @@ pub(crate) enum Stage {
 
 #[derive(Debug)]
 pub(crate) struct Member {
+    /// The share's number, which no other of the coordinator has.
+    pub(crate) part: u32,
+    /// The worker's.
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) joined: Joined,
     pub(crate) share: RunShare,
     pub(crate) stage: Stage,
     pub(crate) clock: Option<ClockDifference>,
+    /// Whose share it is, where that one was lost.
+    pub(crate) takes_over: Option<String>,
+    /// The first second of it.
+    pub(crate) from_second: u64,
+    /// Others make its share from this second on.
+    pub(crate) taken_over_from: Option<u64>,
     late: Nanos,
     heard: Instant,
     /// When it last reported a second.
@@ -69,14 +91,24 @@ pub(crate) enum Sign {
 }
 
 impl Member {
-    pub(crate) fn new(id: String, name: String, joined: Joined, share: RunShare, now: Instant) -> Self {
+    pub(crate) fn new(
+        (part, id): (u32, String),
+        name: String,
+        joined: Joined,
+        share: RunShare,
+        now: Instant,
+    ) -> Self {
         Self {
+            part,
             id,
             name,
             joined,
             share,
             stage: Stage::Preparing,
             clock: None,
+            takes_over: None,
+            from_second: 0,
+            taken_over_from: None,
             late: Nanos::ZERO,
             heard: now,
             reported: now,
@@ -152,7 +184,7 @@ impl Member {
     }
 
     /// For how long nothing was heard, of the time in which the server was reached.
-    fn silence(&self, now: Instant, reached_since: Instant) -> Duration {
+    pub(crate) fn silence(&self, now: Instant, reached_since: Instant) -> Duration {
         now.saturating_duration_since(self.heard.max(reached_since))
     }
 
@@ -175,6 +207,26 @@ impl Member {
         Some(if is_silent { Sign::Silent } else { Sign::Back })
     }
 
+    /// When something was last heard of it.
+    pub(crate) const fn heard(&self) -> Instant {
+        self.heard
+    }
+
+    /// It prepares the share of another, or waits for the second from which on that is its.
+    pub(crate) const fn is_about_to_take_over(&self) -> bool {
+        self.takes_over.is_some() && matches!(self.stage, Stage::Preparing | Stage::Ready)
+    }
+
+    /// It has been told a start.
+    pub(crate) const fn has_begun(&self) -> bool {
+        self.takes_over.is_none() || self.from_second > 0
+    }
+
+    /// Nothing more comes of it.
+    pub(crate) fn give_up(&mut self) {
+        self.stage = Stage::Ended;
+    }
+
     /// The run has begun.
     pub(crate) fn start(&mut self, now: Instant) {
         (self.stage, self.reported) = (Stage::Running, now);
@@ -192,7 +244,10 @@ impl Member {
             clock_offset_ns: clock.map_or(0, |clock| clock.wall_ns),
             clock_uncertainty_ns: clock.map_or(Nanos::ZERO, |clock| clock.uncertainty),
             start_late_ns: self.late,
-            seconds: self.seconds,
+            seconds: self.seconds.saturating_sub(self.from_second),
+            takes_over: self.takes_over.clone(),
+            from_second: self.from_second,
+            taken_over_from: self.taken_over_from,
             lost_at_ns: self.lost_at,
             reason: self.reason.clone(),
             lab: self.lab.clone(),
@@ -212,7 +267,7 @@ mod tests {
 
     fn member(now: Instant) -> Member {
         let joined = joined("ä", &BTreeMap::new(), 1);
-        Member::new("1".to_owned(), "ä".to_owned(), joined, RunShare::WHOLE, now)
+        Member::new((1, "1".to_owned()), "ä".to_owned(), joined, RunShare::WHOLE, now)
     }
 
     fn second(second: u64) -> Report {

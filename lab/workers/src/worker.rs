@@ -4,15 +4,21 @@ mod job;
 mod outbox;
 mod share;
 
+use crate::bundle::Bundle;
 use crate::error::WorkersError;
 use crate::figures::{fresh_id, joined};
 use crate::kind::Kinds;
 use crate::link::{Link, LinkEvent, NatsSettings};
-use crate::message::{Joined, OFFERS, Order, PROTOCOL, Reply, Said, run_subject, worker_subject};
-use job::{Job, Progress};
+use crate::message::{
+    Assignment, BEAT, CONTACT_MAX, Joined, OFFERS, Order, PROTOCOL, Reply, Said, Told, coordinator_subject,
+    worker_subject,
+};
+use job::{Job, Means, Progress};
+use outbox::Address;
+use prony_load::{RunStart, SharedRows};
 use prony_model::program::StopFlag;
-use share::ShareEvent;
-use std::collections::BTreeMap;
+use share::{ShareEvent, ShareFailure};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -21,6 +27,9 @@ use std::time::{Duration, Instant};
 
 /// How long is waited for a message before other things have their turn.
 const TURN: Duration = Duration::from_millis(100);
+
+/// A plan up to this size is kept in memory for the runs that follow; a larger one is fetched again.
+const PLAN_KEPT_BYTES_MAX: usize = 64 << 20;
 
 /// How a worker works.
 pub struct WorkerSettings {
@@ -52,7 +61,7 @@ impl fmt::Debug for WorkerSettings {
 #[derive(Debug)]
 enum Input {
     Link(LinkEvent),
-    Share { run: String, event: ShareEvent },
+    Share { coordinator: String, part: u32, event: ShareEvent },
 }
 
 /// Works until it is stopped. Blocks the calling thread.
@@ -64,7 +73,8 @@ pub fn serve(settings: WorkerSettings, stop: &StopFlag) -> Result<(), WorkersErr
         let _ = from_link.send(Input::Link(event));
     })?;
     let joined = joined(&settings.name, &settings.labels, settings.threads.get() as u32);
-    let mut worker = Worker { settings, id, link, inputs, joined, base: Instant::now(), job: None };
+    let (engagement, refused) = (None, BTreeSet::new());
+    let mut worker = Worker { settings, id, link, inputs, joined, base: Instant::now(), engagement, refused };
     let text =
         format!("worker `{}` waits for runs at {}", worker.settings.name, worker.settings.nats.shown());
     worker.tell(&text);
@@ -80,7 +90,35 @@ struct Worker {
     joined: Joined,
     /// Its monotonic clock counts from here.
     base: Instant,
-    job: Option<Job>,
+    engagement: Option<Engagement>,
+    /// Coordinators of other versions are told of once each.
+    refused: BTreeSet<String>,
+}
+
+/// With one coordinator, for as many runs as it makes.
+#[derive(Debug)]
+struct Engagement {
+    coordinator: String,
+    /// The last sign of it.
+    heard: Instant,
+    beat: Instant,
+    /// The own share of a run, and those taken over.
+    jobs: Vec<Job>,
+    /// As it came last, for the shares that follow.
+    plan: Option<Bundle>,
+    /// How far its users are in the rows of the run, also those that it takes over.
+    rows: SharedRows,
+}
+
+impl Engagement {
+    fn with(coordinator: String) -> Self {
+        let now = Instant::now();
+        Self { coordinator, heard: now, beat: now, jobs: Vec::new(), plan: None, rows: SharedRows::default() }
+    }
+
+    fn job(&mut self, part: u32) -> Option<&mut Job> {
+        self.jobs.iter_mut().find(|job| job.part() == part)
+    }
 }
 
 impl Worker {
@@ -88,13 +126,13 @@ impl Worker {
         loop {
             match receiver.recv_timeout(TURN) {
                 Ok(Input::Link(event)) => self.hear(event),
-                Ok(Input::Share { run, event }) => self.on_share(&run, event),
+                Ok(Input::Share { coordinator, part, event }) => self.on_share(&coordinator, part, event),
                 Err(_) => {}
             }
-            let was_busy = self.job.is_some();
+            let was_engaged = self.engagement.is_some();
             self.tick(stop);
-            let is_idle = self.job.is_none();
-            if is_idle && (stop.is_stopped() || was_busy && self.settings.is_for_one_run) {
+            let is_idle = self.engagement.is_none();
+            if is_idle && (stop.is_stopped() || was_engaged && self.settings.is_for_one_run) {
                 return;
             }
         }
@@ -104,108 +142,176 @@ impl Worker {
         (self.settings.tell)(text);
     }
 
-    fn reply(&self, run: &str, what: Reply) {
-        self.link.send(&run_subject(run), &Said { id: self.id.clone(), what });
+    fn reply(&self, coordinator: &str, part: u32, what: Reply) {
+        self.link.send(&coordinator_subject(coordinator), &Said { id: self.id.clone(), part, what });
     }
+
+    // ---- orders
 
     fn hear(&mut self, event: LinkEvent) {
         match event {
             LinkEvent::Disconnected => {}
             LinkEvent::Connected => {
-                if let Some(job) = &mut self.job {
-                    job.resend(&self.link);
-                }
+                let jobs = self.engagement.iter_mut().flat_map(|engagement| &mut engagement.jobs);
+                jobs.for_each(|job| job.resend(&self.link));
             }
             LinkEvent::Message(bytes) => {
-                if let Ok(order) = serde_json::from_slice(&bytes) {
-                    self.obey(order);
+                if let Ok(told) = serde_json::from_slice(&bytes) {
+                    self.obey(told);
                 }
             }
         }
     }
 
-    fn obey(&mut self, order: Order) {
+    fn obey(&mut self, Told { coordinator, part, order }: Told) {
+        if let Order::Offer { protocol, prony_version } = order {
+            return self.consider(&coordinator, protocol, &prony_version);
+        }
+        match &mut self.engagement {
+            Some(engagement) if engagement.coordinator == coordinator => engagement.heard = Instant::now(),
+            Some(_) => {
+                if matches!(order, Order::Assign(_) | Order::Stay) {
+                    let message = "it has a share of another run".to_owned();
+                    self.reply(&coordinator, part, Reply::Failed { message, is_limit: false });
+                }
+                return;
+            }
+            None if matches!(order, Order::Assign(_) | Order::Stay) => {
+                self.engagement = Some(Engagement::with(coordinator));
+            }
+            None => return,
+        }
         match order {
-            Order::Offer { run, protocol, prony_version } => {
-                // One of another version says so to the coordinator by its own.
-                let is_known = protocol == PROTOCOL || prony_version != self.joined.prony_version;
-                if self.job.is_none() && is_known {
-                    self.reply(&run, Reply::Join(Box::new(self.joined.clone())));
-                }
-            }
-            Order::Assign(assignment) if self.job.is_none() => {
-                let share = assignment.share;
-                let text =
-                    format!("run {}: share {} of {}", assignment.run, share.number() + 1, share.parts());
-                self.tell(&text);
-                let job = Job::new(*assignment, self.joined.clone(), self.id.clone());
-                job.ask(&self.link);
-                self.job = Some(job);
-            }
-            Order::Assign(other) => {
-                if self.job.as_ref().is_some_and(|job| job.run() != other.run) {
-                    self.reply(
-                        &other.run,
-                        Reply::Failed { message: "it has a share of another run".to_owned() },
-                    );
-                }
-            }
-            order => self.obey_in_job(order),
+            Order::Assign(assignment) => self.take(part, *assignment),
+            Order::Stay => self.leave_jobs(),
+            Order::Release => self.release(),
+            order => self.obey_in_job(part, order),
         }
     }
 
-    fn obey_in_job(&mut self, order: Order) {
-        let Some(job) = &mut self.job else { return };
-        job.hear(Instant::now());
+    /// Joins where it is free. One of another version says so to the coordinator by its own, which tells its user.
+    fn consider(&mut self, coordinator: &str, protocol: u32, version: &str) {
+        if self.engagement.is_some() {
+            return;
+        }
+        self.reply(coordinator, 0, Reply::Join(Box::new(self.joined.clone())));
+        let own = &self.joined.prony_version;
+        if (version, protocol) != (own, PROTOCOL) && self.refused.insert(coordinator.to_owned()) {
+            let text = format!(
+                "a run of Prony {version} (messages {protocol}) was offered, and this is {own} (messages {PROTOCOL}): it is left \
+                 to others; have the same build of Prony on all machines"
+            );
+            self.tell(&text);
+        }
+    }
+
+    fn take(&mut self, part: u32, assignment: Assignment) {
+        let Some(engagement) = &mut self.engagement else { return };
+        if engagement.job(part).is_some() {
+            return;
+        }
+        if !assignment.is_taken_over {
+            engagement.rows = SharedRows::default();
+        }
+        let (share, run) = (assignment.share, assignment.run.clone());
+        let what = if assignment.is_taken_over { "takes over share" } else { "share" };
+        let text = format!("run {run}: {what} {} of {}", share.number() + 1, share.parts());
+        let address = Address { coordinator: engagement.coordinator.clone(), id: self.id.clone(), part };
+        let job = Job::new(assignment, address, self.joined.clone());
+        let plan = engagement.plan.take().filter(|plan| job.is_plan_of(plan));
+        if plan.is_none() {
+            job.ask(&self.link);
+        }
+        engagement.jobs.push(job);
+        self.tell(&text);
+        if let Some(plan) = plan {
+            self.prepare(part, plan);
+        }
+    }
+
+    fn prepare(&mut self, part: u32, plan: Bundle) {
+        let Some(engagement) = &mut self.engagement else { return };
+        let (inputs, coordinator) = (self.inputs.clone(), engagement.coordinator.clone());
+        let tell = move |event| {
+            drop(inputs.send(Input::Share { coordinator: coordinator.clone(), part, event }));
+        };
+        let WorkerSettings { threads, kinds, output, .. } = &self.settings;
+        let means = Means { threads: *threads, kinds, output, rows: engagement.rows.clone() };
+        let prepared = engagement.job(part).map_or(Ok(()), |job| job.prepare(&plan, &means, tell));
+        engagement.plan = Some(plan).filter(|plan| plan.bytes().len() <= PLAN_KEPT_BYTES_MAX);
+        if let Err(error) = prepared {
+            self.fail(part, &ShareFailure::new(error.to_string()));
+        }
+    }
+
+    fn obey_in_job(&mut self, part: u32, order: Order) {
+        let Some(engagement) = &mut self.engagement else { return };
+        let coordinator = engagement.coordinator.clone();
+        let Some(job) = engagement.job(part) else { return };
         match order {
-            Order::Piece { offset, bytes } => {
-                let inputs = self.inputs.clone();
-                let run = job.run().to_owned();
-                let tell = move |event| drop(inputs.send(Input::Share { run: run.clone(), event }));
-                let (threads, kinds) = (self.settings.threads, self.settings.kinds);
-                let output = &self.settings.output;
-                let prepared = job.piece(offset, &bytes, &self.link, (threads, kinds), output, tell);
-                if let Err(error) = prepared {
-                    self.fail(&error.to_string());
-                }
-            }
+            Order::Piece { offset, bytes } => match job.piece(offset, &bytes, &self.link) {
+                Ok(None) => {}
+                Ok(Some(plan)) => self.prepare(part, plan),
+                Err(error) => self.fail(part, &ShareFailure::new(error.to_string())),
+            },
             Order::Probe { number } => {
                 let monotonic_ns = self.base.elapsed().as_nanos() as u64;
                 let wall_ns = crate::coordinator::wall_ns();
-                let run = job.run().to_owned();
-                self.reply(&run, Reply::Clocks { number, monotonic_ns, wall_ns });
+                self.reply(&coordinator, part, Reply::Clocks { number, monotonic_ns, wall_ns });
             }
-            Order::Start { at_ns } => job.start(self.base + Duration::from_nanos(at_ns)),
+            Order::Start { at_ns, from_ns } => {
+                job.start(RunStart { epoch: self.base + Duration::from_nanos(at_ns), from: from_ns });
+            }
             Order::Acknowledge { up_to } => job.acknowledge(up_to),
             Order::Stop => job.stop("the run was ended early"),
-            Order::Release => self.release(),
-            Order::Offer { .. } | Order::Assign(_) => {}
+            Order::Leave => self.leave_job(part),
+            Order::Offer { .. } | Order::Assign(_) | Order::Beat | Order::Stay | Order::Release => {}
         }
     }
 
-    /// The share cannot be run.
-    fn fail(&mut self, message: &str) {
-        if let Some(job) = self.job.take() {
-            self.reply(job.run(), Reply::Failed { message: message.to_owned() });
-            self.tell(&format!("the share cannot be run: {message}"));
-        }
+    // ---- ends
+
+    /// A share cannot be run.
+    fn fail(&mut self, part: u32, failure: &ShareFailure) {
+        let Some(engagement) = &mut self.engagement else { return };
+        engagement.jobs.retain(|job| job.part() != part);
+        let ShareFailure { message, is_limit } = failure;
+        let coordinator = engagement.coordinator.clone();
+        self.reply(&coordinator, part, Reply::Failed { message: message.clone(), is_limit: *is_limit });
+        self.tell(&format!("the share cannot be run: {message}"));
     }
 
-    /// Nothing more is expected of it.
-    fn release(&mut self) {
-        let Some(job) = self.job.take() else { return };
-        let text = match job.leave() {
+    fn leave_job(&mut self, part: u32) {
+        let Some(engagement) = &mut self.engagement else { return };
+        let Some(at) = engagement.jobs.iter().position(|job| job.part() == part) else { return };
+        let left = engagement.jobs.remove(at).leave();
+        let text = match left {
             None => "the run is over".to_owned(),
             Some(path) => format!("the run is over; what was not handed over is kept in {}", path.display()),
         };
         self.tell(&text);
     }
 
-    fn on_share(&mut self, run: &str, event: ShareEvent) {
-        let Some(job) = self.job.as_mut().filter(|job| job.run() == run) else { return };
+    fn leave_jobs(&mut self) {
+        while let Some(part) =
+            self.engagement.as_ref().and_then(|engagement| Some(engagement.jobs.first()?.part()))
+        {
+            self.leave_job(part);
+        }
+    }
+
+    /// Nothing more is expected of it.
+    fn release(&mut self) {
+        self.leave_jobs();
+        self.engagement = None;
+    }
+
+    fn on_share(&mut self, coordinator: &str, part: u32, event: ShareEvent) {
+        let engaged = self.engagement.as_mut().filter(|engagement| engagement.coordinator == coordinator);
+        let Some(job) = engaged.and_then(|engagement| engagement.job(part)) else { return };
         match event {
-            ShareEvent::Ready => self.reply(run, Reply::Ready),
-            ShareEvent::Begun(late) => self.reply(run, Reply::Begun { late_ns: late.0 }),
+            ShareEvent::Ready => self.reply(coordinator, part, Reply::Ready),
+            ShareEvent::Begun(late) => self.reply(coordinator, part, Reply::Begun { late_ns: late.0 }),
             ShareEvent::Second { snapshot, counted } => {
                 let kept = job.second(*snapshot, counted, &self.link);
                 self.warn(kept);
@@ -214,7 +320,7 @@ impl Worker {
                 let kept = job.done(*end, &self.link);
                 self.warn(kept);
             }
-            ShareEvent::Done(Err(message)) => self.fail(&message),
+            ShareEvent::Done(Err(failure)) => self.fail(part, &failure),
         }
     }
 
@@ -224,18 +330,42 @@ impl Worker {
         }
     }
 
+    // ---- time
+
     fn tick(&mut self, stop: &StopFlag) {
-        let Some(job) = &mut self.job else { return };
-        if stop.is_stopped() {
-            job.stop("it was stopped on its machine");
+        let Some(engagement) = &mut self.engagement else { return };
+        let (now, is_leaving) = (Instant::now(), stop.is_stopped());
+        let silence = now.saturating_duration_since(engagement.heard);
+        let coordinator = engagement.coordinator.clone();
+        let is_due = now.saturating_duration_since(engagement.beat) >= BEAT;
+        if is_due {
+            engagement.beat = now;
         }
-        let progress = job.tick(&self.link, stop.is_stopped());
-        match progress {
-            Progress::GoesOn => {}
-            Progress::LostContact => {
-                self.tell("nothing was heard of the coordinator for 10 s: the load is stopped");
+        let (mut given_up, mut has_lost_contact) = (Vec::new(), false);
+        for job in &mut engagement.jobs {
+            if is_leaving {
+                job.stop("it was stopped on its machine");
             }
-            Progress::GivenUp => self.release(),
+            match job.tick(&self.link, silence, is_leaving) {
+                Progress::GoesOn => {}
+                Progress::LostContact => has_lost_contact = true,
+                Progress::GivenUp => given_up.push(job.part()),
+            }
+        }
+        let was_waiting = engagement.jobs.is_empty();
+        if is_due {
+            self.reply(&coordinator, 0, Reply::Beat);
+        }
+        if has_lost_contact {
+            self.tell("nothing was heard of the coordinator for 10 s: the load is stopped");
+        }
+        let has_left = !given_up.is_empty();
+        for part in given_up {
+            self.leave_job(part);
+        }
+        let has_jobs = self.engagement.as_ref().is_some_and(|engagement| !engagement.jobs.is_empty());
+        if !has_jobs && (has_left || was_waiting && (is_leaving || silence > CONTACT_MAX)) {
+            self.release();
         }
     }
 }

@@ -100,7 +100,7 @@ fn plan_file(folder: &Path, peer: &ScriptedPeer, load: &str) -> PathBuf {
 /// Without rows, so that it goes on as long as it is asked to.
 fn endless_plan(folder: &Path, target: &str, load: &str) -> PathBuf {
     let path = folder.join("endless.toml");
-    let text = format!("target = \"{target}\"\n{load}\nrequests = [{{ path = \"/\" }}]\n");
+    let text = format!("target = \"{target}\"\nrequests = [{{ path = \"/\" }}]\n{load}\n");
     fs::write(&path, text).unwrap();
     path
 }
@@ -306,21 +306,77 @@ impl Drop for Part {
 
 /// A worker that is killed under load, and what becomes of the run.
 fn killed(on_lost: OnWorkerLost) -> Run {
+    killed_of(on_lost, &["stays"], "rate = 40\nduration = \"18s\"\nusers = 10")
+}
+
+/// The same beside these workers.
+fn killed_of(on_lost: OnWorkerLost, stay: &[&str], load: &str) -> Run {
     let (server, peer, folder) =
         (NatsServer::start(), ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
-    let workers = Workers::start(&server.url(), &["stays"]);
+    let workers = Workers::start(&server.url(), stay);
     let mut dies = Part::start(["worker", &server.url(), &folder.path().display().to_string(), "dies"]);
-    let plan = endless_plan(folder.path(), &peer.url(), "rate = 40\nduration = \"18s\"\nusers = 10");
+    let plan = endless_plan(folder.path(), &peer.url(), load);
     let kill = thread::spawn(move || {
         wait_for("a request", || peer.connections() > 0);
         thread::sleep(Duration::from_millis(2_500));
         dies.kill();
         peer
     });
-    let run = run_plan(&plan, &server.url(), 2, on_lost, RunOptions::default());
+    let run = run_plan(&plan, &server.url(), stay.len() as u32 + 1, on_lost, RunOptions::default());
     let _peer = kill.join().unwrap();
     workers.stop();
     run
+}
+
+/// Both scenarios, open and closed: two of three take over, each a part.
+#[test]
+fn the_share_of_a_worker_that_died_is_taken_over_by_the_others() {
+    let load = "[[scenarios]]\nname = \"rate\"\n\
+                rate = 60\nusers = 11\nduration = \"20s\"\n[[scenarios]]\nname = \"closed\"\nusers = 7\nthink_time = \"50ms\"\nduration = \"20s\"\n";
+    let Run { result, told } = killed_of(OnWorkerLost::Respread, &["größer", "b"], load);
+    let result = result.unwrap();
+    assert_eq!(result.state, RunState::Completed, "{told:?}");
+    let lost = result.workers.iter().find(|worker| worker.name == "dies").unwrap();
+    let from = lost.taken_over_from.unwrap_or_else(|| panic!("{told:?}"));
+    let takers: Vec<_> = result.workers.iter().filter(|worker| worker.takes_over.is_some()).collect();
+    assert_eq!(takers.iter().map(|taker| taker.users).sum::<u32>(), lost.users, "{told:?}");
+    for name in ["größer for dies", "b for dies"] {
+        assert!(takers.iter().any(|taker| taker.name == name && taker.from_second == from), "{told:?}");
+    }
+    let missing: Vec<_> =
+        result.series.iter().filter(|row| row.workers_missing == 1).map(|row| row.second).collect();
+    let first = missing[0];
+    assert_eq!(missing, (first..from).collect::<Vec<_>>(), "the share is missing until it is taken over");
+    assert!(result.series.iter().all(|row| row.workers_missing < 2));
+    // All starts are there but those of the missing seconds, and from then on all users, none of them twice.
+    let number = result.workers.iter().position(|worker| worker.name == "dies").unwrap() as u64;
+    let is_missing = |start: &u64| start % 11 % 3 == number && (first * 60..from * 60).contains(start);
+    let expected = (0..20 * 60).filter(|start| !is_missing(start)).count() as u64;
+    let due = result.window(WindowKind::Whole).unwrap().by_scenario[0].starts.due;
+    // A start on the border of two seconds is in one of them.
+    assert!(due.abs_diff(expected) <= 2, "{due} starts were due, not {expected}: {told:?}");
+    let rows: Vec<_> = result.series.iter().filter(|row| (from + 1..19).contains(&row.second)).collect();
+    assert!(rows.len() > 1, "{from} {told:?}");
+    assert!(rows.iter().all(|row| (7..=7 + 11).contains(&row.users)), "{rows:?}");
+    assert_eq!(successes(&result), counted(&result));
+    let finding = result.findings.iter().find(|finding| finding.kind == FindingKind::WorkerLost).unwrap();
+    assert!(
+        finding.cause.starts_with("others made its load again after ") && finding.voids_claim,
+        "{finding:?}"
+    );
+}
+
+#[test]
+fn what_could_not_be_taken_over_exactly_is_refused_before_it_begins() {
+    let (server, peer, folder) =
+        (NatsServer::start(), ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    let workers = Workers::start(&server.url(), &["a"]);
+    let plan = endless_plan(folder.path(), &peer.url(), "users = 2\niterations = 3\nmax_duration = \"9s\"");
+    let run = run_plan(&plan, &server.url(), 1, OnWorkerLost::Respread, RunOptions::default());
+    let refused = run.result.unwrap_err().to_string();
+    assert!(refused.contains("nobody knows how many of them") && refused.contains("choose"), "{refused}");
+    assert_eq!(peer.connections(), 0);
+    workers.stop();
 }
 
 #[test]

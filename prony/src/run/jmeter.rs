@@ -165,8 +165,9 @@ pub(crate) fn execute(arguments: &JmeterArguments) -> anyhow::Result<ExitCode> {
         }
     };
     let waiting = arguments.recruit(&plan, &options)?;
-    let (recruited, local) = waiting.map(|waiting| (waiting.recruited, waiting.local)).unzip();
-    let lived = live(&jmeter, &plan, options, true, recruited, log)?;
+    let (mut recruited, local) = waiting.map(|waiting| (waiting.recruited, waiting.local)).unzip();
+    let lived = live(&jmeter, &plan, options, true, recruited.as_mut(), log)?;
+    drop(recruited);
     drop(local);
     outputs.finish();
     lived.missing.iter().for_each(|missing| warn(missing));

@@ -148,10 +148,11 @@ fn live(
     if !arguments.workers.is_given() {
         return Ok(live_with(session, plan, options, control, None));
     }
-    let Waiting { recruited, local } = arguments.workers.recruit(plan, &options.stop)?;
+    let Waiting { mut recruited, local } = arguments.workers.recruit(plan, &options.stop)?;
     let (given, no_thresholds) = (arguments.given(), arguments.no_thresholds());
-    let workers = ScriptWorkers { recruited, given: &given, no_thresholds };
+    let workers = ScriptWorkers { recruited: &mut recruited, given: &given, no_thresholds };
     let lived = live_with(session, plan, options, control, Some(workers));
+    drop(recruited);
     drop(local);
     Ok(lived)
 }

@@ -8,6 +8,7 @@ use prony_model::program::StopFlag;
 use prony_model::{Plan, ResultFile};
 use prony_workers::{
     Bundle, CoordinatorSettings, LocalServer, NatsSettings, OnWorkerLost, Recruited, RequestsAlone,
+    WorkersError,
 };
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -27,7 +28,7 @@ pub(crate) struct WorkersFlags {
     /// How long workers are waited for.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = super::quantity::time)]
     worker_wait: prony_model::Nanos,
-    /// What becomes of a run that loses a worker: `continue` goes on without its share, `end` ends it.
+    /// What becomes of a run that loses a worker: `continue` goes on without its share, `respread` has the others take it over, `end` ends it.
     #[arg(long, value_name = "WHAT", default_value = "continue", value_parser = on_lost)]
     on_worker_lost: OnWorkerLost,
     /// The NATS server that `--workers local:COUNT` starts.
@@ -59,10 +60,8 @@ fn on_lost(text: &str) -> Result<OnWorkerLost, String> {
     match text {
         "continue" => Ok(OnWorkerLost::Continue),
         "end" => Ok(OnWorkerLost::End),
-        "respread" => Err(
-            "the share of a lost worker is not spread over the others: `continue` goes on without it, `end` ends the run".to_owned(),
-        ),
-        _ => Err(format!("`{text}` is neither `continue` nor `end`")),
+        "respread" => Ok(OnWorkerLost::Respread),
+        _ => Err(format!("`{text}` is none of `continue`, `respread` and `end`")),
     }
 }
 
@@ -81,14 +80,30 @@ impl WorkersFlags {
         if options.records.is_some() {
             bail!(SAMPLES_STAY);
         }
-        let Waiting { recruited, local } = self.recruit(plan, &options.stop)?;
+        let Waiting { mut recruited, local } = self.recruit(plan, &options.stop)?;
         let result = recruited.run(plan, bundle, &RequestsAlone, options);
+        drop(recruited);
         drop(local);
         Ok(result?)
     }
 
-    /// As many workers as the flags ask for.
+    /// As many workers as the flags ask for, for one run.
     pub(crate) fn recruit(&self, plan: &Plan, stop: &StopFlag) -> anyhow::Result<Waiting> {
+        self.recruit_with(|settings| Recruited::of(plan, settings, stop.clone()))
+    }
+
+    /// The same for many runs, where the flags ask for workers at all.
+    pub(crate) fn recruit_for_many(&self, stop: &StopFlag) -> anyhow::Result<Option<Waiting>> {
+        if !self.is_given() {
+            return Ok(None);
+        }
+        self.recruit_with(|settings| Recruited::of_many(settings, stop.clone())).map(Some)
+    }
+
+    fn recruit_with(
+        &self,
+        recruit: impl FnOnce(CoordinatorSettings) -> Result<Recruited, WorkersError>,
+    ) -> anyhow::Result<Waiting> {
         let (workers, local) = match self.workers {
             Some(Workers::Local(workers)) => {
                 (workers, Some(LocalWorkers::start(&self.nats_server, workers)?))
@@ -107,7 +122,7 @@ impl WorkersFlags {
             on_lost: self.on_worker_lost,
             tell: Box::new(tell),
         };
-        Ok(Waiting { recruited: Recruited::of(plan, settings, stop.clone())?, local })
+        Ok(Waiting { recruited: recruit(settings)?, local })
     }
 }
 
@@ -196,6 +211,6 @@ mod tests {
         for text in ["0", "local:", "local:0", "-1", "1001", "four"] {
             assert!(Workers::parse(text).unwrap_err().contains(text), "{text}");
         }
-        assert!(on_lost("respread").unwrap_err().contains("not spread"));
+        assert!(on_lost("spread").unwrap_err().contains("none of `continue`"));
     }
 }

@@ -207,6 +207,7 @@ fn search(
         stop: runs.stop.clone(),
         observe: Some(Box::new(|_| observe::open(&[]))),
         watch: Box::new(watch(surroundings.display.clone(), *pace)),
+        ..ManyOptions::default()
     };
     Ok(find(&plan, &settings, options)?)
 }

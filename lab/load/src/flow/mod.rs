@@ -24,6 +24,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
 use std::mem;
 use std::time::Instant;
+pub use values::SharedRows;
 use values::{Lack, RowPositions, Values};
 
 /// Users' waits are drawn from the streams of their numbers, their choices and values from these.
@@ -37,20 +38,25 @@ pub(crate) struct FlowWorkload<'a> {
     publications: &'a PublicationQueue,
     prepared: Vec<Prepared>,
     judges: Vec<Judge<'a>>,
-    positions: RowPositions,
+    positions: &'a RowPositions,
     /// Checks compare answers with values of the request, so those of a pipeline must be the same.
     keeps_values_in_pipeline: bool,
 }
 
 impl<'a> FlowWorkload<'a> {
     /// For the users of this share of the run.
-    pub(crate) fn new(plan: &'a Plan, publications: &'a PublicationQueue, share: RunShare) -> Self {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        publications: &'a PublicationQueue,
+        share: RunShare,
+        rows: &'a SharedRows,
+    ) -> Self {
         Self {
             plan,
             publications,
             prepared: Prepared::all(plan),
             judges: Judge::all(plan),
-            positions: RowPositions::new(plan, share),
+            positions: rows.of(plan, share),
             keeps_values_in_pipeline: plan.requests().iter().any(|r| !r.check_variables().is_empty()),
         }
     }
@@ -91,7 +97,7 @@ impl<'a> FlowProgram<'a> {
         });
         let users: Vec<_> = users.collect();
         let (variables, run) = (workload.plan.variables(), workload.publications.run);
-        let values = Values::new(variables, &workload.positions, users.len(), thread, run);
+        let values = Values::new(variables, workload.positions, users.len(), thread, run);
         Self { workload, thread, users, values, counts: Counts::default(), body: Vec::new() }
     }
 
@@ -247,10 +253,11 @@ impl Program for FlowProgram<'_> {
 /// The text of each request with the values that a first user would send; captured ones stand as their own names.
 pub(crate) fn example_texts(plan: &Plan) -> Vec<Vec<u8>> {
     let publications = PublicationQueue::new(plan, 0, 0);
-    let workload = FlowWorkload::new(plan, &publications, RunShare::WHOLE);
+    let rows = SharedRows::default();
+    let workload = FlowWorkload::new(plan, &publications, RunShare::WHOLE, &rows);
     let mut random = ChaCha8Rng::seed_from_u64(plan.seed());
     let first = ThreadPlace { number: 0, threads: 1 };
-    let mut values = Values::new(plan.variables(), &workload.positions, 1, first, publications.run);
+    let mut values = Values::new(plan.variables(), workload.positions, 1, first, publications.run);
     for (index, variable) in
         plan.variables().iter().enumerate().filter(|(_, variable)| variable.is_captured())
     {

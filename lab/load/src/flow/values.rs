@@ -8,6 +8,7 @@ use prony_model::response::capture::Captured;
 use prony_model::subscription::token::Token;
 use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// How far all users together are in the rows that they share.
 #[derive(Debug)]
@@ -29,6 +30,17 @@ impl RowPositions {
     fn next(&self, variable: usize) -> u64 {
         let taken = self.taken[variable].fetch_add(1, Ordering::Relaxed);
         self.share.position(taken, 0, self.users).expect("a user that asks is one of this share")
+    }
+}
+
+/// How far the users of a run are in its rows, for another run in the same process that takes over users of other machines: those
+/// then draw from the rows of this one, and no row is given twice. Set by the first run that has it.
+#[derive(Debug, Clone, Default)]
+pub struct SharedRows(Arc<OnceLock<RowPositions>>);
+
+impl SharedRows {
+    pub(super) fn of(&self, plan: &Plan, share: RunShare) -> &RowPositions {
+        self.0.get_or_init(|| RowPositions::new(plan, share))
     }
 }
 
@@ -167,4 +179,29 @@ fn count_row(counts: &mut Counts, variables: usize, variable: usize, was_there: 
     let count = &mut counts.feeders[variable];
     count.rows_taken += u64::from(was_there);
     count.users_stopped += u64::from(!was_there);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prony_model::{LoadModel, Nanos, PlanDraft, RequestDraft, Target};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn users_that_are_taken_over_draw_rows_that_nobody_else_has() {
+        let load = LoadModel::constant(7, Nanos::from_secs(1));
+        let mut draft = PlanDraft::new("p", Target::new("t", 80), load);
+        draft.requests = vec![RequestDraft::get("a", "/")];
+        draft.variables =
+            vec![Variable::list("row", &[1.into()], prony_model::data::variable::Order::Unique)];
+        let plan = draft.check().unwrap();
+        let share = |number, parts| RunShare::new(number, parts).unwrap();
+        let (own, other) = (SharedRows::default(), SharedRows::default());
+        let draw = |rows: &SharedRows, share| rows.of(&plan, share).next(0);
+        let mut drawn = vec![draw(&other, share(1, 3)), draw(&own, share(0, 3)), draw(&own, share(0, 3))];
+        // The users of the second worker, which is lost, come to the first.
+        drawn.extend([draw(&own, share(1, 6)), draw(&own, share(0, 3)), draw(&own, share(1, 6))]);
+        let unlike: BTreeSet<_> = drawn.iter().collect();
+        assert_eq!(unlike.len(), drawn.len(), "{drawn:?}");
+    }
 }

@@ -80,7 +80,7 @@ impl<'a> Subscribers<'a> {
     pub(crate) fn run(mut self, epoch: Instant) -> Result<(), WorkerError> {
         self.epoch = epoch;
         self.client.start(epoch);
-        self.seconds.begin();
+        self.seconds.begin(Nanos::ZERO);
         // What is ready when nobody slept has waited since this moment at most.
         let mut polled = Nanos::ZERO;
         loop {

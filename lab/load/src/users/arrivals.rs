@@ -115,6 +115,19 @@ impl UserMachine<'_> {
         false
     }
 
+    /// Starts before this moment are made by others.
+    pub(super) fn skip_starts(&mut self, from: Nanos) {
+        for (scenario, arrivals) in self.arrivals.iter_mut().enumerate() {
+            let had_some = arrivals.next.is_some();
+            while arrivals.next.is_some_and(|due| due < from) {
+                arrivals.advance();
+            }
+            if had_some && arrivals.next.is_none() {
+                self.exchange.starts_over(scenario);
+            }
+        }
+    }
+
     /// The thread's part in the starts of all scenarios begins.
     pub(super) fn enter_exchange(&self) {
         for (scenario, arrivals) in self.arrivals.iter().enumerate() {

@@ -137,6 +137,18 @@ impl<'a> UserMachine<'a> {
         machine
     }
 
+    /// Its users and starts were another machine's until this moment: what was due before is none of its business. Before the first
+    /// action is taken.
+    pub(crate) fn join(&mut self, from: Nanos) {
+        (self.timers, self.actions) = (Timers::default(), VecDeque::new());
+        for user in self.users() {
+            if !self.is_free(user) {
+                self.plan_activity(user, from, from);
+            }
+        }
+        self.skip_starts(from);
+    }
+
     /// Gets a user ready for its scenario's load model: to serve starts, or to begin by itself within its budget.
     fn admit(&mut self, user: UserIndex) {
         let scenario = self.user(user).place.scenario;

@@ -305,6 +305,40 @@ fn a_start_that_finds_no_user_free_waits_or_is_dropped() {
     );
 }
 
+/// Users of whom one would have left before, and starts of which some were due before.
+#[test]
+fn who_joins_a_run_makes_what_is_due_from_then_on() {
+    let stages = vec![RateStage::new(Nanos::ZERO, 5.0), RateStage::new(ms(1_000), 5.0)];
+    let open = LoadModel::arrivals(stages, Spacing::Even, 1, ms(120));
+    let falling = LoadModel::closed(vec![Stage::new(Nanos::ZERO, 3), Stage::new(ms(1_200), 0)]);
+    for (load, expected) in [
+        (
+            open,
+            expect![[r#"
+                600 ms, user 0: Begin, due 600 ms
+                850 ms, user 0: Answered, due 850 ms
+                850 ms, user 0: Begin, due 800 ms
+                1100 ms, user 0: leaves"#]],
+        ),
+        (
+            falling,
+            expect![[r#"
+                500 ms, user 0: Begin, due 500 ms
+                750 ms, user 0: Answered, due 750 ms
+                750 ms, user 0: Begin, due 750 ms
+                1000 ms, user 0: Answered, due 1000 ms"#]],
+        ),
+    ] {
+        let plan = plan(load, |_| {});
+        let (windows, shared, scripts) = (plan.windows(), shared(&plan), vec![vec![Act::Send(1, ms(250))]]);
+        let mut world = World::new(&plan, &windows, &shared, &scripts);
+        world.now = ms(500);
+        world.machine.join(ms(500));
+        world.run(&[]);
+        expected.assert_eq(&world.log.join("\n"));
+    }
+}
+
 #[test]
 fn an_iteration_that_waits_is_interrupted_when_its_grace_is_over() {
     let load = LoadModel::constant(1, ms(1_000));

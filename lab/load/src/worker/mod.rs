@@ -10,6 +10,7 @@ mod request;
 mod tests;
 
 use crate::error::WorkerError;
+use crate::options::RunStart;
 use crate::recorder::Recorder;
 use crate::seconds::{Seconds, ThreadInterval};
 use crate::users::{Action, AskReason, StartExchange, UserIndex, UserMachine};
@@ -23,7 +24,6 @@ use prony_model::{Nanos, Plan, Windows};
 use request::{Context, Open, Purpose};
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Sender;
-use std::time::Instant;
 
 /// How often the flag to stop is read when nothing else happens.
 const STOP_CHECK: Nanos = Nanos::from_millis(100);
@@ -103,9 +103,12 @@ impl<'a> Worker<'a> {
     }
 
     /// Runs until the last response, the last timeout, the end of all grace, or the stop.
-    pub(crate) fn run(mut self, epoch: Instant) -> Result<(), WorkerError> {
-        self.client.start(epoch);
-        self.seconds.begin();
+    pub(crate) fn run(mut self, start: RunStart) -> Result<(), WorkerError> {
+        self.client.start(start.epoch);
+        self.seconds.begin(start.from);
+        if start.from > Nanos::ZERO {
+            self.machine.join(start.from);
+        }
         self.connect_early()?;
         let last_moment = self.machine.last_moment();
         loop {

@@ -4,7 +4,8 @@ mod peer;
 
 use super::{Shared, Worker};
 use crate::collector::Collector;
-use crate::flow::FlowWorkload;
+use crate::flow::{FlowWorkload, SharedRows};
+use crate::options::RunStart;
 use crate::seconds::ThreadInterval;
 use crate::subscriptions::publications::PublicationQueue;
 use crate::users::StartExchange;
@@ -22,7 +23,6 @@ use prony_model::{
 };
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc;
-use std::time::Instant;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
 const CLOSING: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
@@ -86,10 +86,11 @@ fn run_until(
         .map(|scenario| AtomicU64::new(scenario.load.budget.shared().unwrap_or(0)))
         .collect();
     let exchange = StartExchange::new(plan.scenarios().iter().map(|scenario| scenario.load.users_max()), 1);
+    let rows = SharedRows::default();
     let shared = Shared {
         plan: &plan,
         windows: &windows,
-        workload: &FlowWorkload::new(&plan, &publications, RunShare::WHOLE),
+        workload: &FlowWorkload::new(&plan, &publications, RunShare::WHOLE, &rows),
         budgets: &budgets,
         exchange: &exchange,
         targets: &targets,
@@ -101,7 +102,7 @@ fn run_until(
     let settings = ClientSettings { pooling: Pooling::One, keeps_connections: true, address: None };
     let client = Client::new(&targets, None, settings).unwrap().with_time(Box::new(peer));
     let (sender, receiver) = mpsc::channel();
-    Worker::with_client(&shared, 0, client, sender).unwrap().run(Instant::now()).unwrap();
+    Worker::with_client(&shared, 0, client, sender).unwrap().run(RunStart::now()).unwrap();
     let mut collector =
         Collector::new(&plan, None, &windows, Origin::default(), TargetPlace::OtherMachine, 1);
     let mut seconds = Vec::new();

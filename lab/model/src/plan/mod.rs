@@ -12,9 +12,11 @@ pub mod target;
 pub(crate) mod values;
 pub mod wire;
 
+mod change;
 mod draft;
 mod faults;
 
+pub use change::{ChangeError, PlanChange};
 pub use draft::{PlanDraft, REQUESTS_MAX, SCENARIOS_MAX};
 pub use faults::{Fault, Field, Place, PlanFaults, SubscriptionField};
 

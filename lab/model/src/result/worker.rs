@@ -26,6 +26,15 @@ pub struct WorkerFigures {
     pub start_late_ns: Nanos,
     /// The seconds of the run that it handed over; its share is missing in those after them where it was lost.
     pub seconds: u64,
+    /// Whose share this is from `from_second` on, where another worker was lost before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes_over: Option<String>,
+    /// The first second of its share; 0 unless it takes over another's.
+    #[serde(default)]
+    pub from_second: u64,
+    /// Where it was lost and others have its share: from which second on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_over_from: Option<u64>,
     /// Where it was lost: when, from the start of the run.
     pub lost_at_ns: Option<Nanos>,
     /// Why it was lost or ended early, for people; empty where it did not.

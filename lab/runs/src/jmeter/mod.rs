@@ -54,7 +54,7 @@ pub fn live(
     plan: &Plan,
     options: RunOptions,
     writes_files: bool,
-    workers: Option<Recruited>,
+    workers: Option<&mut Recruited>,
     mut log: impl FnMut(&str) + 'static,
 ) -> Result<PlanOutcome, LifeError> {
     let session = jmeter.session(writes_files)?;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Runs the main groups on workers to their end.
 pub(super) fn run_shared(
-    recruited: Recruited,
+    recruited: &mut Recruited,
     jmeter: &JmeterPlan,
     session: &Session,
     plan: &Plan,
@@ -29,7 +29,8 @@ pub(super) fn run_shared(
         plan: Bundle::place(jmeter.path())?,
         properties: jmeter.properties().to_vec(),
         places: files.iter().map(place).collect::<Result<_, WorkersError>>()?,
-        users: users_of(plan),
+        // A search changes the loads on all machines alike.
+        users: users_of(&jmeter.plan().unwrap_or_else(|_| plan.clone())),
         life: session.shared_life(),
     };
     let paths: BTreeSet<_> = files.into_values().chain([jmeter.path().to_owned()]).collect();
@@ -80,7 +81,7 @@ fn open(came: &Unpacked<'_>) -> Result<Box<dyn Share>, Box<dyn Error>> {
         ..Given::default()
     };
     let jmeter = Arc::new(JmeterPlan::open(given)?);
-    let plan = jmeter.plan()?.with_seed(came.seed);
+    let plan = jmeter.plan()?;
     let (own, whole) = (users_of(&plan), handed.users);
     if own != whole {
         let message = format!(
@@ -89,6 +90,7 @@ fn open(came: &Unpacked<'_>) -> Result<Box<dyn Share>, Box<dyn Error>> {
         );
         return Err(message.into());
     }
+    let plan = came.changed(plan)?;
     Ok(Box::new(PlanShare { session: jmeter.share(came.share, &handed.life), plan }))
 }
 

@@ -2,11 +2,12 @@
 
 use super::{Given, LifeError, is_named, live};
 use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings, Payload};
-use crate::subject::Subject;
+use crate::subject::{SharedRunError, Subject};
 use prony_load::{RunError, RunOptions};
 use prony_model::program::ProgramError;
 use prony_model::{Plan, ResultFile};
 use prony_script_jmeter::JmeterPlan;
+use prony_workers::Recruited;
 use std::fs;
 use std::sync::Arc;
 
@@ -60,10 +61,39 @@ impl Subject for JmeterSubject {
 
     /// Files of listeners are not written: each run would begin them anew.
     fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
-        match live(&self.jmeter, plan, options, false, None, |_| {}) {
-            Ok(lived) => Ok(lived.result),
+        match self.live(plan, options, None) {
+            Ok(result) => Ok(result),
             Err(LifeError::Run(error)) => Err(error),
-            Err(error) => Err(RunError::Program(ProgramError::Script(error.to_string()))),
+            Err(error) => Err(other(&error)),
         }
     }
+
+    fn run_shared(
+        &self,
+        plan: &Plan,
+        workers: &mut Recruited,
+        options: RunOptions,
+    ) -> Result<ResultFile, SharedRunError> {
+        match self.live(plan, options, Some(workers)) {
+            Ok(result) => Ok(result),
+            Err(LifeError::Run(error)) => Err(error.into()),
+            Err(LifeError::Workers(error)) => Err(error.into()),
+            Err(error) => Err(other(&error).into()),
+        }
+    }
+}
+
+impl JmeterSubject {
+    fn live(
+        &self,
+        plan: &Plan,
+        options: RunOptions,
+        workers: Option<&mut Recruited>,
+    ) -> Result<ResultFile, LifeError> {
+        Ok(live(&self.jmeter, plan, options, false, workers, |_| {})?.result)
+    }
+}
+
+fn other(error: &LifeError) -> RunError {
+    RunError::Program(ProgramError::Script(error.to_string()))
 }

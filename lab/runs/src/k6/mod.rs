@@ -16,7 +16,7 @@ use prony_model::{Conclusion, Nanos, Plan, ResultFile};
 use prony_script_k6::{Began, Beside, Exit, Fault, Part, PartTimes, RunEnd, ScriptError, Session, Summary};
 use prony_workers::WorkersError;
 use serde_json::Value;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub struct Lived {
     pub result: Option<ResultFile>,
     pub summary: Summary,
     pub ended: Ended,
+    /// Why workers could not make the load, where that ended it.
+    pub workers_failure: Option<WorkersError>,
 }
 
 impl Lived {
@@ -100,7 +102,8 @@ pub fn live_with(
         keep_failure(result, &ended, &output);
     }
     let setup_data = control.now().setup_data.and_then(|json| serde_json::from_str(&json).ok());
-    Lived { result, summary: session.measure.summary(&session.options, duration, setup_data), ended }
+    let summary = session.measure.summary(&session.options, duration, setup_data);
+    Lived { result, summary, ended, workers_failure: life.workers_failure.take() }
 }
 
 /// What k6 has a code for has failed, whatever the requests alone say. The file was written before that was known.
@@ -178,11 +181,19 @@ struct Life<'a> {
     /// How long setup, load and teardown have taken so far, without the init code of the load's users: what k6 divides by.
     executed: Rc<Cell<Nanos>>,
     control: &'a Arc<LifeControl>,
+    workers_failure: RefCell<Option<WorkersError>>,
 }
 
 impl<'a> Life<'a> {
     fn new(session: &'a Session, stop: StopFlag, control: &'a Arc<LifeControl>) -> Self {
-        Self { session, stop, began: control.began(), executed: Rc::default(), control }
+        Self {
+            session,
+            stop,
+            began: control.began(),
+            executed: Rc::default(),
+            control,
+            workers_failure: RefCell::default(),
+        }
     }
 
     fn elapsed(&self) -> Nanos {
@@ -221,6 +232,7 @@ impl<'a> Life<'a> {
             began: self.began,
             executed: Rc::clone(&self.executed),
             control: self.control,
+            workers_failure: RefCell::default(),
         };
         let has_teardown = self.session.has(Part::Teardown);
         let torn = has_teardown.then(|| tidy.part(Part::Teardown, self.control.now().setup_data));
@@ -295,7 +307,7 @@ impl<'a> Life<'a> {
             None => self.load_here(plan, setup_data, options).map_err(|error| self.failed(&error)),
             Some(workers) => {
                 let made = workers.run(self.session, plan, setup_data, self.told(plan, options));
-                made.map_err(|error| self.lost(&error))
+                made.map_err(|error| self.lost(error))
             }
         };
         match made {
@@ -357,8 +369,13 @@ impl<'a> Life<'a> {
     }
 
     /// Workers cannot make the load.
-    fn lost(&self, error: &WorkersError) -> Ended {
-        if self.stop.is_stopped() { interrupted() } else { Ended::new(Exit::Other, error.to_string()) }
+    fn lost(&self, error: WorkersError) -> Ended {
+        if self.stop.is_stopped() {
+            return interrupted();
+        }
+        let ended = Ended::new(Exit::Other, error.to_string());
+        self.workers_failure.replace(Some(error));
+        ended
     }
 
     /// Where the script or a threshold asked for the end.

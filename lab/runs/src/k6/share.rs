@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// Workers for the load of a script's life.
 #[derive(Debug)]
 pub struct ScriptWorkers<'a> {
-    pub recruited: Recruited,
+    pub recruited: &'a mut Recruited,
     /// What the session was opened with.
     pub given: &'a Given,
     pub no_thresholds: bool,
@@ -155,7 +155,7 @@ fn open(came: &Unpacked<'_>) -> Result<Box<dyn Share>, Box<dyn Error>> {
         ..MeasureSettings::default()
     };
     let session = Session::open(&handed.file(came.folder)?, handed.options(), &settings)?;
-    let plan = session.plan()?.with_seed(came.seed);
+    let plan = came.changed(session.plan()?)?;
     let setup_data = handed.setup_data.map(Arc::from);
     Ok(Box::new(ScriptShare { session, plan, setup_data }))
 }

@@ -1,12 +1,14 @@
 //! A k6 script that is run again and again, as searches and comparisons do: each run is a life of its own.
 
-use super::{Given, is_named, live};
+use super::{Given, LifeControl, ScriptWorkers, is_named, live_with};
 use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings, Payload};
-use crate::subject::Subject;
+use crate::subject::{SharedRunError, Subject};
 use prony_load::{RunError, RunOptions};
 use prony_model::program::ProgramError;
 use prony_model::{Plan, ResultFile};
 use prony_script_k6::{Exit, GivenOptions, MeasureSettings, ScriptFile, Session, Wire};
+use prony_workers::Recruited;
+use std::sync::Arc;
 
 pub(crate) static KIND: Kind =
     Kind { name: "a k6 script", flags: Flags::K6, needs_url: false, is_named, open };
@@ -23,11 +25,12 @@ fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>
     let given = Given { script: argument.text.clone(), environment, ..Given::default() };
     let (options, file) = (given.options()?, given.file()?);
     let session = Session::open(&file, options.clone(), &MeasureSettings::default())?;
-    Ok(Box::new(K6Subject { plan: session.plan()?, _wire: session.wire, file, options }))
+    Ok(Box::new(K6Subject { plan: session.plan()?, _wire: session.wire, given, file, options }))
 }
 
 #[derive(Debug)]
 struct K6Subject {
+    given: Given,
     file: ScriptFile,
     options: GivenOptions,
     plan: Plan,
@@ -44,18 +47,49 @@ impl Subject for K6Subject {
         Box::new(Self { plan, ..*self })
     }
 
-    /// The script's own thresholds do not count, and do not end a run: what is searched has objectives of its own.
     fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
-        let failed = |message: String| RunError::Program(ProgramError::Script(message));
+        match self.live(plan, options, None) {
+            Ok(result) => Ok(result),
+            Err(SharedRunError::Run(error)) => Err(error),
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+
+    fn run_shared(
+        &self,
+        plan: &Plan,
+        workers: &mut Recruited,
+        options: RunOptions,
+    ) -> Result<ResultFile, SharedRunError> {
+        let workers = ScriptWorkers { recruited: workers, given: &self.given, no_thresholds: true };
+        self.live(plan, options, Some(workers))
+    }
+}
+
+impl K6Subject {
+    /// The script's own thresholds do not count, and do not end a run: what is searched has objectives of its own.
+    fn live(
+        &self,
+        plan: &Plan,
+        options: RunOptions,
+        workers: Option<ScriptWorkers<'_>>,
+    ) -> Result<ResultFile, SharedRunError> {
         let settings = MeasureSettings { no_thresholds: true, ..MeasureSettings::default() };
         let session = Session::open(&self.file, self.options.clone(), &settings)
             .map_err(|error| failed(error.to_string()))?;
         let stop = options.stop.clone();
-        let lived = live(&session, plan, options);
+        let control = Arc::new(LifeControl::new(false));
+        let lived = live_with(&session, plan, options, &control, workers);
         session.measure.log().flush();
         match lived.result {
             Some(result) if lived.ended.exit == Exit::Done || stop.is_stopped() => Ok(result),
-            _ => Err(failed(lived.ended.message)),
+            _ => Err(lived
+                .workers_failure
+                .map_or_else(|| failed(lived.ended.message).into(), SharedRunError::Workers)),
         }
     }
+}
+
+const fn failed(message: String) -> RunError {
+    RunError::Program(ProgramError::Script(message))
 }

@@ -12,7 +12,7 @@ pub use payload::{PayloadError, payload};
 pub use settings::{ACCOUNT_FILE, SweepSettings, WARM_UP};
 pub use target::{TargetCommands, TargetError};
 
-use crate::many::{Event, ManyError, ManyOptions, Runs};
+use crate::many::{Event, ManyOptions, Runs};
 use account::Account;
 use payload::Files;
 use prony_load::{Output, replace_file};
@@ -115,7 +115,7 @@ impl Sweep<'_> {
         match ran {
             Ok(result) if result.state == RunState::Stopped => Ok(Measured::Stopped),
             Ok(result) => Ok(Measured::Whole(Box::new(self.judged(step, &path, result)))),
-            Err(ManyError::Run(error)) if error.is_limit() => Ok(Measured::LabLimited(error.to_string())),
+            Err(error) if error.is_limit() => Ok(Measured::LabLimited(error.to_string())),
             Err(error) => Err(error.into()),
         }
     }

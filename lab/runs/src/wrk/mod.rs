@@ -3,16 +3,19 @@
 mod share;
 
 use crate::kind::{Argument, Flags, Kind, OnStuck, OpenError, OpenSettings, PAYLOAD_TYPE};
-use crate::subject::Subject;
-use prony_load::{RunError, RunOptions, Url, run_workload};
+use crate::subject::{SharedRunError, Subject};
+use crate::url::Page;
+use prony_load::{RunError, RunOptions, Url, UrlError, run_workload};
 use prony_model::plan::target::Endpoint;
+use prony_model::program::ProgramError;
 use prony_model::{Plan, ResultFile};
 use prony_script_wrk::{Limits, ScriptError, ScriptFiles, Settings, WrkScript, WrkUrl};
+use prony_workers::Recruited;
 use std::path::Path;
 use std::time::Duration;
 
 pub(crate) use share::WrkKind;
-pub use share::{SharedScript, SharedScriptError};
+pub use share::{SharedScript, SharedScriptError, WrkLoad};
 
 pub(crate) static KIND: Kind =
     Kind { name: "a wrk script", flags: Flags::Wrk, needs_url: true, is_named, open };
@@ -101,20 +104,27 @@ fn parts(url: &Url) -> WrkUrl {
 }
 
 fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>, OpenError> {
-    let url = Url::parse(argument.url.as_deref().unwrap_or_default())?;
-    let plan = url.plan(settings.load.clone()).check()?;
-    let script = argument.text.clone();
     settings.refuse_settings(KIND.name)?;
-    let mut given = WrkGiven::get(url, settings.on_stuck);
-    if let Some(payload) = &settings.payload {
+    let script = argument.text.clone();
+    let payload = settings.payload.as_ref().map(|payload| payload.text.clone());
+    let page = Page { url: argument.url.clone().unwrap_or_default(), payload };
+    let plan = Url::parse(&page.url)?.plan(settings.load.clone()).check()?;
+    let given = page_given(&page, settings.on_stuck)?;
+    // What is wrong with the script is said before anything is measured.
+    prepare(Path::new(&script), &given, 1)?;
+    Ok(Box::new(WrkSubject { script, page, given, plan }))
+}
+
+/// What a script is given of an address without flags.
+fn page_given(page: &Page, on_stuck: OnStuck) -> Result<WrkGiven, UrlError> {
+    let mut given = WrkGiven::get(Url::parse(&page.url)?, on_stuck);
+    if let Some(payload) = &page.payload {
         let (name, value) = PAYLOAD_TYPE;
         given.headers.push((name.to_owned(), value.to_owned()));
         "POST".clone_into(&mut given.method);
-        given.body = Some(payload.text.clone());
+        given.body = Some(payload.clone());
     }
-    // What is wrong with the script is said before anything is measured.
-    prepare(Path::new(&script), &given, 1)?;
-    Ok(Box::new(WrkSubject { script, given, plan }))
+    Ok(given)
 }
 
 /// A script that is run again and again: each run has states of its own. `done` is not called, because what it prints
@@ -122,6 +132,7 @@ fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>
 #[derive(Debug)]
 struct WrkSubject {
     script: String,
+    page: Page,
     given: WrkGiven,
     plan: Plan,
 }
@@ -143,6 +154,23 @@ impl Subject for WrkSubject {
         let result = run_workload(plan, &script, options)?;
         script.flush().map_err(failed)?;
         Ok(result)
+    }
+
+    fn run_shared(
+        &self,
+        plan: &Plan,
+        workers: &mut Recruited,
+        options: RunOptions,
+    ) -> Result<ResultFile, SharedRunError> {
+        let threads = workers.threads(plan)?;
+        let load = WrkLoad::Page(self.page.clone());
+        let failed = |error: ScriptError| RunError::Program(error.into());
+        let script = SharedScript::prepare(Path::new(&self.script), &self.given, &load, threads);
+        match script.map_err(failed)?.run(workers, plan, options) {
+            Ok(result) => Ok(result),
+            Err(SharedScriptError::Workers(error)) => Err(error.into()),
+            Err(error) => Err(RunError::Program(ProgramError::Script(error.to_string())).into()),
+        }
     }
 }
 

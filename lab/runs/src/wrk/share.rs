@@ -2,9 +2,9 @@
 //!
 //! `setup` and `done` run on the coordinator, which has a state for each thread of all workers.
 
-use super::{WrkGiven, settings};
+use super::{WrkGiven, page_given, settings};
 use crate::kind::OnStuck;
-use crate::url::{UrlGiven, UrlHanded};
+use crate::url::{Page, UrlGiven, UrlHanded};
 use prony_load::{RunError, RunOptions, Url, run_workload};
 use prony_model::{Plan, ResultFile};
 use prony_script_wrk::{ScriptError, ScriptFiles, ThreadValues, WrkScript};
@@ -25,13 +25,22 @@ use std::time::Duration;
 pub struct SharedScript {
     path: PathBuf,
     url: Url,
-    url_given: UrlGiven,
+    load: WrkLoad,
     arguments: Vec<String>,
     script: WrkScript,
     /// By worker.
     threads: Vec<u32>,
     files: Arc<Mutex<BTreeSet<PathBuf>>>,
     on_stuck: OnStuck,
+}
+
+/// What says where a script's requests go and how its users begin.
+#[derive(Debug, Clone)]
+pub enum WrkLoad {
+    /// The flags of `prony run`.
+    Flags(Box<UrlGiven>),
+    /// An address without flags, whose load is another with each run.
+    Page(Page),
 }
 
 /// Why a script cannot be run on workers.
@@ -50,7 +59,7 @@ impl SharedScript {
     pub fn prepare(
         path: &Path,
         given: &WrkGiven,
-        url_given: &UrlGiven,
+        load: &WrkLoad,
         threads: Vec<u32>,
     ) -> Result<Self, ScriptError> {
         let files = Arc::default();
@@ -61,7 +70,7 @@ impl SharedScript {
         Ok(Self {
             path: path.to_owned(),
             url,
-            url_given: url_given.clone(),
+            load: load.clone(),
             arguments,
             script,
             threads,
@@ -73,14 +82,20 @@ impl SharedScript {
     /// Runs the load to its end.
     pub fn run(
         &self,
-        recruited: Recruited,
+        recruited: &mut Recruited,
         plan: &Plan,
         options: RunOptions,
     ) -> Result<ResultFile, SharedScriptError> {
-        let (url, mut paths) = UrlHanded::of(&self.url, &self.url_given)?;
+        let (load, mut paths) = match &self.load {
+            WrkLoad::Flags(given) => {
+                let (handed, paths) = UrlHanded::of(&self.url, given)?;
+                (LoadHanded::Flags(Box::new(handed)), paths)
+            }
+            WrkLoad::Page(page) => (LoadHanded::Page(page.clone()), Vec::new()),
+        };
         let mut given = self.script.given().into_iter();
         let handed = WrkHanded {
-            url,
+            load,
             script: Bundle::place(&self.path)?,
             working_folder: Bundle::place(Path::new("."))?,
             arguments: self.arguments.clone(),
@@ -107,12 +122,44 @@ impl SharedScript {
 /// What workers are handed of a script beside its files.
 #[derive(Debug, Serialize, Deserialize)]
 struct WrkHanded {
-    url: UrlHanded,
+    load: LoadHanded,
     script: String,
     working_folder: String,
     arguments: Vec<String>,
     /// By worker, of each of its threads.
     threads: Vec<Vec<ThreadValues>>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum LoadHanded {
+    Flags(Box<UrlHanded>),
+    Page(Page),
+}
+
+impl LoadHanded {
+    /// The plan, and what the script is given.
+    fn ready(
+        &self,
+        came: &Unpacked<'_>,
+        arguments: Vec<String>,
+        on_stuck: OnStuck,
+    ) -> Result<(Plan, WrkGiven), Box<dyn Error>> {
+        match self {
+            Self::Page(page) => Ok((page.share_plan(came)?, page_given(page, on_stuck)?)),
+            Self::Flags(url) => {
+                let given = WrkGiven {
+                    url: url.url()?,
+                    headers: url.given.headers()?,
+                    method: url.given.method().to_owned(),
+                    body: url.body.clone(),
+                    arguments,
+                    connect_timeout: Duration::from_nanos(url.given.timeout().0),
+                    on_stuck,
+                };
+                Ok((came.changed(url.plan(came.folder)?)?, given))
+            }
+        }
+    }
 }
 
 /// wrk scripts as a kind of load.
@@ -133,20 +180,11 @@ impl LoadKind for WrkKind {
 }
 
 fn open(came: &Unpacked<'_>, on_stuck: OnStuck) -> Result<Box<dyn Share>, Box<dyn Error>> {
-    let WrkHanded { url, script, working_folder, arguments, mut threads } =
+    let WrkHanded { load, script, working_folder, arguments, mut threads } =
         WrkHanded::deserialize(came.settings)?;
     let number = came.share.number() as usize;
     let values = if number < threads.len() { threads.swap_remove(number) } else { Vec::new() };
-    let plan = url.plan(came.folder)?.with_seed(came.seed);
-    let given = WrkGiven {
-        url: url.url()?,
-        headers: url.given.headers()?,
-        method: url.given.method().to_owned(),
-        body: url.body.clone(),
-        arguments,
-        connect_timeout: Duration::from_nanos(url.given.timeout().0),
-        on_stuck,
-    };
+    let (plan, given) = load.ready(came, arguments, on_stuck)?;
     let threads = NonZeroUsize::new(values.len()).ok_or("it has no threads for this worker")?;
     let working_folder = Path::new("/").join(working_folder);
     let files = ScriptFiles::Beneath { root: came.folder.to_owned(), working_folder };

@@ -1,15 +1,16 @@
-//! A worker's part in one run: the plan comes in pieces, its share is made ready and run, reports go out until they have come.
+//! One share of a worker's: the plan comes in pieces, the share is made ready and run, reports go out until they have come.
 
-use super::outbox::Outbox;
+use super::outbox::{Address, Outbox};
 use super::share::{RunningShare, ShareEnd, ShareEvent, ShareSettings};
 use crate::bundle::Bundle;
 use crate::error::WorkersError;
 use crate::kept::KeptHeader;
 use crate::kind::{Kinds, find};
 use crate::link::Link;
-use crate::message::{Assignment, BEAT, CONTACT_MAX, Joined, Reply, Report, Said, run_subject};
+use crate::message::{Assignment, CONTACT_MAX, Joined, Reply, Report, Said, coordinator_subject};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use prony_load::{RunStart, SharedRows};
 use prony_model::measurement::snapshot::IntervalSnapshot;
 use prony_model::verdict::finding::{Finding, FindingKind};
 use serde_json::Value;
@@ -36,17 +37,24 @@ const OWN_FINDINGS: [FindingKind; 5] = [
 #[derive(Debug)]
 pub(super) struct Job {
     assignment: Assignment,
+    address: Address,
     joined: Joined,
-    id: String,
-    /// The last sign of the coordinator.
-    heard: Instant,
-    beat: Instant,
     plan: Vec<u8>,
     asked: Instant,
     running: Option<Running>,
     /// Why it ends early.
     reason: String,
     ended: Option<Instant>,
+}
+
+/// What a share is made ready with.
+#[derive(Debug)]
+pub(super) struct Means<'a> {
+    pub(super) threads: NonZeroUsize,
+    pub(super) kinds: Kinds,
+    pub(super) output: &'a Path,
+    /// Of the run.
+    pub(super) rows: SharedRows,
 }
 
 #[derive(Debug)]
@@ -67,33 +75,31 @@ pub(super) enum Progress {
 }
 
 impl Job {
-    pub(super) fn new(assignment: Assignment, joined: Joined, id: String) -> Self {
-        let now = Instant::now();
+    pub(super) fn new(assignment: Assignment, address: Address, joined: Joined) -> Self {
         let (plan, running, ended) = (Vec::new(), None, None);
         Self {
             assignment,
+            address,
             joined,
-            id,
-            heard: now,
-            beat: now,
             plan,
-            asked: now,
+            asked: Instant::now(),
             running,
             reason: String::new(),
             ended,
         }
     }
 
-    pub(super) fn run(&self) -> &str {
-        &self.assignment.run
+    pub(super) const fn part(&self) -> u32 {
+        self.address.part
     }
 
-    pub(super) fn hear(&mut self, now: Instant) {
-        self.heard = now;
+    fn subject(&self) -> String {
+        coordinator_subject(&self.address.coordinator)
     }
 
     fn reply(&self, link: &Link, what: Reply) {
-        link.send(&run_subject(self.run()), &Said { id: self.id.clone(), what });
+        let Address { id, part, .. } = &self.address;
+        link.send(&self.subject(), &Said { id: id.clone(), part: *part, what });
     }
 
     /// Asks for the next piece of the plan.
@@ -101,39 +107,51 @@ impl Job {
         self.reply(link, Reply::Want { offset: self.plan.len() as u64 });
     }
 
-    /// Takes a piece; with the last one the share is made ready.
+    /// The plan, where it came with an earlier share.
+    pub(super) fn is_plan_of(&self, bundle: &Bundle) -> bool {
+        bundle.hash() == self.assignment.plan_hash
+    }
+
+    /// Takes a piece; returns the plan once it is whole.
     pub(super) fn piece(
         &mut self,
         offset: u64,
         bytes: &str,
         link: &Link,
-        (threads, kinds): (NonZeroUsize, Kinds),
-        output: &Path,
-        tell: impl Fn(ShareEvent) + Clone + Send + 'static,
-    ) -> Result<(), WorkersError> {
+    ) -> Result<Option<Bundle>, WorkersError> {
         if self.running.is_some() || offset != self.plan.len() as u64 {
-            return Ok(());
+            return Ok(None);
         }
         let piece = STANDARD.decode(bytes).map_err(|error| WorkersError::Unpack(error.to_string()))?;
         self.plan.extend_from_slice(&piece);
         if (self.plan.len() as u64) < self.assignment.plan_bytes {
             self.asked = Instant::now();
             self.ask(link);
-            return Ok(());
+            return Ok(None);
         }
-        let bundle = Bundle::of_bytes(std::mem::take(&mut self.plan), &self.assignment.plan_hash)?;
+        Bundle::of_bytes(std::mem::take(&mut self.plan), &self.assignment.plan_hash).map(Some)
+    }
+
+    /// Makes the share ready on a thread of its own.
+    pub(super) fn prepare(
+        &mut self,
+        bundle: &Bundle,
+        means: &Means<'_>,
+        tell: impl Fn(ShareEvent) + Clone + Send + 'static,
+    ) -> Result<(), WorkersError> {
         let folder = tempfile::tempdir().map_err(|error| WorkersError::Unpack(error.to_string()))?;
         let (kind, of_kind) = bundle.unpack(folder.path())?;
-        let Assignment { run, name, seed, share, .. } = &self.assignment;
-        let path = output.join(format!("{run}-{}.worker.jsonl", file_name(name)));
-        let outbox = Outbox::open(&self.id, &path, &self.header(&bundle))?;
+        let Assignment { run, name, change, share, .. } = &self.assignment;
+        let path = means.output.join(format!("{run}-{}.worker.jsonl", file_name(name)));
+        let outbox = Outbox::open(&self.address, &path, &self.header(bundle))?;
         let settings = ShareSettings {
-            kind: find(kinds, &kind)?,
+            kind: find(means.kinds, &kind)?,
             folder: folder.path().to_owned(),
             settings: of_kind,
             share: *share,
-            seed: *seed,
-            threads,
+            change: change.clone(),
+            threads: means.threads,
+            rows: means.rows.clone(),
         };
         let share = RunningShare::begin(settings, tell)?;
         self.running = Some(Running { share, outbox, _folder: folder });
@@ -141,13 +159,14 @@ impl Job {
     }
 
     fn header(&self, bundle: &Bundle) -> KeptHeader {
-        let Assignment { run, share, name, seed, plan_hash, .. } = &self.assignment;
+        let Assignment { run, share, name, change, is_taken_over, plan_hash, .. } = &self.assignment;
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         KeptHeader {
             run: run.clone(),
             share: *share,
             name: name.clone(),
-            seed: *seed,
+            is_taken_over: *is_taken_over,
+            change: change.clone(),
             started_at_unix_ms: since.as_millis() as u64,
             worker: Some(self.joined.clone()),
             plan_hash: plan_hash.clone(),
@@ -156,7 +175,7 @@ impl Job {
         }
     }
 
-    pub(super) fn start(&mut self, at: Instant) {
+    pub(super) fn start(&mut self, at: RunStart) {
         if let Some(running) = &mut self.running {
             running.share.start(at);
         }
@@ -200,7 +219,7 @@ impl Job {
     }
 
     fn report(&mut self, report: Report, link: &Link) -> Result<(), WorkersError> {
-        let subject = run_subject(self.run());
+        let subject = self.subject();
         let Some(running) = &mut self.running else { return Ok(()) };
         let written = running.outbox.push(report);
         let (message, kept) = match written {
@@ -221,7 +240,7 @@ impl Job {
     }
 
     pub(super) fn resend(&mut self, link: &Link) {
-        let subject = run_subject(self.run());
+        let subject = self.subject();
         let Some(running) = &mut self.running else { return };
         for message in running.outbox.again(Instant::now()) {
             link.send_bytes(&subject, message);
@@ -230,20 +249,14 @@ impl Job {
 
     // ---- time
 
-    /// `is_leaving`: the worker ends itself as soon as it can.
-    pub(super) fn tick(&mut self, link: &Link, is_leaving: bool) -> Progress {
-        let now = Instant::now();
-        if now.saturating_duration_since(self.beat) >= BEAT {
-            self.beat = now;
-            self.reply(link, Reply::Beat);
-        }
-        let silence = now.saturating_duration_since(self.heard);
+    /// `silence`: for how long nothing was heard of the coordinator; `is_leaving`: the worker ends itself as soon as it can.
+    pub(super) fn tick(&mut self, link: &Link, silence: Duration, is_leaving: bool) -> Progress {
+        let (now, subject) = (Instant::now(), self.subject());
         let Some(running) = &mut self.running else {
             return self.tick_fetching(link, now, silence, is_leaving);
         };
         let due = running.outbox.due(now);
         let is_handed_over = running.outbox.is_empty();
-        let subject = run_subject(&self.assignment.run);
         for message in due {
             link.send_bytes(&subject, message);
         }

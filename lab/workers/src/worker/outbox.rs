@@ -13,9 +13,19 @@ const RESEND_AFTER: Duration = Duration::from_secs(2);
 /// Sent again at once; the rest follows when these have come.
 const RESEND_MAX: usize = 64;
 
+/// From whom and to whom reports go.
+#[derive(Debug, Clone)]
+pub(super) struct Address {
+    pub(super) coordinator: String,
+    /// The worker's.
+    pub(super) id: String,
+    /// Of the share.
+    pub(super) part: u32,
+}
+
 #[derive(Debug)]
 pub(super) struct Outbox {
-    id: String,
+    address: Address,
     next: u64,
     /// The oldest first, as they are sent.
     pending: VecDeque<(u64, Vec<u8>)>,
@@ -24,9 +34,9 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn open(id: &str, path: &Path, header: &KeptHeader) -> Result<Self, WorkersError> {
+    pub(super) fn open(address: &Address, path: &Path, header: &KeptHeader) -> Result<Self, WorkersError> {
         let kept = KeptWriter::create(path, header)?;
-        Ok(Self { id: id.to_owned(), next: 0, pending: VecDeque::new(), moved: Instant::now(), kept })
+        Ok(Self { address: address.clone(), next: 0, pending: VecDeque::new(), moved: Instant::now(), kept })
     }
 
     /// Numbers and keeps a report, and returns it as it is sent.
@@ -38,7 +48,7 @@ impl Outbox {
             self.moved = Instant::now();
         }
         let written = self.kept.write(&what);
-        let said = Said { id: self.id.clone(), what };
+        let said = Said { id: self.address.id.clone(), part: self.address.part, what };
         let bytes = serde_json::to_vec(&said).expect("messages can be written");
         self.pending.push_back((number, bytes.clone()));
         // It is sent even where it cannot be kept.
@@ -96,7 +106,8 @@ mod tests {
     fn reports_are_sent_again_until_they_have_come() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("inner/kept.jsonl");
-        let mut outbox = Outbox::open("w", &path, &KeptHeader::default()).unwrap();
+        let address = Address { coordinator: "c".to_owned(), id: "w".to_owned(), part: 3 };
+        let mut outbox = Outbox::open(&address, &path, &KeptHeader::default()).unwrap();
         let sent: Vec<_> = (0..3).map(|_| outbox.push(report()).unwrap()).collect();
         let now = Instant::now();
         assert!(outbox.due(now).is_empty(), "they may be on their way");

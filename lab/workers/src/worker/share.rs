@@ -2,18 +2,18 @@
 
 use crate::error::WorkersError;
 use crate::kind::{Counter, LoadKind, Unpacked};
-use prony_load::RunOptions;
+use prony_load::{RunError, RunOptions, RunStart, SharedRows};
 use prony_model::measurement::snapshot::IntervalSnapshot;
+use prony_model::plan::PlanChange;
 use prony_model::program::{RunShare, StopFlag};
 use prony_model::{Nanos, ResultFile};
 use serde_json::Value;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
-use std::time::Instant;
 
 /// What becomes of it.
 #[derive(Debug)]
@@ -26,7 +26,21 @@ pub(super) enum ShareEvent {
         snapshot: Box<IntervalSnapshot>,
         counted: Option<Value>,
     },
-    Done(Result<Box<ShareEnd>, String>),
+    Done(Result<Box<ShareEnd>, ShareFailure>),
+}
+
+/// Why it cannot be run.
+#[derive(Debug)]
+pub(super) struct ShareFailure {
+    pub(super) message: String,
+    /// The machine is too small for it.
+    pub(super) is_limit: bool,
+}
+
+impl ShareFailure {
+    pub(super) const fn new(message: String) -> Self {
+        Self { message, is_limit: false }
+    }
 }
 
 /// How it has ended.
@@ -46,15 +60,17 @@ pub(super) struct ShareSettings {
     /// What the kind has said of itself.
     pub(super) settings: Value,
     pub(super) share: RunShare,
-    pub(super) seed: u64,
+    pub(super) change: PlanChange,
     pub(super) threads: NonZeroUsize,
+    /// Of the worker's own share, from which those draw that it takes over too.
+    pub(super) rows: SharedRows,
 }
 
 /// A share that is being prepared or under way.
 #[derive(Debug)]
 pub(super) struct RunningShare {
     /// Takes the agreed start; dropped without one, the share is given up.
-    start: Option<Sender<Instant>>,
+    start: Option<Sender<RunStart>>,
     stop: StopFlag,
 }
 
@@ -75,7 +91,7 @@ impl RunningShare {
         Ok(Self { start: Some(start), stop })
     }
 
-    pub(super) fn start(&mut self, at: Instant) {
+    pub(super) fn start(&mut self, at: RunStart) {
         if let Some(start) = self.start.take() {
             // The thread is only gone where it has said why.
             let _ = start.send(at);
@@ -98,39 +114,49 @@ impl Drop for RunningShare {
 fn work(
     settings: &ShareSettings,
     stop: StopFlag,
-    agreed: mpsc::Receiver<Instant>,
+    agreed: mpsc::Receiver<RunStart>,
     tell: &(impl Fn(ShareEvent) + Clone + Send + 'static),
-) -> Result<ShareEnd, String> {
-    let ShareSettings { kind, folder, settings: of_kind, share, seed, threads } = settings;
-    let opened = kind.open(&Unpacked { folder, settings: of_kind, seed: *seed, share: *share })?;
+) -> Result<ShareEnd, ShareFailure> {
+    let ShareSettings { kind, folder, settings: of_kind, share, change, .. } = settings;
+    let came = Unpacked { folder, settings: of_kind, change, share: *share };
+    let opened = kind.open(&came).map_err(ShareFailure::new)?;
     let ask = Rc::new(RefCell::new(opened.counter()));
-    let options = options((*share, *threads), stop, agreed, &ask, tell);
-    let result = opened.run(options).map_err(|error| error.to_string())?;
+    let options = options(settings, stop, agreed, &ask, tell);
+    let failed = |error: RunError| ShareFailure { message: error.to_string(), is_limit: error.is_limit() };
+    let result = opened.run(options).map_err(failed)?;
     let counted = (ask.borrow_mut())();
     Ok(ShareEnd { result, counted })
 }
 
 fn options(
-    (share, threads): (RunShare, NonZeroUsize),
+    settings: &ShareSettings,
     stop: StopFlag,
-    agreed: mpsc::Receiver<Instant>,
+    agreed: mpsc::Receiver<RunStart>,
     ask: &Rc<RefCell<Counter>>,
     tell: &(impl Fn(ShareEvent) + Clone + Send + 'static),
 ) -> RunOptions {
     let (ready, begun, second) = (tell.clone(), tell.clone(), tell.clone());
     let ask = Rc::clone(ask);
+    let from = Rc::new(Cell::new(Nanos::ZERO));
+    let agreed_from = Rc::clone(&from);
     let listener = move |snapshot: &IntervalSnapshot| {
         let counted = (ask.borrow_mut())();
         second(ShareEvent::Second { snapshot: Box::new(snapshot.clone()), counted });
     };
     RunOptions {
-        threads,
-        share,
+        threads: settings.threads,
+        share: settings.share,
+        rows: settings.rows.clone(),
         start: Box::new(move || {
             ready(ShareEvent::Ready);
-            agreed.recv().ok()
+            let start = agreed.recv().ok()?;
+            from.set(start.from);
+            Some(start)
         }),
-        begins: Box::new(move |epoch| begun(ShareEvent::Begun(Nanos(epoch.elapsed().as_nanos() as u64)))),
+        begins: Box::new(move |epoch| {
+            let late = Nanos(epoch.elapsed().as_nanos() as u64).since(agreed_from.get());
+            begun(ShareEvent::Begun(late));
+        }),
         snapshots: vec![Box::new(listener)],
         stop,
         ..RunOptions::default()

@@ -8,6 +8,10 @@ use std::collections::BTreeSet;
 /// Workers that begin further apart than this do not begin together, and neither do their clocks agree.
 const APART_MAX: Nanos = Nanos::from_millis(5);
 
+/// Figures are those of the plan's load where a share of it was missing for so much of the time only, and others made it again:
+/// what a hundredth of the requests less does to them is less than they differ from run to run.
+const MISSING_SHARE_MAX: f64 = 0.01;
+
 pub(super) fn worker_lost(result: &ResultFile) -> Option<Finding> {
     let lost: Vec<_> = result.workers.iter().filter(|worker| worker.is_lost()).collect();
     let first = lost.iter().min_by_key(|worker| worker.lost_at_ns)?;
@@ -18,8 +22,18 @@ pub(super) fn worker_lost(result: &ResultFile) -> Option<Finding> {
         "{count} of {of} workers were lost, with {users} of {} users, `{name}` first, at {at}: {reason}",
         result.plan.users()
     );
-    let cause = "from then on the load was less than the plan's; `workers_missing` says in which seconds";
     let remedy = "see that machine and its way to the NATS server, and measure again; --on-worker-lost end ends such a run at once";
+    let missing = result.series.iter().filter(|row| row.workers_missing > 0).count();
+    if lost.iter().all(|worker| worker.taken_over_from.is_some()) {
+        let cause = format!(
+            "others made its load again after {missing} of {} seconds without it; `workers_missing` says in which",
+            result.series.len()
+        );
+        let finding = Finding::new(FindingKind::WorkerLost, seen, &cause, remedy);
+        let is_small = missing as f64 <= MISSING_SHARE_MAX * result.series.len() as f64;
+        return Some(Finding { voids_claim: finding.voids_claim && !is_small, ..finding });
+    }
+    let cause = "from then on the load was less than the plan's; `workers_missing` says in which seconds";
     Some(Finding::new(FindingKind::WorkerLost, seen, cause, remedy))
 }
 

@@ -1,0 +1,213 @@
+//! The workers that have joined a coordinator: how they are found, who of them is there, and how they are kept from one run to the
+//! next.
+
+use crate::coordinator::{Coordinator, CoordinatorSettings, OnWorkerLost, check, check_count};
+use crate::error::WorkersError;
+use crate::message::{CONTACT_MAX, Joined, OFFERS, Order, PROTOCOL, Reply, Said, worker_subject};
+use crate::roster::Recruit;
+use prony_model::Plan;
+use prony_model::program::{RunShare, StopFlag};
+use std::time::{Duration, Instant};
+
+/// The run is offered again so often, for workers that come later.
+const OFFER_EVERY: Duration = Duration::from_millis(500);
+
+/// Workers that wait for their shares. Dropped, they are free again.
+#[derive(Debug)]
+pub struct Recruited(pub(crate) Coordinator);
+
+impl Recruited {
+    /// As many workers as were asked for, once they have joined, for one run of a plan.
+    pub fn of(plan: &Plan, settings: CoordinatorSettings, stop: StopFlag) -> Result<Self, WorkersError> {
+        check(plan, settings.workers)?;
+        Self::of_many(settings, stop)
+    }
+
+    /// The same for several runs, each of a plan that is looked at when it begins.
+    pub fn of_many(settings: CoordinatorSettings, stop: StopFlag) -> Result<Self, WorkersError> {
+        check_count(settings.workers)?;
+        let mut coordinator = Coordinator::open(settings, stop)?;
+        coordinator.recruit()?;
+        coordinator.rest();
+        Ok(Self(coordinator))
+    }
+
+    /// How many threads each makes its load of this plan with, none of them without a user.
+    pub fn threads(&mut self, plan: &Plan) -> Result<Vec<u32>, WorkersError> {
+        let workers = self.0.workers_for(plan)?;
+        let parts = workers.len() as u32;
+        let users = |number| {
+            let share = RunShare::new(number, parts);
+            share.map_or(0, |share| share.users(0, plan.users()))
+        };
+        let crew = &self.0.crew;
+        let threads = (0..)
+            .zip(&workers)
+            .map(|(number, worker)| crew[*worker].joined.threads.min(users(number)).max(1));
+        Ok(threads.collect())
+    }
+}
+
+impl Drop for Recruited {
+    fn drop(&mut self) {
+        self.0.tell_crew(&Order::Release);
+    }
+}
+
+impl Coordinator {
+    /// Who makes a run of this plan, as places in the crew: as many as were asked for, or as many as it has users.
+    pub(crate) fn workers_for(&mut self, plan: &Plan) -> Result<Vec<usize>, WorkersError> {
+        let wanted = self.settings.workers.min(plan.users());
+        check(plan, wanted)?;
+        self.wake();
+        match self.recruit() {
+            // The others have all of its load.
+            Err(WorkersError::TooFew { .. })
+                if self.settings.on_lost == OnWorkerLost::Respread && !self.there().is_empty() =>
+            {
+                let there = self.there().len();
+                self.tell(&format!("the run is made by {there} of {} workers", self.settings.workers));
+            }
+            recruited => recruited?,
+        }
+        let mut there = self.there();
+        there.truncate(wanted as usize);
+        Ok(there)
+    }
+
+    /// Finds workers until as many are there as were asked for.
+    fn recruit(&mut self) -> Result<(), WorkersError> {
+        let (begin, wanted) = (Instant::now(), self.settings.workers);
+        let mut is_told = false;
+        let mut offered: Option<Instant> = None;
+        while (self.there().len() as u32) < wanted {
+            if !is_told {
+                self.tell(&waiting(self.there().len() as u32, wanted));
+                is_told = true;
+            }
+            self.check_stop()?;
+            if begin.elapsed() > self.settings.wait {
+                return Err(self.too_few());
+            }
+            if offered.is_none_or(|offered| offered.elapsed() > OFFER_EVERY) {
+                let prony_version = env!("CARGO_PKG_VERSION").to_owned();
+                self.link.send(OFFERS, &self.told(0, Order::Offer { protocol: PROTOCOL, prony_version }));
+                offered = Some(Instant::now());
+            }
+            match self.next(Duration::from_millis(100)) {
+                Some(Said { id, what: Reply::Join(joined), .. }) => self.admit(id, *joined),
+                // It has joined another coordinator meanwhile.
+                Some(Said { id, part: 0, what: Reply::Failed { .. } }) => {
+                    self.crew.retain(|known| known.id != id);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Those that are heard of.
+    fn there(&self) -> Vec<usize> {
+        let is_there = |recruit: &Recruit| !recruit.is_missed && recruit.heard.elapsed() < CONTACT_MAX;
+        (0..self.crew.len()).filter(|index| is_there(&self.crew[*index])).collect()
+    }
+
+    fn admit(&mut self, id: String, joined: Joined) {
+        let own = env!("CARGO_PKG_VERSION");
+        if joined.prony_version != own || joined.protocol != PROTOCOL {
+            let text = other_version(&joined, own);
+            return self.tell(&text);
+        }
+        self.link.send(&worker_subject(&id), &self.told(0, Order::Stay));
+        if self.crew.iter().any(|known| known.id == id) {
+            return;
+        }
+        let mut name = joined.name.clone();
+        let mut copy = 1;
+        while self.crew.iter().any(|known| known.name == name) {
+            copy += 1;
+            name = format!("{}-{copy}", joined.name);
+        }
+        let (host, processors) = (&joined.machine.host_name, joined.machine.processors);
+        let text = format!("worker `{name}` on {host}, {processors} processors");
+        self.tell(&text);
+        self.crew.push(Recruit { id, name, joined, heard: Instant::now(), is_missed: false });
+    }
+
+    fn too_few(&self) -> WorkersError {
+        let there = self.there();
+        let names: Vec<_> = there.iter().map(|index| self.crew[*index].name.as_str()).collect();
+        let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+        WorkersError::TooFew {
+            joined: there.len(),
+            wanted: self.settings.workers,
+            seconds: self.settings.wait.as_secs(),
+            names,
+            url: self.settings.nats.shown(),
+        }
+    }
+
+    // ---- between runs
+
+    /// Nothing goes on: the link gives workers signs of life until [`Self::wake`].
+    pub(crate) fn rest(&mut self) {
+        let beat = |id: &String| (worker_subject(id), self.told(0, Order::Beat));
+        self.link.beat(self.crew.iter().map(|recruit| beat(&recruit.id)).collect());
+    }
+
+    /// Takes what has come meanwhile, so that it is known who is still there.
+    fn wake(&mut self) {
+        self.link.beat(Vec::new());
+        self.members.clear();
+        while self.next(Duration::ZERO).is_some() {}
+    }
+
+    /// A worker fell silent: until it is heard of again it is none of those that are there.
+    pub(crate) fn miss(&mut self, name: &str) {
+        if let Some(recruit) = self.crew.iter_mut().find(|recruit| recruit.name == name) {
+            recruit.is_missed = true;
+        }
+    }
+}
+
+fn waiting(there: u32, wanted: u32) -> String {
+    match there {
+        0 => format!("waiting for {wanted} workers"),
+        there => format!("{there} of {wanted} workers are there; waiting for the others"),
+    }
+}
+
+fn other_version(joined: &Joined, own: &str) -> String {
+    let Joined { name, prony_version, protocol, .. } = joined;
+    let (theirs, ours) = if prony_version == own {
+        let messages = |version: u32| format!("version {own} with messages of version {version}");
+        (messages(*protocol), messages(PROTOCOL))
+    } else {
+        (format!("version {prony_version}"), own.to_owned())
+    };
+    format!(
+        "worker `{name}` has {theirs}, and this is {ours}: it is not taken; have the same build of Prony on all machines"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::joined;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_worker_of_another_version_is_told_of_with_both() {
+        let own = joined("ä", &BTreeMap::new(), 1);
+        let older = Joined { prony_version: "0.0.9".to_owned(), ..own.clone() };
+        let text = other_version(&older, "1.2.3");
+        assert!(
+            text.starts_with("worker `ä` has version 0.0.9, and this is 1.2.3: it is not taken"),
+            "{text}"
+        );
+        assert!(text.ends_with("have the same build of Prony on all machines"), "{text}");
+        let version = own.prony_version.clone();
+        let text = other_version(&Joined { protocol: 1, ..own }, &version);
+        assert!(text.contains("with messages of version 1, and this is version "), "{text}");
+    }
+}

@@ -37,9 +37,20 @@ impl NatsServer {
     /// # Panics
     /// As [`Self::start`].
     pub fn start_at(port: u16) -> Self {
+        Self::start_with(port, "")
+    }
+
+    /// With a configuration, for accounts and TLS.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    pub fn start_with(port: u16, configuration: &str) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory can be made");
+        let file = directory.path().join("server.conf");
+        fs::write(&file, configuration).expect("the directory was just made");
         let server = Command::new(program())
-            .args(["--addr", "127.0.0.1", "--port", &port.to_string()])
+            .args(["--addr", "127.0.0.1", "--port", &port.to_string(), "--config"])
+            .arg(&file)
             .current_dir(directory.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())

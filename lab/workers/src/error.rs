@@ -5,10 +5,8 @@ use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub enum WorkersError {
-    #[error(
-        "cannot connect to the NATS server {url}: {cause}; see that it runs there and that --nats, --nats-credentials and --nats-ca are right"
-    )]
-    Connect { url: String, cause: String },
+    #[error("cannot connect to the NATS server {url}: {cause}; {hint}")]
+    Connect { url: String, cause: String, hint: &'static str },
     #[error("{0} workers are not between 1 and {max}", max = crate::message::WORKERS_MAX)]
     Count(u32),
     #[error(

@@ -4,8 +4,9 @@
 use crate::error::WorkersError;
 use crate::message::{BEAT, Told};
 use crate::parts::{Cutter, Joiner};
-use async_nats::{Client, ConnectOptions, Event};
+use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use futures_util::StreamExt as _;
+use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
@@ -52,6 +53,14 @@ impl NatsSettings {
             .reconnect_delay_callback(|attempt| {
                 RECONNECT_PAUSE_MAX.min(Duration::from_millis(50 * attempt as u64))
             });
+        // The client does not look at what stands before the host.
+        let address: Option<ServerAddr> = self.url.parse().ok();
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        options = match address.as_ref().map(|address| (address.username(), address.password())) {
+            Some((Some(user), Some(password))) => options.user_and_password(decoded(user), decoded(password)),
+            Some((Some(token), None)) => options.token(decoded(token)),
+            _ => options,
+        };
         if let Some(ca) = &self.ca {
             options = options.add_root_certificates(ca.clone());
         }
@@ -103,7 +112,7 @@ impl Link {
         let work = move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             match runtime {
-                Err(cause) => drop(opened.send(Err(cause.to_string()))),
+                Err(cause) => drop(opened.send(Err((cause.to_string(), HINT_ADDRESS)))),
                 Ok(runtime) => runtime.block_on(async {
                     match connect(&settings, subjects, &deliver).await {
                         Err(cause) => drop(opened.send(Err(cause))),
@@ -117,8 +126,8 @@ impl Link {
         };
         let thread = thread::Builder::new().name("prony-nats".to_owned()).spawn(work);
         let thread = thread.map_err(WorkersError::Thread)?;
-        let is_open = is_open.recv().unwrap_or_else(|_| Err("its thread ended".to_owned()));
-        is_open.map_err(|cause| WorkersError::Connect { url: shown, cause })?;
+        let is_open = is_open.recv().unwrap_or_else(|_| Err(("its thread ended".to_owned(), HINT_ADDRESS)));
+        is_open.map_err(|(cause, hint)| WorkersError::Connect { url: shown, cause, hint })?;
         Ok(Self { outgoing: Some(outgoing), thread: Some(thread) })
     }
 
@@ -154,11 +163,37 @@ impl Drop for Link {
     }
 }
 
+/// Why there is no connection, and what to try.
+type NotOpen = (String, &'static str);
+
+const HINT_ADDRESS: &str =
+    "see that it runs there, that the address of --nats is right and that nothing is in the way";
+const HINT_TLS: &str = "see that it runs there and speaks TLS, that --nats-ca has the certificate by which its own is signed, and that the name in \
+                        --nats is in that certificate; a server that asks for certificates gets one with --nats-cert and --nats-key";
+const HINT_CREDENTIALS: &str = "see that --nats-credentials names a file as `nsc generate creds` makes it, of a user of this server's operator";
+const HINT_PASSWORD: &str = "it refuses who asks: write its user and password as nats://USER:PASSWORD@HOST:PORT, or give \
+                             --nats-credentials FILE where it has accounts";
+
+fn not_open(settings: &NatsSettings, error: &ConnectError) -> NotOpen {
+    let hint = match error.kind() {
+        ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication
+            if settings.credentials.is_some() =>
+        {
+            HINT_CREDENTIALS
+        }
+        ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => HINT_PASSWORD,
+        ConnectErrorKind::Tls => HINT_TLS,
+        _ if settings.url.starts_with("tls://") => HINT_TLS,
+        _ => HINT_ADDRESS,
+    };
+    (error.to_string(), hint)
+}
+
 async fn connect(
     settings: &NatsSettings,
     subjects: Vec<String>,
     deliver: &Deliver,
-) -> Result<Client, String> {
+) -> Result<Client, NotOpen> {
     let told = Arc::clone(deliver);
     let options = settings.options().event_callback(move |event| {
         match event {
@@ -169,15 +204,15 @@ async fn connect(
         std::future::ready(())
     });
     let options = match &settings.credentials {
-        Some(path) => options
-            .credentials_file(path)
-            .await
-            .map_err(|cause| format!("cannot read the credentials {}: {cause}", path.display()))?,
+        Some(path) => options.credentials_file(path).await.map_err(|cause| {
+            (format!("cannot read the credentials {}: {cause}", path.display()), HINT_CREDENTIALS)
+        })?,
         None => options,
     };
-    let client = options.connect(settings.url.as_str()).await.map_err(|error| error.to_string())?;
+    let client = options.connect(settings.url.as_str()).await.map_err(|error| not_open(settings, &error))?;
+    let lost = |error: &dyn std::error::Error| (error.to_string(), HINT_ADDRESS);
     for subject in subjects {
-        let mut subscriber = client.subscribe(subject).await.map_err(|error| error.to_string())?;
+        let mut subscriber = client.subscribe(subject).await.map_err(|error| lost(&error))?;
         let deliver = Arc::clone(deliver);
         tokio::spawn(async move {
             let mut joiner = Joiner::default();
@@ -189,7 +224,7 @@ async fn connect(
         });
     }
     // What is said from now on finds these subscriptions.
-    client.flush().await.map_err(|error| error.to_string())?;
+    client.flush().await.map_err(|error| lost(&error))?;
     Ok(client)
 }
 

@@ -223,6 +223,7 @@ fn what_cannot_be_shared_out_is_refused_with_the_reason() {
     assert!(none.starts_with("only 0 of 2 workers came within 0 s; start more with"), "{none}");
     let nowhere = refused(&plan, "nats://me:secret@127.0.0.1:1", 1);
     assert!(nowhere.starts_with("cannot connect to the NATS server nats://127.0.0.1:1: "), "{nowhere}");
+    assert!(nowhere.ends_with("the address of --nats is right and that nothing is in the way"), "{nowhere}");
     let missing = LocalServer::start(Path::new("/nowhere/nats-server")).unwrap_err().to_string();
     assert!(missing.contains("install nats-server"), "{missing}");
 }

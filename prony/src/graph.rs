@@ -1,5 +1,5 @@
 //! `prony graph`: fills a graph from CSV files, writes it out as such, and looks after its files. The graph must not be
-//! open elsewhere: a served one answers over HTTP.
+//! open elsewhere, but for a backup: a served one answers over HTTP.
 
 mod cells;
 mod export;
@@ -18,7 +18,7 @@ use import::Import;
 use place::{Place, PlaceArguments};
 use problems::Problems;
 use progress::Progress;
-use prony_graph_store::Recovery;
+use prony_graph_store::{Backup, Recovery, backup};
 use prony_model::units::{counted, grouped};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,8 +39,19 @@ enum GraphCommand {
     Export(ExportArguments),
     /// Read the log and the snapshot as a start would, and see that everything in them fits together. Changes nothing.
     Check(PlaceArguments),
+    /// Copy the graph to a new directory, also while it is served, and see that everything in the copy can be read.
+    Backup(BackupArguments),
     /// Put the graph into one file, as a snapshot, and remove the log before it.
     Compact(CompactArguments),
+}
+
+#[derive(Debug, Args)]
+struct BackupArguments {
+    #[command(flatten)]
+    place: PlaceArguments,
+    /// Where the copy is made; there must be nothing yet. It is the directory of one graph, to be put into a directory of graphs under its name.
+    #[arg(value_name = "TARGET")]
+    target: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -99,6 +110,7 @@ fn delimiter(text: &str) -> Result<u8, String> {
 pub(crate) fn execute(arguments: GraphArguments) -> anyhow::Result<ExitCode> {
     let text = match arguments.command {
         GraphCommand::Check(arguments) => return run_check(&arguments),
+        GraphCommand::Backup(arguments) => run_backup(&arguments)?,
         GraphCommand::Import(arguments) => run_import(arguments)?,
         GraphCommand::Export(arguments) => run_export(&arguments)?,
         GraphCommand::Compact(arguments) => run_compact(&arguments)?,
@@ -195,6 +207,20 @@ fn run_compact(arguments: &CompactArguments) -> anyhow::Result<String> {
         counted(report.relationships, "relationship", "relationships"),
         indicatif::BinaryBytes(size(place.directory())?),
         indicatif::BinaryBytes(before)
+    ))
+}
+
+fn run_backup(arguments: &BackupArguments) -> anyhow::Result<String> {
+    let place = Place::existing(&arguments.place)?;
+    let (directory, target) = (place.directory(), &arguments.target);
+    let Backup { report, bytes } = backup(directory, target)
+        .with_context(|| format!("there is no backup of {} in {}", directory.display(), target.display()))?;
+    Ok(format!(
+        "{}: {} with {} and {}, all of which can be read\n",
+        target.display(),
+        counted(bytes, "byte", "bytes"),
+        counted(report.nodes, "node", "nodes"),
+        counted(report.relationships, "relationship", "relationships")
     ))
 }
 

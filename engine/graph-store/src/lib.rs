@@ -4,6 +4,7 @@
 //! The road of a write: checked ([`Write`]) → changes → memory → the log's thread → durable → its caller is told. Readers
 //! ([`Read`]) never wait for writers. `docs/graph-files.md` describes the files. Knows neither HTTP nor JSON.
 
+mod backup;
 mod error;
 mod events;
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod types;
 mod write;
 mod writer;
 
+pub use backup::{Backup, backup};
 pub use error::{Refusal, WriteError};
 pub use events::Event;
 pub use format::{VERSION as FORMAT_VERSION, is_store};
@@ -29,6 +31,7 @@ pub use memory::links::Direction;
 pub use options::{Options, SNAPSHOT_AT_LOG_BYTES};
 pub use prony_log::{
     Durability,
+    backup::BackupError,
     disk::make_directory,
     durability, durability_text,
     error::{FileFault, LogError, OpenError},

@@ -5,6 +5,7 @@
 //! the log's thread writes and syncs it and says so to those who wait. A start reads the log with [`recover::Recovering`]. What a frame
 //! means is the store's alone.
 
+pub mod backup;
 pub mod codec;
 pub mod commit;
 pub mod disk;

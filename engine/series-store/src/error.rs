@@ -1,6 +1,6 @@
 //! What can go wrong when a write is asked for, and when rows are read; files and the log have their errors in `prony_log`.
 
-use prony_log::error::{LogError, OpenError};
+use prony_log::error::LogError;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -86,20 +86,6 @@ pub enum SealError {
     Log(#[source] LogError),
     #[error(transparent)]
     Read(#[from] ReadError),
-}
-
-/// Why there is no backup. What is backed up is as it was.
-#[derive(Debug, thiserror::Error)]
-pub enum BackupError {
-    #[error("{} is there already; name a directory that does not exist", path.display())]
-    Occupied { path: PathBuf },
-    /// A file cannot be read, or the copy cannot be written.
-    #[error(transparent)]
-    Files(#[from] OpenError),
-    #[error("the manifest in {} was another one each of {tries} times; try again", directory.display())]
-    Busy { directory: PathBuf, tries: usize },
-    #[error("what was copied cannot be read: {what}")]
-    Damaged { what: String },
 }
 
 /// A write of which nothing was done.

@@ -49,7 +49,7 @@ pub use elsewhere::{WritesElsewhere, WrittenByOthers, ops};
 pub use engine::{
     Capabilities, Engine, EngineHealth, Figure, PagedRows, Read, RowSource, SeriesRows, Snapshot,
 };
-pub use error::{BackupError, ReadError, Refusal, SealError, Unwritten, WriteError};
+pub use error::{ReadError, Refusal, SealError, Unwritten, WriteError};
 pub use format::{VERSION as FORMAT_VERSION, is_store};
 pub use ids::{AttributeId, SeriesId, TableId, TimeMs, TimeRange};
 pub use listen::{Event, Events, Listener, RowEvent};
@@ -58,6 +58,7 @@ pub use options::{Aggregates, Options, Retention, SEAL_AT_LOG_BYTES};
 pub use page::Page;
 pub use prony_log::{
     Durability,
+    backup::BackupError,
     commit::FrameLog,
     durability, durability_text,
     error::{FileFault, LogError, OpenError},

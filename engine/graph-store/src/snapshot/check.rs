@@ -38,6 +38,11 @@ pub struct CheckReport {
 /// Reads the graph in a directory as a start would, and checks it. An error says that a start would be refused.
 pub fn check(directory: &Path) -> Result<CheckReport, OpenError> {
     let _lock = lock_for_reading(directory, STORE)?;
+    check_files(directory)
+}
+
+/// As [`check`], of a directory that nobody changes.
+pub(crate) fn check_files(directory: &Path) -> Result<CheckReport, OpenError> {
     let loaded = recover::load(directory, Options::new(Durability::Sync))?;
     let mut report = CheckReport { recovery: loaded.recovery, ..CheckReport::default() };
     check_memory(&loaded.memory, &loaded.state, &mut report);

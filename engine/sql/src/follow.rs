@@ -164,7 +164,6 @@ impl Following {
                 () = tokio::time::sleep(pause) => {}
             }
             tokio::time::sleep(LEAST_PAUSE.saturating_sub(looked.elapsed())).await;
-            let _one = READING.acquire().await;
             let started = Instant::now();
             let is_forced = self.is_reload.swap(false, SeqCst) || self.fault().is_some();
             let looked_at = self.look(&mut reader, &mut seen, is_forced, what, &mut take).await;
@@ -201,7 +200,9 @@ impl Following {
         if !is_forced && reader.version().await? == *seen {
             return Ok(());
         }
+        let one = READING.acquire().await;
         let (version, catalog) = reader.read().await?;
+        drop(one);
         self.reads.fetch_add(1, SeqCst);
         *seen = version;
         match take(&catalog) {

@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use prony_postgres::changes::triggers::{Triggers, TriggersRequest};
 use prony_server::{
     config::{self, CommandLine, CoreChoice, Settings},
     runtime::{self, Running},
@@ -73,6 +74,11 @@ struct Site {
 impl Site {
     fn with(database: Database, options: &str, rest: &str, change: impl FnOnce(&mut Settings)) -> Self {
         database.execute(SHOP);
+        Self::of(database, options, rest, change)
+    }
+
+    /// The tables are there already.
+    fn of(database: Database, options: &str, rest: &str, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = settings(&database.url(), options, rest);
         change(&mut settings);
         Self { running: runtime::start(settings).expect("the server starts"), database }
@@ -214,20 +220,23 @@ fn a_column_of_another_type_gives_no_wrong_values() {
     }
 }
 
-/// The database tells of it by event triggers, so that it need not be asked.
-#[test]
-fn what_event_triggers_tell_is_seen_without_looking() {
-    use prony_postgres::changes::triggers::{Triggers, TriggersRequest};
-    let database = TestDatabase::create();
-    database.execute("CREATE TABLE other (id INTEGER PRIMARY KEY)");
+/// Whether the database tells of its schema then.
+fn install_triggers(database: &TestDatabase) -> bool {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it can be made");
-    let tells = runtime.block_on(async {
+    runtime.block_on(async {
         let triggers =
             Triggers::open(&database.url(), TriggersRequest::default()).await.expect("it is there");
         triggers.install().await.expect("it may");
         triggers.tells_of_schema().await.expect("it can be asked")
-    });
-    assert!(tells);
+    })
+}
+
+/// The database tells of it by event triggers, so that it need not be asked.
+#[test]
+fn what_event_triggers_tell_is_seen_without_looking() {
+    let database = TestDatabase::create();
+    database.execute("CREATE TABLE other (id INTEGER PRIMARY KEY)");
+    assert!(install_triggers(&database));
     // The first look is by the interval; from then on the database tells.
     let site = Site::with(Database::Postgres(database), CHECKED, "", |_| {});
     site.database.execute("ALTER TABLE shelf ADD COLUMN size INTEGER");

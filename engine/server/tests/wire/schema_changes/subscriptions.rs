@@ -1,6 +1,8 @@
 //! Live queries and events of changes while the tables become others.
 
-use super::{CHECKED, Site};
+use prony_testkit::postgres::TestDatabase;
+
+use super::{CHECKED, Database, SHOP, Site, install_triggers};
 
 fn next(result: &str) -> String {
     format!(r#"{{"id":"a","type":"next","payload":{result}}}"#)
@@ -61,6 +63,15 @@ fn events_go_on_where_what_they_ask_is_there_and_end_where_not() {
         site.until("{ a_seconds { id } }", r#"{"data":{"a_seconds":[]}}"#);
         change("w", "");
         assert_eq!(events.next(), event("w"));
+        // The same columns at other places, in a table that was made anew.
+        site.database.execute(
+            "BEGIN; DROP TABLE shelf;
+             CREATE TABLE shelf (place TEXT, size INTEGER, label TEXT NOT NULL, id INTEGER PRIMARY KEY);
+             INSERT INTO shelf VALUES ('north', 5, 'a', 1), ('south', 6, 'b', 2); COMMIT",
+        );
+        site.until("{ shelves(where: {id: {eq: 2}}) { size } }", r#"[{"size":6}]"#);
+        change("u", "");
+        assert_eq!(events.next(), event("u"));
         site.database.execute("ALTER TABLE shelf RENAME COLUMN place TO spot");
         let told = events.next();
         assert!(told.contains(r#""code":"SUBSCRIPTION_ENDED""#) && told.contains("`place` of"), "{told}");
@@ -78,4 +89,30 @@ fn events_go_on_where_what_they_ask_is_there_and_end_where_not() {
             "{told}"
         );
     }
+}
+
+/// What triggers have written down is read by the tables of now.
+#[test]
+fn what_others_change_is_told_by_the_tables_of_now() {
+    let database = TestDatabase::create();
+    database.execute(SHOP);
+    install_triggers(&database);
+    let options = format!("{CHECKED}\nlisten = true");
+    let site = Site::of(Database::Postgres(database), &options, "", |_| {});
+    let mut events = site.subscribe("subscription { onShelfChanged { shelf { id place } } }");
+    site.until_metric("prony_subscriptions{} 1.0");
+    let event = |place: &str| {
+        next(&format!(r#"{{"data":{{"onShelfChanged":{{"shelf":{{"id":1,"place":"{place}"}}}}}}}}"#))
+    };
+    site.database.execute("UPDATE shelf SET place = 'x' WHERE id = 1");
+    assert_eq!(events.next(), event("x"));
+    site.database.execute("ALTER TABLE shelf DROP COLUMN label, ADD COLUMN size INTEGER");
+    site.until("{ shelves(limit: 1) { size } }", r#"[{"size":null}]"#);
+    site.database.execute("UPDATE shelf SET place = 'y', size = 7 WHERE id = 1");
+    assert_eq!(events.next(), event("y"));
+    let mut with_size = site.subscribe("subscription { onShelfChanged { shelf { size } } }");
+    site.until_metric("prony_subscriptions{} 2.0");
+    site.database.execute("UPDATE shelf SET size = 8 WHERE id = 1");
+    assert_eq!(with_size.next(), next(r#"{"data":{"onShelfChanged":{"shelf":{"size":8}}}}"#));
+    assert_eq!(events.next(), event("y"));
 }

@@ -119,7 +119,8 @@ fn notify_until_killed(directory: &Path, known: &[u64], limit: u64) -> Vec<u64> 
             .map(|(client, from)| {
                 threads.spawn(move || {
                     let agent = agent();
-                    (*from..).take_while(|number| notified(&agent, client, *number)).count() as u64 + from
+                    (*from..u64::MAX).take_while(|number| notified(&agent, client, *number)).count() as u64
+                        + from
                 })
             })
             .collect();

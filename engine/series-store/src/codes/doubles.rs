@@ -1,6 +1,7 @@
 //! Numbers with a fraction. What people and sensors write are decimals: such a number is kept as the integer that it is at a power of ten,
 //! where dividing gives back the same bits (Afroozeh, Kuffó, Boncz: ALP, 2023). The few that are none are kept beside them; where they
-//! are many, all are kept as they are.
+//! are many, all are kept by their bits: as integers of which the zeros at the end are left out, for what was measured with fewer bits than a
+//! double has (a float of 32) ends with them.
 
 use super::integers;
 use prony_log::codec::{Damage, Input, put_length};
@@ -12,9 +13,12 @@ const POWERS: [f64; 17] =
 const INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 /// Values by which the power is chosen.
 const SAMPLE: usize = 32;
-/// With more exceptions than one of so many values, all are kept as they are.
+/// With more exceptions than one of so many values, all are kept by their bits.
 const EXCEPTIONS: usize = 8;
+/// In place of an exponent: eight bytes for each value.
 const RAW: u8 = 0xff;
+/// In place of an exponent: the bits as integers.
+const BITS: u8 = 0xfe;
 
 /// The integer that a value is at a power of ten.
 fn decimal(value: f64, power: f64) -> Option<i64> {
@@ -57,10 +61,7 @@ pub(crate) fn write(to: &mut Vec<u8>, values: &[f64]) {
         integers.push(last);
     }
     if exceptions.len() * EXCEPTIONS > values.len() {
-        to.push(RAW);
-        for value in values {
-            to.extend_from_slice(&value.to_le_bytes());
-        }
+        write_bits(to, values);
         return;
     }
     to.push(exponent as u8);
@@ -72,11 +73,52 @@ pub(crate) fn write(to: &mut Vec<u8>, values: &[f64]) {
     }
 }
 
+/// The integer that has the order of the values: the bits without the sign, with it as its own.
+const fn integer_of_bits(value: f64) -> i64 {
+    let magnitude = (value.to_bits() << 1 >> 1).cast_signed();
+    if value.is_sign_negative() { -magnitude } else { magnitude }
+}
+
+const fn of_integer(integer: i64) -> f64 {
+    f64::from_bits(integer.unsigned_abs() | (integer.cast_unsigned() & (1 << 63)))
+}
+
+/// Writes the values by their bits, or as they are where that is shorter or one is a negative zero, which no integer is.
+fn write_bits(to: &mut Vec<u8>, values: &[f64]) {
+    let begin = to.len();
+    if values.iter().all(|value| *value != 0.0 || value.is_sign_positive()) {
+        let integers: Vec<i64> = values.iter().map(|value| integer_of_bits(*value)).collect();
+        let zeros = integers.iter().fold(0, |all, integer| all | integer).trailing_zeros() % i64::BITS;
+        to.extend_from_slice(&[BITS, zeros as u8]);
+        integers::write(to, &integers.iter().map(|integer| integer >> zeros).collect::<Vec<_>>());
+        if to.len() - begin <= size_of_val(values) {
+            return;
+        }
+        to.truncate(begin);
+    }
+    to.push(RAW);
+    for value in values {
+        to.extend_from_slice(&value.to_le_bytes());
+    }
+}
+
+fn read_bits(input: &mut Input<'_>, count: usize) -> Result<Vec<f64>, Damage> {
+    let zeros = u32::from(input.byte()?);
+    if zeros >= i64::BITS {
+        return Err(Damage("doubles have more zeros than bits"));
+    }
+    let values = integers::read(input, count)?.into_iter();
+    Ok(values.map(|integer| of_integer(integer.wrapping_shl(zeros))).collect())
+}
+
 /// Reads as many values as were written.
 pub(crate) fn read(input: &mut Input<'_>, count: usize) -> Result<Vec<f64>, Damage> {
     let exponent = input.byte()?;
     if exponent == RAW {
         return (0..count).map(|_| Ok(f64::from_le_bytes(input.array()?))).collect();
+    }
+    if exponent == BITS {
+        return read_bits(input, count);
     }
     let power = *POWERS.get(usize::from(exponent)).ok_or(Damage("decimals have an unknown exponent"))?;
     let mut values: Vec<f64> =

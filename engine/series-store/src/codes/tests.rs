@@ -42,7 +42,7 @@ proptest! {
 
     #[test]
     fn any_doubles(values in prop::collection::vec(prop_oneof![
-        any::<f64>(), (-5000..5000_i32).prop_map(|value| f64::from(value) / 100.0), Just(-0.0), Just(f64::NAN), Just(f64::MAX), Just(0.1),
+        any::<f64>(), any::<f32>().prop_map(f64::from), (-5000..5000_i32).prop_map(|value| f64::from(value) / 100.0), Just(-0.0), Just(f64::NAN), Just(f64::MAX), Just(0.1),
     ], 0..70)) {
         doubles_again(&values);
     }
@@ -71,4 +71,22 @@ fn what_is_usual_takes_few_bytes() {
     assert!(doubles_again(&decimals) < 1024, "decimals that change slowly");
     let states: Vec<String> = (0..1024).map(|at| ["on", "off"][at / 10 % 2].to_owned()).collect();
     assert!(texts_again(&states) < 150, "two texts");
+}
+
+#[test]
+fn noisy_doubles_take_the_bits_that_they_have() {
+    let mut state = 1_u64;
+    let mut noise = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let floats: Vec<f64> = (0..1024).map(|_| f64::from((20.0 + 3.0 * noise()) as f32)).collect();
+    assert!(doubles_again(&floats) < 1024 * 3, "floats of 32 bits");
+    let below_zero: Vec<f64> = floats.iter().map(|value| 20.5 - value).collect();
+    assert!(doubles_again(&below_zero) < 1024 * 4, "the same about zero");
+    let full: Vec<f64> = (0..1024).map(|_| 20.0 + 3.0 * noise()).collect();
+    assert!(doubles_again(&full) < 1024 * 7, "all bits of a narrow range");
+    let mut with_zero = floats;
+    with_zero[500] = -0.0;
+    assert_eq!(doubles_again(&with_zero), 1024 * 8 + 1, "a negative zero among them");
 }

@@ -22,8 +22,10 @@ pub(crate) fn pinned(program: &str, arguments: &[String]) -> (String, f64) {
 fn output_of(program: &str, command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("taskset and {program} are needed: {error}"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    // On one processor the lab is the limit, which voids a run's claim: that is what is measured here.
+    let is_void = program == PRONY && output.status.code() == Some(VOID);
     assert!(
-        output.status.success(),
+        output.status.success() || is_void,
         "{command:?} failed:\n{text}{}",
         String::from_utf8_lossy(&output.stderr)
     );
@@ -58,6 +60,8 @@ pub(crate) fn prony_result_beside(arguments: &[String]) -> ResultFile {
 }
 
 const PRONY: &str = env!("CARGO_BIN_EXE_prony");
+/// The exit code of a run whose figures cannot be believed.
+const VOID: i32 = 3;
 
 fn in_a_folder<T>(arguments: &[String], run: impl FnOnce(&[String]) -> T) -> T {
     let folder = tempfile::tempdir().expect("a temporary directory");

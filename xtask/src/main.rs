@@ -3,6 +3,7 @@
 
 mod counts;
 mod deploy;
+mod metadata;
 mod prerequisites;
 mod release;
 mod sbom;

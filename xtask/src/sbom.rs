@@ -7,43 +7,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// What `cargo metadata --format-version 1` says, as far as it is needed.
-#[derive(Debug, Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-    resolve: Resolve,
-}
-
-#[derive(Debug, Deserialize)]
-struct Package {
-    id: String,
-    name: String,
-    version: String,
-    license: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Resolve {
-    nodes: Vec<Node>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Node {
-    id: String,
-    deps: Vec<Dependency>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Dependency {
-    pkg: String,
-    dep_kinds: Vec<DependencyKind>,
-}
-
-/// None is what the crate itself needs; `dev` is for its tests alone.
-#[derive(Debug, Deserialize)]
-struct DependencyKind {
-    kind: Option<String>,
-}
+use crate::metadata::{Dependency, Metadata, Node, Package, Resolve};
 
 #[derive(Debug, Deserialize)]
 struct Lock {

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use spdx::{Expression, ParseMode};
 
 use super::Violation;
+use crate::metadata::{Metadata, Package};
 
 const RULES: &str = "deny.toml";
 /// The platform of which they are looked at.
@@ -28,33 +29,6 @@ struct Rules {
 #[derive(Debug, Deserialize)]
 struct Licences {
     allow: BTreeSet<String>,
-}
-
-/// What `cargo metadata` says, as far as it is needed.
-#[derive(Debug, Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-    resolve: Resolve,
-}
-
-#[derive(Debug, Deserialize)]
-struct Package {
-    id: String,
-    name: String,
-    version: String,
-    license: Option<String>,
-    /// None for our own.
-    source: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Resolve {
-    nodes: Vec<Node>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Node {
-    id: String,
 }
 
 pub(crate) fn check(root: &Path) -> Result<Vec<Violation>> {

@@ -1,11 +1,16 @@
 //! Rows that are in no segment yet, by series: a few as they came, those before them in blocks.
 
-use crate::block::{self, BlockMeta};
+use crate::block::{self, BLOCK_ROWS, BlockMeta, WHOLE_DAYS_ROWS};
+use crate::calendar::DAY_MS;
 use crate::ids::{AttributeId, SeriesId, TimeMs, TimeRange};
 use crate::op::{Cells, OpNumber};
 use crate::rows::{OnDuplicate, RowAt, Rows};
 use prony_log::codec::Damage;
 use std::sync::Arc;
+
+/// So many rows of a new day in a row, and the day before is taken to be over: connections beside each other, and things that send again, are a
+/// little late.
+const LATE_ROWS: usize = 64;
 
 /// A block in memory.
 #[derive(Debug)]
@@ -21,7 +26,7 @@ pub(crate) struct HeadBlock {
 #[derive(Debug, Default)]
 pub(crate) struct SeriesHead {
     pub(crate) blocks: Vec<Arc<HeadBlock>>,
-    /// In the order in which they came.
+    /// In the order in which they came; those of one time always.
     pub(crate) rows: Rows,
     /// Of the rows, the writes that have made them.
     pub(crate) numbers: Vec<OpNumber>,
@@ -86,8 +91,10 @@ impl SeriesHead {
         time_ms: TimeMs,
         cells: &Cells<'_>,
     ) -> Result<(), Damage> {
-        if self.range.is_some_and(|range| block::ends_before(self.rows.len(), range.to_ms, time_ms)) {
-            self.close_block(series);
+        if let Some(midnight) = self.new_day() {
+            self.close_block(series, |times| times.partition_point(|time| *time < midnight));
+        } else if self.rows.len() == BLOCK_ROWS {
+            self.close_block(series, block::next_block);
         }
         let row = self.rows.len();
         self.rows.times.push(time_ms);
@@ -119,19 +126,41 @@ impl SeriesHead {
         Ok(())
     }
 
-    /// Rows in the order of their times, as one block. Rows of one time stay apart: a deletion may lie between them.
-    fn close_block(&mut self, series: SeriesId) {
+    /// When the day began of which the last rows are, where the one before them is of a day before, and enough are for a block.
+    fn new_day(&self) -> Option<TimeMs> {
+        let before = self.rows.len().checked_sub(LATE_ROWS + 1)?;
+        let [of_before, newest @ ..] = &self.rows.times[before..] else { return None };
+        let last = *newest.last()?;
+        let midnight = last - last.rem_euclid(DAY_MS);
+        let is_of_the_day = |time: &TimeMs| *time >= midnight && *time - midnight < DAY_MS;
+        if before < WHOLE_DAYS_ROWS || *of_before >= midnight || !newest.iter().all(is_of_the_day) {
+            return None;
+        }
+        let rows_before = self.rows.times.iter().filter(|time| **time < midnight).count();
+        (rows_before >= WHOLE_DAYS_ROWS).then_some(midnight)
+    }
+
+    /// Rows in the order of their times: so many of the first as `count` says are a block, the others stay. Rows of one time stay apart: a
+    /// deletion may lie between them.
+    fn close_block(&mut self, series: SeriesId, count: impl FnOnce(&[TimeMs]) -> usize) {
         let mut order: Vec<RowAt> = (0..self.rows.len() as u32).map(|row| (0, row)).collect();
         order.sort_by_key(|(_, row)| self.rows.times[*row as usize]);
-        let numbers: Box<[OpNumber]> = order.iter().map(|(_, row)| self.numbers[*row as usize]).collect();
+        let times: Vec<TimeMs> = order.iter().map(|(_, row)| self.rows.times[*row as usize]).collect();
+        let later = order.split_off(count(&times));
+        let numbers_of =
+            |order: &[RowAt]| order.iter().map(|(_, row)| self.numbers[*row as usize]).collect::<Vec<_>>();
+        let (numbers, later_numbers) = (numbers_of(&order).into_boxed_slice(), numbers_of(&later));
         let rows = Rows::merge(&[&self.rows], order, OnDuplicate::Append);
         let mut bytes = Vec::new();
         let meta = block::write(&mut bytes, series, &rows);
         let last_number = numbers.iter().copied().max().unwrap_or_default();
         let bytes = bytes.into_boxed_slice();
         self.blocks.push(Arc::new(HeadBlock { meta, bytes, numbers, last_number }));
-        (self.rows, self.range) = (Rows::default(), None);
-        self.numbers.clear();
+        let times = &times[times.len() - later.len()..];
+        let ends = times.first().zip(times.last());
+        self.range = ends.map(|(from_ms, to_ms)| TimeRange { from_ms: *from_ms, to_ms: *to_ms });
+        self.rows = Rows::merge(&[&self.rows], later, OnDuplicate::Append);
+        self.numbers = later_numbers;
     }
 
     /// A copy of the rows that are in no block: those of a range, with these attributes.
@@ -165,7 +194,6 @@ impl SeriesHead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calendar::DAY_MS;
     use crate::op::{Op, put_row};
     use crate::value::Value;
     use prony_log::codec::Input;
@@ -183,19 +211,44 @@ mod tests {
     fn blocks_of_rows_that_come_in_order_are_days() {
         let mut head = Head::default();
         let minute = |number: i64| 5 * DAY_MS - 100 * 60_000 + number * 60_000;
-        (0..=100 + 2 * 1440).for_each(|number| put(&mut head, minute(number)));
+        let last = 100 + 2 * 1440 + LATE_ROWS as i64;
+        (0..=last).for_each(|number| put(&mut head, minute(number)));
         let of = head.get(SeriesId(3)).unwrap();
-        let blocks: Vec<(u32, TimeMs)> =
-            of.blocks.iter().map(|block| (block.meta.rows, block.meta.last_ms)).collect();
         // The first day has too few rows for a block of its own.
-        assert_eq!(blocks, [(1540, 6 * DAY_MS - 60_000), (1440, 7 * DAY_MS - 60_000)]);
-        assert_eq!(
-            (of.rows.len(), of.range()),
-            (1, Some(TimeRange { from_ms: 7 * DAY_MS, to_ms: 7 * DAY_MS }))
-        );
-        // What comes late is in the next block, whichever its day is.
+        assert_eq!(blocks(of), [(1540, 6 * DAY_MS - 60_000), (1440, 7 * DAY_MS - 60_000)]);
+        let range = Some(TimeRange { from_ms: 7 * DAY_MS, to_ms: minute(last) });
+        assert_eq!((of.rows.len(), of.range()), (LATE_ROWS + 1, range));
+        assert_eq!(of.numbers.len(), of.rows.len());
+        // What comes later still is in the next block, whichever its day is.
         put(&mut head, 0);
         let of = head.get(SeriesId(3)).unwrap();
-        assert_eq!((of.blocks.len(), of.rows.len()), (2, 2));
+        assert_eq!((of.blocks.len(), of.rows.len()), (2, LATE_ROWS + 2));
+    }
+
+    fn blocks(head: &SeriesHead) -> Vec<(u32, TimeMs)> {
+        head.blocks.iter().map(|block| (block.meta.rows, block.meta.last_ms)).collect()
+    }
+
+    #[test]
+    fn rows_that_are_a_little_late_are_in_the_block_of_their_day() {
+        let mut head = Head::default();
+        // Pieces of ten minutes, each two in the other's place, so that the day's end comes after the next day's begin.
+        let piece = |number: i64| (number ^ 1) * 10..(number ^ 1) * 10 + 10;
+        let minutes = (0..300).flat_map(piece).filter(|minute| *minute < 2955);
+        minutes.for_each(|minute| put(&mut head, minute * 60_000 + 5 * 60_000));
+        let of = head.get(SeriesId(3)).unwrap();
+        assert_eq!(blocks(of), [(1435, DAY_MS - 60_000), (1440, 2 * DAY_MS - 60_000)]);
+        assert_eq!(of.rows.times.iter().min(), Some(&(2 * DAY_MS)));
+    }
+
+    #[test]
+    fn a_row_of_the_far_future_does_not_mix_the_days_before_it() {
+        let mut head = Head::default();
+        put(&mut head, 4_000_000 * DAY_MS);
+        (0..5000).for_each(|minute| put(&mut head, minute * 60_000));
+        let of = head.get(SeriesId(3)).unwrap();
+        let days = [1, 2, 3].map(|day| (1440, day * DAY_MS - 60_000));
+        assert_eq!(blocks(of), days);
+        assert_eq!(of.rows.len(), 5001 - 3 * 1440);
     }
 }

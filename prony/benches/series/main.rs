@@ -1,10 +1,12 @@
 //! Measurements of series over NGSI: notifications beside nginx with a constant answer, beside QuestDB's own line protocol, and beside
-//! `COPY`, and a day in twenty minutes. One subcommand a question; each prints the table that `docs/benchmarks.md` quotes.
+//! `COPY`, a day in twenty minutes, and 10,000,000 rows beside `InfluxDB` and `DuckDB`. One subcommand a question; each prints the table that
+//! `docs/benchmarks.md` quotes.
 //!
-//! `cargo bench -p prony --bench series -- notify|lines|copy|day`
+//! `cargo bench -p prony --bench series -- notify|lines|copy|day|stores`
 //!
 //! Needs taskset and wrk; `notify` nginx, `lines` Java and Maven, `copy` a PostgreSQL with its defaults, whose address `POSTGRES` has
-//! (`postgres://…`): it gets a database of its own, which goes again.
+//! (`postgres://…`): it gets a database of its own, which goes again; `stores` `influxd` 1.x, and a Python with `DuckDB`, which `PYTHON`
+//! names.
 
 #![expect(clippy::print_stdout, reason = "tables are what a benchmark is for")]
 
@@ -22,6 +24,7 @@ mod process;
 #[path = "../common/statistics.rs"]
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
 mod statistics;
+mod stores;
 #[path = "../common/subject.rs"]
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
 mod subject;
@@ -46,6 +49,7 @@ fn main() {
         Some("lines") => lines::beside_questdb(),
         Some("copy") => copy::beside_copy(),
         Some("day") => day::in_twenty_minutes(),
-        _ => println!("name a measurement: notify, lines, copy, day"),
+        Some("stores") => stores::beside_each_other(),
+        _ => println!("name a measurement: notify, lines, copy, day, stores"),
     }
 }

@@ -1,8 +1,9 @@
-//! The repository's own commands: `cargo xtask test` (everything) and `cargo xtask tidy`.
+//! The repository's own commands: `cargo xtask test` (everything), `tidy`, `fuzz` and `release`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 
 mod counts;
 mod deploy;
+mod fuzz;
 mod metadata;
 mod prerequisites;
 mod release;
@@ -24,16 +25,19 @@ usage: cargo xtask COMMAND
 
   test [STAGE…]   everything a change must pass; with names, only those stages
   tidy            only the checks of the repository's own rules
+  fuzz [--seconds N] [TARGET…]
+                  changes bytes that others send, for N seconds (60) a target, looking for faults
   release [FILE]  an archive of the binary, or of FILE, with its bill of materials and checksums";
 
 /// The commands, for the check that documents mention no others.
-const COMMANDS: &[&str] = &["test", "tidy", "release"];
+const COMMANDS: &[&str] = &["test", "tidy", "fuzz", "release"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
         Some((command, stages)) if command == "test" => test::run(&root(), stages),
         Some((command, [])) if command == "tidy" => tidy::run(&root()),
+        Some((command, words)) if command == "fuzz" => fuzz::run(&root(), words),
         Some((command, [])) if command == "release" => release::run(&root(), None),
         Some((command, [binary])) if command == "release" => release::run(&root(), Some(binary)),
         _ => {

@@ -116,6 +116,9 @@ mod access;
 mod clock;
 pub mod config;
 pub mod examples;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod graphql;
 mod heap;
 pub mod http;

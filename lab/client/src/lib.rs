@@ -26,6 +26,9 @@ pub use client::{Client, ClientSettings, SendError};
 pub use clock::VirtualTime;
 pub use error::ClientError;
 pub use event::{ClientEvent, ConnectionCounts, Ended, EventKind, Failure, FailureScope};
+#[doc(hidden)]
+#[cfg(feature = "fuzzing")]
+pub use http1::fuzzing;
 pub use http1::sink::Sink;
 pub use ids::RequestId;
 pub use pool::{PoolId, Pooling};

@@ -2,6 +2,8 @@
 
 pub(crate) mod error;
 pub(crate) mod errors_scan;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub(crate) mod head;
 pub(crate) mod scanner;
 pub(crate) mod sink;

@@ -285,39 +285,10 @@ fn after_size_byte(chunk: Chunk, byte: u8) -> Result<Chunk, ScanError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fuzzing::scan;
     use super::*;
     use expect_test::{Expect, expect};
-    use prony_model::program::Keep;
     use proptest::prelude::*;
-
-    /// Feeds the pieces as a connection would, then ends it; says what was seen.
-    fn scan(pieces: &[&[u8]], is_head_request: bool) -> String {
-        let mut scanner = Scanner::default();
-        scanner.begin(is_head_request);
-        let mut sink = Sink::new(Keep::GraphQlErrors, &mut Vec::new());
-        let mut memo = HeadMemo::default();
-        let mut fed = 0;
-        for piece in pieces {
-            match scanner.feed(piece, &mut sink, &mut memo) {
-                Ok(None) => fed += piece.len(),
-                Ok(Some(answer)) => {
-                    let (status, keeps, end) =
-                        (answer.status, answer.keeps_connection, fed + answer.consumed);
-                    return format!(
-                        "{status} keeps={keeps} end={end} failure={}",
-                        sink.answer(200).has_graphql_errors
-                    );
-                }
-                Err(error) => return format!("{error}"),
-            }
-        }
-        match scanner.end() {
-            Ok(answer) => {
-                format!("{} until close failure={}", answer.status, sink.answer(200).has_graphql_errors)
-            }
-            Err(error) => format!("{error}"),
-        }
-    }
 
     fn check(answer: &str, expected: &Expect) {
         expected.assert_eq(&scan(&[answer.as_bytes()], false));

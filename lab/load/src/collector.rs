@@ -164,6 +164,9 @@ impl<'a> Collector<'a> {
             row.add(tally, times);
             row.workers_missing = row.workers_missing.saturating_sub(1);
         }
+        if let Ok(index) = self.subscriber_series.binary_search_by_key(&second, |row| row.second) {
+            self.subscriber_series[index].add(&tally.subscribers);
+        }
         self.over_time.add(second, tally);
         self.total.merge(tally);
     }

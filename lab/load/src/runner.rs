@@ -29,7 +29,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 /// Runs a plan's own requests to its end, or until it is stopped, on threads of its own, and returns what was
 /// measured. Blocks the calling thread.
 pub fn run(plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
-    let subscribers = threads_for(plan, options.threads.get() as u32);
+    let subscribers = threads_for(plan, options.share, options.threads.get() as u32);
     let publications = PublicationQueue::new(plan, subscribers, run_mark());
     let rows = options.rows.clone();
     let workload = FlowWorkload::new(plan, &publications, options.share, &rows);
@@ -88,6 +88,7 @@ fn measure(
         publications,
         stop,
         users_running: &users_running,
+        share,
         threads: subscriber_threads,
     };
     drive(&shared, &subscribed, &barrier, options)
@@ -117,7 +118,7 @@ fn target_settings<'a>(plan: &'a Plan, workload: &'a dyn Workload, share: RunSha
         wire: plan.wire(),
         users: share.users(0, plan.users()),
         // More than a number of users holds is too much for any limit.
-        subscribers: u32::try_from(plan.subscriber_connections()).unwrap_or(u32::MAX),
+        subscribers: u32::try_from(plan.subscriber_connections_of(share)).unwrap_or(u32::MAX),
         dynamic: workload.tables().map(|_| workload.hosts()),
     }
 }

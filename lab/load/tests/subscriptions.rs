@@ -5,18 +5,24 @@
 mod publisher;
 
 use expect_test::{Expect, expect};
-use prony_load::{PlanError, RunOptions, explain, read_plan, run};
-use prony_model::ResultFile;
+use prony_load::{PlanError, RunOptions, RunStart, explain, read_plan, run};
+use prony_model::measurement::snapshot::{IntervalSnapshot, RequestNames};
+use prony_model::measurement::tally::{Tally, TallyShape};
+use prony_model::program::RunShare;
 use prony_model::subscription::figures::SubscriberGroup;
-use prony_model::subscription::tally::EventCounts;
+use prony_model::subscription::tally::{EventCounts, LinkCounts};
 use prony_model::verdict::Judgement;
 use prony_model::verdict::finding::FindingKind;
+use prony_model::{Nanos, Plan, ResultFile};
 use prony_testkit::certificates::Certificates;
 use prony_testkit::secure_peer::{Http2Reply, Listen, SecurePeer, SecurePeerOptions, ServerTls, Speaks};
 use publisher::{Done, Fault, Publisher};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Six subscriptions: two for each of three keys.
 const SUBSCRIPTIONS: u64 = 6;
@@ -441,6 +447,84 @@ fn subscribers_alone_stay_for_the_duration() {
 }
 
 /// All mistakes of a plan.
+/// Sixty changes at a rate, ten when these are over, and one of a user who stays. One of three machines has a user of the first only.
+fn split_plan(url: &str, protocol: &str) -> Plan {
+    let plan = plan_text(url, "", &format!("protocol = \"{protocol}\"\nrate = 20"));
+    let (plan, _) = plan.split_once("[subscriptions.fan_out]").unwrap();
+    let scenarios = "[[scenarios]]\nname = \"changes\"\nrate = 30\nusers = 2\nduration = \"2s\"\n\
+                     [[scenarios]]\nname = \"late\"\nrate = 10\nusers = 1\nstart = \"3s\"\nduration = \"1s\"\n\
+                     [[scenarios]]\nname = \"stay\"\nusers = 1\nthink_time = \"1h\"\nduration = \"5s\"\n";
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("plan.toml"), format!("{plan}{scenarios}")).unwrap();
+    read_plan(&folder.path().join("plan.toml")).unwrap()
+}
+
+/// All parts at once; what they hand over each second, put together.
+fn run_split(plan: &Plan, parts: u32) -> Tally {
+    let epoch = Instant::now() + Duration::from_millis(300);
+    let seconds: Arc<Mutex<Vec<IntervalSnapshot>>> = Arc::default();
+    thread::scope(|scope| {
+        for number in 0..parts {
+            let seconds = Arc::clone(&seconds);
+            scope.spawn(move || {
+                let keep = move |second: &IntervalSnapshot| seconds.lock().unwrap().push(second.clone());
+                let options = RunOptions {
+                    threads: NonZeroUsize::new(2).unwrap(),
+                    share: RunShare::new(number, parts).unwrap(),
+                    start: Box::new(move || Some(RunStart { epoch, from: Nanos::ZERO })),
+                    snapshots: vec![Box::new(keep)],
+                    ..RunOptions::default()
+                };
+                run(plan, options).unwrap();
+            });
+        }
+    });
+    let (windows, names) = (plan.windows(), RequestNames { plan, found: None });
+    let mut merged = Tally::new(&windows, TallyShape::of(plan));
+    for second in seconds.lock().unwrap().drain(..) {
+        merged.merge(&second.into_tally(&windows, names).unwrap());
+    }
+    merged
+}
+
+/// All that is not time, nor the length of a number.
+fn heard(plan: &Plan, tally: &Tally) -> (u64, EventCounts, LinkCounts) {
+    let windows: Vec<_> = (0..plan.windows().all().len()).collect();
+    let answered = windows.iter().map(|window| tally.cell(*window, 0).successes()).sum();
+    let events = EventCounts { bytes: 0, ..tally.subscribers.sum(0, &windows).counts };
+    let links = tally.subscribers.links[0].counts.clone();
+    let links = LinkCounts { first_attempt_ns: None, last_made_ns: None, last_subscribed_ns: None, ..links };
+    (answered, events, links)
+}
+
+#[test]
+fn subscribers_of_three_machines_hear_what_those_of_one_hear() {
+    thread::scope(|scope| {
+        for protocol in PROTOCOLS {
+            scope.spawn(move || {
+                let [one, three] = [1, 3].map(|parts| {
+                    let publisher = Publisher::start(Fault::None);
+                    let plan = split_plan(&publisher.url, protocol);
+                    (publisher, heard(&plan, &run_split(&plan, parts)))
+                });
+                assert_eq!(one.1, three.1, "{protocol}");
+                let (answered, events, links) = three.1;
+                let done = three.0.done();
+                assert_eq!(
+                    (answered, done.mutations, events.events, done.owed),
+                    (71, 71, 142, 142),
+                    "{protocol}"
+                );
+                let connections = if protocol == "sse" { SUBSCRIPTIONS } else { 3 };
+                assert_eq!(
+                    (links.attempted, links.made, links.subscribed),
+                    (connections, connections, SUBSCRIPTIONS)
+                );
+            });
+        }
+    });
+}
+
 fn mistakes(text: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path: PathBuf = folder.path().join("plan.toml");

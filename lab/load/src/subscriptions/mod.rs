@@ -19,12 +19,13 @@ pub(crate) mod thread;
 pub(crate) mod values;
 
 use prony_model::Plan;
+use prony_model::program::RunShare;
 
 /// One thread reads for so many connections; it is mostly the events that make work.
 const CONNECTIONS_OF_THREAD: u64 = 10_000;
 
-/// How many threads the subscribers of a plan get, of at most `most`.
-pub(crate) fn threads_for(plan: &Plan, most: u32) -> u32 {
-    let needed = plan.subscriber_connections().div_ceil(CONNECTIONS_OF_THREAD);
+/// How many threads the subscribers of a part of a plan's run get, of at most `most`.
+pub(crate) fn threads_for(plan: &Plan, share: RunShare, most: u32) -> u32 {
+    let needed = plan.subscriber_connections_of(share).div_ceil(CONNECTIONS_OF_THREAD);
     u32::try_from(needed).unwrap_or(u32::MAX).min(most)
 }

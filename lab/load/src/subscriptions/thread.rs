@@ -15,7 +15,7 @@ use crate::seconds::{Seconds, ThreadInterval};
 use machine::{Share, SubscriberMachine};
 use prony_client::targets::Targets;
 use prony_client::{Client, ClientSettings, Pooling};
-use prony_model::program::StopFlag;
+use prony_model::program::{RunShare, StopFlag};
 use prony_model::{Nanos, Plan, Windows};
 use slot::RequestContext;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -36,6 +36,8 @@ pub(crate) struct SubscribersShared<'a> {
     pub(crate) stop: &'a StopFlag,
     /// Threads of users that have not ended.
     pub(crate) users_running: &'a AtomicU32,
+    /// Which part of the run this is: users and connections by their numbers.
+    pub(crate) share: RunShare,
     pub(crate) threads: u32,
 }
 
@@ -62,7 +64,7 @@ impl<'a> Subscribers<'a> {
         index: u32,
         hand_over: Sender<ThreadInterval>,
     ) -> Result<Self, WorkerError> {
-        let share = Share { index, threads: shared.threads };
+        let share = Share { index, place: shared.share.thread(index, shared.threads) };
         let settings = ClientSettings { pooling: Pooling::ByUser, keeps_connections: true, address: None };
         Ok(Self {
             shared,
@@ -111,11 +113,13 @@ impl<'a> Subscribers<'a> {
         now.plus(STOP_CHECK).min(own).min(self.seconds.end())
     }
 
-    /// Users have ended, or where there are none the plan's time has; and nothing that is expected can still come.
+    /// Users have ended, or where there are none the plan's time has; and nothing that is expected can still come. Of a part of a run the
+    /// plan's time has ended too, because users of others go on when its own have ended.
     fn is_over(&mut self, now: Nanos) -> bool {
         let plan = self.shared.plan;
         let have_users_ended = self.shared.users_running.load(Ordering::Acquire) == 0;
-        let has_time_ended = plan.users() > 0 || now >= plan.duration();
+        let are_all_here = self.shared.share == RunShare::WHOLE && plan.users() > 0;
+        let has_time_ended = are_all_here || now >= plan.duration();
         if !(self.shared.stop.is_stopped() || have_users_ended && has_time_ended) {
             return false;
         }

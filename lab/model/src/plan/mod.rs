@@ -27,7 +27,7 @@ use crate::plan::request::Request;
 use crate::plan::scenario::Scenario;
 use crate::plan::target::{NamedTarget, Target};
 use crate::plan::wire::{Connections, WireOptions};
-use crate::program::UserPlace;
+use crate::program::{RunShare, UserPlace};
 use crate::subscription::Subscription;
 use crate::units::Nanos;
 use crate::verdict::threshold::Threshold;
@@ -84,7 +84,19 @@ impl Plan {
 
     /// Of all subscribers.
     pub fn subscriber_connections(&self) -> u64 {
-        self.subscriptions.iter().map(|group| group.draft.sockets()).sum()
+        self.subscriber_connections_of(RunShare::WHOLE)
+    }
+
+    /// Of the subscribers of a part of the run.
+    pub fn subscriber_connections_of(&self, share: RunShare) -> u64 {
+        self.subscriptions.iter().map(|group| group.draft.sockets(share)).sum()
+    }
+
+    /// Into so many parts it can be split, each of which has a user or a connection of a subscriber.
+    pub fn parts_max(&self) -> u32 {
+        let connections = self.subscriptions.iter().map(|group| group.draft.connections()).max();
+        let connections = u32::try_from(connections.unwrap_or(0)).unwrap_or(u32::MAX);
+        self.users().max(connections)
     }
 
     pub fn variables(&self) -> &[Variable] {

@@ -42,8 +42,8 @@ impl RunShare {
         (self.below(first as u64 + users as u64) - self.below(first as u64)) as u32
     }
 
-    /// How many numbers below this one are this part's.
-    const fn below(self, number: u64) -> u64 {
+    /// How many numbers below this one are this part's; as many of so many things that are numbered from 0.
+    pub const fn below(self, number: u64) -> u64 {
         (number + self.parts as u64 - 1 - self.number as u64) / self.parts as u64
     }
 

@@ -98,6 +98,16 @@ impl SubscriberRow {
             max_ns: times.max(),
         }
     }
+
+    /// A share of the second that comes later than the others. Percentiles stay those of what was there: runs that are shared out
+    /// have none.
+    pub fn add(&mut self, tally: &SubscriptionTally) {
+        self.active += tally.active;
+        self.events += tally.interval.events;
+        self.bytes += tally.interval.bytes;
+        self.missed += tally.interval.missed;
+        self.max_ns = self.max_ns.max(tally.interval_from_send.max());
+    }
 }
 
 impl Subscribers {

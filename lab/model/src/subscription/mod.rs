@@ -9,6 +9,7 @@ pub mod tally;
 pub mod token;
 
 use crate::data::template::{SlotSource, Template};
+use crate::program::RunShare;
 use crate::response::pointer::Pointer;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -126,11 +127,12 @@ impl SubscriptionDraft {
         }
     }
 
-    /// With those over which only orders go.
-    pub fn sockets(&self) -> u64 {
+    /// Those of a part of the run, with those over which only orders go.
+    pub fn sockets(&self, share: RunShare) -> u64 {
+        let connections = share.below(self.connections());
         match self.protocol {
-            SubscriptionProtocol::SseSingle => 2 * self.connections(),
-            _ => self.connections(),
+            SubscriptionProtocol::SseSingle => 2 * connections,
+            _ => connections,
         }
     }
 

@@ -9,6 +9,7 @@ use crate::subscriptions::publications::{Notice, Published};
 use crate::subscriptions::values::SubscriberValues;
 use prony_client::timers::Timers;
 use prony_model::measurement::tally::{Tally, TallyShape};
+use prony_model::program::ThreadPlace;
 use prony_model::subscription::tally::count_reason;
 use prony_model::subscription::token::TokenFinder;
 use prony_model::{Nanos, Plan, Windows};
@@ -18,11 +19,13 @@ use std::time::Instant;
 /// How often deliveries are looked through for those that are complete or expired.
 const SETTLE_EVERY: Nanos = Nanos::from_millis(200);
 
-/// Which of the plan's connections are a thread's: dealt out to the threads of subscribers by their number.
+/// Which of the plan's connections are a thread's: dealt out by their number, as users are, to all threads of subscribers, also
+/// those of other parts of the run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Share {
+    /// Among the threads of subscribers of this part.
     pub(super) index: u32,
-    pub(super) threads: u32,
+    pub(super) place: ThreadPlace,
 }
 
 /// What a group needs beside the plan.
@@ -74,9 +77,8 @@ impl<'a> SubscriberMachine<'a> {
         let subscription = &plan.subscriptions()[group];
         let draft = &subscription.draft;
         let each = draft.subscriptions_each();
-        let Share { index, threads } = self.share;
-        let own = (0..draft.connections()).filter(|n| n % u64::from(threads) == u64::from(index));
-        for number in own {
+        let ThreadPlace { number: first, threads } = self.share.place;
+        for number in (u64::from(first)..draft.connections()).step_by(threads as usize) {
             let first = self.subscriptions.len();
             for at in 0..u64::from(each) {
                 let key = subscription.fan_out.as_ref().map(|fan_out| {
@@ -349,5 +351,75 @@ impl Group {
             TokenFinder::new(prefix, run)
         });
         Self { tracker: DeliveryTracker::new(wait_max), finder }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prony_model::data::variable::{Order, Variable};
+    use prony_model::program::RunShare;
+    use prony_model::subscription::{SubscriptionDraft, SubscriptionProtocol};
+    use prony_model::{LoadModel, PlanDraft, RequestDraft, Target};
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn plan(groups: &[(u32, u32, bool)]) -> Plan {
+        let load = LoadModel::constant(1, Nanos::from_secs(9));
+        let mut draft = PlanDraft::new("p", Target::new("test", 80), load);
+        draft.requests = vec![RequestDraft::get("a", "/")];
+        let rows: Vec<Value> = (0..7).map(|row| json!(format!("größe-{row}"))).collect();
+        draft.variables = vec![
+            Variable::list("row", &rows, Order::Sequential),
+            Variable::list("any", &rows, Order::Random),
+        ];
+        let group = |(number, (clients, per_client, is_sse)): (usize, &(u32, u32, bool))| {
+            let mut group = SubscriptionDraft::new(&format!("g{number}"), "subscription { on }", *clients);
+            group.variables = json!({ "row": "${row}", "any": "${any}" }).as_object().unwrap().clone();
+            (group.per_client, group.rate_per_s) = (*per_client, 3.0);
+            if *is_sse {
+                group.protocol = SubscriptionProtocol::Sse;
+            }
+            group
+        };
+        draft.subscriptions = groups.iter().enumerate().map(group).collect();
+        draft.check().unwrap()
+    }
+
+    /// Of each connection its group, its number, when it is due and what its subscriptions ask for.
+    type Connections = Vec<(usize, u64, Nanos, Vec<Vec<u8>>)>;
+
+    fn connections(plan: &Plan, place: ThreadPlace) -> Connections {
+        let windows = plan.windows();
+        let machine = SubscriberMachine::new(plan, &windows, 7, Share { index: 0, place });
+        let of = |(index, slot): (usize, &ConnectionSlot)| {
+            let operation = &plan.subscriptions()[slot.group].operation;
+            let asked = (0..slot.subscriptions).map(|at| machine.values_of(index, at).render(operation));
+            (slot.group, slot.number, slot.due, asked.collect())
+        };
+        machine.slots.iter().enumerate().map(of).collect()
+    }
+
+    proptest! {
+        /// Whatever the numbers of threads, which may differ from part to part.
+        #[test]
+        fn connections_of_all_parts_are_those_of_one_machine(
+            groups in prop::collection::vec((1_u32..9, 1_u32..4, any::<bool>()), 1..3),
+            parts in 1_u32..5, threads in prop::collection::vec(1_u32..4, 4)
+        ) {
+            let plan = plan(&groups);
+            let (mut split, mut sockets) = (Connections::new(), 0);
+            for (number, threads) in (0..parts).zip(&threads) {
+                let share = RunShare::new(number, parts).unwrap();
+                sockets += plan.subscriber_connections_of(share);
+                split.extend((0..*threads).flat_map(|at| connections(&plan, share.thread(at, *threads))));
+            }
+            let mut whole = connections(&plan, RunShare::WHOLE.thread(0, 1));
+            prop_assert_eq!(sockets, plan.subscriber_connections());
+            prop_assert_eq!(whole.len() as u64, sockets);
+            whole.sort();
+            split.sort();
+            prop_assert_eq!(split, whole);
+        }
     }
 }

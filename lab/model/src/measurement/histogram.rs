@@ -4,17 +4,20 @@ use crate::units::Nanos;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
-use serde::{Deserialize, Serialize};
+use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer, V2Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 const HIGHEST_US: u64 = 3_600_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
 /// A percentile is shown only where at least this many samples lie beyond it: with fewer it is luck.
 pub const SAMPLES_BEYOND_MIN: f64 = 5.0;
+/// Of buckets in a snapshot: up to so many bytes are not compressed, which takes ten times as long as to write them. A second of a
+/// few thousand requests is below it.
+const PLAIN_BYTES_MAX: usize = 4 << 10;
 
 /// Times of one kind. Takes no memory for buckets until the first is recorded, and never more than 200 kB.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Whole", into = "Whole")]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(try_from = "Whole")]
 pub struct Latencies {
     buckets: Option<Box<Histogram<u64>>>,
     min: Nanos,
@@ -38,6 +41,7 @@ impl Latencies {
         self.min = if self.is_empty() { *min } else { self.min.min(*min) };
         self.max = self.max.max(*max);
         self.sum_ns += sum_ns;
+        // Also into one that is empty: a copy would have the range of the other, which is written with the counts.
         let buckets = self.buckets.get_or_insert_with(|| Box::new(new_buckets()));
         buckets.add(&**others).expect("the histogram grows to any value up to its clamp");
     }
@@ -144,7 +148,26 @@ fn buckets_of(text: &str) -> Result<Option<Box<Histogram<u64>>>, HistogramError>
     Ok(Some(Box::new(buckets)))
 }
 
-/// Latencies as snapshots carry them: the buckets as [`Latencies::to_base64`] writes them, and what they do not keep.
+impl Latencies {
+    /// As [`Self::to_base64`], and without compression where there is little to compress; both are read.
+    fn to_base64_quickly(&self) -> String {
+        let Some(buckets) = &self.buckets else { return String::new() };
+        let mut bytes = Vec::new();
+        let written = V2Serializer::new().serialize(buckets, &mut bytes);
+        written.expect("counts fit their encoding and memory can be written");
+        if bytes.len() <= PLAIN_BYTES_MAX { STANDARD.encode(bytes) } else { self.to_base64() }
+    }
+}
+
+impl Serialize for Latencies {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self { min, max, sum_ns, .. } = self;
+        let (buckets, sum_ns) = (self.to_base64_quickly(), sum_ns.to_string());
+        Whole { buckets, min_ns: *min, max_ns: *max, sum_ns }.serialize(to)
+    }
+}
+
+/// Latencies as snapshots carry them: the buckets as [`Latencies::to_base64_quickly`] writes them, and what they do not keep.
 #[derive(Serialize, Deserialize)]
 struct Whole {
     buckets: String,
@@ -152,12 +175,6 @@ struct Whole {
     max_ns: Nanos,
     /// In decimal digits: the sum of a long run has more of them than numbers in JSON keep.
     sum_ns: String,
-}
-
-impl From<Latencies> for Whole {
-    fn from(of: Latencies) -> Self {
-        Self { buckets: of.to_base64(), min_ns: of.min, max_ns: of.max, sum_ns: of.sum_ns.to_string() }
-    }
 }
 
 impl TryFrom<Whole> for Latencies {
@@ -270,6 +287,24 @@ mod tests {
             let again: Latencies = serde_json::from_str(&text).unwrap();
             prop_assert_eq!(&again, &latencies);
             prop_assert_eq!(again.mean(), latencies.mean());
+        }
+
+        /// Also those that were written by earlier builds, which compressed all of them.
+        #[test]
+        fn the_whole_form_is_read_with_and_without_compression(
+            times in prop::collection::vec(0_u64..1 << 45, 1..50), spread in prop::sample::select(vec![1_u64, 1 << 20])
+        ) {
+            let mut latencies = of(&times);
+            // So many different times that they are compressed.
+            (0..9_000_u64).for_each(|time| latencies.record(Nanos(time * spread)));
+            let read = |buckets: String| {
+                let (min_ns, max_ns, sum_ns) = (latencies.min, latencies.max, latencies.sum_ns.to_string());
+                Latencies::try_from(Whole { buckets, min_ns, max_ns, sum_ns }).unwrap()
+            };
+            let written = latencies.to_base64_quickly();
+            prop_assert_eq!(written == latencies.to_base64(), spread > 1, "{} bytes", written.len());
+            prop_assert_eq!(&read(written), &latencies);
+            prop_assert_eq!(&read(latencies.to_base64()), &latencies);
         }
 
         #[test]

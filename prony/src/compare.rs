@@ -8,6 +8,7 @@ use prony_model::search::{Vary, held};
 use prony_model::{LoadModel, Nanos, ResultFile};
 use prony_report::{Document, NamedDocument};
 use prony_runs::{Argument, Compared, compare};
+use prony_workers::UserState;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -87,10 +88,12 @@ fn measure(arguments: &CompareArguments) -> anyhow::Result<(ComparisonFile, Path
     let [a, b] = read.as_slice() else {
         bail!("two things are compared, and the arguments name {}", read.len());
     };
+    let users = [a, b].map(|argument| argument.kind.users);
+    let users = if users.contains(&UserState::OfWorker) { UserState::OfWorker } else { UserState::OfPlan };
     let (a, b) = (subject(arguments, a)?, subject(arguments, b)?);
     let name = format!("compare-{}-{}", a.subject.plan().name(), b.subject.plan().name());
     let (mut options, path) = arguments.flags.options(&name, Vary::Users)?;
-    let local = arguments.flags.recruit(&mut options)?;
+    let local = arguments.flags.recruit(&mut options, users, &[a.subject.plan(), b.subject.plan()])?;
     let file = compare(&a, &b, arguments.runs, &arguments.fail_if, options)?;
     drop(local);
     Ok((file, path))

@@ -78,8 +78,12 @@ pub(crate) fn execute(arguments: &FindArguments) -> anyhow::Result<ExitCode> {
     let subject = given.check()?;
     let name = format!("find-{}", subject.plan().name());
     let (mut options, path) = arguments.flags.options(&name, settings.shape.vary)?;
-    let local = arguments.flags.recruit(&mut options)?;
-    let file = find(&*subject, &settings, options)?;
+    // Where the first load cannot be made of it, the search says why.
+    let first = settings.shape.apply(&subject.plan().clone().into_draft(), settings.plan.start);
+    let first = first.ok().and_then(|draft| draft.check().ok());
+    let plans: Vec<_> = first.iter().collect();
+    let local = arguments.flags.recruit(&mut options, argument.kind.users, &plans)?;
+    let file = find(&subject, &settings, options)?;
     drop(local);
     arguments.flags.print(
         || serde_json::to_string_pretty(&file),

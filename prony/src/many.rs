@@ -7,9 +7,10 @@ use prony_load::Output;
 use prony_model::comparison::Side;
 use prony_model::result::Progress;
 use prony_model::search::Vary;
-use prony_model::{LoadModel, Nanos, PlanDraft};
+use prony_model::{LoadModel, Nanos, Plan, PlanDraft};
 use prony_report::{ProgressDisplay, run_line, step_verdict};
 use prony_runs::{Argument, Event, ManyOptions, OpenSettings, Subject, observe, result_path};
+use prony_workers::UserState;
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -62,13 +63,23 @@ impl Flags {
         Ok((options, path))
     }
 
+    pub(crate) const fn has_workers(&self) -> bool {
+        self.workers.is_given()
+    }
+
     /// Has workers make the load of all runs, where the flags ask for any; those of this machine end when what this returns is
-    /// dropped, which must be after the options.
-    pub(crate) fn recruit(&self, options: &mut ManyOptions) -> anyhow::Result<Option<LocalWorkers>> {
+    /// dropped, which must be after the options. `plans`: some of those that will be run.
+    pub(crate) fn recruit(
+        &self,
+        options: &mut ManyOptions,
+        users: UserState,
+        plans: &[&Plan],
+    ) -> anyhow::Result<Option<LocalWorkers>> {
         if self.workers.is_given() && self.threads.is_some() {
             bail!(THREADS_ARE_THE_WORKERS);
         }
-        let Some(waiting) = self.workers.recruit_for_many(&options.stop)? else { return Ok(None) };
+        let waiting = self.workers.recruit_for_many(users, plans, &options.stop)?;
+        let Some(waiting) = waiting else { return Ok(None) };
         options.workers = Some(waiting.recruited);
         Ok(waiting.local)
     }
@@ -129,11 +140,11 @@ impl Flags {
 #[derive(Debug)]
 pub(crate) struct Given {
     pub(crate) draft: PlanDraft,
-    subject: Box<dyn Subject>,
+    subject: Subject,
 }
 
 impl Given {
-    pub(crate) fn check(self) -> anyhow::Result<Box<dyn Subject>> {
+    pub(crate) fn check(self) -> anyhow::Result<Subject> {
         Ok(self.subject.with_plan(self.draft.check()?))
     }
 }

@@ -18,7 +18,7 @@ use prony_report::{Document, NamedDocument, ProgressDisplay, WrkShown};
 use prony_runs::wrk::{self, SharedScript, WrkGiven, WrkLoad};
 use prony_runs::{Argument, Flags, UrlGiven, observe, result_path, url_bundle};
 use prony_script_wrk::{ScriptError, WrkScript};
-use prony_workers::Bundle;
+use prony_workers::{Bundle, UserState};
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -102,6 +102,8 @@ pub(crate) fn execute(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     if arguments.explain {
         return say(&explain(&work.plan));
     }
+    let users = if work.shared_script.is_some() { UserState::OfWorker } else { UserState::OfPlan };
+    arguments.workers.check(&work.plan, users)?;
     let path = result_path(&arguments.output, work.plan.name());
     let outputs = Outputs::open(&arguments.out)?;
     let options = outputs.listen(&work.plan, options(arguments, &work, &path, stop)?);
@@ -157,7 +159,8 @@ fn load_shared(
     let shown = work.shown.as_ref().map_or("", |shown| &shown.url);
     let flags = arguments.url_flags.given();
     let given = wrk_given(&Url::parse(shown)?, arguments, &flags)?;
-    let Waiting { mut recruited, local } = arguments.workers.recruit(&work.plan, &options.stop)?;
+    let Waiting { mut recruited, local } =
+        arguments.workers.recruit(&work.plan, UserState::OfWorker, &options.stop)?;
     let threads = recruited.threads(&work.plan)?;
     let script = SharedScript::prepare(path, &given, &WrkLoad::Flags(Box::new(flags)), threads)?;
     let result = script.run(&mut recruited, &work.plan, options)?;

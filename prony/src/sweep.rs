@@ -9,7 +9,7 @@ use prony_model::sweep::{PayloadSize, Setting, SweepFile, SweepSpace};
 use prony_model::{LoadModel, Nanos};
 use prony_report::{Document, NamedDocument, SweepReport, SweepRun, read_document};
 use prony_runs::sweep::{SweepSettings, TargetCommands, payload, sweep};
-use prony_runs::{Argument, Flags as Kinds, result_path};
+use prony_runs::{Argument, Flags as Kinds, Subject, result_path};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -82,9 +82,14 @@ pub(crate) fn execute(arguments: &SweepArguments) -> anyhow::Result<ExitCode> {
     if arguments.users.is_empty() && argument.kind.flags == Kinds::Wrk {
         bail!("{} says nothing of its load; write for example --users 50,100,200", argument.kind.name);
     }
+    let users = argument.kind.users;
     let settings = settings(arguments, argument)?;
     let (mut options, _) = arguments.flags.options("sweep", Vary::Users)?;
-    let local = arguments.flags.recruit(&mut options)?;
+    // Without users of its own each combination has the plan's load.
+    let own = arguments.users.is_empty() && arguments.flags.has_workers();
+    let own = if own { settings.argument.open(&settings.open).ok() } else { None };
+    let plans: Vec<_> = own.iter().map(Subject::plan).collect();
+    let local = arguments.flags.recruit(&mut options, users, &plans)?;
     let folder = settings.folder.clone();
     let swept = sweep(&settings, options);
     drop(local);

@@ -55,3 +55,37 @@ fn the_plan_of_subscribers_misses_nothing_over_any_protocol() {
         assert!(of(&whole["due"]) > 0 && of(&whole["unexpected"]) == 0, "{protocol}: {whole}");
     }
 }
+
+/// Without `fan_out` subscribers are dealt out to workers; with it that is refused, with the reason and what to try.
+#[test]
+fn subscribers_are_shared_out_over_workers_where_events_are_only_counted() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.args(["example", "donuts", "--listen", "127.0.0.1:0", "--cpus", "2"]);
+    let mut server = PronyProcess::start_command(command);
+    let matched = plan(&server.wait_for_url(), "graphql-transport-ws", "/graphql");
+    let folder = tempfile::tempdir().expect("a folder");
+    let nats = prony_testkit::nats::program().display().to_string();
+    let run = |text: &str| {
+        fs::write(folder.path().join("plan.toml"), text).expect("it is written");
+        let output = Command::new(env!("CARGO_BIN_EXE_prony"))
+            .current_dir(folder.path())
+            .args(["run", "plan.toml", "--quiet", "--json", "--workers", "local:3", "--nats-server", &nats])
+            .output()
+            .expect("it runs");
+        (output.stdout, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (_, said) = run(&matched);
+    assert!(said.contains("the subscriptions `updates` match events with mutations (`fan_out`)"), "{said}");
+    assert!(said.contains("leave `fan_out` out") && !said.contains("waiting for"), "{said}");
+    let (counted, _) = matched.split_once("[subscriptions.fan_out]").expect("the example has it");
+    let counted = counted.replace("missed == 0, duplicated == 0, out_of_order == 0, lost == 0", "lost == 0");
+    let (result, said) = run(&counted);
+    let result: serde_json::Value = serde_json::from_slice(&result).expect("JSON");
+    let (group, workers) = (&result["subscribers"]["groups"][0], &result["workers"]);
+    let users: Vec<_> =
+        workers.as_array().into_iter().flatten().map(|worker| worker["users"].as_u64()).collect();
+    assert_eq!(users, [Some(2), Some(1), Some(1)], "{said}");
+    assert_eq!((&group["links"]["made"], &group["links"]["subscribed"]), (&20.into(), &40.into()), "{said}");
+    let whole = group["windows"].as_array().and_then(|windows| windows.last()).expect("the whole run");
+    assert!(whole["events"].as_u64() > Some(0) && whole["due"] == 0, "{said} {whole}");
+}

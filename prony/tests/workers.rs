@@ -148,18 +148,6 @@ fn what_cannot_be_shared_out_is_exit_2_with_the_reason() {
         "install nats-server",
     );
     refused(&["run", "plan.toml", "--workers", "0"], "not a number from 1 to 1000");
-    let server = prony_testkit::nats::program().display().to_string();
-    let respread = [
-        "run",
-        "plan.toml",
-        "--workers",
-        "local:2",
-        "--on-worker-lost",
-        "respread",
-        "--nats-server",
-        &server,
-    ];
-    refused(&respread, "nobody knows how many of them the worker has made");
     refused(
         &["run", "plan.toml", "--workers", "2", "--on-worker-lost", "spread"],
         "none of `continue`, `respread`",

@@ -2,11 +2,21 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
+use prony_model::program::StopFlag;
+use prony_model::search::{SearchPlan, SearchStep, StepShape, StepVerdict, Vary};
+use prony_model::verdict::finding::FindingKind;
+use prony_model::{LoadModel, Nanos, Threshold, WindowKind};
+use prony_runs::{Argument, Event, ManyOptions, OpenSettings, SearchSettings, find};
+use prony_testkit::NatsServer;
 use prony_testkit::peer::ScriptedPeer;
+use prony_workers::{CoordinatorSettings, NatsSettings, OnWorkerLost, Recruited, Terms, UserState};
 use serde_json::Value;
+use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
+use std::rc::Rc;
+use std::time::Duration;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
 
@@ -163,4 +173,151 @@ fn what_workers_cannot_run_ends_a_search_with_the_reason() {
     let ended = prony(directory.path(), 2, &search);
     assert!(ended.code == Some(2) && ended.told.contains("worker `local-"), "{}", ended.told);
     assert!(ended.told.contains("cannot run its share: "), "{}", ended.told);
+}
+
+/// `prony worker` processes, which end with the test.
+struct Waiting<'a> {
+    server: &'a NatsServer,
+    folder: &'a Path,
+    workers: Rc<RefCell<Vec<(String, Child)>>>,
+}
+
+impl Waiting<'_> {
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.args(["worker", "--quiet", "--name", name, "--nats", &self.server.url(), "--output"]);
+        command.arg(self.folder);
+        command
+    }
+
+    fn start(&self, name: &str) {
+        self.workers.borrow_mut().push((name.to_owned(), self.command(name).spawn().unwrap()));
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        for (_, worker) in self.workers.borrow_mut().iter_mut() {
+            let _ = worker.kill();
+            let _ = worker.wait();
+        }
+    }
+}
+
+/// The worker is killed when the first load has been decided, before the second is begun: nobody knows it yet when shares are handed
+/// out. The other one stays, and one that comes meanwhile takes the place.
+#[test]
+fn a_worker_that_is_lost_between_two_steps_is_replaced() {
+    let (server, peer, folder) =
+        (NatsServer::start(), ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    let text = format!(
+        "target = \"{}\"\nusers = 40\nduration = \"9s\"\nthink_time = \"20ms\"\nrequests = [{{ path = \"/gr%C3%B6%C3%9Fe\" }}]\n",
+        peer.url()
+    );
+    fs::write(folder.path().join("plan.toml"), text).unwrap();
+    let waiting = Waiting { server: &server, folder: folder.path(), workers: Rc::default() };
+    for name in ["stays", "dies"] {
+        waiting.start(name);
+    }
+    let told = Rc::new(RefCell::new(Vec::new()));
+    let telling = Rc::clone(&told);
+    let coordinator = CoordinatorSettings {
+        nats: NatsSettings { url: server.url(), ..NatsSettings::default() },
+        terms: Terms { workers: 2, on_lost: OnWorkerLost::Continue, users: UserState::OfPlan },
+        wait: Duration::from_secs(60),
+        tell: Box::new(move |text| telling.borrow_mut().push(text.to_owned())),
+    };
+    let recruited = Recruited::of_many(coordinator, StopFlag::default()).unwrap();
+    let (processes, mut comes) = (Rc::clone(&waiting.workers), waiting.command("kommt"));
+    let watch = move |event: &Event<'_>| {
+        let Event::StepEnds { load: 3, verdict: StepVerdict::Passed, .. } = event else { return };
+        let mut processes = processes.borrow_mut();
+        let (_, dies) = processes.iter_mut().find(|(name, _)| name == "dies").unwrap();
+        dies.kill().unwrap();
+        dies.wait().unwrap();
+        processes.push(("kommt".to_owned(), comes.spawn().unwrap()));
+    };
+    let path = folder.path().join("plan.toml").display().to_string();
+    let argument = Argument::read_all("prony find", [path.as_str()]).unwrap().remove(0);
+    let subject = argument.open(&OpenSettings::new(LoadModel::constant(1, Nanos::ZERO), |_| {})).unwrap();
+    let settings = SearchSettings {
+        plan: SearchPlan {
+            start: 3,
+            lowest: 1,
+            highest: 6,
+            growth: 2.0,
+            resolution: 1.05,
+            repeats: 1,
+            steps_max: 9,
+        },
+        shape: StepShape { vary: Vary::Users, ramp: Nanos::ZERO, hold: Nanos::from_millis(400), pool: None },
+        objectives: Threshold::parse_list("errors<50%").unwrap(),
+    };
+    let options = ManyOptions { workers: Some(recruited), watch: Box::new(watch), ..ManyOptions::default() };
+    let file = find(&subject, &settings, options).unwrap();
+    let told = told.borrow();
+    let made_by = |step: &SearchStep| {
+        let workers = &step.runs[0].result.workers;
+        let mut names: Vec<_> = workers.iter().map(|worker| worker.name.clone()).collect();
+        names.sort_unstable();
+        (step.load, names, workers.iter().map(|worker| worker.users).sum::<u32>())
+    };
+    let names = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+    assert_eq!(
+        file.steps.iter().map(made_by).collect::<Vec<_>>(),
+        [(3, names(["dies", "stays"]), 3), (6, names(["kommt", "stays"]), 6)],
+        "{told:?}"
+    );
+    let results = || file.steps.iter().map(|step| &step.runs[0].result);
+    assert!(
+        results().all(|result| result.findings.iter().all(|finding| finding.kind != FindingKind::WorkerLost))
+    );
+    let counted: u64 = results().map(|result| result.window(WindowKind::Whole).unwrap().all.requests).sum();
+    assert_eq!(seen(&peer).matches("GET /gr%C3%B6%C3%9Fe ").count() as u64, counted, "{told:?}");
+    for text in
+        ["worker `dies` fell silent before the run began", "1 of 2 workers are there; waiting for the others"]
+    {
+        assert!(told.iter().any(|told| told == text), "{told:?}");
+    }
+}
+
+/// Each refused with the server that is missing: nothing was started, and nobody was asked for.
+#[test]
+fn what_could_not_be_taken_over_is_refused_before_anything_is_started() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan =
+        |load: &str| format!("target = \"http://127.0.0.1:1\"\n{load}\nrequests = [{{ path = \"/\" }}]\n");
+    let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
+    write("users.toml", &plan("users = 4\nduration = \"1s\""));
+    write("counted.toml", &plan("users = 4\niterations = 9"));
+    write("test.js", SCRIPT);
+    write("load.lua", LUA);
+    let state = "users of a script have a state of their own, which is gone with the worker";
+    let count = "nobody knows how many of them the worker has made";
+    let url = "http://127.0.0.1:1";
+    let slo = ["--slo", "errors<50%"];
+    for (arguments, reason) in [
+        (vec!["run", "counted.toml"], count),
+        (vec!["run", url, "-n", "100"], count),
+        (vec!["run", "test.js"], state),
+        (vec!["run", "load.lua", url], state),
+        (vec!["find", "test.js", slo[0], slo[1]], state),
+        (vec!["find", "load.lua", url, slo[0], slo[1]], state),
+        (vec!["compare", "users.toml", "counted.toml"], count),
+        (vec!["compare", "users.toml", "test.js"], state),
+        (vec!["sweep", "counted.toml", "--payload", "20"], count),
+        (vec!["sweep", "test.js", "--users", "3"], state),
+    ] {
+        let command = ["--workers", "2", "--nats", "nats://127.0.0.1:1", "--on-worker-lost", "respread"];
+        let mut process = Command::new(env!("CARGO_BIN_EXE_prony"));
+        let output = process.current_dir(directory.path()).args(&arguments).args(command).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success(), "{arguments:?}: {told}");
+        assert!(
+            told.contains(reason) && told.contains("choose --on-worker-lost continue or end"),
+            "{arguments:?}: {told}"
+        );
+        assert!(!told.contains("NATS"), "{arguments:?}: {told}");
+    }
+    assert!(!directory.path().join("results").exists(), "nothing was begun");
 }

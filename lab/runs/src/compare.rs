@@ -10,7 +10,7 @@ use prony_model::result::{Origin, RunState};
 #[derive(Debug)]
 pub struct Compared {
     pub given: String,
-    pub subject: Box<dyn Subject>,
+    pub subject: Subject,
 }
 
 impl Compared {
@@ -55,7 +55,7 @@ pub fn compare(
         // Both of a pair make the same choices, so that luck in them is no difference.
         let plan = compared.subject.plan();
         let plan = plan.clone().with_seed(plan.seed().wrapping_add(u64::from(pair)));
-        let result = match runs.run(&*compared.subject, &plan) {
+        let result = match runs.run(&compared.subject, &plan) {
             Ok(result) => result,
             Err(error) => {
                 file.state = RunState::Stopped;

@@ -20,7 +20,7 @@ pub struct SearchSettings {
 /// Searches. A stop ends it with what was measured until then; so does an error after the first run, which is returned
 /// once the file is written. Blocks the calling thread.
 pub fn find(
-    subject: &dyn Subject,
+    subject: &Subject,
     settings: &SearchSettings,
     options: ManyOptions,
 ) -> Result<SearchFile, ManyError> {
@@ -59,7 +59,7 @@ pub fn find(
 
 fn step(
     runs: &Runs,
-    subject: &dyn Subject,
+    subject: &Subject,
     draft: &PlanDraft,
     settings: &SearchSettings,
     load: u32,

@@ -8,6 +8,7 @@ use prony_model::plan::PlanFaults;
 use prony_script_jmeter::JmeterError;
 use prony_script_k6::SessionError;
 use prony_script_wrk::ScriptError;
+use prony_workers::UserState;
 use std::path::PathBuf;
 
 /// One kind of argument.
@@ -17,6 +18,8 @@ pub struct Kind {
     pub name: &'static str,
     /// Whose flags `prony run` reads with it.
     pub flags: Flags,
+    /// What its users lose with a worker that is lost.
+    pub users: UserState,
     /// True where the address that is loaded is an argument of its own, after this one.
     pub needs_url: bool,
     /// Whether a text, such as the name of a file, means this kind.
@@ -25,7 +28,7 @@ pub struct Kind {
 }
 
 /// Makes an argument of a kind ready to be run again and again.
-pub(crate) type Open = fn(&Argument, &OpenSettings) -> Result<Box<dyn Subject>, OpenError>;
+pub(crate) type Open = fn(&Argument, &OpenSettings) -> Result<Subject, OpenError>;
 
 /// Whose flags describe a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +137,7 @@ impl Argument {
     }
 
     /// Makes it ready to be run again and again.
-    pub fn open(&self, settings: &OpenSettings) -> Result<Box<dyn Subject>, OpenError> {
+    pub fn open(&self, settings: &OpenSettings) -> Result<Subject, OpenError> {
         (self.kind.open)(self, settings)
     }
 }

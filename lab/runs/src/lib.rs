@@ -25,7 +25,7 @@ pub use find::{SearchSettings, find};
 pub use kind::{Argument, Flags, Kind, OnStuck, OpenError, OpenSettings, Payload};
 pub use many::{Event, ManyError, ManyOptions, OpenObservers};
 pub use place::result_path;
-pub use subject::{SharedRunError, Subject};
+pub use subject::{Subject, SubjectError};
 pub use url::{Page, UrlBundleError, UrlGiven, UrlGivenError, url_bundle};
 
 /// What workers can run, beside wrk scripts.

@@ -1,7 +1,7 @@
 //! What searches, comparisons and sweeps have in common: many runs under one stop flag, told to one watcher, kept in one file.
 
 use crate::observe::ObserveError;
-use crate::subject::{SharedRunError, Subject};
+use crate::subject::{Subject, SubjectError};
 use prony_load::{Observe, Output, RunError, RunOptions, StopFlag, replace_file};
 use prony_model::comparison::Side;
 use prony_model::plan::PlanFaults;
@@ -113,11 +113,11 @@ impl ManyError {
     }
 }
 
-impl From<SharedRunError> for ManyError {
-    fn from(error: SharedRunError) -> Self {
+impl From<SubjectError> for ManyError {
+    fn from(error: SubjectError) -> Self {
         match error {
-            SharedRunError::Run(error) => Self::Run(error),
-            SharedRunError::Workers(error) => Self::Workers(error),
+            SubjectError::Run(error) => Self::Run(error),
+            SubjectError::Workers(error) => Self::Workers(error),
         }
     }
 }
@@ -163,14 +163,14 @@ impl Runs {
         (self.watch.borrow_mut())(event);
     }
 
-    pub(crate) fn run(&self, subject: &dyn Subject, plan: &Plan) -> Result<ResultFile, ManyError> {
+    pub(crate) fn run(&self, subject: &Subject, plan: &Plan) -> Result<ResultFile, ManyError> {
         self.run_into(subject, plan, Output::Nowhere)
     }
 
     /// As [`Self::run`]; the result of this run alone is also written while it goes.
     pub(crate) fn run_into(
         &self,
-        subject: &dyn Subject,
+        subject: &Subject,
         plan: &Plan,
         output: Output,
     ) -> Result<ResultFile, ManyError> {
@@ -185,10 +185,8 @@ impl Runs {
             observe: observe.transpose()?,
             ..RunOptions::default()
         };
-        match &self.workers {
-            None => Ok(subject.run(plan, options)?),
-            Some(workers) => Ok(subject.run_shared(plan, &mut workers.borrow_mut(), options)?),
-        }
+        let mut workers = self.workers.as_ref().map(RefCell::borrow_mut);
+        Ok(subject.run(plan, options, workers.as_deref_mut())?)
     }
 
     /// Replaces the file. A full disk is told and does not end the measurement.

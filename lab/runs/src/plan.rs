@@ -1,26 +1,32 @@
 //! Plan files as arguments: what is no other kind.
 
 use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings, Payload};
-use crate::subject::{SharedRunError, Subject};
-use prony_load::{RunError, RunOptions, read_plan};
+use crate::subject::{Runner, Subject, SubjectError};
+use prony_load::{RunOptions, read_plan};
 use prony_model::plan::PlanChange;
 use prony_model::{Plan, ResultFile, Variable};
-use prony_workers::{Bundle, Recruited, RequestsAlone};
+use prony_workers::{Bundle, Recruited, RequestsAlone, UserState};
 use serde_json::Value;
 use std::path::PathBuf;
 
-pub(crate) static KIND: Kind =
-    Kind { name: "a plan", flags: Flags::Plan, needs_url: false, is_named: |_| true, open };
+pub(crate) static KIND: Kind = Kind {
+    name: "a plan",
+    flags: Flags::Plan,
+    users: UserState::OfPlan,
+    needs_url: false,
+    is_named: |_| true,
+    open,
+};
 
 /// Variables that a message fills where a plan has them: its text, and how many bytes that is.
 const PAYLOAD: &str = "payload";
 const PAYLOAD_BYTES: &str = "payload_bytes";
 
-fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>, OpenError> {
+fn open(argument: &Argument, settings: &OpenSettings) -> Result<Subject, OpenError> {
     let path = PathBuf::from(&argument.text);
     let plan = read_plan(&path)?;
     if settings.payload.is_none() && settings.settings.is_empty() {
-        return Ok(Box::new(PlanSubject { path, plan, values: Vec::new() }));
+        return Ok(Subject::new(plan, PlanRunner { path, values: Vec::new() }));
     }
     let (mut draft, mut values) = (plan.into_draft(), Vec::new());
     let mut set = |name: &str, value: Value| {
@@ -47,37 +53,25 @@ fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>
     if !takes_payload {
         return Err(OpenError::NoPayload);
     }
-    Ok(Box::new(PlanSubject { path, plan: draft.check()?, values }))
+    Ok(Subject::new(draft.check()?, PlanRunner { path, values }))
 }
 
-/// A plan's file, and the plan that is made of it.
+/// A plan's file.
 #[derive(Debug)]
-struct PlanSubject {
+struct PlanRunner {
     path: PathBuf,
-    plan: Plan,
     /// What is set of its variables.
     values: Vec<(String, Value)>,
 }
 
-impl Subject for PlanSubject {
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    fn with_plan(self: Box<Self>, plan: Plan) -> Box<dyn Subject> {
-        Box::new(Self { plan, ..*self })
-    }
-
-    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
-        prony_load::run(plan, options)
-    }
-
-    fn run_shared(
+impl Runner for PlanRunner {
+    fn run(
         &self,
         plan: &Plan,
-        workers: &mut Recruited,
         options: RunOptions,
-    ) -> Result<ResultFile, SharedRunError> {
+        workers: Option<&mut Recruited>,
+    ) -> Result<ResultFile, SubjectError> {
+        let Some(workers) = workers else { return Ok(prony_load::run(plan, options)?) };
         let change = PlanChange { values: self.values.clone(), ..PlanChange::of(plan) };
         let bundle = Bundle::of_plan(&self.path)?;
         Ok(workers.run_changed(plan, &change, &bundle, &RequestsAlone, options)?)

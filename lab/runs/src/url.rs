@@ -1,21 +1,29 @@
 //! URLs as arguments: one request that is sent again and again, as wrk's and wrk2's flags describe it.
 
 use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings, PAYLOAD_TYPE};
-use crate::subject::{SharedRunError, Subject};
-use prony_load::{RunError, RunOptions, Url, literal};
+use crate::subject::{Runner, Subject, SubjectError};
+use prony_load::{RunOptions, Url, literal};
 use prony_model::plan::PlanFaults;
 use prony_model::plan::wire::{Dns, Protocol};
 use prony_model::{
     BodyDraft, ExpectedStatus, LoadModel, Nanos, Plan, RateStage, ResultFile, Spacing, WireOptions,
 };
-use prony_workers::{Bundle, LoadKind, PlanShare, Recruited, RequestsAlone, Share, Unpacked, WorkersError};
+use prony_workers::{
+    Bundle, LoadKind, PlanShare, Recruited, RequestsAlone, Share, Unpacked, UserState, WorkersError,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-pub(crate) static KIND: Kind =
-    Kind { name: "a URL", flags: Flags::Wrk, needs_url: false, is_named: Url::is_one, open };
+pub(crate) static KIND: Kind = Kind {
+    name: "a URL",
+    flags: Flags::Wrk,
+    users: UserState::OfPlan,
+    needs_url: false,
+    is_named: Url::is_one,
+    open,
+};
 
 /// wrk's defaults.
 const CONNECTIONS: u32 = 10;
@@ -276,39 +284,22 @@ impl LoadKind for PageKind {
     }
 }
 
-fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>, OpenError> {
+fn open(argument: &Argument, settings: &OpenSettings) -> Result<Subject, OpenError> {
     settings.refuse_settings(KIND.name)?;
     let payload = settings.payload.as_ref().map(|payload| payload.text.clone());
     let page = Page { url: argument.text.clone(), payload };
-    Ok(Box::new(PageSubject { plan: page.plan(settings.load.clone())?, page }))
+    Ok(Subject::new(page.plan(settings.load.clone())?, page))
 }
 
-#[derive(Debug)]
-struct PageSubject {
-    page: Page,
-    plan: Plan,
-}
-
-impl Subject for PageSubject {
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    fn with_plan(self: Box<Self>, plan: Plan) -> Box<dyn Subject> {
-        Box::new(Self { plan, ..*self })
-    }
-
-    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
-        prony_load::run(plan, options)
-    }
-
-    fn run_shared(
+impl Runner for Page {
+    fn run(
         &self,
         plan: &Plan,
-        workers: &mut Recruited,
         options: RunOptions,
-    ) -> Result<ResultFile, SharedRunError> {
-        let bundle = Bundle::pack(&PAGES, json!(self.page), &[])?;
+        workers: Option<&mut Recruited>,
+    ) -> Result<ResultFile, SubjectError> {
+        let Some(workers) = workers else { return Ok(prony_load::run(plan, options)?) };
+        let bundle = Bundle::pack(&PAGES, json!(self), &[])?;
         Ok(workers.run(plan, &bundle, &RequestsAlone, options)?)
     }
 }

@@ -16,7 +16,7 @@ use prony_model::{LoadModel, Nanos, Outcome, Plan, PlanDraft, Record, RequestDra
 use prony_testkit::NatsServer;
 use prony_workers::{
     Bundle, CoordinatorSettings, Kinds, LoadKind, NatsSettings, OnWorkerLost, Recruited, RequestsAlone,
-    Share, Unpacked, WorkerSettings, serve,
+    Share, Terms, Unpacked, UserState, WorkerSettings, serve,
 };
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
@@ -45,10 +45,9 @@ fn main() {
     let at = |index: usize, otherwise: u64| given.get(index).copied().unwrap_or(otherwise);
     let (workers, names, seconds) = (at(0, 200), at(1, 50), at(2, 20));
     let server = NatsServer::start();
-    let mut others = start(&server.url(), workers);
+    let others = Others(start(&server.url(), workers));
     let used = coordinate(&server.url(), workers as u32, names, seconds);
-    let _ = others.kill();
-    let _ = others.wait();
+    drop(others);
     let series = workers * names;
     println!(
         "{workers} workers with {names} names each: {series} series a second, {REQUESTS} requests in each"
@@ -57,6 +56,16 @@ fn main() {
     println!("coordinator: {} MiB of memory at most", used.memory_bytes >> 20);
     println!("merged: {} requests of {}", used.requests, series * REQUESTS * seconds);
     assert_eq!(used.requests, series * REQUESTS * seconds, "nothing is lost and nothing is counted twice");
+}
+
+/// The process with the workers, which ends with this one, also where that fails.
+struct Others(Child);
+
+impl Drop for Others {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 struct Used {
@@ -69,9 +78,8 @@ fn coordinate(url: &str, workers: u32, names: u64, seconds: u64) -> Used {
     let plan = plan(seconds);
     let settings = CoordinatorSettings {
         nats: nats(url),
-        workers,
+        terms: Terms { workers, on_lost: OnWorkerLost::Continue, users: UserState::OfPlan },
         wait: Duration::from_secs(120),
-        on_lost: OnWorkerLost::Continue,
         tell: Box::new(|text| {
             if !text.starts_with("worker `") {
                 eprintln!("{text}");
@@ -225,13 +233,13 @@ impl Share for MadeUpShare {
 
     fn run(&self, mut options: RunOptions) -> Result<ResultFile, RunError> {
         let names = RequestNames { plan: &self.plan, found: None };
-        let snapshot = IntervalSnapshot::of(0, &self.tally(), names);
+        let mut snapshot = IntervalSnapshot::of(0, &self.tally(), names);
         let start = (options.start)().expect("the run is not given up");
         (options.begins)(start.epoch);
         for second in 0..self.seconds {
             let end = start.epoch + Duration::from_secs(second + 1);
             thread::sleep(end.saturating_duration_since(Instant::now()));
-            let snapshot = IntervalSnapshot { second, ..snapshot.clone() };
+            snapshot.second = second;
             options.snapshots.iter_mut().for_each(|listener| listener(&snapshot));
         }
         let windows = self.plan.windows();

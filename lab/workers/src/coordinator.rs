@@ -7,14 +7,15 @@ use crate::error::WorkersError;
 use crate::figures::fresh_id;
 use crate::link::{Link, LinkEvent, NatsSettings};
 use crate::message::{
-    Assignment, BEAT, CONTACT_MAX, Order, Reply, Said, Told, WORKERS_MAX, coordinator_subject, worker_subject,
+    Assignment, BEAT, CONTACT_MAX, Order, Reply, Said, Told, coordinator_subject, worker_subject,
 };
 use crate::roster::{Member, Recruit, Stage};
+use crate::terms::Terms;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use prony_model::Nanos;
 use prony_model::plan::PlanChange;
 use prony_model::program::{RunShare, StopFlag};
-use prony_model::{Nanos, Plan};
 use std::fmt;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -29,25 +30,12 @@ const PROBE_PATIENCE: Duration = Duration::from_millis(500);
 /// From when the start is told until it comes: far longer than a message takes.
 const START_LEAD: Duration = Duration::from_millis(500);
 
-/// What becomes of a run that loses a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnWorkerLost {
-    /// It goes on; the worker's share is missing from then on, which each second says.
-    #[default]
-    Continue,
-    /// The others take the worker's share over; until they have, it is missing.
-    Respread,
-    /// It ends, and what was measured is kept.
-    End,
-}
-
 /// How a run is shared out.
 pub struct CoordinatorSettings {
     pub nats: NatsSettings,
-    pub workers: u32,
+    pub terms: Terms,
     /// How long workers are waited for.
     pub wait: Duration,
-    pub on_lost: OnWorkerLost,
     /// Is told what happens to workers, in sentences.
     pub tell: Box<dyn FnMut(&str)>,
 }
@@ -56,23 +44,9 @@ impl fmt::Debug for CoordinatorSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CoordinatorSettings")
             .field("nats", &self.nats)
-            .field("workers", &self.workers)
+            .field("terms", &self.terms)
             .finish_non_exhaustive()
     }
-}
-
-pub(crate) const fn check_count(workers: u32) -> Result<(), WorkersError> {
-    if workers == 0 || workers > WORKERS_MAX { Err(WorkersError::Count(workers)) } else { Ok(()) }
-}
-
-/// What cannot be shared out.
-pub(crate) fn check(plan: &Plan, workers: u32) -> Result<(), WorkersError> {
-    check_count(workers)?;
-    if !plan.subscriptions().is_empty() {
-        return Err(WorkersError::Subscriptions);
-    }
-    let users = plan.users();
-    if users < workers { Err(WorkersError::TooFewUsers { workers, users }) } else { Ok(()) }
 }
 
 impl fmt::Debug for Coordinator {

@@ -1,10 +1,11 @@
 //! The workers that have joined a coordinator: how they are found, who of them is there, and how they are kept from one run to the
 //! next.
 
-use crate::coordinator::{Coordinator, CoordinatorSettings, OnWorkerLost, check, check_count};
+use crate::coordinator::{Coordinator, CoordinatorSettings};
 use crate::error::WorkersError;
 use crate::message::{CONTACT_MAX, Joined, OFFERS, Order, PROTOCOL, Reply, Said, worker_subject};
 use crate::roster::Recruit;
+use crate::terms::{OnWorkerLost, Terms};
 use prony_model::Plan;
 use prony_model::program::{RunShare, StopFlag};
 use std::time::{Duration, Instant};
@@ -19,13 +20,13 @@ pub struct Recruited(pub(crate) Coordinator);
 impl Recruited {
     /// As many workers as were asked for, once they have joined, for one run of a plan.
     pub fn of(plan: &Plan, settings: CoordinatorSettings, stop: StopFlag) -> Result<Self, WorkersError> {
-        check(plan, settings.workers)?;
+        settings.terms.check(plan)?;
         Self::of_many(settings, stop)
     }
 
     /// The same for several runs, each of a plan that is looked at when it begins.
     pub fn of_many(settings: CoordinatorSettings, stop: StopFlag) -> Result<Self, WorkersError> {
-        check_count(settings.workers)?;
+        settings.terms.check_kind()?;
         let mut coordinator = Coordinator::open(settings, stop)?;
         coordinator.recruit()?;
         coordinator.rest();
@@ -57,16 +58,16 @@ impl Drop for Recruited {
 impl Coordinator {
     /// Who makes a run of this plan, as places in the crew: as many as were asked for, or as many as it has users.
     pub(crate) fn workers_for(&mut self, plan: &Plan) -> Result<Vec<usize>, WorkersError> {
-        let wanted = self.settings.workers.min(plan.users());
-        check(plan, wanted)?;
+        let wanted = self.settings.terms.workers.min(plan.parts_max());
+        Terms { workers: wanted, ..self.settings.terms }.check(plan)?;
         self.wake();
         match self.recruit() {
             // The others have all of its load.
             Err(WorkersError::TooFew { .. })
-                if self.settings.on_lost == OnWorkerLost::Respread && !self.there().is_empty() =>
+                if self.settings.terms.on_lost == OnWorkerLost::Respread && !self.there().is_empty() =>
             {
                 let there = self.there().len();
-                self.tell(&format!("the run is made by {there} of {} workers", self.settings.workers));
+                self.tell(&format!("the run is made by {there} of {} workers", self.settings.terms.workers));
             }
             recruited => recruited?,
         }
@@ -77,7 +78,7 @@ impl Coordinator {
 
     /// Finds workers until as many are there as were asked for.
     fn recruit(&mut self) -> Result<(), WorkersError> {
-        let (begin, wanted) = (Instant::now(), self.settings.workers);
+        let (begin, wanted) = (Instant::now(), self.settings.terms.workers);
         let mut is_told = false;
         let mut offered: Option<Instant> = None;
         while (self.there().len() as u32) < wanted {
@@ -140,7 +141,7 @@ impl Coordinator {
         let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
         WorkersError::TooFew {
             joined: there.len(),
-            wanted: self.settings.workers,
+            wanted: self.settings.terms.workers,
             seconds: self.settings.wait.as_secs(),
             names,
             url: self.settings.nats.shown(),

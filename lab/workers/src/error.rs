@@ -10,13 +10,25 @@ pub enum WorkersError {
     #[error("{0} workers are not between 1 and {max}", max = crate::message::WORKERS_MAX)]
     Count(u32),
     #[error(
-        "{workers} workers cannot share {users} users: each needs at least one; ask for {users} workers or fewer, or for more users"
+        "{workers} workers cannot share {parts} {of}: each needs at least one; ask for {parts} workers or fewer, or for more users"
     )]
-    TooFewUsers { workers: u32, users: u32 },
+    TooFewUsers {
+        workers: u32,
+        parts: u32,
+        /// What there are too few of.
+        of: &'static str,
+    },
     #[error(
-        "the plan has subscriptions, which cannot be split over workers: events are matched with their mutations in one process; run it without --workers"
+        "the subscriptions `{0}` match events with mutations (`fan_out`), which workers cannot: a subscriber of one hears of a mutation of \
+         another later than of its event, and the time between both would be told by two clocks; run it without --workers, or leave \
+         `fan_out` out, so that events are counted"
     )]
-    Subscriptions,
+    FanOut(String),
+    #[error(
+        "subscribers stay until the last iteration has ended, and no worker knows of the iterations of others; give the scenarios a \
+         `duration` in place of a number of iterations, or run it without --workers"
+    )]
+    SubscribersOfIterations,
     #[error(
         "the share of a worker that is lost cannot be taken over by others: {0}; choose --on-worker-lost continue or end"
     )]

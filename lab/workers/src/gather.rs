@@ -1,15 +1,14 @@
 //! A run that is under way: reports are merged, silences noticed, the result kept as it grows.
 
 use crate::bundle::Bundle;
-use crate::coordinator::{
-    Coordinator, CoordinatorSettings, Handing, NotBegun, OnWorkerLost, elapsed_since, silent_for,
-};
+use crate::coordinator::{Coordinator, CoordinatorSettings, Handing, NotBegun, elapsed_since, silent_for};
 use crate::crew::Recruited;
 use crate::error::WorkersError;
 use crate::kind::{Merge, RequestsAlone};
 use crate::message::{Order, Reply, Said};
-use crate::respread::{self, Respread};
+use crate::respread::Respread;
 use crate::roster::{Member, Sign, Stage, Taken};
+use crate::terms::OnWorkerLost;
 use prony_load::{Collector, RunOptions, Store, ThreadInterval};
 use prony_model::measurement::snapshot::{IntervalSnapshot, RequestNames};
 use prony_model::plan::PlanChange;
@@ -23,6 +22,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long is waited for a report before other things have their turn.
 const TURN: Duration = Duration::from_millis(100);
+/// Whether the run goes on is asked so often also while a second is not complete: a worker that hangs must not keep thresholds from
+/// ending it.
+const ASK_EVERY: Nanos = Nanos::from_secs(1);
 
 /// Runs a plan on several machines to its end, or until it is stopped. Blocks the calling thread. Of `options` the threads, the
 /// share and the start are the workers'; requests one by one stay there.
@@ -62,9 +64,6 @@ impl Recruited {
     ) -> Result<ResultFile, WorkersError> {
         let coordinator = &mut self.0;
         coordinator.stop = options.stop.clone();
-        if coordinator.settings.on_lost == OnWorkerLost::Respread {
-            respread::check(plan, merge)?;
-        }
         let handing = Handing { bundle, change };
         let outcome = begin(coordinator, plan, handing)
             .and_then(|start| gather(coordinator, (plan, merge), handing, start, options));
@@ -125,6 +124,7 @@ fn gather(
         collector,
         store,
         ended: Nanos::ZERO,
+        asked: Nanos::ZERO,
         was_told_to_stop: false,
         warnings: Vec::new(),
     }
@@ -143,6 +143,8 @@ struct Gathering<'a> {
     store: Store,
     /// The latest end of any worker.
     ended: Nanos,
+    /// When it was last asked whether the run goes on.
+    asked: Nanos,
     was_told_to_stop: bool,
     /// To be shown with the next second.
     warnings: Vec<String>,
@@ -155,6 +157,9 @@ impl Gathering<'_> {
                 self.hear(said);
             }
             self.watch();
+            if self.elapsed() >= self.asked.plus(ASK_EVERY) {
+                self.ask_whether_it_goes_on();
+            }
             if self.coordinator.stop.is_stopped() && !self.was_told_to_stop {
                 self.end_early();
             }
@@ -238,7 +243,8 @@ impl Gathering<'_> {
     }
 
     fn ask_whether_it_goes_on(&mut self) {
-        if self.merge.tick(self.elapsed()) == RunControl::Stop && !self.was_told_to_stop {
+        self.asked = self.elapsed();
+        if self.merge.tick(self.asked) == RunControl::Stop && !self.was_told_to_stop {
             self.end_early();
         }
     }
@@ -338,7 +344,7 @@ impl Gathering<'_> {
     }
 
     const fn settings_on_lost(&self) -> OnWorkerLost {
-        self.coordinator.settings.on_lost
+        self.coordinator.settings.terms.on_lost
     }
 
     fn end_early(&mut self) {
@@ -406,6 +412,8 @@ fn origin(options: &RunOptions) -> Origin {
 mod tests {
     use super::*;
     use prony_model::measurement::tally::{Tally, TallyShape};
+    use prony_model::subscription::SubscriptionDraft;
+    use prony_model::subscription::tally::count_reason;
     use prony_model::{
         LoadModel, Outcome, PlanDraft, Record, RequestDraft, Target, Threshold, TransportError,
     };
@@ -418,6 +426,7 @@ mod tests {
         let mut draft = PlanDraft::new("p", Target::new("test", 80), load);
         draft.requests = ["a", "b"].map(|name| RequestDraft::get(name, "/")).to_vec();
         draft.thresholds = Threshold::parse_list("p95<1s, errors<90%").unwrap();
+        draft.subscriptions = vec![SubscriptionDraft::new("Ereignisse", "subscription { on }", 3)];
         draft.check().unwrap()
     }
 
@@ -451,9 +460,27 @@ mod tests {
                 tally.record(&windows, &record);
                 tally.lateness.record(Nanos(record.bytes_received / 3 + 1));
                 (tally.started, tally.connections.opened) = (tally.started + 1, tally.connections.opened + 1);
+                subscribe(&mut tally, windows.index_at(record.ended).unwrap_or(0), &record);
             }
         }
         tally
+    }
+
+    /// As if each request were also a connection of a subscriber, and an event on it.
+    fn subscribe(tally: &mut Tally, window: usize, record: &Record) {
+        let subscribers = &mut tally.subscribers;
+        let counts = &mut subscribers.cell_mut(0, window).counts;
+        (counts.events, counts.bytes) = (counts.events + 1, counts.bytes + record.bytes_received);
+        (subscribers.interval.events, subscribers.active) =
+            (subscribers.interval.events + 1, subscribers.active + 1);
+        subscribers.read_lateness.record(Nanos(record.bytes_received / 5));
+        let link = &mut subscribers.links[0];
+        link.connect.record(record.response_time());
+        link.counts.attempted += 1;
+        link.counts.first_attempt_ns =
+            Some(link.counts.first_attempt_ns.map_or(record.scheduled, |first| first.min(record.scheduled)));
+        link.counts.last_made_ns = link.counts.last_made_ns.max(Some(record.ended));
+        count_reason(&mut link.counts.lost, if record.request == 0 { "größe" } else { "status 503" });
     }
 
     /// As it comes from a worker.

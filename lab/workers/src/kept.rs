@@ -19,6 +19,7 @@ use prony_model::result::{Origin, RunState};
 use prony_model::verdict::findings::TargetPlace;
 use prony_model::{Nanos, Plan, ResultFile};
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -74,16 +75,19 @@ impl KeptWriter {
     pub(crate) fn create(path: &Path, header: &KeptHeader) -> Result<Self, WorkersError> {
         let failed = |cause| WorkersError::Keep { path: path.to_owned(), cause };
         path.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
-        let file = File::create(path).map_err(failed)?;
-        let mut writer = Self { path: path.to_owned(), file };
-        writer.write(header)?;
+        let mut writer = Self::to(path, File::create(path).map_err(failed)?);
+        writer.write(&to_raw_value(header).expect("a header can be written"))?;
         Ok(writer)
     }
 
-    pub(crate) fn write(&mut self, line: &impl Serialize) -> Result<(), WorkersError> {
-        let mut text = serde_json::to_vec(line).expect("lines can be written");
-        text.push(b'\n');
-        self.file.write_all(&text).map_err(|cause| WorkersError::Keep { path: self.path.clone(), cause })
+    pub(crate) fn to(path: &Path, file: File) -> Self {
+        Self { path: path.to_owned(), file }
+    }
+
+    /// Adds a line, at once.
+    pub(crate) fn write(&mut self, line: &RawValue) -> Result<(), WorkersError> {
+        let written = self.file.write_all(line.get().as_bytes()).and_then(|()| self.file.write_all(b"\n"));
+        written.map_err(|cause| WorkersError::Keep { path: self.path.clone(), cause })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -116,7 +120,7 @@ impl Kept {
         }
         let mut reports = Vec::new();
         for (index, line) in rest.iter().enumerate() {
-            match serde_json::from_slice(line) {
+            match serde_json::from_slice::<Reply>(line) {
                 Ok(Reply::Report { number, report }) => reports.push((number, *report)),
                 Ok(_) => {}
                 Err(_) if index + 1 == rest.len() => {}
@@ -124,6 +128,24 @@ impl Kept {
             }
         }
         Ok(Self { path: path.to_owned(), header, reports })
+    }
+
+    /// The second with which it took a share over from another; nothing of the own share of a run.
+    fn begins(&self) -> Option<u64> {
+        let seconds = |(_, report): &(u64, Report)| match report {
+            Report::Second { snapshot, .. } => Some(snapshot.second),
+            Report::Ended { .. } => None,
+        };
+        self.header.is_taken_over.then(|| self.reports.iter().find_map(seconds)).flatten()
+    }
+
+    /// What no two files of a run have in common.
+    fn place(&self) -> (RunShare, bool, Option<u64>) {
+        (self.header.share, self.header.is_taken_over, self.begins())
+    }
+
+    fn is_not_kept(&self, reason: String) -> WorkersError {
+        WorkersError::NotKept { path: self.path.clone(), reason }
     }
 }
 
@@ -134,13 +156,13 @@ pub fn merge(paths: &[PathBuf], kinds: Kinds) -> Result<ResultFile, WorkersError
         return Err(WorkersError::NotKept { path: PathBuf::new(), reason: "no file is named".to_owned() });
     };
     for (index, one) in kept.iter().enumerate() {
-        let is_twice = kept[..index].iter().any(|before| before.header.share == one.header.share);
+        let is_twice = kept[..index].iter().any(|before| before.place() == one.place());
         if one.header.run != first.header.run {
             return Err(WorkersError::OtherRun { path: one.path.clone(), first: first.path.clone() });
         }
         if is_twice {
             let reason = format!("it is the share of worker `{}`, which another file has", one.header.name);
-            return Err(WorkersError::NotKept { path: one.path.clone(), reason });
+            return Err(one.is_not_kept(reason));
         }
     }
     let share = share_of(first, kinds)?;
@@ -157,67 +179,132 @@ fn share_of(kept: &Kept, kinds: Kinds) -> Result<Box<dyn Share>, WorkersError> {
     find(kinds, &kind)?.open(&came).map_err(WorkersError::Unpack)
 }
 
-/// Where the shares of a run are among those of its collector, and from which second on others have them.
-struct Places {
-    shares: Vec<RunShare>,
-    taken_over_from: Vec<Option<u64>>,
+/// One that hands over seconds to the collector.
+#[derive(Debug)]
+struct Place {
+    share: RunShare,
+    name: Option<String>,
+    /// Whose share it has from which second on, where it took one over.
+    takes_over: Option<(usize, u64)>,
+    /// Others have its share from this second on.
+    taken_over_from: Option<u64>,
+    /// It has said that it made all of its share.
+    has_ended: bool,
 }
+
+/// By their numbers in the collector.
+struct Places(Vec<Place>);
 
 impl Places {
-    /// The shares that a run began with.
-    fn of(parts: u32) -> Self {
-        let shares: Vec<_> = (0..parts).filter_map(|number| RunShare::new(number, parts)).collect();
-        Self { taken_over_from: vec![None; shares.len()], shares }
-    }
-
-    /// Those whose users are among a share's: the smallest is that which it takes over.
-    fn lost_for(&self, share: RunShare) -> Option<usize> {
-        let holds = |other: &RunShare| {
-            other.parts() < share.parts() && share.number() % other.parts() == other.number()
+    /// Of the shares that a run began with, and of those that took one over, in the order in which they did.
+    fn of(kept: &[Kept]) -> Result<Self, WorkersError> {
+        let place = |share, name, takes_over| Place {
+            share,
+            name,
+            takes_over,
+            taken_over_from: None,
+            has_ended: false,
         };
-        let holding = self.shares.iter().enumerate().filter(|(_, other)| holds(other));
-        holding.max_by_key(|(_, other)| other.parts()).map(|(index, _)| index)
+        let parts = kept[0].header.share.parts();
+        let first = (0..parts).filter_map(|number| RunShare::new(number, parts));
+        let mut places = Self(first.map(|share| place(share, None, None)).collect());
+        for one in kept {
+            let KeptHeader { share, name, .. } = &one.header;
+            let holder = match one.begins() {
+                None => places.0.iter().position(|place| place.share == *share),
+                Some(_) => places.holder_of(*share),
+            };
+            let Some(holder) = holder else {
+                let other = share.parts();
+                let reason = format!("its share is one of {other}, and that of others one of {parts}");
+                return Err(one.is_not_kept(reason));
+            };
+            match one.begins() {
+                None => places.0[holder].name = Some(name.clone()),
+                Some(from) => {
+                    places.0[holder].taken_over_from.get_or_insert(from);
+                    places.0.push(place(*share, Some(name.clone()), Some((holder, from))));
+                }
+            }
+        }
+        Ok(places)
     }
 
-    fn of_share(&self, share: RunShare) -> Option<usize> {
-        self.shares.iter().position(|known| *known == share)
+    /// Whose users a share's are among: the last that had them. A part of a share has more parts than it, or as many where one
+    /// alone took it over.
+    fn holder_of(&self, share: RunShare) -> Option<usize> {
+        let holds = |(_, place): &(usize, &Place)| {
+            let (number, parts) = (place.share.number(), place.share.parts());
+            share.parts().is_multiple_of(parts) && share.number() % parts == number
+        };
+        let holding = self.0.iter().enumerate().filter(holds);
+        holding.max_by_key(|(index, place)| (place.share.parts(), *index)).map(|(index, _)| index)
     }
-}
 
-/// Tells the collector which shares are missing and which others have taken over.
-fn place_all(kept: &[Kept], parts: u32, collector: &mut Collector<'_>) -> Places {
-    let mut places = Places::of(parts);
-    for Kept { header, reports, .. } in kept.iter().filter(|kept| kept.header.is_taken_over) {
-        let first = reports.iter().find_map(|(_, report)| match report {
-            Report::Second { snapshot, .. } => Some(snapshot.second),
-            Report::Ended { .. } => None,
-        });
-        let added = collector.add();
-        if let (Some(lost), Some(first)) = (places.lost_for(header.share), first) {
-            collector.take_over(lost as u32, &[added], first);
-            places.taken_over_from[lost] = Some(first);
-        }
-        places.shares.push(header.share);
-        places.taken_over_from.push(None);
+    /// Where the seconds of a file go.
+    fn of_file(&self, one: &Kept) -> Option<usize> {
+        let from = one.begins();
+        self.0.iter().position(|place| {
+            place.share == one.header.share && place.takes_over.map(|(_, from)| from) == from
+        })
     }
-    for (index, share) in places.shares.iter().enumerate() {
-        if !kept.iter().any(|kept| kept.header.share == *share) {
-            collector.end(index as u32, true);
+
+    /// Tells the collector who takes over from whom and who is missing: also a part of a share whose taker left no file.
+    fn tell(&self, plan: &Plan, collector: &mut Collector<'_>) {
+        for place in &self.0 {
+            if let Some((lost, from)) = place.takes_over {
+                let added = collector.add();
+                collector.take_over(lost as u32, &[added], from);
+            }
+        }
+        for (index, place) in self.0.iter().enumerate() {
+            if place.name.is_none() {
+                collector.end(index as u32, true);
+            }
+            if let Some(from) = place.taken_over_from
+                && !self.is_covered(plan, index)
+            {
+                let absent = collector.add();
+                collector.take_over(index as u32, &[absent], from);
+                collector.end(absent, true);
+            }
         }
     }
-    places
+
+    /// Others have all of its users.
+    fn is_covered(&self, plan: &Plan, lost: usize) -> bool {
+        let users = |share: RunShare| share.users(0, plan.users());
+        let is_taker = |place: &&Place| place.takes_over.is_some_and(|(of, _)| of == lost);
+        let taken = self.0.iter().filter(is_taker).map(|place| users(place.share));
+        taken.sum::<u32>() >= users(self.0[lost].share)
+    }
+
+    /// What it is called, or which share it had where it left no file.
+    fn name_of(&self, index: usize) -> String {
+        let Place { share, name, .. } = &self.0[index];
+        name.clone().unwrap_or_else(|| format!("share {} of {}", share.number() + 1, share.parts()))
+    }
+
+    /// Each share was made to its end, by itself or by others.
+    fn are_whole(&self, plan: &Plan) -> bool {
+        let is_made = |(index, place): (usize, &Place)| {
+            place.has_ended || place.taken_over_from.is_some() && self.is_covered(plan, index)
+        };
+        self.0.iter().enumerate().all(is_made)
+    }
 }
 
 fn merge_all(plan: &Plan, mut kept: Vec<Kept>) -> Result<ResultFile, WorkersError> {
-    kept.sort_by_key(|kept| {
-        (kept.header.is_taken_over, kept.header.share.parts(), kept.header.share.number())
-    });
-    let (windows, header) = (plan.windows(), kept[0].header.clone());
-    if header.is_taken_over {
+    // A taker that was given up before it began has made nothing.
+    kept.retain(|one| !one.header.is_taken_over || one.begins().is_some());
+    kept.sort_by_key(|one| (one.begins(), one.header.share.parts(), one.header.share.number()));
+    let Some(first) = kept.first().filter(|one| !one.header.is_taken_over) else {
+        let path = kept.first().map_or_else(PathBuf::new, |one| one.path.clone());
         let reason =
             "its worker took the share over from another; name the files of the others too".to_owned();
-        return Err(WorkersError::NotKept { path: kept[0].path.clone(), reason });
-    }
+        return Err(WorkersError::NotKept { path, reason });
+    };
+    let (windows, header) = (plan.windows(), first.header.clone());
     let parts = header.share.parts();
     let origin = Origin {
         prony_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -229,49 +316,252 @@ fn merge_all(plan: &Plan, mut kept: Vec<Kept>) -> Result<ResultFile, WorkersErro
     let tables = plan.requests().is_empty().then(Tables::default);
     let found = tables.as_ref();
     let mut collector = Collector::new(plan, found, &windows, origin, TargetPlace::OtherMachine, parts);
-    let places = place_all(&kept, parts, &mut collector);
+    let mut places = Places::of(&kept)?;
+    places.tell(plan, &mut collector);
     let (mut workers, mut last) = (Vec::new(), Nanos::ZERO);
-    let mut has_ended = vec![false; places.shares.len()];
-    for Kept { path, header, reports } in kept {
-        let now = Instant::now();
-        let not_kept = |reason: String| WorkersError::NotKept { path: path.clone(), reason };
-        let joined =
-            header.worker.clone().ok_or_else(|| not_kept("it does not say whose it is".to_owned()))?;
-        let index = places.of_share(header.share).ok_or_else(|| {
-            not_kept(format!(
-                "its share is one of {}, and that of others one of {parts}",
-                header.share.parts()
-            ))
-        })?;
-        let taken_over_from = places.taken_over_from[index];
-        let mut member = Member::new((0, String::new()), header.name, joined, header.share, now);
-        member.taken_over_from = taken_over_from;
-        for (at, report) in reports {
-            match member.take(at, report, now) {
-                Taken::Nothing => {}
-                Taken::Second { snapshot, .. }
-                    if taken_over_from.is_some_and(|from| from <= snapshot.second) => {}
-                Taken::Second { snapshot, .. } => {
-                    last = last.max(Nanos::from_secs(snapshot.second + 1));
-                    let names = RequestNames { plan, found };
-                    collector.take(interval(names, &windows, index, *snapshot).map_err(not_kept)?);
-                }
-                Taken::Ended { ended, is_early, .. } => {
-                    last = last.max(ended);
-                    has_ended[index] = !is_early;
-                }
-            }
-        }
-        if !has_ended[index] {
-            member.lose(last, "what it kept ends there");
-        }
-        collector.end(index as u32, !has_ended[index]);
+    for one in kept {
+        let index = places.of_file(&one).expect("each file was given its place");
+        let member = take_all(plan, found, one, (index, &mut places), (&mut collector, &mut last))?;
         workers.push(member.figures(plan));
     }
     collector.close();
     collector.set_workers(workers);
-    let is_made = |(ended, taken): (&bool, &Option<u64>)| *ended || taken.is_some();
-    let is_whole = has_ended.iter().zip(&places.taken_over_from).all(is_made);
-    let state = if is_whole { RunState::Completed } else { RunState::Stopped };
+    let state = if places.are_whole(plan) { RunState::Completed } else { RunState::Stopped };
     Ok(collector.result(state, last))
+}
+
+/// Hands over all that a file has; returns whose it is. `last`: when anybody measured something last.
+fn take_all(
+    plan: &Plan,
+    found: Option<&Tables>,
+    one: Kept,
+    (index, places): (usize, &mut Places),
+    (collector, last): (&mut Collector<'_>, &mut Nanos),
+) -> Result<Member, WorkersError> {
+    let (windows, now) = (plan.windows(), Instant::now());
+    let not_kept = |reason: String| WorkersError::NotKept { path: one.path.clone(), reason };
+    let KeptHeader { name, share, worker, .. } = one.header;
+    let joined = worker.ok_or_else(|| not_kept("it does not say whose it is".to_owned()))?;
+    let mut member = Member::new((0, String::new()), name, joined, share, now);
+    let Place { takes_over, taken_over_from, .. } = places.0[index];
+    member.taken_over_from = taken_over_from;
+    if let Some((lost, from)) = takes_over {
+        (member.takes_over, member.from_second) = (Some(places.name_of(lost)), from);
+    }
+    for (at, report) in one.reports {
+        match member.take(at, report, now) {
+            Taken::Nothing => {}
+            // Others have made it.
+            Taken::Second { snapshot, .. } if taken_over_from.is_some_and(|from| from <= snapshot.second) => {
+            }
+            Taken::Second { snapshot, .. } => {
+                *last = (*last).max(Nanos::from_secs(snapshot.second + 1));
+                let names = RequestNames { plan, found };
+                collector.take(interval(names, &windows, index, *snapshot).map_err(not_kept)?);
+            }
+            Taken::Ended { ended, is_early, .. } => {
+                *last = (*last).max(ended);
+                places.0[index].has_ended = !is_early;
+            }
+        }
+    }
+    let has_ended = places.0[index].has_ended;
+    if !has_ended {
+        member.lose(*last, "what it kept ends there");
+    }
+    collector.end(index as u32, !has_ended);
+    Ok(member)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::joined;
+    use crate::kind::PLANS;
+    use prony_load::read_plan;
+    use prony_model::measurement::snapshot::IntervalSnapshot;
+    use prony_model::measurement::tally::{Tally, TallyShape};
+    use prony_model::result::LabFigures;
+    use prony_model::{Outcome, Record, WindowKind};
+    use std::collections::BTreeMap;
+    use std::ops::Range;
+    use tempfile::TempDir;
+
+    static KINDS: Kinds = &[&PLANS];
+    const SECONDS: u64 = 12;
+    const COMPLETED: Option<RunState> = Some(RunState::Completed);
+
+    /// Files of one run of six users, each of whom makes one request a second.
+    struct Run {
+        folder: TempDir,
+        plan: Plan,
+        bundle: Bundle,
+    }
+
+    /// A share by its number, of how many, and whether it was taken over.
+    type Of = (u32, u32, bool);
+
+    impl Run {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("größe.toml");
+            let text = format!(
+                "target = \"http://test\"\nusers = 6\nduration = \"{SECONDS}s\"\nrequests = [{{ path = \"/\" }}]\n"
+            );
+            fs::write(&path, text).unwrap();
+            let (plan, bundle) = (read_plan(&path).unwrap(), Bundle::of_plan(&path).unwrap());
+            Self { folder, plan, bundle }
+        }
+
+        fn keep(
+            &self,
+            name: &str,
+            (number, parts, is_taken_over): Of,
+            seconds: Range<u64>,
+            ends: Option<RunState>,
+        ) -> PathBuf {
+            let share = RunShare::new(number, parts).unwrap();
+            let header = KeptHeader {
+                run: "r".to_owned(),
+                share,
+                name: name.to_owned(),
+                is_taken_over,
+                change: PlanChange::of(&self.plan),
+                worker: Some(joined(name, &BTreeMap::new(), 1)),
+                plan_hash: self.bundle.hash(),
+                plan: STANDARD.encode(self.bundle.bytes()),
+                ..KeptHeader::default()
+            };
+            let path = self.folder.path().join(format!("r-{name}.worker.jsonl"));
+            let mut writer = KeptWriter::create(&path, &header).unwrap();
+            let ended = |state| Report::Ended {
+                state,
+                ended_ns: Nanos::from_secs(SECONDS).0,
+                reason: String::new(),
+                lab: LabFigures::default(),
+                findings: Vec::new(),
+                counted: None,
+            };
+            let seconds = seconds.map(|second| self.second(share, second));
+            for (number, report) in (0..).zip(seconds.chain(ends.map(ended))) {
+                let reply = Reply::Report { number, report: Box::new(report) };
+                writer.write(&to_raw_value(&reply).unwrap()).unwrap();
+            }
+            path
+        }
+
+        fn second(&self, share: RunShare, second: u64) -> Report {
+            let windows = self.plan.windows();
+            let mut tally = Tally::new(&windows, TallyShape::of(&self.plan));
+            for user in (0..6).filter(|user| share.users(*user, 1) == 1) {
+                let scheduled = Nanos::from_secs(second).plus(Nanos::from_millis(u64::from(user)));
+                let record = Record {
+                    request: 0,
+                    scheduled,
+                    started: scheduled,
+                    first_byte: None,
+                    ended: scheduled.plus(Nanos::from_millis(3)),
+                    outcome: Outcome::Success,
+                    bytes_sent: 1,
+                    bytes_received: 1,
+                };
+                tally.record(&windows, &record);
+            }
+            let names = RequestNames { plan: &self.plan, found: None };
+            Report::Second { snapshot: IntervalSnapshot::of(second, &tally, names), counted: None }
+        }
+    }
+
+    /// Requests of each second, and how many shares it lacks.
+    fn seconds(result: &ResultFile) -> Vec<(u64, u32)> {
+        result.series.iter().map(|row| (row.successes, row.workers_missing)).collect()
+    }
+
+    fn whole(result: &ResultFile) -> u64 {
+        result.window(WindowKind::Whole).unwrap().all.successes
+    }
+
+    /// `b` is lost and comes back for a while; both others take it over from second 4 on. Then `c` dies with what it has taken over,
+    /// and `a` alone takes all of it over from second 9 on.
+    fn respread(run: &Run) -> Vec<PathBuf> {
+        let torn = run.keep("c", (2, 3, false), 0..7, None);
+        let text = fs::read_to_string(&torn).unwrap();
+        fs::write(&torn, format!("{text}{{\"report\":{{\"number\":7,\"rep")).unwrap();
+        vec![
+            run.keep("a for c for b", (4, 6, true), 9..SECONDS, COMPLETED),
+            run.keep("c for b", (4, 6, true), 4..7, None),
+            run.keep("a for c", (2, 3, true), 9..SECONDS, COMPLETED),
+            // It was asked to take over, and another one was asked instead.
+            run.keep("c for a", (0, 3, true), 0..0, None),
+            torn,
+            run.keep("a for b", (1, 6, true), 4..SECONDS, COMPLETED),
+            run.keep("b", (1, 3, false), 0..6, Some(RunState::Stopped)),
+            run.keep("a", (0, 3, false), 0..SECONDS, COMPLETED),
+        ]
+    }
+
+    #[test]
+    fn shares_that_were_taken_over_count_once_whatever_the_order_of_files() {
+        let run = Run::new();
+        let mut files = respread(&run);
+        let expected: Vec<_> =
+            (0..SECONDS).map(|second| if second == 7 || second == 8 { (3, 2) } else { (6, 0) }).collect();
+        for _ in 0..files.len() {
+            files.rotate_left(1);
+            let result = merge(&files, KINDS).unwrap();
+            assert_eq!(seconds(&result), expected);
+            assert_eq!((whole(&result), result.state), (10 * 6 + 2 * 3, RunState::Completed));
+            let of = |name: &str| result.workers.iter().find(|worker| worker.name == name).unwrap();
+            assert_eq!(of("a for c for b").takes_over.as_deref(), Some("c for b"));
+            assert_eq!((of("b").taken_over_from, of("c for b").taken_over_from), (Some(4), Some(9)));
+            assert_eq!((of("a for c").from_second, result.workers.len()), (9, 7));
+        }
+    }
+
+    /// Of two workers the one that is left takes over the very same share.
+    #[test]
+    fn one_alone_takes_over_a_whole_share() {
+        let run = Run::new();
+        let mut files = vec![
+            run.keep("a", (0, 2, false), 0..SECONDS, COMPLETED),
+            run.keep("a for b", (1, 2, true), 5..SECONDS, COMPLETED),
+            run.keep("b", (1, 2, false), 0..8, None),
+        ];
+        let result = merge(&files, KINDS).unwrap();
+        assert_eq!((seconds(&result), result.state), (vec![(6, 0); 12], RunState::Completed));
+        files.push(files[1].clone());
+        let twice = merge(&files, KINDS).unwrap_err().to_string();
+        assert!(twice.ends_with("it is the share of worker `a for b`, which another file has"), "{twice}");
+        let alone = merge(&files[1..2], KINDS).unwrap_err().to_string();
+        assert!(alone.ends_with("name the files of the others too"), "{alone}");
+        // Its machine is gone with what it had measured.
+        let result = merge(&files[..2], KINDS).unwrap();
+        let expected: Vec<_> = (0..SECONDS).map(|second| if second < 5 { (3, 1) } else { (6, 0) }).collect();
+        assert_eq!(seconds(&result), expected);
+        assert_eq!(result.workers[1].takes_over.as_deref(), Some("share 2 of 2"));
+    }
+
+    #[test]
+    fn a_part_whose_taker_left_no_file_is_missing() {
+        let run = Run::new();
+        let files: Vec<_> = respread(&run).into_iter().skip(2).collect();
+        let result = merge(&files, KINDS).unwrap();
+        // Of the share of `b` one of two users, and in between that of `c`.
+        let lacking = |second| match second {
+            0..4 => (6, 0),
+            7 | 8 => (3, 2),
+            _ => (5, 1),
+        };
+        assert_eq!(seconds(&result), (0..SECONDS).map(lacking).collect::<Vec<_>>());
+        assert_eq!(result.state, RunState::Stopped);
+    }
+
+    #[test]
+    fn a_share_of_another_number_of_workers_is_refused() {
+        let run = Run::new();
+        let files =
+            [run.keep("a", (0, 3, false), 0..1, COMPLETED), run.keep("ß", (1, 6, false), 0..1, COMPLETED)];
+        let refused = merge(&files, KINDS).unwrap_err().to_string();
+        assert!(refused.ends_with("its share is one of 6, and that of others one of 3"), "{refused}");
+    }
 }

@@ -69,11 +69,6 @@ pub trait Merge {
         Ok(())
     }
 
-    /// Whether users of a worker that was lost can be begun anew on another one: none of them has a state that is gone with it.
-    fn can_respread(&self) -> bool {
-        false
-    }
-
     /// Whether the run goes on after what has come so far.
     fn tick(&self, _elapsed: Nanos) -> RunControl {
         RunControl::Continue
@@ -84,11 +79,7 @@ pub trait Merge {
 #[derive(Debug, Clone, Copy)]
 pub struct RequestsAlone;
 
-impl Merge for RequestsAlone {
-    fn can_respread(&self) -> bool {
-        true
-    }
-}
+impl Merge for RequestsAlone {}
 
 /// Plans in TOML.
 #[derive(Debug)]

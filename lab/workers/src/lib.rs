@@ -19,10 +19,11 @@ mod message;
 mod parts;
 mod respread;
 mod roster;
+mod terms;
 mod worker;
 
 pub use bundle::Bundle;
-pub use coordinator::{CoordinatorSettings, OnWorkerLost};
+pub use coordinator::CoordinatorSettings;
 pub use crew::Recruited;
 pub use error::WorkersError;
 pub use gather::coordinate;
@@ -31,4 +32,5 @@ pub use kind::{Counter, Kinds, LoadKind, Merge, PLANS, PlanShare, RequestsAlone,
 pub use link::NatsSettings;
 pub use local::LocalServer;
 pub use message::WORKERS_MAX;
+pub use terms::{OnWorkerLost, Terms, UserState};
 pub use worker::{WorkerSettings, serve};

@@ -5,6 +5,7 @@ use crate::error::WorkersError;
 use crate::message::{BEAT, Told};
 use crate::parts::{Cutter, Joiner};
 use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use bytes::Bytes;
 use futures_util::StreamExt as _;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
@@ -80,7 +81,7 @@ pub(crate) enum LinkEvent {
 }
 
 /// By subject.
-type Message = (String, Vec<u8>);
+type Message = (String, Bytes);
 
 #[derive(Debug)]
 enum Outgoing {
@@ -133,10 +134,10 @@ impl Link {
 
     /// Sends a message, at once or when the server is reached again.
     pub(crate) fn send(&self, subject: &str, message: &impl Serialize) {
-        self.send_bytes(subject, serde_json::to_vec(message).expect("messages can be written"));
+        self.send_bytes(subject, written(message));
     }
 
-    pub(crate) fn send_bytes(&self, subject: &str, message: Vec<u8>) {
+    pub(crate) fn send_bytes(&self, subject: &str, message: Bytes) {
         if let Some(outgoing) = &self.outgoing {
             // The thread ends before this only where it panicked, which shows as silence.
             let _ = outgoing.send(Outgoing::Message((subject.to_owned(), message)));
@@ -145,13 +146,15 @@ impl Link {
 
     /// Says these again and again while there is nothing else to say, until it is told others or none.
     pub(crate) fn beat(&self, beats: Vec<(String, Told)>) {
-        let written = |(subject, told): (String, Told)| {
-            (subject, serde_json::to_vec(&told).expect("messages can be written"))
-        };
         if let Some(outgoing) = &self.outgoing {
-            let _ = outgoing.send(Outgoing::Beats(beats.into_iter().map(written).collect()));
+            let beats = beats.into_iter().map(|(subject, told)| (subject, written(&told)));
+            let _ = outgoing.send(Outgoing::Beats(beats.collect()));
         }
     }
+}
+
+fn written(message: &impl Serialize) -> Bytes {
+    Bytes::from(serde_json::to_vec(message).expect("messages can be written"))
 }
 
 impl Drop for Link {

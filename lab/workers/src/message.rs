@@ -109,20 +109,21 @@ pub(crate) struct Assignment {
     pub(crate) plan_hash: String,
 }
 
-/// From a worker.
+/// From a worker. What it says may have been written before, as JSON that is put in its place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Said {
+pub(crate) struct Said<W = Reply> {
     /// The worker's.
     pub(crate) id: String,
     /// Of which of its shares; of no matter where it speaks of itself.
     #[serde(default)]
     pub(crate) part: u32,
-    pub(crate) what: Reply,
+    pub(crate) what: W,
 }
 
+/// A report may have been written before, as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Reply {
+pub(crate) enum Reply<R = Box<Report>> {
     Join(Box<Joined>),
     /// It needs the plan from here on.
     Want {
@@ -148,7 +149,7 @@ pub(crate) enum Reply {
     },
     Report {
         number: u64,
-        report: Box<Report>,
+        report: R,
     },
     Beat,
 }
@@ -164,13 +165,13 @@ pub(crate) struct Joined {
     pub(crate) descriptors_max: u64,
 }
 
-/// What is counted: numbered from 0, and kept until it is acknowledged.
+/// What is counted: numbered from 0, and kept until it is acknowledged. It is written where the snapshot is only looked at.
 #[expect(clippy::large_enum_variant, reason = "all but one of a run are the larger one")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Report {
+pub(crate) enum Report<S = IntervalSnapshot> {
     Second {
-        snapshot: IntervalSnapshot,
+        snapshot: S,
         /// What the kind of load has counted beside requests.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         counted: Option<Value>,

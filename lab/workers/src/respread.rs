@@ -3,12 +3,9 @@
 //! how long that lasts.
 
 use crate::coordinator::{Coordinator, Handing};
-use crate::error::WorkersError;
-use crate::kind::Merge;
 use crate::message::{CONTACT_MAX, Order, Reply};
 use crate::roster::{Member, Stage};
 use prony_load::Collector;
-use prony_model::load::IterationBudget;
 use prony_model::program::RunShare;
 use prony_model::{Nanos, Plan};
 use std::time::{Duration, Instant};
@@ -38,21 +35,6 @@ struct Takeover {
     lost: usize,
     /// The members that have its share.
     takers: Vec<usize>,
-}
-
-/// Refuses what could not be taken over exactly.
-pub(crate) fn check(plan: &Plan, merge: &dyn Merge) -> Result<(), WorkersError> {
-    let refused = |why: &str| Err(WorkersError::CannotRespread(why.to_owned()));
-    if !merge.can_respread() {
-        return refused("users of a script have a state of their own, which is gone with the worker");
-    }
-    let has_budget = |budget: IterationBudget| budget != IterationBudget::Unlimited;
-    if plan.scenarios().iter().any(|scenario| has_budget(scenario.load.budget)) {
-        return refused(
-            "the plan has a number of iterations, and nobody knows how many of them the worker has made",
-        );
-    }
-    Ok(())
 }
 
 /// The parts of a share for so many takers, or for as many as it has users.
@@ -87,7 +69,7 @@ impl<'a> Respread<'a> {
         };
         let takers: Vec<usize> = own.filter(|(_, member)| can_take(member)).map(|(index, _)| index).collect();
         let shares = divided(share, self.plan.users(), takers.len() as u32);
-        if shares.is_empty() || self.attempts > ATTEMPTS_MAX * coordinator.settings.workers {
+        if shares.is_empty() || self.attempts > ATTEMPTS_MAX * coordinator.settings.terms.workers {
             return coordinator.tell(&format!("nobody can take over the share of `{name}`"));
         }
         let mut members = Vec::new();

@@ -312,8 +312,8 @@ impl Worker {
         match event {
             ShareEvent::Ready => self.reply(coordinator, part, Reply::Ready),
             ShareEvent::Begun(late) => self.reply(coordinator, part, Reply::Begun { late_ns: late.0 }),
-            ShareEvent::Second { snapshot, counted } => {
-                let kept = job.second(*snapshot, counted, &self.link);
+            ShareEvent::Second(report) => {
+                let kept = job.report(&report, &self.link);
                 self.warn(kept);
             }
             ShareEvent::Done(Ok(end)) => {

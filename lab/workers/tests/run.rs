@@ -4,16 +4,17 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use prony_load::{Output, RunOptions, read_plan};
-use prony_model::program::StopFlag;
+use prony_model::program::{RunControl, StopFlag};
 use prony_model::result::RunState;
 use prony_model::verdict::finding::FindingKind;
-use prony_model::{ResultFile, WindowKind};
+use prony_model::{Nanos, ResultFile, WindowKind};
 use prony_testkit::NatsServer;
-use prony_testkit::peer::ScriptedPeer;
+use prony_testkit::peer::{ScriptedPeer, Step};
 use prony_workers::{
-    Bundle, CoordinatorSettings, Kinds, LocalServer, NatsSettings, OnWorkerLost, PLANS, WorkerSettings,
-    WorkersError, coordinate, merge, serve,
+    Bundle, CoordinatorSettings, Kinds, LocalServer, Merge, NatsSettings, OnWorkerLost, PLANS, Recruited,
+    Terms, UserState, WorkerSettings, WorkersError, coordinate, merge, serve,
 };
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
@@ -119,9 +120,8 @@ fn coordinator(
     let told = Arc::clone(told);
     CoordinatorSettings {
         nats: nats(url),
-        workers,
+        terms: Terms { workers, on_lost, users: UserState::OfPlan },
         wait: Duration::from_secs(20),
-        on_lost,
         tell: Box::new(move |text| told.lock().unwrap().push(text.to_owned())),
     }
 }
@@ -219,6 +219,8 @@ fn what_cannot_be_shared_out_is_refused_with_the_reason() {
     };
     assert!(refused(&plan, &server.url(), 3).starts_with("3 workers cannot share 2 users"));
     assert!(refused(&plan, &server.url(), 0).starts_with("0 workers are not between 1 and 1000"));
+    // Before anybody is asked, even for the server.
+    assert!(refused(&plan, "nats://127.0.0.1:1", 3).starts_with("3 workers cannot share 2 users"));
     let none = refused(&plan, &server.url(), 2);
     assert!(none.starts_with("only 0 of 2 workers came within 0 s; start more with"), "{none}");
     let nowhere = refused(&plan, "nats://me:secret@127.0.0.1:1", 1);
@@ -276,8 +278,12 @@ fn part_of_another_test() {
         ["worker", url, folder, name] => {
             serve(worker_settings(url, name, Path::new(folder)), &StopFlag::default()).unwrap();
         }
-        ["coordinator", url, _, plan] => {
-            run_plan(Path::new(plan), url, 2, OnWorkerLost::Continue, RunOptions::default());
+        ["coordinator", url, workers, plan] => {
+            let (workers, on_lost) = match *workers {
+                "2" => (2, OnWorkerLost::Continue),
+                _ => (3, OnWorkerLost::Respread),
+            };
+            run_plan(Path::new(plan), url, workers, on_lost, RunOptions::default());
         }
         _ => panic!("`{part}` is no part of a test"),
     }
@@ -291,6 +297,12 @@ impl Part {
         let mut command = Command::new(env::current_exe().unwrap());
         command.args(["--exact", "part_of_another_test"]).env(PART, words.join("|"));
         Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    /// It does nothing more, and is there all the same.
+    fn hang(&self) {
+        let id = Pid::from_child(&self.0);
+        kill_process(id, Signal::STOP).unwrap();
     }
 
     fn kill(&mut self) {
@@ -368,16 +380,13 @@ fn the_share_of_a_worker_that_died_is_taken_over_by_the_others() {
 }
 
 #[test]
-fn what_could_not_be_taken_over_exactly_is_refused_before_it_begins() {
-    let (server, peer, folder) =
-        (NatsServer::start(), ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
-    let workers = Workers::start(&server.url(), &["a"]);
+fn what_could_not_be_taken_over_exactly_is_refused_before_workers_are_asked_for() {
+    let (peer, folder) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
     let plan = endless_plan(folder.path(), &peer.url(), "users = 2\niterations = 3\nmax_duration = \"9s\"");
-    let run = run_plan(&plan, &server.url(), 1, OnWorkerLost::Respread, RunOptions::default());
+    let run = run_plan(&plan, "nats://127.0.0.1:1", 1, OnWorkerLost::Respread, RunOptions::default());
     let refused = run.result.unwrap_err().to_string();
     assert!(refused.contains("nobody knows how many of them") && refused.contains("choose"), "{refused}");
-    assert_eq!(peer.connections(), 0);
-    workers.stop();
+    assert_eq!((peer.connections(), run.told.len()), (0, 0));
 }
 
 #[test]
@@ -418,7 +427,7 @@ fn workers_without_a_coordinator_stop_and_what_they_kept_is_a_result() {
     let plan = endless_plan(folder.path(), &peer.url(), "rate = 40\nduration = \"60s\"\nusers = 10");
     let shown = output.display().to_string();
     let _workers = ["a", "b"].map(|name| Part::start(["worker", &server.url(), &shown, name]));
-    let mut dies = Part::start(["coordinator", &server.url(), "", &plan.display().to_string()]);
+    let mut dies = Part::start(["coordinator", &server.url(), "2", &plan.display().to_string()]);
     wait_for("a request", || peer.connections() > 0);
     thread::sleep(Duration::from_millis(2_500));
     dies.kill();
@@ -441,4 +450,122 @@ fn workers_without_a_coordinator_stop_and_what_they_kept_is_a_result() {
     assert!(successes(&half) < successes(&result) && half.series.iter().all(|row| row.workers_missing == 1));
     let twice = merge(&[files[0].clone(), files[0].clone()], KINDS).unwrap_err().to_string();
     assert!(twice.contains("which another file has"), "{twice}");
+}
+
+/// Both others take the share of a worker over, and then the coordinator dies as well.
+#[test]
+fn what_takers_kept_of_a_share_is_counted_once() {
+    let (server, peer, folder) =
+        (NatsServer::start(), ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    let output = folder.path().join("kept");
+    fs::create_dir(&output).unwrap();
+    let plan = endless_plan(folder.path(), &peer.url(), "rate = 60\nduration = \"120s\"\nusers = 12");
+    let shown = output.display().to_string();
+    let _stay = ["größer", "b"].map(|name| Part::start(["worker", &server.url(), &shown, name]));
+    let mut dies = Part::start(["worker", &server.url(), &shown, "dies"]);
+    let mut coordinator = Part::start(["coordinator", &server.url(), "3", &plan.display().to_string()]);
+    wait_for("a request", || peer.connections() > 0);
+    thread::sleep(Duration::from_millis(2_500));
+    dies.kill();
+    let text = |path: &PathBuf| fs::read_to_string(path).unwrap_or_default();
+    let takers = || kept(&output).into_iter().filter(|path| path.to_string_lossy().contains("_for_dies"));
+    let seconds = |path: PathBuf| text(&path).matches("\"second\":").count();
+    wait_for("three seconds of both takers", || {
+        takers().filter(|path| seconds(path.clone()) > 3).count() == 2
+    });
+    coordinator.kill();
+    let have_ended = || kept(&output).iter().filter(|path| text(path).contains("\"ended_ns\"")).count() == 4;
+    wait_for("the end of both workers and of what they took over", have_ended);
+    let result = merge(&kept(&output), KINDS).unwrap();
+    assert_eq!((result.state, result.workers.len()), (RunState::Stopped, 5));
+    let lost = result.workers.iter().find(|worker| worker.name == "dies").unwrap();
+    let from = lost.taken_over_from.unwrap();
+    assert_eq!(successes(&result), counted(&result));
+    // In each second that lacks nothing all starts of the rate, none of them twice; one on the border of two is in one of them.
+    let end = result.series.last().unwrap().second;
+    let whole: Vec<_> =
+        result.series.iter().filter(|row| row.second < end && row.workers_missing == 0).collect();
+    assert!(whole.iter().any(|row| row.second >= from) && whole.iter().any(|row| row.second < from));
+    assert!(whole.iter().all(|row| row.successes.abs_diff(60) <= 2), "from {from}: {whole:?}");
+    let missing = result.series.iter().filter(|row| row.workers_missing > 0);
+    assert!(missing.clone().count() > 0 && missing.into_iter().all(|row| row.second < from), "from {from}");
+}
+
+/// As a threshold that is crossed at this moment.
+struct EndsAt(Nanos);
+
+impl Merge for EndsAt {
+    fn tick(&self, elapsed: Nanos) -> RunControl {
+        if elapsed >= self.0 { RunControl::Stop } else { RunControl::Continue }
+    }
+}
+
+/// Its seconds are waited for, and what ends the run is not: by the run's own clock it ends within two seconds.
+#[test]
+fn a_worker_that_hangs_does_not_keep_a_threshold_from_ending_the_run() {
+    const CROSSED: u64 = 5;
+    let (server, peer, folder) =
+        (NatsServer::start(), ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    let workers = Workers::start(&server.url(), &["stays"]);
+    let hangs = Part::start(["worker", &server.url(), &folder.path().display().to_string(), "hängt"]);
+    let path = endless_plan(folder.path(), &peer.url(), "rate = 40\nduration = \"60s\"\nusers = 10");
+    let (plan, told) = (read_plan(&path).unwrap(), Arc::default());
+    let settings = coordinator(&server.url(), 2, OnWorkerLost::Continue, &told);
+    let mut recruited = Recruited::of(&plan, settings, StopFlag::default()).unwrap();
+    let bundle = Bundle::of_plan(&path).unwrap();
+    let hang = thread::spawn(move || {
+        wait_for("a request", || peer.connections() > 0);
+        thread::sleep(Duration::from_secs(2));
+        hangs.hang();
+        (peer, hangs)
+    });
+    let ends = EndsAt(Nanos::from_secs(CROSSED));
+    let result = recruited.run(&plan, &bundle, &ends, RunOptions::default()).unwrap();
+    let _held = hang.join().unwrap();
+    let told: &Mutex<Vec<String>> = &told;
+    assert_eq!(result.state, RunState::Stopped, "{told:?}");
+    let stays = result.workers.iter().find(|worker| worker.name == "stays").unwrap();
+    // The second in which it ends is one that has begun.
+    assert!((CROSSED..=CROSSED + 2 + 1).contains(&stays.seconds), "{} {told:?}", stays.seconds);
+    assert!(has(&result, FindingKind::WorkerLost), "{told:?}");
+    workers.stop();
+}
+
+/// Each stream brings three events and stays open.
+#[test]
+fn subscribers_on_three_workers_hear_what_they_hear_on_one() {
+    const EVENTS: &str = "event: next\ndata: {\"data\":{\"größe\":1}}\n\n";
+    let answer = format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{}", EVENTS.repeat(3));
+    let script = vec![Step::ReadRequest, Step::Write(answer.into_bytes()), Step::ReadToEnd];
+    let (server, peer, folder) =
+        (NatsServer::start(), ScriptedPeer::start(vec![script]), tempfile::tempdir().unwrap());
+    let workers = Workers::start(&server.url(), &["a", "b", "c"]);
+    let plan = folder.path().join("plan.toml");
+    let text = format!(
+        "target = \"{}\"\nduration = \"4s\"\n[variables]\nrow = {{ list = [\"ä\", \"b\", \"c\"], order = \"sequential\" }}\n\
+         [[subscriptions]]\nname = \"Größen\"\nprotocol = \"sse\"\nclients = 7\nper_client = 2\nrate = 10\nsettle = \"0s\"\n\
+         query = \"subscription($id: String) {{ größe(id: $id) }}\"\nvariables = {{ id = \"${{row}}\" }}\n",
+        peer.url()
+    );
+    fs::write(&plan, text).unwrap();
+    let heard = |result: &ResultFile, before: usize| {
+        let group = &result.subscribers.groups[0];
+        let (counts, links) = (group.whole().unwrap().counts, &group.links);
+        let active: Vec<_> = result.subscribers.series.iter().map(|row| row.active).collect();
+        let asked: Vec<u8> = (before..peer.connections()).flat_map(|index| peer.received(index)).collect();
+        let asked = String::from_utf8(asked).unwrap();
+        let rows = ["ä", "b", "c"].map(|row| asked.matches(&format!("{{\"id\":\"{row}\"}}")).count());
+        ((counts, links.attempted, links.made, links.subscribed), (active[active.len() - 2], rows))
+    };
+    let alone = prony_load::run(&read_plan(&plan).unwrap(), RunOptions::default()).unwrap();
+    let alone = heard(&alone, 0);
+    let before = peer.connections();
+    let run = run_plan(&plan, &server.url(), 3, OnWorkerLost::Continue, RunOptions::default());
+    let result = run.result.unwrap();
+    assert_eq!(result.state, RunState::Completed, "{:?}", run.told);
+    assert!(!has(&result, FindingKind::WorkerLost) && !has(&result, FindingKind::SubscribersMissing));
+    let shared = heard(&result, before);
+    assert_eq!(shared, alone, "{:?}", run.told);
+    assert_eq!(((shared.0.0.events, shared.0.3), shared.1), ((42, 14), (14, [5, 5, 4])));
+    workers.stop();
 }

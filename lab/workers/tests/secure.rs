@@ -14,8 +14,8 @@ use prony_testkit::certificates::Certificates;
 use prony_testkit::peer::ScriptedPeer;
 use prony_testkit::port::free_port;
 use prony_workers::{
-    Bundle, CoordinatorSettings, Kinds, NatsSettings, OnWorkerLost, PLANS, WorkerSettings, WorkersError,
-    coordinate, serve,
+    Bundle, CoordinatorSettings, Kinds, NatsSettings, OnWorkerLost, PLANS, Terms, UserState, WorkerSettings,
+    WorkersError, coordinate, serve,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -53,9 +53,8 @@ fn run(of_worker: &NatsSettings, of_coordinator: &NatsSettings, wait: Duration) 
         scope.spawn(|| serve(worker(of_worker, folder.path()), &stop).unwrap());
         let settings = CoordinatorSettings {
             nats: of_coordinator.clone(),
-            workers: 1,
             wait,
-            on_lost: OnWorkerLost::End,
+            terms: Terms { workers: 1, on_lost: OnWorkerLost::End, users: UserState::OfPlan },
             tell: Box::new(|_| {}),
         };
         let bundle = Bundle::of_plan(&plan).unwrap();

@@ -13,6 +13,7 @@ use prony_model::verdict::conclusion::RunVerdict;
 use prony_runs::jmeter::{Given, PlanOutcome, live};
 use prony_runs::{Flags, Kind, observe, result_path};
 use prony_script_jmeter::JmeterPlan;
+use prony_workers::UserState;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -110,7 +111,7 @@ impl JmeterArguments {
         if options.records.is_some() {
             bail!(SAMPLES_STAY);
         }
-        self.workers.recruit(plan, &options.stop).map(Some)
+        self.workers.recruit(plan, UserState::OfWorker, &options.stop).map(Some)
     }
 
     fn options(&self, plan: &Plan, path: &Path) -> anyhow::Result<RunOptions> {
@@ -152,6 +153,7 @@ pub(crate) fn execute(arguments: &JmeterArguments) -> anyhow::Result<ExitCode> {
     if arguments.explain {
         return say(&format!("{}{}", explain(&plan), jmeter.outline()));
     }
+    arguments.workers.check(&plan, UserState::OfWorker)?;
     if let Some(jtl) = arguments.jtl.as_ref().filter(|jtl| jtl.is_dir()) {
         bail!("-l {} is a folder; name a file, such as {}/samples.jtl", jtl.display(), jtl.display());
     }

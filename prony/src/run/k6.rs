@@ -18,6 +18,7 @@ use prony_runs::k6::{
 };
 use prony_runs::{observe, result_path};
 use prony_script_k6::{Check, Exit, LogTarget, MeasureSettings, Session, SummaryMode, builtins, pretty};
+use prony_workers::UserState;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
@@ -98,6 +99,7 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
         return Err(Stopped::new(Exit::Configuration, anyhow::anyhow!(error)));
     }
     let plan = session.plan().map_err(|error| Stopped::new(error.exit(), error))?;
+    arguments.workers.check(&plan, UserState::OfWorker)?;
     let path = result_path(&arguments.output, plan.name());
     let sinks = asked.open_sinks().map_err(|error| Stopped::new(Exit::Configuration, error))?;
     let options = outputs::listen(&sinks, &plan, options(arguments, &session, &plan, &path)?);
@@ -134,7 +136,7 @@ fn refuse_with_workers(arguments: &K6Arguments, asked: &Asked) -> anyhow::Result
     if arguments.workers.is_given() && arguments.threads.is_some() {
         bail!(THREADS_ARE_THE_WORKERS);
     }
-    Ok(())
+    arguments.workers.check_kind(UserState::OfWorker)
 }
 
 /// Lives the script's life here, or with its load on workers.
@@ -148,7 +150,8 @@ fn live(
     if !arguments.workers.is_given() {
         return Ok(live_with(session, plan, options, control, None));
     }
-    let Waiting { mut recruited, local } = arguments.workers.recruit(plan, &options.stop)?;
+    let Waiting { mut recruited, local } =
+        arguments.workers.recruit(plan, UserState::OfWorker, &options.stop)?;
     let (given, no_thresholds) = (arguments.given(), arguments.no_thresholds());
     let workers = ScriptWorkers { recruited: &mut recruited, given: &given, no_thresholds };
     let lived = live_with(session, plan, options, control, Some(workers));

@@ -7,8 +7,8 @@ use prony_load::RunOptions;
 use prony_model::program::StopFlag;
 use prony_model::{Plan, ResultFile};
 use prony_workers::{
-    Bundle, CoordinatorSettings, LocalServer, NatsSettings, OnWorkerLost, Recruited, RequestsAlone,
-    WorkersError,
+    Bundle, CoordinatorSettings, LocalServer, NatsSettings, OnWorkerLost, Recruited, RequestsAlone, Terms,
+    UserState, WorkersError,
 };
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -80,36 +80,65 @@ impl WorkersFlags {
         if options.records.is_some() {
             bail!(SAMPLES_STAY);
         }
-        let Waiting { mut recruited, local } = self.recruit(plan, &options.stop)?;
+        let Waiting { mut recruited, local } = self.recruit(plan, UserState::OfPlan, &options.stop)?;
         let result = recruited.run(plan, bundle, &RequestsAlone, options);
         drop(recruited);
         drop(local);
         Ok(result?)
     }
 
-    /// As many workers as the flags ask for, for one run.
-    pub(crate) fn recruit(&self, plan: &Plan, stop: &StopFlag) -> anyhow::Result<Waiting> {
-        self.recruit_with(|settings| Recruited::of(plan, settings, stop.clone()))
+    /// Refuses what cannot be run on the workers that the flags ask for, before anything is started.
+    pub(crate) fn check(&self, plan: &Plan, users: UserState) -> anyhow::Result<()> {
+        if self.is_given() {
+            self.terms(users)?.check(plan)?;
+        }
+        Ok(())
     }
 
-    /// The same for many runs, where the flags ask for workers at all.
-    pub(crate) fn recruit_for_many(&self, stop: &StopFlag) -> anyhow::Result<Option<Waiting>> {
+    /// The same of all that is of a kind.
+    pub(crate) fn check_kind(&self, users: UserState) -> anyhow::Result<()> {
+        if self.is_given() {
+            self.terms(users)?.check_kind()?;
+        }
+        Ok(())
+    }
+
+    /// As many workers as the flags ask for, for one run.
+    pub(crate) fn recruit(&self, plan: &Plan, users: UserState, stop: &StopFlag) -> anyhow::Result<Waiting> {
+        self.recruit_with(self.terms(users)?, |settings| Recruited::of(plan, settings, stop.clone()))
+    }
+
+    /// The same for many runs, some of whose plans are given, where the flags ask for workers at all.
+    pub(crate) fn recruit_for_many(
+        &self,
+        users: UserState,
+        plans: &[&Plan],
+        stop: &StopFlag,
+    ) -> anyhow::Result<Option<Waiting>> {
         if !self.is_given() {
             return Ok(None);
         }
-        self.recruit_with(|settings| Recruited::of_many(settings, stop.clone())).map(Some)
+        let terms = self.terms(users)?;
+        terms.check_kind()?;
+        plans.iter().try_for_each(|plan| terms.check_each(plan))?;
+        self.recruit_with(terms, |settings| Recruited::of_many(settings, stop.clone())).map(Some)
+    }
+
+    fn terms(&self, users: UserState) -> anyhow::Result<Terms> {
+        let Some(Workers::Local(workers) | Workers::Elsewhere(workers)) = self.workers else {
+            bail!("--workers is not given");
+        };
+        Ok(Terms { workers, on_lost: self.on_worker_lost, users })
     }
 
     fn recruit_with(
         &self,
+        terms: Terms,
         recruit: impl FnOnce(CoordinatorSettings) -> Result<Recruited, WorkersError>,
     ) -> anyhow::Result<Waiting> {
-        let (workers, local) = match self.workers {
-            Some(Workers::Local(workers)) => {
-                (workers, Some(LocalWorkers::start(&self.nats_server, workers)?))
-            }
-            Some(Workers::Elsewhere(workers)) => (workers, None),
-            None => bail!("--workers is not given"),
+        let local = match self.workers {
+            Some(Workers::Local(workers)) => Some(LocalWorkers::start(&self.nats_server, workers)?),
+            _ => None,
         };
         let nats = match &local {
             Some(local) => local.settings(),
@@ -117,9 +146,8 @@ impl WorkersFlags {
         };
         let settings = CoordinatorSettings {
             nats,
-            workers,
+            terms,
             wait: Duration::from_nanos(self.worker_wait.0),
-            on_lost: self.on_worker_lost,
             tell: Box::new(tell),
         };
         Ok(Waiting { recruited: recruit(settings)?, local })

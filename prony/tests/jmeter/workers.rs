@@ -222,3 +222,50 @@ fn what_cannot_be_shared_out_is_said() {
     let ended = trial.on_workers("local:2", &[]);
     assert!(ended.error.contains("cannot read"), "{}{}", ended.out, ended.error);
 }
+
+/// Threads are numbered in the whole test in each of its runs, and what runs once does so in each.
+#[test]
+fn a_search_over_a_plan_has_the_threads_of_all_workers_in_each_step() {
+    let trial = Trial::new();
+    let read = get("read", "/read/${__threadNum}", &timer("20"));
+    let below = group_with("SetupThreadGroup", "Before", "1", "1", "", &get("before", "/before", ""))
+        + &group("Größer, 1", "2", "1", &read);
+    trial.write_plan(&below);
+    let server = prony_testkit::nats::program().display().to_string();
+    let workers = ["--workers", "local:2", "--nats-server", &server, "--json", "--quiet"];
+    let step = [
+        "--slo",
+        "errors<50%",
+        "--from",
+        "3",
+        "--max",
+        "5",
+        "--repeats",
+        "1",
+        "--ramp",
+        "0s",
+        "--hold",
+        "500ms",
+    ];
+    let ended = trial.prony(&[&["find", "plan.jmx"], &step[..], &workers].concat());
+    let file: serde_json::Value = serde_json::from_str(&ended.out)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", ended.out, ended.error));
+    let steps = file["steps"].as_array().unwrap();
+    assert!(steps.len() > 1, "{}", ended.error);
+    let mut requests = 0;
+    for step in steps {
+        let (load, result) = (step["load"].as_u64().unwrap(), &step["runs"][0]["result"]);
+        let workers = result["workers"].as_array().unwrap();
+        let users: Vec<_> = workers.iter().map(|worker| worker["users"].as_u64().unwrap()).collect();
+        assert_eq!(users, [load.div_ceil(2), load / 2], "{}", ended.error);
+        requests +=
+            result["windows"].as_array().unwrap().last().unwrap()["all"]["requests"].as_u64().unwrap();
+    }
+    let lines = trial.server.lines();
+    let read: Vec<_> =
+        lines.iter().filter_map(|line| line.split_once("/read/")).map(|(_, thread)| thread).collect();
+    assert_eq!(read.len() as u64, requests, "each is counted once, and in its own run");
+    let threads: BTreeSet<_> = read.iter().map(|thread| thread.split(' ').next().unwrap_or(thread)).collect();
+    assert_eq!(threads, ["1", "2", "3", "4", "5"].into());
+    assert_eq!(lines.iter().filter(|line| line.contains("/before")).count(), steps.len());
+}

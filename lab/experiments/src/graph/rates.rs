@@ -209,7 +209,7 @@ fn search(
         watch: Box::new(watch(surroundings.display.clone(), *pace)),
         ..ManyOptions::default()
     };
-    Ok(find(&plan, &settings, options)?)
+    Ok(find(&plan.into(), &settings, options)?)
 }
 
 fn objectives() -> Vec<Threshold> {

@@ -2,19 +2,25 @@
 
 use super::{Given, LifeError, is_named, live};
 use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings, Payload};
-use crate::subject::{SharedRunError, Subject};
+use crate::subject::{Runner, Subject, SubjectError};
 use prony_load::{RunError, RunOptions};
 use prony_model::program::ProgramError;
 use prony_model::{Plan, ResultFile};
 use prony_script_jmeter::JmeterPlan;
-use prony_workers::Recruited;
+use prony_workers::{Recruited, UserState};
 use std::fs;
 use std::sync::Arc;
 
-pub(crate) static KIND: Kind =
-    Kind { name: "a JMeter plan", flags: Flags::Jmeter, needs_url: false, is_named, open };
+pub(crate) static KIND: Kind = Kind {
+    name: "a JMeter plan",
+    flags: Flags::Jmeter,
+    users: UserState::OfWorker,
+    needs_url: false,
+    is_named,
+    open,
+};
 
-fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>, OpenError> {
+fn open(argument: &Argument, settings: &OpenSettings) -> Result<Subject, OpenError> {
     let mut properties = settings.properties.clone();
     properties.extend(settings.settings.iter().cloned());
     if let Some(Payload { text, file }) = &settings.payload {
@@ -25,7 +31,7 @@ fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>
     let given = Given { path: argument.text.clone().into(), properties, ..Given::default() };
     let jmeter = JmeterPlan::open(given)?;
     let plan = jmeter.plan()?;
-    Ok(Box::new(JmeterSubject { jmeter: Arc::new(jmeter), plan }))
+    Ok(Subject::new(plan, JmeterRunner(Arc::new(jmeter))))
 }
 
 /// An error where neither the plan nor a part that it includes can read what is set.
@@ -45,55 +51,21 @@ fn demand_read(argument: &Argument, settings: &OpenSettings) -> Result<(), OpenE
 }
 
 #[derive(Debug)]
-struct JmeterSubject {
-    jmeter: Arc<JmeterPlan>,
-    plan: Plan,
-}
+struct JmeterRunner(Arc<JmeterPlan>);
 
-impl Subject for JmeterSubject {
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    fn with_plan(self: Box<Self>, plan: Plan) -> Box<dyn Subject> {
-        Box::new(Self { plan, ..*self })
-    }
-
+impl Runner for JmeterRunner {
     /// Files of listeners are not written: each run would begin them anew.
-    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
-        match self.live(plan, options, None) {
-            Ok(result) => Ok(result),
-            Err(LifeError::Run(error)) => Err(error),
-            Err(error) => Err(other(&error)),
-        }
-    }
-
-    fn run_shared(
-        &self,
-        plan: &Plan,
-        workers: &mut Recruited,
-        options: RunOptions,
-    ) -> Result<ResultFile, SharedRunError> {
-        match self.live(plan, options, Some(workers)) {
-            Ok(result) => Ok(result),
-            Err(LifeError::Run(error)) => Err(error.into()),
-            Err(LifeError::Workers(error)) => Err(error.into()),
-            Err(error) => Err(other(&error).into()),
-        }
-    }
-}
-
-impl JmeterSubject {
-    fn live(
+    fn run(
         &self,
         plan: &Plan,
         options: RunOptions,
         workers: Option<&mut Recruited>,
-    ) -> Result<ResultFile, LifeError> {
-        Ok(live(&self.jmeter, plan, options, false, workers, |_| {})?.result)
+    ) -> Result<ResultFile, SubjectError> {
+        match live(&self.0, plan, options, false, workers, |_| {}) {
+            Ok(outcome) => Ok(outcome.result),
+            Err(LifeError::Run(error)) => Err(error.into()),
+            Err(LifeError::Workers(error)) => Err(error.into()),
+            Err(error) => Err(RunError::Program(ProgramError::Script(error.to_string())).into()),
+        }
     }
-}
-
-fn other(error: &LifeError) -> RunError {
-    RunError::Program(ProgramError::Script(error.to_string()))
 }

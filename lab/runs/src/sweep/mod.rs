@@ -105,7 +105,7 @@ impl Sweep<'_> {
             Err(error) => return Err(error.into()),
         };
         let path = settings.folder.join(&step.file);
-        let ran = self.runs.run_into(&*subject, &plan, Output::File(path.clone()));
+        let ran = self.runs.run_into(&subject, &plan, Output::File(path.clone()));
         self.keep_gc_log(step);
         if let Some(target) = target
             && let Some(warning) = target.stop()?

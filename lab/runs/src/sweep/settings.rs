@@ -94,7 +94,7 @@ impl SweepSettings {
         &self,
         combination: &Combination,
         payloads: &Files,
-    ) -> Result<(Box<dyn Subject>, Plan), SweepError> {
+    ) -> Result<(Subject, Plan), SweepError> {
         let subject = self.argument.open(&self.open_settings(combination, payloads))?;
         let mut draft = subject.plan().clone().into_draft();
         draft.name = format!("{}: {}", draft.name, combination.label());

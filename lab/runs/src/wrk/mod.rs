@@ -3,22 +3,28 @@
 mod share;
 
 use crate::kind::{Argument, Flags, Kind, OnStuck, OpenError, OpenSettings, PAYLOAD_TYPE};
-use crate::subject::{SharedRunError, Subject};
+use crate::subject::{Runner, Subject, SubjectError};
 use crate::url::Page;
 use prony_load::{RunError, RunOptions, Url, UrlError, run_workload};
 use prony_model::plan::target::Endpoint;
 use prony_model::program::ProgramError;
 use prony_model::{Plan, ResultFile};
 use prony_script_wrk::{Limits, ScriptError, ScriptFiles, Settings, WrkScript, WrkUrl};
-use prony_workers::Recruited;
+use prony_workers::{Recruited, UserState};
 use std::path::Path;
 use std::time::Duration;
 
 pub(crate) use share::WrkKind;
 pub use share::{SharedScript, SharedScriptError, WrkLoad};
 
-pub(crate) static KIND: Kind =
-    Kind { name: "a wrk script", flags: Flags::Wrk, needs_url: true, is_named, open };
+pub(crate) static KIND: Kind = Kind {
+    name: "a wrk script",
+    flags: Flags::Wrk,
+    users: UserState::OfWorker,
+    needs_url: true,
+    is_named,
+    open,
+};
 
 /// Of `wrk.connect`, where no flag says it: wrk's own.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -103,7 +109,7 @@ fn parts(url: &Url) -> WrkUrl {
     }
 }
 
-fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>, OpenError> {
+fn open(argument: &Argument, settings: &OpenSettings) -> Result<Subject, OpenError> {
     settings.refuse_settings(KIND.name)?;
     let script = argument.text.clone();
     let payload = settings.payload.as_ref().map(|payload| payload.text.clone());
@@ -112,7 +118,7 @@ fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>
     let given = page_given(&page, settings.on_stuck)?;
     // What is wrong with the script is said before anything is measured.
     prepare(Path::new(&script), &given, 1)?;
-    Ok(Box::new(WrkSubject { script, page, given, plan }))
+    Ok(Subject::new(plan, WrkRunner { script, page, given }))
 }
 
 /// What a script is given of an address without flags.
@@ -130,47 +136,36 @@ fn page_given(page: &Page, on_stuck: OnStuck) -> Result<WrkGiven, UrlError> {
 /// A script that is run again and again: each run has states of its own. `done` is not called, because what it prints
 /// is of one run.
 #[derive(Debug)]
-struct WrkSubject {
+struct WrkRunner {
     script: String,
     page: Page,
     given: WrkGiven,
-    plan: Plan,
 }
 
-impl Subject for WrkSubject {
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    fn with_plan(self: Box<Self>, plan: Plan) -> Box<dyn Subject> {
-        Box::new(Self { plan, ..*self })
-    }
-
-    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
-        // A thread without a user has no states.
-        let threads = (options.threads.get() as u32).clamp(1, plan.users().max(1));
-        let failed = |error: ScriptError| RunError::Program(error.into());
-        let script = prepare(Path::new(&self.script), &self.given, threads).map_err(failed)?;
-        let result = run_workload(plan, &script, options)?;
-        script.flush().map_err(failed)?;
-        Ok(result)
-    }
-
-    fn run_shared(
+impl Runner for WrkRunner {
+    fn run(
         &self,
         plan: &Plan,
-        workers: &mut Recruited,
         options: RunOptions,
-    ) -> Result<ResultFile, SharedRunError> {
+        workers: Option<&mut Recruited>,
+    ) -> Result<ResultFile, SubjectError> {
+        let failed = |error: ScriptError| RunError::Program(error.into());
+        let path = Path::new(&self.script);
+        let Some(workers) = workers else {
+            // A thread without a user has no states.
+            let threads = (options.threads.get() as u32).clamp(1, plan.users().max(1));
+            let script = prepare(path, &self.given, threads).map_err(failed)?;
+            let result = run_workload(plan, &script, options)?;
+            script.flush().map_err(failed)?;
+            return Ok(result);
+        };
         let threads = workers.threads(plan)?;
         let load = WrkLoad::Page(self.page.clone());
-        let failed = |error: ScriptError| RunError::Program(error.into());
-        let script = SharedScript::prepare(Path::new(&self.script), &self.given, &load, threads);
-        match script.map_err(failed)?.run(workers, plan, options) {
-            Ok(result) => Ok(result),
-            Err(SharedScriptError::Workers(error)) => Err(error.into()),
-            Err(error) => Err(RunError::Program(ProgramError::Script(error.to_string())).into()),
-        }
+        let script = SharedScript::prepare(path, &self.given, &load, threads).map_err(failed)?;
+        script.run(workers, plan, options).map_err(|error| match error {
+            SharedScriptError::Workers(error) => error.into(),
+            error => RunError::Program(ProgramError::Script(error.to_string())).into(),
+        })
     }
 }
 

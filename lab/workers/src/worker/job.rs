@@ -11,9 +11,8 @@ use crate::message::{Assignment, CONTACT_MAX, Joined, Reply, Report, Said, coord
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prony_load::{RunStart, SharedRows};
-use prony_model::measurement::snapshot::IntervalSnapshot;
 use prony_model::verdict::finding::{Finding, FindingKind};
-use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -193,21 +192,12 @@ impl Job {
 
     // ---- reports
 
-    pub(super) fn second(
-        &mut self,
-        snapshot: IntervalSnapshot,
-        counted: Option<Value>,
-        link: &Link,
-    ) -> Result<(), WorkersError> {
-        self.report(Report::Second { snapshot, counted }, link)
-    }
-
     pub(super) fn done(&mut self, end: ShareEnd, link: &Link) -> Result<(), WorkersError> {
         self.ended = Some(Instant::now());
         let ShareEnd { result, counted } = end;
         let ended = result.windows.last().map_or(0, |whole| whole.window.to_ns.0);
         let is_own = |finding: &Finding| OWN_FINDINGS.contains(&finding.kind);
-        let report = Report::Ended {
+        let report: Report = Report::Ended {
             state: result.state,
             ended_ns: ended,
             reason: self.reason.clone(),
@@ -215,21 +205,15 @@ impl Job {
             findings: result.findings.into_iter().filter(is_own).collect(),
             counted,
         };
-        self.report(report, link)
+        self.report(&to_raw_value(&report).expect("reports can be written"), link)
     }
 
-    fn report(&mut self, report: Report, link: &Link) -> Result<(), WorkersError> {
+    /// Hands over a report, as JSON.
+    pub(super) fn report(&mut self, report: &RawValue, link: &Link) -> Result<(), WorkersError> {
         let subject = self.subject();
         let Some(running) = &mut self.running else { return Ok(()) };
-        let written = running.outbox.push(report);
-        let (message, kept) = match written {
-            Ok(message) => (Some(message), Ok(())),
-            // It was numbered all the same, and is sent again with the others.
-            Err(error) => (None, Err(error)),
-        };
-        if let Some(message) = message {
-            link.send_bytes(&subject, message);
-        }
+        let (message, kept) = running.outbox.push(report);
+        link.send_bytes(&subject, message);
         kept
     }
 

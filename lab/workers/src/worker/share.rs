@@ -2,12 +2,14 @@
 
 use crate::error::WorkersError;
 use crate::kind::{Counter, LoadKind, Unpacked};
+use crate::message::Report;
 use prony_load::{RunError, RunOptions, RunStart, SharedRows};
 use prony_model::measurement::snapshot::IntervalSnapshot;
 use prony_model::plan::PlanChange;
 use prony_model::program::{RunShare, StopFlag};
 use prony_model::{Nanos, ResultFile};
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -22,10 +24,8 @@ pub(super) enum ShareEvent {
     Ready,
     /// It has begun, so long after the agreed start.
     Begun(Nanos),
-    Second {
-        snapshot: Box<IntervalSnapshot>,
-        counted: Option<Value>,
-    },
+    /// The report of a second, as JSON.
+    Second(Box<RawValue>),
     Done(Result<Box<ShareEnd>, ShareFailure>),
 }
 
@@ -141,7 +141,9 @@ fn options(
     let agreed_from = Rc::clone(&from);
     let listener = move |snapshot: &IntervalSnapshot| {
         let counted = (ask.borrow_mut())();
-        second(ShareEvent::Second { snapshot: Box::new(snapshot.clone()), counted });
+        // Encoded here, so that whoever answers the coordinator does not wait for it, and nothing is copied.
+        let report = to_raw_value(&Report::Second { snapshot, counted }).expect("reports can be written");
+        second(ShareEvent::Second(report));
     };
     RunOptions {
         threads: settings.threads,

@@ -12,7 +12,8 @@ use prony_load::{RunOptions, read_plan};
 use prony_model::program::StopFlag;
 use prony_model::{ResultFile, WindowKind};
 use prony_workers::{
-    Bundle, CoordinatorSettings, Kinds, NatsSettings, OnWorkerLost, PLANS, WorkerSettings, coordinate, serve,
+    Bundle, CoordinatorSettings, Kinds, NatsSettings, OnWorkerLost, PLANS, Terms, UserState, WorkerSettings,
+    coordinate, serve,
 };
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -54,9 +55,8 @@ fn part_of_another_test() {
             };
             let settings = CoordinatorSettings {
                 nats: nats(),
-                workers: WORKERS,
                 wait: Duration::from_secs(60),
-                on_lost,
+                terms: Terms { workers: WORKERS, on_lost, users: UserState::OfPlan },
                 tell: Box::new(tell),
             };
             let bundle = Bundle::of_plan(path).unwrap();

@@ -1,7 +1,8 @@
 //! The seam between the server and sources of data. A source contributes types and root fields, plans the fields that a
 //! request selects from it, and answers them as JSON bytes; the traits here are all that the server knows of it. What
 //! several kinds of sources share is in [`dialect`]; how a kind is configured, and how it makes itself known, in [`config`]; an
-//! HTTP API that a source may bring in [`http_api`]; functions of the operator's that are called around fields in [`interceptors`]. It leaves sockets, drivers and stores to other crates.
+//! HTTP API that a source may bring in [`http_api`]; functions of the operator's that are called around fields in [`interceptors`]; spans of
+//! requests that are traced in [`trace`]. It leaves sockets, drivers and stores to other crates.
 
 mod coding;
 pub mod config;
@@ -15,6 +16,7 @@ pub mod permissions;
 mod readiness;
 mod request_record;
 mod reserved;
+pub mod trace;
 mod traits;
 
 pub use self::{
@@ -24,7 +26,10 @@ pub use self::{
     metric::{Metric, MetricKind, Sample},
     operation::{OperationRequest, OperationResult},
     readiness::NotReady,
-    request_record::{Entered, OperationRecord, Recorded, RequestRecord, current_request, enter_request},
+    request_record::{
+        Entered, OperationRecord, Recorded, RequestRecord, current_request, enter_request, for_this_request,
+        traced_request,
+    },
     reserved::ReservedNames,
     traits::{ChangeSignal, DataVersion, Events, FieldRequest, Source, SourceSchema, SourceSession},
 };

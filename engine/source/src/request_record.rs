@@ -8,6 +8,8 @@ use std::{
     task::{Context, Poll},
 };
 
+use crate::trace::Trace;
+
 thread_local! {
     static CURRENT: RefCell<Option<Rc<RequestRecord>>> = const { RefCell::new(None) };
 }
@@ -19,6 +21,8 @@ pub struct RequestRecord {
     pub id: Box<str>,
     /// What becomes known of it on the way.
     pub operation: RefCell<Option<OperationRecord>>,
+    /// Of a request that is traced.
+    pub trace: Option<Trace>,
 }
 
 /// The operation of a request to GraphQL.
@@ -30,13 +34,35 @@ pub struct OperationRecord {
 
 impl RequestRecord {
     pub fn new(id: Box<str>) -> Rc<Self> {
-        Rc::new(Self { id, operation: RefCell::default() })
+        Self::traced(id, None)
+    }
+
+    /// Of a request that may be traced.
+    pub fn traced(id: Box<str>, trace: Option<Trace>) -> Rc<Self> {
+        Rc::new(Self { id, operation: RefCell::default(), trace })
     }
 }
 
 /// The request of the work that is going on in this thread, where it is recorded.
 pub fn current_request() -> Option<Rc<RequestRecord>> {
     CURRENT.with_borrow(Clone::clone)
+}
+
+/// The same, where it is traced.
+#[inline]
+pub fn traced_request() -> Option<Rc<RequestRecord>> {
+    CURRENT.with_borrow(|record| record.as_ref().filter(|record| record.trace.is_some()).cloned())
+}
+
+/// Work that goes on in a task of its own, for the request that this thread is at.
+pub fn for_this_request<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    let record = current_request();
+    async move {
+        match record {
+            Some(record) => Recorded::new(record, work).await,
+            None => work.await,
+        }
+    }
 }
 
 /// Work done for a request, until this is dropped.

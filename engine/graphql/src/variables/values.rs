@@ -37,7 +37,7 @@ pub struct Variables {
 pub type ForwardedHeaders = Arc<[(Box<str>, Box<[u8]>)]>;
 
 /// Of W3C Trace Context: each request has its own, and what is responded does not depend on them.
-const TRACE_HEADERS: [&str; 2] = ["traceparent", "tracestate"];
+pub const TRACE_HEADERS: [&str; 2] = ["traceparent", "tracestate"];
 
 /// Whether responses may depend on the request's header of this name, which is in lower case.
 pub fn varies_responses(header: &str) -> bool {

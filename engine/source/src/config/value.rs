@@ -10,6 +10,8 @@ pub enum ValueKind {
     /// A whole number between the two, both included.
     Number(u64, u64),
     Boolean,
+    /// A share from 0 to 1; its value is in billionths.
+    Ratio,
     Text,
     /// One of a few words.
     Word(&'static [&'static str]),
@@ -37,6 +39,7 @@ impl ValueKind {
         match self {
             Self::Number(..) => "NUMBER",
             Self::Boolean => "true|false",
+            Self::Ratio => "RATIO",
             Self::Text => "TEXT",
             Self::Word(_) => "WORD",
             Self::List => "LIST",
@@ -48,6 +51,7 @@ impl ValueKind {
         match self {
             Self::Number(least, most) => format!("{least} to {most}"),
             Self::Boolean => "`true`, `false`".to_owned(),
+            Self::Ratio => "0 to 1, with a fraction".to_owned(),
             Self::Text => "text".to_owned(),
             Self::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
             Self::List => "list of texts".to_owned(),
@@ -67,6 +71,7 @@ impl ValueKind {
                 "false" => Ok(TypedValue::Boolean(false)),
                 _ => Err(format!("`{last}` is neither true nor false")),
             },
+            Self::Ratio => self.ratio(last),
             Self::Text => Ok(TypedValue::Text(last.to_owned())),
             Self::Word(_) => self.word(last),
             Self::List => Ok(TypedValue::List(
@@ -84,6 +89,8 @@ impl ValueKind {
                     .and_then(|number| self.bounded(number))
             }
             (Self::Boolean, DeValue::Boolean(value)) => Ok(TypedValue::Boolean(*value)),
+            (Self::Ratio, DeValue::Float(number)) => self.ratio(number.as_str()),
+            (Self::Ratio, DeValue::Integer(number)) => self.ratio(number.as_str()),
             (Self::Text, DeValue::String(text)) => Ok(TypedValue::Text(text.to_string())),
             (Self::Word(_), DeValue::String(text)) => self.word(text),
             (Self::List, DeValue::String(text)) => Ok(TypedValue::List(vec![text.to_string()])),
@@ -106,6 +113,12 @@ impl ValueKind {
         }
     }
 
+    fn ratio(self, text: &str) -> Result<TypedValue, String> {
+        let ratio = text.replace('_', "").parse::<f64>().ok().filter(|ratio| (0.0..=1.0).contains(ratio));
+        let billionths = ratio.map(|ratio| TypedValue::Number((ratio * 1e9).round() as u64));
+        billionths.ok_or_else(|| format!("{text} is out of range; {}", self.wanted()))
+    }
+
     fn word(self, text: &str) -> Result<TypedValue, String> {
         let Self::Word(words) = self else { return Ok(TypedValue::Text(text.to_owned())) };
         if words.contains(&text) {
@@ -119,6 +132,7 @@ impl ValueKind {
         match self {
             Self::Number(least, most) => format!("write a whole number from {least} to {most}"),
             Self::Boolean => "write true or false".to_owned(),
+            Self::Ratio => "write a number from 0 to 1".to_owned(),
             Self::Text => "write a text in quotes".to_owned(),
             Self::Word(words) => format!("write one of {}", words.join(", ")),
             Self::List => "write a list of texts".to_owned(),

@@ -154,6 +154,11 @@ impl Failure {
         }
     }
 
+    /// What clients match on.
+    pub(super) fn code(&self) -> ErrorCode {
+        self.client_message(&[], 0).0
+    }
+
     fn client_message(&self, values: &[Box<str>], statement_timeout_ms: u32) -> (ErrorCode, String) {
         let (code, message) = match self.kind {
             FailureKind::Unavailable => {

@@ -23,5 +23,6 @@ pub mod session_settings;
 pub mod settings;
 pub mod slow_statements;
 pub mod source;
+pub mod spans;
 mod tables;
 pub mod writer;

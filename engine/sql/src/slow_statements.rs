@@ -26,6 +26,8 @@ impl SlowStatement<'_> {
         let Self { database, sql, rows, took } = *self;
         let record = current_request();
         let request_id = record.as_ref().map(|record| &*record.id).filter(|id| !id.is_empty());
+        let trace_id =
+            record.as_ref().and_then(|record| record.trace.as_ref()).map(|trace| trace.id().to_string());
         let operation = record.as_ref().and_then(|record| record.operation.borrow().clone());
         let (operation, role) = operation.map_or((None, None), |known| (known.name, known.role));
         let duration_ms = (took.as_secs_f64() * 1e6).round() / 1e3;
@@ -34,6 +36,7 @@ impl SlowStatement<'_> {
             duration_ms,
             rows,
             request_id,
+            trace_id,
             operation = operation.as_deref(),
             role = role.as_deref(),
             %values,

@@ -21,6 +21,7 @@ mod served;
 mod session;
 mod settings;
 mod source;
+mod spans;
 mod subscribe;
 mod upstream;
 

@@ -8,7 +8,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prony_source::AcceptedCodings;
+use prony_source::{
+    AcceptedCodings,
+    trace::{SpanKind, begin_span, in_span},
+    traced_request,
+};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
@@ -16,6 +20,7 @@ use crate::{
     client::{IncomingResponse, OutgoingRequest, Pool, ResponseLimits, SendError, SendErrorKind},
     counters::add,
     response::request_text,
+    spans,
     upstream::{Endpoint, Upstream},
 };
 
@@ -78,6 +83,10 @@ impl Sender {
             whole: settings.timeout,
             max_bytes: settings.common.max_response_bytes,
         };
+        let is_traced = traced_request().is_some();
+        // What the client says of its trace is what stands above the span of this request.
+        let wanted =
+            |header: &&(Box<str>, Box<[u8]>)| wanted(header) && !(is_traced && spans::is_of_trace(&header.0));
         let all_are_wanted = headers.iter().all(|header| wanted(&header));
         let filtered: Vec<_>;
         let forwarded = if all_are_wanted {
@@ -87,13 +96,18 @@ impl Sender {
             &filtered
         };
         let authorization = authorization.as_deref();
-        let mut request = OutgoingRequest { headers: forwarded, authorization, body, limits, kept_codings };
+        let mut request =
+            OutgoingRequest { headers: forwarded, authorization, trace: None, body, limits, kept_codings };
         upstream.retries.count();
         let mut retry = Retry { begun: Instant::now(), left: if is_query { settings.retries } else { 0 } };
-        let mut tried = None;
+        let (mut tried, mut resends) = (None, 0);
         loop {
             let index = self.choose(tried)?;
-            let error = match self.send_to(index, &request).await {
+            let span = is_traced.then(|| spans::begin(upstream, index, resends)).flatten();
+            request.trace = span.as_ref().and_then(|span| spans::trace_fields(settings, span));
+            let sent = self.send_to(index, &request).await;
+            spans::end(span, &sent);
+            let error = match sent {
                 Ok(response) => {
                     if let (401, Some(exchange)) = (response.status, &upstream.exchange) {
                         exchange.forget(headers);
@@ -109,6 +123,7 @@ impl Sender {
                 return Err(error);
             }
             add(&upstream.counters.retries);
+            resends += 1;
             tried = Some(index);
         }
     }
@@ -122,7 +137,8 @@ impl Sender {
             max_bytes: settings.common.max_response_bytes,
         };
         let (body, kept_codings) = (request_text("{__typename}"), AcceptedCodings::default());
-        let request = OutgoingRequest { headers: &[], authorization: None, body, limits, kept_codings };
+        let request =
+            OutgoingRequest { headers: &[], authorization: None, trace: None, body, limits, kept_codings };
         let Endpoint { breaker, .. } = &self.upstream.endpoints[index];
         // The outcome of a request that was not permitted counts as that of the one request.
         if breaker.is_open() && !breaker.begin_probe() {
@@ -150,7 +166,9 @@ impl Sender {
             return Err(shed(SendErrorKind::QueueFull { waiting }));
         }
         let _waits = Counted::new(&self.waiting);
-        match tokio::time::timeout(settings.queue_timeout, self.places.acquire()).await {
+        let wait = tokio::time::timeout(settings.queue_timeout, self.places.acquire());
+        let span = begin_span(spans::POOL_WAIT, SpanKind::Internal);
+        match in_span(span, wait, |_, _| ()).await {
             Ok(Ok(place)) => Ok(place),
             _ => Err(shed(SendErrorKind::QueueTimeout { limit_ms: settings.queue_timeout.as_millis() })),
         }

@@ -24,7 +24,10 @@ use crate::{
     },
     schema::model::TypeId,
 };
-use prony_source::dialect::{result_object, row_refused};
+use prony_source::{
+    dialect::{result_object, row_refused},
+    trace::{COMMIT, SpanKind, begin_span},
+};
 
 /// What one root field has done.
 enum Done {
@@ -69,7 +72,15 @@ pub(crate) async fn mutate(
         (Err(_), Some((index, fault))) => return after_fault(plans, index, fault),
         (Err(refusal), None) => return all_failed(plans, &refused(&refusal)),
     };
-    match settled.await.unwrap_or(Err(LogError::Closed)) {
+    let span = begin_span(COMMIT, SpanKind::Internal);
+    let settled = settled.await.unwrap_or(Err(LogError::Closed));
+    if let Some(mut span) = span {
+        if settled.is_err() {
+            span.fail(ErrorCode::SourceFailed.as_str());
+        }
+        span.end();
+    }
+    match settled {
         Ok(()) => answers(source, plans, variables, done).await,
         Err(error) => all_failed(plans, &not_durable(&error)),
     }

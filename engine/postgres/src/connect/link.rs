@@ -22,10 +22,14 @@ use quick_cache::unsync::Cache;
 use tokio::sync::{OnceCell, mpsc};
 use tokio_postgres::{Client, Row, RowStream, Statement, types::Type};
 
-use prony_sql::settings::PoolMode;
+use prony_sql::{settings::PoolMode, spans::RETURNED_ROWS};
 
 use crate::{
-    connect::{config::Target, session_setup::SessionState},
+    connect::{
+        config::Target,
+        session_setup::SessionState,
+        spans::{self, end_span},
+    },
     error::{Failure, FailureKind},
     statement::bound::Bound,
 };
@@ -188,10 +192,13 @@ impl Link {
 
     /// Runs commands without parameters.
     pub(crate) async fn batch(self: &Rc<Self>, commands: &str) -> Result<(), Failure> {
+        let span = spans::of_commands(self.target(), commands);
         let number = self.send();
         let result = self.client.batch_execute(commands).await;
         let service = self.complete(number);
-        result.map_err(|error| self.failure(error, service))
+        let result = result.map_err(|error| self.failure(error, service));
+        end_span(span, result.as_ref().err());
+        result
     }
 
     /// Runs a statement, prepared here if it is not yet.
@@ -202,8 +209,26 @@ impl Link {
         answer: A,
         progress: &Progress,
     ) -> Executed<A> {
+        let mut rows = 0;
+        let span = spans::of_statement(self.target(), &text.sql);
+        let executed = self.execute_counting(text, parameters, answer, progress, &mut rows).await;
+        if let Some(mut span) = span {
+            span.set(RETURNED_ROWS, rows);
+            end_span(Some(span), executed.result.as_ref().err());
+        }
+        executed
+    }
+
+    async fn execute_counting<A: Answer>(
+        self: &Rc<Self>,
+        text: &StatementText,
+        parameters: &[Bound],
+        answer: A,
+        progress: &Progress,
+        rows: &mut u64,
+    ) -> Executed<A> {
         if self.target.pool_mode == PoolMode::Transaction {
-            return self.execute_unnamed(text, parameters, answer, progress).await;
+            return self.execute_unnamed(text, parameters, answer, progress, rows).await;
         }
         let (statement, is_first) = match self.statement(text, progress).await {
             Ok(prepared) => prepared,
@@ -218,7 +243,7 @@ impl Link {
         let sent = self.send();
         progress.number.set(Some(sent));
         let stream = self.client.query_raw(&statement, parameters).await;
-        let (result, service) = self.answered(stream, answer, sent, (text, parameters), progress).await;
+        let (result, service) = self.answered(stream, answer, sent, (text, parameters), progress, rows).await;
         if result
             .as_ref()
             .is_err_and(|failure| matches!(failure.kind, FailureKind::StalePlan | FailureKind::SchemaChanged))
@@ -235,12 +260,13 @@ impl Link {
         parameters: &[Bound],
         answer: A,
         progress: &Progress,
+        rows: &mut u64,
     ) -> Executed<A> {
         let sent = self.send();
         progress.number.set(Some(sent));
         let typed = parameters.iter().zip(text.types.iter().cloned());
         let stream = self.client.query_typed_raw(&text.sql, typed).await;
-        let (result, service) = self.answered(stream, answer, sent, (text, parameters), progress).await;
+        let (result, service) = self.answered(stream, answer, sent, (text, parameters), progress, rows).await;
         Executed { result, service, is_first: false }
     }
 
@@ -252,13 +278,13 @@ impl Link {
         sent: u64,
         (text, parameters): (&StatementText, &[Bound]),
         progress: &Progress,
+        rows: &mut u64,
     ) -> (Result<A, Failure>, Duration) {
-        let mut rows = 0;
-        let result = self.collect(stream, answer, sent, &mut rows).await;
+        let result = self.collect(stream, answer, sent, rows).await;
         progress.number.set(None);
         let service = self.complete(sent);
         if service >= self.target.slow_after {
-            self.note_slow(text, parameters, rows, service);
+            self.note_slow(text, parameters, *rows, service);
         }
         let result = result.and_then(|inner| inner.map_err(|error| self.failure(error, service)));
         (result, service)

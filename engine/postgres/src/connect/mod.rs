@@ -7,3 +7,4 @@ pub(crate) mod pool;
 pub(crate) mod session_setup;
 pub(crate) mod single;
 mod slow;
+mod spans;

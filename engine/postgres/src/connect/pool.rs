@@ -10,6 +10,8 @@ use std::{
 };
 
 use prony_postgres_connect::Slot;
+use prony_source::trace::{SpanKind, begin_span};
+use prony_sql::spans::POOL_WAIT;
 use tokio::{
     sync::{Notify, mpsc},
     task::{JoinHandle, spawn_local},
@@ -21,6 +23,7 @@ use crate::{
         config::{PlanMode, Target},
         link::{Chore, Link},
         opener::{Ended, Opener, watch},
+        spans::end_span,
     },
     error::{Failure, FailureKind},
 };
@@ -191,9 +194,12 @@ impl Pool {
             return Err(self.overloaded(detail));
         }
         let _counted = Waiting::begin(self);
-        timeout(MAX_WAIT, self.wait_for_place(is_slow)).await.unwrap_or_else(|_| {
+        let span = begin_span(POOL_WAIT, SpanKind::Internal);
+        let waited = timeout(MAX_WAIT, self.wait_for_place(is_slow)).await.unwrap_or_else(|_| {
             Err(self.overloaded(format!("waited {} s for a connection", MAX_WAIT.as_secs())))
-        })
+        });
+        end_span(span, waited.as_ref().err());
+        waited
     }
 
     fn overloaded(&self, detail: String) -> Failure {

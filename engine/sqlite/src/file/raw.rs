@@ -61,6 +61,8 @@ pub(crate) struct Statement {
     /// Valid until `drop`, and used by one thread only, as `Rc` makes this type `!Send`.
     pointer: ptr::NonNull<ffi::sqlite3_stmt>,
     connection: Rc<Connection>,
+    /// That it has given since they were last [taken](Self::take_rows).
+    rows: u64,
 }
 
 impl fmt::Debug for Statement {
@@ -91,7 +93,7 @@ impl Statement {
         };
         match ptr::NonNull::new(pointer) {
             Some(pointer) if code == ffi::SQLITE_OK => {
-                Ok(Self { pointer, connection: Rc::clone(connection) })
+                Ok(Self { pointer, connection: Rc::clone(connection), rows: 0 })
             }
             _ => Err(last_error(connection)),
         }
@@ -101,10 +103,18 @@ impl Statement {
     pub(crate) fn step(&mut self) -> Result<bool, SqliteError> {
         // SAFETY: the statement is valid.
         match unsafe { ffi::sqlite3_step(self.pointer.as_ptr()) } {
-            ffi::SQLITE_ROW => Ok(true),
+            ffi::SQLITE_ROW => {
+                self.rows += 1;
+                Ok(true)
+            }
             ffi::SQLITE_DONE => Ok(false),
             _ => Err(last_error(&self.connection)),
         }
+    }
+
+    /// How many rows it has given since this was last asked.
+    pub(crate) fn take_rows(&mut self) -> u64 {
+        std::mem::take(&mut self.rows)
     }
 
     /// Ends the execution and its locks; parameters stay bound.

@@ -188,6 +188,12 @@ impl Session {
         self.finish(done, values)
     }
 
+    /// Rows that the statements of a program have given since this was last asked, of all that are nested in each other.
+    pub(crate) fn take_rows(&mut self, program: ProgramId) -> u64 {
+        let cached = self.statements.programs.get_mut(&program);
+        cached.map_or(0, |cached| cached.statements.iter_mut().map(Statement::take_rows).sum())
+    }
+
     /// Runs a statement without parameters and rows: BEGIN, COMMIT, ROLLBACK.
     pub(crate) fn execute(&mut self, sql: &str) -> Result<(), SqliteError> {
         self.connection.execute_batch(sql).map_err(SqliteError::from)

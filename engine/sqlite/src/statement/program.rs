@@ -6,6 +6,9 @@ use prony_graphql::error::Position;
 
 use prony_sql::{builder::Parameter, catalog::ColumnKind, database::Statements, plan::RowsKind};
 
+/// `db.system.name`, for spans.
+pub(crate) const SYSTEM: &str = "sqlite";
+
 /// A statement and what it takes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StatementText {

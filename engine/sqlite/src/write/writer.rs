@@ -13,6 +13,7 @@ use prony_graphql::{
     response::FieldResult,
     variables::Variables,
 };
+use prony_source::traced_request;
 use tokio::sync::oneshot;
 
 use crate::{
@@ -23,6 +24,7 @@ use crate::{
         slot::{Role, Slot},
     },
     statement::{bind::Values, program::MutationProgram},
+    write::times::WriteTimes,
 };
 use prony_sql::{
     changes::{Feed, RowChange},
@@ -55,7 +57,9 @@ impl Mutations {
 struct Request {
     mutations: Mutations,
     variables: Variables,
-    answer: oneshot::Sender<Vec<FieldResult>>,
+    /// Whether it is to be told when its statements have run.
+    is_traced: bool,
+    answer: oneshot::Sender<(Vec<FieldResult>, Option<Box<WriteTimes>>)>,
 }
 
 /// The writing thread; it ends when this is dropped.
@@ -92,11 +96,17 @@ impl Writer {
     pub(crate) async fn mutate(&self, mutations: Mutations, variables: Variables) -> Vec<FieldResult> {
         let (answer, answered) = oneshot::channel();
         let fields = mutations.clone();
-        if self.requests.try_send(Request { mutations, variables, answer }).is_err() {
+        let is_traced = traced_request().is_some();
+        let begun = Instant::now();
+        if self.requests.try_send(Request { mutations, variables, is_traced, answer }).is_err() {
             return fields.all_failed(&unavailable("too many mutations wait for the database: try again"));
         }
         let ended = |_| fields.all_failed(&unavailable("the database's writing thread has ended"));
-        answered.await.unwrap_or_else(ended)
+        let (results, times) = answered.await.unwrap_or_else(|error| (ended(error), None));
+        if let Some(times) = times {
+            times.record(begun, &fields.programs);
+        }
+        results
     }
 }
 
@@ -110,6 +120,8 @@ struct WriterThread {
 struct Handled {
     request: Request,
     results: Result<Vec<FieldResult>, Vec<FieldResult>>,
+    /// Where the request is traced.
+    times: Option<Box<WriteTimes>>,
     changes: Vec<RowChange>,
     /// Tables with changes beside these, of which nobody knows.
     lost: Vec<TableId>,
@@ -178,7 +190,12 @@ impl WriterThread {
             let is_full = handled.len() >= MAX_BATCH || started.elapsed() >= BATCH_TIME;
             next = if is_full { None } else { received.try_recv().ok() };
         }
+        let commit_begun = handled.iter().any(|each| each.times.is_some()).then(Instant::now);
         let committed = session.execute("COMMIT");
+        if let Some(begun) = commit_begun {
+            let commit = Some((begun, Instant::now()));
+            handled.iter_mut().filter_map(|each| each.times.as_mut()).for_each(|times| times.commit = commit);
+        }
         if let Err(error) = committed {
             if session.in_transaction() {
                 let _already_failed = session.execute("ROLLBACK");
@@ -211,13 +228,13 @@ impl WriterThread {
 impl Handled {
     /// One that has changed nothing that anybody wants to hear of.
     fn new(request: Request, results: Result<Vec<FieldResult>, Vec<FieldResult>>) -> Self {
-        Self { request, results, changes: Vec::new(), lost: Vec::new() }
+        Self { request, results, times: None, changes: Vec::new(), lost: Vec::new() }
     }
 
     fn answer(self) {
         let (Ok(results) | Err(results)) = self.results;
         // Nobody listens when the client is gone.
-        let _unheard = self.request.answer.send(results);
+        let _unheard = self.request.answer.send((results, self.times));
     }
 }
 
@@ -238,8 +255,9 @@ fn publish(feed: &Feed, turns: u64, session: &Session, handled: &mut [Handled]) 
 
 /// One request with what it has changed, as far as that is wanted.
 fn captured_request(session: &mut Session, request: Request, settings: &RelationalSettings) -> Handled {
-    let results = one_request(session, &request, settings);
-    let mut handled = Handled::new(request, results);
+    let mut times = request.is_traced.then(Box::<WriteTimes>::default);
+    let results = one_request(session, &request, settings, times.as_deref_mut());
+    let mut handled = Handled { times, ..Handled::new(request, results) };
     if session.capture().is_on() {
         let captured = session.capture().take();
         if let (Ok(_), Some(model)) = (&handled.results, session.capture().model()) {
@@ -254,13 +272,18 @@ fn one_request(
     session: &mut Session,
     request: &Request,
     settings: &RelationalSettings,
+    mut times: Option<&mut WriteTimes>,
 ) -> Result<Vec<FieldResult>, Vec<FieldResult>> {
     let fail = |error: &GraphqlError| request.mutations.all_failed(error);
     session.execute("SAVEPOINT request").map_err(|error| fail(&error::of_sqlite(&error)))?;
     let mut results = Vec::with_capacity(request.mutations.programs.len());
     for (index, program) in request.mutations.programs.iter().enumerate() {
         let values = Values { model: &request.mutations.model, variables: &request.variables, settings };
+        let begun = times.is_some().then(Instant::now);
         let result = one_mutation(session, program, values);
+        if let (Some(times), Some(begun)) = (times.as_deref_mut(), begun) {
+            times.statements.push((begun, Instant::now()));
+        }
         let failed = result.data.is_none();
         results.push(result);
         if failed {

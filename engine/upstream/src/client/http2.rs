@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{
     error::{SendError, SendErrorKind},
     head::{UNKNOWN_CODING, is_json},
-    message::{ACCEPT, IncomingResponse, OutgoingRequest},
+    message::{ACCEPT, IncomingResponse, OutgoingRequest, TraceFields},
     transport::Transport,
 };
 use crate::address::Address;
@@ -136,6 +136,9 @@ fn head(
         if let Ok(value) = HeaderValue::from_bytes(value) {
             head = head.header(&**name, value);
         }
+    }
+    for (name, value) in request.trace.iter().flat_map(TraceFields::iter) {
+        head = head.header(name, value);
     }
     if let Some(value) = request.authorization {
         head = head.header(header::AUTHORIZATION, value);

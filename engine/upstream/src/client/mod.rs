@@ -18,7 +18,7 @@ pub(crate) use self::{
     coding::decode,
     error::{SendError, SendErrorKind},
     form::post_form,
-    message::{IncomingResponse, OutgoingRequest, ResponseLimits},
+    message::{IncomingResponse, OutgoingRequest, ResponseLimits, TraceFields},
     open_response::OpenResponse,
     pool::Pool,
     tls::{TlsError, connector},

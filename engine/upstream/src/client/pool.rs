@@ -10,7 +10,7 @@ use super::{
     connection::Connection,
     error::SendError,
     http2::Http2,
-    message::{ACCEPT, IncomingResponse, OutgoingRequest},
+    message::{ACCEPT, IncomingResponse, OutgoingRequest, TraceFields},
     transport::{Connector, Opened},
 };
 use crate::address::Address;
@@ -137,6 +137,12 @@ impl Pool {
             out.extend_from_slice(name.as_bytes());
             out.extend_from_slice(b": ");
             out.extend_from_slice(value);
+        }
+        for (name, value) in request.trace.iter().flat_map(TraceFields::iter) {
+            out.extend_from_slice(b"\r\n");
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value.as_bytes());
         }
         if let Some(value) = request.authorization {
             out.extend_from_slice(AUTHORIZATION);

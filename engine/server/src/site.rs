@@ -11,13 +11,17 @@ use prony_graphql::{
     budget::{ResponseBudget, ResponseLimit},
     variables::{ForwardedHeaders, varies_responses},
 };
+use prony_source::{
+    trace::{IncomingContext, TRACE_PARENT, TRACE_STATE},
+    traced_request,
+};
 
 use crate::{
     access::{Access, SharedLimits, fields, quota_file},
     config::Settings,
     graphql::{Asker, Engine, Mutations, RequestContext, ResponseCache, SharedExecutions},
     http::{apis::HttpApis, hosts::Hosts, unfinished::UnfinishedBodies},
-    observe::{AccessLog, Audit, Metrics, OperationLabels, References},
+    observe::{AccessLog, Audit, Metrics, OperationLabels, References, Tracer},
     subscriptions::Reservations,
     tls::Tls,
 };
@@ -36,6 +40,9 @@ pub(crate) struct Site {
     pub(crate) references: References,
     pub(crate) audit: Audit,
     pub(crate) access_log: AccessLog,
+    pub(crate) tracer: Tracer,
+    /// Whether anything may be written down of requests, so that one look says it.
+    notes_requests: bool,
     pub(crate) reservations: Arc<Reservations>,
     pub(crate) unfinished_bodies: UnfinishedBodies,
     /// Of the responses of all requests.
@@ -56,7 +63,9 @@ impl Site {
         let names = engine.sources().iter().map(|source| source.name.clone()).collect();
         let metrics = Metrics::new(cores, names, labels(&settings));
         let audit = Audit::start(&settings.operation_limits);
-        let access_log = AccessLog::start(&settings.access_log);
+        let tracer = Tracer::start(&settings.traces);
+        let access_log = AccessLog::start(&settings.access_log, tracer.is_on());
+        let notes_requests = access_log.is_on() || tracer.is_on();
         let apis = HttpApis::of(engine.sources().iter().map(|source| &source.source), &settings);
         let hosts = Hosts::new(&settings.listen, &settings.hosts);
         let access = Access::new(&settings.access, SharedLimits::start(&settings.operation_limits.redis));
@@ -80,6 +89,8 @@ impl Site {
             references,
             audit,
             access_log,
+            tracer,
+            notes_requests,
             reservations: Arc::default(),
             unfinished_bodies: UnfinishedBodies::default(),
             responses,
@@ -91,13 +102,18 @@ impl Site {
         }
     }
 
-    /// Whether the server stops, or will in a moment: `/ready` says so.
     /// For those who have moved the files away.
     pub(crate) fn reopen_logs(&self) {
         self.audit.reopen();
         self.access_log.reopen();
     }
 
+    /// Whether requests have an access log, ids or traces.
+    pub(crate) fn notes_requests(&self) -> bool {
+        self.notes_requests
+    }
+
+    /// Whether the server stops, or will in a moment: `/ready` says so.
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Relaxed)
     }
@@ -135,6 +151,30 @@ impl Site {
         let wanted = |name: &str| self.wanted_headers.iter().find(|wanted| wanted.eq_ignore_ascii_case(name));
         let found = fields.filter_map(|(name, value)| Some((wanted(name)?.as_str().into(), value.into())));
         Some(found.collect())
+    }
+
+    /// The same for a request over HTTP, whose trace other servers are told of: that they are asked below it, or that it is not traced,
+    /// also where its client says nothing of a trace.
+    pub(crate) fn trace_headers(&self, found: ForwardedHeaders) -> ForwardedHeaders {
+        if !self.tracer.is_on() || !self.wanted_headers.iter().any(|name| name == TRACE_PARENT) {
+            return found;
+        }
+        let record = traced_request();
+        let parent = match record.as_ref().and_then(|record| record.trace.as_ref()) {
+            Some(trace) => Some(trace.root_context()),
+            None if IncomingContext::of(found.iter().map(|(name, value)| (&**name, &**value))).is_some() => {
+                None
+            }
+            None => self.tracer.untraced_parent(),
+        };
+        let Some(parent) = parent else { return found };
+        // A state belongs to a valid parent.
+        let keeps_state =
+            record.is_some_and(|record| record.trace.as_ref().is_some_and(|trace| trace.state().is_some()));
+        let is_kept = |name: &str| name != TRACE_PARENT && (keeps_state || name != TRACE_STATE);
+        let others = found.iter().filter(|(name, _)| is_kept(name)).cloned();
+        let own = (TRACE_PARENT.into(), parent.header_value().into_bytes().into());
+        others.chain([own]).collect()
     }
 
     /// Serves connections with TLS, where there is one.

@@ -12,6 +12,8 @@ mod reload;
 mod resolve;
 mod route;
 mod settings;
+mod traces;
+mod traces_environment;
 mod typed;
 
 use std::path::Path;
@@ -40,6 +42,7 @@ pub use self::{
         AccessLogForm, AccessLogSettings, CoreChoice, Functions, GivenSource, LogFormat, OperationLimits,
         Settings, SourceSettings,
     },
+    traces::TracesSettings,
     typed::CommandLine,
 };
 

@@ -6,7 +6,10 @@ use std::{net::SocketAddr, path::PathBuf};
 use prony_access::WhenUnreachable;
 use prony_source::config::{ConfigOption, Kinds, OptionOf, OptionSpec, TypedValue, ValueKind};
 
-use super::settings::{AccessLogForm, CoreChoice, LogFormat, Settings};
+use super::{
+    settings::{AccessLogForm, CoreChoice, LogFormat, Settings},
+    traces,
+};
 use crate::tls::{ClientCertificates, TlsVersion};
 
 /// The table of the file in which an option is written.
@@ -19,14 +22,15 @@ pub enum Section {
     /// What rules for operations share.
     Limits,
     Log,
+    Traces,
     /// In each `[[source]]`; as a flag it holds for all sources.
     Source,
 }
 
 impl Section {
     /// Those that have their options from the server.
-    pub(super) const OF_SERVER: [Self; 6] =
-        [Self::Server, Self::Tls, Self::Graphql, Self::Subscriptions, Self::Limits, Self::Log];
+    pub(super) const OF_SERVER: [Self; 7] =
+        [Self::Server, Self::Tls, Self::Graphql, Self::Subscriptions, Self::Limits, Self::Log, Self::Traces];
 
     /// The options that the server has there; those of sources are their kinds'.
     pub(super) fn options(self) -> &'static [OptionOf<Settings>] {
@@ -37,6 +41,7 @@ impl Section {
             Self::Subscriptions => SUBSCRIPTIONS,
             Self::Limits => LIMITS,
             Self::Log => LOG,
+            Self::Traces => TRACES,
             Self::Source => &[],
         }
     }
@@ -50,6 +55,7 @@ impl Section {
             Self::Subscriptions => "subscriptions",
             Self::Limits => "limits",
             Self::Log => "log",
+            Self::Traces => "traces",
             Self::Source => "source",
         }
     }
@@ -222,6 +228,21 @@ static LOG: Options = &[
     OptionOf::new("access_log_format", None, ValueKind::Word(&["json", "text"]), "\"json\"", "How these lines are written: json or text", |settings, value| { settings.access_log.form = if value.text() == "text" { AccessLogForm::Text } else { AccessLogForm::Json }; Ok(()) }),
     OptionOf::new("access_log_one_of", None, ValueKind::Number(1, 1_000_000_000), "1", "One request of so many has a line; those with a status from 500 on always have one", set!(access_log.one_of, number)),
     OptionOf::new("request_ids", Some("request-ids"), ValueKind::Boolean, "false", "Whether requests have ids, taken from X-Request-Id or made: in that header of the response, in logs, and in the extensions of errors", set!(access_log.request_ids, boolean)),
+];
+
+#[rustfmt::skip]
+static TRACES: Options = &[
+    OptionOf::new("endpoint", Some("traces-endpoint"), ValueKind::Text, "\"\"", "Where traces are sent by OTLP over HTTP (protobuf), such as http://localhost:4318; /v1/traces in place of no path; without it, and without OTEL_EXPORTER_OTLP_ENDPOINT, nothing is traced", |settings, value| { settings.traces.endpoint = value.text(); Ok(()) }),
+    OptionOf::new("headers", None, ValueKind::List, "[]", "NAME=VALUE of headers that the collector is sent; ${NAME} in it stands for a variable of the environment", |settings, value| { settings.traces.headers = traces::headers(&value.list())?; Ok(()) }),
+    OptionOf::new("sample_ratio", Some("traces-sample-ratio"), ValueKind::Ratio, "1", "The share of requests that are traced, from 0 to 1", set!(traces.sample_billionths, number)),
+    OptionOf::new("follow_parent", None, ValueKind::Boolean, "true", "Whether a request that has a traceparent is traced as that says, whatever the ratio", set!(traces.follows_parent, boolean)),
+    OptionOf::new("service_name", None, ValueKind::Text, "\"prony\"", "service.name", set!(traces.service_name, text)),
+    OptionOf::new("resource_attributes", None, ValueKind::List, "[]", "KEY=VALUE of further attributes of the service, such as deployment.environment.name=production", |settings, value| { settings.traces.resource_attributes = traces::pairs(&value.list(), "attributes")?; Ok(()) }),
+    OptionOf::new("compression", None, ValueKind::Word(&["none", "gzip"]), "\"none\"", "How traces are compressed", |settings, value| { settings.traces.compresses = value.text() == "gzip"; Ok(()) }),
+    OptionOf::new("timeout_ms", None, ValueKind::MILLISECONDS, "10000", "How long the collector may take to respond", set!(traces.timeout, milliseconds)),
+    OptionOf::new("batch_spans", None, ValueKind::Number(1, 1_000_000), "512", "Spans that are sent together", set!(traces.batch_spans, size)),
+    OptionOf::new("batch_delay_ms", None, ValueKind::MILLISECONDS, "1000", "How long spans wait for others", set!(traces.batch_delay, milliseconds)),
+    OptionOf::new("max_queued_spans", None, ValueKind::Number(1, 10_000_000), "16384", "Spans that wait to be sent; further ones are dropped and counted", set!(traces.max_queued_spans, size)),
 ];
 
 /// The options whose values are files.

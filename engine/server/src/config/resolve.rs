@@ -11,6 +11,7 @@ use super::{
     options::{Section, TLS_PATHS},
     redis,
     settings::{Settings, SourceSettings},
+    traces_environment,
     typed::{Given, Typed, TypedSource},
 };
 use crate::tls::TlsSettings;
@@ -59,6 +60,7 @@ pub(super) fn resolve(
         settings.access = Arc::new(access);
     }
     fill_redis(&mut settings, &of_server, variable, faults);
+    traces_environment::complete(&mut settings.traces, &of_server, variable, faults);
     check_listening(&settings, &of_server, faults);
     check_tls(&settings.tls, &of_server, file.client_certificates, faults);
     check_numbers(kinds, &found, faults);

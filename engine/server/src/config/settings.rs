@@ -15,6 +15,7 @@ use super::{
     redis::RedisSettings,
     reload::{Reload, Reloaded},
     route::Route,
+    traces::TracesSettings,
 };
 use crate::{
     graphql::DocumentSettings, joins::JoinSettings, service_manager::ServiceManager,
@@ -83,6 +84,7 @@ pub struct Settings {
     pub log_level: String,
     pub log_format: LogFormat,
     pub access_log: AccessLogSettings,
+    pub traces: TracesSettings,
     /// At least one, or functions.
     pub sources: Vec<SourceSettings>,
     /// Fields that one source's types get from another source.
@@ -286,6 +288,7 @@ impl Default for Settings {
             log_level: "info".to_owned(),
             log_format: LogFormat::Text,
             access_log: AccessLogSettings::default(),
+            traces: TracesSettings::default(),
             sources: Vec::new(),
             joins: Vec::new(),
             functions: Functions::default(),

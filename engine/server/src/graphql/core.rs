@@ -8,12 +8,13 @@ use std::{
 
 use futures_util::future::LocalBoxFuture;
 use prony_graphql::{response::FieldResult, schema::SourceId, variables::Variables};
-use prony_source::{PreparedField, SourceSession};
+use prony_source::{PreparedField, SourceSession, trace::in_span};
 
 use super::{
     execution::ExecutionContext as _,
     roles::{Asker, RoleSchemas},
     served::CoreServed,
+    spans,
 };
 use crate::{joins::RootFields, site::Site, subscriptions::Hub};
 
@@ -106,6 +107,10 @@ impl RootFields for CoreEngine {
         field: &'a PreparedField,
         variables: &'a Variables,
     ) -> LocalBoxFuture<'a, FieldResult> {
-        self.session(source).query(field, variables)
+        let work = self.session(source).query(field, variables);
+        match spans::of_source(&self.site, "join", source) {
+            Some(span) => Box::pin(in_span(Some(span), work, |span, result| spans::describe(span, [result]))),
+            None => work,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! How operations are executed by a core: each root field by the core's own session with its source.
 
 use prony_graphql::{response::FieldResult, schema::SourceId, selection::Field, variables::Variables};
-use prony_source::{AcceptedCodings, OperationResult, PreparedField};
+use prony_source::{AcceptedCodings, OperationResult, PreparedField, trace::in_span};
 
 use super::{
     context::RequestContext,
@@ -11,6 +11,7 @@ use super::{
     prepared::{Finished, Prepared},
     reuse::control,
     served::CoreServed,
+    spans,
     stages::StageClock,
 };
 use crate::{
@@ -35,11 +36,23 @@ impl ExecutionContext for CoreEngine {
     }
 
     fn answer(&self, source: SourceId, field: &PreparedField, variables: &Variables) -> FieldResult {
-        self.session(source).try_answer(field, variables).expect(DOES_NOT_WAIT)
+        let Some(mut span) = spans::of_source(&self.site, "query", source) else {
+            return self.session(source).try_answer(field, variables).expect(DOES_NOT_WAIT);
+        };
+        let entered = span.enter();
+        let result = self.session(source).try_answer(field, variables).expect(DOES_NOT_WAIT);
+        drop(entered);
+        spans::describe(&mut span, [&result]);
+        span.end();
+        result
     }
 
     async fn query(&self, source: SourceId, field: &PreparedField, variables: &Variables) -> FieldResult {
-        self.session(source).query(field, variables).await
+        let span = spans::of_source(&self.site, "query", source);
+        in_span(span, self.session(source).query(field, variables), |span, result| {
+            spans::describe(span, [result]);
+        })
+        .await
     }
 
     async fn query_all(
@@ -48,7 +61,11 @@ impl ExecutionContext for CoreEngine {
         fields: &[&PreparedField],
         variables: &Variables,
     ) -> Vec<FieldResult> {
-        self.session(source).query_all(fields, variables).await
+        let span = spans::of_source(&self.site, "query", source);
+        in_span(span, self.session(source).query_all(fields, variables), |span, all| {
+            spans::describe(span, all);
+        })
+        .await
     }
 
     async fn mutate(
@@ -57,7 +74,9 @@ impl ExecutionContext for CoreEngine {
         fields: &[&PreparedField],
         variables: &Variables,
     ) -> Vec<FieldResult> {
-        self.session(source).mutate(fields, variables).await
+        let span = spans::of_source(&self.site, "mutate", source);
+        in_span(span, self.session(source).mutate(fields, variables), |span, all| spans::describe(span, all))
+            .await
     }
 
     async fn execute(
@@ -67,7 +86,9 @@ impl ExecutionContext for CoreEngine {
         variables: &Variables,
         accepted: AcceptedCodings,
     ) -> OperationResult {
-        self.session(source).execute(operation, variables, accepted).await
+        let span = spans::of_source(&self.site, "forward", source);
+        let work = self.session(source).execute(operation, variables, accepted);
+        in_span(span, work, spans::describe_operation).await
     }
 
     async fn join(&self, field: &Field, node: &JoinNode, variables: &Variables, result: &mut FieldResult) {

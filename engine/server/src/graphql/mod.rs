@@ -24,6 +24,7 @@ pub(crate) mod reuse;
 mod roles;
 mod root_fields;
 mod served;
+mod spans;
 mod stages;
 
 pub(crate) use self::{
@@ -34,6 +35,7 @@ pub(crate) use self::{
     reuse::{KeptResponse, Mutations, ResponseCache, SharedExecutions},
     roles::{Asker, Renewal, RoleSchemas},
     served::Served,
+    spans::word as kind_word,
     stages::{ClockKind, STAGES, StageClock, StageTimes},
 };
 pub use self::{

@@ -9,7 +9,8 @@ use prony_graphql::{
 use serde::de::IgnoredAny;
 
 use super::{
-    execution::ExecutionContext, outcome::RequestError, prepared::Prepared, roles::Asker, stages::StageClock,
+    execution::ExecutionContext, outcome::RequestError, prepared::Prepared, roles::Asker, spans,
+    stages::StageClock,
 };
 use crate::observe::{AuditEntry, AuditField, AuditOutcome, OperationLabel, RefusalReason};
 
@@ -24,6 +25,9 @@ impl<S> Prepared<S> {
 
     /// It was executed, or its response was kept.
     pub(crate) fn note_end(&self, core: &impl ExecutionContext, errors: bool, clock: &StageClock) {
+        if core.site().notes_requests() {
+            spans::end_operation(clock, errors);
+        }
         let time_ns = clock.times().all().flatten().sum();
         core.metrics().operations().ended(self.label(core), errors, time_ns, self.cost);
     }

@@ -26,7 +26,8 @@ use super::{
     prepared::Ending,
     roles::Asker,
     root_fields::{Executed, execute, try_execute},
-    stages::{Stage, StageClock, StageTimes},
+    spans,
+    stages::{ClockKind, Stage, StageClock, StageTimes},
 };
 
 /// Takes a request from its text to the bytes of its response. Dropping the future cancels the request.
@@ -174,8 +175,8 @@ fn plan<C: ExecutionContext>(
     let RequestParameters { query, operation_name, variables, .. } = parameters;
     let operation = find_operation(&served, limits, &query, operation_name.as_deref()).map_err(refused)?;
     seen.kind = Some(operation.kind());
-    if core.site().access_log.is_on() {
-        note_operation(&operation, context.asker.as_ref());
+    if core.site().notes_requests() {
+        note_operation(&operation, context.asker.as_ref(), context.clock);
     }
     if !allowed.include(operation.kind()) {
         return Err(RequestError::NotAllowed);
@@ -205,8 +206,11 @@ fn plan<C: ExecutionContext>(
 }
 
 /// For the logs of the request that it came in.
-fn note_operation(operation: &Operation, asker: Option<&Asker>) {
+fn note_operation(operation: &Operation, asker: Option<&Asker>, clock: ClockKind) {
     if let Some(record) = current_request() {
+        if let Some(trace) = &record.trace {
+            spans::begin_operation(trace, operation, asker, clock);
+        }
         let name = operation.name().map(|name| name.as_str().into());
         let role = asker.map(|asker| (*asker.role().name).into());
         *record.operation.borrow_mut() = Some(OperationRecord { name, role });
@@ -215,10 +219,14 @@ fn note_operation(operation: &Operation, asker: Option<&Asker>) {
 
 /// Tells which request an error is of, where requests have ids.
 fn name_request(core: &impl ExecutionContext, error: &mut GraphqlError) {
-    if !core.site().access_log.is_on() {
+    if !core.site().notes_requests() {
         return;
     }
-    if let Some(record) = current_request().filter(|record| !record.id.is_empty()) {
+    let Some(record) = current_request() else { return };
+    if let Some(trace) = &record.trace {
+        trace.note_error(error.code.as_str());
+    }
+    if !record.id.is_empty() {
         error.extensions.get_or_insert_default().insert("request_id".into(), (*record.id).into());
     }
 }
@@ -371,14 +379,16 @@ fn refer(core: &impl ExecutionContext, source: &str, error: &mut GraphqlError) {
     if references.may_log() {
         let kind = error.code.as_str();
         let what = error.message.as_str();
-        let record = current_request().filter(|record| !record.id.is_empty());
-        let request_id = record.as_ref().map(|record| &*record.id);
+        let record = current_request();
+        let request_id = record.as_ref().map(|record| &*record.id).filter(|id| !id.is_empty());
+        let trace_id =
+            record.as_ref().and_then(|record| record.trace.as_ref()).map(|trace| trace.id().to_string());
         match error.code {
             ErrorCode::ConstraintViolation | ErrorCode::BadUserInput | ErrorCode::ValueOutOfRange => {
-                tracing::info!(%reference, request_id, source, code = kind, what, detail, "a request was refused");
+                tracing::info!(%reference, request_id, trace_id, source, code = kind, what, detail, "a request was refused");
             }
             _ => {
-                tracing::error!(%reference, request_id, source, code = kind, what, detail, "a request failed");
+                tracing::error!(%reference, request_id, trace_id, source, code = kind, what, detail, "a request failed");
             }
         }
     }

@@ -21,7 +21,10 @@ pub(crate) async fn context(
 ) -> Result<RequestContext, AuthRefusal> {
     let asker = core.site().access.identify(fields(&head.headers), access::peer(head)).await;
     let asker = asker.inspect_err(|refusal| note(core, refusal))?;
-    Ok(core.site().context(head, asker))
+    let site = core.site();
+    let context = site.context(head, asker);
+    let headers = context.headers.map(|headers| site.trace_headers(headers));
+    Ok(RequestContext { headers, ..context })
 }
 
 /// Who asks an HTTP API, where not everybody may do everything; what is refused is counted and logged.

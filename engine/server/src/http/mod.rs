@@ -13,6 +13,8 @@ mod graphql_body;
 mod health;
 pub(crate) mod hosts;
 mod media;
+mod noted;
+mod path;
 mod readiness;
 pub(crate) mod reply;
 mod routes;
@@ -26,64 +28,21 @@ use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body, Incoming};
 use prony_source::{Metric, Recorded, Sample};
 
-use self::{apis::ApiId, reply::not_allowed};
 pub(crate) use self::{
-    apis::{ApiConnections, HttpApis},
+    apis::ApiConnections,
     cors::comes_from_a_friend,
     graphql::answer_once as answer_graphql,
     reply::{JSON, Reply, empty, refusal, reply},
 };
+use self::{noted::RequestHead, path::Path, reply::not_allowed};
 pub use crate::config::Route;
 use crate::{
+    access::{self, Peer},
     config::Settings,
     graphql::{CoreEngine, ExecutionContext as _},
-    observe::{CachesStatistics, REQUEST_ID},
+    observe::CachesStatistics,
     subscriptions,
 };
-
-/// A path that is served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Path {
-    Graphql,
-    /// Reserved streams of server-sent events.
-    GraphqlStream,
-    Health,
-    Live,
-    Ready,
-    Metrics,
-    /// GraphiQL and its parts.
-    Console,
-    /// Of a source.
-    Api(ApiId),
-    Unknown,
-}
-
-impl Path {
-    fn of(path: &str, settings: &Settings, apis: &HttpApis) -> Self {
-        match path {
-            "/graphql" => Self::Graphql,
-            "/graphql/stream" => Self::GraphqlStream,
-            "/health" => Self::Health,
-            "/live" => Self::Live,
-            "/ready" => Self::Ready,
-            "/metrics" if settings.admin_listen.is_empty() => Self::Metrics,
-            _ => match apis.find(path) {
-                Some(id) => Self::Api(id),
-                None if settings.console && console::has(path) => Self::Console,
-                None => Self::Unknown,
-            },
-        }
-    }
-
-    fn allow(self, apis: &HttpApis) -> &'static str {
-        match self {
-            Self::Graphql => "GET, HEAD, POST, OPTIONS",
-            Self::GraphqlStream => events::ALLOW,
-            Self::Api(id) => apis.get(id).allow(),
-            _ => "GET, HEAD, OPTIONS",
-        }
-    }
-}
 
 /// Answers one request; what goes wrong is an answer too.
 pub(crate) async fn answer(
@@ -93,12 +52,19 @@ pub(crate) async fn answer(
 ) -> Result<Reply, Infallible> {
     let _in_flight = core.metrics().request_begins();
     let origin = cors::allowed(request.headers(), &core.settings().cors_origins);
-    let log = &core.site().access_log;
-    // Only where somebody looks: the copies cost more than the rest of this function.
-    let noted = (log.is_on() || tracing::enabled!(tracing::Level::DEBUG)).then(|| {
-        let id = request.headers().get(REQUEST_ID).map(HeaderValue::as_bytes);
-        log.begin(request.method(), request.uri().path(), id)
-    });
+    let site = core.site();
+    let log = &site.access_log;
+    let noted = if site.notes_requests() || tracing::enabled!(tracing::Level::DEBUG) {
+        let head = RequestHead {
+            method: request.method(),
+            path: request.uri().path(),
+            version: request.version(),
+            address: request.extensions().get::<Peer>().map(|peer| peer.address),
+        };
+        noted::begin(site, head, || access::fields(request.headers()))
+    } else {
+        None
+    };
     let answered = checked(core, connections, request);
     let mut response = match &noted {
         Some(noted) => Recorded::new(Rc::clone(noted.record()), answered).await,
@@ -299,7 +265,8 @@ fn metrics(core: &CoreEngine) -> Reply {
         plans: cache.plan_statistics(),
         responses: core.site().response_cache.statistics(),
     };
-    let text = core.site().metrics.text(caches, &core.site().audit, &core.site().access_log, others);
+    let site = core.site();
+    let text = site.metrics.text(caches, (&site.audit, &site.access_log, &site.tracer), others);
     match text {
         Ok(text) => reply(StatusCode::OK, OPEN_METRICS, text),
         Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string()),

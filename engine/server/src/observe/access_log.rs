@@ -10,7 +10,7 @@ use std::{
 
 use http::{HeaderName, HeaderValue, Method};
 use hyper::body::Body as _;
-use prony_source::{OperationRecord, RequestRecord};
+use prony_source::{OperationRecord, RequestRecord, trace::Trace};
 use serde::Serialize;
 
 use super::{
@@ -37,6 +37,8 @@ pub(crate) struct AccessLog {
     one_of: u64,
     has_ids: bool,
     is_on: bool,
+    /// Lines of text say of which trace a request is.
+    names_traces: bool,
     requests: AtomicU64,
     /// What ids of this process begin with.
     prefix: u64,
@@ -67,10 +69,13 @@ struct AccessLine<'a> {
     role: Option<&'a str>,
     #[serde(skip_serializing_if = "str::is_empty")]
     request_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_id: Option<String>,
 }
 
 impl AccessLog {
-    pub(crate) fn start(settings: &AccessLogSettings) -> Self {
+    /// `names_traces` where requests may be traced.
+    pub(crate) fn start(settings: &AccessLogSettings, names_traces: bool) -> Self {
         let file = LineFile::start("access log", &settings.file);
         Self {
             is_on: settings.request_ids || file.is_some(),
@@ -78,6 +83,7 @@ impl AccessLog {
             form: settings.form,
             one_of: settings.one_of.max(1),
             has_ids: settings.request_ids,
+            names_traces,
             requests: AtomicU64::new(0),
             prefix: random(),
         }
@@ -88,12 +94,18 @@ impl AccessLog {
         self.is_on
     }
 
-    /// Of a request with this id of its client's, whose line is to come.
-    pub(crate) fn begin(&self, method: &Method, path: &str, given_id: Option<&[u8]>) -> Noted {
+    /// Of a request with this id of its client's, whose line is to come, and which may be traced.
+    pub(crate) fn begin(
+        &self,
+        method: &Method,
+        path: &str,
+        given_id: Option<&[u8]>,
+        trace: Option<Trace>,
+    ) -> Noted {
         let number = self.requests.fetch_add(1, Relaxed);
         let id = if self.has_ids { self.id(given_id, number) } else { Box::default() };
         Noted {
-            record: RequestRecord::new(id),
+            record: RequestRecord::traced(id, trace),
             method: method.clone(),
             path: path.to_owned(),
             began: Instant::now(),
@@ -110,6 +122,7 @@ impl AccessLog {
 
     /// The response to a request begins.
     pub(crate) fn end(&self, noted: &Noted, status: u16, bytes: Option<u64>) {
+        noted.end_trace(status);
         tracing::debug!(method = %noted.method, path = noted.path, status, "answered");
         let Some(file) = &self.file else { return };
         if !noted.is_sampled && status < FAILURES_FROM {
@@ -129,10 +142,11 @@ impl AccessLog {
             operation: name,
             role,
             request_id: &noted.record.id,
+            trace_id: noted.record.trace.as_ref().map(|trace| trace.id().to_string()),
         };
         file.push(match self.form {
             AccessLogForm::Json => line.json(),
-            AccessLogForm::Text => line.text(),
+            AccessLogForm::Text => line.text(self.names_traces),
         });
     }
 
@@ -171,6 +185,19 @@ impl Noted {
         log.end(&self, reply.status().as_u16(), reply.body().size_hint().exact());
     }
 
+    /// The response begins with this status (OpenTelemetry, "Semantic conventions for HTTP spans": what clients do wrong is no failure
+    /// of the server).
+    fn end_trace(&self, status: u16) {
+        let Some(trace) = &self.record.trace else { return };
+        trace.set("http.response.status_code", u64::from(status));
+        let has_failed = status >= FAILURES_FROM;
+        if has_failed {
+            // A more exact word may take its place.
+            trace.set("error.type", status.to_string());
+        }
+        trace.end(has_failed);
+    }
+
     fn id_header(&self) -> Option<HeaderValue> {
         let id = &self.record.id;
         if id.is_empty() { None } else { HeaderValue::from_str(id).ok() }
@@ -185,7 +212,7 @@ impl AccessLine<'_> {
     }
 
     /// Values with spaces or quotes in them have quotes; what is not there is `-`.
-    fn text(&self) -> Vec<u8> {
+    fn text(&self, names_trace: bool) -> Vec<u8> {
         let quoted = |text: Option<&str>| match text {
             None | Some("") => "-".to_owned(),
             Some(text) if text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"') => text.to_owned(),
@@ -194,7 +221,7 @@ impl AccessLine<'_> {
         let mut line = String::new();
         let bytes = self.bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
         // Writing to a string cannot fail.
-        let _ = writeln!(
+        let _ = write!(
             line,
             "{} {} {} {} {bytes} {:.3} {} {} {}",
             self.time,
@@ -206,6 +233,11 @@ impl AccessLine<'_> {
             quoted(self.role),
             quoted(Some(self.request_id)),
         );
+        if names_trace {
+            // As above.
+            let _ = write!(line, " {}", quoted(self.trace_id.as_deref()));
+        }
+        line.push('\n');
         line.into_bytes()
     }
 }
@@ -233,9 +265,9 @@ mod tests {
     }
 
     fn written(settings: &AccessLogSettings, requests: &[(&str, u16)]) -> String {
-        let log = AccessLog::start(settings);
+        let log = AccessLog::start(settings, false);
         for (path, status) in requests {
-            let noted = log.begin(&Method::POST, path, Some(b"id-7"));
+            let noted = log.begin(&Method::POST, path, Some(b"id-7"), None);
             let operation = OperationRecord { name: Some("Größe".into()), role: None };
             *noted.record().operation.borrow_mut() = Some(operation);
             log.end(&noted, *status, Some(12));
@@ -284,8 +316,9 @@ mod tests {
             assert_eq!(sane(id.as_bytes()), Some(id));
         }
         let access_log =
-            AccessLog::start(&AccessLogSettings { request_ids: true, ..AccessLogSettings::default() });
-        let made = |given: Option<&[u8]>| access_log.begin(&Method::GET, "/", given).record().id.clone();
+            AccessLog::start(&AccessLogSettings { request_ids: true, ..AccessLogSettings::default() }, false);
+        let made =
+            |given: Option<&[u8]>| access_log.begin(&Method::GET, "/", given, None).record().id.clone();
         assert_ne!(made(None), made(Some(b"bad id")));
     }
 }

@@ -25,6 +25,7 @@ use super::{
     histogram::{Histogram, Total, add},
     operations::{OperationCounts, OperationLabel, OperationLabels, OperationTotal},
     process,
+    traces::Tracer,
 };
 use crate::{
     graphql::{STAGES, StageTimes},
@@ -244,8 +245,7 @@ impl Metrics {
     pub(crate) fn text(
         &self,
         caches: CachesStatistics,
-        audit: &Audit,
-        access_log: &AccessLog,
+        (audit, access_log, tracer): (&Audit, &AccessLog, &Tracer),
         of_sources: Vec<Metric>,
     ) -> Result<String, fmt::Error> {
         let (gauges, counters) = families(of_sources);
@@ -260,6 +260,7 @@ impl Metrics {
                 .chain(self.by_operation())
                 .chain(audit.counters())
                 .chain(access_log.counters())
+                .chain(tracer.counters())
                 .chain(counters)
                 .collect(),
         };

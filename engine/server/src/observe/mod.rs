@@ -11,6 +11,7 @@ mod metrics;
 mod operations;
 mod process;
 mod reference;
+mod traces;
 
 pub(crate) use self::{
     access_log::{AccessLog, Noted, REQUEST_ID},
@@ -18,4 +19,5 @@ pub(crate) use self::{
     metrics::{CachesStatistics, CoreMetrics, Counted, Metrics, OutcomeKind},
     operations::{OperationLabel, OperationLabels, RefusalReason},
     reference::References,
+    traces::Tracer,
 };

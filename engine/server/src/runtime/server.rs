@@ -6,7 +6,7 @@ use std::{
     net::{SocketAddr, TcpListener},
     sync::{Arc, mpsc},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::{
@@ -36,6 +36,9 @@ use crate::{
     site::Site,
     tls::{Tls, TlsError},
 };
+
+/// For the last traces, also where requests have needed all of the grace.
+const LAST_TRACES_MIN: Duration = Duration::from_secs(1);
 
 /// Why the server is not there.
 #[derive(Debug, thiserror::Error)]
@@ -111,7 +114,7 @@ fn begin(mut settings: Settings, inherited: Vec<TcpListener>) -> Result<Running,
     let service_manager = settings.service_manager.clone();
     let thread = thread::Builder::new()
         .name("control".to_owned())
-        .spawn(move || control(settings, tls, &cpus, listeners, stopping, &ready))
+        .spawn(move || control(settings, tls, &cpus, listeners, &stopping, &ready))
         .map_err(StartError::Thread)?;
     is_ready.recv().unwrap_or(Err(StartError::Ended))?;
     let thread = Some(thread);
@@ -278,7 +281,7 @@ fn control(
     tls: Option<Arc<Tls>>,
     cpus: &[Option<usize>],
     listeners: Vec<(TcpListener, Entrance)>,
-    stopping: Stopping,
+    stopping: &Stopping,
     ready: &mpsc::Sender<Result<(), StartError>>,
 ) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -290,8 +293,9 @@ fn control(
     };
     let max_connections = descriptors::connections(settings.max_connections);
     let has_tls = tls.is_some();
+    let of_acceptor = stopping.clone();
     let opened = LocalSet::new().block_on(&runtime, async {
-        let (site, cores) = match open(settings, tls, cpus, &stopping).await {
+        let (site, cores) = match open(settings, tls, cpus, stopping).await {
             Ok(opened) => opened,
             Err(error) => {
                 let _ = ready.send(Err(error));
@@ -303,7 +307,7 @@ fn control(
         let operators = Arc::new(Load::default());
         let acceptor = Acceptor { cores: &cores, max_connections, has_tls, crowd: &crowd, operators };
         tokio::select! {
-            outcome = acceptor.run(listeners, stopping) => if let Err(error) = outcome {
+            outcome = acceptor.run(listeners, of_acceptor) => if let Err(error) = outcome {
                 tracing::error!(%error, "the acceptor failed");
             },
             () = crowd.watch(&cores) => {}
@@ -311,6 +315,7 @@ fn control(
         Some((site, cores))
     });
     let Some((site, cores)) = opened else { return };
+    let drained = Instant::now();
     site.begin_to_stop();
     // All are told before any is waited for: one connection that lingers must not keep the others' from hearing of it.
     let threads: Vec<_> = cores.into_iter().map(|core| core.thread).collect();
@@ -325,7 +330,16 @@ fn control(
     quota_file::save(site.access.counts(), &site.settings.operation_limits);
     site.audit.finish();
     site.access_log.finish();
+    finish_traces(&site, stopping, drained);
     tracing::info!("stopped");
+}
+
+/// Sends what is left, in what is left of the grace; a moment at least, as the cores may have needed all of it.
+fn finish_traces(site: &Site, stopping: &Stopping, drained: Instant) {
+    let left = site.settings.grace.saturating_sub(drained.elapsed()).max(LAST_TRACES_MIN);
+    let begun = Instant::now();
+    // A second signal leaves no more than that moment.
+    site.tracer.finish(left, || stopping.has_reached(StopPhase::Now) && begun.elapsed() >= LAST_TRACES_MIN);
 }
 
 async fn open(

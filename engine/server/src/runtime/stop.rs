@@ -46,6 +46,11 @@ impl Stopper {
 }
 
 impl Stopping {
+    /// Whether the phase is `phase` or later.
+    pub(crate) fn has_reached(&self, phase: StopPhase) -> bool {
+        *self.0.borrow() >= phase
+    }
+
     /// Returns once the phase is `phase` or later; also when nobody is left to raise it.
     pub(crate) async fn reached(&mut self, phase: StopPhase) {
         let _ = self.0.wait_for(|current| *current >= phase).await;

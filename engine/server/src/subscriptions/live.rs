@@ -9,7 +9,7 @@ use prony_graphql::{error::ErrorCode, response::FieldResult, schema::SourceId, v
 use prony_source::{ChangeSignal, Events};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::hub::LiveProgress;
+use super::{hub::LiveProgress, traces};
 use crate::graphql::{
     CoreEngine, ExecutionContext as _,
     plan::{Plan, Step},
@@ -91,7 +91,8 @@ impl Live {
         let [Step::Source(_, root)] = self.plan.steps.as_slice() else {
             unreachable!("a live query has one field of a source")
         };
-        let result = self.core.query(self.source, root, &self.variables).await;
+        let query = self.core.query(self.source, root, &self.variables);
+        let result = traces::live_answer(&self.core, self.source, query).await;
         self.has_ended = result.errors.iter().any(|error| error.code == ErrorCode::SchemaChanged);
         self.retry = if may_pass(&result) {
             Some(self.retry.map_or(RETRY_FIRST, |before| (before * 2).min(RETRY_LAST)))

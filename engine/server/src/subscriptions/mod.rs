@@ -16,6 +16,7 @@ mod reservations;
 mod settings;
 mod socket;
 mod stream;
+mod traces;
 mod wrap;
 
 pub(crate) use self::{

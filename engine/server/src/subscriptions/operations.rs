@@ -23,11 +23,13 @@ use prony_graphql::{
     response,
     selection::OperationKind,
 };
+use prony_source::enter_request;
 
 use super::{
     feeds::{self, Subscription, on_one_line},
     hub::Subscriber,
     outbox::{Item, Outbox, Serial, Stop},
+    traces,
     wrap::Wrap,
 };
 use crate::{
@@ -108,6 +110,8 @@ impl Operations {
         allowed: AllowedKinds,
         wrap: Wrap,
     ) -> Result<(), RequestError> {
+        let record = traces::begin(&self.core, &context);
+        let entered = record.as_ref().map(enter_request);
         let mut clock = StageClock::start();
         let mut seen = Seen::default();
         let parse = || Ok(parameters);
@@ -115,6 +119,10 @@ impl Operations {
         let begun = prepared.and_then(|prepared| self.begin(id, prepared, wrap, clock.clone()));
         if begun.is_err() {
             self.core.metrics().request_ended(seen.kind, OutcomeKind::Refused, &clock.times());
+        }
+        drop(entered);
+        if let Some(record) = record {
+            traces::started(&record, seen.kind, begun.is_ok());
         }
         begun
     }
@@ -144,7 +152,7 @@ impl Operations {
                 .get_or_insert_with(|| core.site().responses.part(ResponseLimit::Connection, max_bytes));
             let prepared = prepared.within(&*core, budget);
             let single = single(core, outbox, prepared, wrap, clock, serial, Rc::clone(&id));
-            self.run(single.map(|()| None))
+            self.run(traces::to_its_end(single).map(|()| None))
         };
         self.open.insert(id, Operation { serial, work });
         Ok(())

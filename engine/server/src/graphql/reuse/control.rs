@@ -8,6 +8,7 @@ use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     selection::OperationKind,
 };
+use prony_source::for_this_request;
 use tokio::sync::watch;
 
 use super::{
@@ -125,11 +126,11 @@ async fn to_its_end(
         return Ok(execute_and_assemble(core, prepared, clock).await);
     }
     let (core, prepared) = (core.this(), prepared.clone());
-    let task = tokio::task::spawn_local(async move {
+    let task = tokio::task::spawn_local(for_this_request(async move {
         let finished = execute_and_assemble(&*core, &prepared, &mut StageClock::start()).await;
         drop(places);
         finished
-    });
+    }));
     let finished = task.await.map_err(|_| broken())?;
     clock.ended(Stage::Execute);
     Ok(finished)
@@ -204,10 +205,10 @@ fn begin(
     sender: watch::Sender<Outcome>,
 ) {
     let (core, key, execution) = (core.this(), key.clone(), participant.execution());
-    let task = tokio::task::spawn_local(async move {
+    let task = tokio::task::spawn_local(for_this_request(async move {
         let outcome = in_place(&*core, &prepared, &mut StageClock::start()).await;
         core.site().shared_executions.close(&key, &execution);
         let _ = sender.send(Some(outcome));
-    });
+    }));
     participant.is_executed_by(task.abort_handle());
 }

@@ -6,8 +6,9 @@ use bytes::Bytes;
 use http::{Request, StatusCode, request::Parts};
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
-use prony_source::http_api::{
-    ApiConnection, ApiRequest, ApiResponse, AsyncResponse, BodyError, Progress, RequestBody,
+use prony_source::{
+    http_api::{ApiConnection, ApiRequest, ApiResponse, AsyncResponse, BodyError, Progress, RequestBody},
+    trace::{COMMIT, SpanKind, begin_span, in_span},
 };
 
 use super::{ApiConnections, ApiId, body::StreamedRequestBody, into_reply, refuse};
@@ -53,7 +54,8 @@ pub(super) async fn respond_over(
         match connection.begin(&api_request(&head, &body), &mut response) {
             Progress::Done => break,
             Progress::Waits => {
-                poll_fn(|context| connection.poll(context, &mut response)).await;
+                let commit = begin_span(COMMIT, SpanKind::Internal);
+                in_span(commit, poll_fn(|context| connection.poll(context, &mut response)), |_, ()| ()).await;
                 break;
             }
             Progress::Streams(stream) => {

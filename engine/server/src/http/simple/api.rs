@@ -6,7 +6,10 @@ use std::{
     task::{Context, Poll},
 };
 
-use prony_source::http_api::{ApiConnection, ApiRequest, ApiResponse, Progress};
+use prony_source::{
+    http_api::{ApiConnection, ApiRequest, ApiResponse, Progress},
+    trace::{COMMIT, OpenSpan, SpanKind, begin_span},
+};
 
 use super::{Handover, Responded, SimpleRequest, response};
 use crate::{
@@ -31,6 +34,8 @@ pub(super) struct WaitingRequest {
     id: ApiId,
     connection: Box<dyn ApiConnection>,
     response: ApiResponse,
+    /// Of a request that is traced: what it waits for is that its write is durable.
+    commit: Option<OpenSpan>,
 }
 
 /// Responds to a request for this API. Where it waits, the second says for what.
@@ -58,7 +63,8 @@ pub(super) fn respond(
         }
         Progress::Waits => {
             core.metrics().request_begins().goes_on();
-            return (Responded::Waits, Some(WaitingRequest { id, connection, response }));
+            let commit = begin_span(COMMIT, SpanKind::Internal);
+            return (Responded::Waits, Some(WaitingRequest { id, connection, response, commit }));
         }
         Progress::Streams(rest) => {
             drop(core.metrics().request_begins());
@@ -75,7 +81,13 @@ pub(super) fn respond(
 impl WaitingRequest {
     /// Ready when there is a response.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        self.connection.poll(context, &mut self.response)
+        let polled = self.connection.poll(context, &mut self.response);
+        if polled.is_ready()
+            && let Some(commit) = self.commit.take()
+        {
+            commit.end();
+        }
+        polled
     }
 
     /// Writes the response that there is.

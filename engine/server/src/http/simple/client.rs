@@ -1,5 +1,7 @@
 //! Whose connection it is, and what is known of who asks on it.
 
+use std::net::IpAddr;
+
 use prony_access::LastToken;
 
 use super::request::SimpleRequest;
@@ -17,6 +19,10 @@ pub(super) struct SimpleClient {
 impl SimpleClient {
     pub(super) fn new(peer: Peer) -> Self {
         Self { peer, last_token: LastToken::default() }
+    }
+
+    pub(super) fn address(&self) -> IpAddr {
+        self.peer.address
     }
 
     /// Who asks, where that is known without waiting.

@@ -115,11 +115,13 @@ pub(super) fn respond(
 fn context(core: &CoreEngine, client: &SimpleClient, request: &SimpleRequest<'_>) -> Option<RequestContext> {
     let Known::Asker(asker) = client.try_identify(core, request) else { return None };
     let codings = AcceptedCodings::of(request.accept_encoding.into_iter());
+    let site = core.site();
     if core.settings().functions.want_caller() {
-        let context = core.site().context(&request.to_request()?.into_parts().0, asker);
-        return Some(RequestContext { codings, ..context });
+        let context = site.context(&request.to_request()?.into_parts().0, asker);
+        let headers = context.headers.map(|headers| site.trace_headers(headers));
+        return Some(RequestContext { headers, codings, ..context });
     }
-    let headers = core.site().wanted_headers(request.fields());
+    let headers = site.wanted_headers(request.fields()).map(|headers| site.trace_headers(headers));
     Some(RequestContext { headers, codings, ..RequestContext::of_asker(core.settings(), asker) })
 }
 

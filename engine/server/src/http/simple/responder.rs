@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, header};
+use http::{HeaderValue, Method, Version, header};
 use prony_graphql::budget::ResponseBudget;
 use prony_source::{enter_request, http_api::RequestHeaders as _};
 
@@ -28,9 +28,10 @@ use crate::{
         apis::calls,
         authentication::is_unrestricted,
         cors,
+        noted::{self, RequestHead},
         routes::{self, AtOnce},
     },
-    observe::{AccessLog, Noted, REQUEST_ID},
+    observe::{AccessLog, Noted},
 };
 
 /// Responds to one connection's requests, one after the other.
@@ -98,7 +99,7 @@ impl Responder {
             (Responded::Waits, waiting) => self.waiting = waiting.map(|waiting| (waiting, finish)),
             (Responded::Written, _) => finish.write(log, out, begin, 0),
             (Responded::Made(_, reply), _) => finish.mark(log, reply),
-            (Responded::HandOver(_), _) => {}
+            (Responded::HandOver(_), _) => finish.abandon(),
         }
         responded
     }
@@ -173,9 +174,17 @@ impl Responder {
 
     /// None where nobody looks.
     fn noted(&self, request: &SimpleRequest<'_>) -> Option<Box<Noted>> {
-        let log = &self.core.site().access_log;
-        (log.is_on() || tracing::enabled!(tracing::Level::DEBUG))
-            .then(|| Box::new(log.begin(&request.method, request.path, request.value(&REQUEST_ID))))
+        let site = self.core.site();
+        if !site.notes_requests() && !tracing::enabled!(tracing::Level::DEBUG) {
+            return None;
+        }
+        let head = RequestHead {
+            method: &request.method,
+            path: request.path,
+            version: Version::HTTP_11,
+            address: Some(self.client.address()),
+        };
+        noted::begin(site, head, || request.fields()).map(Box::new)
     }
 
     /// Whether what is waited for ends when the client goes.
@@ -230,6 +239,13 @@ impl Drop for Responder {
 }
 
 impl Finish {
+    /// Hyper's part notes the request anew.
+    fn abandon(self) {
+        if let Some(trace) = self.noted.as_ref().and_then(|noted| noted.record().trace.as_ref()) {
+            trace.abandon();
+        }
+    }
+
     /// As [`write`](Self::write), for a response that hyper writes.
     fn mark(self, log: &AccessLog, reply: &mut Reply) {
         if let Some(Ok(origin)) = self.origin.map(|origin| HeaderValue::from_bytes(&origin)) {

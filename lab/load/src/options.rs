@@ -6,10 +6,11 @@ use prony_model::measurement::observation::Observation;
 use prony_model::measurement::record::Record;
 use prony_model::measurement::snapshot::{IntervalSnapshot, RequestNames};
 use prony_model::program::{RunShare, StopFlag};
-use prony_model::result::Progress;
+use prony_model::result::{Progress, ResultWatcher};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What the caller of [`crate::run`] chooses.
@@ -37,6 +38,8 @@ pub struct RunOptions {
     pub records: Option<RecordListener>,
     /// What watches processes, databases and the lab itself meanwhile.
     pub observe: Option<Box<dyn Observe>>,
+    /// Looks at the result while the run goes.
+    pub watcher: Option<Arc<dyn ResultWatcher>>,
     pub stop: StopFlag,
 }
 
@@ -116,6 +119,7 @@ impl Default for RunOptions {
             snapshots: Vec::new(),
             records: None,
             observe: None,
+            watcher: None,
             stop: StopFlag::default(),
         }
     }

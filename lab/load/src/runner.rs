@@ -246,15 +246,11 @@ fn gather(
         }
         collector.record_clocks(machine::clocks(epoch));
         let now = elapsed();
-        let warning = if store.is_due(now) {
-            let observers = options.observe.as_mut().map(|observe| observe.observations());
-            let result = collector.result(RunState::Running, now);
-            let warning = store.write(&ResultFile { observers: observers.unwrap_or_default(), ..result });
-            store.rest(now, elapsed());
-            warning
-        } else {
-            None
-        };
+        let (watcher, observe) = (options.watcher.as_deref(), &mut options.observe);
+        let warning = store.keep(watcher, shared.plan.duration(), elapsed, |now| {
+            let observers = observe.as_mut().map(|observe| observe.observations()).unwrap_or_default();
+            ResultFile { observers, ..collector.result(RunState::Running, now) }
+        });
         (options.progress)(&collector.progress(now, warning));
     }
     let lost = join(handles);

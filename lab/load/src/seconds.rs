@@ -61,7 +61,8 @@ impl Seconds {
     }
 }
 
-fn processor_time() -> Nanos {
+/// Of the calling thread so far.
+pub(crate) fn processor_time() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Nanos::from_secs(time.tv_sec as u64).plus(Nanos(time.tv_nsec as u64))
 }

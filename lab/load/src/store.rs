@@ -1,6 +1,8 @@
 //! Writes the result while the run goes: a killed run leaves what was measured, a full disk does not end it.
 
 use crate::options::Output;
+use crate::seconds::processor_time;
+use prony_model::result::{ResultWatcher, StandingResult};
 use prony_model::{Nanos, ResultFile};
 use serde::Serialize;
 use std::fs::{self, File};
@@ -33,6 +35,33 @@ impl Store {
     pub fn rest(&mut self, began: Nanos, ended: Nanos) {
         let took = ended.since(began);
         self.next = ended.plus(INTERVAL.max(Nanos(took.0.saturating_mul(REST))));
+    }
+
+    /// Writes the result as it stands and shows it to who watches, as far as either is due; gathers it where one is. `elapsed` is the
+    /// clock of the run. Says what could not be written.
+    pub fn keep(
+        &mut self,
+        watcher: Option<&dyn ResultWatcher>,
+        duration: Nanos,
+        elapsed: impl Fn() -> Nanos,
+        gather: impl FnOnce(Nanos) -> ResultFile,
+    ) -> Option<String> {
+        let now = elapsed();
+        let (is_due, watcher) = (self.is_due(now), watcher.filter(|watcher| watcher.is_due()));
+        if !is_due && watcher.is_none() {
+            return None;
+        }
+        let began = processor_time();
+        let result = gather(now);
+        let took = processor_time().since(began);
+        let warning = if is_due { self.write(&result) } else { None };
+        if is_due {
+            self.rest(now, elapsed());
+        }
+        if let Some(watcher) = watcher {
+            watcher.show(StandingResult { result, elapsed: now, duration, took });
+        }
+        warning
     }
 
     /// Replaces the file by this result as a whole; on failure says what to do, and the old file stays.
@@ -74,6 +103,7 @@ mod tests {
     use prony_model::verdict::findings::TargetPlace;
     use prony_model::{LoadModel, PlanDraft, RequestDraft, Target};
     use std::os::unix::fs::symlink;
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
     fn result() -> ResultFile {
         let load = LoadModel::constant(1, Nanos::from_secs(1));
@@ -95,6 +125,47 @@ mod tests {
         store.rest(second(11), second(13));
         assert!(!store.is_due(second(13 + 197)) && store.is_due(second(13 + 198)));
         assert!(!Store::new(Output::Nowhere).is_due(Nanos::MAX));
+    }
+
+    /// Counts how often it was asked and shown.
+    #[derive(Default)]
+    struct Watcher {
+        wants: AtomicBool,
+        shown: AtomicU32,
+    }
+
+    impl ResultWatcher for Watcher {
+        fn is_due(&self) -> bool {
+            self.wants.load(Ordering::Relaxed)
+        }
+
+        fn show(&self, standing: StandingResult) {
+            assert_eq!((standing.elapsed, standing.duration), (Nanos::from_secs(1), Nanos::from_secs(60)));
+            self.shown.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_result_is_gathered_once_and_only_for_a_file_or_a_watcher() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.prony.json");
+        let mut store = Store::new(Output::File(path.clone()));
+        let (watcher, mut gathered) = (Watcher::default(), 0);
+        let mut keep = |store: &mut Store, watcher: Option<&dyn ResultWatcher>| {
+            let gather = |_| {
+                gathered += 1;
+                result()
+            };
+            assert_eq!(store.keep(watcher, Nanos::from_secs(60), || Nanos::from_secs(1), gather), None);
+            gathered
+        };
+        assert_eq!((keep(&mut store, None), keep(&mut store, Some(&watcher))), (0, 0), "nobody wants one");
+        watcher.wants.store(true, Ordering::Relaxed);
+        assert_eq!(keep(&mut store, Some(&watcher)), 1);
+        assert!(!path.exists(), "the file is not due");
+        store.next = Nanos::ZERO;
+        assert_eq!(keep(&mut store, Some(&watcher)), 2);
+        assert!(path.exists() && watcher.shown.load(Ordering::Relaxed) == 2);
     }
 
     /// `/dev/full` is a disk without room: what is written to it fails as it would there.

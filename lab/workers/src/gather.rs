@@ -261,16 +261,20 @@ impl Gathering<'_> {
 
     fn second_is_complete(&mut self) {
         self.ask_whether_it_goes_on();
-        let now = self.elapsed();
-        if self.store.is_due(now) {
-            self.set_workers();
-            let observers = self.options.observe.as_mut().map(|observe| observe.observations());
-            let result = self.collector.result(RunState::Running, now);
-            let written =
-                self.store.write(&ResultFile { observers: observers.unwrap_or_default(), ..result });
-            self.warnings.extend(written);
-            self.store.rest(now, self.elapsed());
-        }
+        self.set_workers();
+        let (start, duration) = (self.start, self.plan.duration());
+        let Self { store, collector, options, .. } = &mut *self;
+        let (watcher, observe) = (options.watcher.as_deref(), &mut options.observe);
+        let written = store.keep(
+            watcher,
+            duration,
+            || elapsed_since(start),
+            |now| {
+                let observers = observe.as_mut().map(|observe| observe.observations()).unwrap_or_default();
+                ResultFile { observers, ..collector.result(RunState::Running, now) }
+            },
+        );
+        self.warnings.extend(written);
         self.show(false);
     }
 

@@ -6,12 +6,14 @@ pub mod over_time;
 mod progress;
 mod second;
 pub(crate) mod series;
+mod watcher;
 pub(crate) mod window;
 mod worker;
 
 pub use over_time::{OverTime, OverTimeTally};
 pub use progress::Progress;
 pub use second::SecondRow;
+pub use watcher::{ResultWatcher, StandingResult};
 pub use window::{NamedFigures, ScenarioFigures, TagFigures, WindowResult};
 pub use worker::WorkerFigures;
 

@@ -15,6 +15,13 @@ export interface PageData {
   search: SearchData | null;
   comparison: ComparisonData | null;
   samples: SamplesData | null;
+  live: LiveData | null;
+}
+
+export interface LiveData {
+  elapsed_s: number;
+  duration_s: number;
+  end: string | null;
 }
 
 export interface SamplesData {

@@ -6,10 +6,12 @@ import './report.css';
 
 import { bar } from '../shared/bar';
 import { type Child, h, section } from '../shared/dom';
+import { renew, startRenewing } from '../shared/renew';
 import { table } from '../shared/tables';
 import { startTheme, switchTheme, theme } from '../shared/theme';
 import { comparisonSection } from './comparison';
 import type { PageData } from './data';
+import { liveRun } from './live';
 import { navigation } from './nav';
 import { chooser, details } from './run';
 import { sampleSections } from './samples';
@@ -28,10 +30,16 @@ const page = JSON.parse(text) as PageData;
 startTheme();
 const main = h('main', {});
 const sections = navigation(main);
-main.append(...contents(page).filter((part): part is Node => part instanceof Node));
-place.append(bar('Prony'), sections.element, main, foot(page));
-sections.refresh();
+if (page.live) startRenewing();
+draw(page);
+place.append(bar('Prony'), ...(page.live ? [liveRun(page, draw)] : []), sections.element, main, foot(page));
 forPrint();
+
+/** At first, and then each time that there is more. */
+function draw(page: PageData): void {
+  renew(main, () => contents(page).filter((part): part is Node => part instanceof Node));
+  sections.refresh();
+}
 
 function contents(page: PageData): Child[] {
   const several = page.runs.length > 1;

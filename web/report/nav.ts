@@ -26,13 +26,17 @@ export function navigation(main: HTMLElement): Navigation {
     },
     { rootMargin: '-15% 0px -60% 0px' },
   );
+  let shown: [section: HTMLElement, title: string][] = [];
   function refresh(): void {
+    const now = [...main.querySelectorAll('section')].map((section): [HTMLElement, string] => [section, section.querySelector('h2')?.textContent ?? '']);
+    // Links that stay keep their focus.
+    if (now.length === shown.length && now.every(([section, title], place) => section === shown[place]?.[0] && title === shown[place][1])) return;
+    shown = now;
     observer.disconnect();
     links.clear();
     seen.clear();
-    const items = [...main.querySelectorAll('section')].map((section) => {
+    const items = now.map(([section, title]) => {
       section.id ||= `section-${links.size}-${section.className}`;
-      const title = section.querySelector('h2')?.textContent ?? '';
       const link = h('a', { href: `#${section.id}` }, title);
       links.set(section, link);
       observer.observe(section);

@@ -24,7 +24,7 @@ function observer(name: string, plots: PlotData[], figures: TableData | null, ru
   // Plots draw themselves when they are unfolded: until then they have no width.
   return h(
     'details',
-    { class: 'observer' },
+    { class: 'observer', 'data-key': name },
     h('summary', {}, h('span', { class: 'name' }, isLab(name) ? `${name} (the load generator itself)` : name), h('span', { class: 'note' }, said.join(' · '))),
     rows.length > figuresMax &&
       h('dl', { class: 'all' }, ...rows.map(([, figure = '', value = '']) => h('div', {}, h('dt', {}, figure), h('dd', {}, value)))),

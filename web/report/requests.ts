@@ -6,13 +6,13 @@ import type { OverTimeData, RequestOverTimeData, TableData } from './data';
 
 const [width, height] = [120, 24];
 
-export function requestTable(data: TableData, overTime: OverTimeData | null): HTMLElement {
+export function requestTable(data: TableData, overTime: OverTimeData | null, group: string): HTMLElement {
   const found = (row: string[]) => overTime?.requests.find((request) => request.name === row[0]);
   const extra = [
     { head: 'requests over time', cell: (row: string[]) => counts(found(row)) },
     { head: 'p95 over time', cell: (row: string[]) => times(found(row)) },
   ];
-  return table(data, { isSortable: true, extra: overTime && overTime.requests.length > 0 ? extra : [] });
+  return table(data, { isSortable: true, group, extra: overTime && overTime.requests.length > 0 ? extra : [] });
 }
 
 function counts(request: RequestOverTimeData | undefined): SVGElement | null {

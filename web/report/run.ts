@@ -1,6 +1,6 @@
 // One run: its plots over time, how latencies are spread, its requests, and what was observed meanwhile. Of several runs one is
 // chosen among tabs.
-import type { Range } from '../shared/chart-group';
+import { type Range, setSpan } from '../shared/chart-group';
 import { h, newId, section } from '../shared/dom';
 import { table } from '../shared/tables';
 import { chosenPart } from './chosen';
@@ -54,13 +54,15 @@ export function chooser(runs: RunData[], onChoice: () => void): HTMLElement {
 
 /** All of one run; `isOnly`: what its top would say stands above already. */
 export function details(run: RunData, isOnly: boolean): HTMLElement {
-  const group = newId();
+  // Runs of a page have different labels.
+  const group = `run ${run.label}`;
   // Of subscribers alone there are none.
   const figures = run.tables.find((data) => data.id === 'figures');
   const tables = run.tables.filter((data) => data !== figures);
   const { observers } = run;
   const times = (run.plots.length > 0 ? run.plots : observers.plots).flatMap((plot) => [plot.times[0] ?? 0, plot.times[plot.times.length - 1] ?? 0]);
   const span: Range = [Math.min(0, ...times), Math.max(...times)];
+  setSpan(group, span);
   return h(
     'div',
     { class: 'run' },
@@ -70,7 +72,7 @@ export function details(run: RunData, isOnly: boolean): HTMLElement {
     !isOnly && claims(run),
     run.plots.length > 0 && overTime(run, group, span),
     latency(run),
-    tables.length > 0 && section(figures ? 'Requests' : 'Subscribers', 'requests', ...tables.map((data) => requestTables(data, run))),
+    tables.length > 0 && section(figures ? 'Requests' : 'Subscribers', 'requests', ...tables.map((data) => requestTables(data, run, group))),
     (observers.plots.length > 0 || observers.figures || observers.faults.length > 0) &&
       section(
         'Observed meanwhile',
@@ -111,8 +113,8 @@ function latency(run: RunData): HTMLElement | null {
 }
 
 /** Those that have a row for each thing of a kind can be sorted. */
-function requestTables(data: TableData, run: RunData): HTMLElement {
-  return data.id === 'requests' ? requestTable(data, run.over_time) : table(data, { isSortable: sortable.includes(data.id) });
+function requestTables(data: TableData, run: RunData, group: string): HTMLElement {
+  return data.id === 'requests' ? requestTable(data, run.over_time, group) : table(data, { isSortable: sortable.includes(data.id), group });
 }
 
 function facts(run: RunData): HTMLElement[] {

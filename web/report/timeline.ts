@@ -47,6 +47,7 @@ function timePlot(data: PlotData, run: Marks, group: string, isObserved: boolean
     isLog,
     height: isObserved ? 150 : 190,
     group,
+    key: [group, data.id, ...(isObserved ? data.lines.map((line) => line.name) : [])].join('/'),
     isHeaded: !isObserved,
     bands: bands.filter(({ lower, upper }) => lower >= 0 && upper >= 0),
     xLabel: moment,

@@ -64,7 +64,7 @@ export function findings(runs: RunData[]): HTMLElement | null {
 function card(finding: FindingData, where: string | null): HTMLElement {
   return h(
     'article',
-    { class: finding.voids ? 'finding voids' : 'finding' },
+    { class: finding.voids ? 'finding voids' : 'finding', 'data-key': finding.kind },
     h(
       'h3',
       {},

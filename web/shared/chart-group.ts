@@ -6,6 +6,8 @@ export type Range = [from: number, to: number];
 interface Group {
   plots: Set<uPlot>;
   range: Range | null;
+  /** All that there is to show. */
+  span: Range | null;
   listeners: ((range: Range) => void)[];
 }
 
@@ -13,7 +15,7 @@ const groups = new Map<string, Group>();
 let isPassedOn = false;
 
 function member(name: string): Group {
-  const found = groups.get(name) ?? { plots: new Set(), range: null, listeners: [] };
+  const found = groups.get(name) ?? { plots: new Set(), range: null, span: null, listeners: [] };
   groups.set(name, found);
   return found;
 }
@@ -31,6 +33,30 @@ export function leave(name: string, plot: uPlot): void {
 
 export function plotsOf(name: string): Iterable<uPlot> {
   return member(name).plots;
+}
+
+/** There is more to show: who shows all goes on to show all. */
+export function setSpan(name: string, span: Range): void {
+  const group = member(name);
+  const showsAll = group.range && group.span && group.range.every((end, place) => Math.abs(end - group.span![place]!) < 1e-6);
+  group.span = span;
+  if (showsAll) group.range = span;
+}
+
+/** What the plots show: a chosen part, or all. */
+export function shownRange(name: string): Range | null {
+  const group = member(name);
+  return group.range ?? group.span;
+}
+
+/** Shows this part in one plot, after `change`; it chooses nothing for the others. */
+export function show(plot: uPlot, [min, max]: Range, change: () => void): void {
+  isPassedOn = true;
+  plot.batch(() => {
+    change();
+    plot.setScale('x', { min, max });
+  });
+  isPassedOn = false;
 }
 
 /** What all plots show, from now on. */

@@ -1,6 +1,7 @@
 // The values of a plot as a table, for who cannot see it, and for who wants to copy them: of the part that is shown, made
 // when it is asked for.
 import { h } from './dom';
+import { renewChildren } from './renew';
 
 const rowsMax = 200;
 
@@ -11,8 +12,8 @@ export interface Columns {
   lines: { name: string; text: (index: number) => string }[];
 }
 
-/** A button, and the place that it fills and empties. `range` tells what is shown when the button is pressed. */
-export function tableSwitch(title: string, columns: Columns, range: () => [number, number] | null): [button: HTMLElement, place: HTMLElement] {
+/** A button, the place that it fills and empties, and what fills that anew. `range` tells what is shown then. */
+export function tableSwitch(title: string, columns: () => Columns, range: () => [number, number] | null): [button: HTMLElement, place: HTMLElement, refill: () => void] {
   const place = h('div', { class: 'values' });
   const button = h(
     'button',
@@ -24,12 +25,13 @@ export function tableSwitch(title: string, columns: Columns, range: () => [numbe
       onclick: () => {
         const isShown = button.getAttribute('aria-pressed') !== 'true';
         button.setAttribute('aria-pressed', String(isShown));
-        place.replaceChildren(...(isShown ? [valueTable(title, columns, range())] : []));
+        fill(isShown);
       },
     },
     'table',
   );
-  return [button, place];
+  const fill = (isShown: boolean) => renewChildren(place, isShown ? [valueTable(title, columns(), range())] : []);
+  return [button, place, () => fill(button.getAttribute('aria-pressed') === 'true')];
 }
 
 function valueTable(title: string, { xName, xText, x, lines }: Columns, range: [number, number] | null): HTMLElement {

@@ -1,11 +1,12 @@
 // One uPlot chart in a figure of its own: caption, buttons that show and hide lines and hold the value under the
 // cursor, colours that follow the theme, and keys that move the cursor and zoom.
 import uPlot from 'uplot';
-import { join, leave, zoomed } from './chart-group';
+import { join, leave, type Range, show, shownRange, zoomed } from './chart-group';
 import { keysHint, onKey } from './chart-keys';
 import { tableSwitch } from './chart-table';
 import { h, newId } from './dom';
 import { axisName, shown, tick, type Unit } from './format';
+import { kept } from './renew';
 import { color, lineStyle, onThemeChange } from './theme';
 
 export interface Line {
@@ -39,6 +40,8 @@ export interface Chart {
   height?: number;
   /** Charts of one group share cursor and zoom. */
   group?: string;
+  /** Tells it from all others of a page that is drawn anew, where group and title do not. */
+  key?: string;
   /** Leaves room above the lines, for names that `underlay` or `overlay` write there. */
   isHeaded?: boolean;
   /** The axis goes from here to there whatever the lines are. */
@@ -63,31 +66,36 @@ export interface Chart {
   overlay?: (plot: uPlot) => void;
 }
 
+/** Drawn anew, a chart with the same key, or else group and title, is kept and takes the new values. */
 export function chart(spec: Chart): HTMLElement {
+  return kept(spec.key ?? `${spec.group ?? ''}/${spec.title}`, spec, madeChart);
+}
+
+/** What a plot is made for; where another comes, it is made anew. */
+const frame = (spec: Chart) =>
+  [spec.x.length === 1, Boolean(spec.yRange), ...spec.lines.map(({ name, role, unit, isPart, marksOnly, place }) => [name, role, unit, isPart, marksOnly, place].join('/'))].join('\n');
+
+function madeChart(spec: Chart): { element: HTMLElement; update: (next: Chart) => void } {
   const legend = h('div', { class: 'legend' });
   const at = h('span', { class: 'at', 'aria-live': 'off' });
+  const note = h('span', { class: 'note' });
   const id = newId();
-  const host = h('div', {
-    class: 'canvas',
-    tabindex: '0',
-    role: 'group',
-    'aria-labelledby': id,
-    'aria-description': `${spec.description}. ${keysHint}`,
-  });
+  const host = h('div', { class: 'canvas', tabindex: '0', role: 'group', 'aria-labelledby': id });
   let isLog = spec.isLog ?? false;
+  let isChosen = false;
   const logButton =
     spec.mayBeLog &&
-    h('button', { type: 'button', class: 'small', 'aria-pressed': String(isLog), onclick: () => toggleLog() }, 'log scale');
-  const [tableButton, values] = tableSwitch(
+    h('button', { type: 'button', class: 'small', 'aria-pressed': String(isLog), onclick: () => ((isChosen = true), setLog(!isLog), draw()) }, 'log scale');
+  const [tableButton, values, refill] = tableSwitch(
     spec.title,
-    {
+    () => ({
       xName: spec.xName,
       xText: spec.xLabel,
       x: spec.x,
       lines: spec.lines
         .filter((line) => !line.isPart)
         .map((line) => ({ name: line.name, text: (index) => text(line.values[index], line.unit) })),
-    },
+    }),
     () => (plot?.scales.x?.min != null && plot.scales.x.max != null ? [plot.scales.x.min, plot.scales.x.max] : null),
   );
   const figure = h(
@@ -97,7 +105,7 @@ export function chart(spec: Chart): HTMLElement {
       'figcaption',
       {},
       h('h3', { id, 'aria-level': String(spec.level ?? 3) }, spec.title),
-      spec.note ? h('span', { class: 'note' }, spec.note) : null,
+      note,
       at,
       h('span', { class: 'switches' }, logButton, tableButton),
     ),
@@ -106,26 +114,42 @@ export function chart(spec: Chart): HTMLElement {
     values,
   );
   const hidden = new Set<number>();
-  const readings: HTMLElement[] = [];
+  let readings: HTMLElement[] = [];
   let plot: uPlot | null = null;
+  /** What is shown of a chart of no group where all is. */
+  let whole: Range | null = null;
+  let isWhole = true;
 
-  spec.lines.forEach((line, index) => {
-    const value = h('span', { class: 'value' });
-    readings.push(value);
-    if (line.isPart) return;
-    const swatch = h('span', { class: 'swatch', 'aria-hidden': 'true' });
-    const style = lineStyle(line.role, line.place ?? index);
-    swatch.style.borderColor = `var(--${style.color})`;
-    swatch.style.borderTopStyle = line.dash ?? style.dash ? 'dashed' : 'solid';
-    const button = h(
-      'button',
-      { type: 'button', 'aria-pressed': 'true', onclick: () => toggleLine(index, button) },
-      swatch,
-      h('span', { class: 'name' }, line.name),
-      value,
-    );
-    legend.append(button);
-  });
+  describe();
+  fillLegend();
+
+  function describe(): void {
+    host.setAttribute('aria-description', `${spec.description}. ${keysHint}`);
+    note.textContent = spec.note ?? '';
+    note.hidden = !spec.note;
+  }
+
+  function fillLegend(): void {
+    readings = [];
+    legend.replaceChildren();
+    spec.lines.forEach((line, index) => {
+      const value = h('span', { class: 'value' });
+      readings.push(value);
+      if (line.isPart) return;
+      const swatch = h('span', { class: 'swatch', 'aria-hidden': 'true' });
+      const style = lineStyle(line.role, line.place ?? index);
+      swatch.style.borderColor = `var(--${style.color})`;
+      swatch.style.borderTopStyle = line.dash ?? style.dash ? 'dashed' : 'solid';
+      const button = h(
+        'button',
+        { type: 'button', 'aria-pressed': String(!hidden.has(index)), onclick: () => toggleLine(index, button) },
+        swatch,
+        h('span', { class: 'name' }, line.name),
+        value,
+      );
+      legend.append(button);
+    });
+  }
 
   function toggleLine(index: number, button: HTMLElement): void {
     const show = hidden.has(index);
@@ -139,20 +163,56 @@ export function chart(spec: Chart): HTMLElement {
     button.setAttribute('aria-pressed', String(show));
   }
 
-  function toggleLog(): void {
-    isLog = !isLog;
-    (logButton as HTMLElement).setAttribute('aria-pressed', String(isLog));
-    draw();
+  function setLog(to: boolean): void {
+    isLog = to;
+    if (logButton) logButton.setAttribute('aria-pressed', String(isLog));
   }
 
   function draw(): void {
     const before = plot && !spec.xIsLog ? { min: plot.scales.x?.min, max: plot.scales.x?.max } : null;
     if (plot) dispose(plot, spec.group);
-    plot = new uPlot(options(spec, isLog, hidden, host, showAt), data(spec, isLog), host);
+    isWhole = true;
+    plot = new uPlot(options(() => spec, isLog, hidden, host, showAt, scaled), data(spec, isLog), host);
     if (spec.group) join(spec.group, plot);
     if (before?.min !== undefined && before.max !== undefined && before.min !== null && before.max !== null) {
       plot.setScale('x', { min: before.min, max: before.max });
     }
+  }
+
+  function scaled({ scales }: uPlot): void {
+    const [min, max] = [scales.x?.min, scales.x?.max];
+    if (min == null || max == null) return;
+    if (isWhole && !whole) whole = [min, max];
+    isWhole = whole?.[0] === min && whole[1] === max;
+  }
+
+  function update(next: Chart): void {
+    const [isOther, hiddenNames] = [frame(next) !== frame(spec), new Set([...hidden].map((index) => spec.lines[index]?.name))];
+    const toLog = isChosen ? isLog : next.isLog ?? false;
+    const isAnew = isOther || toLog !== isLog;
+    spec = next;
+    setLog(toLog);
+    describe();
+    if (isOther) {
+      hidden.clear();
+      spec.lines.forEach(({ name }, index) => hiddenNames.has(name) && hidden.add(index));
+      fillLegend();
+    }
+    if (plot) renewPlot(plot, isAnew);
+    refill();
+  }
+
+  function renewPlot(before: uPlot, isAnew: boolean): void {
+    const { idx, left, top } = before.cursor;
+    const pointed = idx != null && left != null && left >= 0 ? (before.data[0][idx] ?? null) : null;
+    if (isAnew) draw();
+    const now = plot!;
+    const range = spec.group ? shownRange(spec.group) : null;
+    if (isWhole) whole = null;
+    if (range) show(now, range, () => now.setData(data(spec, isLog), false));
+    else now.setData(data(spec, isLog), isWhole);
+    if (!range && !isWhole) now.redraw();
+    if (pointed !== null) queueMicrotask(() => now.setCursor({ left: now.valToPos(pointed, 'x'), top: top ?? 0 }));
   }
 
   function text(value: number | null | undefined, unit: Unit): string {
@@ -181,7 +241,7 @@ export function chart(spec: Chart): HTMLElement {
     else if (plot.width !== width) plot.setSize({ width, height: plot.height });
   }).observe(host);
   onThemeChange(() => plot?.redraw(false, true));
-  return figure;
+  return { element: figure, update };
 }
 
 function dispose(plot: uPlot, group?: string): void {
@@ -196,12 +256,14 @@ function data(spec: Chart, isLog: boolean): uPlot.AlignedData {
 }
 
 function options(
-  spec: Chart,
+  current: () => Chart,
   isLog: boolean,
   hidden: Set<number>,
   host: HTMLElement,
   showAt: (index: number | null | undefined) => void,
+  scaled: (plot: uPlot) => void,
 ): uPlot.Options {
+  const spec = current();
   const narrow = host.clientWidth < 480;
   const font = `${narrow ? 10 : 11}px ${getComputedStyle(document.body).fontFamily}`;
   const labels = { labelFont: font, labelSize: narrow ? 13 : 15, labelGap: 0 };
@@ -224,7 +286,7 @@ function options(
     },
     scales: {
       x: { time: false, ...(spec.xIsLog && { distr: 3 as const, log: 10 as const }), ...(last === 0 && { range: [(spec.x[0] ?? 0) - 1, (spec.x[0] ?? 0) + 1] as [number, number] }) },
-      y: isLog ? { distr: 3, log: 10, ...(spec.yRange && { range: spec.yRange }) } : spec.isLoose ? {} : { range: spec.yRange ?? fromZero },
+      y: isLog ? { distr: 3, log: 10, ...(spec.yRange && { range: () => current().yRange ?? [1, 10] }) } : spec.isLoose ? {} : { range: spec.yRange ? () => current().yRange ?? [0, 1] : fromZero },
     },
     axes: [
       {
@@ -253,7 +315,7 @@ function options(
       ...spec.lines.map((line, index): uPlot.Series => {
         const style = lineStyle(line.role, line.place ?? index);
         const marks = line.marksOnly ?? false;
-        const present = line.values.reduce<number>((count, value) => count + (value == null ? 0 : 1), 0);
+        const isFew = () => (current().lines[index]?.values ?? []).filter((value) => value != null).length <= 2;
         return {
           label: line.name,
           show: !hidden.has(index),
@@ -263,7 +325,7 @@ function options(
           dash: line.dash ?? style.dash,
           spanGaps: line.spanGaps ?? false,
           ...(marks && { paths: () => null }),
-          points: { show: marks || present <= 2, size: 5, fill: () => color(style.color) },
+          points: { show: marks || isFew, size: 5, fill: () => color(style.color) },
         };
       }),
     ],
@@ -271,10 +333,16 @@ function options(
       bands: spec.bands.map(({ upper, lower, color: name }) => ({ series: [upper + 1, lower + 1] as [number, number], fill: () => color(name) })),
     }),
     hooks: {
-      drawClear: [(plot) => spec.underlay?.(plot)],
-      draw: [(plot) => spec.overlay?.(plot)],
+      drawClear: [(plot) => current().underlay?.(plot)],
+      draw: [(plot) => current().overlay?.(plot)],
       setCursor: [(plot) => showAt(plot.cursor.left != null && plot.cursor.left >= 0 ? plot.cursor.idx : null)],
-      setScale: [(plot, key) => key === 'x' && spec.group && zoomed(spec.group, plot)],
+      setScale: [
+        (plot, key) => {
+          if (key !== 'x') return;
+          scaled(plot);
+          if (spec.group) zoomed(spec.group, plot);
+        },
+      ],
     },
   };
 }

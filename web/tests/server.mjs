@@ -10,7 +10,7 @@ const repository = fileURLToPath(new URL('../..', import.meta.url));
 
 const target = process.env.CARGO_TARGET_DIR ?? join(repository, 'target');
 
-function program() {
+export function program() {
   const found = [process.env.PRONY, join(target, 'debug/prony'), join(target, 'release/prony')]
     .filter(Boolean)
     .find((path) => existsSync(path));

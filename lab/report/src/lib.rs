@@ -26,7 +26,9 @@ pub use comparison::comparison_summary;
 pub use csv_text::{figures_csv, series_csv};
 pub use page::{
     data::{BarData, BarGroupData, BarsData, StudyData, StudyLineData, StudyPlotData, TableData, Unit},
-    html, plain_html,
+    html,
+    live::{LiveMoment, LivePage},
+    plain_html,
     samples::{SampleCounts, samples_html},
     study_html,
 };

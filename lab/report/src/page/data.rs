@@ -23,6 +23,17 @@ pub(crate) struct PageData {
     pub comparison: Option<ComparisonData>,
     /// JMeter's samples, on pages of nothing else.
     pub samples: Option<SamplesData>,
+    /// How far the run is, on a page that is served meanwhile; absent on pages at rest.
+    pub live: Option<LiveData>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct LiveData {
+    pub elapsed_s: f64,
+    /// How long requests are started for.
+    pub duration_s: f64,
+    /// The run is over: where its result is.
+    pub end: Option<String>,
 }
 
 /// What was counted of JMeter's samples, by any program.

@@ -6,6 +6,7 @@
 mod annotations;
 pub(crate) mod data;
 pub(crate) mod distribution;
+pub(crate) mod live;
 mod many;
 mod over_time;
 mod plain;
@@ -91,6 +92,7 @@ fn page_data(documents: &[NamedDocument]) -> PageData {
         search: only.and_then(many::search_data),
         comparison: only.and_then(many::comparison_data),
         samples: None,
+        live: None,
     }
 }
 

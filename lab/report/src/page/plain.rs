@@ -10,11 +10,23 @@ const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:60rem;mar
 
 /// The whole page, with a sentence on what is `missing`.
 pub(super) fn page(data: &PageData, missing: &str) -> String {
+    with_head(data, missing, "")
+}
+
+/// As [`page`], loaded anew until the run is over.
+pub(super) fn live_page(data: &PageData, missing: &str, refresh_s: u32) -> String {
+    match data.live.as_ref().and_then(|live| live.end.as_ref()) {
+        Some(_) => page(data, missing),
+        None => with_head(data, missing, &format!("<meta http-equiv=\"refresh\" content=\"{refresh_s}\">\n")),
+    }
+}
+
+fn with_head(data: &PageData, missing: &str, head: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>{title}</title>\n<style>{STYLE}</style>\n\
+         {head}<title>{title}</title>\n<style>{STYLE}</style>\n\
          <p>This page has tables but no plots: {}.</p>\n{}</html>\n",
         escaped(missing),
         tables(data),
@@ -25,6 +37,9 @@ pub(super) fn page(data: &PageData, missing: &str) -> String {
 /// All that can be said without plots, in the order of the page.
 pub(super) fn tables(data: &PageData) -> String {
     let mut text = format!("<h1>{}</h1>\n", escaped(&data.title));
+    if let Some(end) = data.live.as_ref().and_then(|live| live.end.as_ref()) {
+        let _ = writeln!(text, "<p>{}</p>", escaped(end));
+    }
     if let Some(study) = &data.study {
         let sentences = [&study.setting, &study.differs].into_iter().chain(&study.notes);
         for sentence in sentences.filter(|sentence| !sentence.is_empty()) {

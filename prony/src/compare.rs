@@ -92,10 +92,11 @@ fn measure(arguments: &CompareArguments) -> anyhow::Result<(ComparisonFile, Path
     let users = if users.contains(&UserState::OfWorker) { UserState::OfWorker } else { UserState::OfPlan };
     let (a, b) = (subject(arguments, a)?, subject(arguments, b)?);
     let name = format!("compare-{}-{}", a.subject.plan().name(), b.subject.plan().name());
-    let (mut options, path) = arguments.flags.options(&name, Vary::Users)?;
+    let (mut options, path, live) = arguments.flags.options(&name, Vary::Users)?;
     let local = arguments.flags.recruit(&mut options, users, &[a.subject.plan(), b.subject.plan()])?;
     let file = compare(&a, &b, arguments.runs, &arguments.fail_if, options)?;
     drop(local);
+    live.finish_with(&path, || Document::Comparison(Box::new(file.clone())));
     Ok((file, path))
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn execute(arguments: &FindArguments) -> anyhow::Result<ExitCode> {
     given.draft.thresholds.clone_from(&settings.objectives);
     let subject = given.check()?;
     let name = format!("find-{}", subject.plan().name());
-    let (mut options, path) = arguments.flags.options(&name, settings.shape.vary)?;
+    let (mut options, path, live) = arguments.flags.options(&name, settings.shape.vary)?;
     // Where the first load cannot be made of it, the search says why.
     let first = settings.shape.apply(&subject.plan().clone().into_draft(), settings.plan.start);
     let first = first.ok().and_then(|draft| draft.check().ok());
@@ -85,6 +85,7 @@ pub(crate) fn execute(arguments: &FindArguments) -> anyhow::Result<ExitCode> {
     let local = arguments.flags.recruit(&mut options, argument.kind.users, &plans)?;
     let file = find(&subject, &settings, options)?;
     drop(local);
+    live.finish_with(&path, || Document::Search(Box::new(file.clone())));
     arguments.flags.print(
         || serde_json::to_string_pretty(&file),
         &prony_report::search_summary(&file),

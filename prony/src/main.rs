@@ -125,7 +125,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn main() -> ExitCode {
-    let given: Vec<_> = std::env::args_os().collect();
+    let given = run::live::joined(std::env::args_os().collect());
     // A script has k6's flags, some of which are wrk's in another meaning.
     if let Some(read) = run::k6::K6Arguments::read(&given) {
         return read.map_or_else(|error| explain(&error), |arguments| run::k6::execute(&arguments));
@@ -135,7 +135,7 @@ fn main() -> ExitCode {
         return read
             .map_or_else(|error| explain(&error), |arguments| finished(run::jmeter::execute(&arguments)));
     }
-    let line = match CommandLine::try_parse() {
+    let line = match CommandLine::try_parse_from(&given) {
         Ok(line) => line,
         Err(error) => return explain(&error),
     };

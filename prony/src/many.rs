@@ -1,5 +1,6 @@
 //! What `prony find`, `compare` and `sweep` share: the flags, what they measure, the display, and where the file goes.
 
+use crate::run::live::{LiveFlags, LivePages};
 use crate::run::workers::{LocalWorkers, THREADS_ARE_THE_WORKERS, WorkersFlags};
 use crate::{interrupt, run};
 use anyhow::{Context as _, bail};
@@ -42,12 +43,18 @@ pub(crate) struct Flags {
     #[arg(long)]
     quiet: bool,
     #[command(flatten)]
+    live: LiveFlags,
+    #[command(flatten)]
     workers: WorkersFlags,
 }
 
 impl Flags {
-    /// With the file at which the result will stand.
-    pub(crate) fn options(&self, name: &str, vary: Vary) -> anyhow::Result<(ManyOptions, PathBuf)> {
+    /// With the file at which the result will stand, and the page that shows each run meanwhile.
+    pub(crate) fn options(
+        &self,
+        name: &str,
+        vary: Vary,
+    ) -> anyhow::Result<(ManyOptions, PathBuf, LivePages)> {
         let path = result_path(&self.output, name);
         let mut display = Display { vary, run: None, mode: self.mode() };
         let given = self.observe.clone();
@@ -60,7 +67,9 @@ impl Flags {
             ..ManyOptions::default()
         };
         options.threads = self.threads.unwrap_or(options.threads);
-        Ok((options, path))
+        let live = self.live.open(name, &path, &options.stop)?;
+        options.watcher = live.watcher();
+        Ok((options, path, live))
     }
 
     pub(crate) const fn has_workers(&self) -> bool {

@@ -3,6 +3,7 @@
 pub(crate) mod jmeter;
 pub(crate) mod k6;
 mod k6_names;
+pub(crate) mod live;
 pub(crate) mod outputs;
 mod quantity;
 mod url;
@@ -27,6 +28,7 @@ use std::time::Duration;
 
 use crate::{COULD_NOT_RUN, interrupt, summaries::SummaryFlags};
 use k6_names::K6Names;
+use live::LiveFlags;
 use outputs::Outputs;
 use url::UrlFlags;
 use workers::{Waiting, WorkersFlags};
@@ -81,6 +83,8 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
+    live: LiveFlags,
+    #[command(flatten)]
     summaries: SummaryFlags,
     #[command(flatten)]
     url_flags: UrlFlags,
@@ -106,8 +110,10 @@ pub(crate) fn execute(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     arguments.workers.check(&work.plan, users)?;
     let path = result_path(&arguments.output, work.plan.name());
     let outputs = Outputs::open(&arguments.out)?;
+    let live = arguments.live.open(work.plan.name(), &path, &stop)?;
     let options = outputs.listen(&work.plan, options(arguments, &work, &path, stop)?);
-    let (result, shared) = load(arguments, &work, options)?;
+    let (result, shared) = load(arguments, &work, live.watch(options))?;
+    live.finish(&result, &path);
     outputs.finish();
     let script = shared.as_ref().map(SharedScript::script).or(work.script.as_ref());
     if let Some(script) = script {

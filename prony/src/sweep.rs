@@ -84,7 +84,7 @@ pub(crate) fn execute(arguments: &SweepArguments) -> anyhow::Result<ExitCode> {
     }
     let users = argument.kind.users;
     let settings = settings(arguments, argument)?;
-    let (mut options, _) = arguments.flags.options("sweep", Vary::Users)?;
+    let (mut options, _, live) = arguments.flags.options("sweep", Vary::Users)?;
     // Without users of its own each combination has the plan's load.
     let own = arguments.users.is_empty() && arguments.flags.has_workers();
     let own = if own { settings.argument.open(&settings.open).ok() } else { None };
@@ -111,6 +111,9 @@ pub(crate) fn execute(arguments: &SweepArguments) -> anyhow::Result<ExitCode> {
     let tables = Tables { arguments, folder: &folder, file: &file };
     let summary = tables.write()?;
     let place = folder.join("summary.csv");
+    live.finish_all(&format!("It is over. Results and tables are in {}.", folder.display()), || {
+        tables.documents()
+    });
     arguments.flags.print(|| serde_json::to_string_pretty(&file), &summary, Some(place.as_path()))?;
     let verdict = file.verdict();
     if file.state != prony_model::result::RunState::Completed && !arguments.flags.is_json() {

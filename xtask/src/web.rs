@@ -6,8 +6,16 @@ use anyhow::Result;
 
 use crate::{counts::Counts, stages::run_command};
 
-const CHECKS: [&str; 7] =
-    ["check", "test:audit", "test:browser", "test:live", "test:report", "test:series", "test:site"];
+const CHECKS: [&str; 8] = [
+    "check",
+    "test:audit",
+    "test:browser",
+    "test:live",
+    "test:live-run",
+    "test:report",
+    "test:series",
+    "test:site",
+];
 
 /// Needs the `prony` program of the build stage.
 pub(crate) fn check(root: &Path) -> Result<(bool, Counts)> {

@@ -5,7 +5,7 @@ use crate::subject::{Subject, SubjectError};
 use prony_load::{Observe, Output, RunError, RunOptions, StopFlag, replace_file};
 use prony_model::comparison::Side;
 use prony_model::plan::PlanFaults;
-use prony_model::result::Progress;
+use prony_model::result::{Progress, ResultWatcher};
 use prony_model::search::{SearchRun, ShapeError, StepVerdict};
 use prony_model::{Nanos, Plan, ResultFile};
 use prony_workers::{Recruited, WorkersError};
@@ -14,6 +14,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// What the caller of [`crate::find`], [`crate::compare`] and [`crate::sweep::sweep`] chooses.
 pub struct ManyOptions {
@@ -29,6 +30,8 @@ pub struct ManyOptions {
     pub observe: Option<OpenObservers>,
     /// Called from the thread that called.
     pub watch: Box<dyn FnMut(&Event<'_>)>,
+    /// Looks at the result of each run while it goes.
+    pub watcher: Option<Arc<dyn ResultWatcher>>,
 }
 
 /// What is to be watched in a run; or why it cannot be.
@@ -125,7 +128,8 @@ impl From<SubjectError> for ManyError {
 impl Default for ManyOptions {
     fn default() -> Self {
         let RunOptions { threads, output, command_line, stop, .. } = RunOptions::default();
-        Self { threads, output, command_line, stop, workers: None, observe: None, watch: Box::new(|_| {}) }
+        let watch = Box::new(|_: &Event<'_>| {});
+        Self { threads, output, command_line, stop, workers: None, observe: None, watch, watcher: None }
     }
 }
 
@@ -148,15 +152,16 @@ pub(crate) struct Runs {
     workers: Option<RefCell<Recruited>>,
     observe: Option<OpenObservers>,
     watch: Rc<RefCell<Watch>>,
+    watcher: Option<Arc<dyn ResultWatcher>>,
 }
 
 type Watch = Box<dyn FnMut(&Event<'_>)>;
 
 impl Runs {
     pub(crate) fn new(options: ManyOptions) -> Self {
-        let ManyOptions { threads, output, command_line, stop, workers, observe, watch } = options;
+        let ManyOptions { threads, output, command_line, stop, workers, observe, watch, watcher } = options;
         let (workers, watch) = (workers.map(RefCell::new), Rc::new(RefCell::new(watch)));
-        Self { threads, output, command_line, stop, workers, observe, watch }
+        Self { threads, output, command_line, stop, workers, observe, watch, watcher }
     }
 
     pub(crate) fn tell(&self, event: &Event<'_>) {
@@ -183,6 +188,7 @@ impl Runs {
             progress: Box::new(move |progress| (watch.borrow_mut())(&Event::Second(progress))),
             stop: self.stop.clone(),
             observe: observe.transpose()?,
+            watcher: self.watcher.clone(),
             ..RunOptions::default()
         };
         let mut workers = self.workers.as_ref().map(RefCell::borrow_mut);

@@ -1,5 +1,6 @@
 //! `prony run PLAN.jmx`: a JMeter plan with JMeter's flags, from the command line to the exit code.
 
+use super::live::LiveFlags;
 use super::outputs::Outputs;
 use super::warning::warn;
 use super::workers::{SAMPLES_STAY, THREADS_ARE_THE_WORKERS, Waiting, WorkersFlags};
@@ -10,7 +11,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use prony_load::{Output, RunOptions, explain};
 use prony_model::Plan;
 use prony_model::verdict::conclusion::RunVerdict;
-use prony_runs::jmeter::{Given, PlanOutcome, live};
+use prony_runs::jmeter::{Given, PlanOutcome, live as run_plan};
 use prony_runs::{Flags, Kind, observe, result_path};
 use prony_script_jmeter::JmeterPlan;
 use prony_workers::UserState;
@@ -73,6 +74,8 @@ pub(crate) struct JmeterArguments {
     /// Exit with 1, and not with 3, where what was measured cannot be believed.
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    live: LiveFlags,
     #[command(flatten)]
     workers: WorkersFlags,
 }
@@ -160,6 +163,8 @@ pub(crate) fn execute(arguments: &JmeterArguments) -> anyhow::Result<ExitCode> {
     let path = result_path(&arguments.output, plan.name());
     let outputs = Outputs::open(&arguments.out)?;
     let options = outputs.listen(&plan, arguments.options(&plan, &path)?);
+    let live = arguments.live.open(plan.name(), &path, &options.stop)?;
+    let options = live.watch(options);
     let quiet = arguments.quiet;
     let log = move |line: &str| {
         if !quiet {
@@ -168,9 +173,10 @@ pub(crate) fn execute(arguments: &JmeterArguments) -> anyhow::Result<ExitCode> {
     };
     let waiting = arguments.recruit(&plan, &options)?;
     let (mut recruited, local) = waiting.map(|waiting| (waiting.recruited, waiting.local)).unzip();
-    let lived = live(&jmeter, &plan, options, true, recruited.as_mut(), log)?;
+    let lived = run_plan(&jmeter, &plan, options, true, recruited.as_mut(), log)?;
     drop(recruited);
     drop(local);
+    live.finish(&lived.result, &path);
     outputs.finish();
     lived.missing.iter().for_each(|missing| warn(missing));
     finish(arguments, &lived, &path)

@@ -103,6 +103,11 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     let path = result_path(&arguments.output, plan.name());
     let sinks = asked.open_sinks().map_err(|error| Stopped::new(Exit::Configuration, error))?;
     let options = outputs::listen(&sinks, &plan, options(arguments, &session, &plan, &path)?);
+    let pages = arguments
+        .live
+        .open(plan.name(), &path, &options.stop)
+        .map_err(|error| Stopped::new(Exit::Configuration, error))?;
+    let options = pages.watch(options);
     if !arguments.quiet && !arguments.json {
         print(introduction(arguments, &session, &asked.names()).as_bytes())?;
     }
@@ -111,6 +116,9 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
         serve_api(&session, address, &control, &stop)?;
     }
     let lived = live(arguments, &session, &plan, options, &control)?;
+    if let Some(result) = &lived.result {
+        pages.finish(result, &path);
+    }
     if arguments.lingers() && !stop.is_stopped() {
         linger(&stop)?;
     }

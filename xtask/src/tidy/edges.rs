@@ -220,6 +220,13 @@ const RULES: &[Rule] = &[
         may_know: &["model"],
         refuses: &["apollo-compiler", "rusqlite", "tokio-postgres", "clap"],
     },
+    // The page of a run that goes on: results are values to it.
+    Rule {
+        name: "live",
+        half: Half::Lab,
+        may_know: &["model", "report"],
+        refuses: &["apollo-compiler", "rusqlite", "tokio-postgres", "clap", "anyhow", "mio"],
+    },
     Rule { name: "report", half: Half::Lab, may_know: &["model", "jtl"], refuses: RUNTIMES },
     Rule {
         name: "runs",
@@ -271,6 +278,7 @@ const RULES: &[Rule] = &[
             "script-k6",
             "script-wrk",
             "load",
+            "live",
             "outputs",
             "report",
             "runs",

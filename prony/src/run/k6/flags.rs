@@ -2,6 +2,7 @@
 
 use super::super::quantity::bytes;
 use super::refused::{refusal, refused_flags};
+use crate::run::live::LiveFlags;
 use crate::run::outputs::Asked;
 use crate::run::workers::WorkersFlags;
 use anyhow::bail;
@@ -117,6 +118,8 @@ pub(crate) struct K6Arguments {
     /// Exit with 1 where what was measured cannot be believed, or nothing succeeded; k6 exits with 0.
     #[arg(long)]
     pub strict: bool,
+    #[command(flatten)]
+    pub live: LiveFlags,
     #[command(flatten)]
     pub workers: WorkersFlags,
     /// Why it cannot be run, where k6 could.

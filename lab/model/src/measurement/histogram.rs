@@ -11,8 +11,8 @@ const HIGHEST_US: u64 = 3_600_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
 /// A percentile is shown only where at least this many samples lie beyond it: with fewer it is luck.
 pub const SAMPLES_BEYOND_MIN: f64 = 5.0;
-/// Of buckets in a snapshot: up to so many bytes are not compressed, which takes ten times as long as to write them. A second of a
-/// few thousand requests is below it.
+/// Of buckets in a snapshot: up to so many bytes stay as they are, for which no compressor has to be made. A second of a few thousand
+/// requests is below it.
 const PLAIN_BYTES_MAX: usize = 4 << 10;
 
 /// Times of one kind. Takes no memory for buckets until the first is recorded, and never more than 200 kB.

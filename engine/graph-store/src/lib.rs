@@ -5,6 +5,7 @@
 //! ([`Read`]) never wait for writers. `docs/graph-files.md` describes the files. Knows neither HTTP nor JSON.
 
 mod backup;
+mod detach;
 mod error;
 mod events;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod format;
 mod index;
 #[cfg(test)]
 mod losses;
+mod make_index;
 mod memory;
 mod options;
 mod read;
@@ -24,6 +26,7 @@ mod write;
 mod writer;
 
 pub use backup::{Backup, backup};
+pub use detach::Detached;
 pub use error::{Refusal, WriteError};
 pub use events::Event;
 pub use format::{VERSION as FORMAT_VERSION, is_store};

@@ -85,7 +85,7 @@ impl Read {
 
     pub fn relationship(&self, at: Ref) -> Option<Relationship<'_>> {
         let of = self.schema.side(Side::Relationships).get(at.type_number())?;
-        let ends = self.memory.relationship(at, &self.guard)?;
+        let ends = self.memory.shown_relationship(at, &self.guard)?;
         Some(Relationship { at, of, from: ends.from, to: ends.to, properties: ends.properties })
     }
 
@@ -331,7 +331,7 @@ impl Read {
 
     /// Of a node with many relationships without walking them.
     pub fn degree(&self, node: Ref, around: Around<'_>) -> u64 {
-        let degree = |direction, of| self.memory.degree(node, direction, of, &self.guard);
+        let degree = |direction, of| self.memory.shown_degree(node, direction, of, &self.guard);
         match self.groups(around) {
             None => directions(around.direction).map(|direction| degree(direction, None)).sum(),
             Some(groups) => groups.into_iter().map(|(direction, of)| degree(direction, Some(of))).sum(),

@@ -1,8 +1,9 @@
 //! What is done with the graph in memory while its changes become durable, or do not.
 
+use crate::error::Refusal;
 use crate::events::{self, Listener};
 use crate::memory::Memory;
-use crate::writer::{Changes, Writer, only_removes};
+use crate::writer::{Changes, PendingWrite, Writer, only_removes};
 use arc_swap::ArcSwap;
 use prony_log::commit::{Batch, CommitQueue, Logged, Queue, Waiter};
 use prony_log::frames::LOG_FRAME_HEAD_BYTES;
@@ -40,6 +41,21 @@ impl GraphState {
             listeners: Register::default(),
         }
     }
+}
+
+/// Makes changes, all or none, for whoever holds the lock.
+pub(crate) fn operate<T>(
+    shared: &Shared,
+    queue: &mut Queue<GraphState>,
+    operate: impl FnOnce(PendingWrite<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let GraphState { memory, reserve, .. } = &shared.state;
+    if !queue.is_full {
+        return queue.writer.operate(memory, operate);
+    }
+    let (result, is_probe) = queue.writer.operate_when_full(memory, || reserve.restore(), operate)?;
+    queue.is_probing = is_probe;
+    Ok(result)
 }
 
 impl Logged for GraphState {

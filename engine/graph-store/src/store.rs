@@ -1,5 +1,6 @@
 //! The open store: one writer at a time changes the memory and queues the change for the log; readers go their own way.
 
+use crate::detach::{Detached, Detacher};
 use crate::error::{Refusal, WriteError};
 use crate::events::Event;
 use crate::format::STORE;
@@ -10,9 +11,10 @@ use crate::snapshot::recover::{self, Recovered};
 use crate::snapshot::snapshotter::{SnapshotState, Snapshotter};
 use crate::snapshot::throttle::Share;
 use crate::snapshot::{SnapshotError, SnapshotReport};
-use crate::state::{GraphState, Shared};
+use crate::state::{self, GraphState, Shared};
+use crate::types::id::Ref;
 use crate::write::Write;
-use crate::writer::{PendingWrite, Writer};
+use crate::writer::Writer;
 use prony_log::Durability;
 use prony_log::commit::{CommitQueue, Queue};
 use prony_log::error::{LogError, OpenError};
@@ -24,7 +26,7 @@ use std::fmt;
 use std::fs::File;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
@@ -59,8 +61,11 @@ impl<F> fmt::Debug for Unwritten<F> {
 /// A graph in a directory of its own. Dropped, it writes what is pending and closes.
 #[derive(Debug)]
 pub struct Store {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     snapshotter: Arc<Snapshotter>,
+    /// Held while an index is made.
+    pub(crate) making_index: Mutex<()>,
+    detacher: Arc<Detacher>,
     log: Option<JoinHandle<()>>,
     snapshots: Option<JoinHandle<()>>,
     recovery: Recovery,
@@ -97,6 +102,8 @@ impl Store {
         let mut store = Self {
             shared: Arc::clone(&shared),
             snapshotter: Arc::new(snapshotter),
+            making_index: Mutex::new(()),
+            detacher: Detacher::new(Arc::clone(&shared)),
             log: None,
             snapshots: None,
             recovery,
@@ -109,6 +116,9 @@ impl Store {
         };
         store.log = Some(start("graph-log", Box::new(move || shared.run(log)))?);
         store.snapshots = Some(start("graph-snapshot", Box::new(move || of_thread.run()))?);
+        if !store.shared.state.memory.load().detaching.is_empty() {
+            store.detacher.start();
+        }
         Ok(store)
     }
 
@@ -151,7 +161,27 @@ impl Store {
         operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
         done: impl FnOnce(Result<(), LogError>) + Send + 'static,
     ) -> Result<T, Refusal> {
-        let mut queue = self.shared.lock_with_room();
+        self.write_with(self.shared.lock_with_room(), operate, done)
+    }
+
+    /// As [`Self::write`]; never waits for the log.
+    pub fn try_write<T, F, D>(&self, operate: F, done: D) -> Result<T, Unwritten<(F, D)>>
+    where
+        F: FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
+        D: FnOnce(Result<(), LogError>) + Send + 'static,
+    {
+        let Some(queue) = self.shared.try_lock_with_room() else {
+            return Err(Unwritten::NoRoom((operate, done)));
+        };
+        self.write_with(queue, operate, done).map_err(Unwritten::Refused)
+    }
+
+    fn write_with<T>(
+        &self,
+        mut queue: MutexGuard<'_, Queue<GraphState>>,
+        operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
+        done: impl FnOnce(Result<(), LogError>) + Send + 'static,
+    ) -> Result<T, Refusal> {
         let result = self.operate(&mut queue, operate)?;
         if self.shared.is_acknowledged_at_once(&queue) {
             self.shared.submit(queue);
@@ -179,14 +209,16 @@ impl Store {
         queue: &mut Queue<GraphState>,
         operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        let GraphState { memory, reserve, .. } = &self.shared.state;
-        let operate = |pending: PendingWrite<'_>| operate(&mut Write::new(pending));
-        if !queue.is_full {
-            return queue.writer.operate(memory, operate);
+        let result = state::operate(&self.shared, queue, |pending| operate(&mut Write::new(pending)))?;
+        if !self.shared.state.memory.load().detaching.is_empty() {
+            self.detacher.start();
         }
-        let (result, is_probe) = queue.writer.operate_when_full(memory, || reserve.restore(), operate)?;
-        queue.is_probing = is_probe;
         Ok(result)
+    }
+
+    /// What is to be waited for where the ids of a deleted node's relationships are to be free for others.
+    pub fn detached(&self, node: Ref) -> Detached {
+        Detached::new(Arc::clone(&self.detacher), node)
     }
 
     fn write_into<T>(
@@ -261,6 +293,7 @@ impl Store {
 impl Drop for Store {
     fn drop(&mut self) {
         self.snapshotter.close();
+        self.detacher.close();
         for (thread, close) in [(self.snapshots.take(), None), (self.log.take(), Some(&self.shared))] {
             if let Some(shared) = close {
                 shared.close();

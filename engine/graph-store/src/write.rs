@@ -20,6 +20,9 @@ pub const KEY_BYTES_MAX: usize = 64 * 1024;
 /// All properties of one node or relationship together, as they are kept.
 pub const PROPERTIES_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// A node with more relationships goes at once, and they go after it, some at a time.
+const DROPPED_WITH_NODE_MAX: u64 = 1024;
+
 /// Properties as they come in, by name.
 pub type Given<'a> = &'a [(&'a str, Value<'a>)];
 
@@ -36,7 +39,7 @@ pub enum Keep {
 pub struct Write<'a> {
     memory: Arc<Memory>,
     /// As it is after the changes so far.
-    schema: Arc<Schema>,
+    pub(crate) schema: Arc<Schema>,
     pending: PendingWrite<'a>,
 }
 
@@ -139,8 +142,9 @@ impl<'a> Write<'a> {
         self.change(&Change::DropProperty { side, of, number });
     }
 
-    /// Has conditions on a property looked up instead of held against each node or relationship of the type. Writers
-    /// wait until it is made; it is kept up from then on. Does nothing where there is one.
+    /// Has conditions on a property looked up instead of held against each node or relationship of the type; it is kept up from then
+    /// on. Does nothing where there is one. Writers wait until it is made: where there may be many,
+    /// [`Store::make_index`](crate::Store::make_index) makes it beside them.
     pub fn index(&mut self, side: Side, of: &str, name: &str) -> Result<(), Refusal> {
         let (of, property) = self.property(side, of, name)?;
         if !PropertyIndex::can_have(property.kind) {
@@ -152,6 +156,12 @@ impl<'a> Write<'a> {
         Ok(())
     }
 
+    /// As [`Self::index`], with an index that has all already.
+    pub(crate) fn index_with(&mut self, side: Side, (of, number): (u16, u16), index: Arc<PropertyIndex>) {
+        self.pending.state().made_index = Some(((side, of, number), index));
+        self.change(&Change::Index { side, of, number });
+    }
+
     /// Does nothing where there is none.
     pub fn unindex(&mut self, side: Side, of: &str, name: &str) -> Result<(), Refusal> {
         let (of, property) = self.property(side, of, name)?;
@@ -161,7 +171,7 @@ impl<'a> Write<'a> {
         Ok(())
     }
 
-    fn property(&self, side: Side, of: &str, name: &str) -> Result<(u16, Property), Refusal> {
+    pub(crate) fn property(&self, side: Side, of: &str, name: &str) -> Result<(u16, Property), Refusal> {
         let number = self.number(side, of).ok_or(Refusal::NoType)?;
         let property = self.of(side, number)?.properties.get(name).copied().ok_or(Refusal::NoProperty)?;
         Ok((number, property))
@@ -194,10 +204,17 @@ impl<'a> Write<'a> {
         Ok(at)
     }
 
-    /// With all its relationships.
+    /// With all its relationships, which nobody who reads sees any more. Where they are very many, others cannot have their ids before they
+    /// are [detached](crate::Store::detached), and are counted until then.
     pub fn delete_node(&mut self, at: Ref) -> Result<(), Refusal> {
         let guard = crossbeam_epoch::pin();
         self.memory.node(at, &guard).ok_or(Refusal::NoNode)?;
+        let both = [Direction::Outgoing, Direction::Incoming];
+        if both.map(|of| self.memory.degree(at, of, None, &guard)).iter().sum::<u64>() > DROPPED_WITH_NODE_MAX
+        {
+            self.change(&Change::DropNode { at });
+            return Ok(());
+        }
         let mut relationships = Vec::new();
         self.memory.links_of(at, None, &guard, |link| relationships.push(link.relationship));
         drop(guard);
@@ -256,7 +273,7 @@ impl<'a> Write<'a> {
 
     pub fn delete_relationship(&mut self, at: Ref) -> Result<(), Refusal> {
         let guard = crossbeam_epoch::pin();
-        self.memory.relationship(at, &guard).ok_or(Refusal::NoRelationship)?;
+        self.memory.shown_relationship(at, &guard).ok_or(Refusal::NoRelationship)?;
         self.change(&Change::DropRelationship { at });
         Ok(())
     }
@@ -264,7 +281,7 @@ impl<'a> Write<'a> {
     pub fn set_relationship(&mut self, at: Ref, given: Given<'_>, keep: Keep) -> Result<(), Refusal> {
         let memory = Arc::clone(&self.memory);
         let guard = crossbeam_epoch::pin();
-        let present = memory.relationship(at, &guard).ok_or(Refusal::NoRelationship)?;
+        let present = memory.shown_relationship(at, &guard).ok_or(Refusal::NoRelationship)?;
         let of = self.of(Side::Relationships, at.type_number())?;
         let properties = encode(&of, given, kept(keep, present.properties))?;
         self.change(&Change::PutRelationship {
@@ -279,7 +296,7 @@ impl<'a> Write<'a> {
     pub fn remove_relationship_property(&mut self, at: Ref, name: &str) -> Result<(), Refusal> {
         let memory = Arc::clone(&self.memory);
         let guard = crossbeam_epoch::pin();
-        let present = memory.relationship(at, &guard).ok_or(Refusal::NoRelationship)?;
+        let present = memory.shown_relationship(at, &guard).ok_or(Refusal::NoRelationship)?;
         let of = self.of(Side::Relationships, at.type_number())?;
         let properties = without(&of, present.properties, name)?;
         self.change(&Change::PutRelationship {
@@ -301,7 +318,7 @@ impl<'a> Write<'a> {
 
     /// Relationships at a node in one direction.
     pub fn degree(&self, node: Ref, direction: Direction) -> u64 {
-        self.memory.degree(node, direction, None, &crossbeam_epoch::pin())
+        self.memory.shown_degree(node, direction, None, &crossbeam_epoch::pin())
     }
 
     fn number(&self, side: Side, name: &str) -> Option<u16> {

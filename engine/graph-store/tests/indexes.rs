@@ -267,3 +267,95 @@ fn ranges_of_few_and_of_many_are_in_the_order_of_slots() {
         assert!(found.is_sorted_by_key(|at| (at.shard(), at.index())));
     }
 }
+
+/// Others write while an index is made of what is there; what they change is in it, and nothing else is.
+#[test]
+fn an_index_is_made_while_others_write() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { snapshot_at_log_bytes: None, ..Options::new(Durability::Off) };
+    let store = Store::open(directory.path(), options).unwrap();
+    let write = |number: i64| [("n", Value::Integer(number))];
+    let all = store
+        .write_and_wait(|of| {
+            of.make_type(Side::Nodes, "N")?;
+            of.declare(Side::Nodes, "N", "n", Kind::Integer)?;
+            (0..40_000)
+                .map(|key| of.create_node("N", &key.to_string(), &write(key % 100)))
+                .collect::<Result<Vec<_>, _>>()
+        })
+        .unwrap();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let rounds = std::thread::scope(|scope| {
+        let making = scope.spawn(|| {
+            let made = store.make_index(Side::Nodes, "N", "n");
+            is_over.store(true, std::sync::atomic::Ordering::Release);
+            made
+        });
+        let mut rounds = 0_i64;
+        while !is_over.load(std::sync::atomic::Ordering::Acquire) {
+            let at = all[(rounds as usize * 7919) % all.len()];
+            store.write(|of| of.set_node(at, &write(1000 + rounds), Keep::Nothing), drop).unwrap();
+            store.write(|of| of.create_node("N", &format!("new {rounds}"), &write(rounds)), drop).unwrap();
+            if rounds % 3 == 0 {
+                let _ = store.write(|of| of.delete_node(all[(rounds as usize * 104_729) % all.len()]), drop);
+            }
+            // It may be deleted: set as many as there are.
+            rounds += 1;
+            if rounds % 50 == 0 {
+                std::thread::yield_now();
+            }
+        }
+        making.join().unwrap().unwrap();
+        rounds
+    });
+    assert!(rounds > 0);
+    assert!(store.read().schema().side(Side::Nodes).get(1).unwrap().properties["n"].is_indexed);
+    assert_eq!(store.check().problems, Vec::<String>::new());
+    // Again there is nothing to do; of what is not there, there is none.
+    store.make_index(Side::Nodes, "N", "n").unwrap();
+    assert!(store.make_index(Side::Nodes, "N", "missing").is_err());
+    assert!(store.make_index(Side::Nodes, "Missing", "n").is_err());
+    drop(store);
+    let store = Store::open(directory.path(), options).unwrap();
+    assert!(store.read().schema().side(Side::Nodes).get(1).unwrap().properties["n"].is_indexed);
+    assert_eq!(store.check().problems, Vec::<String>::new());
+}
+
+/// What takes the property or the graph away in the middle ends the making.
+#[test]
+fn an_index_whose_property_goes_is_not_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { snapshot_at_log_bytes: None, ..Options::new(Durability::Off) };
+    let store = Store::open(directory.path(), options).unwrap();
+    for clears in [false, true] {
+        store
+            .write_and_wait(|of| {
+                of.make_type(Side::Nodes, "N")?;
+                of.declare(Side::Nodes, "N", "n", Kind::Integer)?;
+                for key in 0..20_000 {
+                    let n = [("n", Value::Integer(key))];
+                    of.create_node("N", &format!("{clears} {key}"), &n)?;
+                }
+                Ok(())
+            })
+            .unwrap();
+        let made = std::thread::scope(|scope| {
+            let making = scope.spawn(|| store.make_index(Side::Nodes, "N", "n"));
+            store
+                .write_and_wait(|of| {
+                    if clears {
+                        of.clear();
+                        return Ok(());
+                    }
+                    of.undeclare(Side::Nodes, "N", "n")
+                })
+                .unwrap();
+            making.join().unwrap()
+        });
+        // It may have been made before.
+        if let Err(error) = made {
+            assert!(matches!(error, WriteError::Refused(_)), "{error}");
+        }
+        assert_eq!(store.check().problems, Vec::<String>::new());
+    }
+}

@@ -19,9 +19,17 @@ impl Client {
 
     /// None where the server went away before it had answered.
     pub(crate) fn try_ask(&self, method: &str, path: &str, body: Option<&Value>) -> Option<Answer> {
+        self.try_send(method, path, body.map(Value::to_string).unwrap_or_default())
+    }
+
+    /// A body as it is.
+    pub(crate) fn send(&self, method: &str, path: &str, body: &str) -> Answer {
+        self.try_send(method, path, body.to_owned()).unwrap_or_else(|| panic!("{method} {path}: no answer"))
+    }
+
+    fn try_send(&self, method: &str, path: &str, body: String) -> Option<Answer> {
         let url = format!("{}{path}", self.url);
         let request = http::Request::builder().method(method).uri(url);
-        let body = body.map(Value::to_string).unwrap_or_default();
         let mut response = match self.agent.run(request.body(body).unwrap()) {
             Ok(response) => response,
             Err(Error::Io(_) | Error::Protocol(_) | Error::ConnectionFailed) => return None,

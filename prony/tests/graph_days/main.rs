@@ -7,6 +7,7 @@ mod client;
 mod clients;
 mod damage;
 mod disk;
+mod hub;
 mod kill;
 mod model;
 mod serve;

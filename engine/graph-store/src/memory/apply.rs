@@ -35,6 +35,8 @@ impl Memory {
                 });
                 if let (None, Some(of)) = (old, of) {
                     self.insert_key(of, at, key, state, guard);
+                    // Its deletion is taken back, and it has its relationships again.
+                    self.detaching.remove(at);
                 }
             }
             Change::DropNode { at } => {
@@ -42,13 +44,12 @@ impl Memory {
                 node_inverse(at, old).write(undo);
                 if let (Some((key, properties)), Some(of)) = (old, self.type_of(Side::Nodes, at)) {
                     let own = state.nodes.make((at.type_number(), at.shard()));
-                    let (nodes, slot) = self.make_node_slot(at);
+                    let nodes = self.make_node_slot(at).0;
                     nodes.keys.remove(&mut own.keys, place(&of.name, key).0, at.index(), guard);
                     in_step(Some(&of), at, Some(properties), None, guard, || {
                         self.put(change, is_undone, guard);
                     });
-                    slot.links.clear(guard);
-                    own.free.push(at.index());
+                    self.detach(at, state, guard);
                 }
             }
             Change::PutRelationship { at, from, to, properties } => {
@@ -81,14 +82,14 @@ impl Memory {
             }
             _ => {
                 self.schema_inverse(change, |inverse| inverse.write(undo));
-                self.apply_to_schema(change, is_undone, guard);
+                self.apply_to_schema(change, is_undone, state, guard);
             }
         }
     }
 
-    fn apply_to_schema(&self, change: &Change<'_>, is_undone: bool, guard: &Guard) {
+    fn apply_to_schema(&self, change: &Change<'_>, is_undone: bool, state: &mut WriterState, guard: &Guard) {
         match *change {
-            Change::Index { side, of, number } => self.make_index(side, of, number, guard),
+            Change::Index { side, of, number } => self.make_index((side, of, number), state, guard),
             _ => self.put(change, is_undone, guard),
         }
     }
@@ -97,17 +98,30 @@ impl Memory {
         self.schema.load().side(side).get(at.type_number()).cloned()
     }
 
-    /// Readers see it once it is whole.
-    fn make_index(&self, side: Side, of: u16, number: u16, guard: &Guard) {
-        let index = Arc::new(PropertyIndex::default());
-        for at in self.slots_of(side, of) {
-            if let Some(value) = self.property(side, at, number, guard) {
-                index.add(&value, at, guard);
-            }
-        }
+    /// Readers see it once it is whole; one that was made before is.
+    fn make_index(&self, place: (Side, u16, u16), state: &mut WriterState, guard: &Guard) {
+        let (side, of, number) = place;
+        let made = state.made_index.take().filter(|(made, _)| *made == place);
+        let fill = || {
+            let index = PropertyIndex::default();
+            self.slots_of(side, of).for_each(|at| self.add_to_index(&index, (side, at, number), guard));
+            Arc::new(index)
+        };
+        let index = made.map_or_else(fill, |(_, index)| index);
         let mut schema = Schema::clone(&self.schema.load());
         schema.set_index(side, of, number, index);
         self.schema.store(Arc::new(schema));
+    }
+
+    pub(crate) fn add_to_index(
+        &self,
+        index: &PropertyIndex,
+        (side, at, number): (Side, Ref, u16),
+        guard: &Guard,
+    ) {
+        if let Some(value) = self.property(side, at, number, guard) {
+            index.add(&value, at, guard);
+        }
     }
 
     /// What a change of the schema would have to be followed by, for all to be as it is now.
@@ -178,7 +192,10 @@ impl Memory {
         let end = self.node_shard(type_number, shard).map_or(0, |nodes| nodes.end.load(Relaxed));
         let free = &mut state.nodes.make((type_number, shard)).free;
         // A slot that was filled again when a deletion was taken back is still among them.
-        let is_free = |index: u32| self.node(Ref::new(type_number, shard, index), guard).is_none();
+        let is_free = |index: u32| {
+            let at = Ref::new(type_number, shard, index);
+            self.node(at, guard).is_none() && !self.detaching.contains(at)
+        };
         lowest(free, end, is_free).map(|index| Ref::new(type_number, shard, index))
     }
 
@@ -224,16 +241,16 @@ fn in_step(
     guard: &Guard,
     set: impl FnOnce(),
 ) {
-    let indexes = || of.into_iter().flat_map(Type::indexes);
+    let indexes = || of.into_iter().flat_map(Type::kept_indexes);
     let value_of =
         |properties: Option<&'_ [u8]>, number| find_property(properties?, number).map(Value::into_owned);
-    for (number, _, index) in indexes() {
+    for (number, index) in indexes() {
         if let Some(value) = value_of(new, number) {
             index.add(&value, at, guard);
         }
     }
     set();
-    for (number, _, index) in indexes() {
+    for (number, index) in indexes() {
         let (old, new) = (value_of(old, number), value_of(new, number));
         if let Some(value) = old.filter(|old| new.as_ref().is_none_or(|new| !is_equal(old, new))) {
             index.remove(&value, at, guard);

@@ -13,6 +13,7 @@ use prony_log::error::OpenError;
 use prony_log::frame_reader::Frames;
 use std::cell::Cell;
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
@@ -204,9 +205,10 @@ impl Gathered {
     }
 }
 
-/// What the writer needs to know. Relationships that have lost a node are dropped, and named.
-pub(crate) fn build(memory: &Memory) -> (WriterState, Vec<Ref>) {
-    let (nodes, mut gathered) = build_keys(memory);
+/// What the writer needs to know. Relationships that have lost a node are dropped, and named, but for those of nodes that were
+/// `dropped` with so many that they follow later.
+pub(crate) fn build(memory: &Memory, dropped: &HashSet<Ref>) -> (WriterState, Vec<Ref>) {
+    let (nodes, mut gathered) = build_keys(memory, dropped);
     let orphans = count_links(memory, &gathered);
     for at in &orphans {
         memory.drop_relationship(*at, &crossbeam_epoch::pin());
@@ -215,16 +217,20 @@ pub(crate) fn build(memory: &Memory) -> (WriterState, Vec<Ref>) {
     let relationships = gather_links(memory, &gathered);
     let hubs_end = write_links(memory, &gathered);
     drop(gathered);
+    let guard = crossbeam_epoch::pin();
+    for at in dropped.iter().filter(|at| memory.has_links(**at, &guard)) {
+        memory.detaching.insert(*at);
+    }
     for side in [Side::Nodes, Side::Relationships] {
         fill_indexes(memory, side);
     }
-    (WriterState { nodes, relationships, hubs_end }, orphans)
+    (WriterState { nodes, relationships, hubs_end, made_index: None }, orphans)
 }
 
-fn build_keys(memory: &Memory) -> (ByPlace<NodeState>, Gathered) {
+fn build_keys(memory: &Memory, dropped: &HashSet<Ref>) -> (ByPlace<NodeState>, Gathered) {
     let built = Mutex::new((ByPlace::default(), Gathered::default()));
     on_all_processors(&jobs(memory, Side::Nodes, usize::MAX), |job| {
-        let (state, of) = build_shard(memory, job);
+        let (state, of) = build_shard(memory, job, dropped);
         let mut built = built.lock().unwrap_or_else(PoisonError::into_inner);
         *built.0.make((job.number, job.shard)) = state;
         let index = Gathered::index(job.number, job.shard);
@@ -236,7 +242,7 @@ fn build_keys(memory: &Memory) -> (ByPlace<NodeState>, Gathered) {
     built.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn build_shard(memory: &Memory, job: &Job) -> (NodeState, OfShard) {
+fn build_shard(memory: &Memory, job: &Job, dropped: &HashSet<Ref>) -> (NodeState, OfShard) {
     let guard = &crossbeam_epoch::pin();
     let schema = memory.schema.load();
     let of = schema.side(Side::Nodes).get(job.number).expect("jobs are made of the types that there are");
@@ -246,8 +252,10 @@ fn build_shard(memory: &Memory, job: &Job) -> (NodeState, OfShard) {
     let entries = job.indexes().filter_map(|index| {
         let body = nodes.slots.get(index).and_then(|slot| slot.body.load(guard));
         let Some(body) = body else {
-            let position = gathered.position(index).expect("it has places for all slots of the job");
-            gathered.places[position].store(NO_NODE, Relaxed);
+            if !dropped.contains(&Ref::new(job.number, job.shard, index)) {
+                let position = gathered.position(index).expect("it has places for all slots of the job");
+                gathered.places[position].store(NO_NODE, Relaxed);
+            }
             free.push(Reverse(index));
             return None;
         };

@@ -1,11 +1,13 @@
 //! Slots that can be filled again, which only the writer knows: the lowest first, as ids are promised to be.
 
 use crate::index::KeyIndexState;
+use crate::index::property_index::PropertyIndex;
 use crate::types::change::Side;
 use crate::types::id::SHARDS;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What only the writer knows: free slots, and how far indexes have moved.
 #[derive(Debug, Default)]
@@ -13,6 +15,8 @@ pub(crate) struct WriterState {
     pub(crate) nodes: ByPlace<NodeState>,
     pub(crate) relationships: ByPlace<FreeSlots>,
     pub(crate) hubs_end: u32,
+    /// Side, type, property, and an index of it that has all; for the next change that makes one.
+    pub(crate) made_index: Option<((Side, u16, u16), Arc<PropertyIndex>)>,
 }
 
 #[derive(Debug, Default)]

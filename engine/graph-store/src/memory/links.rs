@@ -120,6 +120,15 @@ impl Links {
         self.0.load(guard).is_some_and(|all| all[0].load(Acquire) & IS_HUB != 0)
     }
 
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self, hubs: &Hubs, guard: &Guard) -> bool {
+        match self.form(hubs, guard) {
+            Form::None => true,
+            Form::Short(entries) => entries.is_empty(),
+            Form::Hub(hub) => hub.groups().all(|group| group.living.load(Acquire) == 0),
+        }
+    }
+
     /// How many there are of a direction, and of a type where one is named; of a node with many without walking.
     pub(crate) fn degree(
         &self,

@@ -6,6 +6,7 @@
 pub(crate) mod apply;
 pub(crate) mod bulk;
 pub(crate) mod cell;
+pub(crate) mod detaching;
 pub(crate) mod free;
 pub(crate) mod links;
 pub(crate) mod slab;
@@ -13,6 +14,7 @@ pub(crate) mod undo;
 
 use crate::index::KeyIndex;
 use crate::memory::cell::SliceCell;
+use crate::memory::detaching::Detaching;
 use crate::memory::links::{Direction, Hubs, Link, Links};
 use crate::memory::slab::Slab;
 use crate::types::change::{Change, Side};
@@ -38,6 +40,7 @@ pub(crate) struct Memory {
     nodes: Slab<OnceLock<Box<[NodeShard; SHARDS]>>, 64>,
     relationships: Slab<OnceLock<Box<[RelationshipShard; SHARDS]>>, 64>,
     pub(crate) hubs: Hubs,
+    pub(crate) detaching: Detaching,
 }
 
 /// The nodes of one type in one shard.
@@ -184,6 +187,10 @@ impl Memory {
     /// Whether a node's relationships are more than a short list.
     pub(crate) fn has_many(&self, node: Ref, guard: &Guard) -> bool {
         self.node_slot(node).is_some_and(|slot| slot.links.are_many(guard))
+    }
+
+    pub(crate) fn has_links(&self, node: Ref, guard: &Guard) -> bool {
+        self.node_slot(node).is_some_and(|slot| !slot.links.is_empty(&self.hubs, guard))
     }
 
     pub(crate) fn degree(&self, node: Ref, direction: Direction, of: Option<u16>, guard: &Guard) -> u64 {

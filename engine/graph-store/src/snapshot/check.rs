@@ -63,13 +63,16 @@ pub(crate) fn check_memory(memory: &Memory, state: &WriterState, report: &mut Ch
             check_properties(memory, Side::Nodes, at, properties, report);
             links += check_links(memory, at, guard, report);
         }
+        if memory.detaching.contains(at) {
+            links += check_links(memory, at, guard, report);
+        }
     }
     for at in memory.slots(Side::Relationships) {
         if let Some(ends) = memory.relationship(at, guard) {
             report.relationships += 1;
             check_properties(memory, Side::Relationships, at, ends.properties, report);
             for end in [ends.from, ends.to] {
-                let is_there = memory.node(end, guard).is_some();
+                let is_there = memory.node(end, guard).is_some() || memory.detaching.contains(end);
                 report.expect(is_there, format_args!("relationship {} has lost node {}", at.id(), end.id()));
             }
             let is_beside_start = at.shard() == ends.from.shard();
@@ -94,7 +97,12 @@ fn check_slots(memory: &Memory, state: &WriterState, side: Side, guard: &Guard, 
         let (mut living, mut known) = (0, None);
         for at in memory.slots_of(side, number) {
             let is_there = match side {
-                Side::Nodes => memory.node(at, guard).is_some(),
+                Side::Nodes => {
+                    if memory.detaching.contains(at) {
+                        continue;
+                    }
+                    memory.node(at, guard).is_some()
+                }
                 Side::Relationships => memory.relationship(at, guard).is_some(),
             };
             if is_there {

@@ -239,7 +239,7 @@ fn write_file(
         if throttle.is_rest_due() {
             guard.repin_after(|| throttle.rest());
         }
-        if let Some(ends) = memory.relationship(at, &guard) {
+        if let Some(ends) = memory.shown_relationship(at, &guard) {
             let (from, to, properties) = (ends.from, ends.to, ends.properties);
             frames.add(|out| Change::PutRelationship { at, from, to, properties }.write(out))?;
             report.relationships += 1;

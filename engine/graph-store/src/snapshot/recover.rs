@@ -7,6 +7,7 @@ use crate::memory::free::WriterState;
 use crate::options::Options;
 use crate::snapshot::{remove_before, temporary_path};
 use crate::types::change::Change;
+use crate::types::id::Ref;
 use crate::types::value::check_properties;
 use prony_log::codec::Input;
 use prony_log::disk::{self, sync_directory};
@@ -15,6 +16,7 @@ use prony_log::file::LogFile;
 use prony_log::frame_reader::{End, Frames};
 use prony_log::frames::LAST;
 use prony_log::recover::{Loss, Recovering, Recovery, Tail, numbers, resume};
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
@@ -46,14 +48,14 @@ pub(crate) fn recover(directory: &Path, options: Options) -> Result<Recovered, O
 /// Changes no file, but for those that [`Options::recover`] leaves out.
 pub(crate) fn load(directory: &Path, options: Options) -> Result<Loaded, OpenError> {
     let files = Recovering { recovery: Recovery::default(), recover: options.recover };
-    let mut loading = Loading { memory: Memory::default(), files };
+    let mut loading = Loading { memory: Memory::default(), dropped: HashSet::new(), files };
     let snapshot = numbers(directory, SNAPSHOT)?.last().copied();
     if let Some(number) = snapshot {
         loading.snapshot(directory, number)?;
     }
     let first = snapshot.unwrap_or(1);
-    let Loading { memory, files } = &mut loading;
-    let tail = files.logs(directory, LOG, first, &mut |payload| take(memory, payload))?;
+    let Loading { memory, dropped, files } = &mut loading;
+    let tail = files.logs(directory, LOG, first, &mut |payload| take(memory, dropped, payload))?;
     if tail.is_none() && snapshot.is_some() && files.recovery.lost.is_empty() {
         // The file with the snapshot's number is made before the snapshot.
         files.lose_file(directory, LOG, first)?;
@@ -77,6 +79,8 @@ fn clean(directory: &Path, snapshot: Option<u64>) -> Result<(), OpenError> {
 
 struct Loading {
     memory: Memory,
+    /// Nodes that the log has dropped and not made again: relationships of theirs may be left.
+    dropped: HashSet<Ref>,
     files: Recovering,
 }
 
@@ -106,7 +110,7 @@ impl Loading {
             }
             last = Some(frame.sequence);
             let offset = frame.offset;
-            if let Err(what) = take(&mut self.memory, frame.payload) {
+            if let Err(what) = take(&mut self.memory, &mut self.dropped, frame.payload) {
                 return self.files.lose(&frames, offset, what);
             }
         }
@@ -118,7 +122,7 @@ impl Loading {
 
     /// Keys and links. A relationship without one of its nodes can only be where something was lost; it goes too.
     fn build(&mut self, directory: &Path) -> Result<WriterState, OpenError> {
-        let (state, orphans) = bulk::build(&self.memory);
+        let (state, orphans) = bulk::build(&self.memory, &self.dropped);
         for at in orphans {
             if self.files.recovery.lost.is_empty() {
                 let what = format!("relationship {} has lost a node", at.id());
@@ -139,16 +143,26 @@ impl Loading {
 }
 
 /// The changes of one frame.
-fn take(memory: &mut Memory, payload: &[u8]) -> Result<(), String> {
+fn take(memory: &mut Memory, dropped: &mut HashSet<Ref>, payload: &[u8]) -> Result<(), String> {
     let guard = crossbeam_epoch::pin();
     let mut input = Input::new(payload);
     while !input.is_empty() {
         let change = Change::read(&mut input).map_err(|damage| damage.to_string())?;
         match change {
-            Change::Clear => *memory = Memory::default(),
+            Change::Clear => {
+                *memory = Memory::default();
+                dropped.clear();
+            }
             Change::PutNode { properties, .. } | Change::PutRelationship { properties, .. } => {
                 check_properties(properties).map_err(|damage| damage.to_string())?;
                 memory.put(&change, false, &guard);
+                if let Change::PutNode { at, .. } = change {
+                    dropped.remove(&at);
+                }
+            }
+            Change::DropNode { at } => {
+                memory.put(&change, false, &guard);
+                dropped.insert(at);
             }
             change => memory.put(&change, false, &guard),
         }

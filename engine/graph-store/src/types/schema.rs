@@ -33,6 +33,8 @@ pub struct Type {
     /// Names and kinds by number. Numbers are not used again: values of a dropped property stay unread where they are.
     numbers: Vec<Option<(Arc<str>, Kind)>>,
     indexes: Vec<(u16, Kind, Arc<PropertyIndex>)>,
+    /// Indexes that are being made: what is written is in them already, and nobody asks them before they have all.
+    begun: Vec<(u16, Arc<PropertyIndex>)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +82,16 @@ impl Schema {
         self.side_mut(side).change(of, |of| of.index(number, index));
     }
 
+    /// An index that is being made is kept up from now on.
+    pub(crate) fn begin_index(&mut self, side: Side, of: u16, number: u16, index: Arc<PropertyIndex>) {
+        self.side_mut(side).change(of, |of| of.begun.push((number, index)));
+    }
+
+    /// An index that was being made is kept up no more.
+    pub(crate) fn give_up_index(&mut self, side: Side, of: u16, index: &Arc<PropertyIndex>) {
+        self.side_mut(side).change(of, |of| of.begun.retain(|(_, begun)| !Arc::ptr_eq(begun, index)));
+    }
+
     const fn side_mut(&mut self, side: Side) -> &mut Types {
         match side {
             Side::Nodes => &mut self.nodes,
@@ -125,6 +137,7 @@ impl Types {
             properties: BTreeMap::new(),
             numbers: Vec::new(),
             indexes: Vec::new(),
+            begun: Vec::new(),
         }));
     }
 
@@ -180,6 +193,17 @@ impl Type {
         self.indexes.iter().map(|(number, kind, index)| (*number, *kind, &**index))
     }
 
+    /// Those that are kept up with each write: those that are being made, too.
+    pub(crate) fn kept_indexes(&self) -> impl Iterator<Item = (u16, &PropertyIndex)> {
+        let begun = self.begun.iter().map(|(number, index)| (*number, &**index));
+        self.indexes().map(|(number, _, index)| (number, index)).chain(begun)
+    }
+
+    /// Whether this one is being made, and kept up.
+    pub(crate) fn has_begun(&self, index: &Arc<PropertyIndex>) -> bool {
+        self.begun.iter().any(|(_, begun)| Arc::ptr_eq(begun, index))
+    }
+
     fn index(&mut self, number: u16, index: Arc<PropertyIndex>) {
         self.unindex(number);
         if let Some((name, kind)) = self.property(number) {
@@ -193,6 +217,7 @@ impl Type {
 
     fn unindex(&mut self, number: u16) {
         self.indexes.retain(|(of, ..)| *of != number);
+        self.begun.retain(|(of, _)| *of != number);
         let name = self.property(number).map(|(name, _)| Arc::clone(name));
         if let Some(property) = name.and_then(|name| self.properties.get_mut(&name)) {
             property.is_indexed = false;

@@ -9,7 +9,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use arc_swap::{ArcSwap, Guard};
@@ -31,6 +31,7 @@ const DROPPED: &str = ".dropped-";
 pub struct Databases {
     directory: PathBuf,
     options: Options,
+    time_limit: Option<Duration>,
     default: Arc<Database>,
     all: ArcSwap<BTreeMap<String, Arc<Database>>>,
     /// One at a time is made or dropped.
@@ -42,13 +43,19 @@ pub struct Databases {
 pub struct Database {
     pub name: String,
     pub store: Arc<Store>,
+    /// How long a request waits for what goes on by itself; none where it waits for its end.
+    pub time_limit: Option<Duration>,
     /// Of each core that has written to it.
     inboxes: Mutex<Vec<Arc<Inbox>>>,
 }
 
 impl Database {
     pub fn new(name: &str, store: Store) -> Self {
-        Self { name: name.to_owned(), store: Arc::new(store), inboxes: Mutex::default() }
+        Self { name: name.to_owned(), store: Arc::new(store), time_limit: None, inboxes: Mutex::default() }
+    }
+
+    fn with_time_limit(self, time_limit: Option<Duration>) -> Self {
+        Self { time_limit, ..self }
     }
 
     pub(crate) fn joined(&self, inbox: Arc<Inbox>) {
@@ -119,25 +126,28 @@ fn is_name(name: &str) -> bool {
 impl Databases {
     /// Opens all that are in the directory, and makes the default one. Blocks while they are read.
     pub fn open(directory: &Path, settings: &GraphSettings) -> Result<Self, DatabasesError> {
-        let &GraphSettings { durability, recover, snapshot_at_log_bytes, ref indexes, common: _, http: _ } =
+        let &GraphSettings { durability, recover, snapshot_at_log_bytes, ref indexes, ref common, http: _ } =
             settings;
+        let milliseconds = common.statement_timeout_ms;
+        let time_limit = (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));
         let options = Options { durability, recover, snapshot_at_log_bytes: Some(snapshot_at_log_bytes) };
         let failed = |source| DatabasesError::Directory { directory: directory.to_owned(), source };
         make_directory(directory).map_err(failed)?;
         let mut all = BTreeMap::new();
         for name in names(directory).map_err(failed)? {
-            let database = open_one(directory, &name, options)?;
+            let database = open_one(directory, &name, options)?.with_time_limit(time_limit);
             all.insert(name, Arc::new(database));
         }
         let default = match all.get(DEFAULT_DATABASE) {
             Some(default) => Arc::clone(default),
-            None => Arc::new(open_one(directory, DEFAULT_DATABASE, options)?),
+            None => Arc::new(open_one(directory, DEFAULT_DATABASE, options)?.with_time_limit(time_limit)),
         };
         make_indexes(&default.store, indexes)?;
         all.insert(DEFAULT_DATABASE.to_owned(), Arc::clone(&default));
         Ok(Self {
             directory: directory.to_owned(),
             options,
+            time_limit,
             default,
             all: ArcSwap::from_pointee(all),
             changing: Mutex::new(()),
@@ -179,7 +189,8 @@ impl Databases {
         sync(&self.directory)
             .map_err(|source| ChangeError::Directory { path: self.directory.clone(), source })?;
         tracing::info!(database = name, "made a database");
-        all.insert(name.to_owned(), Arc::new(Database::new(name, store)));
+        let database = Database::new(name, store).with_time_limit(self.time_limit);
+        all.insert(name.to_owned(), Arc::new(database));
         self.all.store(Arc::new(all));
         Ok(())
     }
@@ -248,9 +259,9 @@ fn make_indexes(store: &Store, indexes: &[GraphIndex]) -> Result<(), DatabasesEr
         }
         let made = store.write_and_wait(|write| {
             write.make_type(*side, type_name)?;
-            write.declare(*side, type_name, property, *kind)?;
-            write.index(*side, type_name, property)
+            write.declare(*side, type_name, property, *kind)
         });
+        let made = made.and_then(|()| store.make_index(*side, type_name, property));
         made.map_err(|source| DatabasesError::Index {
             type_name: type_name.clone(),
             property: property.clone(),

@@ -1,6 +1,6 @@
 //! Writes of a core's requests, and what they wait for: each core has a queue for each database that it has written to.
 
-use std::{rc::Rc, sync::Arc};
+use std::{rc::Rc, sync::Arc, time::Duration};
 
 use prony_graph_store::{Refusal, Unwritten, Waiting, WaitingQueues, WaitingWrites, Write};
 
@@ -31,6 +31,14 @@ pub fn write<T>(
         Unwritten::NoRoom(_) => NotWritten::NoRoom,
     })?;
     Ok((result, queue.wait_for(ticket)))
+}
+
+/// Waits for the end of something that goes on by itself, and no longer than the limit.
+pub async fn within(limit: Option<Duration>, end: impl Future<Output = ()>) {
+    match limit {
+        Some(limit) => drop(tokio::time::timeout(limit, end).await),
+        None => end.await,
+    }
 }
 
 /// This core's queue for the database.

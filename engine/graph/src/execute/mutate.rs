@@ -1,8 +1,8 @@
 //! Mutations: all root fields of one operation in one write, answered once it is durable.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, cell::Cell, sync::Arc, time::Duration};
 
-use prony_graph_store::{Keep, Kind, LogError, Read, Ref, Refusal, Side, Value, Write};
+use prony_graph_store::{Keep, Kind, LogError, Read, Ref, Refusal, Side, Unwritten, Value, Write};
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
@@ -12,6 +12,7 @@ use prony_graphql::{
 use tokio::sync::oneshot;
 
 use crate::{
+    databases::settle,
     execute::{
         answer::{Begin, answer, failed, id_of},
         json_value,
@@ -34,6 +35,7 @@ enum Done {
     Created(Ref, ShapeId),
     /// Whether there was something to change.
     Changed(bool),
+    Deleted(Ref),
 }
 
 pub(crate) async fn mutate(
@@ -45,32 +47,35 @@ pub(crate) async fn mutate(
         return all_failed(plans, &GraphqlError::new(ErrorCode::Forbidden, LACKS_VALUE));
     }
     let (sender, settled) = oneshot::channel();
-    let mut culprit = None;
-    let written = {
-        let read = source.store().read();
-        source.store().write(
-            |write| {
-                let mut done = Vec::with_capacity(plans.len());
-                for (index, plan) in plans.iter().enumerate() {
-                    match apply(source, plan, variables, &read, write) {
-                        Ok(one) => done.push(one),
-                        Err(fault) => {
-                            culprit = Some((index, fault));
-                            // Takes back what was done before.
-                            return Err(Refusal::NoNode);
-                        }
+    let culprit = Cell::new(None);
+    let mut written = source.store().try_write(
+        |write| {
+            let read = source.store().read();
+            let mut done = Vec::with_capacity(plans.len());
+            for (index, plan) in plans.iter().enumerate() {
+                match apply(source, plan, variables, &read, write) {
+                    Ok(one) => done.push(one),
+                    Err(fault) => {
+                        culprit.set(Some((index, fault)));
+                        // Takes back what was done before.
+                        return Err(Refusal::NoNode);
                     }
                 }
-                Ok(done)
-            },
-            // Nobody waits for it where the request is gone.
-            move |outcome| drop(sender.send(outcome)),
-        )
-    };
-    let done = match (written, culprit) {
+            }
+            Ok(done)
+        },
+        // Nobody waits for it where the request is gone.
+        move |outcome| drop(sender.send(outcome)),
+    );
+    while let Err(Unwritten::NoRoom((operate, done))) = written {
+        source.store().room().await;
+        written = source.store().try_write(operate, done);
+    }
+    let done = match (written, culprit.take()) {
         (Ok(done), _) => done,
         (Err(_), Some((index, fault))) => return after_fault(plans, index, fault),
-        (Err(refusal), None) => return all_failed(plans, &refused(&refusal)),
+        (Err(Unwritten::Refused(refusal)), None) => return all_failed(plans, &refused(&refusal)),
+        (Err(Unwritten::NoRoom(_)), None) => unreachable!("it is tried until there is room"),
     };
     let span = begin_span(COMMIT, SpanKind::Internal);
     let settled = settled.await.unwrap_or(Err(LogError::Closed));
@@ -81,8 +86,22 @@ pub(crate) async fn mutate(
         span.end();
     }
     match settled {
-        Ok(()) => answers(source, plans, variables, done).await,
+        Ok(()) => {
+            wait_until_detached(source, &done).await;
+            answers(source, plans, variables, done).await
+        }
         Err(error) => all_failed(plans, &not_durable(&error)),
+    }
+}
+
+/// Until nothing is left of the nodes that were deleted, or for as long as a query may take.
+async fn wait_until_detached(source: &Graph, done: &[Done]) {
+    let milliseconds = source.settings().statement_timeout_ms;
+    let limit = (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));
+    for done in done {
+        if let Done::Deleted(at) = done {
+            settle::within(limit, source.store().detached(*at)).await;
+        }
     }
 }
 
@@ -109,7 +128,12 @@ async fn answers(
             (Done::Changed(changed), Root::Set { outputs, .. } | Root::Delete { outputs, .. }) => {
                 FieldResult::data(result_object(outputs, changed).into_vec())
             }
-            (Done::Changed(_), _) => unreachable!("only changes say whether they changed something"),
+            (Done::Deleted(_), Root::Delete { outputs, .. }) => {
+                FieldResult::data(result_object(outputs, true).into_vec())
+            }
+            (Done::Changed(_) | Done::Deleted(_), _) => {
+                unreachable!("only changes say whether they changed something")
+            }
         });
     }
     results
@@ -149,7 +173,8 @@ fn apply(
             let Some(at) = find(plan, *side, *of, key, variables, read, write) else {
                 return Ok(Done::Changed(false));
             };
-            access.delete(write, (*side, *of), at).map(Done::Changed)
+            let is_deleted = access.delete(write, (*side, *of), at)?;
+            Ok(if is_deleted && *side == Side::Nodes { Done::Deleted(at) } else { Done::Changed(is_deleted) })
         }
         Root::Node { .. } | Root::ById { .. } | Root::List(_) | Root::Change(_) => {
             unreachable!("queries and subscriptions are no mutations")

@@ -1,10 +1,12 @@
 //! One client's connection: which call a request is, and the write that it waits for.
 
 use std::{
+    fmt,
     sync::Arc,
     task::{Context, Poll, ready},
 };
 
+use futures_util::future::LocalBoxFuture;
 use http::Method;
 use prony_source::http_api::{ApiConnection, ApiLimits, ApiRequest, ApiResponse, Progress};
 
@@ -12,6 +14,7 @@ use super::{
     access::{PropertyAccess, RoleAccess},
     bulk, databases,
     error::CallError,
+    index,
     path::{self, Aspect, Call},
     read::{
         self,
@@ -32,7 +35,27 @@ pub(crate) struct GraphConnection {
     /// Of who may not do everything.
     role: Option<RoleAccess>,
     /// The write that was accepted and is not durable yet.
-    waiting: Option<Waiting>,
+    waiting: Pending,
+}
+
+/// What a response waits for.
+#[derive(Default)]
+struct Pending {
+    write: Option<Waiting>,
+    /// Only once the write is durable.
+    detached: Option<LocalBoxFuture<'static, ()>>,
+}
+
+impl Pending {
+    const fn new() -> Self {
+        Self { write: None, detached: None }
+    }
+}
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending").field("write", &self.write).finish_non_exhaustive()
+    }
 }
 
 impl GraphConnection {
@@ -42,7 +65,7 @@ impl GraphConnection {
         read_only: bool,
         role: Option<RoleAccess>,
     ) -> Self {
-        Self { databases, limits, read_only, role, waiting: None }
+        Self { databases, limits, read_only, role, waiting: Pending::new() }
     }
 
     fn call(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Result<Progress, CallError> {
@@ -82,11 +105,17 @@ impl ApiConnection for GraphConnection {
 
     /// The response is what was asked for, or that it was taken back.
     fn poll(&mut self, context: &mut Context<'_>, response: &mut ApiResponse) -> Poll<()> {
-        let Some(waiting) = &mut self.waiting else { return Poll::Ready(()) };
-        let outcome = ready!(waiting.poll(context));
-        self.waiting = None;
-        if let Err(error) = outcome {
-            CallError::NotDurable(error).write(response);
+        if let Some(waiting) = &mut self.waiting.write {
+            let outcome = ready!(waiting.poll(context));
+            self.waiting.write = None;
+            if let Err(error) = outcome {
+                self.waiting.detached = None;
+                CallError::NotDurable(error).write(response);
+            }
+        }
+        if let Some(detached) = &mut self.waiting.detached {
+            ready!(detached.as_mut().poll(context));
+            self.waiting.detached = None;
         }
         Poll::Ready(())
     }
@@ -97,11 +126,14 @@ fn write_call(
     call: &Call<'_>,
     request: &ApiRequest<'_>,
     limits: ApiLimits,
-    waiting: &mut Option<Waiting>,
+    waiting: &mut Pending,
     response: &mut ApiResponse,
 ) -> Result<Progress, CallError> {
     if let Some(side) = creates_in_bulk(request.method, call) {
         return Ok(Progress::Asynchronous(bulk::responder(database, None, side, request, limits)));
+    }
+    if let (&Method::POST, Call::Index(side, of, name)) = (request.method, call) {
+        return Ok(Progress::Asynchronous(index::responder(database, *side, of, name)));
     }
     let Some(body) = request.body else { return Ok(Progress::NeedsBody) };
     begun(database, write::begin(database, request.method, call, request.query, body, response), waiting)
@@ -115,15 +147,15 @@ fn creates_in_bulk(method: &Method, call: &Call<'_>) -> Option<Side> {
 }
 
 /// What is to be done once a write has begun, or has not.
-fn begun(
-    database: &Arc<Database>,
-    begun: Begun,
-    waiting: &mut Option<Waiting>,
-) -> Result<Progress, CallError> {
+fn begun(database: &Arc<Database>, begun: Begun, waiting: &mut Pending) -> Result<Progress, CallError> {
     match begun {
         Ok(WriteProgress::Over(progress)) => Ok(progress),
         Ok(WriteProgress::Waits(accepted)) => {
-            *waiting = Some(accepted);
+            waiting.write = Some(accepted);
+            Ok(Progress::Waits)
+        }
+        Ok(WriteProgress::WaitsForDetached(accepted, detached)) => {
+            *waiting = Pending { write: Some(accepted), detached: Some(detached) };
             Ok(Progress::Waits)
         }
         Err(NotBegun::Error(error)) => Err(error),
@@ -141,7 +173,7 @@ fn call_by_role(
     role: &RoleAccess,
     (limits, read_only): (ApiLimits, bool),
     request: &ApiRequest<'_>,
-    waiting: &mut Option<Waiting>,
+    waiting: &mut Pending,
     response: &mut ApiResponse,
 ) -> Result<Progress, CallError> {
     let Some((DEFAULT_DATABASE, path)) = split(request.path) else { return Ok(Progress::Refused) };

@@ -9,6 +9,7 @@ mod bulk;
 mod connection;
 mod databases;
 mod error;
+mod index;
 mod json;
 mod path;
 mod property;

@@ -13,7 +13,10 @@ use super::{
     json::{JSON, write_bare_node, write_bare_relationship},
     path::{Call, NodeName, Owner},
     property::{self, JsonProperties, JsonProperty},
-    write::{Begun, NotBegun, OwnerRef, find, find_owner, invalid_json, members, progress, relationship},
+    write::{
+        Begun, NotBegun, OwnerRef, WriteProgress, detaching, find, find_owner, invalid_json, members,
+        progress, relationship,
+    },
 };
 use crate::{
     databases::{
@@ -134,7 +137,17 @@ impl<'c> RoleWrite<'c> {
             (_, Call::Properties(owner)) => self.replace(owner, &[], response),
             (&Method::PUT, Call::Property(owner, name)) => self.set_one(owner, name, body, response),
             (_, Call::Property(owner, name)) => self.remove(owner, name, response),
-            (_, Call::Node(node)) => self.delete(|write| find(write, node), response),
+            (_, Call::Node(node)) => {
+                let mut deleted = None;
+                let begun =
+                    self.delete(|write| find(write, node).inspect(|at| deleted = Some(*at)), response);
+                match (begun, deleted) {
+                    (Ok(WriteProgress::Waits(waiting)), Some(at)) => {
+                        Ok(detaching(self.database, at, waiting))
+                    }
+                    (begun, _) => begun,
+                }
+            }
             (_, Call::Relationship(id)) => self.delete(|_| relationship(*id), response),
             _ => Err(NotBegun::NotPermitted),
         }

@@ -2,6 +2,7 @@
 
 use std::{future::poll_fn, sync::Arc};
 
+use futures_util::future::LocalBoxFuture;
 use http::{Method, StatusCode};
 use prony_graph_store::{
     Keep, Kind, Node, Read, Ref, Refusal, Relationship, Side, Store, Value, Waiting, Write,
@@ -24,12 +25,13 @@ use crate::databases::{
 };
 
 /// What a call comes to at once.
-#[derive(Debug)]
 pub(super) enum WriteProgress {
     /// Nothing is to be waited for.
     Over(Progress),
     /// It was accepted, and is not durable yet; the response is that of success.
     Waits(Waiting),
+    /// As [`Self::Waits`], and then until what went with it can be used by others.
+    WaitsForDetached(Waiting, LocalBoxFuture<'static, ()>),
 }
 
 /// Why a change is not begun.
@@ -90,7 +92,6 @@ fn post(
                 write.declare(*side, of, name, kind)
             })
         }
-        Call::Index(side, of, name) => declare(database, response, |write| write.index(*side, of, name)),
         _ => Err(CallError::UnknownRoute.into()),
     }
 }
@@ -105,10 +106,7 @@ fn put(database: &Arc<Database>, call: &Call<'_>, body: &[u8], response: &mut Ap
 
 fn delete(database: &Arc<Database>, call: &Call<'_>, response: &mut ApiResponse) -> Begun {
     match call {
-        Call::Node(name) => change(database, response, |write| {
-            let at = find(write, name)?;
-            write.delete_node(at)
-        }),
+        Call::Node(name) => delete_node(database, name, response),
         Call::Relationship(id) => {
             change(database, response, |write| write.delete_relationship(relationship(*id)?))
         }
@@ -129,6 +127,29 @@ fn delete(database: &Arc<Database>, call: &Call<'_>, response: &mut ApiResponse)
         }
         _ => Err(CallError::UnknownRoute.into()),
     }
+}
+
+/// To who asks next, all of it is gone: also the ids of its relationships are free.
+fn delete_node(database: &Arc<Database>, name: &NodeName<'_>, response: &mut ApiResponse) -> Begun {
+    response.set_empty(StatusCode::NO_CONTENT);
+    let mut deleted = None;
+    let waiting = accepted(database, not_changed, |write| {
+        let at = find(write, name)?;
+        deleted = Some(at);
+        write.delete_node(at)
+    })?;
+    Ok(deleted.map_or(WriteProgress::Over(Progress::Done), |at| detaching(database, at, waiting)))
+}
+
+/// What is to be waited for where a node was deleted.
+pub(super) fn detaching(database: &Database, deleted: Ref, waiting: Waiting) -> WriteProgress {
+    let detached = database.store.detached(deleted);
+    if detached.is_over() {
+        return progress(waiting);
+    }
+    let limit = database.time_limit;
+    let detached = Box::pin(async move { settle::within(limit, detached).await });
+    WriteProgress::WaitsForDetached(waiting, detached)
 }
 
 // ---- creating

@@ -11,7 +11,7 @@ use std::{collections::VecDeque, sync::Arc, task::Poll};
 use bytes::Bytes;
 use futures_util::{future::LocalBoxFuture, stream};
 use http::{StatusCode, header};
-use prony_graph_store::{LogError, Side, Store};
+use prony_graph_store::{LogError, Side, Store, Unwritten};
 use prony_source::http_api::{
     ApiLimits, ApiRequest, ApiResponse, AsyncResponder, AsyncResponse, BodyError, RequestBody,
 };
@@ -181,7 +181,7 @@ impl Bulk {
         let creator = role.as_ref().map(|role| RoleCreator::new(role, &store));
         let mut faults = Vec::new();
         let (mut created, mut last) = (0, None);
-        let written = store.write(
+        let mut written = store.try_write(
             |write| {
                 lines.take(|number, text| {
                     last = Some(number);
@@ -204,6 +204,11 @@ impl Bulk {
             // A receiver that is gone belonged to a client that is.
             move |outcome| drop(sender.send(outcome)),
         );
+        // A disk that is slow holds up this body and not its core.
+        while let Err(Unwritten::NoRoom((operate, done))) = written {
+            store.room().await;
+            written = store.try_write(operate, done);
+        }
         // Refusals of single lines are kept line by line.
         if written.is_err() {
             let message = DISK_FULL.to_owned();

@@ -2,6 +2,7 @@
 //! open elsewhere, but for a backup: a served one answers over HTTP.
 
 mod cells;
+mod chain;
 mod export;
 mod header;
 mod import;
@@ -41,6 +42,8 @@ enum GraphCommand {
     Check(PlaceArguments),
     /// Copy the graph to a new directory, also while it is served, and see that everything in the copy can be read.
     Backup(BackupArguments),
+    /// Make a graph of a backup, or of a chain of backups as it was at a moment, in a new directory.
+    Restore(RestoreArguments),
     /// Put the graph into one file, as a snapshot, and remove the log before it.
     Compact(CompactArguments),
 }
@@ -52,6 +55,26 @@ struct BackupArguments {
     /// Where the copy is made; there must be nothing yet. It is the directory of one graph, to be put into a directory of graphs under its name.
     #[arg(value_name = "TARGET")]
     target: PathBuf,
+    /// Add what was written since the last backup to the chain of backups in TARGET, which begins with a whole copy; `restore` can go back to any
+    /// write in it.
+    #[arg(long)]
+    incremental: bool,
+}
+
+#[derive(Debug, Args)]
+struct RestoreArguments {
+    /// What `backup` has made: one copy, or a chain.
+    #[arg(value_name = "BACKUP")]
+    backup: PathBuf,
+    /// Where the graph is made; there must be nothing yet. It is the directory of one graph.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Leave out what was written after this time, such as 2026-11-24T12:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = chain::moment)]
+    until: Option<u64>,
+    /// Leave out what follows this frame of the log; `backup` and `restore` say their numbers.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "until")]
+    until_sequence: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -110,7 +133,11 @@ fn delimiter(text: &str) -> Result<u8, String> {
 pub(crate) fn execute(arguments: GraphArguments) -> anyhow::Result<ExitCode> {
     let text = match arguments.command {
         GraphCommand::Check(arguments) => return run_check(&arguments),
+        GraphCommand::Backup(arguments) if arguments.incremental => {
+            chain::run_backup(&Place::existing(&arguments.place)?, &arguments.target)?
+        }
         GraphCommand::Backup(arguments) => run_backup(&arguments)?,
+        GraphCommand::Restore(arguments) => chain::run_restore(&arguments)?,
         GraphCommand::Import(arguments) => run_import(arguments)?,
         GraphCommand::Export(arguments) => run_export(&arguments)?,
         GraphCommand::Compact(arguments) => run_compact(&arguments)?,

@@ -223,3 +223,59 @@ fn damage_is_told_and_nothing_is_changed_by_a_check() {
             exit status: 0"#]],
     );
 }
+
+#[test]
+fn a_chain_of_backups_is_restored_at_a_moment() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let here = directory.path();
+    let store = open(&here.join("graphs/rage"));
+    let put = |key: &str| store.write_and_wait(|write| write.create_node("User", key, &[])).map(drop);
+    let said = |arguments: &[&str], code: i32, texts: &[&str]| {
+        let finished = run(here, arguments);
+        let text = format!("{}{}", finished.stdout, finished.stderr);
+        assert_eq!(finished.status.code(), Some(code), "{arguments:?}: {text}");
+        for wanted in texts {
+            assert!(text.contains(wanted), "{arguments:?}: {text}");
+        }
+        text
+    };
+    put("max").expect("it is written");
+    let backup = ["backup", "--incremental", "graphs", "backups"];
+    said(&backup, 0, &["backups/base-000000000001: a whole copy of ", ", up to frame 1, 2"]);
+    said(&backup, 0, &["backups: nothing was written since frame 1"]);
+    put("helene").expect("it is written");
+    let first = said(&backup, 0, &["backups/increment-000000000002: 1 frame of ", ", up to frame 2, 2"]);
+    let time = first.trim_end().rsplit(' ').next().expect("it ends with the time").to_owned();
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    put("zoë").expect("it is written");
+    said(&backup, 0, &["1 frame of "]);
+    // What is not in a backup is gone with it.
+    put("later").expect("it is written");
+    store.snapshot().expect("one is taken");
+    let whole = "the frames from 4 to 4 are not in the log any more";
+    said(&backup, 0, &[whole, "backups/base-000000000004: a whole copy of "]);
+    drop(store);
+    said(
+        &["restore", "backups", "all"],
+        0,
+        &["all: 4 nodes and 0 relationships", "everything fits together"],
+    );
+    let two = "2 nodes and 0 relationships, up to frame 2, ";
+    said(&["restore", "backups", "a", "--until-sequence", "2"], 0, &[two]);
+    said(&["restore", "backups", "b", "--until", &time], 0, &[two, &time]);
+    assert_eq!([counts(&here.join("a")), counts(&here.join("b"))], [(2, 0), (2, 0)]);
+    said(&["restore", "backups", "all"], 2, &["there is no graph of backups in all", "is there already"]);
+    said(
+        &["restore", "backups", "c", "--until", "yesterday"],
+        2,
+        &["`yesterday` is no time", "2026-11-24T12:00:00Z"],
+    );
+    let refused = ["does not have frame 9", "it has frames up to 4"];
+    said(&["restore", "backups", "c", "--until-sequence", "9"], 2, &refused);
+    said(&["restore", "graphs", "c"], 2, &["is neither a backup of a graph nor a chain of them"]);
+    fs::remove_file(here.join("backups/increment-000000000003")).expect("it is there");
+    said(&["restore", "backups", "c"], 0, &["4 nodes"]);
+    let missing = ["increment-000000000003 is missing", "--until-sequence 2"];
+    said(&["restore", "backups", "d", "--until-sequence", "3"], 2, &missing);
+    assert!(!here.join("d").exists() && !here.join("d.part").exists());
+}

@@ -45,7 +45,7 @@ pub fn backup(directory: &Path, target: &Path) -> Result<Backup, BackupError> {
 }
 
 /// The newest snapshot, and the log behind it.
-fn open(directory: &Path) -> Result<(Option<(u64, File)>, OpenLogs), BackupError> {
+pub(crate) fn open(directory: &Path) -> Result<(Option<(u64, File)>, OpenLogs), BackupError> {
     let newest = || Ok::<_, OpenError>(numbers(directory, SNAPSHOT)?.last().copied());
     for _ in 0..OPEN_TRIES {
         let number = newest()?;

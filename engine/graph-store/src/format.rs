@@ -13,6 +13,8 @@ const TIMED_FROM: u32 = 4;
 pub(crate) const STORE: &str = "graph";
 pub(crate) const LOG: FileKind = kind(1, "log-", true);
 pub(crate) const SNAPSHOT: FileKind = kind(2, "snapshot-", false);
+/// In a chain of backups: frames of the log.
+pub(crate) const INCREMENT: FileKind = kind(3, "increment-", true);
 
 const fn kind(number: u32, prefix: &'static str, is_log: bool) -> FileKind {
     FileKind {

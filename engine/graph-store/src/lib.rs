@@ -5,6 +5,7 @@
 //! ([`Read`]) never wait for writers. `docs/graph-files.md` describes the files. Knows neither HTTP nor JSON.
 
 mod backup;
+mod chain;
 mod detach;
 mod error;
 mod events;
@@ -26,6 +27,10 @@ mod write;
 mod writer;
 
 pub use backup::{Backup, backup};
+pub use chain::{
+    ChainError, Link, LinkKind, MANIFEST as CHAIN_MANIFEST, Moment, Restored, Taken, Until, restore,
+    take_backup,
+};
 pub use detach::Detached;
 pub use error::{Refusal, WriteError};
 pub use events::Event;

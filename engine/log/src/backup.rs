@@ -5,7 +5,7 @@ use crate::Durability;
 use crate::disk::{self, DiskFile, sync_directory};
 use crate::error::{FileFault, OpenError};
 use crate::file::LogFile;
-use crate::frame_reader::{End, Frames};
+use crate::frame_reader::{End, Frame, Frames};
 use crate::frames::{FRAME_HEAD_BYTES, FileKind, HEAD_BYTES, LAST, seal};
 use crate::lock::lock;
 use crate::log_state::{self, LOG_STATE, LogState, Sure};
@@ -42,18 +42,18 @@ pub enum BackupError {
 
 /// Makes a copy of a store in `target`, which must be empty or not exist. Until `make` is done it is called `target` with `.part` behind it; what an
 /// earlier one has left there, which are files of these kinds, is removed.
-pub fn make_whole<T>(
+pub fn make_whole<T, E: From<BackupError> + From<OpenError>>(
     target: &Path,
     kinds: &[FileKind],
-    make: impl FnOnce(&Path) -> Result<T, BackupError>,
-) -> Result<T, BackupError> {
+    make: impl FnOnce(&Path) -> Result<T, E>,
+) -> Result<T, E> {
     let is_empty = match fs::read_dir(target) {
         Ok(mut entries) => entries.next().is_none(),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     };
     let store = kinds.first().map_or("store", |kind| kind.store);
     if !is_empty {
-        return Err(BackupError::Occupied { path: target.to_owned() });
+        return Err(BackupError::Occupied { path: target.to_owned() }.into());
     }
     let part = part_of(target);
     // Held until it has its name: nobody else makes or serves the same meanwhile.
@@ -136,6 +136,30 @@ impl OpenLogs {
         Ok(bytes + self.tell_end(to, last)?)
     }
 
+    /// Calls `take` with each good frame and the file that it stands in, in order; gives the number of the frame that comes next, where there
+    /// is anything that tells.
+    pub fn each_frame<E: From<OpenError>>(
+        &self,
+        take: &mut dyn FnMut(&Path, &Frame<'_>) -> Result<(), E>,
+    ) -> Result<Option<u64>, E> {
+        // The last one first, as when they are copied.
+        let ends = self.files.iter().rev().map(|(number, file)| self.good_part(*number, file));
+        let mut ends = ends.collect::<Result<Vec<_>, _>>()?;
+        let last = ends.iter().find_map(|sure| *sure);
+        self.expect_all(last)?;
+        ends.reverse();
+        for ((number, file), sure) in self.files.iter().zip(ends) {
+            let Some(sure) = sure else { continue };
+            let path = self.kind.path(&self.directory, *number);
+            let file = file.try_clone().map_err(|cause| OpenError::Read { path: path.clone(), cause })?;
+            let mut frames = Frames::of(file, &path, self.kind, *number)?;
+            while let Some(frame) = frames.next_frame()?.filter(|frame| (frame.offset as u64) < sure.length) {
+                take(&path, &frame)?;
+            }
+        }
+        Ok(last.or(self.known).map(|sure| sure.sequence))
+    }
+
     /// Nothing is missing that was sure.
     fn expect_all(&self, last: Option<Sure>) -> Result<(), OpenError> {
         let Some(known) = self.known else { return Ok(()) };
@@ -172,19 +196,24 @@ impl OpenLogs {
         Ok(log_state::BYTES)
     }
 
-    /// Up to its last good frame, and where that ends; nothing where there is none.
-    fn copy_log(&self, to: &Path, number: u64, file: &File) -> Result<Option<Sure>, OpenError> {
-        let from = self.kind.path(&self.directory, number);
+    fn good_part(&self, number: u64, file: &File) -> Result<Option<Sure>, OpenError> {
+        let path = self.kind.path(&self.directory, number);
         let mut tries = 0;
-        let good = loop {
-            match good_part(file, &from, (self.kind, number)) {
+        loop {
+            match good_part(file, &path, (self.kind, number)) {
                 Err(OpenError::File { fault: FileFault::Damaged { .. }, .. }) if tries < READ_TRIES => {
                     tries += 1;
                     thread::sleep(PAUSE);
                 }
-                good => break good?,
+                good => return good,
             }
-        };
+        }
+    }
+
+    /// Up to its last good frame, and where that ends; nothing where there is none.
+    fn copy_log(&self, to: &Path, number: u64, file: &File) -> Result<Option<Sure>, OpenError> {
+        let from = self.kind.path(&self.directory, number);
+        let good = self.good_part(number, file)?;
         let Some(sure) = good else { return Ok(None) };
         let path = self.kind.path(to, number);
         let copied = copy_part(file, &from, &path, sure.length)?;

@@ -13,6 +13,8 @@ const TIMED_FROM: u32 = 4;
 pub(crate) const STORE: &str = "graph";
 pub(crate) const LOG: FileKind = kind(1, "log-", true);
 pub(crate) const SNAPSHOT: FileKind = kind(2, "snapshot-", false);
+/// The name of the file that makes a directory a chain of backups.
+pub const CHAIN_MANIFEST: &str = "backup-manifest";
 /// In a chain of backups: frames of the log.
 pub(crate) const INCREMENT: FileKind = kind(3, "increment-", true);
 

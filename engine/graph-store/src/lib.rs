@@ -19,6 +19,7 @@ mod make_index;
 mod memory;
 mod options;
 mod read;
+mod scrub;
 mod snapshot;
 mod state;
 mod store;
@@ -27,14 +28,11 @@ mod write;
 mod writer;
 
 pub use backup::{Backup, backup};
-pub use chain::{
-    ChainError, Link, LinkKind, MANIFEST as CHAIN_MANIFEST, Moment, Restored, Taken, Until, restore,
-    take_backup,
-};
+pub use chain::{ChainError, ChainLink, ChainLinkKind, Moment, Restored, Taken, Until, restore, take_backup};
 pub use detach::Detached;
 pub use error::{Refusal, WriteError};
 pub use events::Event;
-pub use format::{VERSION as FORMAT_VERSION, is_store};
+pub use format::{CHAIN_MANIFEST, VERSION as FORMAT_VERSION, is_store};
 pub use memory::links::Direction;
 pub use options::{Options, SNAPSHOT_AT_LOG_BYTES};
 pub use prony_log::{
@@ -49,6 +47,7 @@ pub use prony_log::{
     waiting::{Inbox, Waiting, WaitingQueues, WaitingWrites},
 };
 pub use read::{Around, Node, Read, Relationship};
+pub use scrub::{ScrubReport, scrub};
 pub use snapshot::check::{CheckReport, check};
 pub use snapshot::snapshotter::{SnapshotFailure, SnapshotState};
 pub use snapshot::{SnapshotError, SnapshotReport};

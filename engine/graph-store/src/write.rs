@@ -144,7 +144,7 @@ impl<'a> Write<'a> {
 
     /// Has conditions on a property looked up instead of held against each node or relationship of the type; it is kept up from then
     /// on. Does nothing where there is one. Writers wait until it is made: where there may be many,
-    /// [`Store::make_index`](crate::Store::make_index) makes it beside them.
+    /// `Store::make_index` makes it beside them.
     pub fn index(&mut self, side: Side, of: &str, name: &str) -> Result<(), Refusal> {
         let (of, property) = self.property(side, of, name)?;
         if !PropertyIndex::can_have(property.kind) {
@@ -205,7 +205,7 @@ impl<'a> Write<'a> {
     }
 
     /// With all its relationships, which nobody who reads sees any more. Where they are very many, others cannot have their ids before they
-    /// are [detached](crate::Store::detached), and are counted until then.
+    /// are detached (`Store::detached`), and are counted until then.
     pub fn delete_node(&mut self, at: Ref) -> Result<(), Refusal> {
         let guard = crossbeam_epoch::pin();
         self.memory.node(at, &guard).ok_or(Refusal::NoNode)?;

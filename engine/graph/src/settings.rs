@@ -14,6 +14,8 @@ pub struct GraphSettings {
     pub recover: bool,
     /// Length of the log at which a snapshot is due.
     pub snapshot_at_log_bytes: u64,
+    /// Seconds after which all files are read again to find damage; 0 where they are not.
+    pub scrub_every_s: u64,
     /// Made at the start where they are not there.
     pub indexes: Vec<GraphIndex>,
 }
@@ -35,6 +37,9 @@ impl Default for GraphSettings {
             durability: Durability::Sync,
             recover: false,
             snapshot_at_log_bytes: prony_graph_store::SNAPSHOT_AT_LOG_BYTES,
+            // A week, as file systems and RAID controllers have it: a disk has what was damaged for a few days at most, and a snapshot
+            // or a backup of before is still there. It reads a graph of 10 GB for nine minutes.
+            scrub_every_s: 7 * 24 * 60 * 60,
             indexes: Vec::new(),
         }
     }

@@ -28,7 +28,7 @@ use prony_source::{
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::databases::{Databases, state};
+use crate::databases::{Databases, scrub, state};
 use crate::{
     events::{depends_on, events},
     execute::{
@@ -161,9 +161,18 @@ impl Source for GraphSource {
             .then(|| Arc::new(GraphApi::new(Arc::clone(&self.databases), read_only)) as Arc<dyn HttpApi>)
     }
 
-    /// Tells the log of failures.
+    fn warning(&self) -> Option<&'static str> {
+        let all = Arc::clone(&self.databases.all());
+        let mut damaged = all.values().filter_map(|database| database.scrubbed());
+        damaged.any(|found| !found.damage.is_empty()).then_some("files_damaged")
+    }
+
+    /// Tells the log of failures, and looks for damage.
     fn run(&self) -> BoxFuture<'_, ()> {
-        Box::pin(state::report_failures(&self.databases))
+        Box::pin(async {
+            let scrubbing = scrub::run(&self.databases, self.databases.scrub_every);
+            futures_util::future::join(state::report_failures(&self.databases), scrubbing).await;
+        })
     }
 }
 

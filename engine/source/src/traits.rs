@@ -90,6 +90,11 @@ pub trait Source: Debug + Send + Sync {
         None
     }
 
+    /// A word for what an operator should look at, though all that is asked is responded to; for `/ready`.
+    fn warning(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The directory of the files that it writes; none where it writes none, or its data are kept elsewhere.
     fn written_directory(&self) -> Option<PathBuf> {
         None

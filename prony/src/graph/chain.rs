@@ -5,7 +5,7 @@ use super::place::Place;
 use super::say;
 use anyhow::Context as _;
 use jiff::Timestamp;
-use prony_graph_store::{Link, LinkKind, Moment, Taken, Until, restore, take_backup};
+use prony_graph_store::{ChainLink, ChainLinkKind, Moment, Taken, Until, restore, take_backup};
 use prony_model::units::counted;
 use std::path::Path;
 
@@ -38,12 +38,12 @@ pub(super) fn run_backup(place: &Place, chain: &Path) -> anyhow::Result<String> 
     })
 }
 
-fn added(link: &Link, bytes: u64) -> String {
+fn added(link: &ChainLink, bytes: u64) -> String {
     let bytes = counted(bytes, "byte", "bytes");
     let (last, time) = (link.next.saturating_sub(1), Moment(link.time_ms));
     match link.kind {
-        LinkKind::Base => format!("a whole copy of {bytes}, up to frame {last}, {time}"),
-        LinkKind::Increment => {
+        ChainLinkKind::Base => format!("a whole copy of {bytes}, up to frame {last}, {time}"),
+        ChainLinkKind::Increment => {
             let frames = counted(link.next - link.from, "frame", "frames");
             format!("{frames} of {bytes}, up to frame {last}, {time}")
         }

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use clap::Args;
-use prony_graph_store::{CheckReport, Durability, OpenError, Options, Store};
+use prony_graph_store::{CheckReport, Durability, OpenError, Options, ScrubReport, Store};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -56,8 +56,18 @@ impl Place {
         Store::open(&self.0, Options { recover, ..Options::new(Durability::Sync) }).map_err(explain)
     }
 
-    pub(crate) fn check(&self) -> anyhow::Result<CheckReport> {
-        prony_graph_store::check(&self.0).map_err(explain)
+    /// None where another process has it open.
+    pub(crate) fn check(&self) -> anyhow::Result<Option<CheckReport>> {
+        match prony_graph_store::check(&self.0) {
+            Err(OpenError::InUse { .. }) => Ok(None),
+            checked => checked.map(Some).map_err(explain),
+        }
+    }
+
+    /// Reads the files as they are, also where another process has it open.
+    pub(crate) fn scrub(&self) -> anyhow::Result<ScrubReport> {
+        let found = prony_graph_store::scrub(&self.0, &mut |_| true)?;
+        found.context("it was ended")
     }
 
     pub(crate) fn open_for_snapshot(&self, recover: bool) -> anyhow::Result<Store> {

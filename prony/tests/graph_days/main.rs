@@ -10,4 +10,5 @@ mod disk;
 mod hub;
 mod kill;
 mod model;
+mod scrub;
 mod serve;

@@ -1,6 +1,6 @@
 //! Why a chain cannot be gone on with, or a graph not be restored from it. What is there stays as it is.
 
-use crate::chain::manifest::MANIFEST;
+use crate::format::CHAIN_MANIFEST as MANIFEST;
 use prony_log::backup::BackupError;
 use prony_log::error::OpenError;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Files of frames of a chain, and of a log that is made of them: written from the beginning to the end, and then read again.
 
-use crate::chain::manifest::LinkFile;
+use crate::chain::manifest::ChainFile;
 use prony_log::disk::{DiskFile, ReadFile};
 use prony_log::error::OpenError;
 use prony_log::frame_reader::Frame;
@@ -60,7 +60,7 @@ impl FrameFile {
 }
 
 /// Length and checksum of a file, read from the disk.
-pub(crate) fn measure(chain: &Path, name: String) -> Result<LinkFile, OpenError> {
+pub(crate) fn measure(chain: &Path, name: String) -> Result<ChainFile, OpenError> {
     let path = chain.join(&name);
     let read = |cause| OpenError::Read { path: path.clone(), cause };
     let file = ReadFile::open(&path).map_err(read)?;
@@ -69,7 +69,7 @@ pub(crate) fn measure(chain: &Path, name: String) -> Result<LinkFile, OpenError>
     loop {
         let count = file.read_at(&mut part, bytes).map_err(read)?;
         if count == 0 {
-            return Ok(LinkFile { name, bytes, checksum });
+            return Ok(ChainFile { name, bytes, checksum });
         }
         checksum = crc32c::crc32c_append(checksum, &part[..count]);
         bytes += count as u64;

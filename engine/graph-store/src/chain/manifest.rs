@@ -11,6 +11,7 @@
 //! ```
 
 use crate::chain::error::ChainError;
+use crate::format::CHAIN_MANIFEST as MANIFEST;
 use prony_log::disk::{self, DiskFile, sync_directory};
 use prony_log::error::OpenError;
 use std::fmt::Write as _;
@@ -18,15 +19,13 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The name of the file that makes a directory a chain.
-pub const MANIFEST: &str = "backup-manifest";
 const PART: &str = "backup-manifest.part";
 const FIRST_LINE: &str = "prony-graph-chain 1";
 
 /// One backup of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
-    pub kind: LinkKind,
+pub struct ChainLink {
+    pub kind: ChainLinkKind,
     /// Of its directory or file within the chain.
     pub name: String,
     /// The first frame that is in it by itself; of a whole copy the one that comes next.
@@ -41,11 +40,11 @@ pub struct Link {
     pub most_ms: u64,
     /// When it was made.
     pub made_ms: u64,
-    pub(crate) files: Vec<LinkFile>,
+    pub(crate) files: Vec<ChainFile>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkKind {
+pub enum ChainLinkKind {
     /// A whole copy.
     Base,
     /// The frames since the link before it.
@@ -53,7 +52,7 @@ pub enum LinkKind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LinkFile {
+pub(crate) struct ChainFile {
     /// Within the chain.
     pub(crate) name: String,
     pub(crate) bytes: u64,
@@ -64,10 +63,10 @@ pub(crate) struct LinkFile {
 pub(crate) struct Manifest {
     /// The directory whose graph it is, in one line.
     pub(crate) source: String,
-    pub(crate) links: Vec<Link>,
+    pub(crate) links: Vec<ChainLink>,
 }
 
-impl Link {
+impl ChainLink {
     pub(crate) fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
@@ -79,8 +78,8 @@ impl Manifest {
         for link in &self.links {
             // Writing to a text cannot fail.
             let _ = match link.kind {
-                LinkKind::Base => write!(text, "base {}", link.name),
-                LinkKind::Increment => write!(text, "increment {} from {}", link.name, link.from),
+                ChainLinkKind::Base => write!(text, "base {}", link.name),
+                ChainLinkKind::Increment => write!(text, "increment {} from {}", link.name, link.from),
             };
             let _ = write!(text, " next {}", link.next);
             if let Some(checksum) = link.last_frame {
@@ -136,7 +135,7 @@ impl Manifest {
             fields.0.push((field, words.next()?));
         }
         if first == "file" {
-            let file = LinkFile {
+            let file = ChainFile {
                 name: name.to_owned(),
                 bytes: fields.number("bytes")?,
                 checksum: fields.checksum()?,
@@ -145,15 +144,15 @@ impl Manifest {
             return Some(());
         }
         let kind = match first {
-            "base" => LinkKind::Base,
-            "increment" => LinkKind::Increment,
+            "base" => ChainLinkKind::Base,
+            "increment" => ChainLinkKind::Increment,
             _ => return None,
         };
         let next = fields.number("next")?;
-        self.links.push(Link {
+        self.links.push(ChainLink {
             kind,
             name: name.to_owned(),
-            from: if kind == LinkKind::Base { next } else { fields.number("from")? },
+            from: if kind == ChainLinkKind::Base { next } else { fields.number("from")? },
             next,
             last_frame: fields.checksum(),
             time_ms: fields.number("time")?,
@@ -215,8 +214,8 @@ mod tests {
     use super::*;
 
     fn example() -> Manifest {
-        let file = |name: &str| LinkFile { name: name.to_owned(), bytes: 512, checksum: 0x0a };
-        let link = |kind, name: &str, from, next, last_frame| Link {
+        let file = |name: &str| ChainFile { name: name.to_owned(), bytes: 512, checksum: 0x0a };
+        let link = |kind, name: &str, from, next, last_frame| ChainLink {
             kind,
             name: name.to_owned(),
             from,
@@ -228,8 +227,8 @@ mod tests {
             files: vec![file(&format!("{name}/log-000000000001")), file(name)],
         };
         let links = vec![
-            link(LinkKind::Base, "base-000000000001", 8, 8, None),
-            link(LinkKind::Increment, "increment-000000000002", 8, 20, Some(7)),
+            link(ChainLinkKind::Base, "base-000000000001", 8, 8, None),
+            link(ChainLinkKind::Increment, "increment-000000000002", 8, 20, Some(7)),
         ];
         Manifest { source: "/data/größer/a b".to_owned(), links }
     }

@@ -12,7 +12,7 @@ mod restore;
 mod take;
 
 pub use error::ChainError;
-pub use manifest::{Link, LinkKind, MANIFEST};
+pub use manifest::{ChainLink, ChainLinkKind};
 pub use moment::Moment;
 pub use restore::{Restored, Until, restore};
 pub use take::{Taken, take_backup};

@@ -3,7 +3,7 @@
 use crate::backup::backup;
 use crate::chain::error::ChainError;
 use crate::chain::files::FrameFile;
-use crate::chain::manifest::{Link, LinkFile, LinkKind, Manifest};
+use crate::chain::manifest::{ChainFile, ChainLink, ChainLinkKind, Manifest};
 use crate::chain::moment::Moment;
 use crate::format::{INCREMENT, LOG, SNAPSHOT, is_store};
 use crate::snapshot::check::{CheckReport, check_files};
@@ -66,8 +66,8 @@ fn restore_whole(from: &Path, target: &Path, until: Until) -> Result<Restored, C
 /// What of a chain is taken.
 struct Plan<'a> {
     chain: &'a Path,
-    base: &'a Link,
-    increments: Vec<(u64, &'a Link)>,
+    base: &'a ChainLink,
+    increments: Vec<(u64, &'a ChainLink)>,
     until: Until,
 }
 
@@ -78,21 +78,23 @@ impl<'a> Plan<'a> {
         let mut beyond = None;
         for (number, link) in (1..).zip(&manifest.links) {
             let is_wanted = match until {
-                Until::Time(time) if link.kind == LinkKind::Base => link.most_ms <= time,
-                Until::Sequence(last) if link.kind == LinkKind::Base => link.next <= last.saturating_add(1),
+                Until::Time(time) if link.kind == ChainLinkKind::Base => link.most_ms <= time,
+                Until::Sequence(last) if link.kind == ChainLinkKind::Base => {
+                    link.next <= last.saturating_add(1)
+                }
                 // It ends within it, where it does.
                 Until::End | Until::Time(_) | Until::Sequence(_) => true,
             };
             match (link.kind, &mut plan) {
-                (LinkKind::Base, _) if is_wanted => {
+                (ChainLinkKind::Base, _) if is_wanted => {
                     plan = Some(Self { chain, base: link, increments: Vec::new(), until });
                 }
-                (LinkKind::Base, _) => {
+                (ChainLinkKind::Base, _) => {
                     beyond = Some(link);
                     break;
                 }
-                (LinkKind::Increment, Some(plan)) => plan.increments.push((number, link)),
-                (LinkKind::Increment, None) => {}
+                (ChainLinkKind::Increment, Some(plan)) => plan.increments.push((number, link)),
+                (ChainLinkKind::Increment, None) => {}
             }
         }
         let not_there = |what| ChainError::NotThere { chain: chain.to_owned(), wanted: wanted(until), what };
@@ -177,7 +179,12 @@ impl<'a> Plan<'a> {
         })
     }
 
-    fn take_increment(&self, number: u64, link: &Link, taking: &mut Taking<'_>) -> Result<(), ChainError> {
+    fn take_increment(
+        &self,
+        number: u64,
+        link: &ChainLink,
+        taking: &mut Taking<'_>,
+    ) -> Result<(), ChainError> {
         if matches!(self.until, Until::Sequence(last) if taking.next > last) {
             return Ok(());
         }
@@ -214,7 +221,7 @@ impl<'a> Plan<'a> {
     }
 
     /// How many of its frames are not later than the time that is wanted, as far as it can be read.
-    fn earlier_in(&self, number: u64, link: &Link) -> u64 {
+    fn earlier_in(&self, number: u64, link: &ChainLink) -> u64 {
         let Until::Time(until) = self.until else { return 0 };
         let Ok(mut frames) = Frames::open(&self.chain.join(&link.name), INCREMENT, number) else { return 0 };
         let mut count = 0;
@@ -224,15 +231,15 @@ impl<'a> Plan<'a> {
         count
     }
 
-    fn not_in_row(&self, link: &Link, next: u64) -> ChainError {
+    fn not_in_row(&self, link: &ChainLink, next: u64) -> ChainError {
         let what = format!("the frames from {next} to {}", link.from.saturating_sub(1));
         ChainError::Missing { path: self.chain.join(&link.name), what, hint: hint(next) }
     }
 
     /// It is as it was written. `good` is the frame behind those that can be restored without it.
-    fn check_file(&self, link: &Link, file: &LinkFile, good: u64) -> Result<(), ChainError> {
+    fn check_file(&self, link: &ChainLink, file: &ChainFile, good: u64) -> Result<(), ChainError> {
         let path = self.chain.join(&file.name);
-        let hint = if link.kind == LinkKind::Base {
+        let hint = if link.kind == ChainLinkKind::Base {
             "put it back from a copy of the chain, or restore a moment of another whole copy in it, if there is one".to_owned()
         } else {
             hint(good)
@@ -241,10 +248,10 @@ impl<'a> Plan<'a> {
             Ok(found) => found,
             Err(OpenError::Read { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
                 let what = match link.kind {
-                    LinkKind::Base => {
+                    ChainLinkKind::Base => {
                         format!("a part of the graph up to frame {}", link.next.saturating_sub(1))
                     }
-                    LinkKind::Increment => format!("the frames from {} to {}", link.from, link.next - 1),
+                    ChainLinkKind::Increment => format!("the frames from {} to {}", link.from, link.next - 1),
                 };
                 return Err(ChainError::Missing { path, what, hint });
             }

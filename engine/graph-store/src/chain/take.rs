@@ -3,8 +3,8 @@
 use crate::backup::{backup, open};
 use crate::chain::error::ChainError;
 use crate::chain::files::{FrameFile, frame_checksum, measure};
-use crate::chain::manifest::{Link, LinkKind, MANIFEST, Manifest};
-use crate::format::{INCREMENT, LOG, STORE};
+use crate::chain::manifest::{ChainLink, ChainLinkKind, Manifest};
+use crate::format::{CHAIN_MANIFEST as MANIFEST, INCREMENT, LOG, STORE};
 use prony_log::backup::OpenLogs;
 use prony_log::disk::{self, sync_directory};
 use prony_log::error::OpenError;
@@ -21,7 +21,7 @@ pub enum Taken {
     /// Nothing: nothing was written since the last one. Here is the frame that comes next.
     Nothing { next: u64 },
     Link {
-        link: Link,
+        link: ChainLink,
         bytes: u64,
         /// The frames that the log does not have any more, where it is a whole copy for that reason: the graph cannot be restored as it was after
         /// one of these.
@@ -113,7 +113,7 @@ fn remove_unnamed(chain: &Path, manifest: &Manifest) -> Result<(), ChainError> {
 
 enum Increment {
     Nothing,
-    Link(Link),
+    Link(ChainLink),
     /// The log begins with this frame, and those before it are not in the chain.
     Gone {
         first: u64,
@@ -148,7 +148,7 @@ impl Frames {
 }
 
 impl Place<'_> {
-    fn base(&self) -> Result<Link, ChainError> {
+    fn base(&self) -> Result<ChainLink, ChainError> {
         let name = format!("{BASE}{:012}", self.number);
         let path = self.chain.join(&name);
         let made_ms = now_ms();
@@ -160,7 +160,7 @@ impl Place<'_> {
         made
     }
 
-    fn read_base(&self, name: &str, made_ms: u64) -> Result<Link, ChainError> {
+    fn read_base(&self, name: &str, made_ms: u64) -> Result<ChainLink, ChainError> {
         let path = self.chain.join(name);
         let mut frames = Frames::default();
         let logs = OpenLogs::open(&path, LOG, 1)?;
@@ -179,8 +179,8 @@ impl Place<'_> {
         names.sort();
         let files = names.into_iter().map(|name| measure(self.chain, name));
         let next = next.unwrap_or(1);
-        Ok(Link {
-            kind: LinkKind::Base,
+        Ok(ChainLink {
+            kind: ChainLinkKind::Base,
             name: name.to_owned(),
             from: next,
             next,
@@ -193,7 +193,7 @@ impl Place<'_> {
     }
 
     /// The frames from the end of the last backup on.
-    fn increment(&self, last: &Link) -> Result<Increment, ChainError> {
+    fn increment(&self, last: &ChainLink) -> Result<Increment, ChainError> {
         let name = INCREMENT.path(Path::new(""), self.number).display().to_string();
         let made = self.write_increment(&name, last);
         if !matches!(made, Ok(Increment::Link(_))) {
@@ -202,7 +202,7 @@ impl Place<'_> {
         made
     }
 
-    fn write_increment(&self, name: &str, last: &Link) -> Result<Increment, ChainError> {
+    fn write_increment(&self, name: &str, last: &ChainLink) -> Result<Increment, ChainError> {
         let path = self.chain.join(name);
         let write = |cause| OpenError::Write { path: path.clone(), cause };
         let (_, logs) = open(self.directory)?;
@@ -244,8 +244,8 @@ impl Place<'_> {
         sync_directory(self.chain).map_err(write)?;
         let made = measure(self.chain, name.to_owned())?;
         self.read_back(name, last.next, sequence)?;
-        Ok(Increment::Link(Link {
-            kind: LinkKind::Increment,
+        Ok(Increment::Link(ChainLink {
+            kind: ChainLinkKind::Increment,
             name: name.to_owned(),
             from: last.next,
             next: sequence + 1,
@@ -275,7 +275,7 @@ impl Place<'_> {
         Err(ChainError::Damaged { path, offset: 0, what, hint })
     }
 
-    fn behind(&self, last: &Link, next: u64) -> ChainError {
+    fn behind(&self, last: &ChainLink, next: u64) -> ChainError {
         self.foreign(format!(
             "it ends before frame {next}, and the chain has all before frame {}, as after a restoration to an earlier moment",
             last.next

@@ -35,7 +35,6 @@ impl Memory {
                 });
                 if let (None, Some(of)) = (old, of) {
                     self.insert_key(of, at, key, state, guard);
-                    // Its deletion is taken back, and it has its relationships again.
                     self.detaching.remove(at);
                 }
             }

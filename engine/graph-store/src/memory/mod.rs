@@ -9,6 +9,7 @@ pub(crate) mod cell;
 pub(crate) mod detaching;
 pub(crate) mod free;
 pub(crate) mod links;
+mod shown;
 pub(crate) mod slab;
 pub(crate) mod undo;
 

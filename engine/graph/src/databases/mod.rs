@@ -1,6 +1,8 @@
 //! The databases of a graph source: one directory and one store each, under the source's directory. Opens, lists,
 //! makes and drops them; what is in them is the store's.
 
+pub(crate) mod scrub;
+mod scrubbed;
 pub mod settle;
 pub(crate) mod state;
 
@@ -8,13 +10,14 @@ use std::{
     collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use arc_swap::{ArcSwap, Guard};
 use prony_graph_store::{Inbox, Options, Side, Store, WriteError, durability_text, make_directory};
 
+use self::scrubbed::Scrubbed;
 use crate::settings::{GraphIndex, GraphSettings};
 
 /// The database that is made where there is none, and that GraphQL serves.
@@ -32,6 +35,8 @@ pub struct Databases {
     directory: PathBuf,
     options: Options,
     time_limit: Option<Duration>,
+    /// How often all files are read; none where they are not.
+    pub(crate) scrub_every: Option<Duration>,
     default: Arc<Database>,
     all: ArcSwap<BTreeMap<String, Arc<Database>>>,
     /// One at a time is made or dropped.
@@ -45,13 +50,21 @@ pub struct Database {
     pub store: Arc<Store>,
     /// How long a request waits for what goes on by itself; none where it waits for its end.
     pub time_limit: Option<Duration>,
+    /// What was found the last time that its files were read, and when that was.
+    scrubbed: Mutex<(Option<Scrubbed>, Option<Instant>)>,
     /// Of each core that has written to it.
     inboxes: Mutex<Vec<Arc<Inbox>>>,
 }
 
 impl Database {
     pub fn new(name: &str, store: Store) -> Self {
-        Self { name: name.to_owned(), store: Arc::new(store), time_limit: None, inboxes: Mutex::default() }
+        Self {
+            name: name.to_owned(),
+            store: Arc::new(store),
+            time_limit: None,
+            scrubbed: Mutex::default(),
+            inboxes: Mutex::default(),
+        }
     }
 
     fn with_time_limit(self, time_limit: Option<Duration>) -> Self {
@@ -60,6 +73,28 @@ impl Database {
 
     pub(crate) fn joined(&self, inbox: Arc<Inbox>) {
         self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).push(inbox);
+    }
+
+    pub(crate) fn scrubbed(&self) -> Option<Scrubbed> {
+        self.lock_scrubbed().0.clone()
+    }
+
+    /// Since the start.
+    fn scrubbed_at(&self) -> Option<Instant> {
+        self.lock_scrubbed().1
+    }
+
+    fn set_scrubbed(&self, scrubbed: Scrubbed) {
+        *self.lock_scrubbed() = (Some(scrubbed), Some(Instant::now()));
+    }
+
+    /// It could not be read; what was found before holds.
+    fn set_scrubbed_at(&self) {
+        self.lock_scrubbed().1 = Some(Instant::now());
+    }
+
+    fn lock_scrubbed(&self) -> MutexGuard<'_, (Option<Scrubbed>, Option<Instant>)> {
+        self.scrubbed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Requests whose writes are not durable yet.
@@ -126,8 +161,15 @@ fn is_name(name: &str) -> bool {
 impl Databases {
     /// Opens all that are in the directory, and makes the default one. Blocks while they are read.
     pub fn open(directory: &Path, settings: &GraphSettings) -> Result<Self, DatabasesError> {
-        let &GraphSettings { durability, recover, snapshot_at_log_bytes, ref indexes, ref common, http: _ } =
-            settings;
+        let &GraphSettings {
+            durability,
+            recover,
+            snapshot_at_log_bytes,
+            scrub_every_s,
+            ref indexes,
+            ref common,
+            http: _,
+        } = settings;
         let milliseconds = common.statement_timeout_ms;
         let time_limit = (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));
         let options = Options { durability, recover, snapshot_at_log_bytes: Some(snapshot_at_log_bytes) };
@@ -148,6 +190,7 @@ impl Databases {
             directory: directory.to_owned(),
             options,
             time_limit,
+            scrub_every: (scrub_every_s > 0).then(|| Duration::from_secs(scrub_every_s)),
             default,
             all: ArcSwap::from_pointee(all),
             changing: Mutex::new(()),

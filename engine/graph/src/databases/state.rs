@@ -28,6 +28,9 @@ pub(crate) struct DatabaseState {
     /// Why the last snapshot could not be taken; the log grows meanwhile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) snapshot_failure: Option<Failure>,
+    /// What was found when the files were read the last time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) last_scrub: Option<ScrubDone>,
     /// Why the log cannot be written; writes are refused meanwhile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) log_failure: Option<Failure>,
@@ -39,6 +42,21 @@ pub(crate) struct SnapshotTaken {
     pub(crate) at_seconds: f64,
     pub(crate) took_ms: u64,
     pub(crate) bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ScrubDone {
+    /// When it was over, Unix time.
+    pub(crate) at_seconds: f64,
+    pub(crate) took_ms: u64,
+    pub(crate) frames: u64,
+    pub(crate) bytes: u64,
+    /// What was damaged the last time that anything was, with file and byte.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) problems: Vec<String>,
+    /// Whether the graph was written anew for that.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) rewritten: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -69,7 +87,21 @@ pub(crate) fn metrics(databases: &Databases) -> Vec<Metric> {
     let snapshots = states
         .iter()
         .filter_map(|of| Some(Sample::labelled("graph", &of.name, of.last_snapshot.as_ref()?.at_seconds)));
+    let scrubs = |read: fn(&ScrubDone) -> f64| {
+        let scrubbed = states.iter().filter_map(|of| Some((of, of.last_scrub.as_ref()?)));
+        scrubbed.map(|(of, scrub)| Sample::labelled("graph", &of.name, read(scrub))).collect()
+    };
     vec![
+        Metric::gauge(
+            "prony_graph_scrub_time_seconds",
+            "When the files were read the last time since the start, Unix time",
+            scrubs(|scrub| scrub.at_seconds),
+        ),
+        Metric::gauge(
+            "prony_graph_damaged_files",
+            "Places of files that were found damaged, the last time since the start that any was",
+            scrubs(|scrub| scrub.problems.len() as f64),
+        ),
         Metric::gauge("prony_graph_nodes", "Nodes", each(|of| of.nodes as f64)),
         Metric::gauge("prony_graph_relationships", "Relationships", each(|of| of.relationships as f64)),
         Metric::gauge(
@@ -112,6 +144,14 @@ impl DatabaseState {
                 at_seconds: seconds(failure.at),
                 in_a_row: Some(failure.in_a_row),
                 retry_at_log_bytes: failure.retry_at_log_bytes,
+            }),
+            last_scrub: database.scrubbed().map(|scrubbed| ScrubDone {
+                at_seconds: seconds(scrubbed.at),
+                took_ms: scrubbed.took.as_millis() as u64,
+                frames: scrubbed.report.frames,
+                bytes: scrubbed.report.bytes,
+                problems: scrubbed.damage,
+                rewritten: scrubbed.is_rewritten,
             }),
             log_failure: log_failure.map(|(error, at)| Failure {
                 error: with_causes(&error),

@@ -55,8 +55,13 @@ pub(super) async fn ready(core: &CoreEngine) -> Reply {
     let sources = core.engine().sources().iter().zip(&*served.refused);
     let is_old =
         sources.filter(|(source, refused)| refused.is_some() || source.source.schema_fault().is_some());
-    let warnings =
-        is_old.map(|(source, _)| Reason { source: &source.name, reason: "schema_refused" }).collect();
+    let is_old = is_old.map(|(source, _)| Reason { source: &source.name, reason: "schema_refused" });
+    let of_sources = core
+        .engine()
+        .sources()
+        .iter()
+        .filter_map(|source| Some(Reason { source: &source.name, reason: source.source.warning()? }));
+    let warnings = is_old.chain(of_sources).collect();
     respond(&Readiness { status, reasons, warnings })
 }
 

@@ -263,7 +263,9 @@ pub(crate) fn beside_each_other() {
             bytes[0].extend(names.iter().cloned());
             print_times(&mut stores, &names, &rates);
         }
-        stores.iter_mut().for_each(|store| store.settle());
+        for store in &mut stores {
+            store.settle();
+        }
         let rests: Vec<f64> = stores.iter().map(|store| bytes_at_rest(store.folder()) as f64).collect();
         let values = f64::from(ENTITIES) * f64::from(MINUTES) * f64::from(VALUES);
         let mut row = vec![temperature.label().to_owned()];

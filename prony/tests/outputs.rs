@@ -126,7 +126,8 @@ fn every_kind_of_run_sends_its_seconds() {
             directory.path(),
             &[&["--out", &up, "--out", &down, "--out", "json:a=b.json"], arguments].concat(),
         );
-        assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.error);
+        // On a busy machine a run at full speed can be void.
+        assert!(matches!(ran.code, Some(0 | 3)), "{arguments:?}: {:?} {}", ran.code, ran.error);
         let (requests, lines) = (ran.requests(), lines.join().unwrap());
         assert!(requests > 0, "{arguments:?}");
         assert_eq!(requests_in(&lines), requests, "{arguments:?}: {lines}");

@@ -1,6 +1,7 @@
 //! A collector of traces for tests: takes OTLP over HTTP and reads it by a schema of its own.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     io::{Read as _, Write as _},
     net::{SocketAddr, TcpListener, TcpStream},
@@ -159,7 +160,7 @@ fn request(stream: &mut TcpStream, mut bytes: Vec<u8>) -> Option<(String, Vec<u8
                 return Some((head, bytes.split_off(end + 4), rest));
             }
         }
-        let mut piece = [0; 64 << 10];
+        let mut piece = [0; 8 << 10];
         match stream.read(&mut piece) {
             Ok(count @ 1..) => bytes.extend_from_slice(&piece[..count]),
             _ => return None,
@@ -194,7 +195,7 @@ fn pool() -> DescriptorPool {
 
 fn field(message: &DynamicMessage, name: &str) -> Value {
     assert!(message.descriptor().get_field_by_name(name).is_some(), "{name}");
-    message.get_field_by_name(name).map(|value| value.into_owned()).expect("the schema has it")
+    message.get_field_by_name(name).map(Cow::into_owned).expect("the schema has it")
 }
 
 fn child(message: &DynamicMessage, name: &str) -> DynamicMessage {
@@ -213,7 +214,11 @@ fn text(message: &DynamicMessage, name: &str) -> String {
 
 fn hexadecimal(message: &DynamicMessage, name: &str) -> String {
     let bytes = field(message, name);
-    bytes.as_bytes().expect("it has bytes").iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes
+        .as_bytes()
+        .expect("it has bytes")
+        .iter()
+        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 fn attributes(message: &DynamicMessage) -> BTreeMap<String, String> {

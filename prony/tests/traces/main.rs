@@ -28,7 +28,7 @@ const PARENT: &str = "00f067aa0ba902b7";
 struct Server {
     process: PronyProcess,
     address: String,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Server {
@@ -45,7 +45,7 @@ impl Server {
         command.current_dir(directory.path()).envs(environment.iter().copied());
         let mut process = PronyProcess::start_command(command);
         let address = process.wait_for_url().replace("http://", "");
-        Self { process, address, _directory: directory }
+        Self { process, address, directory }
     }
 
     /// Sends a request; `more` are header lines. With `connection: close` among them it goes to hyper, else to the fast path.
@@ -80,7 +80,7 @@ impl Server {
     }
 
     /// The value of a metric, by how its line begins.
-    fn metric(&self, name: &str) -> f64 {
+    fn metric(&self, name: &str) -> u64 {
         let metrics = self.send("GET /metrics", "", "");
         let line = metrics.lines().find(|line| line.starts_with(name));
         line.and_then(|line| line.rsplit(' ').next()?.parse().ok())

@@ -106,7 +106,7 @@ fn calls_of_a_graph_are_told_by_their_route_and_wait_for_their_commit() {
         assert!(lines.iter().any(|line| line.starts_with("commit < POST /db/{")), "{lines:?}");
         collector.forget();
     }
-    let lines = fs::read_to_string(server._directory.path().join("access.log")).unwrap_or_default();
+    let lines = fs::read_to_string(server.directory.path().join("access.log")).unwrap_or_default();
     server.process.stop();
     assert!(
         lines.is_empty()

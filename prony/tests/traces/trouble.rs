@@ -30,7 +30,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-fn dropped(server: &Server, reason: &str) -> f64 {
+fn dropped(server: &Server, reason: &str) -> u64 {
     server.metric(&format!("prony_trace_spans_dropped_total{{reason=\"{reason}\"}}"))
 }
 
@@ -42,13 +42,13 @@ fn a_collector_that_is_down_is_said_once_and_gets_what_waits_when_it_comes() {
     drop(collector);
     let mut server = Server::configured(&config);
     ask(&server);
-    until("several attempts have failed", || server.metric("prony_trace_export_failures_total") >= 2.0);
+    until("several attempts have failed", || server.metric("prony_trace_export_failures_total") >= 2);
     ask(&server);
     let collector = Collector::responding(address, Vec::new());
     until("both have come", || collector.spans().iter().filter(|span| is_server(span)).count() == 2);
     server.process.wait_for_text("traces are sent again");
-    assert_eq!(dropped(&server, "collector") + dropped(&server, "queue"), 0.0);
-    until("they are counted", || server.metric("prony_trace_spans_sent_total") >= 2.0);
+    assert_eq!(dropped(&server, "collector") + dropped(&server, "queue"), 0);
+    until("they are counted", || server.metric("prony_trace_spans_sent_total") >= 2);
     let log = server.process.stop().stderr;
     assert_eq!(log.matches("traces cannot be sent").count(), 1, "{log}");
 }
@@ -72,12 +72,12 @@ fn statuses_that_pass_are_tried_again_and_others_are_not() {
     let mut server = Server::configured(&with_database(&database, &collector, "", ""));
     ask(&server);
     until("it has come in the end", || collector.exports().len() == 1);
-    until("two spans were rejected", || dropped(&server, "collector") == 2.0);
-    let spans = collector.spans().len() as f64;
-    until("the others are counted as sent", || server.metric("prony_trace_spans_sent_total") == spans - 2.0);
-    assert_eq!(server.metric("prony_trace_export_failures_total"), 2.0);
+    until("two spans were rejected", || dropped(&server, "collector") == 2);
+    let spans = collector.spans().len() as u64;
+    until("the others are counted as sent", || server.metric("prony_trace_spans_sent_total") == spans - 2);
+    assert_eq!(server.metric("prony_trace_export_failures_total"), 2);
     ask(&server);
-    until("what is refused is not tried again", || dropped(&server, "collector") == 2.0 + spans);
+    until("what is refused is not tried again", || dropped(&server, "collector") == 2 + spans);
     ask(&server);
     until("the next one comes", || collector.exports().len() == 2);
     server.process.wait_for_text("traces are sent again");
@@ -100,7 +100,7 @@ fn what_finds_no_room_is_dropped_and_no_request_waits() {
     for _ in 0..20 {
         ask(&server);
     }
-    assert!(dropped(&server, "queue") > 0.0);
+    assert!(dropped(&server, "queue") > 0);
     let begun = Instant::now();
     let finished = server.process.stop();
     assert_eq!(finished.status.code(), Some(0));

@@ -523,6 +523,15 @@ weight = "many"
     }
 
     #[test]
+    fn users_beside_subscriptions_need_a_request_too() {
+        let stages = "target = 'http://x'\nstages = [{ duration = '1s', users = 1 }]\n";
+        let missing =
+            &expect!["plan.toml:1:1: there is no request; add `[[requests]]` with a `path` or `graphql`"];
+        check(&format!("{stages}subscriptions = []\n"), missing);
+        check(&format!("{stages}[[subscriptions]]\nquery = 'subscription {{ a }}'\nclients = 1\n"), missing);
+    }
+
+    #[test]
     fn the_files_of_a_plan_are_named() {
         let text = r#"
 target = "https://a"

@@ -1,5 +1,6 @@
 //! The `[[subscriptions]]` of a plan: groups of subscribers, and which events come of which mutations.
 
+use super::load::KEYS;
 use super::reader::{Notes, Section, Value, json, json_object};
 use super::request::{first_operation, headers};
 use prony_model::Nanos;
@@ -56,9 +57,13 @@ pub(super) fn subscriptions<'a>(
     groups
 }
 
-/// True where the plan has subscribers and nothing else to do.
+/// True where the plan has subscribers and nothing else to do, for a time.
 pub(super) fn only_listens(plan: &Section<'_>) -> bool {
-    plan.has("subscriptions") && !plan.has("requests") && !plan.has("scenarios") && !plan.has("users")
+    let is_load = |key: &&str| *key != "duration";
+    !plan.items("subscriptions").is_empty()
+        && !plan.has("requests")
+        && !plan.has("scenarios")
+        && !plan.given(&KEYS).iter().any(is_load)
 }
 
 fn group<'a>(

@@ -211,7 +211,7 @@ mod tests {
     fn blocks_of_rows_that_come_in_order_are_days() {
         let mut head = Head::default();
         let minute = |number: i64| 5 * DAY_MS - 100 * 60_000 + number * 60_000;
-        let last = 100 + 2 * 1440 + LATE_ROWS as i64;
+        let last = 100 + 2 * 1440 + LATE_ROWS.cast_signed() as i64;
         (0..=last).for_each(|number| put(&mut head, minute(number)));
         let of = head.get(SeriesId(3)).unwrap();
         // The first day has too few rows for a block of its own.

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Write as _,
     fs,
     io::{BufRead, BufReader, Write},
     path::Path,
@@ -85,12 +86,12 @@ impl Shell {
                 script += "kill -9 $server; wait $server 2>/dev/null; server=\n";
             } else if line.starts_with("prony serve") || line.starts_with("prony example") {
                 let named = self.start(line.trim_end_matches(['&', ' ']), shown.unwrap_or(""));
-                script += &format!(
-                    "[ -n \"$server\" ] && kill $server && wait $server 2>/dev/null\n\
-                     {} --listen 127.0.0.1:{} > {named} 2>&1 & server=$!\n\
-                     for n in $(seq 600); do grep -q 'listening on' {named} && break; kill -0 $server || break; sleep 0.1; done\n",
-                    line.trim_end_matches(['&', ' ']),
-                    self.ports[&self.port],
+                let (command, port) = (line.trim_end_matches(['&', ' ']), self.ports[&self.port]);
+                script += "[ -n \"$server\" ] && kill $server && wait $server 2>/dev/null\n";
+                let _ = writeln!(script, "{command} --listen 127.0.0.1:{port} > {named} 2>&1 & server=$!");
+                let _ = writeln!(
+                    script,
+                    "for n in $(seq 600); do grep -q 'listening on' {named} && break; kill -0 $server || break; sleep 0.1; done"
                 );
                 log = Some(named);
             } else {

@@ -83,7 +83,7 @@ impl Server {
     fn metric(&self, name: &str) -> u64 {
         let metrics = self.send("GET /metrics", "", "");
         let line = metrics.lines().find(|line| line.starts_with(name));
-        line.and_then(|line| line.rsplit(' ').next()?.parse().ok())
+        line.and_then(|line| line.rsplit(' ').next()?.strip_suffix(".0")?.parse().ok())
             .unwrap_or_else(|| panic!("no {name}: {metrics}"))
     }
 }

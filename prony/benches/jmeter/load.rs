@@ -57,7 +57,7 @@ pub(crate) fn beside_jmeter() {
     for study in &STUDIES {
         for users in [USERS, MANY_USERS] {
             let (mut theirs, mut ours) = (Vec::new(), Vec::new());
-            for _ in 0..ROUNDS {
+            for round in 1..=ROUNDS {
                 theirs.push(run(study, port, users, |folder| {
                     let command = jmeter.command();
                     let given = command.get_args().map(OsString::from).collect::<Vec<_>>();
@@ -67,12 +67,22 @@ pub(crate) fn beside_jmeter() {
                 ours.push(run(study, port, users, |folder| {
                     start(folder, PRONY, &[], &["run", "plan.jmx", "-l", "out.jtl", "--quiet", "-t", "1"])
                 }));
+                println!("{}", of_round(study.name, users, round, theirs.last(), ours.last()));
             }
             table.push(line(study.name, users, &theirs, &ours));
         }
     }
     print_table(&table);
     println!("medians of {ROUNDS} rounds in turns; ratios are Prony's to JMeter's of the same round");
+}
+
+/// What one round showed, said when it ends: the whole takes half an hour, and what was measured before it is interrupted is not lost.
+fn of_round(name: &str, users: u32, round: usize, theirs: Option<&Run>, ours: Option<&Run>) -> String {
+    let of = |run: Option<&Run>| {
+        run.map(|run| format!("{:.0}/s, {:.1} µs, {:.0} MB", run.per_s, run.cpu_us, run.peak_mb))
+            .unwrap_or_default()
+    };
+    format!("{name}, {users} users, round {round} of {ROUNDS}: JMeter {}; Prony {}", of(theirs), of(ours))
 }
 
 fn line(name: &str, users: u32, theirs: &[Run], ours: &[Run]) -> Vec<String> {

@@ -51,6 +51,17 @@ const PREREQUISITES: &[Prerequisite] = &[
         package: "golang-go",
         present: || on_path("go"),
     },
+    Prerequisite { purpose: "curl, which the documents type", package: "curl", present: || on_path("curl") },
+    Prerequisite {
+        purpose: "SQLite's shell, which the documents type",
+        package: "sqlite3",
+        present: || on_path("sqlite3"),
+    },
+    Prerequisite {
+        purpose: "OpenSSL's commands, which the documents type",
+        package: "openssl",
+        present: || on_path("openssl"),
+    },
     Prerequisite {
         purpose: "network namespaces, machines of tests of load tests on several",
         package: "iproute2",

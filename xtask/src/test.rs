@@ -6,12 +6,12 @@ use anyhow::{Result, bail};
 
 use crate::{
     counts::Counts,
-    deploy, prerequisites,
+    deploy, prerequisites, prose,
     stages::{StageOutcome, run_command, run_stage, summary},
     target, web,
 };
 
-const STAGES: &[&str] = &["prerequisites", "format", "lints", "build", "tests", "deploy", "web"];
+const STAGES: &[&str] = &["prerequisites", "format", "lints", "build", "tests", "deploy", "web", "prose"];
 
 /// Runs the named stages, or all. `Ok(true)` when everything passed.
 pub(crate) fn run(root: &Path, names: &[String]) -> Result<bool> {
@@ -45,6 +45,7 @@ fn work(root: &Path, stage: &str) -> Result<(bool, Counts)> {
         "tests" => run_command(root, &["cargo", "test", "--workspace", "--locked", "--no-fail-fast"]),
         "deploy" => deploy::check(root),
         "web" => web::check(root),
+        "prose" => prose::check(root),
         _ => bail!("stage {stage} has no work"),
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::{counts::Counts, stages::run_command};
+use crate::{counts::Counts, npm, stages::run_command};
 
 const CHECKS: [&str; 8] = [
     "check",
@@ -20,7 +20,7 @@ const CHECKS: [&str; 8] = [
 /// Needs the `prony` program of the build stage.
 pub(crate) fn check(root: &Path) -> Result<(bool, Counts)> {
     let directory = root.join("web");
-    let installed = run_command(&directory, &["npm", "ci", "--no-audit", "--no-fund"])?;
+    let installed = npm::install(&directory)?;
     if !installed.0 {
         return Ok(installed);
     }
@@ -30,16 +30,5 @@ pub(crate) fn check(root: &Path) -> Result<(bool, Counts)> {
     if !documented.0 {
         return Ok(documented);
     }
-    let mut total = (true, Counts::default());
-    for check in CHECKS {
-        let (succeeded, mut counts) = run_command(&directory, &["npm", "run", check])?;
-        if counts == Counts::default() {
-            // A check that counts nothing is one test.
-            counts.passed = u64::from(succeeded);
-            counts.failed = u64::from(!succeeded);
-        }
-        total.0 &= succeeded;
-        total.1 += counts;
-    }
-    Ok(total)
+    npm::run_scripts(&directory, &CHECKS)
 }

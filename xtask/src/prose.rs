@@ -1,0 +1,16 @@
+//! The prose of the documents: textlint reads it with the rules of `prose/`, among them the words that the glossary forbids.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::{counts::Counts, npm};
+
+pub(crate) fn check(root: &Path) -> Result<(bool, Counts)> {
+    let directory = root.join("prose");
+    let installed = npm::install(&directory)?;
+    if !installed.0 {
+        return Ok(installed);
+    }
+    npm::run_scripts(&directory, &["test", "check"])
+}

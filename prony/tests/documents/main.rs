@@ -1,78 +1,99 @@
-//! What pages of `docs/` tell to type is typed here, in their order and in one shell, and gives what they show.
+//! What pages tell to type is typed here, in their order and in one shell a page, and gives what they show. A block that is neither
+//! typed, shown nor kept in a file is left out in `pages.rs`, with the reason.
 
+mod command;
+mod compare;
 mod page;
+mod pages;
 mod shell;
 
-use page::{Block, blocks};
+use std::{collections::BTreeSet, fs};
+
+use command::Kind;
+use page::{Use, blocks, used};
+use pages::Page;
 use shell::Shell;
 
-/// Types a page's commands; blocks that have one of these texts are left out, each for the reason beside it.
-fn walk(page: &str, left_out: &[(&str, &str)]) {
-    let blocks = blocks(page);
-    let mut shell = Shell::new();
-    let (mut typed, mut compared) = (0, 0);
+/// Reads a page from its top, as somebody in an empty folder.
+fn walk(page: &Page) {
+    let path = page.path;
+    let blocks = blocks(path);
+    let text = fs::read_to_string(pages::root().join(path)).expect("it was read before");
+    let mut shell = Shell::new(&text);
+    if text.contains("examples/") {
+        shell.copy_examples();
+    }
+    let (mut typed, mut faults) = (0, Vec::new());
+    let mut given: Vec<_> = page.given.iter().collect();
     for (index, block) in blocks.iter().enumerate() {
-        if left_out.iter().any(|(text, _)| block.text.contains(text)) {
+        let (now, later) = given.into_iter().partition(|(before, _)| block.text.contains(before));
+        given = later;
+        let now: Vec<_> = now;
+        for (_, script) in now {
+            shell.run(&command::commands(script), None, path);
+            faults.extend(shell.failures().into_iter().map(|failure| format!("{path}: given: {failure}")));
+        }
+        let place = format!("{path}:{}", block.line);
+        let its_use = used(&blocks, index);
+        if page.leaves_out(block, &its_use) {
             continue;
         }
-        let shown = blocks.get(index + 1).filter(|next| next.is_shown() && next.follows);
-        match block.language.as_str() {
-            "toml" => shell.write("prony.toml", &block.text),
-            "sh" | "graphql" => {
-                let said = if block.language == "sh" {
-                    shell.run(&block.text, shown.map(|next| next.text.as_str()))
-                } else {
-                    shell.ask(&block.text)
-                };
-                typed += 1;
-                if let Some(shown) = shown {
-                    compared += 1;
-                    compare(page, block, &shell.as_here(&shown.text), &said);
+        match its_use {
+            Use::Type(steps) => {
+                for step in steps {
+                    let commands = page.typed(&step.commands);
+                    if commands.is_empty() {
+                        continue;
+                    }
+                    typed += 1;
+                    faults.extend(type_one(&mut shell, &commands, step.shown, &place));
                 }
             }
-            _ => {}
+            Use::Ask(shown) => {
+                typed += 1;
+                let said = shell.ask(&block.text);
+                let shown = shell.as_here(shown.unwrap_or(&said.output));
+                faults.extend(
+                    compare::check(&shown, &said, false).err().map(|fault| format!("{place}\n{fault}")),
+                );
+                if said.output.contains("\"errors\"") && !shown.contains("\"errors\"") {
+                    faults.push(format!("{place}\n{}", said.output));
+                }
+            }
+            Use::Keep(name) => shell.keep(name, &block.text),
+            Use::Seen => {}
+            Use::Unknown => {
+                faults.push(format!("{place}: it is neither typed, nor shown by what is, nor left out"));
+            }
         }
     }
-    assert!(typed > 3 && compared > 2, "{page}: {typed} blocks typed, {compared} compared");
-    for (text, _) in left_out {
-        assert!(blocks.iter().any(|block| block.text.contains(text)), "{page} has no {text:?} any more");
+    faults.extend(shell.settle().err());
+    faults.extend(page.needless(&blocks));
+    assert!(faults.is_empty(), "{} faults\n\n{}", faults.len(), faults.join("\n\n"));
+    assert!(typed > 0, "{path}: nothing is typed");
+}
+
+/// Types commands, and compares what they print with what the page shows.
+fn type_one(shell: &mut Shell, commands: &[String], shown: Option<&str>, place: &str) -> Vec<String> {
+    let kinds: BTreeSet<Kind> = commands.iter().map(|command| Kind::of(command)).collect();
+    let mut faults = Vec::new();
+    if kinds.contains(&Kind::Server) {
+        faults.extend(shell.settle().err());
     }
-}
-
-/// Lines of the server's log may have others between them; everything else is the same, as JSON where it is JSON.
-fn compare(page: &str, block: &Block, shown: &str, said: &shell::Said) {
-    let place = format!("{page}:{}\n{}", block.line, block.text);
-    let (log, output): (Vec<&str>, Vec<&str>) = shown.lines().partition(|line| line.starts_with("INFO "));
-    for line in log {
-        let line = shell::without_figures(line);
-        assert!(
-            said.log.lines().any(|said| shell::without_figures(said).ends_with(&line)),
-            "{place}\nno {line:?} in\n{}",
-            said.log
-        );
+    let place = format!("{place}\n{}", commands.concat());
+    let said = shell.run(commands, shown, &place);
+    let is_error_shown =
+        shown.is_some_and(|shown| ["error", "FAIL", "missing"].iter().any(|word| shown.contains(word)));
+    let failures =
+        shell.failures().into_iter().filter(|failure| !is_error_shown && !pages::is_outcome(failure));
+    faults.extend(failures.map(|failure| format!("{place}failed: {failure}\n{}{}", said.output, said.log)));
+    if kinds.contains(&Kind::Server) && !said.log.contains("listening on") {
+        faults.push(format!("{place}the server does not listen:\n{}", said.log));
     }
-    let (output, found) = (output.join("\n"), said.output.trim());
-    if let (Some(output), Some(found)) = (page::json(&output), page::json(found)) {
-        assert_eq!(found, output, "{place}");
-    } else {
-        assert_eq!(shell::without_figures(found), shell::without_figures(output.trim()), "{place}");
+    if let Some(shown) = shown {
+        let is_measured = kinds.contains(&Kind::Measurement);
+        let checked = compare::check(&shell.as_here(shown), &said, is_measured);
+        faults.extend(checked.err().map(|fault| format!("{place}\n{fault}")));
     }
-}
-
-#[test]
-fn series() {
-    walk(
-        "docs/series.md",
-        &[("[[join]]", "part of a file"), ("[roles.", "part of a file"), ("retention", "part of a file")],
-    );
-}
-
-#[test]
-fn graphs() {
-    walk("docs/graph.md", &[("prony graph backup", "its figures are an example's")]);
-}
-
-#[test]
-fn graphs_as_graphql() {
-    walk("docs/graphql-graph.md", &[]);
+    faults
 }

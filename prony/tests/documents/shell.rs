@@ -63,7 +63,10 @@ const PORT: u16 = 8080;
 /// Compiled into the examples of `prony-server`, so it is the same here.
 const EXAMPLES_PORT: u16 = 4000;
 const HOSTS: [&str; 3] = ["127.0.0.1:", "localhost:", "0.0.0.0:"];
-const PATIENCE: Duration = Duration::from_secs(60);
+/// For a block of a page: a program that is not optimised is slow on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(180);
+/// For events that a page shows.
+const PATIENCE_OF_EVENTS: Duration = Duration::from_secs(20);
 
 /// A stream of events, and what the page shows of it.
 #[derive(Debug)]
@@ -216,7 +219,7 @@ impl Shell {
                 if printed.trim().starts_with(&stream.shown) {
                     break;
                 }
-                if begun.elapsed() > PATIENCE / 3 {
+                if begun.elapsed() > PATIENCE_OF_EVENTS {
                     return Err(format!("{}\nshown:\n{}\n\nprinted:\n{printed}", stream.place, stream.shown));
                 }
                 thread::sleep(Duration::from_millis(50));

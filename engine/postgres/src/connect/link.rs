@@ -240,10 +240,8 @@ impl Link {
             let failure = Failure::new(FailureKind::Cancelled, "nobody waits for the answer");
             return Executed { result: Err(failure), service: Duration::ZERO, is_first: true };
         }
-        let sent = self.send();
-        progress.number.set(Some(sent));
-        let stream = self.client.query_raw(&statement, parameters).await;
-        let (result, service) = self.answered(stream, answer, sent, (text, parameters), progress, rows).await;
+        let stream = self.client.query_raw(&statement, parameters);
+        let (result, service) = self.answered(stream, answer, (text, parameters), progress, rows).await;
         if result
             .as_ref()
             .is_err_and(|failure| matches!(failure.kind, FailureKind::StalePlan | FailureKind::SchemaChanged))
@@ -262,25 +260,24 @@ impl Link {
         progress: &Progress,
         rows: &mut u64,
     ) -> Executed<A> {
-        let sent = self.send();
-        progress.number.set(Some(sent));
         let typed = parameters.iter().zip(text.types.iter().cloned());
-        let stream = self.client.query_typed_raw(&text.sql, typed).await;
-        let (result, service) = self.answered(stream, answer, sent, (text, parameters), progress, rows).await;
+        let stream = self.client.query_typed_raw(&text.sql, typed);
+        let (result, service) = self.answered(stream, answer, (text, parameters), progress, rows).await;
         Executed { result, service, is_first: false }
     }
 
-    /// What was answered to a statement that was sent, and how long the database took.
+    /// Sends a statement, which `stream` does when it is first polled: what was answered, and how long the database took.
     async fn answered<A: Answer>(
         self: &Rc<Self>,
-        stream: Result<RowStream, tokio_postgres::Error>,
+        stream: impl Future<Output = Result<RowStream, tokio_postgres::Error>>,
         answer: A,
-        sent: u64,
         (text, parameters): (&StatementText, &[Bound]),
         progress: &Progress,
         rows: &mut u64,
     ) -> (Result<A, Failure>, Duration) {
-        let result = self.collect(stream, answer, sent, rows).await;
+        let sent = self.send();
+        progress.number.set(Some(sent));
+        let result = self.collect(stream.await, answer, sent, rows).await;
         progress.number.set(None);
         let service = self.complete(sent);
         if service >= self.target.slow_after {

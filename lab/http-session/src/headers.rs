@@ -61,14 +61,23 @@ impl<'a> ResponseHead<'a> {
 
     /// What follows the version in the first line, such as `200 OK`.
     pub fn status_text(self) -> String {
-        let line = self.bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let text = line.iter().position(|byte| *byte == b' ').map_or(&b""[..], |space| &line[space + 1..]);
-        String::from_utf8_lossy(text.trim_ascii()).into_owned()
+        String::from_utf8_lossy(self.status()).into_owned()
+    }
+
+    /// What follows the status in the first line, such as `OK`.
+    pub fn reason(self) -> &'a [u8] {
+        let status = self.status();
+        memchr::memchr(b' ', status).map_or(&[], |space| &status[space + 1..])
+    }
+
+    fn status(self) -> &'a [u8] {
+        let line = split_lines(self.bytes).next().unwrap_or_default();
+        memchr::memchr(b' ', line).map_or(&[], |space| line[space + 1..].trim_ascii())
     }
 
     /// Names as received, values without the spaces around them.
     pub fn lines(self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
-        self.bytes.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
+        split_lines(self.bytes).skip(1).filter_map(|line| {
             let colon = memchr::memchr(b':', line)?;
             Some((line[..colon].trim_ascii(), line[colon + 1..].trim_ascii()))
         })
@@ -104,6 +113,17 @@ impl<'a> ResponseHead<'a> {
             .filter(|(name, _)| name.eq_ignore_ascii_case(b"set-cookie"))
             .filter_map(|(_, value)| SetCookie::parse(&String::from_utf8_lossy(value)))
     }
+}
+
+/// What stands before, between and behind line feeds.
+fn split_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(bytes);
+    std::iter::from_fn(move || {
+        let bytes = rest.take()?;
+        let Some(end) = memchr::memchr(b'\n', bytes) else { return Some(bytes) };
+        rest = Some(&bytes[end + 1..]);
+        Some(&bytes[..end])
+    })
 }
 
 #[cfg(test)]

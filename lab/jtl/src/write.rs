@@ -134,8 +134,9 @@ fn append_csv(block: &mut Vec<u8>, sample: &Sample<'_>) {
 struct Row<'a>(&'a mut Vec<u8>);
 
 impl Row<'_> {
-    fn number(&mut self, number: impl std::fmt::Display) {
-        let _ = write!(self.0, "{number},");
+    fn number(&mut self, number: impl itoa::Integer) {
+        self.0.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+        self.0.push(b',');
     }
 
     /// In quotes where it holds a comma, a quote or a line end.

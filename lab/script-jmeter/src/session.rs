@@ -18,6 +18,7 @@ use crate::run::timers::{RhythmTurns, Rhythms};
 use crate::run::turns::Turns;
 use crate::text::{self, Text};
 use crate::tree::{self, Element, Props};
+use compact_str::CompactString;
 use prony_jtl::{Format, Statistics, WriteError};
 use prony_model::plan::PlanFaults;
 use prony_model::plan::hosts::{HostAddress, Hosts};
@@ -381,8 +382,8 @@ fn data_turns(session: &Session, runs: &[GroupRun]) -> DataTurns {
                 IterationConfig::Csv(set) => Some(set),
                 _ => None,
             });
-            let sources =
-                sets.map(|set| source_of(&set.sharing, &set.file.value(context), &run.group.name, 0));
+            let sources = sets
+                .map(|set| source_of(&set.sharing, &set.file.text(context), &run.group.name, 0).into_owned());
             for source in sources.collect::<BTreeSet<_>>() {
                 readers.entry(source).or_default().push((run.first_user, run.users));
             }
@@ -459,8 +460,9 @@ fn first_thread() -> ThreadState {
         counters: FxHashMap::default(),
         rows: FxHashMap::default(),
         previous: None,
-        sampler: String::new(),
+        sampler: CompactString::default(),
         is_new_pass: false,
+        index_name: String::new(),
         iteration: 0,
     }
 }

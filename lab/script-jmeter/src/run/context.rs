@@ -3,6 +3,7 @@
 use crate::js::Engine;
 use crate::run::result::SampleResult;
 use crate::run::shared::{Shared, Variables};
+use compact_str::CompactString;
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -36,9 +37,11 @@ pub(crate) struct ThreadState {
     pub(crate) rows: FxHashMap<String, Vec<String>>,
     pub(crate) previous: Option<Arc<SampleResult>>,
     /// The name of the sampler that runs.
-    pub(crate) sampler: String,
+    pub(crate) sampler: CompactString,
     /// The first sampler of this pass has not run.
     pub(crate) is_new_pass: bool,
+    /// The variable that JMeter keeps the passes of its group in.
+    pub(crate) index_name: String,
     /// Passes of the group's loop, from 1.
     pub(crate) iteration: u64,
 }

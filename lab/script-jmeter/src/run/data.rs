@@ -6,6 +6,7 @@ use crate::run::locks::lock;
 use crate::run::turns::Turns;
 use rand::RngExt as _;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -37,6 +38,9 @@ struct DataFile {
     path: PathBuf,
     reader: BufReader<File>,
     names: Vec<String>,
+    /// The cells that were read last, and the bytes of their line.
+    row: Vec<String>,
+    line: Vec<u8>,
     turns: Turns,
     /// Rows that were given here, and that were read: those of other machines are passed over.
     given: u64,
@@ -71,32 +75,33 @@ impl DataSets {
     // ---- rows
 
     fn next_row(&self, set: &CsvDataSet, user: u32, context: &mut Context<'_>) -> Going {
-        let file = set.file.value(context);
-        let given = set.names.value(context);
-        let delimiter = match set.delimiter.value(context).as_str() {
-            "" => ",".to_owned(),
-            "\\t" => "\t".to_owned(),
-            other => other.to_owned(),
+        let file = set.file.text(context);
+        let delimiter = set.delimiter.text(context);
+        let delimiter = match &*delimiter {
+            "" => ",",
+            "\\t" => "\t",
+            other => other,
         };
         let shared = source_of(&set.sharing, &file, &context.thread.group, user);
         let mut sources = lock(&self.sources);
-        if !sources.contains_key(&shared) {
-            let path = context.shared.files.path(&file);
-            match DataFile::open(path, &given, set, &delimiter, self.turns_of(&set.sharing, &shared)) {
-                Ok(source) => drop(sources.insert(shared.clone(), source)),
+        let source = if let Some(source) = sources.get_mut(&*shared) {
+            source
+        } else {
+            let (path, given) = (context.shared.files.path(&file), set.names.value(context));
+            match DataFile::open(path, &given, set, delimiter, self.turns_of(&set.sharing, &shared)) {
+                Ok(source) => sources.entry(shared.into_owned()).or_insert(source),
                 Err(message) => return Going::Fail(message),
             }
-        }
-        let Some(source) = sources.get_mut(&shared) else { return Going::On };
-        match source.draw(set, &delimiter) {
-            Ok(Some(row)) => {
+        };
+        match source.draw(set, delimiter) {
+            Ok(true) => {
                 for (at, name) in source.names.iter().enumerate() {
-                    context.vars.set(name, row.get(at).map_or("", String::as_str));
+                    context.vars.set(name, source.row.get(at).map_or("", String::as_str));
                 }
                 Going::On
             }
-            Ok(None) if set.stops_thread => Going::StopThread,
-            Ok(None) => {
+            Ok(false) if set.stops_thread => Going::StopThread,
+            Ok(false) => {
                 source.names.iter().for_each(|name| context.vars.set(name, END_OF_FILE));
                 Going::On
             }
@@ -141,12 +146,12 @@ impl DataSets {
 }
 
 /// Who shares the position in a file: users with the same text.
-pub(crate) fn source_of(sharing: &Sharing, file: &str, group: &str, user: u32) -> String {
+pub(crate) fn source_of<'a>(sharing: &Sharing, file: &'a str, group: &str, user: u32) -> Cow<'a, str> {
     match sharing {
-        Sharing::All => file.to_owned(),
-        Sharing::Group => format!("{file}\0{group}"),
-        Sharing::Thread => format!("{file}\0\0{user}"),
-        Sharing::Named(name) => format!("{file}\0\0\0{name}"),
+        Sharing::All => Cow::Borrowed(file),
+        Sharing::Group => Cow::Owned(format!("{file}\0{group}")),
+        Sharing::Thread => Cow::Owned(format!("{file}\0\0{user}")),
+        Sharing::Named(name) => Cow::Owned(format!("{file}\0\0\0{name}")),
     }
 }
 
@@ -170,25 +175,30 @@ impl DataFile {
     ) -> Result<Self, String> {
         let reader = open(&path)?;
         let names = split_names(given);
-        let mut source = Self { path, reader, names, turns, given: 0, read: 0 };
+        let (row, line) = (Vec::new(), Vec::new());
+        let mut source = Self { path, reader, names, row, line, turns, given: 0, read: 0 };
         let takes_names = source.names.is_empty();
         if takes_names || set.ignores_first_line {
             let first = source
                 .read(set, delimiter)
                 .map_err(|cause| format!("cannot read {}: {cause}", source.path.display()))?;
             if takes_names {
-                source.names = first.unwrap_or_default().iter().map(|name| name.trim().to_owned()).collect();
+                source.names = if first {
+                    source.row.iter().map(|name| name.trim().to_owned()).collect()
+                } else {
+                    Vec::new()
+                };
             }
         }
         Ok(source)
     }
 
-    /// The next row that is a user's of this machine.
-    fn draw(&mut self, set: &CsvDataSet, delimiter: &str) -> io::Result<Option<Vec<String>>> {
+    /// Reads the next row that is a user's of this machine; false where there is none.
+    fn draw(&mut self, set: &CsvDataSet, delimiter: &str) -> io::Result<bool> {
         let position = self.turns.position(self.given);
         while self.read < position {
-            if self.next(set, delimiter)?.is_none() {
-                return Ok(None);
+            if !self.next(set, delimiter)? {
+                return Ok(false);
             }
             self.read += 1;
         }
@@ -197,12 +207,12 @@ impl DataFile {
     }
 
     /// The next row, from the beginning again where the set is recycled.
-    fn next(&mut self, set: &CsvDataSet, delimiter: &str) -> io::Result<Option<Vec<String>>> {
-        if let Some(row) = self.read(set, delimiter)? {
-            return Ok(Some(row));
+    fn next(&mut self, set: &CsvDataSet, delimiter: &str) -> io::Result<bool> {
+        if self.read(set, delimiter)? {
+            return Ok(true);
         }
         if !set.is_recycled {
-            return Ok(None);
+            return Ok(false);
         }
         self.reader = BufReader::new(File::open(&self.path)?);
         // The names are at the beginning where the plan does not give them.
@@ -212,14 +222,15 @@ impl DataFile {
         self.read(set, delimiter)
     }
 
-    fn read(&mut self, set: &CsvDataSet, delimiter: &str) -> io::Result<Option<Vec<String>>> {
-        let mut bytes = Vec::new();
+    fn read(&mut self, set: &CsvDataSet, delimiter: &str) -> io::Result<bool> {
+        let bytes = &mut self.line;
+        bytes.clear();
         loop {
-            if self.reader.read_until(b'\n', &mut bytes)? == 0 {
+            if self.reader.read_until(b'\n', bytes)? == 0 {
                 break;
             }
             // A row goes on where a quote is open.
-            let is_open = set.is_quoted && memchr::memchr_iter(b'"', &bytes).count() % 2 == 1;
+            let is_open = set.is_quoted && memchr::memchr_iter(b'"', bytes).count() % 2 == 1;
             if !is_open {
                 break;
             }
@@ -230,17 +241,27 @@ impl DataFile {
             }
         }
         if bytes.is_empty() {
-            return Ok(None);
+            return Ok(false);
         }
-        let text = decode(&bytes, &set.encoding);
+        let text = decode(bytes, &set.encoding);
         let line = text.strip_suffix('\n').unwrap_or(&text);
         let line = line.strip_suffix('\r').unwrap_or(line);
         let line = line.strip_prefix('\u{feff}').unwrap_or(line);
-        Ok(Some(if set.is_quoted {
-            quoted(line, delimiter)
-        } else {
-            line.split(delimiter).map(str::to_owned).collect()
-        }))
+        if set.is_quoted {
+            self.row = quoted(line, delimiter);
+            return Ok(true);
+        }
+        // Into memory that is there.
+        let mut count = 0;
+        for cell in line.split(delimiter) {
+            match self.row.get_mut(count) {
+                Some(known) => cell.clone_into(known),
+                None => self.row.push(cell.to_owned()),
+            }
+            count += 1;
+        }
+        self.row.truncate(count);
+        Ok(true)
     }
 }
 
@@ -253,12 +274,12 @@ fn split_names(given: &str) -> Vec<String> {
     if given.trim().is_empty() { Vec::new() } else { names.collect() }
 }
 
-fn decode(bytes: &[u8], encoding: &str) -> String {
-    let is_single = ["iso-8859-1", "latin1", "windows-1252"].contains(&&*encoding.to_ascii_lowercase());
-    if is_single {
-        return bytes.iter().map(|byte| char::from(*byte)).collect();
+fn decode<'a>(bytes: &'a [u8], encoding: &str) -> Cow<'a, str> {
+    let single = ["iso-8859-1", "latin1", "windows-1252"];
+    if single.iter().any(|known| encoding.eq_ignore_ascii_case(known)) {
+        return Cow::Owned(bytes.iter().map(|byte| char::from(*byte)).collect());
     }
-    String::from_utf8_lossy(bytes).into_owned()
+    String::from_utf8_lossy(bytes)
 }
 
 /// Cells that may stand in quotes, in which a quote is written twice.

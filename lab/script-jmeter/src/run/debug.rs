@@ -2,12 +2,13 @@
 
 use crate::run::context::Context;
 use crate::run::result::SampleResult;
+use compact_str::CompactString;
 use prony_model::Nanos;
 use std::fmt::Write as _;
 
 /// Variables and properties in lines, as JMeter shows them.
 pub(crate) fn sample(
-    label: String,
+    label: CompactString,
     variables: bool,
     properties: bool,
     now: Nanos,
@@ -28,8 +29,8 @@ pub(crate) fn sample(
     }
     SampleResult {
         label,
-        code: "200".to_owned(),
-        message: "OK".to_owned(),
+        code: "200".into(),
+        message: "OK".into(),
         is_success: true,
         start: now,
         end: now,

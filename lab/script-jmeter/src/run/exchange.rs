@@ -4,9 +4,11 @@ use crate::patterns;
 use crate::plan::{HttpSampler, Redirects};
 use crate::run::context::Context;
 use crate::run::pages;
-use crate::run::request::{Request, RequestFault};
+use crate::run::request::{Request, Sent};
+use crate::run::request_fault::RequestFault;
 use crate::run::result::SampleResult;
 use crate::run::web::{Web, basic};
+use compact_str::{CompactString, ToCompactString as _, format_compact};
 use fancy_regex::Regex;
 use prony_http_session::compression::decompress;
 use prony_http_session::digest::{Challenge, DigestRequest};
@@ -19,6 +21,7 @@ use prony_model::program::call::{Ask, AskId, Call, CallBytes, CallFault, CallFau
 use prony_model::program::table::Tables;
 use prony_model::program::{Answer, Keep, Outgoing};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// As JMeter's `httpsampler.max_redirects`.
 const REDIRECTS_MAX: usize = 20;
@@ -31,7 +34,7 @@ pub(crate) const TIMEOUT_MAX: Nanos = Nanos::from_secs(600);
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) sampler: usize,
-    label: String,
+    label: CompactString,
     /// By the number of what was asked for.
     open: Vec<Open>,
     next_id: AskId,
@@ -43,15 +46,14 @@ pub(crate) struct Exchange {
     main_parts: usize,
     waiting: VecDeque<Url>,
     at_a_time: usize,
-    main: Request,
+    main: Arc<Request>,
     pub(crate) transport: Option<TransportError>,
 }
 
 #[derive(Debug)]
 struct Open {
     id: AskId,
-    request: Request,
-    headers: String,
+    sent: Arc<Sent>,
     is_embedded: bool,
     redirects: usize,
     has_answered_challenge: bool,
@@ -90,16 +92,15 @@ impl Exchange {
     /// Begins a sample; the error is the sample's own.
     pub(crate) fn begin(
         sampler: usize,
-        label: String,
+        label: CompactString,
         wire: &mut Wire<'_, '_>,
         context: &mut Context<'_>,
     ) -> Result<Option<Self>, Box<SampleResult>> {
-        let now = context.shared.clock.now();
-        let request = match Request::build(wire.http, context) {
-            Ok(request) => request,
-            Err(fault) => return Err(Box::new(failed(label, &fault, now))),
+        let request = match Request::build(wire.http, &mut wire.web.addresses, context) {
+            Ok(request) => Arc::new(request),
+            Err(fault) => return Err(Box::new(failed(label, &fault, context.shared.clock.now()))),
         };
-        if wire.web.is_cached(wire.http.cache, &request, context.shared.clock.now_ms()) {
+        if wire.web.is_cached(wire.http.cache, &request, &context.shared.clock) {
             return Ok(None);
         }
         let millis = |text: &crate::text::Text, context: &mut Context<'_>| {
@@ -126,18 +127,18 @@ impl Exchange {
             main_parts: 0,
             waiting: VecDeque::new(),
             at_a_time: at_a_time.unwrap_or(1).clamp(1, 64),
-            main: request.clone(),
+            main: Arc::clone(&request),
             transport: None,
         };
         match exchange.ask(request, false, 0, Unseen::default(), wire, context) {
             Ok(()) => Ok(Some(exchange)),
-            Err(fault) => Err(Box::new(failed(exchange.label, &fault, now))),
+            Err(fault) => Err(Box::new(failed(exchange.label, &fault, context.shared.clock.now()))),
         }
     }
 
     fn ask(
         &mut self,
-        request: Request,
+        request: Arc<Request>,
         is_embedded: bool,
         redirects: usize,
         unseen: Unseen,
@@ -145,14 +146,15 @@ impl Exchange {
         context: &mut Context<'_>,
     ) -> Result<(), RequestFault> {
         let Unseen { authorization, since } = unseen;
-        let target = target_of(wire.tables, &request.url)?;
+        let target = request.address.target(|url| target_of(wire.tables, url))?;
         let has_answered_challenge = authorization.is_some();
-        let authorization = authorization.or_else(|| basic(wire.http, &request.url, context));
-        let cookies = wire.web.cookies(wire.http.cookies, &request.url, context.shared.clock.now_ms());
-        let mut sent = request.clone();
-        let is_conditional = wire.web.add_conditions(wire.http.cache, &mut sent);
+        let authorization = authorization.or_else(|| basic(wire.http, request.url(), context));
+        let cookies = wire.web.cookies(wire.http.cookies, request.url(), &context.shared.clock);
+        let conditions = wire.web.conditions(wire.http.cache, &request);
+        let is_conditional = conditions.is_some();
+        let sent = Sent { request, conditions: conditions.unwrap_or_default(), cookies, authorization };
         let begin = wire.out.text.len();
-        let headers = sent.write(&cookies, authorization.as_deref(), &mut wire.out.text);
+        sent.write(&mut wire.out.text);
         let id = self.next_id;
         self.next_id += 1;
         wire.out.asks.push(Ask::Call(Call {
@@ -160,16 +162,15 @@ impl Exchange {
             target,
             request: None,
             text: begin..wire.out.text.len(),
-            is_head: request.method == "HEAD",
+            is_head: sent.request.method == "HEAD",
             keep: self.keep,
             timeout: self.timeout,
-            is_fresh: !request.keeps_alive,
+            is_fresh: !sent.request.keeps_alive,
             expects: None,
         }));
         self.open.push(Open {
             id,
-            request,
-            headers,
+            sent: Arc::new(sent),
             is_embedded,
             redirects,
             has_answered_challenge,
@@ -192,22 +193,23 @@ impl Exchange {
     ) -> Turn {
         let Some(at) = self.open.iter().position(|open| open.id == id) else { return self.turn() };
         let open = self.open.swap_remove(at);
-        let head = ResponseHead::new(answer.head);
-        let now_ms = context.shared.clock.now_ms();
-        wire.web.take_cookies(wire.http.cookies, &open.request.url, head, now_ms);
-        wire.web.take_cache(wire.http.cache, &open.request, answer.status, head, now_ms);
+        let (head, clock) = (ResponseHead::new(answer.head), &context.shared.clock);
+        let request = &open.sent.request;
+        wire.web.take_cookies(wire.http.cookies, request.url(), head, clock);
+        wire.web.take_cache(wire.http.cache, request, answer.status, head, clock);
         let part = self.part(&open, answer, times, bytes);
         if answer.status == 401
             && !open.has_answered_challenge
-            && let Some(authorization) = digest(&open.request, head, wire.http, context)
+            && let Some(authorization) = digest(request, head, wire.http, context)
         {
             // The client answers by itself: the sample is the response to that.
             let unseen = Unseen { authorization: Some(authorization), since: Some(part.start) };
-            let asked = self.ask(open.request, open.is_embedded, open.redirects, unseen, wire, context);
+            let asked =
+                self.ask(Arc::clone(request), open.is_embedded, open.redirects, unseen, wire, context);
             return self.after(asked, context);
         }
         let location =
-            head.first("location").filter(|_| is_redirect(answer.status, &open.request, wire.http));
+            if is_redirect(answer.status, request, wire.http) { head.first("location") } else { None };
         if let Some(location) = location {
             let location = String::from_utf8_lossy(location).replace(' ', "%20");
             let is_seen = wire.http.redirects != Redirects::Followed { only_reads: true };
@@ -218,31 +220,32 @@ impl Exchange {
             if open.redirects >= REDIRECTS_MAX {
                 let message = format!("Exceeded maximum number of redirects: {REDIRECTS_MAX}");
                 let fault = RequestFault::new("java.io.IOException", message);
-                return self.after(Err(fault.of(&open.request)), context);
+                return self.after(Err(fault.of(request.url_text())), context);
             }
             let url = match Url::parse(&location) {
-                Ok(reference) => open.request.url.resolve(&reference),
+                Ok(reference) => request.url().resolve(&reference),
                 Err(error) => {
                     let fault = RequestFault::new("java.net.URISyntaxException", error.to_string());
-                    return self.after(Err(fault.of(&open.request)), context);
+                    return self.after(Err(fault.of(request.url_text())), context);
                 }
             };
-            let next = open.request.redirected(url);
+            let next = Arc::new(request.redirected(url));
             let asked = self.ask(next, open.is_embedded, open.redirects + 1, unseen, wire, context);
             return self.after(asked, context);
         }
-        if is_redirect_status(answer.status, &open.request) && head.first("location").is_none() {
+        if is_redirect_status(answer.status, request) && head.first("location").is_none() {
             let message = format!(
                 "Missing location header in redirect for {} {} HTTP/1.1",
-                open.request.method, open.request.url_text
+                request.method,
+                request.url_text()
             );
             let fault = RequestFault::new("java.lang.IllegalArgumentException", message);
-            return self.after(Err(fault.of(&open.request)), context);
+            return self.after(Err(fault.of(request.url_text())), context);
         }
         let is_page =
             !open.is_embedded && wire.http.embedded.is_some() && part.content_type().contains("html");
         if is_page {
-            self.find_embedded(&part, &open.request.url, wire, context);
+            self.find_embedded(&part, request.url(), wire, context);
         }
         self.take(part, &open);
         self.ask_embedded(wire, context);
@@ -260,16 +263,15 @@ impl Exchange {
     ) -> Turn {
         let Some(at) = self.open.iter().position(|open| open.id == id) else { return self.turn() };
         let open = self.open.swap_remove(at);
-        let named = fault_of(fault, &open.request.url);
+        let named = fault_of(fault, open.sent.request.url());
         let connect_end = if times.ready > times.asked { times.ready } else { times.ended };
         let part = SampleResult {
             start: times.asked,
             end: times.ended,
             connect: if times.first_byte.is_none() { connect_end.since(times.asked) } else { Nanos::ZERO },
-            request_headers: open.headers.clone(),
-            request_data: open.request.shown(&open.headers),
+            sent: Some(Arc::clone(&open.sent)),
             sent_bytes: bytes.sent,
-            url: Some(open.request.url_text.clone()),
+            url: Some(Arc::clone(open.sent.request.url_text())),
             ..failed(self.label.clone(), &named, times.asked)
         };
         if !open.is_embedded {
@@ -305,17 +307,17 @@ impl Exchange {
 
     fn part(&self, open: &Open, answer: Answer<'_>, times: &CallTimes, bytes: CallBytes) -> SampleResult {
         let head = ResponseHead::new(answer.head);
-        let status = head.status_text();
-        let message = status.split_once(' ').map_or("", |(_, message)| message).to_owned();
-        let content_type =
-            head.first("content-type").map(|value| String::from_utf8_lossy(value).to_lowercase());
-        let coding = head.first("content-encoding").map(String::from_utf8_lossy);
-        let decoded = coding.and_then(|coding| decompress(&coding, answer.body).ok().flatten());
+        let decoded = if answer.body.is_empty() {
+            None
+        } else {
+            let coding = head.first("content-encoding").map(String::from_utf8_lossy);
+            coding.and_then(|coding| decompress(&coding, answer.body).ok().flatten())
+        };
         let is_not_modified = open.is_conditional && answer.status == 304;
         SampleResult {
             label: self.label.clone(),
-            code: answer.status.to_string(),
-            message,
+            code: answer.status.to_compact_string(),
+            message: CompactString::from_utf8_lossy(head.reason()),
             is_success: (200..400).contains(&answer.status) || is_not_modified,
             start: open.since.unwrap_or(times.asked),
             end: times.ended,
@@ -323,12 +325,11 @@ impl Exchange {
                 .first_byte
                 .map_or(Nanos::ZERO, |first| first.since(open.since.unwrap_or(times.asked))),
             connect: if times.is_new_connection { times.ready.since(times.asked) } else { Nanos::ZERO },
-            url: Some(open.request.url_text.clone()),
-            request_headers: open.headers.clone(),
-            request_data: open.request.shown(&open.headers),
+            url: Some(Arc::clone(open.sent.request.url_text())),
+            sent: Some(Arc::clone(&open.sent)),
             head: answer.head.to_vec(),
             body: decoded.unwrap_or_else(|| answer.body.to_vec()),
-            data_type: content_type.as_deref().map_or("", data_type),
+            data_type: head.first("content-type").map_or("", data_type),
             bytes: bytes.received,
             sent_bytes: bytes.sent,
             ..SampleResult::default()
@@ -363,8 +364,8 @@ impl Exchange {
         while self.open.len() < self.at_a_time
             && let Some(url) = self.waiting.pop_front()
         {
-            let request = self.main.redirected(url);
-            if wire.web.is_cached(wire.http.cache, &request, context.shared.clock.now_ms()) {
+            let request = Arc::new(self.main.redirected(url));
+            if wire.web.is_cached(wire.http.cache, &request, &context.shared.clock) {
                 continue;
             }
             if let Err(fault) = self.ask(request, true, 0, Unseen::default(), wire, context) {
@@ -400,10 +401,10 @@ impl Exchange {
         let failing: String = failing.collect();
         if whole.is_success && !failing.is_empty() {
             whole.is_success = false;
-            whole.message = format!("Embedded resource download error:{failing}");
+            whole.message = format_compact!("Embedded resource download error:{failing}");
         }
         for (at, part) in self.parts.iter_mut().enumerate() {
-            part.label = format!("{}-{at}", self.label);
+            part.label = format_compact!("{}-{at}", self.label);
         }
         (whole, self.parts)
     }
@@ -412,9 +413,7 @@ impl Exchange {
 fn is_redirect(status: u16, request: &Request, http: &HttpSampler) -> bool {
     let is_followed = match http.redirects {
         Redirects::None => false,
-        Redirects::Followed { only_reads } => {
-            !only_reads || matches!(request.method.as_str(), "GET" | "HEAD")
-        }
+        Redirects::Followed { only_reads } => !only_reads || matches!(&*request.method, "GET" | "HEAD"),
     };
     is_followed && is_redirect_status(status, request)
 }
@@ -422,17 +421,20 @@ fn is_redirect(status: u16, request: &Request, http: &HttpSampler) -> bool {
 fn is_redirect_status(status: u16, request: &Request) -> bool {
     match status {
         301..=303 => true,
-        307 | 308 => matches!(request.method.as_str(), "GET" | "HEAD"),
+        307 | 308 => matches!(&*request.method, "GET" | "HEAD"),
         _ => false,
     }
 }
 
 /// As JMeter tells text from what is not to be shown.
-fn data_type(content_type: &str) -> &'static str {
+fn data_type(content_type: &[u8]) -> &'static str {
+    let begins = |begin: &str| {
+        content_type.get(..begin.len()).is_some_and(|found| found.eq_ignore_ascii_case(begin.as_bytes()))
+    };
     let is_binary = ["image/", "audio/", "video/", "application/octet-stream", "application/zip", "font/"]
-        .iter()
-        .any(|begin| content_type.starts_with(begin));
-    if is_binary && !content_type.starts_with("image/svg") { "bin" } else { "text" }
+        .into_iter()
+        .any(begins);
+    if is_binary && !begins("image/svg") { "bin" } else { "text" }
 }
 
 /// The index of what a request to this URL is sent to.
@@ -458,7 +460,7 @@ fn digest(
 ) -> Option<String> {
     let challenge = head.first("www-authenticate").map(String::from_utf8_lossy)?;
     let challenge = Challenge::parse(&challenge)?;
-    let url = request.url.without_user();
+    let url = request.url().without_user();
     for credentials in &http.credentials {
         let begin = credentials.url.value(context);
         if !url.starts_with(begin.trim()) {
@@ -468,7 +470,7 @@ fn digest(
         let nonce = format!("{:016x}", context.shared.clock.now().0);
         return Some(challenge.answer(&DigestRequest {
             method: &request.method,
-            target: &request.url.request_target(),
+            target: &request.url().request_target(),
             body: request.body.as_deref().unwrap_or_default(),
             user: &user,
             password: &password,
@@ -479,11 +481,11 @@ fn digest(
 }
 
 /// A sample that never was a request.
-pub(crate) fn failed(label: String, fault: &RequestFault, now: Nanos) -> SampleResult {
+pub(crate) fn failed(label: CompactString, fault: &RequestFault, now: Nanos) -> SampleResult {
     SampleResult {
         label,
-        code: format!("Non HTTP response code: {}", fault.class),
-        message: format!("Non HTTP response message: {}", fault.message),
+        code: format_compact!("Non HTTP response code: {}", fault.class),
+        message: format_compact!("Non HTTP response message: {}", fault.message),
         body: fault.message.clone().into_bytes(),
         bytes: fault.message.len() as u64,
         start: now,

@@ -24,8 +24,11 @@ pub(crate) fn text_of_source<'a>(
         Source::Whole => Cow::Owned(result.response_headers() + &result.body_text()),
         Source::UnescapedBody => Cow::Owned(patterns::unescape_html(&result.body_text())),
         Source::Headers => Cow::Owned(result.response_headers()),
-        Source::RequestHeaders => Cow::Borrowed(&result.request_headers),
-        Source::RequestData => String::from_utf8_lossy(&result.request_data),
+        Source::RequestHeaders => result.request_headers(),
+        Source::RequestData => match result.request_data() {
+            Cow::Borrowed(data) => String::from_utf8_lossy(data),
+            Cow::Owned(data) => Cow::Owned(String::from_utf8_lossy(&data).into_owned()),
+        },
         Source::Url => Cow::Borrowed(result.url.as_deref().unwrap_or_default()),
         Source::Code => Cow::Borrowed(&result.code),
         Source::Message => Cow::Borrowed(&result.message),

@@ -3,7 +3,9 @@
 //! [`program`] wires all of it to the runner; [`user`] is one user's life, [`position`] its place in the tree, [`exchange`] an
 //! HTTP sample under way.
 
+mod address;
 mod assertions;
+mod build;
 pub(crate) mod context;
 pub(crate) mod data;
 mod debug;
@@ -11,11 +13,13 @@ mod exchange;
 mod extract;
 pub(crate) mod files;
 pub(crate) mod groups;
+mod header_fields;
 mod locks;
 mod pages;
 mod position;
 pub(crate) mod program;
 mod request;
+mod request_fault;
 pub(crate) mod result;
 mod samples;
 mod scripts;

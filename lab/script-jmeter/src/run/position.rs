@@ -241,7 +241,7 @@ impl Position {
         let (order, passes) = self.order_of(index, controller, around, context)?;
         self.push(index, order, passes, context);
         if let ControllerKind::Transaction { is_parent, includes_timers } = controller.kind {
-            let name = controller.name.value(context);
+            let name = controller.name.text(context).into();
             let mut transaction =
                 Transaction::new(name, context.shared.clock.now(), is_parent, includes_timers);
             transaction.listeners = Arc::clone(&controller.listeners);

@@ -1,18 +1,21 @@
 //! One sample: what a sampler did, how it was judged, and what is kept of the response.
 
+use crate::run::request::Sent;
 use crate::run::shared::Clock;
+use compact_str::CompactString;
 use prony_http_session::headers::ResponseHead;
 use prony_jtl::Sample;
 use prony_model::Nanos;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// As JMeter's `SampleResult`, without sub-results: what belongs to one sample is summed up in it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SampleResult {
-    pub(crate) label: String,
+    pub(crate) label: CompactString,
     /// A status, or `Non HTTP response code: …`; empty where there is none.
-    pub(crate) code: String,
-    pub(crate) message: String,
+    pub(crate) code: CompactString,
+    pub(crate) message: CompactString,
     pub(crate) is_success: bool,
     /// Of the assertions that failed.
     pub(crate) failure: String,
@@ -24,9 +27,12 @@ pub(crate) struct SampleResult {
     /// From the start to the first byte.
     pub(crate) latency: Nanos,
     pub(crate) connect: Nanos,
-    pub(crate) url: Option<String>,
-    pub(crate) request_headers: String,
-    pub(crate) request_data: Vec<u8>,
+    pub(crate) url: Option<Arc<str>>,
+    /// The request over HTTP; few look at what was sent, so that it is put into words when they do.
+    pub(crate) sent: Option<Arc<Sent>>,
+    /// What other samples have sent.
+    pub(crate) own_headers: String,
+    pub(crate) own_data: Vec<u8>,
     /// As received.
     pub(crate) head: Vec<u8>,
     /// Without its codings.
@@ -41,7 +47,7 @@ pub(crate) struct SampleResult {
 /// What one assertion said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AssertionResult {
-    pub(crate) name: String,
+    pub(crate) name: CompactString,
     /// Empty where it holds.
     pub(crate) failure: String,
 }
@@ -65,6 +71,22 @@ impl SampleResult {
 
     pub(crate) fn body_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.body)
+    }
+
+    /// Those that were sent, as JMeter shows them.
+    pub(crate) fn request_headers(&self) -> Cow<'_, str> {
+        match &self.sent {
+            Some(sent) => Cow::Owned(sent.headers()),
+            None => Cow::Borrowed(&self.own_headers),
+        }
+    }
+
+    /// What was sent, as JMeter shows it.
+    pub(crate) fn request_data(&self) -> Cow<'_, [u8]> {
+        match &self.sent {
+            Some(sent) => Cow::Owned(sent.shown()),
+            None => Cow::Borrowed(&self.own_data),
+        }
     }
 
     /// Status line and headers, as JMeter shows them.

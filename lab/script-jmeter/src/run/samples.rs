@@ -85,10 +85,10 @@ impl Runner<'_, '_> {
                 Err(_) => Outcome::Transport(TransportError::Protocol),
             },
         };
-        let known = self.names.get(&sample.label).copied();
+        let known = self.names.get(sample.label.as_str()).copied();
         let request = known.unwrap_or_else(|| {
             let index = self.workload.tables.name(&sample.label);
-            self.names.insert(sample.label.clone(), index);
+            self.names.insert(sample.label.to_string(), index);
             index
         });
         self.out.records.push(Record {
@@ -153,7 +153,7 @@ fn process(processor: &PostProcessor, sample: &mut SampleResult, context: &mut C
 }
 
 fn judge(assertion: &Assertion, sample: &mut SampleResult, context: &mut Context<'_>) -> AssertionResult {
-    let name = assertion.name.value(context);
+    let name = assertion.name.text(context).into();
     let failure = match &assertion.kind {
         AssertionKind::Script(script) => {
             let (_, changes) = context.run_script(script, Some(Arc::new(sample.clone())));

@@ -14,7 +14,7 @@ impl Context<'_> {
             group: Arc::clone(&self.thread.group),
             label: label.to_owned(),
             parameters,
-            sampler: self.thread.sampler.clone(),
+            sampler: self.thread.sampler.to_string(),
             previous: sample.or_else(|| self.thread.previous.clone()),
         }
     }
@@ -57,9 +57,9 @@ pub(crate) fn apply(changes: Changes, result: &mut SampleResult) -> Option<Strin
     for (name, value) in changes {
         match name.as_str() {
             "success" => result.is_success = value == "true",
-            "code" => result.code = value,
-            "message" => result.message = value,
-            "label" => result.label = value,
+            "code" => result.code = value.into(),
+            "message" => result.message = value.into(),
+            "label" => result.label = value.into(),
             "data" => result.body = value.into_bytes(),
             "ignore" => result.is_ignored = true,
             "failure" => has_failed = value == "true",

@@ -118,35 +118,41 @@ impl Properties {
 /// The run's time: from its start, and since 1970.
 #[derive(Debug)]
 pub(crate) struct Clock {
-    base: (Instant, SystemTime),
+    base: Instant,
+    /// The same moment, in nanoseconds since 1970.
+    base_unix_ns: u64,
     /// When the run that goes on has begun, since `base`.
     began_ns: AtomicU64,
 }
 
 impl Default for Clock {
     fn default() -> Self {
-        Self { base: (Instant::now(), SystemTime::now()), began_ns: AtomicU64::new(0) }
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        Self {
+            base: Instant::now(),
+            base_unix_ns: u64::try_from(since).unwrap_or(u64::MAX),
+            began_ns: AtomicU64::new(0),
+        }
     }
 }
 
 impl Clock {
     /// The moment from which the run that now begins counts its times.
     pub(crate) fn begin(&self, epoch: Instant) {
-        let since = epoch.saturating_duration_since(self.base.0).as_nanos();
+        let since = epoch.saturating_duration_since(self.base).as_nanos();
         self.began_ns.store(u64::try_from(since).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// From the start of the run.
     pub(crate) fn now(&self) -> Nanos {
-        let since = u64::try_from(self.base.0.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let since = u64::try_from(self.base.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Nanos(since.saturating_sub(self.began_ns.load(Ordering::Relaxed)))
     }
 
     /// Milliseconds since 1970 of a moment of the run.
     pub(crate) fn unix_ms(&self, at: Nanos) -> i64 {
-        let base = self.base.1.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        let since = u128::from(self.began_ns.load(Ordering::Relaxed)) + u128::from(at.0);
-        i64::try_from((base + since) / 1_000_000).unwrap_or(i64::MAX)
+        let since = self.began_ns.load(Ordering::Relaxed).saturating_add(at.0);
+        i64::try_from(self.base_unix_ns.saturating_add(since) / 1_000_000).unwrap_or(i64::MAX)
     }
 
     pub(crate) fn now_ms(&self) -> i64 {

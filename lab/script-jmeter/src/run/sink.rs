@@ -174,11 +174,18 @@ pub(crate) struct ThreadSink<'a> {
     sink: &'a Sink,
     blocks: Vec<Vec<u8>>,
     statistics: Statistics,
+    /// The outputs of the sample that is written, in memory that is kept.
+    indices: Vec<usize>,
 }
 
 impl<'a> ThreadSink<'a> {
     pub(crate) fn new(sink: &'a Sink) -> Self {
-        Self { sink, blocks: vec![Vec::new(); sink.outputs.len()], statistics: Statistics::default() }
+        Self {
+            sink,
+            blocks: vec![Vec::new(); sink.outputs.len()],
+            statistics: Statistics::default(),
+            indices: Vec::new(),
+        }
     }
 
     /// Writes a sample and what it is made of; only the sample itself is counted.
@@ -193,17 +200,19 @@ impl<'a> ThreadSink<'a> {
         if sample.is_ignored {
             return;
         }
-        self.statistics.add(&sample.row(place));
+        let row = sample.row(place);
+        self.statistics.add(&row);
         if self.blocks.is_empty() {
             return;
         }
         let named = self.sink.of_listeners.get(group).map(Vec::as_slice).unwrap_or_default();
-        let mut indices: Vec<usize> =
-            listeners.iter().filter_map(|index| named.get(*index).copied()).collect();
+        let indices = &mut self.indices;
+        indices.clear();
+        indices.extend(listeners.iter().filter_map(|index| named.get(*index).copied()));
         indices.extend(self.sink.of_all);
         indices.sort_unstable();
         indices.dedup();
-        for index in indices {
+        for &index in &*indices {
             let output = &self.sink.outputs[index];
             let block = &mut self.blocks[index];
             let Wanted { format, only_errors, only_successes } = output.wanted;
@@ -212,8 +221,9 @@ impl<'a> ThreadSink<'a> {
                     .assertions
                     .iter()
                     .map(|assertion| (assertion.name.as_str(), assertion.failure.as_str()));
-                let assertions: Vec<_> = assertions.collect();
-                format.append(block, &sample.row(place), &assertions);
+                let assertions: Vec<_> =
+                    if format == Format::Xml { assertions.collect() } else { Vec::new() };
+                format.append(block, &row, &assertions);
                 for part in parts {
                     format.append(block, &part.row(place), &[]);
                 }

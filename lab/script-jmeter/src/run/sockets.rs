@@ -5,6 +5,7 @@ use crate::run::context::Context;
 use crate::run::user::{Doing, Flow, Runner, SampleOrigin, User};
 use crate::run::websocket::{Progress, SocketWire, WebSocketSample};
 use crate::text;
+use compact_str::CompactString;
 use prony_model::program::call::{Ask, AskId, CallBytes, SocketEvent};
 use prony_model::program::{ProgramError, Step};
 use std::mem;
@@ -15,7 +16,7 @@ impl Runner<'_, '_> {
         &mut self,
         user: &mut User,
         index: usize,
-        label: String,
+        label: CompactString,
     ) -> Result<Flow, Step> {
         let begun = self
             .with_websocket(user, index, |wire, context| WebSocketSample::begin(index, label, wire, context));

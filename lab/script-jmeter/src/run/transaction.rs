@@ -1,6 +1,7 @@
 //! A transaction under way, and the sample that it ends as.
 
 use crate::run::result::SampleResult;
+use compact_str::{CompactString, format_compact};
 use prony_model::Nanos;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ const KEPT_MAX: usize = 10_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Transaction {
-    pub(crate) name: String,
+    pub(crate) name: CompactString,
     /// Its samples are part of it, and no rows of their own before it.
     pub(crate) is_parent: bool,
     pub(crate) listeners: Arc<[usize]>,
@@ -21,7 +22,7 @@ pub(crate) struct Transaction {
     calls: u64,
     failing: u64,
     /// Of the first that failed.
-    code: String,
+    code: CompactString,
     bytes: u64,
     sent_bytes: u64,
     latency: Nanos,
@@ -30,7 +31,7 @@ pub(crate) struct Transaction {
 }
 
 impl Transaction {
-    pub(crate) fn new(name: String, now: Nanos, is_parent: bool, includes_timers: bool) -> Self {
+    pub(crate) fn new(name: CompactString, now: Nanos, is_parent: bool, includes_timers: bool) -> Self {
         Self { name, is_parent, includes_timers, start: now, last_end: now, ..Self::default() }
     }
 
@@ -69,13 +70,14 @@ impl Transaction {
         let idle =
             if self.includes_timers { Nanos::ZERO } else { self.pauses.plus(now.since(self.last_end)) };
         let code = match (is_success, self.is_parent) {
-            (true, _) => "200".to_owned(),
+            (true, _) => "200".into(),
             (false, true) => self.code,
-            (false, false) => String::new(),
+            (false, false) => CompactString::default(),
         };
-        let message = format!(
+        let message = format_compact!(
             "Number of samples in transaction : {}, number of failing samples : {}",
-            self.calls, self.failing
+            self.calls,
+            self.failing
         );
         let sample = SampleResult {
             label: self.name,

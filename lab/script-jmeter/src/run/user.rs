@@ -14,6 +14,7 @@ use crate::run::web::Web;
 use crate::run::websocket::{UserSocket, WebSocketSample};
 use crate::run::{data, debug, scripts};
 use crate::text;
+use compact_str::CompactString;
 use prony_model::Nanos;
 use prony_model::measurement::record::TransportError;
 use prony_model::program::call::{Ask, WaitEvent};
@@ -113,8 +114,9 @@ impl User {
             counters: FxHashMap::default(),
             rows: FxHashMap::default(),
             previous: None,
-            sampler: String::new(),
+            sampler: CompactString::default(),
             is_new_pass: false,
+            index_name: format!("__jm__{}__idx", run.group.name),
             iteration: 0,
         };
         let mut vars = workload.variables.clone();
@@ -207,7 +209,8 @@ impl Runner<'_, '_> {
         user.thread.iteration += 1;
         let (run, around, mut context) = parts!(self, user);
         let iteration = context.thread.iteration;
-        context.vars.set(&format!("__jm__{}__idx", run.group.name), &(iteration - 1).to_string());
+        let passes = itoa::Buffer::new().format(iteration - 1).to_owned();
+        context.vars.set(&context.thread.index_name, &passes);
         if user.web.begin_pass(&run.group, iteration == 1, &mut context) {
             self.out.asks.push(Ask::CloseConnections);
         }
@@ -400,7 +403,7 @@ impl Runner<'_, '_> {
     fn before(&mut self, user: &mut User, index: usize) -> Result<Option<Step>, ProgramError> {
         let (run, _, mut context) = parts!(self, user);
         let sampler: &Sampler = &run.group.samplers[index];
-        context.thread.sampler = sampler.name.value(&mut context);
+        context.thread.sampler = sampler.name.text(&mut context).into();
         for processor in &sampler.before {
             match &**processor {
                 PreProcessor::Script(script) => drop(context.run_script(script, None)),
@@ -409,7 +412,7 @@ impl Runner<'_, '_> {
         }
         // A name may have what they have set; JMeter reads it before and behind them too.
         if sampler.name.as_literal().is_none() {
-            context.thread.sampler = sampler.name.value(&mut context);
+            context.thread.sampler = sampler.name.text(&mut context).into();
         }
         let crowd = Crowd {
             user: user.number,
@@ -473,7 +476,6 @@ impl Runner<'_, '_> {
     fn sample(&mut self, user: &mut User, index: usize) -> Result<Flow, Step> {
         let (run, _, mut context) = parts!(self, user);
         let sampler = &run.group.samplers[index];
-        let now = context.shared.clock.now();
         let label = context.thread.sampler.clone();
         let sample = match &sampler.kind {
             SamplerKind::Http(http) => {
@@ -496,13 +498,14 @@ impl Runner<'_, '_> {
                 return self.act(user, *action, Nanos::from_millis(duration.unwrap_or(0)));
             }
             SamplerKind::Debug { variables, properties } => {
-                debug::sample(label, *variables, *properties, now, &context)
+                debug::sample(label, *variables, *properties, context.shared.clock.now(), &context)
             }
             SamplerKind::Script(script) => {
+                let now = context.shared.clock.now();
                 let own = SampleResult {
-                    label: label.clone(),
-                    code: "200".to_owned(),
-                    message: "OK".to_owned(),
+                    label,
+                    code: "200".into(),
+                    message: "OK".into(),
                     is_success: true,
                     ..SampleResult::default()
                 };

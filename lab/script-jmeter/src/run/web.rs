@@ -1,8 +1,11 @@
 //! What a user keeps between requests: cookies, cached responses; and its credentials.
 
 use crate::plan::{Group, HttpSampler};
+use crate::run::address::Addresses;
 use crate::run::context::Context;
+use crate::run::header_fields::HeaderFields;
 use crate::run::request::Request;
+use crate::run::shared::Clock;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prony_http_session::date;
@@ -15,6 +18,7 @@ use rustc_hash::FxHashMap;
 /// By the group's managers.
 #[derive(Debug, Default)]
 pub(crate) struct Web {
+    pub(crate) addresses: Addresses,
     jars: Vec<CookieJar>,
     caches: Vec<FxHashMap<String, Cached>>,
     cache_settings: Vec<(bool, usize)>,
@@ -33,6 +37,7 @@ impl Web {
     /// A user without anything but the cookies that the plan gives it.
     pub(crate) fn new(group: &Group, context: &mut Context<'_>) -> Self {
         let mut web = Self {
+            addresses: Addresses::default(),
             jars: Vec::new(),
             caches: group.caches.iter().map(|_| FxHashMap::default()).collect(),
             cache_settings: group
@@ -65,10 +70,10 @@ impl Web {
     }
 
     /// The value of `Cookie`.
-    pub(crate) fn cookies(&mut self, manager: Option<usize>, url: &Url, now_ms: i64) -> String {
+    pub(crate) fn cookies(&mut self, manager: Option<usize>, url: &Url, clock: &Clock) -> String {
         let mut header = String::new();
         if let Some(jar) = manager.and_then(|at| self.jars.get_mut(at)) {
-            for (name, value) in jar.cookies_for(url, now_ms) {
+            for (name, value) in jar.cookies_for(url, clock.now_ms()) {
                 append_pair(&mut header, &name, &value);
             }
         }
@@ -80,9 +85,10 @@ impl Web {
         manager: Option<usize>,
         url: &Url,
         head: ResponseHead<'_>,
-        now_ms: i64,
+        clock: &Clock,
     ) {
         if let Some(jar) = manager.and_then(|at| self.jars.get_mut(at)) {
+            let now_ms = clock.now_ms();
             head.cookies().for_each(|cookie| jar.set(url, &cookie, now_ms));
         }
     }
@@ -90,22 +96,23 @@ impl Web {
     // ---- cached responses
 
     /// True where a response is kept that needs not be asked for.
-    pub(crate) fn is_cached(&self, manager: Option<usize>, request: &Request, now_ms: i64) -> bool {
-        let cached = manager.and_then(|at| self.caches.get(at)?.get(&request.url_text));
-        request.method == "GET" && cached.is_some_and(|cached| cached.fresh_until_ms > now_ms)
+    pub(crate) fn is_cached(&self, manager: Option<usize>, request: &Request, clock: &Clock) -> bool {
+        let cached = manager.and_then(|at| self.caches.get(at)?.get(&**request.url_text()));
+        request.method == "GET" && cached.is_some_and(|cached| cached.fresh_until_ms > clock.now_ms())
     }
 
-    /// Asks for a response only if it has changed; true where one is kept.
-    pub(crate) fn add_conditions(&self, manager: Option<usize>, request: &mut Request) -> bool {
-        let cached = manager.and_then(|at| self.caches.get(at)?.get(&request.url_text));
-        let Some(cached) = cached.filter(|_| request.method == "GET") else { return false };
+    /// What asks for a response only if it has changed; none where none is kept.
+    pub(crate) fn conditions(&self, manager: Option<usize>, request: &Request) -> Option<HeaderFields> {
+        let cached = manager.and_then(|at| self.caches.get(at)?.get(&**request.url_text()));
+        let cached = cached.filter(|_| request.method == "GET")?;
+        let mut fields = HeaderFields::default();
         let conditions = [("If-Modified-Since", &cached.last_modified), ("If-None-Match", &cached.etag)];
         for (name, value) in conditions {
             if let Some(value) = value {
-                request.headers.push((name.to_owned(), value.clone()));
+                fields.push(name, value);
             }
         }
-        true
+        Some(fields)
     }
 
     pub(crate) fn take_cache(
@@ -114,7 +121,7 @@ impl Web {
         request: &Request,
         status: u16,
         head: ResponseHead<'_>,
-        now_ms: i64,
+        clock: &Clock,
     ) {
         let Some(at) = manager.filter(|_| request.method == "GET" && (200..300).contains(&status)) else {
             return;
@@ -130,6 +137,7 @@ impl Web {
         let expires = text("expires").and_then(|value| date::parse_http_date(&value));
         let has_expires = text("expires").is_some();
         let last_modified = text("last-modified");
+        let now_ms = clock.now_ms();
         let fresh_until_ms = match (uses_expires && !control.contains("no-cache"), max_age, has_expires) {
             (false, ..) => 0,
             (true, Some(seconds), _) => now_ms.saturating_add(seconds.saturating_mul(1_000)),
@@ -140,8 +148,8 @@ impl Web {
         let is_useful =
             cached.etag.is_some() || cached.last_modified.is_some() || has_expires || !control.is_empty();
         let cache = &mut self.caches[at];
-        if is_useful && (cache.len() < entries_max || cache.contains_key(&request.url_text)) {
-            cache.insert(request.url_text.clone(), cached);
+        if is_useful && (cache.len() < entries_max || cache.contains_key(&**request.url_text())) {
+            cache.insert(request.url_text().to_string(), cached);
         }
     }
 }
@@ -158,8 +166,10 @@ fn unsaid_age_ms(last_modified: Option<&str>, date: Option<&str>) -> i64 {
 
 /// The value of `Authorization` of a request that a manager has basic credentials for.
 pub(crate) fn basic(http: &HttpSampler, url: &Url, context: &mut Context<'_>) -> Option<String> {
+    let mut of_basic = http.credentials.iter().filter(|credentials| !credentials.is_digest).peekable();
+    of_basic.peek()?;
     let text = url.without_user();
-    for credentials in http.credentials.iter().filter(|credentials| !credentials.is_digest) {
+    for credentials in of_basic {
         let begin = credentials.url.value(context);
         if text.starts_with(begin.trim()) {
             let pair = format!("{}:{}", credentials.user.value(context), credentials.password.value(context));

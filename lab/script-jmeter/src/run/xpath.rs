@@ -50,7 +50,8 @@ pub(crate) fn extract(extractor: &XPathExtractor, result: &mut SampleResult, con
         Err(failure) => {
             // The sample stays as good as it was, as in JMeter.
             let failure = format!("{}\nSee log file for further details.", failure.message());
-            return result.note_assertion(AssertionResult { name: extractor.element.clone(), failure });
+            return result
+                .note_assertion(AssertionResult { name: extractor.element.as_str().into(), failure });
         }
     };
     let number = extractor.number.number(context).unwrap_or(-1);

@@ -1,6 +1,7 @@
 //! Texts as they were read: literals, variables, calls of functions; evaluated for one user.
 
 use crate::run::context::Context;
+use std::borrow::Cow;
 
 /// A text that may have parts which are found out while the run goes.
 #[derive(Debug, Clone, Default)]
@@ -82,6 +83,11 @@ impl Text {
         out
     }
 
+    /// As [`value`](Self::value), without a copy where nothing in it is found out later.
+    pub(crate) fn text(&self, context: &mut Context<'_>) -> Cow<'_, str> {
+        self.as_literal().map_or_else(|| Cow::Owned(self.value(context)), Cow::Borrowed)
+    }
+
     pub(crate) fn write(&self, context: &mut Context<'_>, out: &mut String) {
         for part in &self.parts {
             match part {
@@ -102,8 +108,7 @@ impl Text {
 
     /// As a whole number; none where it is none.
     pub(crate) fn number(&self, context: &mut Context<'_>) -> Option<i64> {
-        let value = self.value(context);
-        value.trim().parse().ok()
+        self.text(context).trim().parse().ok()
     }
 }
 

@@ -12,6 +12,7 @@ use crate::run::exchange::{TIMEOUT_MAX, target_of};
 use crate::run::result::SampleResult;
 use crate::run::web::Web;
 use crate::text::Text;
+use compact_str::{CompactString, ToCompactString as _, format_compact};
 use prony_http_session::url::Url;
 use prony_model::Nanos;
 use prony_model::measurement::record::TransportError;
@@ -72,7 +73,7 @@ pub(crate) enum Progress {
 impl WebSocketSample {
     pub(crate) fn begin(
         sampler: usize,
-        label: String,
+        label: CompactString,
         wire: &mut SocketWire<'_, '_>,
         context: &mut Context<'_>,
     ) -> (Self, Progress) {
@@ -114,8 +115,8 @@ impl WebSocketSample {
             return self.connect(address, port, connect_timeout, wire, context);
         }
         if wire.socket.exists() {
-            "200".clone_into(&mut self.result.code);
-            "OK".clone_into(&mut self.result.message);
+            self.result.code = "200".into();
+            self.result.message = "OK".into();
             return Ok(self.act(wire, context));
         }
         let (code, message) = match websocket.action {
@@ -152,12 +153,12 @@ impl WebSocketSample {
         let target = target_of(wire.tables, &url).map_err(|fault| fault.message)?;
         let headers = Self::headers(&url, wire, context)?;
         let shown = text.replacen("http", "ws", 1);
-        self.result.request_data = format!("Connect URL:\n{shown}\n").into_bytes();
+        self.result.own_data = format!("Connect URL:\n{shown}\n").into_bytes();
         let begin = wire.out.text.len();
         let request =
             format!("GET {} HTTP/1.1\r\nHost: {server}:{port}\r\n{headers}\r\n", url.request_target());
         wire.out.text.extend_from_slice(request.as_bytes());
-        self.result.request_headers = headers.replace("\r\n", "\n");
+        self.result.own_headers = headers.replace("\r\n", "\n");
         wire.out.asks.push(Ask::OpenSocket(SocketOpening {
             id,
             target,
@@ -184,7 +185,7 @@ impl WebSocketSample {
             }
             let _ = write!(headers, "{name}: {value}\r\n");
         }
-        let cookies = wire.web.cookies(wire.websocket.cookies, url, context.shared.clock.now_ms());
+        let cookies = wire.web.cookies(wire.websocket.cookies, url, &context.shared.clock);
         if !cookies.is_empty() {
             let _ = write!(headers, "Cookie: {cookies}\r\n");
         }
@@ -240,8 +241,8 @@ impl WebSocketSample {
         self.result.head = answer.head.to_vec();
         self.result.bytes = answer.head.len() as u64;
         self.result.sent_bytes = bytes.sent;
-        "101".clone_into(&mut self.result.code);
-        "Switching Protocols".clone_into(&mut self.result.message);
+        self.result.code = "101".into();
+        self.result.message = "Switching Protocols".into();
         self.act(wire, context)
     }
 
@@ -292,7 +293,7 @@ impl WebSocketSample {
             return self.fail("Sampler error", &message, context);
         };
         let request = format!("Requested connection close with status {code} and reason '{CLOSE_REASON}'.");
-        self.result.request_data = request.into_bytes();
+        self.result.own_data = request.into_bytes();
         self.result.sent_bytes = frame_bytes(2 + CLOSE_REASON.len()) + MASK_BYTES;
         if let Some(id) = wire.socket.open_id() {
             let close = SocketClose { code, reason: CLOSE_REASON.to_owned() };
@@ -332,7 +333,7 @@ impl WebSocketSample {
             SocketMessage::Ping(_) | SocketMessage::Pong(_) => 0,
         };
         if let SocketMessage::Text(text) = &message {
-            self.result.request_data.extend_from_slice(format!("\nRequest data:\n{text}\n").as_bytes());
+            self.result.own_data.extend_from_slice(format!("\nRequest data:\n{text}\n").as_bytes());
         }
         self.send(message, length, wire);
         Ok(())
@@ -386,8 +387,8 @@ impl WebSocketSample {
 
     fn time_out(&mut self, websocket: &WebSocketSampler, context: &Context<'_>) -> Progress {
         if matches!(websocket.action, WebSocketAction::Read { is_optional: true, .. }) {
-            "No response".clone_into(&mut self.result.code);
-            "Read timeout, no response received.".clone_into(&mut self.result.message);
+            self.result.code = "No response".into();
+            self.result.message = "Read timeout, no response received.".into();
             return self.succeed(context);
         }
         self.transport = Some(TransportError::Timeout);
@@ -402,8 +403,8 @@ impl WebSocketSample {
         }
         if self.parts.len() < PARTS_MAX {
             self.parts.push(SampleResult {
-                label: format!("{}-{}", self.result.label, self.parts.len()),
-                message: format!("Received {}", frame.shown()),
+                label: format_compact!("{}-{}", self.result.label, self.parts.len()),
+                message: format_compact!("Received {}", frame.shown()),
                 is_success: true,
                 start: self.waits_since,
                 end: now,
@@ -468,13 +469,13 @@ impl WebSocketSample {
     }
 
     fn take_close(&mut self, code: Option<u16>, reason: &str) {
-        self.result.code = code.map(|code| code.to_string()).unwrap_or_default();
+        self.result.code = code.map(|code| code.to_compact_string()).unwrap_or_default();
         let (said, suffix) = if reason.is_empty() {
             (".".to_owned(), String::new())
         } else {
             (format!("; close reason: '{reason}'."), format!(": {reason}"))
         };
-        self.result.message = format!("Connection closed{said}");
+        self.result.message = format_compact!("Connection closed{said}");
         self.result.body = format!("{}{suffix}", self.result.code).into_bytes();
         self.result.data_type = "text";
     }
@@ -488,8 +489,8 @@ impl WebSocketSample {
     }
 
     fn fail(&mut self, code: &str, message: &str, context: &Context<'_>) -> Progress {
-        code.clone_into(&mut self.result.code);
-        message.clone_into(&mut self.result.message);
+        self.result.code = code.into();
+        self.result.message = message.into();
         self.result.end = context.shared.clock.now();
         Progress::Ended
     }

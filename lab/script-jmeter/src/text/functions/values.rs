@@ -155,7 +155,7 @@ pub(super) fn group_name(_call: &FunctionCall, context: &mut Context<'_>) -> Str
 }
 
 pub(super) fn sampler_name(call: &FunctionCall, context: &mut Context<'_>) -> String {
-    let value = context.thread.sampler.clone();
+    let value = context.thread.sampler.to_string();
     call.keep(0, &value, context);
     value
 }

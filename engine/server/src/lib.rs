@@ -120,10 +120,10 @@ pub mod examples;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod graphql;
-mod heap;
 pub mod http;
 mod joins;
 mod library;
+mod memory;
 pub mod observe;
 pub mod permission_tests;
 pub mod runtime;

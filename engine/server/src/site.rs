@@ -21,6 +21,7 @@ use crate::{
     config::Settings,
     graphql::{Asker, Engine, Mutations, RequestContext, ResponseCache, SharedExecutions},
     http::{apis::HttpApis, hosts::Hosts, unfinished::UnfinishedBodies},
+    memory::MemoryBound,
     observe::{AccessLog, Audit, Metrics, OperationLabels, References, Tracer},
     subscriptions::Reservations,
     tls::Tls,
@@ -45,6 +46,7 @@ pub(crate) struct Site {
     notes_requests: bool,
     pub(crate) reservations: Arc<Reservations>,
     pub(crate) unfinished_bodies: UnfinishedBodies,
+    pub(crate) memory: MemoryBound,
     /// Of the responses of all requests.
     pub(crate) responses: Arc<ResponseBudget>,
     /// Names of headers that sources want to know of each request, in lower case.
@@ -77,6 +79,7 @@ impl Site {
         wanted_headers.dedup();
         let responses = ResponseBudget::new(ResponseLimit::Process, settings.max_responses_bytes);
         let response_cache = ResponseCache::new(settings.operation_limits.response_cache_bytes);
+        let memory = MemoryBound::start(settings.max_memory_bytes);
         let mutations = Arc::new(Mutations::new(engine.sources().len()));
         Self {
             settings,
@@ -93,6 +96,7 @@ impl Site {
             notes_requests,
             reservations: Arc::default(),
             unfinished_bodies: UnfinishedBodies::default(),
+            memory,
             responses,
             wanted_headers,
             response_cache,

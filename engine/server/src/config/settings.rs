@@ -49,6 +49,8 @@ pub struct Settings {
     pub max_responses_bytes: usize,
     /// Of the bodies of all requests together, while they are received.
     pub max_unfinished_bodies_bytes: usize,
+    /// Of the whole process, at which what is new is refused; 0 for no bound, none for a part of what the process is granted.
+    pub max_memory_bytes: Option<u64>,
     /// How long connections are taken after the signal to stop, while `/ready` says that it has come.
     pub shutdown_delay: Duration,
     /// How long requests in flight may take after that.
@@ -268,6 +270,7 @@ impl Default for Settings {
             max_bulk_bytes: 4 << 30,
             max_responses_bytes: 1 << 30,
             max_unfinished_bodies_bytes: 256 << 20,
+            max_memory_bytes: None,
             shutdown_delay: Duration::ZERO,
             grace: Duration::from_secs(10),
             open: false,

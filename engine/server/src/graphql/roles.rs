@@ -23,7 +23,7 @@ use super::{engine::Engine, merging::joined, plan::Plan, served::Served};
 use crate::{
     access::{OperationRules, Places},
     clock::monotonic_ns,
-    heap::give_back,
+    memory::give_back,
 };
 
 /// The roles of a configuration, and what they are served.

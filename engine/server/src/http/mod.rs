@@ -24,7 +24,7 @@ pub(crate) mod unfinished;
 use std::{convert::Infallible, fmt::Display, rc::Rc};
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::{HeaderValue, Method, Request, StatusCode, header};
 use hyper::body::{Body, Incoming};
 use prony_source::{Metric, Recorded, Sample};
 
@@ -41,6 +41,7 @@ use crate::{
     config::Settings,
     graphql::{CoreEngine, ExecutionContext as _},
     observe::CachesStatistics,
+    site::Site,
     subscriptions,
 };
 
@@ -130,11 +131,14 @@ fn uri_bytes(request: &Request<Incoming>) -> usize {
 }
 
 async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Request<Incoming>) -> Reply {
+    let apis = &core.site().apis;
+    let path = Path::of(request.uri().path(), core.settings(), apis);
+    if let Some(reply) = at_the_bound_of_memory(core.site(), path) {
+        return reply;
+    }
     if let Some(route) = routes::find(&core.settings().functions.routes, request.uri().path()) {
         return routes::answer(core.site(), route, request).await;
     }
-    let apis = &core.site().apis;
-    let path = Path::of(request.uri().path(), core.settings(), apis);
     let api = match path {
         Path::Api(id) if request.method() != Method::OPTIONS => Some(id),
         Path::Unknown => apis.of_unknown_paths(),
@@ -160,6 +164,21 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
             _ => route_other(core, path, request).await,
         },
     }
+}
+
+/// The refusal of what is new while the process has no more memory for it. What operators and service managers ask for is answered: it
+/// is then that they need it.
+fn at_the_bound_of_memory(site: &Site, path: Path) -> Option<Reply> {
+    if matches!(path, Path::Health | Path::Live | Path::Ready | Path::Metrics) {
+        return None;
+    }
+    let message = site.memory.refuse()?;
+    let mut reply = match path {
+        Path::Api(id) => apis::refuse(&site.apis, id, StatusCode::SERVICE_UNAVAILABLE, &message),
+        _ => refusal(StatusCode::SERVICE_UNAVAILABLE, JSON, &message),
+    };
+    reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(graphql::OVERLOAD_RETRY_AFTER));
+    Some(reply)
 }
 
 /// A page can send what a form can without being asked first (Fetch standard, section 2.2.2), to any server.
@@ -259,7 +278,9 @@ fn metrics(core: &CoreEngine) -> Reply {
     let of_sources = sources.flat_map(|source| source.source.metrics(&source.name));
     let of_tls = core.site().tls.iter().flat_map(|tls| tls.metrics());
     let of_limits = core.site().access.shared().into_iter().flat_map(|shared| shared.metrics());
-    let others = of_sources.chain(of_tls).chain(of_limits).chain([refused_schemas(core)]).collect();
+    let of_memory = core.site().memory.metrics();
+    let others =
+        of_sources.chain(of_tls).chain(of_limits).chain(of_memory).chain([refused_schemas(core)]).collect();
     let caches = CachesStatistics {
         operations: cache.operation_statistics(),
         plans: cache.plan_statistics(),

@@ -4,7 +4,7 @@
 use std::{cell::Cell, time::Duration};
 
 use super::core::CoreThread;
-use crate::heap::give_back;
+use crate::memory::give_back;
 
 /// How often it is looked at.
 const INTERVAL: Duration = Duration::from_secs(5);

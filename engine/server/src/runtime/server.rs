@@ -31,7 +31,7 @@ use crate::{
     access::quota_file,
     config::{ServiceManager, Settings},
     graphql::{self, Engine, OpenError},
-    heap,
+    memory,
     service_manager::LifeNotice,
     site::Site,
     tls::{Tls, TlsError},
@@ -350,7 +350,7 @@ async fn open(
 ) -> Result<(Arc<Site>, Vec<CoreThread>), StartError> {
     let engine = Engine::open(&settings).await?;
     // The texts of the configuration and of the database's catalog, and what they were read into.
-    heap::give_back();
+    memory::give_back();
     let site = Arc::new(Site::new(settings, engine, cpus.len()).with_tls(tls));
     tokio::task::spawn_local(graphql::follow(Arc::clone(&site)));
     tokio::task::spawn_local(reload::follow(Arc::clone(&site)));

@@ -18,7 +18,7 @@ use futures_util::{
 };
 use prony_graphql::{
     budget::{ResponseBudget, ResponseLimit},
-    error::GraphqlError,
+    error::{ErrorCode, GraphqlError},
     request::RequestParameters,
     response,
     selection::OperationKind,
@@ -110,6 +110,9 @@ impl Operations {
         allowed: AllowedKinds,
         wrap: Wrap,
     ) -> Result<(), RequestError> {
+        if let Some(message) = self.core.site().memory.refuse() {
+            return Err(RequestError::Invalid(vec![GraphqlError::new(ErrorCode::Overloaded, message)]));
+        }
         let record = traces::begin(&self.core, &context);
         let entered = record.as_ref().map(enter_request);
         let mut clock = StageClock::start();

@@ -9,9 +9,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{FutureExt as _, future::LocalBoxFuture};
+use futures_util::future::LocalBoxFuture;
 use http::{Method, StatusCode};
-use http_body_util::BodyExt as _;
 use prony_graphql::budget::ResponseBudget;
 use prony_source::{AcceptedCodings, ContentCoding};
 
@@ -26,10 +25,8 @@ use crate::{
         reuse::control::kept,
     },
     http::{
-        Reply,
         graphql::{OVERLOAD_RETRY_AFTER, Wishes, status, to_http},
         media::{self, Media},
-        reply::ReplyBody,
     },
     observe::OutcomeKind,
 };
@@ -104,7 +101,7 @@ pub(super) fn respond(
         Tried::Denied(response) => {
             drop(core.metrics().request_begins());
             let reply = to_http(&**core, *response, media, &Wishes::default());
-            response::write_response(out, &whole(reply));
+            response::write_response(out, &response::whole(reply));
             GraphqlResponded::Written
         }
         Tried::NotHere => GraphqlResponded::NotHere,
@@ -165,7 +162,7 @@ impl WaitingOperation {
         let Some(executed) = self.executed else { return Bytes::new() };
         if executed.kept.is_some() || matches!(executed.outcome, Outcome::Refused(_)) {
             let reply = to_http(core, executed, self.media, &Wishes::default());
-            response::write_response(out, &whole(reply));
+            response::write_response(out, &response::whole(reply));
             return Bytes::new();
         }
         let Response { outcome, body, coding, seen, times, .. } = executed;
@@ -190,17 +187,6 @@ impl WaitingOperation {
         out.extend_from_slice(&body.bytes);
         Bytes::new()
     }
-}
-
-/// A response whose body is whole, as those of operations are.
-fn whole(reply: Reply) -> http::Response<Bytes> {
-    reply.map(|body| match body {
-        ReplyBody::Whole(mut body) => {
-            let frame = body.frame().now_or_never().flatten();
-            frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok()).unwrap_or_default()
-        }
-        ReplyBody::Stream(_) => unreachable!("an operation has one response here"),
-    })
 }
 
 /// None where events are wanted, or nothing that can be sent.

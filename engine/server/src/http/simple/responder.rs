@@ -26,9 +26,11 @@ use crate::{
     http::{
         ApiConnections, Reply,
         apis::calls,
+        at_the_bound_of_memory,
         authentication::is_unrestricted,
         cors,
         noted::{self, RequestHead},
+        path::Path,
         routes::{self, AtOnce},
     },
     observe::{AccessLog, Noted},
@@ -122,6 +124,9 @@ impl Responder {
     }
 
     fn route(&mut self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> (Responded, Option<Waiting>) {
+        if self.core.site().memory.is_reached() && self.refuse_at_the_bound_of_memory(request, out) {
+            return (Responded::Written, None);
+        }
         if self.responds_to_graphql {
             match graphql::respond(&self.core, &self.client, request, out, &mut self.held) {
                 GraphqlResponded::Written => return (Responded::Written, None),
@@ -150,6 +155,18 @@ impl Responder {
             }
             None => (Responded::HandOver(Handover::Resource), None),
         }
+    }
+
+    /// Whether it is refused; hyper's part would need memory for it.
+    fn refuse_at_the_bound_of_memory(&self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> bool {
+        let site = self.core.site();
+        let path = Path::of(request.path, &site.settings, &site.apis);
+        let Some(mut reply) = at_the_bound_of_memory(site, path) else { return false };
+        // The request has been read to its end, and the next one may come.
+        reply.headers_mut().remove(header::CONNECTION);
+        drop(self.core.metrics().request_begins());
+        response::write_response(out, &response::whole(reply));
+        true
     }
 
     /// Whether it is known that the HTTP APIs of sources respond, and no rule is for the call.

@@ -7,11 +7,13 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http::{HeaderName, Response, StatusCode, Version, header};
+use http_body_util::BodyExt as _;
 use prony_source::http_api::ApiResponse;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::http::apis::may_have_body;
+use crate::http::{Reply, apis::may_have_body, reply::ReplyBody};
 
 /// Longer than most heads that are written here.
 const HEAD_BYTES: usize = 192;
@@ -104,6 +106,17 @@ pub(crate) fn write_response(out: &mut Vec<u8>, response: &Response<Bytes>) {
     }
     end_head(out, response.status(), response.body().len());
     out.extend_from_slice(response.body());
+}
+
+/// A response whose body is whole, as all are that are written here.
+pub(super) fn whole(reply: Reply) -> Response<Bytes> {
+    reply.map(|body| match body {
+        ReplyBody::Whole(mut body) => {
+            let frame = body.frame().now_or_never().flatten();
+            frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok()).unwrap_or_default()
+        }
+        ReplyBody::Stream(_) => unreachable!("what streams is hyper's"),
+    })
 }
 
 /// Puts header lines, each with its end, into the head of the response that begins at `begin`, before its length.

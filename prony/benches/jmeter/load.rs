@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Alternating rounds; the median is quoted.
-const ROUNDS: usize = 5;
+pub(crate) const ROUNDS: usize = 5;
 /// A run's seconds: Java needs the first to compile what it runs, and they are not counted; nor is the end.
 const SECONDS: u32 = 25;
 const WARM_UP: Duration = Duration::from_secs(14);
@@ -32,7 +32,7 @@ struct Run {
     peak_mb: f64,
 }
 
-pub(crate) fn beside_jmeter() {
+pub(crate) fn beside_jmeter(rounds: usize) {
     let jmeter = JMeter::fetch().unwrap_or_else(|error| panic!("{error}"));
     let nginx = Nginx::start_answering(200, ANSWER);
     let port = nginx.url("").rsplit(':').next().and_then(|port| port.parse().ok()).expect("nginx has a port");
@@ -57,7 +57,7 @@ pub(crate) fn beside_jmeter() {
     for study in &STUDIES {
         for users in [USERS, MANY_USERS] {
             let (mut theirs, mut ours) = (Vec::new(), Vec::new());
-            for round in 1..=ROUNDS {
+            for round in 1..=rounds {
                 theirs.push(run(study, port, users, |folder| {
                     let command = jmeter.command();
                     let given = command.get_args().map(OsString::from).collect::<Vec<_>>();
@@ -67,22 +67,28 @@ pub(crate) fn beside_jmeter() {
                 ours.push(run(study, port, users, |folder| {
                     start(folder, PRONY, &[], &["run", "plan.jmx", "-l", "out.jtl", "--quiet", "-t", "1"])
                 }));
-                println!("{}", of_round(study.name, users, round, theirs.last(), ours.last()));
+                println!("{}", of_round(study.name, users, (round, rounds), theirs.last(), ours.last()));
             }
             table.push(line(study.name, users, &theirs, &ours));
         }
     }
     print_table(&table);
-    println!("medians of {ROUNDS} rounds in turns; ratios are Prony's to JMeter's of the same round");
+    println!("medians of {rounds} rounds in turns; ratios are Prony's to JMeter's of the same round");
 }
 
 /// What one round showed, said when it ends: the whole takes half an hour, and what was measured before it is interrupted is not lost.
-fn of_round(name: &str, users: u32, round: usize, theirs: Option<&Run>, ours: Option<&Run>) -> String {
+fn of_round(
+    name: &str,
+    users: u32,
+    (round, rounds): (usize, usize),
+    theirs: Option<&Run>,
+    ours: Option<&Run>,
+) -> String {
     let of = |run: Option<&Run>| {
         run.map(|run| format!("{:.0}/s, {:.1} µs, {:.0} MB", run.per_s, run.cpu_us, run.peak_mb))
             .unwrap_or_default()
     };
-    format!("{name}, {users} users, round {round} of {ROUNDS}: JMeter {}; Prony {}", of(theirs), of(ours))
+    format!("{name}, {users} users, round {round} of {rounds}: JMeter {}; Prony {}", of(theirs), of(ours))
 }
 
 fn line(name: &str, users: u32, theirs: &[Run], ours: &[Run]) -> Vec<String> {

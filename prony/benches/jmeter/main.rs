@@ -1,7 +1,7 @@
 //! Measurements of `prony run PLAN.jmx` beside Apache JMeter, and of its files. One subcommand a question; each prints the table that
 //! `docs/benchmarks.md` quotes, but for `plans`.
 //!
-//! `cargo bench -p prony --bench jmeter -- plans|load|start|jtl [--gigabytes N]`
+//! `cargo bench -p prony --bench jmeter -- plans|load [--rounds N]|start|jtl [--gigabytes N]`
 //!
 //! `plans` has JMeter write the tables with which the tests compare Prony's rows (`tests/jmeter/compared`). `plans` and `load` need Java
 //! and Maven, which fetches JMeter once; `load` also taskset, nginx and openssl.
@@ -26,6 +26,8 @@ mod studies;
 #[path = "../../tests/jmeter/table.rs"]
 mod table;
 
+use std::str::FromStr;
+
 /// The target's processor and the tools'.
 const TARGET_CORE: &str = "0";
 const TOOL_CORE: &str = "1";
@@ -37,15 +39,17 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     match arguments.first().map(String::as_str) {
         Some("plans") => plans::written_by_jmeter(&arguments[1..]),
-        Some("load") => load::beside_jmeter(),
+        Some("load") => load::beside_jmeter(number(&arguments, "--rounds", load::ROUNDS)),
         Some("start") => start::of_a_long_plan(),
-        Some("jtl") => jtl::read(gigabytes(&arguments)),
+        Some("jtl") => jtl::read(number(&arguments, "--gigabytes", 1.0)),
         _ => println!("name a measurement: plans, load, start, jtl"),
     }
 }
 
-fn gigabytes(arguments: &[String]) -> f64 {
-    let given = arguments.iter().position(|argument| argument == "--gigabytes");
-    let value = given.and_then(|at| arguments.get(at + 1)).map_or("1", String::as_str);
-    value.parse().unwrap_or_else(|_| panic!("--gigabytes takes a number, not `{value}`"))
+/// What is given behind a flag.
+fn number<T: FromStr>(arguments: &[String], flag: &str, default: T) -> T {
+    let given = arguments.iter().position(|argument| argument == flag).and_then(|at| arguments.get(at + 1));
+    given.map_or(default, |value| {
+        value.parse().unwrap_or_else(|_| panic!("{flag} takes a number, not `{value}`"))
+    })
 }

@@ -332,7 +332,8 @@ impl Rows<'_> {
 
     fn percentiles(&self) -> Vec<Line> {
         let line = |name: &str, percentile: f64| {
-            self.line(name, |bucket| Some(bucket?.times.percentile(percentile)?.as_millis_f64()))
+            // Whole milliseconds were recorded; a histogram gives the end of its bucket.
+            self.line(name, |bucket| Some(bucket?.times.percentile(percentile)?.as_millis_f64().round()))
         };
         vec![line("p50", 50.0), line("p90", 90.0), line("p95", 95.0), line("p99", 99.0), line("max", 100.0)]
     }

@@ -21,7 +21,7 @@ pub fn explain(plan: &Plan) -> String {
     let mut text = format!(
         "{}: {} in at most {}, seed {}\n",
         plan.name(),
-        expected(plan.expected()),
+        expected(plan.expected(), counted(plan.scenarios())),
         plan.duration(),
         plan.seed()
     );
@@ -53,13 +53,22 @@ fn section(title: &str, lines: impl Iterator<Item = String>, text: &mut String) 
     }
 }
 
-fn expected(expected: Expected) -> String {
+/// What is known beforehand to be started: how many requests an iteration of a script makes is not.
+fn counted(scenarios: &[Scenario]) -> &'static str {
+    if scenarios.iter().any(|scenario| matches!(scenario.flow, Flow::Script)) {
+        "iteration"
+    } else {
+        "request"
+    }
+}
+
+fn expected(expected: Expected, counted: &str) -> String {
     match expected {
-        Expected::Exactly(1) => "1 request".to_owned(),
-        Expected::Exactly(count) => format!("{count} requests"),
-        Expected::About(count) => format!("about {count} requests"),
-        Expected::AtMost(count) => format!("at most {count} requests"),
-        Expected::AsAnswered => "as many requests as are answered".to_owned(),
+        Expected::Exactly(1) => format!("1 {counted}"),
+        Expected::Exactly(count) => format!("{count} {counted}s"),
+        Expected::About(count) => format!("about {count} {counted}s"),
+        Expected::AtMost(count) => format!("at most {count} {counted}s"),
+        Expected::AsAnswered => format!("as many {counted}s as are answered"),
     }
 }
 
@@ -102,7 +111,10 @@ fn explain_scenario(plan: &Plan, scenario: &Scenario, text: &mut String) {
         Some(rate) => format!("asks for {} at most, were every answer immediate", per_second(rate)),
         None => "asks as fast as it is answered".to_owned(),
     };
-    lines.push(format!("{offered}; {}", expected(scenario.expected())));
+    lines.push(format!(
+        "{offered}; {}",
+        expected(scenario.expected(), counted(std::slice::from_ref(scenario)))
+    ));
     lines.extend(scenario.tags.iter().map(|(key, value)| format!("tag {key}: {value}")));
     section(&format!("scenario {}", scenario.name), lines.into_iter(), text);
 }

@@ -37,13 +37,15 @@ fn children(group: &Group, controller: usize, depth: usize, text: &mut String) {
                     SamplerKind::Script(_) => "script",
                 };
                 let counts = [
-                    (sampler.before.len(), "before it"),
-                    (sampler.timers.len(), "timers"),
-                    (sampler.after.len(), "after it"),
-                    (sampler.assertions.len(), "assertions"),
+                    (sampler.before.len(), "pre-processor"),
+                    (sampler.timers.len(), "timer"),
+                    (sampler.after.len(), "post-processor"),
+                    (sampler.assertions.len(), "assertion"),
                 ];
                 let counts = counts.iter().filter(|(count, _)| *count > 0);
-                let counts: Vec<_> = counts.map(|(count, what)| format!("{count} {what}")).collect();
+                let counts: Vec<_> = counts
+                    .map(|(count, what)| format!("{count} {what}{}", if *count == 1 { "" } else { "s" }))
+                    .collect();
                 let counts =
                     if counts.is_empty() { String::new() } else { format!(" ({})", counts.join(", ")) };
                 let _ = writeln!(text, "{indent}{kind}: {}{counts}", sampler.name.source());

@@ -182,7 +182,7 @@ fn scripts_and_functions_see_variables_and_the_last_sample() {
 fn searches_and_comparisons_run_plans_too() {
     let trial = Trial::once(&get("a", "/ok", &timer("5")));
     let explained = trial.prony(&["run", "plan.jmx", "--explain"]);
-    assert!(explained.out.contains("HTTP request: a (1 timers)"), "{}", explained.out);
+    assert!(explained.out.contains("HTTP request: a (1 timer)"), "{}", explained.out);
     let arguments = [
         "find",
         "plan.jmx",

@@ -43,6 +43,8 @@ static OPTIONS: &[OptionOf<GraphSettings>] = &[
     OptionOf::SUBSCRIPTIONS,
     OptionOf::READ_ONLY,
     OptionOf::new("graph_http", Some("graph-http"), ValueKind::Boolean, "true", "Whether there are a graph's calls over HTTP (/db/…, /dbs) beside GraphQL", |graph, value| { graph.http = value.boolean(); Ok(()) }),
+    OptionOf::new("graph_lua", Some("graph-lua"), ValueKind::Boolean, "false", "Whether POST /db/{graph}/lua runs scripts, in a sandbox and as whoever sends them", |graph, value| { graph.lua = value.boolean(); Ok(()) }),
+    OptionOf::new("graph_lua_max_memory_bytes", None, ValueKind::BYTES, "67108864", "Bytes of memory that one script may have", |graph, value| { graph.lua_max_memory_bytes = value.size(); Ok(()) }),
     OptionOf::with(DURABILITY, |graph, value| { graph.durability = durability(&value.text())?; Ok(()) }),
     OptionOf::with(RECOVER, |graph, value| { graph.recover = value.boolean(); Ok(()) }),
     OptionOf::new("snapshot_at_log_bytes", None, ValueKind::Number(4096, 1 << 40), "268435456", "Bytes of a graph's log after which a snapshot is taken; at least twice the last snapshot", |graph, value| { graph.snapshot_at_log_bytes = value.number(); Ok(()) }),
@@ -117,6 +119,11 @@ impl SourceOpener for GraphOpener {
             let databases = Arc::new(Databases::open(&self.directory, &self.settings)?);
             let source = GraphSource::new(databases, self.settings.common);
             let source = if self.settings.http { source } else { source.without_http() };
+            let source = if self.settings.lua {
+                source.with_scripts(self.settings.lua_max_memory_bytes)
+            } else {
+                source
+            };
             Ok(Arc::new(source) as Arc<dyn Source>)
         })
     }

@@ -9,6 +9,10 @@ pub struct GraphSettings {
     pub common: CommonSettings,
     /// Whether there are the calls over HTTP beside GraphQL.
     pub http: bool,
+    /// Whether calls may run scripts.
+    pub lua: bool,
+    /// Of one script.
+    pub lua_max_memory_bytes: usize,
     pub durability: Durability,
     /// Whether to go on without what is damaged.
     pub recover: bool,
@@ -34,6 +38,8 @@ impl Default for GraphSettings {
         Self {
             common: CommonSettings::default(),
             http: true,
+            lua: false,
+            lua_max_memory_bytes: 64 << 20,
             durability: Durability::Sync,
             recover: false,
             snapshot_at_log_bytes: prony_graph_store::SNAPSHOT_AT_LOG_BYTES,

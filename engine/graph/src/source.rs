@@ -36,7 +36,7 @@ use crate::{
         mutate::mutate,
     },
     graph::Graph,
-    http_api::{GraphApi, GraphConnection, RoleAccess},
+    http_api::{GraphApi, GraphConnection, RoleAccess, RunScripts, ScriptSettings, Scripts},
     planning::{
         lower::{RootIndex, lower},
         plan::Plan,
@@ -49,6 +49,8 @@ use crate::{
 /// A served graph.
 #[derive(Debug)]
 pub struct GraphSource {
+    /// None where scripts are off. First, so that they have ended before the databases are closed.
+    scripts: Option<Arc<dyn RunScripts>>,
     /// The default one.
     graph: Arc<Graph>,
     databases: Arc<Databases>,
@@ -70,6 +72,7 @@ impl GraphSource {
         let taken = ReservedNames::default();
         let schema = GraphSchema::new(Model::new(store.read().schema(), &taken), &settings);
         Self {
+            scripts: None,
             graph: Arc::new(Graph::new(store, settings)),
             databases,
             has_http: true,
@@ -83,6 +86,14 @@ impl GraphSource {
     #[must_use]
     pub fn without_http(self) -> Self {
         Self { has_http: false, ..self }
+    }
+
+    /// With scripts, each of which may have so much memory.
+    #[must_use]
+    pub fn with_scripts(self, max_memory_bytes: usize) -> Self {
+        let max_response_bytes = self.graph.settings().max_response_bytes;
+        let scripts = Scripts::new(ScriptSettings { max_memory_bytes, max_response_bytes });
+        Self { scripts: Some(Arc::new(scripts)), ..self }
     }
 
     fn is_as_offered(&self) -> bool {
@@ -125,8 +136,11 @@ impl Source for GraphSource {
         let model = Model::new(self.graph.store().read().schema(), reserved);
         let restrictions = Restrictions::new(&model, permissions)?;
         let mut schema = GraphSchema::new(model, self.graph.settings());
-        schema.restricted =
-            Some(Restricted { restrictions: Arc::new(restrictions), databases: Arc::clone(&self.databases) });
+        schema.restricted = Some(Restricted {
+            scripts: self.scripts.clone(),
+            restrictions: Arc::new(restrictions),
+            databases: Arc::clone(&self.databases),
+        });
         Ok(Arc::new(schema))
     }
 
@@ -157,8 +171,10 @@ impl Source for GraphSource {
 
     fn http_api(&self) -> Option<Arc<dyn HttpApi>> {
         let read_only = self.graph.settings().read_only;
-        self.has_http
-            .then(|| Arc::new(GraphApi::new(Arc::clone(&self.databases), read_only)) as Arc<dyn HttpApi>)
+        self.has_http.then(|| {
+            let (databases, scripts) = (Arc::clone(&self.databases), self.scripts.clone());
+            Arc::new(GraphApi::new(databases, read_only, scripts)) as Arc<dyn HttpApi>
+        })
     }
 
     fn warning(&self) -> Option<&'static str> {
@@ -189,6 +205,8 @@ pub(super) struct GraphSchema {
 /// What the role may do that a schema is for.
 #[derive(Debug)]
 struct Restricted {
+    /// None where scripts are off.
+    scripts: Option<Arc<dyn RunScripts>>,
     restrictions: Arc<Restrictions>,
     databases: Arc<Databases>,
 }
@@ -260,9 +278,11 @@ impl SourceSchema for GraphSchema {
     }
 
     fn api_connection(&self, variables: Variables, limits: ApiLimits) -> Option<Box<dyn ApiConnection>> {
-        let Restricted { restrictions, databases } = self.restricted.as_ref()?;
+        let Restricted { scripts, restrictions, databases } = self.restricted.as_ref()?;
         let role = RoleAccess::new(&self.model, restrictions, variables)?;
-        Some(Box::new(GraphConnection::new(Arc::clone(databases), limits, !self.has_mutations, Some(role))))
+        let (databases, scripts) = (Arc::clone(databases), scripts.clone());
+        let connection = GraphConnection::new(databases, limits, !self.has_mutations, Some(role), scripts);
+        Some(Box::new(connection))
     }
 
     fn plan(&self, request: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {

@@ -67,6 +67,13 @@ fn write_escape(out: &mut Vec<u8>, byte: u8) {
     }
 }
 
+/// Appends the shortest text that reads back as the same number, `230` for 230.0. It must be finite: JSON has no others.
+pub fn write_number(out: &mut Vec<u8>, value: f64) {
+    let mut buffer = zmij::Buffer::new();
+    let text = buffer.format(value);
+    out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
+}
+
 /// `"key":`, ready to stand before a value.
 pub fn member_prefix(key: &str) -> Box<[u8]> {
     let mut out = Vec::with_capacity(key.len() + 3);

@@ -152,6 +152,9 @@ pages! {
     graph "docs/graph.md"
     given []
     left_out [("\"LOVES\"", SHAPE), ("{\"type\": \"User\", \"key\": \"Max\"", SHAPE)]
+    graph_lua "docs/graph-lua.md"
+    given []
+    left_out [("[[operation]]", PART)]
     graphql_graph "docs/graphql-graph.md"
     given []
     left_out [("INFO the schema has changed", SHAPE), ("WARN type `Artist`", SHAPE)]

@@ -143,8 +143,14 @@ const RULES: &[Rule] = &[
     Rule {
         name: "graph",
         half: Half::Engine,
-        may_know: &["graphql", "source", "graph-store"],
+        may_know: &["graphql", "source", "graph-lua", "graph-store"],
         refuses: &["hyper", "clap", "rusqlite", "tokio-postgres"],
+    },
+    Rule {
+        name: "graph-lua",
+        half: Half::Engine,
+        may_know: &["graphql"],
+        refuses: &["hyper", "http", "tokio", "mio", "socket2", "rusqlite", "tokio-postgres", "clap"],
     },
     Rule {
         name: "series",

@@ -169,6 +169,8 @@ impl Databases {
             ref indexes,
             ref common,
             http: _,
+            lua: _,
+            lua_max_memory_bytes: _,
         } = settings;
         let milliseconds = common.statement_timeout_ms;
         let time_limit = (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));

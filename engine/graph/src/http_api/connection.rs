@@ -21,6 +21,7 @@ use super::{
         list::{self, FindRequest},
     },
     role_write::RoleWrite,
+    script_call::{self, RunScripts, ScriptRequest},
     write::{self, Begun, NotBegun, WriteProgress},
 };
 use crate::databases::{DEFAULT_DATABASE, Database, Databases};
@@ -34,6 +35,8 @@ pub(crate) struct GraphConnection {
     read_only: bool,
     /// Of who may not do everything.
     role: Option<RoleAccess>,
+    /// None where scripts are off.
+    scripts: Option<Arc<dyn RunScripts>>,
     /// The write that was accepted and is not durable yet.
     waiting: Pending,
 }
@@ -64,12 +67,16 @@ impl GraphConnection {
         limits: ApiLimits,
         read_only: bool,
         role: Option<RoleAccess>,
+        scripts: Option<Arc<dyn RunScripts>>,
     ) -> Self {
-        Self { databases, limits, read_only, role, waiting: Pending::new() }
+        Self { databases, limits, read_only, role, scripts, waiting: Pending::new() }
     }
 
     fn call(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Result<Progress, CallError> {
-        let Self { databases, limits, read_only, role, waiting } = self;
+        if let Some(script) = self.script(request) {
+            return script_call::begin(self.scripts.as_deref(), script);
+        }
+        let Self { databases, limits, read_only, role, waiting, .. } = self;
         if let Some(role) = role {
             return call_by_role(databases, role, (*limits, *read_only), request, waiting, response);
         }
@@ -92,6 +99,25 @@ impl GraphConnection {
             write_call(database, &call, request, *limits, waiting, response)
         });
         responded.unwrap_or(Err(CallError::UnknownRoute))
+    }
+
+    /// The script that a request is to run. What it may do is decided call by call.
+    fn script(&self, request: &ApiRequest<'_>) -> Option<ScriptRequest> {
+        let (segment, path) = split(request.path)?;
+        // The only path of [`Call::Lua`]; requests of other paths are not read twice.
+        let is_script = path == "lua" && *request.method == Method::POST;
+        let is_of_role = self.role.is_none() || segment == DEFAULT_DATABASE;
+        let database = (is_script && is_of_role)
+            .then(|| with_database(&self.databases, segment, Arc::clone))
+            .flatten()?;
+        Some(ScriptRequest {
+            databases: Arc::clone(&self.databases),
+            database,
+            segment: segment.to_owned(),
+            limits: self.limits,
+            read_only: self.read_only,
+            role: self.role.clone(),
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use http::StatusCode;
 use prony_graph_store::{Node, Relationship, Value};
-use prony_graphql::json::write_string;
+use prony_graphql::json::{write_number, write_string};
 use prony_source::http_api::ApiResponse;
 
 /// The type of all bodies but reports of progress.
@@ -126,11 +126,11 @@ pub(super) fn write_value(out: &mut Vec<u8>, value: &Value<'_>) {
     match value {
         Value::Boolean(value) => write_boolean(out, *value),
         Value::Integer(value) => write_integer(out, *value),
-        Value::Double(value) => write_double(out, *value),
+        Value::Double(value) => write_number(out, *value),
         Value::String(value) => write_string(out, value),
         Value::BooleanList(values) => write_list(out, values, |out, value| write_boolean(out, *value)),
         Value::IntegerList(values) => write_list(out, values, |out, value| write_integer(out, *value)),
-        Value::DoubleList(values) => write_list(out, values, |out, value| write_double(out, *value)),
+        Value::DoubleList(values) => write_list(out, values, |out, value| write_number(out, *value)),
         Value::StringList(values) => write_list(out, values, |out, value| write_string(out, value)),
     }
 }
@@ -141,14 +141,6 @@ fn write_boolean(out: &mut Vec<u8>, value: bool) {
 
 pub(super) fn write_integer(out: &mut Vec<u8>, value: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
-}
-
-/// The shortest text that reads back as the same number, `230` for 230.0. JSON, and so the store, has no others than
-/// finite ones.
-fn write_double(out: &mut Vec<u8>, value: f64) {
-    let mut buffer = zmij::Buffer::new();
-    let text = buffer.format(value);
-    out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
 }
 
 #[cfg(test)]

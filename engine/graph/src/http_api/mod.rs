@@ -16,6 +16,8 @@ mod property;
 mod read;
 mod role_write;
 mod route;
+mod script_call;
+mod scripts;
 mod write;
 
 use std::sync::Arc;
@@ -23,7 +25,12 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 use prony_source::http_api::{ApiConnection, ApiLimits, ApiResponse, ApiRoute, HttpApi};
 
-pub(crate) use self::{access::RoleAccess, connection::GraphConnection};
+pub(crate) use self::{
+    access::RoleAccess,
+    connection::GraphConnection,
+    script_call::RunScripts,
+    scripts::{ScriptSettings, Scripts},
+};
 
 use crate::databases::Databases;
 
@@ -33,11 +40,17 @@ pub(crate) struct GraphApi {
     databases: Arc<Databases>,
     /// Whether calls that write are refused.
     read_only: bool,
+    /// None where scripts are off.
+    scripts: Option<Arc<dyn RunScripts>>,
 }
 
 impl GraphApi {
-    pub(crate) const fn new(databases: Arc<Databases>, read_only: bool) -> Self {
-        Self { databases, read_only }
+    pub(crate) fn new(
+        databases: Arc<Databases>,
+        read_only: bool,
+        scripts: Option<Arc<dyn RunScripts>>,
+    ) -> Self {
+        Self { databases, read_only, scripts }
     }
 }
 
@@ -64,6 +77,7 @@ impl HttpApi for GraphApi {
     }
 
     fn connect(&self, limits: ApiLimits) -> Box<dyn ApiConnection> {
-        Box::new(GraphConnection::new(Arc::clone(&self.databases), limits, self.read_only, None))
+        let (databases, scripts) = (Arc::clone(&self.databases), self.scripts.clone());
+        Box::new(GraphConnection::new(databases, limits, self.read_only, None, scripts))
     }
 }

@@ -69,6 +69,8 @@ pub(super) enum Call<'a> {
     /// Of one type, or of all.
     Indexes(Side, Option<Name<'a>>),
     HealthCheck,
+    /// A script.
+    Lua,
 }
 
 /// Why a path names no call.
@@ -125,6 +127,7 @@ pub(super) fn read(path: &str) -> Result<Call<'_>, BadPath> {
         "relationships" => list(Side::Relationships, rest),
         "schema" => schema(rest),
         "health_check" if rest.is_empty() => Ok(Call::HealthCheck),
+        "lua" if rest.is_empty() => Ok(Call::Lua),
         _ => Err(BadPath::Unknown),
     }
 }

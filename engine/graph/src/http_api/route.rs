@@ -50,6 +50,7 @@ fn of_call(call: &Call<'_>) -> String {
         Call::Indexes(of, None) => format!("schema/{}/indexes", side(*of)),
         Call::Indexes(of, Some(_)) => format!("schema/{}/{{type}}/indexes", side(*of)),
         Call::HealthCheck => "health_check".to_owned(),
+        Call::Lua => "lua".to_owned(),
     }
 }
 
@@ -99,6 +100,7 @@ mod tests {
                 false,
             ),
             (Method::POST, "/db/rage/nodes", "/db/{graph}/nodes", true),
+            (Method::POST, "/db/rage/lua", "/db/{graph}/lua", true),
             (
                 Method::POST,
                 "/db/rage/node/1/relationship/2/KNOWS",

@@ -61,7 +61,12 @@ fn respond_by_view(
             schema::write(view, call, begin_ok(response))?;
         }
         Call::HealthCheck => health_check(begin_ok(response)),
-        Call::Find(..) | Call::Relate(..) | Call::Schema | Call::Declare(..) | Call::Index(..) => {
+        Call::Find(..)
+        | Call::Relate(..)
+        | Call::Schema
+        | Call::Declare(..)
+        | Call::Index(..)
+        | Call::Lua => {
             return Err(CallError::UnknownRoute);
         }
     }

@@ -4,6 +4,7 @@ mod call_rules;
 mod functions;
 mod graph_calls;
 mod graph_roles;
+mod graph_scripts;
 mod graph_writes;
 mod issuer;
 mod operations;

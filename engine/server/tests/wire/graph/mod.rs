@@ -6,6 +6,7 @@ mod fast_path;
 mod graphql;
 
 mod long;
+mod lua;
 mod names;
 mod nodes;
 mod read_only;

@@ -1,0 +1,262 @@
+//! The calls that a script makes: those of a client, over a connection without sockets, so that a script sees and changes what its
+//! sender sees and changes. Writes are not waited for one by one: the response to the script is, until all of them are durable.
+
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    sync::{Arc, atomic::Ordering},
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use http::{HeaderMap, StatusCode};
+use prony_graph_lua::{CallError, CallReply, GraphCall, GraphCalls, Limits, Method, Side};
+use prony_graph_store::Side as StoreSide;
+use prony_source::http_api::{
+    ApiConnection as _, ApiRequest, ApiResponse, BodyError, Progress, RequestBody, ResponseStream,
+};
+use tokio::{runtime::Runtime, task::LocalSet};
+
+use crate::http_api::{access::with_view, connection::GraphConnection, script_call::ScriptRequest};
+
+/// Writes of a script that wait for the disk at a time.
+const WRITES_WAITING_MAX: usize = 256;
+/// How often it is looked whether anybody waits for a script that waits for the disk.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The calls of one script, on the thread that runs it.
+pub(super) struct ScriptCalls<'t> {
+    runtime: &'t Runtime,
+    local: &'t LocalSet,
+    request: ScriptRequest,
+    limits: &'t Limits,
+    writes: VecDeque<WaitingWrite>,
+    /// Nothing more is done once a write could not be made durable.
+    failed: Option<CallError>,
+}
+
+/// A write that was accepted.
+struct WaitingWrite {
+    connection: GraphConnection,
+    /// Its status is that of the fault, where the write could not be made durable.
+    response: ApiResponse,
+}
+
+/// What a call has come to.
+enum Made {
+    Done(CallReply),
+    Waits(CallReply),
+}
+
+impl<'t> ScriptCalls<'t> {
+    pub(super) fn new(
+        runtime: &'t Runtime,
+        local: &'t LocalSet,
+        request: ScriptRequest,
+        limits: &'t Limits,
+    ) -> Self {
+        Self { runtime, local, request, limits, writes: VecDeque::new(), failed: None }
+    }
+
+    /// Waits until all writes are durable, however long that takes; not where nobody waits for it.
+    pub(super) fn settle(mut self) -> Result<(), CallError> {
+        self.settle_to(0, None)?;
+        self.failed.map_or(Ok(()), Err)
+    }
+
+    /// Waits until no more writes than these wait for the disk.
+    fn settle_to(&mut self, most: usize, end: Option<Instant>) -> Result<(), CallError> {
+        while self.writes.len() > most
+            && let Some(mut write) = self.writes.pop_front()
+        {
+            let settled = async {
+                let WaitingWrite { connection, response } = &mut write;
+                poll_fn(|context| connection.poll(context, response)).await;
+                Ok(())
+            };
+            self.local.block_on(self.runtime, within(self.limits, end, settled))?;
+            if write.response.status.is_server_error() {
+                // Those behind it were taken back with it.
+                self.writes.clear();
+                let error = error(write.response.status, &text(&write.response.body));
+                return Err(self.failed.insert(error).clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn connection(&self) -> GraphConnection {
+        let ScriptRequest { databases, limits, read_only, role, .. } = &self.request;
+        GraphConnection::new(Arc::clone(databases), *limits, *read_only, role.clone(), None)
+    }
+
+    fn end(&self) -> Option<Instant> {
+        self.limits.time.map(|(_, end)| end)
+    }
+}
+
+impl GraphCalls for ScriptCalls<'_> {
+    fn call(&mut self, call: &GraphCall<'_>) -> Result<CallReply, CallError> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
+        let mut connection = self.connection();
+        let path = format!("/db/{}/{}", self.request.segment, call.path);
+        let headers = HeaderMap::new();
+        let request = ApiRequest {
+            method: &method(call.method),
+            path: &path,
+            query: call.query,
+            headers: &headers,
+            body: Some(call.body),
+        };
+        let making = make(&mut connection, &request, call.reply_bytes_max);
+        let made = self.local.block_on(self.runtime, within(self.limits, self.end(), making))?;
+        Ok(match made {
+            Made::Done(reply) => reply,
+            Made::Waits(reply) => {
+                self.writes.push_back(WaitingWrite { connection, response: ApiResponse::default() });
+                self.settle_to(WRITES_WAITING_MAX, self.end())?;
+                reply
+            }
+        })
+    }
+
+    fn count(&mut self, side: Side, type_name: Option<&str>) -> Result<u64, CallError> {
+        if self.request.role.is_some() {
+            let why = "how many there are is not told to a role, which may not see all of them: ask GraphQL's aggregates, which count \
+                       what the role sees";
+            return Err(error(StatusCode::FORBIDDEN, why));
+        }
+        let (read, side) = (self.request.database.store.read(), store_side(side));
+        let Some(name) = type_name else { return Ok(read.count(side, None)) };
+        let number = read.schema().side(side).number(name);
+        Ok(number.map_or(0, |number| read.count(side, Some(number))))
+    }
+
+    fn type_name(&mut self, side: Side, number: u16) -> Option<String> {
+        let (read, side) = (self.request.database.store.read(), store_side(side));
+        with_view(&read, self.request.role.as_ref(), |view| {
+            let of = view.read.schema().side(side).get(number)?;
+            view.type_number(side, &of.name).map(|_| of.name.to_string())
+        })
+    }
+
+    fn type_number(&mut self, side: Side, name: &str) -> Option<u16> {
+        let (read, side) = (self.request.database.store.read(), store_side(side));
+        with_view(&read, self.request.role.as_ref(), |view| view.type_number(side, name))
+    }
+}
+
+/// Makes a call whose body is there. Nothing is done where this is dropped before it is ready.
+async fn make(
+    connection: &mut GraphConnection,
+    request: &ApiRequest<'_>,
+    reply_bytes_max: usize,
+) -> Result<Made, CallError> {
+    let mut response = ApiResponse::default();
+    loop {
+        match connection.begin(request, &mut response) {
+            Progress::Done => return Ok(Made::Done(reply(response))),
+            Progress::Waits => return Ok(Made::Waits(reply(response))),
+            Progress::Streams(rest) => {
+                return Ok(Made::Done(whole(response, Some(rest), reply_bytes_max).await?));
+            }
+            Progress::NotReady(ready) => ready.await,
+            Progress::Refused => {
+                return Err(error(StatusCode::FORBIDDEN, "the role is not allowed to make this call"));
+            }
+            Progress::NeedsBody => unreachable!("the body is there"),
+            Progress::Asynchronous(respond) => {
+                let made = respond(Box::new(NoBody)).await;
+                return Ok(Made::Done(whole(made.response, made.rest, reply_bytes_max).await?));
+            }
+        }
+    }
+}
+
+fn reply(response: ApiResponse) -> CallReply {
+    CallReply { status: response.status.as_u16(), body: response.body }
+}
+
+async fn whole(
+    response: ApiResponse,
+    rest: Option<ResponseStream>,
+    bytes_max: usize,
+) -> Result<CallReply, CallError> {
+    let mut reply = reply(response);
+    let Some(mut rest) = rest else { return Ok(reply) };
+    while let Some(piece) = rest.next().await {
+        if reply.body.len() + piece.len() > bytes_max {
+            let text = format!(
+                "what it asks for has more than {bytes_max} bytes (graph_lua_max_memory_bytes): ask for it in parts, with skip and limit"
+            );
+            return Err(error(StatusCode::BAD_REQUEST, &text));
+        }
+        reply.body.extend_from_slice(&piece);
+    }
+    Ok(reply)
+}
+
+/// As long as the script may run, and somebody waits for it.
+async fn within<T>(
+    limits: &Limits,
+    end: Option<Instant>,
+    work: impl Future<Output = Result<T, CallError>>,
+) -> Result<T, CallError> {
+    let over = async {
+        loop {
+            let is_late = end.is_some_and(|end| Instant::now() >= end);
+            if is_late || limits.is_cancelled.load(Ordering::Relaxed) {
+                return;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        done = work => done,
+        () = over => Err(error(StatusCode::SERVICE_UNAVAILABLE, "the script was ended while it waited for the graph")),
+    }
+}
+
+fn error(status: StatusCode, message: &str) -> CallError {
+    CallError { status: status.as_u16(), message: message.to_owned() }
+}
+
+/// What a response says of a fault.
+fn text(body: &[u8]) -> String {
+    serde_json::from_slice(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into_owned())
+}
+
+fn method(method: Method) -> http::Method {
+    match method {
+        Method::Get => http::Method::GET,
+        Method::Post => http::Method::POST,
+        Method::Put => http::Method::PUT,
+        Method::Delete => http::Method::DELETE,
+    }
+}
+
+fn store_side(side: Side) -> StoreSide {
+    match side {
+        Side::Nodes => StoreSide::Nodes,
+        Side::Relationships => StoreSide::Relationships,
+    }
+}
+
+/// Of a call that has all it needs in its path.
+#[derive(Debug)]
+struct NoBody;
+
+impl RequestBody for NoBody {
+    fn try_next(&mut self) -> Poll<Option<Result<Bytes, BodyError>>> {
+        Poll::Ready(None)
+    }
+
+    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.try_next()
+    }
+}

@@ -4,6 +4,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::terminal;
 use anyhow::Context;
 use prony_load::StopFlag;
 use tokio::signal::unix::{SignalKind, signal};
@@ -13,6 +14,8 @@ const INTERRUPTED: i32 = 130;
 
 /// A terminal and who started the program often pass on one signal each.
 const ONE_SIGNAL: Duration = Duration::from_millis(500);
+
+const STOPPING: &str = "stopping; what was measured until now is shown, and a second Ctrl-C ends at once";
 
 /// A flag that the first signal sets.
 pub(crate) fn stop_flag() -> anyhow::Result<StopFlag> {
@@ -39,7 +42,12 @@ pub(crate) fn stop_flag_or_exit(code: i32) -> anyhow::Result<StopFlag> {
                 }
                 let first = *first.get_or_insert_with(Instant::now);
                 if handed.is_stopped() && first.elapsed() >= ONE_SIGNAL {
+                    terminal::leave();
                     std::process::exit(code);
+                }
+                if !handed.is_stopped() {
+                    // Not by this thread: a terminal that takes nothing must not keep the second signal waiting.
+                    thread::spawn(|| terminal::tell_whoever_watches(STOPPING));
                 }
                 handed.stop();
             }

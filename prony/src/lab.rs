@@ -16,11 +16,14 @@ use prony_experiments::{
 use prony_model::Nanos;
 
 use crate::interrupt;
+use crate::terminal::{self, TerminalFlags};
 
 #[derive(Debug, Args)]
 pub(crate) struct LabArguments {
     #[command(subcommand)]
     experiment: Option<Experiment>,
+    #[command(flatten)]
+    terminal: TerminalFlags,
 }
 
 #[derive(Debug, Subcommand)]
@@ -119,6 +122,7 @@ impl std::fmt::Display for QueryName {
 }
 
 pub(crate) fn execute(arguments: LabArguments) -> anyhow::Result<ExitCode> {
+    terminal::settle(arguments.terminal.color);
     match arguments.experiment {
         None => list(),
         Some(Experiment::Relational(arguments)) => run_relational(arguments),

@@ -34,6 +34,7 @@ mod series;
 mod serve;
 mod summaries;
 mod sweep;
+mod terminal;
 mod triggers;
 mod worker;
 
@@ -192,6 +193,7 @@ fn command_line() -> Vec<String> {
 /// The one place where an error reaches the terminal; causes follow on the same line.
 #[expect(clippy::print_stderr, reason = "the binary's own voice")]
 fn say(error: &anyhow::Error) {
+    prony_report::close_screen();
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         // Many errors name their cause themselves.

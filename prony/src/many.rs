@@ -2,17 +2,17 @@
 
 use crate::run::live::{LiveFlags, LivePages};
 use crate::run::workers::{LocalWorkers, THREADS_ARE_THE_WORKERS, WorkersFlags};
+use crate::terminal::{TerminalFlags, steps_display};
 use crate::{interrupt, run};
 use anyhow::{Context as _, bail};
 use prony_load::Output;
 use prony_model::comparison::Side;
-use prony_model::result::Progress;
-use prony_model::search::Vary;
-use prony_model::{LoadModel, Nanos, Plan, PlanDraft};
-use prony_report::{ProgressDisplay, run_line, step_verdict};
+use prony_model::search::{Interval, Vary};
+use prony_model::{LoadModel, Nanos, Plan, PlanDraft, ResultFile};
+use prony_report::{ProgressDisplay, StepHead, run_line, run_word, step_verdict};
 use prony_runs::{Argument, Event, ManyOptions, OpenSettings, Subject, observe, result_path};
 use prony_workers::UserState;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +43,8 @@ pub(crate) struct Flags {
     #[arg(long)]
     quiet: bool,
     #[command(flatten)]
+    terminal: TerminalFlags,
+    #[command(flatten)]
     live: LiveFlags,
     #[command(flatten)]
     workers: WorkersFlags,
@@ -56,18 +58,21 @@ impl Flags {
         vary: Vary,
     ) -> anyhow::Result<(ManyOptions, PathBuf, LivePages)> {
         let path = result_path(&self.output, name);
-        let mut display = Display { vary, run: None, mode: self.mode() };
+        let display = steps_display(name, self.quiet, self.terminal.color);
+        let seeks_findings = display.is_screen();
+        let mut display = Display { vary, display };
         let given = self.observe.clone();
         let mut options = ManyOptions {
             observe: Some(Box::new(move |named| observe::open(&[named, &given].concat()))),
             output: Output::File(path.clone()),
+            seeks_findings,
             command_line: crate::command_line(),
             stop: interrupt::stop_flag()?,
             watch: Box::new(move |event| display.show(event)),
             ..ManyOptions::default()
         };
         options.threads = self.threads.unwrap_or(options.threads);
-        let live = self.live.open(name, &path, &options.stop)?;
+        let live = self.live.open(name, &path.display().to_string(), &options.stop)?;
         options.watcher = live.watcher();
         Ok((options, path, live))
     }
@@ -135,14 +140,6 @@ impl Flags {
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
-
-    fn mode(&self) -> Mode {
-        match (self.quiet, std::io::stderr().is_terminal()) {
-            (true, _) => Mode::Quiet,
-            (false, true) => Mode::Terminal,
-            (false, false) => Mode::Lines,
-        }
-    }
 }
 
 /// What is run again and again, before its plan is looked at as a whole.
@@ -158,74 +155,85 @@ impl Given {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Terminal,
-    Lines,
-    Quiet,
-}
-
-/// A line for each run that has ended; while one goes on, its own display where the output is a terminal.
+/// A line for each run that has ended; while one goes on, the screen where there is one.
 struct Display {
     vary: Vary,
-    run: Option<ProgressDisplay>,
-    mode: Mode,
+    display: ProgressDisplay,
 }
 
 impl Display {
     fn show(&mut self, event: &Event<'_>) {
         match event {
-            Event::StepRunBegins { .. } | Event::SideRunBegins { .. } => {
-                self.run = (self.mode == Mode::Terminal).then(ProgressDisplay::bar);
-                if let Event::SideRunBegins { side: Side::A, pair, pairs } = event
-                    && pair % 2 == 1
-                {
-                    self.say(&format!("run {pair} of {pairs} of each"));
-                }
+            Event::StepRunBegins { load, step, run, repeats, interval, left } => {
+                let of = if run > repeats { String::new() } else { format!(" of {repeats}") };
+                self.display.begin(StepHead {
+                    step: self.vary.show(*load),
+                    position: format!("step {step}, run {run}{of}"),
+                    range: self.range(interval),
+                    left: *left,
+                });
             }
-            Event::Second(progress) => self.second(progress),
+            Event::SideRunBegins { side, pair, pairs, left } => {
+                if *side == Side::A && pair % 2 == 1 {
+                    self.display.say(&format!("run {pair} of {pairs} of each"));
+                }
+                let position = format!("run {pair} of {pairs} of each");
+                let (step, left) = (format!("{side:?}"), Some(*left));
+                self.display.begin(StepHead { step, position, left, ..StepHead::default() });
+            }
+            Event::CombinationBegins { label, number, count, left } => {
+                self.display.say(&format!("{number} of {count}: {label}; {left} left at least"));
+                let position = format!("{number} of {count}");
+                let (step, left) = ((*label).to_owned(), Some(*left));
+                self.display.begin(StepHead { step, position, left, ..StepHead::default() });
+            }
+            Event::CombinationKept { label, number, count } => {
+                self.display.say(&format!("{number} of {count}: {label}; measured before"));
+            }
+            Event::Second(progress) => {
+                if let Some(warning) = &progress.warning {
+                    self.display.warn(warning);
+                }
+                self.display.show(progress);
+            }
+            Event::StepRunEnds { .. }
+            | Event::StepEnds { .. }
+            | Event::SideRunEnds { .. }
+            | Event::CombinationEnds { .. } => self.show_end(event),
+            Event::Warning(warning) => self.display.warn(warning),
+        }
+    }
+
+    fn show_end(&self, event: &Event<'_>) {
+        match event {
             Event::StepRunEnds { load, run } => {
                 let outcome = if run.reason.is_empty() { "passed" } else { &run.reason };
-                self.say(&run_line(&self.vary.show(*load), &run.result, outcome));
+                self.display.say(&run_line(&self.vary.show(*load), &run.result, outcome));
             }
             Event::StepEnds { load, verdict, note } => {
                 let note = note.map_or(String::new(), |note| format!(": {note}"));
-                self.say(&format!("{}: {}{note}", self.vary.show(*load), step_verdict(*verdict)));
+                let step = format!("{}: {}", self.vary.show(*load), step_verdict(*verdict));
+                self.display.say_step(&format!("{step}{note}"), step);
             }
-            Event::CombinationBegins { label, number, count, left } => {
-                self.run = (self.mode == Mode::Terminal).then(ProgressDisplay::bar);
-                self.say(&format!("{number} of {count}: {label}; {left} left at least"));
-            }
-            Event::CombinationKept { label, number, count } => {
-                self.say(&format!("{number} of {count}: {label}; measured before"));
-            }
-            Event::CombinationEnds { label, result } => self.say(&run_line(label, result, "")),
-            Event::SideRunEnds { side, result } => self.say(&run_line(&format!("{side:?}"), result, "")),
-            Event::Warning(warning) => self.warn(warning),
+            Event::SideRunEnds { side, result } => self.show_run(&format!("{side:?}"), result),
+            Event::CombinationEnds { label, result } => self.show_run(label, result),
+            _ => {}
         }
     }
 
-    fn second(&mut self, second: &Progress) {
-        if let Some(warning) = &second.warning {
-            self.warn(warning);
-        }
-        let Some(display) = &mut self.run else { return };
-        display.show(second);
-        if second.is_last {
-            display.finish();
-            self.run = None;
-        }
+    fn show_run(&self, what: &str, result: &ResultFile) {
+        self.display.say_step(&run_line(what, result, ""), run_word(what, result));
     }
 
-    fn say(&self, line: &str) {
-        if self.mode != Mode::Quiet {
-            // A line that cannot be shown is no reason to end a measurement.
-            let _ = writeln!(std::io::stderr(), "{line}");
+    /// What is still searched.
+    fn range(&self, known: &Interval) -> String {
+        let ceiling = known.failed.into_iter().chain(known.lab_limited).min();
+        match (known.passed, ceiling) {
+            (None, None) => String::new(),
+            (Some(passed), None) => format!("above {}", self.vary.show(passed)),
+            (None, Some(ceiling)) => format!("below {}", self.vary.show(ceiling)),
+            (Some(passed), Some(ceiling)) => format!("between {passed} and {}", self.vary.show(ceiling)),
         }
-    }
-
-    fn warn(&self, warning: &str) {
-        self.run.as_ref().unwrap_or(&ProgressDisplay::Quiet).warn(warning);
     }
 }
 

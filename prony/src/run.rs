@@ -5,31 +5,34 @@ pub(crate) mod k6;
 mod k6_names;
 pub(crate) mod live;
 pub(crate) mod outputs;
+mod place;
 mod quantity;
 mod url;
 mod warning;
 pub(crate) mod workers;
 
 use anyhow::{Context as _, bail};
-use prony_load::{Output, RunOptions, StopFlag, Url, explain, plan_schema, read_plan, run, run_workload};
+use prony_load::{RunOptions, StopFlag, Url, explain, plan_schema, read_plan, run, run_workload};
 use prony_model::result::Progress;
 use prony_model::verdict::conclusion::RunVerdict;
 use prony_model::{Plan, ResultFile};
 use prony_report::{Document, NamedDocument, ProgressDisplay, WrkShown};
 use prony_runs::wrk::{self, SharedScript, WrkGiven, WrkLoad};
-use prony_runs::{Argument, Flags, UrlGiven, observe, result_path, url_bundle};
+use prony_runs::{Argument, Flags, UrlGiven, observe, url_bundle};
 use prony_script_wrk::{ScriptError, WrkScript};
 use prony_workers::{Bundle, UserState};
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use crate::terminal::{TerminalFlags, run_display};
 use crate::{COULD_NOT_RUN, interrupt, summaries::SummaryFlags};
 use k6_names::K6Names;
 use live::LiveFlags;
 use outputs::Outputs;
+use place::{ResultFlags, ResultPlace};
 use url::UrlFlags;
 use workers::{Waiting, WorkersFlags};
 
@@ -70,9 +73,8 @@ pub(crate) struct RunArguments {
     /// Send the run's seconds to prometheus:URL, otlp:URL, influxdb:URL, statsd:HOST:PORT or graphite:HOST:PORT, or write each sample to json:FILE or csv:FILE; can be given several times. docs/outputs.md describes it.
     #[arg(long, value_name = "OUTPUT")]
     out: Vec<String>,
-    /// Folder that the result file is written to.
-    #[arg(long, value_name = "DIR", default_value = "results")]
-    output: PathBuf,
+    #[command(flatten)]
+    place: ResultFlags,
     /// Print the result as JSON instead of a summary.
     #[arg(long)]
     json: bool,
@@ -82,6 +84,8 @@ pub(crate) struct RunArguments {
     /// Exit with 1, and not with 3, where what was measured cannot be believed.
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    terminal: TerminalFlags,
     #[command(flatten)]
     live: LiveFlags,
     #[command(flatten)]
@@ -108,18 +112,18 @@ pub(crate) fn execute(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     }
     let users = if work.shared_script.is_some() { UserState::OfWorker } else { UserState::OfPlan };
     arguments.workers.check(&work.plan, users)?;
-    let path = result_path(&arguments.output, work.plan.name());
+    let place = arguments.place.place(work.plan.name());
     let outputs = Outputs::open(&arguments.out)?;
-    let live = arguments.live.open(work.plan.name(), &path, &stop)?;
-    let options = outputs.listen(&work.plan, options(arguments, &work, &path, stop)?);
+    let live = arguments.live.open(work.plan.name(), &place.label(), &stop)?;
+    let options = outputs.listen(&work.plan, options(arguments, &work, &place, stop)?);
     let (result, shared) = load(arguments, &work, live.watch(options))?;
-    live.finish(&result, &path);
+    live.finish(&result, &place);
     outputs.finish();
     let script = shared.as_ref().map(SharedScript::script).or(work.script.as_ref());
     if let Some(script) = script {
         script.flush()?;
     }
-    print(&result, arguments.json, work.shown.as_ref(), &path)?;
+    print(&result, arguments.json, work.shown.as_ref(), &place)?;
     if let Some(script) = script {
         script.done(&result)?;
     }
@@ -127,7 +131,7 @@ pub(crate) fn execute(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let conclusion = if arguments.strict { conclusion.strict() } else { conclusion };
     arguments.summaries.write(|| {
         let document = Document::Run(Box::new(result));
-        vec![NamedDocument { name: path.display().to_string(), document }]
+        vec![NamedDocument { name: place.label(), document }]
     })?;
     Ok(ExitCode::from(conclusion.exit_code()))
 }
@@ -295,10 +299,16 @@ pub(crate) fn end_process(error: &ScriptError) {
     std::process::exit(COULD_NOT_RUN.into());
 }
 
-fn options(arguments: &RunArguments, work: &Work, path: &Path, stop: StopFlag) -> anyhow::Result<RunOptions> {
-    let mut display = display(arguments.quiet);
+fn options(
+    arguments: &RunArguments,
+    work: &Work,
+    place: &ResultPlace,
+    stop: StopFlag,
+) -> anyhow::Result<RunOptions> {
+    let mut display = run_display(work.plan.name(), arguments.quiet, arguments.terminal.color);
     let mut options = RunOptions {
-        output: Output::File(path.to_owned()),
+        output: place.output(),
+        seeks_findings: display.is_screen(),
         command_line: crate::command_line(),
         progress: Box::new(move |progress| show(&mut display, progress)),
         observe: Some(observe::open(&[work.plan.observe(), &arguments.observe].concat())?),
@@ -308,16 +318,6 @@ fn options(arguments: &RunArguments, work: &Work, path: &Path, stop: StopFlag) -
     options.threads =
         work.threads.and_then(|threads| NonZeroUsize::new(threads as usize)).unwrap_or(options.threads);
     Ok(options)
-}
-
-fn display(quiet: bool) -> ProgressDisplay {
-    if quiet {
-        ProgressDisplay::Quiet
-    } else if std::io::stderr().is_terminal() {
-        ProgressDisplay::bar()
-    } else {
-        ProgressDisplay::plain()
-    }
 }
 
 fn show(display: &mut ProgressDisplay, second: &Progress) {
@@ -330,13 +330,18 @@ fn show(display: &mut ProgressDisplay, second: &Progress) {
     }
 }
 
-fn print(result: &ResultFile, as_json: bool, shown: Option<&WrkShown>, path: &Path) -> anyhow::Result<()> {
+fn print(
+    result: &ResultFile,
+    as_json: bool,
+    shown: Option<&WrkShown>,
+    place: &ResultPlace,
+) -> anyhow::Result<()> {
     let summary = match shown {
         _ if as_json => return out(&(prony_report::json(result)? + "\n")),
         Some(shown) => prony_report::wrk(result, shown),
         None => prony_report::summary(result),
     };
-    out(&format!("{summary}result: {}\n", path.display()))
+    out(&(summary + &place.line()))
 }
 
 fn out(text: &str) -> anyhow::Result<()> {

@@ -157,7 +157,7 @@ impl Frame<'_> {
         let assignments = assign(self.processors, self.is_full, available)?;
         Ok(Ground {
             frame: self,
-            display: Display::new(),
+            display: Display::new(self.name),
             folder: Folder::create(self.output, self.name, &started_at)?,
             head: Head {
                 schema: format!("prony-lab-{}", self.name),

@@ -13,7 +13,7 @@ pub(crate) fn draw(shared: &Shared, standing: StandingResult) {
     // What more time heals would stand on every page in its first seconds.
     result.findings.retain(|finding| !finding.kind.heals_with_time());
     result.judge();
-    let document = NamedDocument { name: shared.file.clone(), document: Document::Run(Box::new(result)) };
+    let document = NamedDocument { name: shared.label.clone(), document: Document::Run(Box::new(result)) };
     let moment = LiveMoment { title: shared.title.clone(), elapsed, duration, end: None };
     let page = LivePage::new(std::slice::from_ref(&document), &moment);
     shared.drawn.send_replace(Drawn::of(page, false));

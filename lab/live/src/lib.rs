@@ -19,7 +19,6 @@ use prony_report::{LiveMoment, LivePage, NamedDocument};
 use state::Shared;
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use tokio::sync::mpsc;
@@ -47,14 +46,14 @@ impl fmt::Debug for Live {
 }
 
 impl Live {
-    /// Begins to serve. `title`: what is run; `file`: where its result will stand; `stop`: what the page's button sets.
-    pub fn open(address: &Address, title: &str, file: &Path, stop: StopFlag) -> Result<Self, LiveError> {
+    /// Begins to serve. `title`: what is run; `label`: what its result is called, such as the file where it will stand; `stop`: what the page's button sets.
+    pub fn open(address: &Address, title: &str, label: &str, stop: StopFlag) -> Result<Self, LiveError> {
         let listener = address.bind()?;
         let cannot = |cause| LiveError::Thread { cause };
         let address_bound = listener.local_addr().map_err(cannot)?;
         let token = token::fresh().map_err(cannot)?;
         let named = address.host.clone();
-        let shared = Arc::new(Shared::new(title.to_owned(), file.display().to_string(), token, named, stop));
+        let shared = Arc::new(Shared::new(title.to_owned(), label.to_owned(), token, named, stop));
         // One result at a time is on its way: none is gathered before the last one is drawn.
         let (orders, drawn) = mpsc::channel(2);
         let handed = Arc::clone(&shared);

@@ -37,7 +37,7 @@ impl Drawn {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) title: String,
-    pub(crate) file: String,
+    pub(crate) label: String,
     pub(crate) token: String,
     /// The host that the user has named.
     pub(crate) host: String,
@@ -56,13 +56,13 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(title: String, file: String, token: String, host: String, stop: StopFlag) -> Self {
+    pub(crate) fn new(title: String, label: String, token: String, host: String, stop: StopFlag) -> Self {
         let moment =
             LiveMoment { title: title.clone(), elapsed: Nanos::ZERO, duration: Nanos::ZERO, end: None };
         let (drawn, _) = watch::channel(Drawn::of(LivePage::new(&[], &moment), false));
         Self {
             title,
-            file,
+            label,
             token,
             host,
             stop,

@@ -3,20 +3,22 @@
 
 use crate::options::SnapshotListener;
 use crate::seconds::ThreadInterval;
-use prony_model::load::asked_per_s;
+use prony_model::load::{IterationBudget, asked_per_s};
 use prony_model::measurement::clock::{ClockSample, ClockWatch};
 use prony_model::measurement::figures::LatencyFigures;
 use prony_model::measurement::histogram::Latencies;
 use prony_model::measurement::snapshot::{IntervalSnapshot, RequestNames};
 use prony_model::measurement::tally::{StartCounts, Tally, TallyShape};
+use prony_model::plan::scenario::Scenario;
 use prony_model::plan::wire::Spoken;
 use prony_model::program::table::Tables;
 use prony_model::result::{
-    Counted, LabFigures, Origin, OverTimeTally, PlanSummary, Progress, ResultFile, RunState, SCHEMA,
-    SCHEMA_VERSION, SecondRow, WorkerFigures, request_names, verdicts, window_results,
+    Counted, FailureCount, IterationsDone, LabFigures, Origin, OverTimeTally, PlanSummary, Progress,
+    ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow, TimesSoFar, WorkerFigures, request_names,
+    verdicts, window_results,
 };
 use prony_model::subscription::figures::{SubscriberRow, Subscribers};
-use prony_model::verdict::finding::FindingKind;
+use prony_model::verdict::finding::Finding;
 use prony_model::verdict::findings::{TargetPlace, judge};
 use prony_model::{Nanos, Plan, WindowKind, Windows};
 use std::collections::BTreeMap;
@@ -33,6 +35,8 @@ pub struct Collector<'a> {
     spoken: Vec<Spoken>,
     total: Tally,
     series: Vec<SecondRow>,
+    /// Of all successes in the series.
+    times: Latencies,
     over_time: OverTimeTally,
     subscriber_series: Vec<SubscriberRow>,
     /// Seconds that some thread has not handed over yet.
@@ -46,7 +50,7 @@ pub struct Collector<'a> {
     workers: Vec<WorkerFigures>,
     clocks: ClockWatch,
     /// As of the last result.
-    findings: Vec<FindingKind>,
+    findings: Vec<Finding>,
     listeners: Vec<SnapshotListener>,
 }
 
@@ -109,6 +113,7 @@ impl<'a> Collector<'a> {
             spoken: Vec::new(),
             total: Tally::new(windows, TallyShape::of(plan)),
             series: Vec::new(),
+            times: Latencies::default(),
             over_time: OverTimeTally::default(),
             subscriber_series: Vec::new(),
             open: BTreeMap::new(),
@@ -154,9 +159,11 @@ impl<'a> Collector<'a> {
 
     /// A worker's share of a second that went on without it.
     fn take_late(&mut self, second: u64, tally: &Tally) {
+        let own = tally.response_times();
+        self.times.merge(&own);
         let times = self.complete.get_mut(&second);
         let times = times.map(|times| {
-            times.merge(&tally.response_times());
+            times.merge(&own);
             &*times
         });
         if let Ok(index) = self.series.binary_search_by_key(&second, |row| row.second) {
@@ -237,9 +244,11 @@ impl<'a> Collector<'a> {
             self.tell_listeners(second, &tally);
             let missing = self.handed.iter().filter(|handed| handed.is_missing(second));
             let workers_missing = missing.count() as u32;
-            self.series.push(SecondRow { workers_missing, ..SecondRow::of(second, &tally) });
+            let times = tally.response_times();
+            self.series.push(SecondRow { workers_missing, ..SecondRow::of(second, &tally, &times) });
+            self.times.merge(&times);
             if workers_missing > 0 {
-                self.complete.insert(second, tally.response_times());
+                self.complete.insert(second, times);
                 self.complete.retain(|kept, _| *kept + LATE_SECONDS_MAX > second);
             }
             if !self.plan.subscriptions().is_empty() {
@@ -275,10 +284,10 @@ impl<'a> Collector<'a> {
         let windows: Vec<_> = (0..self.windows.all().len()).collect();
         let requests = 0..self.total.requests();
         let cells = requests.flat_map(|request| windows.iter().map(move |window| (*window, request)));
-        let (total, failures) = cells.fold((0, 0), |(total, failures), (window, request)| {
-            let cell = self.total.cell(window, request);
-            (total + cell.requests(), failures + cell.failures())
-        });
+        let cells = cells.map(|(window, request)| self.total.cell(window, request));
+        let (total, failures) = cells
+            .clone()
+            .fold((0, 0), |(total, failures), cell| (total + cell.requests(), failures + cell.failures()));
         let last = self.series.last().copied().unwrap_or_default();
         let scenarios = self.plan.scenarios();
         let loads = scenarios.iter().map(|scenario| (scenario.start, &scenario.load));
@@ -297,6 +306,9 @@ impl<'a> Collector<'a> {
             asked_per_s: asked_per_s(loads, middle),
             requests: total,
             failures,
+            failures_of: FailureCount::of(cells),
+            times: TimesSoFar::of(&self.times),
+            iterations: self.iterations_done(starts.completed),
             waited: starts.waited,
             dropped: starts.dropped,
             dropped_of,
@@ -304,6 +316,17 @@ impl<'a> Collector<'a> {
             warning,
             is_last: false,
         }
+    }
+
+    /// Nothing where a scenario goes on for as long as its time allows.
+    fn iterations_done(&self, done: u64) -> Option<IterationsDone> {
+        let budget = |scenario: &Scenario| match scenario.load.budget {
+            IterationBudget::Unlimited => None,
+            IterationBudget::EachUser(each) => Some(each.saturating_mul(scenario.load.users_max().into())),
+            IterationBudget::Shared(all) => Some(all),
+        };
+        let of: u64 = self.plan.scenarios().iter().map(budget).sum::<Option<u64>>()?;
+        (of > 0).then_some(IterationsDone { done, of })
     }
 
     /// The result as it stands at `elapsed`.
@@ -337,9 +360,8 @@ impl<'a> Collector<'a> {
         };
         result.findings = judge(self.plan, &result, &self.place);
         result.judge();
-        let lasting =
-            result.findings.iter().map(|finding| finding.kind).filter(|kind| !kind.heals_with_time());
-        self.findings = lasting.collect();
+        let lasting = result.findings.iter().filter(|finding| !finding.kind.heals_with_time());
+        self.findings = lasting.cloned().collect();
         result
     }
 
@@ -416,6 +438,10 @@ mod tests {
             Collector::new(&plan, None, &windows, Origin::default(), TargetPlace::OtherMachine, threads)
                 .with_listeners(vec![listener]);
         steps(&plan, &mut collector);
+        let times = collector.progress(Nanos::from_secs(4), None).times;
+        let ended: u64 = collector.series.iter().map(|row| row.successes).sum();
+        assert_eq!(times.histogram.counts().iter().sum::<u64>(), ended, "each is in it once");
+        assert_eq!(times.p50, Some(Nanos::from_millis(5)));
         let result = collector.result(RunState::Completed, Nanos::from_secs(4));
         (result, told.take())
     }

@@ -18,6 +18,8 @@ pub struct RunOptions {
     /// Each with its own users and event loop. By default one for each processor that may be used.
     pub threads: NonZeroUsize,
     pub output: Output,
+    /// Findings are to be in [`Progress`] also where no file is written; with one they are anyway.
+    pub seeks_findings: bool,
     /// Kept in the result.
     pub command_line: Vec<String>,
     /// Which users of the plan run here, where others run on other machines at the same time.
@@ -110,6 +112,7 @@ impl Default for RunOptions {
         Self {
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             output: Output::Nowhere,
+            seeks_findings: false,
             command_line: Vec::new(),
             share: RunShare::WHOLE,
             start: Box::new(|| Some(RunStart::now())),

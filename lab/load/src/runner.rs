@@ -225,7 +225,7 @@ fn gather(
     )
     .with_spoken(shared.targets.all_spoken())
     .with_listeners(mem::take(&mut options.snapshots));
-    let mut store = Store::new(options.output);
+    let mut store = Store::new(options.output, options.seeks_findings);
     let (mut next_tick, mut ended) = (0, Nanos::ZERO);
     collector.record_clocks(machine::clocks(epoch));
     while let Ok(mut interval) = receiver.recv() {

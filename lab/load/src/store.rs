@@ -19,16 +19,18 @@ const REST: u64 = 99;
 #[derive(Debug)]
 pub struct Store {
     output: Output,
+    seeks_findings: bool,
     next: Nanos,
 }
 
 impl Store {
-    pub const fn new(output: Output) -> Self {
-        Self { output, next: INTERVAL }
+    /// `seeks_findings`: results are gathered also where they are not written, because gathering them tells what is wrong.
+    pub const fn new(output: Output, seeks_findings: bool) -> Self {
+        Self { output, seeks_findings, next: INTERVAL }
     }
 
     pub fn is_due(&self, elapsed: Nanos) -> bool {
-        self.output != Output::Nowhere && elapsed >= self.next
+        (self.seeks_findings || self.output != Output::Nowhere) && elapsed >= self.next
     }
 
     /// A result was gathered and written, or was not, between these two moments.
@@ -117,14 +119,15 @@ mod tests {
 
     #[test]
     fn writing_takes_a_hundredth_of_the_time_at_most() {
-        let mut store = Store::new(Output::File("x".into()));
+        let mut store = Store::new(Output::File("x".into()), false);
         let second = Nanos::from_secs;
         assert!(!store.is_due(second(4)) && store.is_due(second(5)));
         store.rest(second(5), second(5).plus(Nanos::from_millis(1)));
         assert!(!store.is_due(second(10)) && store.is_due(second(11)));
         store.rest(second(11), second(13));
         assert!(!store.is_due(second(13 + 197)) && store.is_due(second(13 + 198)));
-        assert!(!Store::new(Output::Nowhere).is_due(Nanos::MAX));
+        assert!(!Store::new(Output::Nowhere, false).is_due(Nanos::MAX));
+        assert!(Store::new(Output::Nowhere, true).is_due(second(5)), "somebody waits for findings");
     }
 
     /// Counts how often it was asked and shown.
@@ -149,7 +152,7 @@ mod tests {
     fn a_result_is_gathered_once_and_only_for_a_file_or_a_watcher() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.prony.json");
-        let mut store = Store::new(Output::File(path.clone()));
+        let mut store = Store::new(Output::File(path.clone()), false);
         let (watcher, mut gathered) = (Watcher::default(), 0);
         let mut keep = |store: &mut Store, watcher: Option<&dyn ResultWatcher>| {
             let gather = |_| {
@@ -173,7 +176,7 @@ mod tests {
     fn a_full_disk_is_said_and_leaves_the_last_result_whole() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.prony.json");
-        let store = Store::new(Output::File(path.clone()));
+        let store = Store::new(Output::File(path.clone()), false);
         assert_eq!(store.write(&result()), None);
         let before = fs::read(&path).unwrap();
         symlink("/dev/full", folder.path().join("r.prony.json.part")).unwrap();
@@ -189,7 +192,7 @@ mod tests {
     fn a_folder_that_vanishes_is_made_again_and_one_that_cannot_be_is_said() {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("results");
-        let store = Store::new(Output::File(inner.join("r.prony.json")));
+        let store = Store::new(Output::File(inner.join("r.prony.json")), false);
         assert_eq!(store.write(&result()), None);
         fs::remove_dir_all(&inner).unwrap();
         assert_eq!(store.write(&result()), None);

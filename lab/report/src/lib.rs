@@ -1,4 +1,4 @@
-//! Shows results to people and to programs: terminal text, lines while a run goes, one HTML page, JSON, CSV.
+//! Shows results to people and to programs: terminal text, a screen or lines while a run goes, one HTML page, JSON, CSV.
 //!
 //! Takes results as values and returns text; opens no sockets and no files, and reads no clock.
 
@@ -6,14 +6,17 @@ mod comparison;
 mod csv_text;
 mod describe;
 mod downsample;
+mod fit;
 mod page;
 mod progress;
 mod progress_line;
 mod read;
 mod run_line;
+mod screen;
 mod search;
 mod sparkline;
 mod spectrum;
+mod standard_error;
 mod subscribers;
 mod summaries;
 mod summary;
@@ -34,9 +37,11 @@ pub use page::{
 };
 pub use progress::ProgressDisplay;
 pub use read::{Document, LabelledRun, NamedDocument, ReadError, labelled_runs, read, read_document};
-pub use run_line::{run_line, step_verdict};
+pub use run_line::{run_line, run_word, step_verdict};
+pub use screen::{ScreenLooks, StepHead};
 pub use search::search_summary;
 pub use spectrum::spectrum;
+pub use standard_error::{ErrorLines, OutputLines, allow_screen, close_screen, leave_screen, refresh_screen};
 pub use summaries::{SUMMARY_FORMATS, SummaryFormat};
 pub use summary::{findings, side_by_side, summary, verdict};
 pub use sweep::{SweepReport, SweepRun};

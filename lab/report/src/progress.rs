@@ -1,39 +1,62 @@
-//! Lines while a run goes: one that is drawn again where the output is a terminal, plain ones elsewhere.
+//! What is shown while a run goes: a screen where the terminal has one, plain lines elsewhere, or nothing.
 
 use crate::progress_line::progress_line;
-use console::Term;
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::screen::StepHead;
+use crate::standard_error::{ErrorLines, close_screen, open_screen, say, update_screen};
 use prony_model::Nanos;
 use prony_model::result::Progress;
-use std::io::{self, Write};
+use std::io::Write;
 
 /// Plain lines come this often: a log is read later, not watched.
 const PLAIN_EVERY: Nanos = Nanos::from_secs(10);
-/// Of plain lines, and of a terminal that does not say how wide it is.
+/// Of plain lines.
 const COLUMNS: usize = 80;
-/// Of the bar, with the space behind it; where the terminal is narrow there is none.
-const BAR_COLUMNS: usize = 11;
-const COLUMNS_WITH_BAR: usize = 60;
 
-/// Shows the lines on standard error.
+/// Shows a run, or many one after the other, on standard error. Its end takes the screen away.
 #[derive(Debug)]
-pub enum ProgressDisplay {
-    Bar(ProgressBar),
-    Plain { next: Nanos },
-    Quiet,
+pub struct ProgressDisplay {
+    form: ProgressForm,
+}
+
+#[derive(Debug)]
+enum ProgressForm {
+    Screen,
+    /// A line each time that this much of a run has passed.
+    Lines {
+        next: Nanos,
+    },
+    /// Lines for what is over alone.
+    Steps,
+    Nothing,
 }
 
 impl ProgressDisplay {
-    pub fn bar() -> Self {
-        const PARTS: u64 = 1_000;
-        let bar = ProgressBar::new(PARTS);
-        let template = if columns() < COLUMNS_WITH_BAR { "{wide_msg}" } else { "{bar:10} {wide_msg}" };
-        bar.set_style(ProgressStyle::with_template(template).expect("the template is valid"));
-        Self::Bar(bar)
+    /// Of one run.
+    pub fn of_run(title: &str) -> Self {
+        let form =
+            if open_screen(title) { ProgressForm::Screen } else { ProgressForm::Lines { next: PLAIN_EVERY } };
+        Self { form }
     }
 
-    pub const fn plain() -> Self {
-        Self::Plain { next: PLAIN_EVERY }
+    /// Of many runs, each of which [`Self::begin`] tells. Without a screen only what [`Self::say`] says is shown.
+    pub fn of_steps(title: &str) -> Self {
+        Self { form: if open_screen(title) { ProgressForm::Screen } else { ProgressForm::Steps } }
+    }
+
+    /// Of what is to be silent but for warnings.
+    pub const fn quiet() -> Self {
+        Self { form: ProgressForm::Nothing }
+    }
+
+    pub const fn is_screen(&self) -> bool {
+        matches!(self.form, ProgressForm::Screen)
+    }
+
+    /// The next of many runs begins.
+    pub fn begin(&self, head: StepHead) {
+        if self.is_screen() {
+            update_screen(|state| state.begin(head));
+        }
     }
 
     pub fn show(&mut self, progress: &Progress) {
@@ -41,82 +64,55 @@ impl ProgressDisplay {
         if progress.elapsed < Nanos::from_secs(progress.last.second + 1) {
             return;
         }
-        match self {
-            Self::Bar(bar) => {
-                let share = progress.elapsed.0 as f64 / progress.duration.0.max(1) as f64;
-                bar.set_position((share.min(1.0) * 1e3) as u64);
-                let columns = columns();
-                let bar_columns = if columns < COLUMNS_WITH_BAR { 0 } else { BAR_COLUMNS };
-                bar.set_message(progress_line(progress, columns - bar_columns));
-            }
-            Self::Plain { next } if progress.elapsed >= *next => {
+        match &mut self.form {
+            ProgressForm::Screen => update_screen(|state| state.show(progress)),
+            ProgressForm::Lines { next } if progress.elapsed >= *next => {
                 *next = progress.elapsed.plus(PLAIN_EVERY);
                 say(&progress_line(progress, COLUMNS));
             }
-            Self::Plain { .. } | Self::Quiet => {}
+            ProgressForm::Lines { .. } | ProgressForm::Steps | ProgressForm::Nothing => {}
+        }
+    }
+
+    /// A line that stays, above the screen.
+    pub fn say(&self, line: &str) {
+        if !matches!(self.form, ProgressForm::Nothing) {
+            say(line);
+        }
+    }
+
+    /// A line that stays, of a step that is over; a screen also remembers the short form of it.
+    pub fn say_step(&self, line: &str, short: String) {
+        self.say(line);
+        if self.is_screen() {
+            update_screen(|state| state.remember(short));
         }
     }
 
     /// Something to know at once, shown even when all else is quiet.
     pub fn warn(&self, warning: &str) {
-        match self {
-            Self::Bar(bar) => bar.suspend(|| say(&format!("warning: {warning}"))),
-            Self::Plain { .. } | Self::Quiet => say(&format!("warning: {warning}")),
+        say(&format!("warning: {warning}"));
+        if self.is_screen() {
+            update_screen(|state| state.warning = Some(format!("warning: {warning}")));
         }
     }
 
-    /// Standard error for others' lines, which then stand above the line that is drawn again.
+    /// What follows stands where the screen stood.
+    pub fn finish(&mut self) {
+        if self.is_screen() {
+            close_screen();
+            self.form = ProgressForm::Steps;
+        }
+    }
+
+    /// Standard error for others' lines, which then stand above the screen.
     pub fn errors(&self) -> Box<dyn Write + Send> {
-        match self {
-            Self::Bar(bar) => Box::new(Beside { bar: bar.clone(), target: io::stderr() }),
-            Self::Plain { .. } | Self::Quiet => Box::new(io::stderr()),
-        }
-    }
-
-    pub fn finish(&self) {
-        if let Self::Bar(bar) = self {
-            bar.finish_and_clear();
-        }
+        Box::new(ErrorLines)
     }
 }
 
-/// Of the terminal, as it is now.
-fn columns() -> usize {
-    Term::stderr().size_checked().map_or(COLUMNS, |(_, columns)| columns.into())
-}
-
-/// Writes while a bar is not drawn.
-struct Beside<W> {
-    bar: ProgressBar,
-    target: W,
-}
-
-impl<W: Write> Write for Beside<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Self { bar, target } = self;
-        bar.suspend(|| target.write_all(bytes))?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.target.flush()
-    }
-}
-
-/// A line that cannot be shown is no reason to end a measurement.
-fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn others_lines_reach_their_target_beside_a_bar() {
-        let bar = ProgressBar::hidden();
-        let mut beside = Beside { bar, target: Vec::new() };
-        beside.write_all(b"a line\n").unwrap();
-        assert_eq!(beside.target, b"a line\n");
+impl Drop for ProgressDisplay {
+    fn drop(&mut self) {
+        self.finish();
     }
 }

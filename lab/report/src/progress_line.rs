@@ -1,6 +1,7 @@
 //! One line of a moment of a run, in a given number of columns: what does not fit is left out, the least important first.
 
 use crate::describe::number;
+use crate::fit::{GAP, fit};
 use crate::table::grouped;
 use prony_model::result::Progress;
 
@@ -9,15 +10,9 @@ type Parts = Vec<(u8, String)>;
 
 /// At most so many columns wide; the time and the rate stand in the narrowest.
 pub(crate) fn progress_line(progress: &Progress, columns: usize) -> String {
-    let mut parts = parts(progress);
-    loop {
-        let line = parts.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("  ");
-        let last = parts.iter().map(|(rank, _)| *rank).max().unwrap_or(0);
-        if line.chars().count() <= columns || last == 0 {
-            return line.chars().take(columns).collect();
-        }
-        parts.retain(|(rank, _)| *rank < last);
-    }
+    let parts = fit(parts(progress), columns);
+    let line = parts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(&" ".repeat(GAP));
+    line.chars().take(columns).collect()
 }
 
 fn parts(progress: &Progress) -> Parts {
@@ -55,7 +50,7 @@ fn parts(progress: &Progress) -> Parts {
         missing => parts.push((1, format!("{missing} workers missing"))),
     }
     if !progress.findings.is_empty() {
-        let names: Vec<_> = progress.findings.iter().map(|kind| kind.name()).collect();
+        let names: Vec<_> = progress.findings.iter().map(|finding| finding.kind.name()).collect();
         parts.push((4, format!("! {}", names.join(", "))));
     }
     parts
@@ -68,7 +63,7 @@ mod tests {
     use prony_model::Nanos;
     use prony_model::result::SecondRow;
     use prony_model::subscription::figures::SubscriberRow;
-    use prony_model::verdict::finding::FindingKind;
+    use prony_model::verdict::finding::{Finding, FindingKind};
     use std::fmt::Write as _;
 
     fn closed() -> Progress {
@@ -84,12 +79,17 @@ mod tests {
         Progress { elapsed, duration, last, requests: 7_700, failures: 3, ..Progress::default() }
     }
 
+    fn found(kind: FindingKind) -> Finding {
+        let (seen, cause, try_next) = (String::new(), String::new(), String::new());
+        Finding { kind, voids_claim: false, seen, cause, try_next }
+    }
+
     fn open() -> Progress {
         Progress {
             asked_per_s: Some(650.0),
             waited: 12,
             dropped: 1,
-            findings: vec![FindingKind::GeneratorBound, FindingKind::ConnectionChurn],
+            findings: [FindingKind::GeneratorBound, FindingKind::ConnectionChurn].map(found).into(),
             ..closed()
         }
     }

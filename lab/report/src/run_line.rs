@@ -31,6 +31,13 @@ pub fn run_line(what: &str, result: &ResultFile, outcome: &str) -> String {
     }
 }
 
+/// The same where there is room for a few words.
+pub fn run_word(what: &str, result: &ResultFile) -> String {
+    let all = &result.headline().all;
+    let p99 = all.response_time.percentile(99.0).map_or(String::new(), |p99| format!(", p99 {p99}"));
+    format!("{what}: {}/s{p99}", decimal(all.rate_per_s))
+}
+
 /// How a load went in all its runs.
 pub const fn step_verdict(verdict: StepVerdict) -> &'static str {
     match verdict {

@@ -3,6 +3,7 @@
 use crate::many::{Event, ManyError, ManyOptions, Runs};
 use crate::subject::Subject;
 use prony_load::reach;
+use prony_model::Nanos;
 use prony_model::comparison::{self, ComparedRun, ComparisonFile, FailIf, Side};
 use prony_model::result::{Origin, RunState};
 
@@ -46,12 +47,18 @@ pub fn compare(
             break;
         }
         let side = Side::of_run(index as usize);
-        let compared = match side {
+        let of = |side| match side {
             Side::A => a,
             Side::B => b,
         };
-        let pair = index / 2;
-        runs.tell(&Event::SideRunBegins { side, pair: pair + 1, pairs });
+        let (compared, pair) = (of(side), index / 2);
+        let rest = (index..2 * pairs).map(|index| of(Side::of_run(index as usize)).subject.plan().duration());
+        runs.tell(&Event::SideRunBegins {
+            side,
+            pair: pair + 1,
+            pairs,
+            left: rest.fold(Nanos::ZERO, Nanos::plus),
+        });
         // Both of a pair make the same choices, so that luck in them is no difference.
         let plan = compared.subject.plan();
         let plan = plan.clone().with_seed(plan.seed().wrapping_add(u64::from(pair)));

@@ -6,7 +6,7 @@ use prony_model::result::{Origin, RunState};
 use prony_model::search::{
     SCHEMA, SCHEMA_VERSION, Search, SearchFile, SearchPlan, SearchRun, SearchStep, StepShape, Trial, judge,
 };
-use prony_model::{Plan, PlanDraft, ResultFile, Threshold};
+use prony_model::{Nanos, Plan, PlanDraft, ResultFile, Threshold};
 
 /// What is searched for, and how.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub fn find(
         }
         draft.seed = plan.seed().wrapping_add(count);
         count += 1;
-        runs.tell(&Event::StepRunBegins { load, run: search.runs_of_step() + 1 });
+        runs.tell(&begins(&search, &file, settings, load));
         match step(&runs, subject, &draft, settings, load) {
             Ok(result) if result.state == RunState::Stopped => break,
             Ok(result) => record(&runs, &mut search, &mut file, settings, load, result),
@@ -55,6 +55,19 @@ pub fn find(
     let is_over = search.next_load().is_none();
     finish(&runs, &search, &mut file, if is_over { RunState::Completed } else { RunState::Stopped });
     Ok(file)
+}
+
+/// What is told before each run.
+fn begins(search: &Search, file: &SearchFile, settings: &SearchSettings, load: u32) -> Event<'static> {
+    let (repeats, runs) = (settings.plan.repeats, search.runs_of_step());
+    let decided = file.steps.iter().filter(|step| step.verdict.is_some()).count() as u32;
+    let each = settings.shape.ramp.plus(settings.shape.hold);
+    let left = search.steps_likely().map(|steps| {
+        let of_this = u64::from(repeats.saturating_sub(runs).max(1));
+        Nanos(each.0 * (of_this + u64::from(steps.saturating_sub(1) * repeats)))
+    });
+    let (step, run) = (decided + 1, runs + 1);
+    Event::StepRunBegins { load, step, run, repeats, interval: search.interval(), left }
 }
 
 fn step(

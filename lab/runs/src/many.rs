@@ -6,7 +6,7 @@ use prony_load::{Observe, Output, RunError, RunOptions, StopFlag, replace_file};
 use prony_model::comparison::Side;
 use prony_model::plan::PlanFaults;
 use prony_model::result::{Progress, ResultWatcher};
-use prony_model::search::{SearchRun, ShapeError, StepVerdict};
+use prony_model::search::{Interval, SearchRun, ShapeError, StepVerdict};
 use prony_model::{Nanos, Plan, ResultFile};
 use prony_workers::{Recruited, WorkersError};
 use serde::Serialize;
@@ -21,6 +21,8 @@ pub struct ManyOptions {
     pub threads: NonZeroUsize,
     /// Replaced as a whole after each run.
     pub output: Output,
+    /// Findings of a run are to be told while it goes.
+    pub seeks_findings: bool,
     /// Kept in the results.
     pub command_line: Vec<String>,
     pub stop: StopFlag,
@@ -40,10 +42,17 @@ pub type OpenObservers = Box<dyn Fn(&[String]) -> Result<Box<dyn Observe>, Obser
 /// What happens meanwhile.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A run of a search; `run` counts from 1 within the load.
+    /// A run of a search; `step` counts loads from 1, and `run` its runs, of which there are as many as `repeats` and more where
+    /// they disagree.
     StepRunBegins {
         load: u32,
+        step: u32,
         run: u32,
+        repeats: u32,
+        /// What is known until now.
+        interval: Interval,
+        /// How long this run and those after it are likely to take, once that is known.
+        left: Option<Nanos>,
     },
     StepRunEnds {
         load: u32,
@@ -54,11 +63,12 @@ pub enum Event<'a> {
         verdict: StepVerdict,
         note: Option<&'a str>,
     },
-    /// A run of a comparison; `pair` counts from 1.
+    /// A run of a comparison; `pair` counts from 1, and `left` is how long this one and those after it take at most.
     SideRunBegins {
         side: Side,
         pair: u32,
         pairs: u32,
+        left: Nanos,
     },
     SideRunEnds {
         side: Side,
@@ -129,7 +139,9 @@ impl Default for ManyOptions {
     fn default() -> Self {
         let RunOptions { threads, output, command_line, stop, .. } = RunOptions::default();
         let watch = Box::new(|_: &Event<'_>| {});
-        Self { threads, output, command_line, stop, workers: None, observe: None, watch, watcher: None }
+        let seeks_findings = false;
+        let (workers, observe, watcher) = (None, None, None);
+        Self { threads, output, seeks_findings, command_line, stop, workers, observe, watch, watcher }
     }
 }
 
@@ -147,6 +159,7 @@ impl fmt::Debug for ManyOptions {
 pub(crate) struct Runs {
     threads: NonZeroUsize,
     output: Output,
+    seeks_findings: bool,
     command_line: Vec<String>,
     pub(crate) stop: StopFlag,
     workers: Option<RefCell<Recruited>>,
@@ -159,9 +172,19 @@ type Watch = Box<dyn FnMut(&Event<'_>)>;
 
 impl Runs {
     pub(crate) fn new(options: ManyOptions) -> Self {
-        let ManyOptions { threads, output, command_line, stop, workers, observe, watch, watcher } = options;
+        let ManyOptions {
+            threads,
+            output,
+            seeks_findings,
+            command_line,
+            stop,
+            workers,
+            observe,
+            watch,
+            watcher,
+        } = options;
         let (workers, watch) = (workers.map(RefCell::new), Rc::new(RefCell::new(watch)));
-        Self { threads, output, command_line, stop, workers, observe, watch, watcher }
+        Self { threads, output, seeks_findings, command_line, stop, workers, observe, watch, watcher }
     }
 
     pub(crate) fn tell(&self, event: &Event<'_>) {
@@ -184,6 +207,7 @@ impl Runs {
         let options = RunOptions {
             threads: self.threads,
             output,
+            seeks_findings: self.seeks_findings,
             command_line: self.command_line.clone(),
             progress: Box::new(move |progress| (watch.borrow_mut())(&Event::Second(progress))),
             stop: self.stop.clone(),

@@ -31,7 +31,7 @@ pub use measure::{Counted, Measure, MeasureError, MeasureSettings, PartTimes};
 pub use metrics::binding::AddRules;
 pub use metrics::summary::{Summary, SummaryMode, SummaryOptions, pretty};
 pub use modules::execution::RunEnd;
-pub use modules::log::{Level, Log, Style};
+pub use modules::log::{Level, Log, Reader, Style};
 pub use modules::log_settings::{LogSettings, LogSettingsError, LogTarget};
 pub use modules::secrets::sources::{SecretSourceError, SecretSources};
 pub use options::table::OPTIONS;

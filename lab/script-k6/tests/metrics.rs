@@ -5,8 +5,8 @@ use prony_metrics::{Batch, Engine, Thresholds};
 use prony_model::Nanos;
 use prony_model::program::{Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
 use prony_script_k6::{
-    AddRules, Clock, Entry, IterationEnd, Log, Machine, Modules, Script, ScriptProgram, ScriptWorkload,
-    Style, Summary, SummaryOptions, Watcher, builtins,
+    AddRules, Clock, Entry, IterationEnd, Log, Machine, Modules, Reader, Script, ScriptProgram,
+    ScriptWorkload, Style, Summary, SummaryOptions, Watcher, builtins,
 };
 use serde_json::Value;
 use std::cell::Cell;
@@ -85,7 +85,7 @@ struct Ran {
 fn run(script: Script, iterations: u32) -> Ran {
     let lines = Lines::default();
     let log = script.shared::<Log>();
-    log.set_output(Box::new(lines.clone()), Style::Plain);
+    log.set_output(Box::new(lines.clone()), Style::Plain, Reader::Any);
     let engine = Engine::new(&script.recorder, Thresholds::default(), Vec::new());
     let collect = Arc::new(Collect { engine, errors: Mutex::default() });
     let workload = ScriptWorkload::new(Arc::new(script), Entry::Iterations, Arc::<Collect>::clone(&collect));

@@ -5,7 +5,7 @@
 mod support;
 
 use expect_test::{Expect, expect};
-use prony_script_k6::{Entry, Log, Style};
+use prony_script_k6::{Entry, Log, Reader, Style};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use support::{Driver, script};
@@ -55,7 +55,7 @@ fn logged(main: &str) -> String {
     let script = script(main);
     let lines = Lines::default();
     let log = script.shared::<Log>();
-    log.set_output(Box::new(lines.clone()), Style::Plain);
+    log.set_output(Box::new(lines.clone()), Style::Plain, Reader::Any);
     let outcome = Driver::default().run(script, Entry::Iterations);
     log.flush();
     assert!(outcome.requests.is_empty() && outcome.returned.is_none(), "nothing is called here");

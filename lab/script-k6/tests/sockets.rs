@@ -10,7 +10,8 @@ use prony_model::program::call::{
 };
 use prony_model::program::{Answer, Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
 use prony_script_k6::{
-    Clock, Entry, IterationEnd, Log, Modules, Script, ScriptProgram, ScriptWorkload, Style, Watcher, builtins,
+    Clock, Entry, IterationEnd, Log, Modules, Reader, Script, ScriptProgram, ScriptWorkload, Style, Watcher,
+    builtins,
 };
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -93,7 +94,7 @@ fn run(main: &str, turns: Vec<Turn>) -> String {
     let story = Story::default();
     let script = Script::new("main.js", Arc::new(Only(main.to_owned())), builtins());
     let log = script.shared::<Log>();
-    log.set_output(Box::new(story.clone()), Style::Plain);
+    log.set_output(Box::new(story.clone()), Style::Plain, Reader::Any);
     let endings = Arc::new(Endings::default());
     let workload = ScriptWorkload::new(Arc::new(script), Entry::Iterations, Arc::<Endings>::clone(&endings));
     let clock = Rc::new(Cell::new(Nanos::ZERO));

@@ -112,7 +112,8 @@ fn gather(
     if let Some(observe) = &mut options.observe {
         observe.start(start);
     }
-    let store = Store::new(mem::replace(&mut options.output, prony_load::Output::Nowhere));
+    let output = mem::replace(&mut options.output, prony_load::Output::Nowhere);
+    let store = Store::new(output, options.seeks_findings);
     Gathering {
         coordinator,
         plan,

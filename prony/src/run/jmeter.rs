@@ -2,22 +2,24 @@
 
 use super::live::LiveFlags;
 use super::outputs::Outputs;
+use super::place::{ResultFlags, ResultPlace};
 use super::warning::warn;
 use super::workers::{SAMPLES_STAY, THREADS_ARE_THE_WORKERS, Waiting, WorkersFlags};
-use super::{display, print, say, show};
+use super::{print, say, show};
 use crate::interrupt;
+use crate::terminal::{TerminalFlags, run_display};
 use anyhow::{anyhow, bail};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
-use prony_load::{Output, RunOptions, explain};
+use prony_load::{RunOptions, explain};
 use prony_model::Plan;
 use prony_model::verdict::conclusion::RunVerdict;
 use prony_runs::jmeter::{Given, PlanOutcome, live as run_plan};
-use prony_runs::{Flags, Kind, observe, result_path};
+use prony_runs::{Flags, Kind, observe};
 use prony_script_jmeter::JmeterPlan;
 use prony_workers::UserState;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -62,9 +64,8 @@ pub(crate) struct JmeterArguments {
     /// Send the run's seconds to prometheus:URL, otlp:URL, influxdb:URL, statsd:HOST:PORT or graphite:HOST:PORT, or write each request to json:FILE or csv:FILE; can be given several times. docs/outputs.md describes it.
     #[arg(long, value_name = "OUTPUT")]
     out: Vec<String>,
-    /// Folder that the result file is written to.
-    #[arg(long, value_name = "DIR", default_value = "results")]
-    output: PathBuf,
+    #[command(flatten)]
+    place: ResultFlags,
     /// Print the result as JSON instead of a summary.
     #[arg(long)]
     json: bool,
@@ -74,6 +75,8 @@ pub(crate) struct JmeterArguments {
     /// Exit with 1, and not with 3, where what was measured cannot be believed.
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    terminal: TerminalFlags,
     #[command(flatten)]
     live: LiveFlags,
     #[command(flatten)]
@@ -117,10 +120,11 @@ impl JmeterArguments {
         self.workers.recruit(plan, UserState::OfWorker, &options.stop).map(Some)
     }
 
-    fn options(&self, plan: &Plan, path: &Path) -> anyhow::Result<RunOptions> {
-        let mut display = display(self.quiet);
+    fn options(&self, plan: &Plan, place: &ResultPlace) -> anyhow::Result<RunOptions> {
+        let mut display = run_display(plan.name(), self.quiet, self.terminal.color);
         let options = RunOptions {
-            output: Output::File(path.to_owned()),
+            output: place.output(),
+            seeks_findings: display.is_screen(),
             command_line: crate::command_line(),
             progress: Box::new(move |progress| show(&mut display, progress)),
             observe: Some(observe::open(&[plan.observe(), &self.observe].concat())?),
@@ -160,10 +164,10 @@ pub(crate) fn execute(arguments: &JmeterArguments) -> anyhow::Result<ExitCode> {
     if let Some(jtl) = arguments.jtl.as_ref().filter(|jtl| jtl.is_dir()) {
         bail!("-l {} is a folder; name a file, such as {}/samples.jtl", jtl.display(), jtl.display());
     }
-    let path = result_path(&arguments.output, plan.name());
+    let place = arguments.place.place(plan.name());
     let outputs = Outputs::open(&arguments.out)?;
-    let options = outputs.listen(&plan, arguments.options(&plan, &path)?);
-    let live = arguments.live.open(plan.name(), &path, &options.stop)?;
+    let options = outputs.listen(&plan, arguments.options(&plan, &place)?);
+    let live = arguments.live.open(plan.name(), &place.label(), &options.stop)?;
     let options = live.watch(options);
     let quiet = arguments.quiet;
     let log = move |line: &str| {
@@ -176,18 +180,18 @@ pub(crate) fn execute(arguments: &JmeterArguments) -> anyhow::Result<ExitCode> {
     let lived = run_plan(&jmeter, &plan, options, true, recruited.as_mut(), log)?;
     drop(recruited);
     drop(local);
-    live.finish(&lived.result, &path);
+    live.finish(&lived.result, &place);
     outputs.finish();
     lived.missing.iter().for_each(|missing| warn(missing));
-    finish(arguments, &lived, &path)
+    finish(arguments, &lived, &place)
 }
 
 /// The summary with JMeter's figures, and what the run comes to.
-fn finish(arguments: &JmeterArguments, lived: &PlanOutcome, path: &Path) -> anyhow::Result<ExitCode> {
+fn finish(arguments: &JmeterArguments, lived: &PlanOutcome, place: &ResultPlace) -> anyhow::Result<ExitCode> {
     if !arguments.json {
         crate::print(&format!("{}\n{}", lived.statistics.table(), lived.statistics.error_table()))?;
     }
-    print(&lived.result, arguments.json, None, path)?;
+    print(&lived.result, arguments.json, None, place)?;
     let conclusion = RunVerdict::of_kept(&lived.result).conclusion;
     let conclusion = if arguments.strict { conclusion.strict() } else { conclusion };
     Ok(ExitCode::from(conclusion.exit_code()))

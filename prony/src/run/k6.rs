@@ -6,18 +6,23 @@ mod refused;
 mod traces;
 
 use super::outputs::{self, Asked, warn_of_outputs};
+use super::place::ResultPlace;
+use super::show;
 use super::warning::warn;
 use super::workers::{SAMPLES_STAY, THREADS_ARE_THE_WORKERS, Waiting};
-use super::{display, show};
 use crate::interrupt;
+use crate::terminal::run_display;
 use anyhow::{Context as _, bail};
-use prony_load::{Output, RunOptions, StopFlag};
+use prony_load::{RunOptions, StopFlag};
 use prony_model::{Conclusion, Plan};
+use prony_report::{OutputLines, ProgressDisplay};
 use prony_runs::k6::{
     Ended, GivenError, LifeControl, Lived, RestApi, ScriptWorkers, handle_summary, live_with,
 };
-use prony_runs::{observe, result_path};
-use prony_script_k6::{Check, Exit, LogTarget, MeasureSettings, Session, SummaryMode, builtins, pretty};
+use prony_runs::observe;
+use prony_script_k6::{
+    Check, Exit, LogTarget, MeasureSettings, Reader, Session, Style, SummaryMode, builtins, pretty,
+};
 use prony_workers::UserState;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
@@ -81,7 +86,7 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     let settings = MeasureSettings {
         outputs: asked.files.clone(),
         no_thresholds: arguments.no_thresholds(),
-        no_color: arguments.no_color,
+        no_color: !arguments.color().has_colors(),
         share: None,
     };
     refuse_with_workers(arguments, &asked)?;
@@ -100,12 +105,12 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     }
     let plan = session.plan().map_err(|error| Stopped::new(error.exit(), error))?;
     arguments.workers.check(&plan, UserState::OfWorker)?;
-    let path = result_path(&arguments.output, plan.name());
+    let place = arguments.place.place(plan.name());
     let sinks = asked.open_sinks().map_err(|error| Stopped::new(Exit::Configuration, error))?;
-    let options = outputs::listen(&sinks, &plan, options(arguments, &session, &plan, &path)?);
+    let options = outputs::listen(&sinks, &plan, options(arguments, &session, &plan, &place)?);
     let pages = arguments
         .live
-        .open(plan.name(), &path, &options.stop)
+        .open(plan.name(), &place.label(), &options.stop)
         .map_err(|error| Stopped::new(Exit::Configuration, error))?;
     let options = pages.watch(options);
     if !arguments.quiet && !arguments.json {
@@ -117,7 +122,7 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     }
     let lived = live(arguments, &session, &plan, options, &control)?;
     if let Some(result) = &lived.result {
-        pages.finish(result, &path);
+        pages.finish(result, &place);
     }
     if arguments.lingers() && !stop.is_stopped() {
         linger(&stop)?;
@@ -132,7 +137,7 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     session.measure.log().flush();
     say_end(&lived.ended);
     let code = exit_code(arguments, &lived);
-    tell_findings(arguments, &lived, code, &path)?;
+    tell_findings(arguments, &lived, code, &place)?;
     Ok(code)
 }
 
@@ -222,14 +227,13 @@ fn options(
     arguments: &K6Arguments,
     session: &Session,
     plan: &Plan,
-    path: &Path,
+    place: &ResultPlace,
 ) -> anyhow::Result<RunOptions> {
-    let mut display = display(arguments.quiet);
-    if matches!(session.log.target, LogTarget::Errors) {
-        session.measure.log().set_output(display.errors(), session.log.style_of_errors());
-    }
+    let mut display = run_display(plan.name(), arguments.quiet, arguments.color());
+    place_log(arguments, session, &display);
     let options = RunOptions {
-        output: Output::File(path.to_owned()),
+        output: place.output(),
+        seeks_findings: display.is_screen(),
         command_line: crate::command_line(),
         progress: Box::new(move |progress| show(&mut display, progress)),
         observe: Some(observe::open(&[plan.observe(), &arguments.observe].concat())?),
@@ -240,6 +244,25 @@ fn options(
         .threads
         .map_or(options.threads, |count| NonZeroUsize::new(count as usize).unwrap_or(NonZeroUsize::MIN));
     Ok(RunOptions { threads, ..options })
+}
+
+/// Lines of the log stand above the screen, where they go to the same terminal.
+fn place_log(arguments: &K6Arguments, session: &Session, display: &ProgressDisplay) {
+    let log = session.measure.log();
+    match session.log.target {
+        LogTarget::Errors => {
+            let style = match session.log.style {
+                // As k6 does without colours.
+                None if !arguments.color().has_colors() => Style::Plain,
+                _ => session.log.style_of_errors(),
+            };
+            log.set_output(display.errors(), style, Reader::of(&std::io::stderr()));
+        }
+        LogTarget::Output if std::io::stdout().is_terminal() => {
+            log.set_output(Box::new(OutputLines), session.log.style.unwrap_or(Style::Plain), Reader::Person);
+        }
+        LogTarget::Output | LogTarget::None | LogTarget::File(_) => {}
+    }
 }
 
 /// What will be run, in k6's words.
@@ -292,7 +315,7 @@ fn summarise(
         if arguments.json {
             return Ok(());
         }
-        let with_colors = !arguments.no_color && std::io::stdout().is_terminal();
+        let with_colors = arguments.color().has_colors() && std::io::stdout().is_terminal();
         return print(lived.summary.text(mode, with_colors).as_bytes());
     };
     for (place, content) in contents {
@@ -321,7 +344,12 @@ fn say_end(ended: &Ended) {
 }
 
 /// What Prony found beyond k6's figures, and what the run comes to where k6 says less.
-fn tell_findings(arguments: &K6Arguments, lived: &Lived, code: u8, path: &Path) -> anyhow::Result<()> {
+fn tell_findings(
+    arguments: &K6Arguments,
+    lived: &Lived,
+    code: u8,
+    place: &ResultPlace,
+) -> anyhow::Result<()> {
     let Some(result) = &lived.result else { return Ok(()) };
     if arguments.json {
         print((prony_report::json(result)? + "\n").as_bytes())?;
@@ -338,7 +366,7 @@ fn tell_findings(arguments: &K6Arguments, lived: &Lived, code: u8, path: &Path) 
         }
         verdict => format!("\n{verdict}"),
     };
-    eprint(format!("{findings}{verdict}\nresult: {}\n", path.display()).as_bytes())
+    eprint(format!("{findings}{verdict}\n{}", place.line()).as_bytes())
 }
 
 fn print(text: &[u8]) -> anyhow::Result<()> {

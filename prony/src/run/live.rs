@@ -1,12 +1,13 @@
 //! `--live`: the page of a run while it goes.
 
+use super::place::{ResultPlace, farewell};
+use crate::terminal::tell;
 use prony_live::{Address, Live, looks_like_address};
 use prony_load::{RunOptions, StopFlag};
 use prony_model::ResultFile;
 use prony_model::result::ResultWatcher;
 use prony_report::{Document, NamedDocument};
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,12 +25,12 @@ pub(crate) struct LivePages(Option<Live>);
 
 impl LiveFlags {
     /// Begins to serve, and says where.
-    pub(crate) fn open(&self, title: &str, path: &Path, stop: &StopFlag) -> anyhow::Result<LivePages> {
+    pub(crate) fn open(&self, title: &str, label: &str, stop: &StopFlag) -> anyhow::Result<LivePages> {
         let Some(text) = &self.live else { return Ok(LivePages(None)) };
         let address = if text.is_empty() { Address::default() } else { Address::parse(text)? };
-        let live = Live::open(&address, title, path, stop.clone())?;
+        let live = Live::open(&address, title, label, stop.clone())?;
         // Whoever asked for it needs the address, also where all else is quiet.
-        let _ = writeln!(std::io::stderr(), "live: {}", live.url());
+        tell(&format!("live: {}", live.url()));
         Ok(LivePages(Some(live)))
     }
 }
@@ -45,15 +46,16 @@ impl LivePages {
     }
 
     /// The run is over. Waits until open pages have its result, some seconds at most.
-    pub(crate) fn finish(self, result: &ResultFile, path: &Path) {
-        self.finish_with(path, || Document::Run(Box::new(result.clone())));
+    pub(crate) fn finish(self, result: &ResultFile, place: &ResultPlace) {
+        let document =
+            || vec![NamedDocument { name: place.label(), document: Document::Run(Box::new(result.clone())) }];
+        self.finish_all(&place.farewell(), document);
     }
 
+    /// The same of many runs with a file of their own.
     pub(crate) fn finish_with(self, path: &Path, document: impl FnOnce() -> Document) {
         let name = path.display().to_string();
-        let said =
-            format!("It is over. The result is in {name}; prony report {name} --html FILE writes this page.");
-        self.finish_all(&said, || vec![NamedDocument { name, document: document() }]);
+        self.finish_all(&farewell(path), || vec![NamedDocument { name, document: document() }]);
     }
 
     pub(crate) fn finish_all(self, said: &str, documents: impl FnOnce() -> Vec<NamedDocument>) {

@@ -1,8 +1,7 @@
 //! Warnings beside a run, on standard error.
 
-use std::io::Write as _;
+use crate::terminal::tell;
 
 pub(crate) fn warn(message: &str) {
-    // A warning that cannot be shown is no reason to end.
-    let _ = writeln!(std::io::stderr(), "warning: {message}");
+    tell(&format!("warning: {message}"));
 }

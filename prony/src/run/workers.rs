@@ -2,6 +2,7 @@
 
 use super::warning::warn;
 use crate::nats::NatsFlags;
+use crate::terminal::tell;
 use anyhow::{Context as _, bail};
 use prony_load::RunOptions;
 use prony_model::program::StopFlag;
@@ -10,7 +11,6 @@ use prony_workers::{
     Bundle, CoordinatorSettings, LocalServer, NatsSettings, OnWorkerLost, Recruited, RequestsAlone, Terms,
     UserState, WorkersError,
 };
-use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -165,12 +165,6 @@ pub(crate) struct Waiting {
     pub(crate) recruited: Recruited,
     /// They end when this is dropped.
     pub(crate) local: Option<LocalWorkers>,
-}
-
-/// What happens to workers, on standard error.
-fn tell(text: &str) {
-    // A line that cannot be shown is no reason to end.
-    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// A server and workers on this machine; all end with this.

@@ -146,7 +146,7 @@ mod tests {
                 threads: std::num::NonZeroUsize::MIN,
                 observers: &[],
             },
-            display: &Display::new(),
+            display: &Display::new("graph"),
         };
         let mut rows = Vec::new();
         let made = make(&surroundings, &PACE, &mut questions, &mut rows).map_err(|error| error.to_string());

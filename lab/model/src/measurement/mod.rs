@@ -1,6 +1,7 @@
 //! What was measured: records of requests, histograms and counts of them, clocks and other observations.
 
 pub mod clock;
+pub mod coarse_histogram;
 pub mod counts;
 pub mod figures;
 pub mod histogram;

@@ -11,7 +11,7 @@ pub(crate) mod window;
 mod worker;
 
 pub use over_time::{OverTime, OverTimeTally};
-pub use progress::Progress;
+pub use progress::{FailureCount, IterationsDone, Progress, TimesSoFar};
 pub use second::SecondRow;
 pub use watcher::{ResultWatcher, StandingResult};
 pub use window::{NamedFigures, ScenarioFigures, TagFigures, WindowResult};

@@ -32,8 +32,8 @@ pub struct SecondRow {
 }
 
 impl SecondRow {
-    pub fn of(second: u64, tally: &Tally) -> Self {
-        let times = tally.response_times();
+    /// `times` are those of all successes in it, as [`Tally::response_times`] gathers them.
+    pub fn of(second: u64, tally: &Tally, times: &Latencies) -> Self {
         Self {
             second,
             users: tally.users_active,

@@ -156,6 +156,14 @@ impl Search {
         self.plan.steps_max.saturating_sub(self.steps)
     }
 
+    /// Loads that are likely still to come, with the one that is being repeated; nothing is known of that until one load has
+    /// passed and one was too much.
+    pub fn steps_likely(&self) -> Option<u32> {
+        let (passed, ceiling) = (self.interval.passed?, self.ceiling()?);
+        let halvings = (f64::from(ceiling) / f64::from(passed)).ln() / self.plan.resolution.ln();
+        Some((halvings.log2().ceil().max(1.0) as u32).min(self.steps_left()))
+    }
+
     /// Runs of the load that is being repeated, so far.
     pub fn runs_of_step(&self) -> u32 {
         self.current.as_ref().map_or(0, Repeats::runs)
@@ -373,6 +381,18 @@ mod tests {
             (None, Some(10), SearchAnswer::Below { failed: 10 })
         );
         assert_eq!(Search::new(plan(1)).interval().answer(), SearchAnswer::Unknown);
+    }
+
+    #[test]
+    fn how_many_steps_come_is_known_once_both_sides_are() {
+        let doubling = SearchPlan { growth: 2.0, resolution: 1.05, ..plan(1_300) };
+        let mut search = Search::new(doubling);
+        let mut guesses = Vec::new();
+        while let Some(load) = search.next_load() {
+            guesses.push(search.steps_likely());
+            while search.record(load, if load <= 17_000 { Trial::Passed } else { Trial::Failed }).is_none() {}
+        }
+        assert_eq!(guesses, [None, None, None, None, None, Some(4), Some(3), Some(2), Some(1)]);
     }
 
     #[test]

@@ -229,6 +229,10 @@ fn request_record(request: usize, due: Nanos, started: Nanos, service: Nanos, ou
     }
 }
 
+fn row_of((second, tally): &(u64, Tally)) -> SecondRow {
+    SecondRow::of(*second, tally, &tally.response_times())
+}
+
 fn counted(plan: &Plan, records: u64, record: impl Fn(u64) -> Record) -> ResultFile {
     let windows = plan.windows();
     let shape = TallyShape::of(plan);
@@ -239,7 +243,7 @@ fn counted(plan: &Plan, records: u64, record: impl Fn(u64) -> Record) -> ResultF
     for record in (0..records).map(record) {
         let now = record.scheduled.0 / 1_000_000_000;
         if now > second.0 {
-            series.push(SecondRow::of(second.0, &second.1));
+            series.push(row_of(&second));
             over_time.add(second.0, &second.1);
             total.merge(&second.1);
             second = (now, Tally::new(&windows, shape));
@@ -253,7 +257,7 @@ fn counted(plan: &Plan, records: u64, record: impl Fn(u64) -> Record) -> ResultF
         starts.completed += 1;
         starts.waited += u64::from(record.started > record.scheduled);
     }
-    series.push(SecondRow::of(second.0, &second.1));
+    series.push(row_of(&second));
     over_time.add(second.0, &second.1);
     total.merge(&second.1);
     let over_time = over_time.saved(&request_names(plan, None, &total));

@@ -1,52 +1,29 @@
 //! Lines of the log, as k6 writes them to standard error, without keeping whoever logs waiting: a thread writes them,
-//! and lines that come faster than it can are counted, not kept.
+//! and lines that come faster than it can are counted, not kept. Where a person watches, so are lines that repeat others.
 
+use super::log_repeats::{Fate, Repeated, Repeats};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+pub use super::log_level::Level;
 
 /// Lines that wait for being written: some seconds of a slow terminal, a few MB of memory.
 const WAITING_LINES_MAX: usize = 16_384;
 /// Longer messages are cut: a script that logs bodies would otherwise fill the memory through the waiting lines.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 
+/// How often it is looked whether repeats are to be said.
+const LOOK_FOR_REPEATS: Duration = Duration::from_millis(500);
+
 /// What k6 writes in the place of a secret.
 const REDACTED: &str = "***SECRET_REDACTED***";
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    Debug,
-    Info,
-    Warning,
-    Error,
-}
-
-impl Level {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
-    }
-
-    /// Four letters and the number of the terminal's colour.
-    const fn short(self) -> (&'static str, u8) {
-        match self {
-            Self::Debug => ("DEBU", 37),
-            Self::Info => ("INFO", 36),
-            Self::Warning => ("WARN", 33),
-            Self::Error => ("ERRO", 31),
-        }
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
@@ -63,7 +40,22 @@ pub enum Style {
 impl Style {
     /// What suits standard error.
     pub fn of_errors() -> Self {
-        if io::IsTerminal::is_terminal(&io::stderr()) { Self::Coloured } else { Self::Plain }
+        if io::stderr().is_terminal() { Self::Coloured } else { Self::Plain }
+    }
+
+    /// A line with its end.
+    fn line(self, since_begin: Duration, level: Level, message: &str, fields: &[(&str, &str)]) -> String {
+        match self {
+            Self::Coloured => coloured(since_begin, level, message, fields),
+            Self::Plain => plain(since_epoch(), level, message, fields),
+            Self::Json => json(since_epoch(), level, message, fields),
+            Self::Raw => format!("{}\n", message.strip_suffix('\n').unwrap_or(message)),
+        }
+    }
+
+    fn repeated(self, since_begin: Duration, repeated: &Repeated) -> String {
+        let fields = repeated.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        self.line(since_begin, repeated.level, &repeated.message, &fields.collect::<Vec<_>>())
     }
 }
 
@@ -82,6 +74,28 @@ pub struct Log {
 struct LogState {
     style: Style,
     output: Output,
+    /// Where a person watches; shared with the thread that writes.
+    repeats: Option<Arc<Mutex<Repeats>>>,
+}
+
+/// Who reads a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// Each line is written.
+    Any,
+    /// A person at a terminal: lines that repeat others are counted.
+    Person,
+}
+
+impl Reader {
+    /// Of a stream such as standard error.
+    pub fn of(stream: &impl IsTerminal) -> Self {
+        if stream.is_terminal() { Self::Person } else { Self::Any }
+    }
+
+    fn repeats(self) -> Option<Arc<Mutex<Repeats>>> {
+        (self == Self::Person).then(Arc::default)
+    }
 }
 
 enum Output {
@@ -92,23 +106,24 @@ enum Output {
 
 impl Default for Log {
     fn default() -> Self {
-        Self::new(Style::of_errors(), None)
+        Self::new(Style::of_errors(), None, Reader::of(&io::stderr()))
     }
 }
 
 impl Log {
+    /// Each line is written there.
     pub fn to(output: Box<dyn Write + Send>, style: Style) -> Self {
-        Self::new(style, Some(output))
+        Self::new(style, Some(output), Reader::Any)
     }
 
-    fn new(style: Style, output: Option<Box<dyn Write + Send>>) -> Self {
+    fn new(style: Style, output: Option<Box<dyn Write + Send>>, reader: Reader) -> Self {
         Self {
             begun: Instant::now(),
             is_verbose: AtomicBool::new(false),
             lost: AtomicU64::new(0),
             redacted: Mutex::default(),
             console: OnceLock::new(),
-            state: Mutex::new(LogState { style, output: Output::Idle(output) }),
+            state: Mutex::new(LogState { style, output: Output::Idle(output), repeats: reader.repeats() }),
         }
     }
 
@@ -117,11 +132,11 @@ impl Log {
         self.is_verbose.store(is_verbose, Ordering::Relaxed);
     }
 
-    /// Where lines go from now on, and how they look.
-    pub fn set_output(&self, output: Box<dyn Write + Send>, style: Style) {
+    /// Where lines go from now on, how they look, and who reads them.
+    pub fn set_output(&self, output: Box<dyn Write + Send>, style: Style, reader: Reader) {
         self.flush();
         let mut state = self.state();
-        *state = LogState { style, output: Output::Idle(Some(output)) };
+        *state = LogState { style, output: Output::Idle(Some(output)), repeats: reader.repeats() };
     }
 
     /// Lines of `console` go to another log, from the first that is given.
@@ -148,20 +163,23 @@ impl Log {
         let message = &message[..end.unwrap_or(0)];
         let message = &*self.without_secrets(message);
         let mut state = self.state();
-        let line = match state.style {
-            Style::Coloured => coloured(self.begun.elapsed(), level, message, fields),
-            Style::Plain => plain(since_epoch(), level, message, fields),
-            Style::Json => json(since_epoch(), level, message, fields),
-            Style::Raw => format!("{}\n", message.strip_suffix('\n').unwrap_or(message)),
+        let since_begin = self.begun.elapsed();
+        let fate =
+            state.repeats.as_ref().map(|repeats| lock(repeats).take(since_begin, level, message, fields));
+        let before = match fate {
+            Some(Fate::Counted) => return,
+            Some(Fate::Written(before)) => before,
+            None => Vec::new(),
         };
-        let sender = match &mut state.output {
-            Output::Writing(sender, _) => sender,
-            idle @ Output::Idle(_) => start(idle),
-        };
-        match sender.try_send(line) {
-            Ok(()) | Err(TrySendError::Disconnected(_)) => {}
-            Err(TrySendError::Full(_)) => {
-                self.lost.fetch_add(1, Ordering::Relaxed);
+        let style = state.style;
+        let line = style.line(since_begin, level, message, fields);
+        let sender = state.sender(self.begun);
+        for line in before.iter().map(|repeated| style.repeated(since_begin, repeated)).chain([line]) {
+            match sender.try_send(line) {
+                Ok(()) | Err(TrySendError::Disconnected(_)) => {}
+                Err(TrySendError::Full(_)) => {
+                    self.lost.fetch_add(1, Ordering::Relaxed);
+                }
             }
         }
     }
@@ -206,6 +224,7 @@ impl Log {
 
     fn stop(&self) {
         let mut state = self.state();
+        state.say_repeats(self.begun);
         let output = match std::mem::replace(&mut state.output, Output::Idle(None)) {
             Output::Writing(sender, thread) => {
                 drop(sender);
@@ -216,7 +235,7 @@ impl Log {
         state.output = Output::Idle(output);
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, LogState> {
+    fn state(&self) -> MutexGuard<'_, LogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -235,32 +254,80 @@ impl std::fmt::Debug for Log {
     }
 }
 
-fn start(output: &mut Output) -> &mut SyncSender<String> {
-    let Output::Idle(target) = std::mem::replace(output, Output::Idle(None)) else {
-        unreachable!("only called where nothing writes yet")
-    };
-    let target = target.unwrap_or_else(|| Box::new(io::stderr()));
-    let (sender, lines) = sync_channel(WAITING_LINES_MAX);
-    let thread = std::thread::spawn(move || write_lines(&lines, target));
-    *output = Output::Writing(sender, thread);
-    match output {
-        Output::Writing(sender, _) => sender,
-        Output::Idle(_) => unreachable!("it was just set"),
+impl LogState {
+    /// Of the thread that writes, which is started where there is none yet.
+    fn sender(&mut self, begun: Instant) -> &mut SyncSender<String> {
+        if let Output::Idle(target) = &mut self.output {
+            let target = target.take().unwrap_or_else(|| Box::new(io::stderr()));
+            let (sender, lines) = sync_channel(WAITING_LINES_MAX);
+            let writer = LogWriter { lines, target, style: self.style, begun, repeats: self.repeats.clone() };
+            self.output = Output::Writing(sender, std::thread::spawn(move || writer.write()));
+        }
+        match &mut self.output {
+            Output::Writing(sender, _) => sender,
+            Output::Idle(_) => unreachable!("it was just set"),
+        }
+    }
+
+    /// Says what was counted so far.
+    fn say_repeats(&mut self, begun: Instant) {
+        let Some(repeats) = &self.repeats else { return };
+        let said = lock(repeats).end();
+        let (style, now) = (self.style, begun.elapsed());
+        for repeated in &said {
+            // The writer takes them one by one, so there will be room. One that has gone has nobody to tell.
+            let _ = self.sender(begun).send(style.repeated(now, repeated));
+        }
     }
 }
 
-/// Several lines at a time where several wait. A log that cannot be written ends nothing: there is nobody to tell.
-fn write_lines(lines: &Receiver<String>, mut target: Box<dyn Write + Send>) -> Box<dyn Write + Send> {
-    let mut text = String::new();
-    while let Ok(line) = lines.recv() {
-        text.clear();
-        text.push_str(&line);
-        for line in lines.try_iter().take(1_000) {
-            text.push_str(&line);
+fn lock(repeats: &Mutex<Repeats>) -> MutexGuard<'_, Repeats> {
+    repeats.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The thread that writes the lines.
+struct LogWriter {
+    lines: Receiver<String>,
+    target: Box<dyn Write + Send>,
+    style: Style,
+    begun: Instant,
+    repeats: Option<Arc<Mutex<Repeats>>>,
+}
+
+impl LogWriter {
+    /// Several lines at a time where several wait. A log that cannot be written ends nothing: there is nobody to tell.
+    fn write(mut self) -> Box<dyn Write + Send> {
+        let mut text = String::new();
+        loop {
+            text.clear();
+            match self.next() {
+                Ok(line) => text.push_str(&line),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.target,
+            }
+            for line in self.lines.try_iter().take(1_000) {
+                text.push_str(&line);
+            }
+            self.push_repeats(&mut text);
+            if !text.is_empty() {
+                let _ = self.target.write_all(text.as_bytes()).and_then(|()| self.target.flush());
+            }
         }
-        let _ = target.write_all(text.as_bytes()).and_then(|()| target.flush());
     }
-    target
+
+    fn next(&self) -> Result<String, RecvTimeoutError> {
+        match self.repeats {
+            Some(_) => self.lines.recv_timeout(LOOK_FOR_REPEATS),
+            None => self.lines.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        }
+    }
+
+    fn push_repeats(&self, text: &mut String) {
+        let Some(repeats) = &self.repeats else { return };
+        let now = self.begun.elapsed();
+        let due = lock(repeats).due(now);
+        due.iter().for_each(|repeated| text.push_str(&self.style.repeated(now, repeated)));
+    }
 }
 
 fn since_epoch() -> Duration {
@@ -341,7 +408,7 @@ fn timestamp(seconds: u64) -> String {
 mod tests {
     use super::*;
     use expect_test::expect;
-    use std::sync::{Arc, mpsc};
+    use std::sync::mpsc;
 
     /// Keeps what is written; waits before the first write until it is let go.
     struct Kept(Arc<Mutex<Vec<u8>>>, Option<Receiver<()>>);
@@ -405,6 +472,35 @@ mod tests {
         assert!((WAITING_LINES_MAX..count).contains(&written), "{written}");
         let told = format!("msg=\"{} lines of the log came too fast and were not kept\"", count - written);
         assert!(text.lines().last().is_some_and(|line| line.ends_with(&told)), "{told}");
+    }
+
+    #[test]
+    fn a_person_reads_once_what_is_said_a_thousand_times_and_a_file_keeps_it_all() {
+        let written = |reader| {
+            let kept = Arc::new(Mutex::new(Vec::new()));
+            let log = Log::default();
+            log.set_output(Box::new(Kept(Arc::clone(&kept), None)), Style::Raw, reader);
+            for number in 0..1_000 {
+                log.write(Level::Info, "same", &[]);
+                log.write(Level::Info, if number < 500 { "early" } else { "late" }, &[]);
+            }
+            log.flush();
+            log.write(Level::Info, "same", &[]);
+            drop(log);
+            String::from_utf8(kept.lock().expect("one writer").clone()).expect("lines are text")
+        };
+        let read = written(Reader::Person);
+        let times = |read: &str, line: &str| -> u64 {
+            let counts = read.lines().filter_map(|read| read.strip_prefix(line)).map(|rest| {
+                let repeated = rest.strip_prefix(" (… repeated ").and_then(|rest| rest.split_once(" time"));
+                repeated.map_or(1, |(count, _)| count.replace(' ', "").parse().expect("a number"))
+            });
+            counts.sum()
+        };
+        assert_eq!([times(&read, "same"), times(&read, "early"), times(&read, "late")], [1_001, 500, 500]);
+        assert!(read.starts_with("same\nearly\n") && read.ends_with("\nsame\n"), "{read}");
+        assert!(read.lines().count() < 100, "{read}");
+        assert_eq!(written(Reader::Any).lines().count(), 2_001);
     }
 
     #[test]

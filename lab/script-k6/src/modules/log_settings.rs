@@ -1,6 +1,6 @@
 //! Where the log of a script goes and how it looks, as k6's flags say it.
 
-use super::log::{Log, Style};
+use super::log::{Log, Reader, Style};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -78,10 +78,12 @@ impl LogSettings {
         log.set_verbose(self.is_verbose);
         let plain = self.style.unwrap_or(Style::Plain);
         match &self.target {
-            LogTarget::Errors => log.set_output(Box::new(io::stderr()), self.style_of_errors()),
-            LogTarget::Output => log.set_output(Box::new(io::stdout()), plain),
-            LogTarget::None => log.set_output(Box::new(io::sink()), plain),
-            LogTarget::File(file) => log.set_output(Box::new(Arc::clone(file)), plain),
+            LogTarget::Errors => {
+                log.set_output(Box::new(io::stderr()), self.style_of_errors(), Reader::of(&io::stderr()));
+            }
+            LogTarget::Output => log.set_output(Box::new(io::stdout()), plain, Reader::of(&io::stdout())),
+            LogTarget::None => log.set_output(Box::new(io::sink()), plain, Reader::Any),
+            LogTarget::File(file) => log.set_output(Box::new(Arc::clone(file)), plain, Reader::Any),
         }
         if let Some(file) = &self.console {
             log.set_console(Log::to(Box::new(Arc::clone(file)), plain));

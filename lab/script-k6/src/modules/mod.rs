@@ -14,6 +14,8 @@ pub(crate) mod execution;
 mod files;
 pub(crate) mod html;
 pub(crate) mod log;
+mod log_level;
+mod log_repeats;
 pub(crate) mod log_settings;
 pub(crate) mod samples;
 pub(crate) mod secrets;

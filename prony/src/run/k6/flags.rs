@@ -4,7 +4,9 @@ use super::super::quantity::bytes;
 use super::refused::{refusal, refused_flags};
 use crate::run::live::LiveFlags;
 use crate::run::outputs::Asked;
+use crate::run::place::ResultFlags;
 use crate::run::workers::WorkersFlags;
+use crate::terminal::{ColorChoice, TerminalFlags};
 use anyhow::bail;
 use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, CommandFactory as _, FromArgMatches as _, Parser};
@@ -62,7 +64,7 @@ pub(crate) struct K6Arguments {
     #[arg(short, long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Print without colours.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "color")]
     pub no_color: bool,
     /// Taken for k6's sake: nothing is ever reported to anybody.
     #[arg(long, hide = true)]
@@ -112,12 +114,13 @@ pub(crate) struct K6Arguments {
     /// What to watch meanwhile: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE, host:local; can be given several times. docs/observers.md describes it.
     #[arg(long, value_name = "SPEC")]
     pub observe: Vec<String>,
-    /// Folder that the result file is written to.
-    #[arg(long, value_name = "DIR", default_value = "results")]
-    pub output: PathBuf,
+    #[command(flatten)]
+    pub place: ResultFlags,
     /// Exit with 1 where what was measured cannot be believed, or nothing succeeded; k6 exits with 0.
     #[arg(long)]
     pub strict: bool,
+    #[command(flatten)]
+    pub terminal: TerminalFlags,
     #[command(flatten)]
     pub live: LiveFlags,
     #[command(flatten)]
@@ -192,6 +195,11 @@ impl K6Arguments {
     pub(crate) fn traces_output(&self) -> String {
         let variable = || std::env::var("K6_TRACES_OUTPUT").ok();
         self.traces_output.clone().or_else(variable).unwrap_or_else(|| "none".to_owned())
+    }
+
+    /// Of all that is shown to people.
+    pub(crate) fn color(&self) -> ColorChoice {
+        if self.no_color { ColorChoice::Never } else { self.terminal.color }
     }
 
     pub(crate) fn lingers(&self) -> bool {

@@ -1,0 +1,91 @@
+//! Where the result of a run is kept, or that it is not.
+
+use prony_load::Output;
+use prony_runs::result_path;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ResultFlags {
+    /// Folder that the result file is written to.
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    output: PathBuf,
+    /// Write no result file; what is printed and sent elsewhere is the same.
+    #[arg(long, conflicts_with = "output")]
+    no_result: bool,
+}
+
+/// The file of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ResultPlace {
+    /// Of the plan.
+    name: String,
+    path: Option<PathBuf>,
+}
+
+impl ResultFlags {
+    pub(crate) fn place(&self, name: &str) -> ResultPlace {
+        let path = (!self.no_result).then(|| result_path(&self.output, name));
+        ResultPlace { name: name.to_owned(), path }
+    }
+}
+
+impl ResultPlace {
+    pub(crate) fn output(&self) -> Output {
+        self.path.clone().map_or(Output::Nowhere, Output::File)
+    }
+
+    /// What the result is called where it stands beside others: its file, or the plan where there is none.
+    pub(crate) fn label(&self) -> String {
+        self.path().map_or_else(|| self.name.clone(), |path| path.display().to_string())
+    }
+
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// The end of a summary.
+    pub(crate) fn line(&self) -> String {
+        match self.path() {
+            Some(path) => format!("result: {}\n", path.display()),
+            None => "result: not written, as --no-result asks\n".to_owned(),
+        }
+    }
+
+    /// What a page that was open during the run says at its end.
+    pub(crate) fn farewell(&self) -> String {
+        match self.path() {
+            Some(path) => farewell(path),
+            None => {
+                "It is over. No result file was written, as --no-result asks; this page is all that is left."
+                    .to_owned()
+            }
+        }
+    }
+}
+
+/// What a page that was open meanwhile says of a file.
+pub(crate) fn farewell(path: &Path) -> String {
+    let path = path.display();
+    format!("It is over. The result is in {path}; prony report {path} --html FILE writes this page.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_that_is_not_kept_is_called_as_its_plan() {
+        let flags = |no_result| ResultFlags { output: "out".into(), no_result };
+        let kept = flags(false).place("shop");
+        let path = kept.path().unwrap().to_owned();
+        assert!(path.starts_with("out") && kept.label() == path.display().to_string());
+        assert_eq!(kept.output(), Output::File(path.clone()));
+        assert_eq!(kept.line(), format!("result: {}\n", path.display()));
+        let dropped = flags(true).place("shop");
+        assert_eq!(
+            (dropped.path(), dropped.output(), dropped.label().as_str()),
+            (None, Output::Nowhere, "shop")
+        );
+        assert_eq!(dropped.line(), "result: not written, as --no-result asks\n");
+    }
+}

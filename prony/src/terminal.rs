@@ -1,0 +1,119 @@
+//! What the terminal can show while a measurement goes: a screen where somebody watches, lines elsewhere.
+
+use prony_report::{ErrorLines, ProgressDisplay, ScreenLooks, allow_screen, leave_screen, refresh_screen};
+use std::env;
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+/// How often it is looked whether the terminal has another size.
+const LOOK: Duration = Duration::from_millis(200);
+/// A drawing takes far less; a terminal that takes nothing takes forever.
+const LEAVE_TRIES: u32 = 20;
+const LEAVE_PAUSE: Duration = Duration::from_millis(5);
+
+/// Whether a screen or lines are shown, and not nothing.
+static SETTLED: OnceLock<()> = OnceLock::new();
+
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct TerminalFlags {
+    /// Whether the screen has colours: auto leaves it to the terminal and the variable `NO_COLOR`.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
+    pub color: ColorChoice,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum ColorChoice {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+impl ColorChoice {
+    pub(crate) fn has_colors(self) -> bool {
+        match self {
+            Self::Auto => !is_set("NO_COLOR"),
+            Self::Always => true,
+            Self::Never => false,
+        }
+    }
+}
+
+/// Of one run. `title`: what is run.
+pub(crate) fn run_display(title: &str, is_quiet: bool, color: ColorChoice) -> ProgressDisplay {
+    if is_quiet {
+        return ProgressDisplay::quiet();
+    }
+    settle(color);
+    ProgressDisplay::of_run(title)
+}
+
+/// Of many runs.
+pub(crate) fn steps_display(title: &str, is_quiet: bool, color: ColorChoice) -> ProgressDisplay {
+    if is_quiet {
+        return ProgressDisplay::quiet();
+    }
+    settle(color);
+    ProgressDisplay::of_steps(title)
+}
+
+/// Says once what the terminal can show, and keeps to its size from then on.
+pub(crate) fn settle(color: ColorChoice) {
+    SETTLED.get_or_init(|| {
+        if !can_show_screen() {
+            return;
+        }
+        // xterm and the console of Linux cut off what a narrower window has no room for.
+        let reflows = !is_set("XTERM_VERSION") && env::var("TERM").is_ok_and(|term| term != "linux");
+        allow_screen(ScreenLooks { has_colors: color.has_colors(), reflows });
+        let previous = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            leave();
+            previous(panic);
+        }));
+        // Without it the screen follows a new size a second later.
+        let _ = thread::Builder::new().name("prony-screen".to_owned()).spawn(follow_size);
+    });
+}
+
+/// Ends with the process.
+fn follow_size() {
+    loop {
+        thread::sleep(LOOK);
+        refresh_screen();
+    }
+}
+
+/// Nobody watches the log of a pipeline, also where it is called a terminal.
+fn can_show_screen() -> bool {
+    let has_term = env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb");
+    has_term && !is_set("CI") && std::io::stderr().is_terminal()
+}
+
+fn is_set(variable: &str) -> bool {
+    env::var_os(variable).is_some_and(|value| !value.is_empty())
+}
+
+/// The process ends, or says why it cannot go on: nothing is drawn any more.
+pub(crate) fn leave() {
+    for _ in 0..LEAVE_TRIES {
+        if leave_screen() {
+            return;
+        }
+        thread::sleep(LEAVE_PAUSE);
+    }
+}
+
+/// Nothing is said where nobody watches.
+pub(crate) fn tell_whoever_watches(line: &str) {
+    if SETTLED.get().is_some() && can_show_screen() {
+        tell(line);
+    }
+}
+
+/// A line on standard error, above the screen. One that cannot be shown is no reason to end.
+pub(crate) fn tell(line: &str) {
+    let _ = ErrorLines.write_all(format!("{line}\n").as_bytes());
+}

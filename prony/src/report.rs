@@ -17,7 +17,7 @@ const TERMINAL: &str = "-";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportArguments {
-    /// Result files, or folders of them, or files of JMeter's samples (.jtl); docs/report.md describes what is shown.
+    /// Result files, or folders of them, or files of JMeter's samples (JTL: CSV or XML); docs/report.md describes what is shown.
     #[arg(value_name = "RESULT", required = true)]
     results: Vec<PathBuf>,
     /// Write one self-contained HTML page.
@@ -38,7 +38,7 @@ pub(crate) struct ReportArguments {
 }
 
 pub(crate) fn execute(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
-    if arguments.results.iter().any(|path| jtl::is_named(path)) {
+    if arguments.results.iter().any(|path| jtl::is_one(path)) {
         return jtl::execute(arguments);
     }
     let mut documents = Vec::new();

@@ -5,20 +5,46 @@ use anyhow::{Context as _, bail};
 use prony_jtl::{FileFacts, Statistics, Timeline, read};
 use prony_report::{SampleCounts, samples_html};
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Beside a page, under the name that JMeter's dashboard gives it.
 const STATISTICS_FILE: &str = "statistics.json";
 
+/// What is looked at of a file's beginning.
+const BEGINNING_BYTES: u64 = 1_024;
+
 /// True for the name of such a file.
 pub(super) fn is_named(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("jtl"))
 }
 
+/// True for such a file: people keep them under other names, too, such as `samples.csv`.
+pub(super) fn is_one(path: &Path) -> bool {
+    is_named(path) || beginning(path).is_some_and(|text| is_beginning(&text))
+}
+
+fn beginning(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(BEGINNING_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// XML by its root, CSV by the names of two columns that are always there.
+fn is_beginning(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let has = |name: &str| {
+        let line = text.lines().next().unwrap_or_default();
+        line.split([',', ';', '\t', '|']).any(|cell| cell.trim_matches('"') == name)
+    };
+    text.starts_with('<') && text.contains("<testResults") || has("timeStamp") && has("elapsed")
+}
+
 /// Several files are the parts of one run, as several machines write them.
 pub(super) fn execute(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
-    if let Some(other) = arguments.results.iter().find(|path| !is_named(path)) {
+    if let Some(other) = arguments.results.iter().find(|path| !is_one(path)) {
         bail!(
             "{} is no JTL, and the others are: report files of JMeter and results of Prony one after the other",
             other.display()

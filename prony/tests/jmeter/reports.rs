@@ -24,6 +24,32 @@ fn files_that_were_written_are_counted_again() {
 }
 
 #[test]
+fn files_are_known_by_their_beginning_too() {
+    let trial = Trial::once(&get("good", "/ok", ""));
+    trial.run(&[]);
+    let rows = std::fs::read_to_string(trial.path("out.jtl")).unwrap();
+    let xml = "<?xml version=\"1.0\"?>\n<testResults version=\"1.2\">\n<httpSample t=\"5\" lb=\"good\" ts=\"1700000000000\" s=\"true\"/>\n</testResults>\n";
+    for (name, text) in [
+        ("samples.csv", rows.clone()),
+        ("marked", format!("\u{feff}{rows}")),
+        ("semicolons.txt", rows.replace(',', ";")),
+        ("samples.xml", xml.to_owned()),
+    ] {
+        trial.write(name, &text);
+        let reported = trial.prony(&["report", name]);
+        assert!(
+            reported.out.starts_with(&format!("{name}: 1 samples, 0 failed\n")),
+            "{name}: {} {}",
+            reported.out,
+            reported.error
+        );
+    }
+    trial.write("other.csv", "time,latency\n1,2\n");
+    let refused = trial.prony(&["report", "other.csv"]);
+    assert!(refused.code != Some(0) && refused.error.contains("other.csv"), "{}", refused.error);
+}
+
+#[test]
 fn requests_one_by_one_have_their_names_in_outputs() {
     let trial = Trial::once(&(get("größer, 1", "/ok", "") + &get("bad", "/missing", "")));
     let ran = trial.run(&["--out", "csv:samples.csv"]);

@@ -50,16 +50,18 @@ fn plain(text: &str) -> Vec<String> {
     text.trim().lines().map(|line| without_figures(line.trim_end())).collect()
 }
 
-/// Lines that say something, without their figures, and without findings, which depend on the machine.
+/// Lines that say something, without their figures, and without findings, which depend on the machine. Lines that are alike then count
+/// once: of how many percentiles there are figures depends on it too.
 fn skeletons(text: &str) -> Vec<String> {
     let mut is_finding = false;
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
         is_finding = line.starts_with("! ") || is_finding && line.starts_with("  ");
         if !is_finding && !line.trim().is_empty() && !line.starts_with(RESULT) {
             lines.push(skeleton(line));
         }
     }
+    lines.dedup();
     lines
 }
 

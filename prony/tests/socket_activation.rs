@@ -20,8 +20,9 @@ use rustix::io::{FdFlags, fcntl_setfd};
 fn serve(socket: &impl AsFd, source: &str, arguments: &[&str]) -> PronyProcess {
     fcntl_setfd(socket, FdFlags::empty()).unwrap();
     let script = "eval \"exec 3<&$FD\"; LISTEN_FDS=1 LISTEN_PID=$$ exec \"$@\"";
-    let mut command = Command::new("/bin/sh");
-    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_prony"), "serve", source]).args(arguments);
+    // Debian's `sh` knows descriptors of one digit alone.
+    let mut command = Command::new("/bin/bash");
+    command.args(["-c", script, "bash", env!("CARGO_BIN_EXE_prony"), "serve", source]).args(arguments);
     command.env("FD", socket.as_fd().as_raw_fd().to_string());
     PronyProcess::start_command(command)
 }

@@ -250,8 +250,15 @@ fn read_span(message: &DynamicMessage) -> Span {
 
 /// Each span with what stands above it: `name < parent's name`, those that began first before the others.
 pub(crate) fn tree(spans: &[Span]) -> Vec<String> {
+    let parent = |span: &Span| spans.iter().find(|other| other.id == span.parent);
+    // Stages and what happens within them are timed by two clocks, so that what is within may begin some microseconds before.
+    let place = |span: &&Span| {
+        let around: Vec<&Span> = std::iter::successors(parent(span), |span| parent(span)).collect();
+        let began = around.iter().map(|span| span.began).fold(span.began, Ord::max);
+        (began, around.len(), std::cmp::Reverse(span.ended))
+    };
     let mut sorted: Vec<&Span> = spans.iter().collect();
-    sorted.sort_by_key(|span| (span.began, std::cmp::Reverse(span.ended)));
+    sorted.sort_by_key(place);
     let above = |span: &Span| {
         let above = spans.iter().find(|other| other.id == span.parent);
         above.map_or_else(|| "-".to_owned(), |above| above.name.clone())

@@ -50,19 +50,27 @@ fn plain(text: &str) -> Vec<String> {
     text.trim().lines().map(|line| without_figures(line.trim_end())).collect()
 }
 
-/// Lines that say something, without their figures, and without findings, which depend on the machine. Lines that are alike then count
-/// once: of how many percentiles there are figures depends on it too.
+/// Lines that say something, without their figures, and without what depends on the machine: findings, starts that were dropped, and
+/// percentiles, of which the highest need many samples. Lines that are alike then count once.
 fn skeletons(text: &str) -> Vec<String> {
     let mut is_finding = false;
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
         is_finding = line.starts_with("! ") || is_finding && line.starts_with("  ");
-        if !is_finding && !line.trim().is_empty() && !line.starts_with(RESULT) {
+        let depends = is_finding || line.contains("starts were dropped") || is_percentile(line);
+        if !depends && !line.trim().is_empty() && !line.starts_with(RESULT) {
             lines.push(skeleton(line));
         }
     }
     lines.dedup();
     lines
+}
+
+/// Such as `p99.9   12 ms`.
+fn is_percentile(line: &str) -> bool {
+    line.trim_start()
+        .strip_prefix('p')
+        .is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()))
 }
 
 /// `shown` may have `…` in lines, for any text, and as lines, for any lines.

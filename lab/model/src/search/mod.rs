@@ -392,7 +392,9 @@ mod tests {
             guesses.push(search.steps_likely());
             while search.record(load, if load <= 17_000 { Trial::Passed } else { Trial::Failed }).is_none() {}
         }
-        assert_eq!(guesses, [None, None, None, None, None, Some(4), Some(3), Some(2), Some(1)]);
+        // Loads are round numbers, so that one step more may come than halvings need.
+        let counted = [4, 3, 2, 1, 1].map(Some);
+        assert_eq!(guesses, [[None; 5], counted].concat());
     }
 
     #[test]

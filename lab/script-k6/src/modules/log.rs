@@ -326,7 +326,9 @@ impl LogWriter {
         let Some(repeats) = &self.repeats else { return };
         let now = self.begun.elapsed();
         let due = lock(repeats).due(now);
-        due.iter().for_each(|repeated| text.push_str(&self.style.repeated(now, repeated)));
+        for repeated in due {
+            text.push_str(&self.style.repeated(now, repeated));
+        }
     }
 }
 

@@ -326,7 +326,7 @@ impl LogWriter {
         let Some(repeats) = &self.repeats else { return };
         let now = self.begun.elapsed();
         let due = lock(repeats).due(now);
-        for repeated in due {
+        for repeated in &due {
             text.push_str(&self.style.repeated(now, repeated));
         }
     }

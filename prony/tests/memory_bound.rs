@@ -1,6 +1,8 @@
 //! `max_memory_bytes`: at the bound of the process' memory what is new is refused and said, what operators ask is answered, and when
 //! there is room again all goes on.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
+
 use std::{
     fs,
     io::{Read as _, Write as _},

@@ -334,7 +334,7 @@ fn lines_of_others_stand_above_the_screen_in_their_order() {
         // A line that does not end yet waits.
         watched.write(&format!("line {number}"));
         assert_eq!(watched.draw(), expected.clone() + &screen);
-        expected += &format!("line {number} ends\n");
+        expected.extend(["line ", &number.to_string(), " ends\n"]);
         assert_eq!(watched.write(" ends\nthe next"), expected.clone() + &screen);
         expected += "the next\n";
         assert_eq!(watched.write("\n"), expected.clone() + &screen);

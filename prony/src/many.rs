@@ -174,10 +174,10 @@ impl Display {
                 });
             }
             Event::SideRunBegins { side, pair, pairs, left } => {
-                if *side == Side::A && pair % 2 == 1 {
-                    self.display.say(&format!("run {pair} of {pairs} of each"));
-                }
                 let position = format!("run {pair} of {pairs} of each");
+                if *side == Side::A && pair % 2 == 1 {
+                    self.display.say(&position);
+                }
                 let (step, left) = (format!("{side:?}"), Some(*left));
                 self.display.begin(StepHead { step, position, left, ..StepHead::default() });
             }

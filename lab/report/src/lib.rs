@@ -1,6 +1,7 @@
 //! Shows results to people and to programs: terminal text, a screen or lines while a run goes, one HTML page, JSON, CSV.
 //!
-//! Takes results as values and returns text; opens no sockets and no files, and reads no clock.
+//! Takes results as values and returns text; opens no sockets and no files, and reads no clock. What is shown while a run goes it
+//! draws on standard error itself, of which a process has one.
 
 mod comparison;
 mod csv_text;

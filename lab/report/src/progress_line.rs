@@ -15,16 +15,21 @@ pub(crate) fn progress_line(progress: &Progress, columns: usize) -> String {
     line.chars().take(columns).collect()
 }
 
+/// Of the last second: its successes, beside the starts that were asked for where the load is open.
+pub(crate) fn rate(progress: &Progress) -> String {
+    let successes = grouped(progress.last.successes);
+    match progress.asked_per_s {
+        Some(asked) => format!("{successes} of {}/s asked", number(asked)),
+        None => format!("{successes}/s"),
+    }
+}
+
 fn parts(progress: &Progress) -> Parts {
     let row = &progress.last;
-    let rate = match progress.asked_per_s {
-        Some(asked) => format!("{} of {}/s asked", grouped(row.successes), number(asked)),
-        None => format!("{}/s", grouped(row.successes)),
-    };
     let mut parts = vec![
         (0, format!("{} of {}", progress.elapsed, progress.duration)),
         (6, format!("{} users", grouped(row.users.into()))),
-        (0, rate),
+        (0, rate(progress)),
     ];
     for (rank, name, time) in [(8, "p50", row.p50_ns), (7, "p95", row.p95_ns), (3, "p99", row.p99_ns)] {
         parts.extend(time.map(|time| (rank, format!("{name} {time}"))));

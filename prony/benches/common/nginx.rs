@@ -49,6 +49,12 @@ impl Nginx {
         Self::start_with(&["taskset", "-c", TARGET_CORE, "nginx"], &location)
     }
 
+    /// On which it listens without TLS.
+    #[allow(dead_code, reason = "each benchmark uses its part of this module")]
+    pub(crate) fn port(&self) -> u16 {
+        self.plain
+    }
+
     /// Of the master, whose child works.
     pub(crate) fn pid(&self) -> u32 {
         self.process.id()

@@ -3,7 +3,7 @@
 use crate::nginx::Nginx;
 use crate::process::{cpu_seconds, peak_resident_kib};
 use crate::statistics::{median, median_ratio, print_table};
-use crate::studies::{ANSWER, STUDIES, Study, rows};
+use crate::studies::{ANSWER, Length, STUDIES, Study, rows};
 use crate::{PRONY, TOOL_CORE};
 use prony_testkit::JMeter;
 use std::ffi::OsString;
@@ -35,7 +35,7 @@ struct Run {
 pub(crate) fn beside_jmeter(rounds: usize) {
     let jmeter = JMeter::fetch().unwrap_or_else(|error| panic!("{error}"));
     let nginx = Nginx::start_answering(200, ANSWER);
-    let port = nginx.url("").rsplit(':').next().and_then(|port| port.parse().ok()).expect("nginx has a port");
+    let port = nginx.port();
     let mut table = vec![
         [
             "plan",
@@ -121,7 +121,8 @@ fn line(name: &str, users: u32, theirs: &[Run], ours: &[Run]) -> Vec<String> {
 /// One run in a folder of its own, looked at between its warm-up and its end.
 fn run(study: &Study, port: u16, users: u32, start: impl FnOnce(&Path) -> Child) -> Run {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    fs::write(folder.path().join("plan.jmx"), (study.plan)(port, users, SECONDS)).expect("room for a plan");
+    fs::write(folder.path().join("plan.jmx"), (study.plan)(port, users, Length::Seconds(SECONDS)))
+        .expect("room for a plan");
     fs::write(folder.path().join("rows.csv"), rows()).expect("room for rows");
     let mut child = start(folder.path());
     let pid = child.id();

@@ -1,13 +1,14 @@
 //! Measurements of `prony run PLAN.jmx` beside Apache JMeter, and of its files. One subcommand a question; each prints the table that
 //! `docs/benchmarks.md` quotes, but for `plans`.
 //!
-//! `cargo bench -p prony --bench jmeter -- plans|load [--rounds N]|start|jtl [--gigabytes N]`
+//! `cargo bench -p prony --bench jmeter -- plans|load [--rounds N]|instructions|start|jtl [--gigabytes N]`
 //!
 //! `plans` has JMeter write the tables with which the tests compare Prony's rows (`tests/jmeter/compared`). `plans` and `load` need Java
-//! and Maven, which fetches JMeter once; `load` also taskset, nginx and openssl.
+//! and Maven, which fetches JMeter once; `load` also taskset, nginx and openssl, as `instructions` does beside valgrind.
 
 #![expect(clippy::print_stdout, reason = "tables are what a benchmark is for")]
 
+mod instructions;
 mod jtl;
 mod load;
 #[path = "../common/nginx.rs"]
@@ -40,9 +41,10 @@ fn main() {
     match arguments.first().map(String::as_str) {
         Some("plans") => plans::written_by_jmeter(&arguments[1..]),
         Some("load") => load::beside_jmeter(number(&arguments, "--rounds", load::ROUNDS)),
+        Some("instructions") => instructions::of_a_request(),
         Some("start") => start::of_a_long_plan(),
         Some("jtl") => jtl::read(number(&arguments, "--gigabytes", 1.0)),
-        _ => println!("name a measurement: plans, load, start, jtl"),
+        _ => println!("name a measurement: plans, load, instructions, start, jtl"),
     }
 }
 

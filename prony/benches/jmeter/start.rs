@@ -2,7 +2,7 @@
 
 use crate::PRONY;
 use crate::statistics::median;
-use crate::studies::{code_assertion, collection, element, header, plan, post, text};
+use crate::studies::{Length, code_assertion, collection, element, header, plan, post, text};
 use std::fs;
 use std::process::Command;
 use std::time::Instant;
@@ -14,7 +14,8 @@ const REQUESTS: usize = 100;
 pub(crate) fn of_a_long_plan() {
     let below: String = (0..REQUESTS).map(request).collect();
     let folder = tempfile::tempdir().expect("a temporary directory");
-    fs::write(folder.path().join("plan.jmx"), plan(10, 10, &below)).expect("room for a plan");
+    fs::write(folder.path().join("plan.jmx"), plan(10, Length::Seconds(10), &below))
+        .expect("room for a plan");
     let mut times_ms = Vec::new();
     for _ in 0..ROUNDS {
         let begin = Instant::now();

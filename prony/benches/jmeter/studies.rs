@@ -4,11 +4,22 @@
 /// A plan for a port of this machine.
 pub(crate) struct Study {
     pub(crate) name: &'static str,
-    pub(crate) plan: fn(port: u16, users: u32, seconds: u32) -> String,
+    pub(crate) plan: fn(port: u16, users: u32, length: Length) -> String,
+    /// Of one loop of a user.
+    pub(crate) requests: u32,
 }
 
-pub(crate) const STUDIES: [Study; 2] =
-    [Study { name: "gateway", plan: gateway }, Study { name: "relational", plan: relational }];
+/// When a user ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Length {
+    Seconds(u32),
+    Loops(u32),
+}
+
+pub(crate) const STUDIES: [Study; 2] = [
+    Study { name: "gateway", plan: gateway, requests: 1 },
+    Study { name: "relational", plan: relational, requests: 3 },
+];
 
 /// What nginx answers below `/db/`.
 pub(crate) const ANSWER: &str =
@@ -20,17 +31,17 @@ pub(crate) fn rows() -> String {
     rows.concat()
 }
 
-fn gateway(port: u16, users: u32, seconds: u32) -> String {
+fn gateway(port: u16, users: u32, length: Length) -> String {
     let payload = "x".repeat(1_024);
     let headers = header("Authorization", "Bearer ${token}") + &header("Content-Type", "application/json");
     let body = format!("{{\"size\":1024,\"payload\":\"{payload}\"}}");
     let below = csv()
         + &element("HeaderManager", "headers", &collection("HeaderManager.headers", &headers), "")
         + &post("HTTP Request", port, "/db/echo", &body, &code_assertion());
-    plan(users, seconds, &below)
+    plan(users, length, &below)
 }
 
-fn relational(port: u16, users: u32, seconds: u32) -> String {
+fn relational(port: u16, users: u32, length: Length) -> String {
     let headers = header("Content-Type", "application/json");
     let extractor = element(
         "JSONPostProcessor",
@@ -56,7 +67,7 @@ fn relational(port: u16, users: u32, seconds: u32) -> String {
     let below = csv()
         + &element("HeaderManager", "headers", &collection("HeaderManager.headers", &headers), "")
         + &transaction;
-    plan(users, seconds, &below)
+    plan(users, length, &below)
 }
 
 // ---- XML
@@ -136,18 +147,22 @@ fn csv() -> String {
 }
 
 /// One group of so many users for so long.
-pub(crate) fn plan(users: u32, seconds: u32, below: &str) -> String {
+pub(crate) fn plan(users: u32, length: Length, below: &str) -> String {
+    let (loops, is_timed, seconds) = match length {
+        Length::Seconds(seconds) => ("-1".to_owned(), true, seconds.to_string()),
+        Length::Loops(loops) => (loops.to_string(), false, String::new()),
+    };
     let controller = format!(
         "<elementProp name=\"ThreadGroup.main_controller\" elementType=\"LoopController\">\n{}{}</elementProp>\n",
         flag("LoopController.continue_forever", false),
-        text("LoopController.loops", "-1")
+        text("LoopController.loops", &loops)
     );
     let props = text("ThreadGroup.on_sample_error", "continue")
         + &controller
         + &text("ThreadGroup.num_threads", &users.to_string())
         + &text("ThreadGroup.ramp_time", "1")
-        + &flag("ThreadGroup.scheduler", true)
-        + &text("ThreadGroup.duration", &seconds.to_string())
+        + &flag("ThreadGroup.scheduler", is_timed)
+        + &text("ThreadGroup.duration", &seconds)
         + &text("ThreadGroup.delay", "")
         + &flag("ThreadGroup.same_user_on_next_iteration", true);
     let group = element("ThreadGroup", "Group", &props, below);

@@ -26,9 +26,9 @@ fn walk(page: &Page) {
     let (mut typed, mut faults) = (0, Vec::new());
     let mut given: Vec<_> = page.given.iter().collect();
     for (index, block) in blocks.iter().enumerate() {
-        let (now, later) = given.into_iter().partition(|(before, _)| block.text.contains(before));
+        let (now, later): (Vec<_>, _) =
+            given.into_iter().partition(|(before, _)| block.text.contains(before));
         given = later;
-        let now: Vec<_> = now;
         for (_, script) in now {
             shell.run(&command::commands(script), None, path);
             faults.extend(shell.failures().into_iter().map(|failure| format!("{path}: given: {failure}")));

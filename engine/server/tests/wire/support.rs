@@ -120,11 +120,16 @@ pub(crate) fn settings(database: &Path, change: impl FnOnce(&mut Settings)) -> S
 
 /// Configures the first source anew, with options as they stand in its section of a file.
 pub(crate) fn give_options(settings: &mut Settings, options: &str) {
-    let source = &settings.sources[0];
+    give_options_to(settings, 0, options);
+}
+
+/// The same with another source.
+pub(crate) fn give_options_to(settings: &mut Settings, place: usize, options: &str) {
+    let source = &settings.sources[place];
     let text = format!("[[source]]\nurl = {:?}\nname = {:?}\n{options}\n", source.url.0, source.name);
     let file = Some((Path::new("prony.toml"), &*text));
     let with = config::load(KINDS, file, CommandLine::default(), &|_| None).expect("the options are right");
-    settings.sources = with.sources;
+    settings.sources.splice(place..=place, with.sources);
 }
 
 /// One connection.

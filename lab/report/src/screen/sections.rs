@@ -2,8 +2,8 @@
 
 use super::rates::RateHistory;
 use super::state::{ScreenState, StepHead};
-use crate::describe::number;
 use crate::fit::Ranked;
+use crate::progress_line::rate;
 use crate::table::grouped;
 use prony_model::Nanos;
 use prony_model::measurement::coarse_histogram::CoarseHistogram;
@@ -136,7 +136,7 @@ impl<'a> Rows<'a> {
 
     fn progress(&mut self, state: &'a ScreenState, progress: &'a Progress) {
         self.add(Importance::Clock, Content::Bar(clock(progress), progress.share_done()));
-        self.add(Importance::Rate, Content::Rates(rate(progress), &state.rates));
+        self.add(Importance::Rate, Content::Rates(rates(progress), &state.rates));
         self.line(Importance::Requests, requests(progress));
         if !progress.failures_of.is_empty() {
             self.line(Importance::Failures, failures(progress));
@@ -214,16 +214,11 @@ fn whole_seconds(time: Nanos) -> String {
     if seconds < 60 { format!("{seconds} s") } else { Nanos::from_secs(seconds).to_string() }
 }
 
-fn rate(progress: &Progress) -> Vec<Part> {
-    let row = &progress.last;
-    let rate = match progress.asked_per_s {
-        Some(asked) => format!("{} of {}/s asked", grouped(row.successes), number(asked)),
-        None => format!("{}/s", grouped(row.successes)),
-    };
+fn rates(progress: &Progress) -> Vec<Part> {
     vec![
         label("rate"),
-        Part::new(0, rate).with(Emphasis::Strong),
-        Part::new(4, counted(row.users.into(), "user", "users")),
+        Part::new(0, rate(progress)).with(Emphasis::Strong),
+        Part::new(4, counted(progress.last.users.into(), "user", "users")),
     ]
 }
 

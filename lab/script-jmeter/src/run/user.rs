@@ -209,8 +209,7 @@ impl Runner<'_, '_> {
         user.thread.iteration += 1;
         let (run, around, mut context) = parts!(self, user);
         let iteration = context.thread.iteration;
-        let passes = itoa::Buffer::new().format(iteration - 1).to_owned();
-        context.vars.set(&context.thread.index_name, &passes);
+        context.vars.set(&context.thread.index_name, itoa::Buffer::new().format(iteration - 1));
         if user.web.begin_pass(&run.group, iteration == 1, &mut context) {
             self.out.asks.push(Ask::CloseConnections);
         }

@@ -8,7 +8,7 @@ use prony_server::config::{self, AccessSettings, CommandLine, Settings};
 use super::{access, bearer, token};
 use crate::support::{KINDS, Server};
 
-const ACCESS: &str = r#"
+pub(super) const ACCESS: &str = r#"
 [auth]
 anonymous = "visitor"
 [[auth.jwt]]
@@ -26,13 +26,17 @@ unrestricted = true
 "#;
 
 fn call(server: &Server, headers: &str, method: &str, path: &str, body: &str) -> String {
+    format!("{method} {path}\n  {}\n", ask(server, headers, method, &format!("/db/rage/{path}"), body))
+}
+
+/// The status and the body of a response.
+pub(super) fn ask(server: &Server, headers: &str, method: &str, path: &str, body: &str) -> String {
     let length = body.len();
     let response = server.ask(format!(
-        "{method} /db/rage/{path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {length}\r\n\r\n{body}"
     ));
     let status = response["HTTP/1.1 ".len()..][..3].to_owned();
-    let body = response.lines().last().unwrap_or_default();
-    format!("{method} {path}\n  {status} {body}\n")
+    format!("{status} {}", response.lines().last().unwrap_or_default())
 }
 
 /// A server of a graph, and the graph's directory.

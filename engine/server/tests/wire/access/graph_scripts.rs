@@ -1,56 +1,31 @@
 //! Scripts on a graph by roles that may not do everything: they see and change what calls of the role see and change.
 
-use std::{fmt::Write as _, path::Path, thread, time::Duration};
+use std::{fmt::Write as _, thread, time::Duration};
 
 use expect_test::expect;
-use prony_server::config::{self, CommandLine, Settings};
 
-use super::{access, bearer, graph_calls::of_graph_with, token};
-use crate::support::{KINDS, PATIENCE, Server};
+use super::{
+    access, bearer,
+    graph_calls::{ACCESS, ask, of_graph_with},
+    token,
+};
+use crate::support::{PATIENCE, Server, give_options_to};
 
-const ACCESS: &str = r#"
-[auth]
-anonymous = "visitor"
-[[auth.jwt]]
-issuer = "https://login.test/"
-audience = "shop"
-secret = "a secret of tests that is long enough for HMAC with SHA-256"
-algorithms = ["HS256"]
-claims = { role = "/role", "user.id" = "/customer" }
-
-[roles.visitor.sources.graph.types]
-User = { select = { columns = ["name"], rows = { age = { gt = "$user.id" } } } }
-KNOWS = { select = true }
+/// Beside the roles of [`ACCESS`].
+const WRITER: &str = r#"
 [roles.writer.sources.graph.types]
 User = { select = true, insert = { columns = ["name", "age"], check = { age = { lt = 50 } } }, update = { columns = ["name"], rows = { age = { lt = 45 } } } }
-[roles.admin]
-unrestricted = true
 "#;
 
-/// Turns scripts on.
-fn with_scripts(settings: &mut Settings) {
-    let graph = &settings.sources[1];
-    let text = format!("[[source]]\nurl = {:?}\nname = {:?}\ngraph_lua = true\n", graph.url.0, graph.name);
-    let file = Some((Path::new("prony.toml"), &*text));
-    let with = config::load(KINDS, file, CommandLine::default(), &|_| None).expect("the options are right");
-    settings.sources.truncate(1);
-    settings.sources.extend(with.sources);
-}
-
 fn script(server: &Server, headers: &str, path: &str, script: &str) -> String {
-    let length = script.len();
-    let response = server.ask(format!(
-        "POST {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {length}\r\n\r\n{script}"
-    ));
-    let status = response["HTTP/1.1 ".len()..][..3].to_owned();
-    format!("{status} {}", response.lines().last().unwrap_or_default())
+    ask(server, headers, "POST", path, script)
 }
 
 /// A server of a graph that an admin's script has filled.
 fn filled() -> (Server, tempfile::TempDir) {
     let (server, directory) = of_graph_with(|settings| {
-        settings.access = access(ACCESS);
-        with_scripts(settings);
+        settings.access = access(&format!("{ACCESS}{WRITER}"));
+        give_options_to(settings, 1, "graph_lua = true");
     });
     let fill = r#"
         NodePropertyTypeAdd("User", "name", "string") NodePropertyTypeAdd("User", "age", "integer")

@@ -178,7 +178,8 @@ mod tests {
         let bound = MemoryBound::start(Some(1));
         let refusal = bound.refuse().expect("this process holds more than a byte");
         assert!(refusal.contains("at its bound of 1 (max_memory_bytes)"), "{refusal}");
-        assert_eq!(bound.metrics()[2].samples[0].value, 1.0);
+        let refusals = &bound.metrics()[2].samples[0];
+        assert!(refusals.value > 0.5, "{refusals:?}");
     }
 
     #[test]

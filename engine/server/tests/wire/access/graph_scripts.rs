@@ -137,7 +137,7 @@ fn a_rule_is_for_scripts_too() {
         format!("{ACCESS}[[operation]]\nmatch = \"POST /db/{{graph}}/lua\"\nscopes = [\"graph:scripts\"]\n");
     let (server, _directory) = of_graph_with(|settings| {
         settings.access = access(&rules);
-        with_scripts(settings);
+        give_options_to(settings, 1, "graph_lua = true");
     });
     let refused = script(&server, &bearer(&token("admin", 0)), "/db/rage/lua", "return 1");
     assert!(refused.starts_with("403 ") && refused.contains("a scope is missing"), "{refused}");

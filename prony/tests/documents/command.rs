@@ -7,6 +7,8 @@ pub(crate) enum Kind {
     Server,
     /// It listens to events until it is stopped.
     Stream,
+    /// It goes on until it is stopped, and nobody waits for it.
+    Background,
     /// It measures, or says sizes and times, so that its figures are others in each run.
     Measurement,
     /// It kills the server that was started last.
@@ -21,6 +23,8 @@ impl Kind {
             Self::Server
         } else if begins(&["curl -N", "curl -sN"]) {
             Self::Stream
+        } else if begins(&["prony worker"]) && !command.contains("--take-up") {
+            Self::Background
         } else if begins(&MEASUREMENTS) && !command.contains("--explain") {
             Self::Measurement
         } else if begins(&["kill -9 $(pgrep"]) {
@@ -33,18 +37,20 @@ impl Kind {
 
 /// Begins a command that runs an example of `prony-server`.
 pub(crate) const EXAMPLE: &str = "cargo run -p prony-server --example ";
-const MEASUREMENTS: [&str; 7] = [
+const MEASUREMENTS: [&str; 9] = [
     "prony run",
     "prony find",
     "prony compare",
     "prony sweep",
+    "prony lab",
     "prony report",
     "prony graph backup",
     "prony graph restore",
+    "grep ^http_req_duration",
 ];
 /// How commands that measure are made shorter: what they begin with, a flag, its value here, and whether it is added
 /// where it is absent.
-const FLAGS: [(&str, &str, &str, bool); 12] = [
+const FLAGS: [(&str, &str, &str, bool); 29] = [
     ("prony run http", "-d", "1s", true),
     ("prony run", "-d", "1s", false),
     ("prony run", "--duration", "1s", false),
@@ -57,6 +63,23 @@ const FLAGS: [(&str, &str, &str, bool); 12] = [
     ("prony sweep", "--ramp", "100ms", true),
     ("prony sweep", "--warm-up", "100ms", true),
     ("prony sweep", "--hold", "300ms", true),
+    ("prony lab relational", "--rows", "300", true),
+    ("prony lab relational", "--limits", "10", true),
+    ("prony lab relational", "--ramp", "200ms", true),
+    ("prony lab relational", "--hold", "300ms", true),
+    ("prony lab relational", "--steps", "1", true),
+    ("prony lab graph", "--nodes", "500", true),
+    ("prony lab graph", "--step", "200ms", true),
+    ("prony lab graph", "--hold", "200ms", true),
+    ("prony lab graph", "--sustained", "300ms", true),
+    ("prony lab gateway", "--warm-up", "100ms", true),
+    ("prony lab gateway", "--hold", "300ms", true),
+    ("prony lab gateway", "--layer", "300ms", true),
+    ("prony lab gateway", "--rounds", "1", true),
+    ("prony lab resolvers", "--step", "200ms", true),
+    ("prony lab resolvers", "--rounds", "1", true),
+    ("prony lab series", "--write", "300ms", true),
+    ("prony lab series", "--published", "300ms", true),
 ];
 /// Each with its line's end: a command goes on while a quote, a here-document, `\` or an operator wants more.
 pub(crate) fn commands(text: &str) -> Vec<String> {

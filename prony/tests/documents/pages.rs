@@ -28,7 +28,9 @@ const SHAPE: &str = "what something looks like, which depends on a target or a m
 const MINUTES: &str = "it takes minutes; a test of its own runs it";
 const VENDOR: &str = "it needs a program of somebody else";
 const EXCERPT: &str = "an excerpt of a program; its examples are whole, compiled with every test";
-const ELSEWHERE: &str = "a test of its own reads it";
+const ACCESS: &str = "part of a file; a test of engine/access reads each";
+const FIGURES: &str = "figures of one machine; shorter forms of the command are typed";
+const PROCESSORS: &str = "it takes more processors than a machine for tests has";
 macro_rules! pages {
     ($($name:ident $path:literal given [$($given:tt)*] left_out [$($left_out:tt)*])*) => {
         const PAGES: &[Page] = &[$(Page { path: $path, given: &[$($given)*], left_out: &[$($left_out)*] }),*];
@@ -69,6 +71,15 @@ const RECORDED: &str = r#"
 printf '{"log":{"version":"1.2","entries":[{"startedDateTime":"2026-01-01T00:00:00Z","time":1,"request":{"method":"GET","url":"http://127.0.0.1:8080/health","headers":[],"queryString":[]},"response":{"status":200,"headers":[],"content":{"mimeType":"application/json","text":"{}"}}}]}}' > recording.har
 cp recording.har shop.har
 printf 'openapi: 3.1.0\ninfo: {title: shop, version: "1"}\npaths:\n  /health:\n    get:\n      responses: {"200": {description: fine}}\n' > openapi.yaml
+"#;
+/// A plan of JMeter whose target has no `/pay`.
+const JMETER: &str = concat!("cat > shop.jmx <<'END'\n", include_str!("plans/shop.jmx"), "END\n");
+const JMETER_REFUSED: &str = concat!("cat > query.jmx <<'END'\n", include_str!("plans/query.jmx"), "END\n");
+/// Half of the requests fail, and all of the script.
+const FAILING: &str = r#"
+prony example donuts --listen 127.0.0.1:8080
+printf 'name = "shop"\ntarget = "http://127.0.0.1:8080"\nusers = 5\nduration = "10s"\nthresholds = ["p95<500ms", "errors<1%%"]\nthink_time = "5ms"\n[[requests]]\nname = "health"\npath = "/health"\n[[requests]]\nname = "none"\npath = "/none"\n' > shop.toml
+printf 'import http from "k6/http";\nexport const options = { iterations: 20 };\nexport default () => http.get("http://127.0.0.1:8080/none");\n' > script.js
 "#;
 
 pages! {
@@ -227,6 +238,91 @@ pages! {
     configuration "docs/configuration.md"
     given [("prony init shop.db", SHOP)]
     left_out [("[server]\nlisten", PART)]
+    access "docs/access.md"
+    given [
+        ("[[test]]", "sqlite3 shop.db 'create table items (id integer primary key, name text, price real); create table orders (id integer primary key, customer_id integer, total real, ordered_at text); insert into orders values (1, 7, 20, null), (2, 8, 5, null)'"),
+        ("[[test]]", "printf '[[source]]\\nurl = \"sqlite:shop.db\"\\n' > source.toml; cat prony.toml >> source.toml; mv source.toml prony.toml"),
+    ]
+    left_out [
+        ("certificate = \"fullchain.pem\"", ACCESS),
+        ("[source.session]", ACCESS),
+        ("create policy own", ACCESS),
+        ("issuer = \"https://example.eu.auth0.com/\"", ACCESS),
+        ("issuer = \"https://keycloak.example", ACCESS),
+        ("issuer = \"https://example.supabase.co", ACCESS),
+    ]
+    ci "docs/ci.md"
+    given [
+        ("prony run load.toml", TARGET),
+        ("prony run load.toml", SECOND_TARGET),
+        ("prony run load.toml", "prony example donuts --listen 127.0.0.1:8082"),
+        ("prony run load.toml", "sed 's/users = 5/users = 5\\nthink_time = \"5ms\"/; s/duration = \"10s\"/duration = \"500ms\"/; s/8080/8082/' shop.toml > load.toml"),
+    ]
+    left_out [("pipeline {", VENDOR)]
+    jmeter "docs/jmeter.md"
+    given [
+        ("prony run shop.jmx", JMETER),
+        ("prony run shop.jmx", "prony example donuts --listen 127.0.0.1:18080"),
+        ("prony run query.jmx", JMETER_REFUSED),
+    ]
+    left_out [("\"${status}\" == \"OK\"", PART)]
+    lab_gateway "docs/lab-gateway.md"
+    given []
+    left_out [("lab gateway    ", MINUTES), ("--full", MINUTES)]
+    lab_graph "docs/lab-graph.md"
+    given []
+    left_out [
+        ("--full", MINUTES),
+        ("--cpus 1,2", PROCESSORS),
+        ("lab graph    ", MINUTES),
+        ("prony lab graph\n", FIGURES),
+        ("wrk -t1", VENDOR),
+    ]
+    lab_relational "docs/lab-relational.md"
+    given [
+        ("run no-nest.js", "cp results/*/scripts/*.js .; cp results/cache/*.sqlite meetups.db"),
+        ("run no-nest.js", "prony serve meetups.db"),
+    ]
+    left_out [
+        ("lab relational    ", MINUTES),
+        ("--full", MINUTES),
+        ("--cpus 1,2", PROCESSORS),
+        ("--database", "prony/tests/lab_relational.rs does, with a PostgreSQL of its own"),
+        ("k6 run", VENDOR),
+        ("--rows 300", FIGURES),
+    ]
+    lab_resolvers "docs/lab-resolvers.md"
+    given []
+    left_out [
+        ("lab resolvers    ", MINUTES),
+        ("--full", MINUTES),
+        ("--cpus 2", PROCESSORS),
+        ("prony lab resolvers\n", FIGURES),
+    ]
+    lab_series "docs/lab-series.md"
+    given []
+    left_out [
+        ("lab series    ", MINUTES),
+        ("--full", MINUTES),
+        ("--postgres", "prony/tests/lab_series.rs does, with servers of its own"),
+        ("--rows 10000000", MINUTES),
+        ("--questdb", "prony/tests/lab_series.rs does, with a server of its own"),
+    ]
+    verdicts "docs/verdicts.md"
+    given [("run shop.toml", FAILING)]
+    left_out []
+    workers "docs/workers.md"
+    given [
+        ("--workers local:4", TARGET),
+        ("--workers local:4", JMETER),
+        ("--workers local:4", "sed 's/users = 5/users = 8/' shop.toml > plan.toml; sed 's/18080/8080/g; s/.{__P(users,1)}/8/; s/>50</>2</' shop.jmx > plan.jmx; cp a.lua script.lua"),
+        ("--workers local:4", "printf 'import http from \"k6/http\";\\nexport const options = { vus: 8, iterations: 40 };\\nexport default () => http.get(\"http://127.0.0.1:8080/health\");\\n' > script.js"),
+        ("--labels zone=a", "for n in 1 2 3 4 5 6 7; do prony worker --nats nats://10.0.0.1:4222 --quiet & done"),
+    ]
+    left_out [
+        ("nats-server   ", "the shell has started one"),
+        ("--take-up", "it needs the files of a coordinator that was killed; prony/tests/workers.rs does"),
+    ]
     install "docs/install.md"
     given []
     left_out [("prony docs", "it is in release builds alone"), ("target/", "it builds a release"), ("cargo ", "it builds a release")]
@@ -234,26 +330,22 @@ pages! {
 
 /// Pages of which nothing is typed, each with the reason.
 const UNTYPED: &[(&str, &str)] = &[
-    ("docs/access.md", "parts of files; a test of engine/access and one of engine/server read them"),
     ("docs/benchmarks.md", "commands of minutes, whose figures are of one machine"),
-    ("docs/building.md", "builds of releases, and fuzzing"),
-    ("docs/ci.md", "prony/tests/ci.rs types it"),
-    ("docs/deploy.md", VENDOR),
-    ("docs/graph-files.md", SHAPE),
-    ("docs/jmeter.md", "prony/tests/jmeter/ runs such plans"),
-    ("docs/lab-gateway.md", MINUTES),
-    ("docs/lab-graph.md", MINUTES),
-    ("docs/lab-relational.md", MINUTES),
-    ("docs/lab-resolvers.md", MINUTES),
-    ("docs/lab-series.md", MINUTES),
-    ("docs/limits.md", PART),
-    ("docs/plans.md", ELSEWHERE),
-    ("docs/result-file.md", VENDOR),
-    ("docs/reverse-proxy.md", VENDOR),
-    ("docs/selftest.md", MINUTES),
-    ("docs/series-questdb.md", "prony/tests/series_on_databases/ does"),
-    ("docs/verdicts.md", SHAPE),
-    ("docs/workers.md", "prony/tests/workers.rs and others do"),
+    ("docs/building.md", "it builds releases, checks what was downloaded, and fuzzes for minutes"),
+    (
+        "docs/deploy.md",
+        "it needs systemd, Docker or Kubernetes; prony/tests/deploy.rs holds the files of deploy/ against a server",
+    ),
+    (
+        "docs/graph-files.md",
+        "a manifest, as prony/tests/graph_days/ reads them, and a test of this repository",
+    ),
+    ("docs/limits.md", ACCESS),
+    ("docs/plans.md", "lab/load/tests/plans.rs holds it against the examples and the checks of plans"),
+    ("docs/result-file.md", "it needs Python with the package hdrh"),
+    ("docs/reverse-proxy.md", "it needs nginx and Caddy"),
+    ("docs/selftest.md", "it takes 40 s; prony/tests/selftest.rs does"),
+    ("docs/series-questdb.md", "it fetches and starts QuestDB; prony/tests/series_on_databases/ does"),
 ];
 
 impl Page {
@@ -291,7 +383,7 @@ pub(crate) fn root() -> PathBuf {
 
 /// Whether a status and its command are an outcome of what was measured: a threshold that is not kept, figures that cannot be believed.
 pub(crate) fn is_outcome(failure: &str) -> bool {
-    let measures = ["run", "find", "compare", "sweep"];
+    let measures = ["run", "find", "compare", "sweep", "lab"];
     failure.split_once(' ').is_some_and(|(status, command)| {
         ["1", "3", "99"].contains(&status)
             && measures.iter().any(|name| command.starts_with(&format!("prony {name} ")))

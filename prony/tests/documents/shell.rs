@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prony_testkit::{TestDatabase, free_port};
+use prony_testkit::{NatsServer, TestDatabase, free_port, nats};
 use tempfile::TempDir;
 
 use crate::{
@@ -62,7 +62,10 @@ const PORTS: [(&str, u16); 5] = [
 const PORT: u16 = 8080;
 /// Compiled into the examples of `prony-server`, so it is the same here.
 const EXAMPLES_PORT: u16 = 4000;
-const HOSTS: [&str; 3] = ["127.0.0.1:", "localhost:", "0.0.0.0:"];
+const HOSTS: [&str; 5] = ["127.0.0.1:", "localhost:", "0.0.0.0:", OTHERS[0], OTHERS[1]];
+/// Other machines of pages, for which this one stands.
+const OTHERS: [&str; 2] = ["10.0.0.1:", "10.0.0.9:"];
+const NATS_PORT: u16 = 4222;
 /// For a block of a page: a program that is not optimised is slow on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 /// For events that a page shows.
@@ -89,6 +92,8 @@ pub(crate) struct Shell {
     port: u16,
     streams: Vec<Stream>,
     typed: usize,
+    /// Where the page has one; it ends with the shell.
+    _nats: Option<NatsServer>,
 }
 
 impl Shell {
@@ -97,7 +102,12 @@ impl Shell {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let notes = tempfile::tempdir().expect("a temporary folder");
         let binaries = Path::new(env!("CARGO_BIN_EXE_prony")).parent().expect("it is in a folder");
-        let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap_or_default());
+        let mut path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap_or_default());
+        let nats = page.contains("nats-server").then(NatsServer::start);
+        if nats.is_some() {
+            let folder = nats::program().parent().expect("it is in a folder").display().to_string();
+            path = format!("{folder}:{path}");
+        }
         let mut bash = Command::new("bash");
         // Where clients of PostgreSQL look by themselves.
         if page.contains("createdb ") {
@@ -120,8 +130,10 @@ impl Shell {
         let output = BufReader::new(bash.stdout.take().expect("it is piped"));
         input.write_all(BEGIN.as_bytes()).expect("bash reads");
         let ports = PORTS.iter().map(|(_, port)| *port).chain([PORT]).chain(named_ports(page));
-        let ports = ports.filter(|port| *port != EXAMPLES_PORT).map(|port| (port, free_port())).collect();
-        Self { bash, input, output, folder, notes, ports, port: PORT, streams: Vec::new(), typed: 0 }
+        let ports = ports.filter(|port| *port != EXAMPLES_PORT).map(|port| (port, free_port()));
+        let ports = ports.chain(nats.iter().map(|nats| (NATS_PORT, nats.port()))).collect();
+        let streams = Vec::new();
+        Self { bash, input, output, folder, notes, ports, port: PORT, streams, typed: 0, _nats: nats }
     }
 
     /// Keeps a block in a file.
@@ -153,7 +165,8 @@ impl Shell {
             let (before, after) = rest.split_at(at + host.len());
             let digits = after.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(after.len());
             let port = after[..digits].parse().ok().and_then(|port: u16| self.ports.get(&port));
-            changed += before;
+            let other = OTHERS.iter().find_map(|other| before.strip_suffix(other));
+            changed += &other.map_or_else(|| before.to_owned(), |before| format!("{before}{}", HOSTS[0]));
             changed += &port.map_or_else(|| after[..digits].to_owned(), u16::to_string);
             rest = &after[digits..];
         }
@@ -167,6 +180,14 @@ impl Shell {
             match Kind::of(command) {
                 Kind::Server => log = Some(self.start(command, shown.unwrap_or_default(), &mut script)),
                 Kind::Stream => self.listen(command, &mut script),
+                Kind::Background => {
+                    let _ = writeln!(
+                        script,
+                        "{} > {} 2>&1 &",
+                        bare(command),
+                        self.log_of("background").display()
+                    );
+                }
                 Kind::Kill => {
                     let _ = writeln!(script, "stop {} KILL", self.port);
                 }
@@ -242,7 +263,7 @@ impl Shell {
         let served = if command.contains("--config") { config.as_str() } else { command };
         let usual = PORTS.iter().find(|(what, _)| served.contains(what)).map_or(PORT, |(_, port)| *port);
         self.port = listens.or(told).unwrap_or(usual);
-        let log = self.notes.path().join(format!("server-{}-{}.log", self.port, self.typed));
+        let log = self.log_of(&format!("server-{}", self.port));
         let listen =
             if listens.is_some() { String::new() } else { format!("--listen 127.0.0.1:{}", self.port) };
         let (port, named) = (self.port, log.display());
@@ -270,9 +291,14 @@ impl Shell {
         log
     }
 
+    /// Of what is typed now.
+    fn log_of(&self, name: &str) -> PathBuf {
+        self.notes.path().join(format!("{name}-{}.log", self.typed))
+    }
+
     /// Leaves a stream open until the page ends.
     fn listen(&mut self, command: &str, script: &mut String) {
-        let log = self.notes.path().join(format!("stream-{}-{}.log", self.typed, self.streams.len()));
+        let log = self.log_of(&format!("stream-{}", self.streams.len()));
         let _ = writeln!(script, "{} > {} &", bare(command), log.display());
         // Its first bytes say that it is open.
         let _ =

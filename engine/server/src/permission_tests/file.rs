@@ -98,7 +98,8 @@ mod tests {
     #[test]
     fn the_documentation_is_right() {
         let text = include_str!("../../../../docs/access.md");
-        let (_, block) = text.split_once("<!-- tests -->\n```toml\n").expect("there is a block of tests");
+        let (_, block) =
+            text.split_once("<!-- tests.toml -->\n```toml\n").expect("there is a block of tests");
         let (block, _) = block.split_once("```").expect("the block ends");
         assert_eq!(PermissionTests::read(block).expect("it is right").tests.len(), 3);
     }

@@ -23,8 +23,14 @@ function groups() {
         .map((line) => /^\| \[([^\]]+)\]\(([^)]+)\) \|/.exec(line))
         .filter((found) => found !== null)
         .map(([, name, path]) => ({ text: name.replaceAll('`', ''), link: `/${path}` }));
-      return { text: title.trim(), items, collapsed: false };
+      // A heading that leads somewhere is a link beside the button that folds its group, and not a button around one.
+      return { text: title.trim(), link: `/#${slugify(title)}`, items, collapsed: false };
     });
+}
+
+/** As code hosts name headings, so that one link leads to the same place on both. */
+function slugify(title: string) {
+  return title.trim().toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-');
 }
 
 /** A link's path, from the root; what leads elsewhere is none. */
@@ -37,11 +43,24 @@ function isPage(path: string) {
   return /^(docs\/.*|ARCHITECTURE|CHANGELOG)\.md$/.test(path) && existsSync(join(root, path));
 }
 
-/** Links to files that are no pages stay words: whoever reads a page need not have the source. */
+/**
+ * Links to files that are no pages stay words: whoever reads a page need not have the source. The cell above a table's column of names,
+ * where it is empty, is no heading of it.
+ */
 const markdown: MarkdownOptions = {
-  // As code hosts name headings, so that one link leads to the same place on both.
-  anchor: { slugify: (title) => title.trim().toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-') },
+  anchor: { slugify },
+  // The comments of others are too pale on the ground of blocks.
+  theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   config: (md) => {
+    md.core.ruler.push('blocks', (state) => {
+      state.tokens.forEach((token, at) => {
+        // What is indented scrolls like what is fenced.
+        if (token.type === 'code_block') [token.type, token.info] = ['fence', 'text'];
+        if (token.type !== 'th_open' || state.tokens[at + 1].content !== '') return;
+        token.tag = 'td';
+        state.tokens[at + 2].tag = 'td';
+      });
+    });
     md.core.ruler.push('links-of-the-site', (state) => {
       const from: string = state.env.relativePath ?? readme;
       for (const block of state.tokens) {
@@ -64,6 +83,25 @@ const markdown: MarkdownOptions = {
       }
     });
     md.renderer.rules.dropped_link = () => '';
+  },
+};
+
+/** Attributes of the theme's search box as the patterns of ARIA have them: it is no button, and what is chosen is the link, not its row. */
+const SEARCH_BOX = [
+  [/role="button"\s+:aria-owns="[^"]+"\s+aria-expanded="true"\s+aria-haspopup="listbox"/, 'role="dialog" aria-modal="true"'],
+  [/(:id="'localsearch-item-' \+ index"\s+:aria-selected="[^"]+"\s+)role="option"\s*>\s*<a/, 'role="presentation"><a role="option" $1'],
+  [/<kbd :aria-label/g, '<kbd role="img" :aria-label'],
+] as const;
+
+const searchBox = {
+  name: 'search-box',
+  enforce: 'pre' as const,
+  transform(code: string, id: string) {
+    if (!id.endsWith('VPLocalSearchBox.vue')) return undefined;
+    return SEARCH_BOX.reduce((text, [from, to]) => {
+      if (text.search(from) < 0) throw new Error(`the search box has no ${from} any more`);
+      return text.replace(from, to);
+    }, code);
   },
 };
 
@@ -96,6 +134,7 @@ export default defineConfig({
   metaChunk: true,
   // The documents lie above the folder that has the packages.
   vite: {
+    plugins: [searchBox],
     resolve: {
       alias: [
         { find: /^vue$/, replacement: join(packages, 'vue') },
@@ -114,7 +153,7 @@ export default defineConfig({
     sidebar: [
       { text: 'Prony', link: '/' },
       ...groups(),
-      { text: 'The code', collapsed: true, items: [...architecture, ...decisions] },
+      { text: 'The code', link: '/ARCHITECTURE.md', collapsed: true, items: [...architecture, ...decisions] },
     ],
   },
 });

@@ -4,10 +4,14 @@
 // changed, and a link is in the editor. CHROMIUM names the browser's program where it is not found by itself.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { demand, launch, open, views } from './page.mjs';
+import { fileURLToPath } from 'node:url';
+import { demand, fits, keepsRules, launch, open, views } from './page.mjs';
 import { emptyGraph, withServer } from './server.mjs';
 
 const [given, folder] = process.argv.slice(2);
+/** GraphiQL's tabs, which hold buttons, and the editors' scrolling part, which the keyboard reaches by their text. */
+const GRAPHIQL = ['.graphiql-tab', '.CodeMirror-scroll'];
+const plain = fileURLToPath(new URL('../../engine/server/plain', import.meta.url));
 
 /** Runs what is in the editor by keyboard; the text that is shown. */
 async function run(page) {
@@ -46,8 +50,8 @@ async function check(browser, url, { name, ...options }) {
 
   const shown = await run(page);
   demand(JSON.parse(shown).errors === undefined, `the example failed: ${shown}`);
-  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-  demand(overflow <= 0, `the page is ${overflow} pixels wider than the screen`);
+  await fits(page);
+  await keepsRules(page, GRAPHIQL);
   const box = await page.locator('.result-window .CodeMirror').boundingBox();
   demand(box && box.width >= 250 && box.height >= 100, `the result has no room: ${JSON.stringify(box)}`);
   if (folder) {
@@ -134,6 +138,19 @@ async function checkLink(browser, url) {
   await context.close();
 }
 
+/** The page in the console's place, where the program was built without npm. */
+async function checkPlain(browser, url, { name, ...options }) {
+  const { context, page, faults } = await open(browser, url, options);
+  for (const [path, file] of [['plain.html', 'index.html'], ['plain.css', 'plain.css'], ['plain.js', 'plain.js']]) {
+    await page.route(`${url}/${path}`, (route) => route.fulfill({ path: join(plain, file) }));
+  }
+  await page.goto(`${url}/plain.html`, { waitUntil: 'networkidle' });
+  await fits(page);
+  await keepsRules(page);
+  demand(faults.length === 0, faults.join('\n'));
+  await context.close();
+}
+
 const failures = [];
 
 /** Each check on its own; those that fail are named at the end. */
@@ -148,9 +165,12 @@ async function attempt(name, work) {
 
 const browser = await launch();
 await withServer(given, async (url) => {
-  for (const view of views) await attempt(view.name, () => check(browser, url, view));
+  for (const view of views) {
+    await attempt(view.name, () => check(browser, url, view));
+    await attempt(`plain page, ${view.name}`, () => checkPlain(browser, url, view));
+  }
 });
-let total = views.length;
+let total = 2 * views.length;
 if (!given) {
   total += 3;
   await withServer(undefined, (url) => attempt('graph', () => checkGraph(browser, url)), emptyGraph);

@@ -1,17 +1,13 @@
 // The page of a run while it goes, in a real browser: `node tests/live-run.mjs [SCREENSHOT-FOLDER]`. It draws itself anew in place: zoom,
 // cursor, sorting, focus, scrolling and what is unfolded stay; it asks no other server, fits a phone, keeps the rules of accessibility, says
 // figures politely, and stops the run by keyboard with the token alone.
-import { readFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { demand, launch, open, views } from './page.mjs';
-import { program } from './server.mjs';
+import { demand, fits, keepsRules, launch, open, views } from './page.mjs';
+import { withRun as withRunOf } from './run.mjs';
 
 const [screenshots] = process.argv.slice(2);
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const plan = (target, duration) => `target = "${target}"
 stages = [{ duration = "2s", users = 4 }, { duration = "${duration}", users = 4 }]
@@ -43,34 +39,7 @@ async function withTarget(work) {
   }
 }
 
-/** Calls `work` with the address of the run's page, with its token. */
-async function withRun(duration, work) {
-  const folder = mkdtempSync(join(tmpdir(), 'prony-live-'));
-  try {
-    await withTarget(async (target) => {
-      writeFileSync(join(folder, 'plan.toml'), plan(target, duration));
-      const run = spawn(program(), ['run', 'plan.toml', '--live=127.0.0.1:0', '--threads', '1'], { cwd: folder });
-      const ended = new Promise((resolve) => run.once('exit', resolve));
-      try {
-        const url = await new Promise((resolve, reject) => {
-          let said = '';
-          run.stderr.on('data', (piece) => {
-            said += piece;
-            const found = /live: (http:\S+)/.exec(said);
-            if (found) resolve(found[1]);
-          });
-          run.once('exit', (code) => reject(new Error(`it ended with ${code}: ${said}`)));
-        });
-        await work({ url, ended, kill: () => run.kill('SIGKILL'), results: () => readdirSync(join(folder, 'results')) });
-      } finally {
-        run.kill('SIGKILL');
-        await ended;
-      }
-    });
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
+const withRun = (duration, work) => withTarget((target) => withRunOf(plan(target, duration), work));
 
 /** Until the page was drawn so often from now. */
 async function drawnAnew(page, times = 2) {
@@ -80,21 +49,10 @@ async function drawnAnew(page, times = 2) {
   }
 }
 const figures = (page) => page.waitForFunction(() => document.querySelectorAll('.time canvas').length >= 5 && document.querySelector('.claims'));
-const fits = async (page) => {
-  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  demand(overflow <= 0, `the page is ${overflow} pixels wider than the screen`);
-};
 async function shoot(page, name) {
   if (!screenshots) return;
   mkdirSync(screenshots, { recursive: true });
   await page.screenshot({ path: join(screenshots, `live-${name}.png`), fullPage: true });
-}
-
-async function keepsRules(page) {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
-  const said = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
-  demand(said.length === 0, said.join('\n'));
 }
 
 const tests = {

@@ -1,6 +1,7 @@
-// What tests of served pages share: a browser, the screens that a page has to fit, and a page that notes what it does wrong.
+// What tests of pages share: a browser, the screens that a page has to fit, a page that notes what it does wrong, and the rules of accessibility.
 // CHROMIUM names the browser's program where it is not found by itself.
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
 
 export const views = [
@@ -17,6 +18,32 @@ export async function launch() {
     process.exit(2);
   }
   return chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** No rule of axe-core is broken, whatever its impact. `others` are selectors of what other projects have made, which is looked at without them. */
+export async function keepsRules(page, others = []) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate((exclude) => axe.run({ include: [document], exclude }, { resultTypes: ['violations'] }), others);
+  const said = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
+  demand(said.length === 0, said.join('\n'));
+}
+
+export async function fits(page) {
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  demand(overflow <= 0, `${page.url()} is ${overflow} pixels wider than the screen`);
+}
+
+/** Each canvas has pixels that are not transparent. */
+export async function drawn(page, least = 1) {
+  await page.waitForFunction((least) => document.querySelectorAll('canvas').length >= least, least);
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll('canvas')].every((canvas) => {
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      return data.some((value) => value !== 0);
+    }),
+  );
 }
 
 export function demand(condition, message) {

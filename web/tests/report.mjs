@@ -2,29 +2,16 @@
 // disk without any network, break no rule of their policy, draw their plots, dark and light, on a desk and on a phone,
 // work by keyboard, and show hostile names as text.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { chromium } from 'playwright-core';
+import { demand, drawn, fits, keepsRules, launch } from './page.mjs';
 
 const screenshots = process.argv[2];
 const repository = fileURLToPath(new URL('../..', import.meta.url));
-const program = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-  .filter(Boolean)
-  .find((path) => existsSync(path));
-if (!program) {
-  console.error('no Chromium was found; install it or name it in CHROMIUM');
-  process.exit(2);
-}
-
 const desk = { viewport: { width: 1280, height: 900 } };
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
-
-function demand(condition, message) {
-  if (!condition) throw new Error(message);
-}
 
 /** Opens one of the made-up pages and gives it to `work`; whatever the browser complains of is a failure. */
 async function withPage(browser, folder, name, options, work) {
@@ -42,22 +29,6 @@ async function withPage(browser, folder, name, options, work) {
   await context.close();
 }
 
-/** Each canvas has pixels that are not transparent. */
-async function demandDrawn(page, least) {
-  await page.waitForFunction((least) => document.querySelectorAll('canvas').length >= least, least);
-  await page.waitForFunction(() =>
-    [...document.querySelectorAll('canvas')].every((canvas) => {
-      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-      return data.some((value) => value !== 0);
-    }),
-  );
-}
-
-async function demandFits(page) {
-  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-  demand(overflow <= 0, `the page is ${overflow} pixels wider than the screen`);
-}
-
 async function shoot(page, name) {
   if (!screenshots) return;
   mkdirSync(screenshots, { recursive: true });
@@ -72,7 +43,6 @@ const views = [
   ['phone', { ...phone, colorScheme: 'light' }],
 ];
 const plotted = { closed: 7, open: 7, subscribers: 4, several: 11, two: 11, day: 7, void: 7, search: 8, comparison: 10, study: 8, samples: 10 };
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const tests = [
   ...Object.entries(plotted).flatMap(([name, plots]) =>
@@ -80,24 +50,21 @@ const tests = [
       `${name}, ${view}`,
       (browser, folder) =>
         withPage(browser, folder, name, options, async (page) => {
-          await demandDrawn(page, plots);
-          await demandFits(page);
+          await drawn(page, plots);
+          await fits(page);
           await shoot(page, `${name}-${view}`);
         }),
     ]),
   ),
-  // Each kind of page once; what has a colour is all on two of them.
-  ...['open', 'comparison', 'several', 'search', 'subscribers', 'samples', 'study'].flatMap((name) =>
-    views.slice(0, ['open', 'comparison'].includes(name) ? 2 : 1).map(([view, options]) => [
+  // Each kind of page, with all that is folded.
+  ...['closed', 'open', 'comparison', 'several', 'two', 'search', 'subscribers', 'void', 'samples', 'study', 'hostile', 'plain'].flatMap((name) =>
+    views.map(([view, options]) => [
       `${name}, ${view}: the rules of accessibility are kept`,
       (browser, folder) =>
         withPage(browser, folder, name, options, async (page) => {
-          await demandDrawn(page, 1);
+          if (name !== 'plain') await drawn(page, 1);
           await page.evaluate(() => document.querySelectorAll('details').forEach((part) => (part.open = true)));
-          await page.evaluate(axe);
-          const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
-          const said = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
-          demand(said.length === 0, said.join('\n'));
+          await keepsRules(page);
         }),
     ]),
   ),
@@ -126,7 +93,7 @@ const tests = [
     'a chosen part of the run has its own percentiles, counted anew',
     (browser, folder) =>
       withPage(browser, folder, 'open', desk, async (page) => {
-        await demandDrawn(page, 7);
+        await drawn(page, 7);
         const figure = (term) =>
           page.evaluate((term) => [...document.querySelectorAll('.chosen .figures > div')].find((row) => row.firstChild.textContent === term)?.lastChild.textContent, term);
         // Latencies jump after each ten seconds: the first ten are calm.
@@ -173,7 +140,7 @@ const tests = [
     "observers are folded, the lab's own last, and draw when they are unfolded, at the part that is chosen",
     (browser, folder) =>
       withPage(browser, folder, 'open', desk, async (page) => {
-        await demandDrawn(page, 7);
+        await drawn(page, 7);
         const names = await page.locator('.observer summary .name').allInnerTexts();
         demand(names.length === 2 && names[1].startsWith('lab'), `observers are ${names}`);
         const canvases = await page.locator('canvas').count();
@@ -190,18 +157,18 @@ const tests = [
         for (const part of ['steady rate beside shop', 'p50 response time 10.3 times as fast (faster)', 'successes 10.5 times as many (more)', 'errors fewer: 4.80 points', 'differ by chance']) {
           demand(said.includes(part), `${part} is not in: ${said}`);
         }
-        await demandFits(page);
+        await fits(page);
       }),
   ],
   [
     'a plot is a table where it is asked for',
     (browser, folder) =>
       withPage(browser, folder, 'closed', phone, async (page) => {
-        await demandDrawn(page, 7);
+        await drawn(page, 7);
         await page.getByRole('button', { name: 'Throughput as a table' }).click();
         const rows = page.locator('.time .values tbody tr');
         demand((await rows.count()) >= 30, `there are ${await rows.count()} rows`);
-        await demandFits(page);
+        await fits(page);
       }),
   ],
   [
@@ -220,14 +187,14 @@ const tests = [
     'a day is small and opens soon',
     async (browser, folder) => {
       demand(statSync(join(folder, 'day.html')).size < 400_000, `it has ${statSync(join(folder, 'day.html')).size} bytes`);
-      await withPage(browser, folder, 'day', desk, (page) => demandDrawn(page, 7));
+      await withPage(browser, folder, 'day', desk, (page) => drawn(page, 7));
     },
   ],
   [
     'print is light, whole, and fits',
     (browser, folder) =>
       withPage(browser, folder, 'open', { ...desk, colorScheme: 'dark' }, async (page) => {
-        await demandDrawn(page, 7);
+        await drawn(page, 7);
         await page.emulateMedia({ media: 'print' });
         await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
         demand(await page.evaluate(() => document.documentElement.dataset.theme === 'light'), 'paper is dark');
@@ -264,14 +231,14 @@ const tests = [
         const conclusion = { passed: '0', failed: '1', void: '3' };
         const word = (await shown.first().getAttribute('class')).split(' ')[1];
         demand(said.includes(`${exit} ${conclusion[word]}: `), `${word} has another exit code: ${said}`);
-        await demandFits(page);
+        await fits(page);
       }),
   ]),
   [
     "JMeter's samples have the tables of its dashboard, its graphs and their percentiles, and labels are text",
     (browser, folder) =>
       withPage(browser, folder, 'samples', desk, async (page) => {
-        await demandDrawn(page, 10);
+        await drawn(page, 10);
         const text = await page.locator('main').innerText();
         for (const part of [
           '36 000 samples, 333 failed',
@@ -296,12 +263,12 @@ const tests = [
     'hostile names are text',
     (browser, folder) =>
       withPage(browser, folder, 'hostile', phone, async (page) => {
-        await demandDrawn(page, 3);
+        await drawn(page, 3);
         const heading = await page.locator('h1').innerText();
         demand(heading.startsWith('<img src=x onerror='), `the heading is ${heading}`);
         demand((await page.locator('img').count()) === 0, 'a name became an element');
         demand((await page.title()) !== 'broken', 'a name became a script');
-        await demandFits(page);
+        await fits(page);
         await shoot(page, 'hostile');
       }),
   ],
@@ -311,7 +278,7 @@ const tests = [
       withPage(browser, folder, 'plain', phone, async (page) => {
         demand((await page.locator('img, script').count()) === 0, 'a name became an element');
         demand((await page.locator('body').innerText()).includes('tables but no plots'), 'nothing says what is missing');
-        await demandFits(page);
+        await fits(page);
       }),
   ],
   [
@@ -352,7 +319,7 @@ const tests = [
     'arrow keys move the cursor of all plots of a run, plus zooms them, Escape shows all',
     (browser, folder) =>
       withPage(browser, folder, 'open', desk, async (page) => {
-        await demandDrawn(page, 7);
+        await drawn(page, 7);
         const plots = page.locator('.time .canvas');
         await plots.first().focus();
         for (let press = 0; press < 4; press += 1) await page.keyboard.press('ArrowRight');
@@ -404,7 +371,7 @@ const folder = mkdtempSync(join(tmpdir(), 'prony-report-'));
 const arguments_ = ['run', '--quiet', '--locked', '-p', 'prony-report', '--example', 'pages', '--', folder];
 const made = spawnSync('cargo', arguments_, { cwd: repository, stdio: 'inherit' });
 if (made.status !== 0) process.exit(2);
-const browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
+const browser = await launch();
 let failures = 0;
 for (const [name, test] of tests) {
   try {

@@ -3,7 +3,7 @@
 // written while it is live, and show hostile names as text.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { demand, launch, open, views } from './page.mjs';
+import { demand, drawn, fits, keepsRules, launch, open, views } from './page.mjs';
 import { withSources } from './server.mjs';
 
 const [folder] = process.argv.slice(2);
@@ -52,21 +52,13 @@ async function waitForStatus(page, text) {
   await page.waitForFunction((text) => document.querySelector('[role=status]')?.textContent.includes(text), text);
 }
 
-async function demandDrawn(page) {
-  await page.waitForFunction(() => {
-    const canvas = document.querySelector('canvas');
-    const pixels = canvas?.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
-    return pixels?.some((value) => value !== 0);
-  });
-}
-
 async function visit(browser, url, options, link, work) {
   const { context, page, faults } = await open(browser, url, { timezoneId: 'Europe/Berlin', ...options });
   page.on('dialog', (dialog) => faults.push(`dialog: ${dialog.message()}`));
   await page.goto(`${url}/series.html?${new URLSearchParams(link)}`, { waitUntil: 'networkidle' });
   await work(page);
-  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-  demand(overflow <= 0, `the page is ${overflow} pixels wider than the screen`);
+  await fits(page);
+  await keepsRules(page);
   demand(faults.length === 0, faults.join('\n'));
   await context.close();
 }
@@ -85,7 +77,7 @@ const checks = {
       name,
       (browser, url) =>
         visit(browser, url, options, room, async (page) => {
-          await demandDrawn(page);
+          await drawn(page);
           const said = await status(page);
           demand(said.startsWith('720 values, −20 °C to 20 °C; the last is '), said);
           await page.locator('.listed summary').click();
@@ -102,7 +94,7 @@ const checks = {
   /** The first entity without a link; attributes that are no numbers are not offered. */
   keyboard: (browser, url) =>
     visit(browser, url, views[0], { type: 'Room' }, async (page) => {
-      await demandDrawn(page);
+      await drawn(page);
       const offered = await page.getByLabel('Attribute').locator('option').allInnerTexts();
       demand(offered.sort().join() === 'pressure,temperature', `there are ${offered}`);
       await page.getByLabel('Attribute').focus();
@@ -123,7 +115,7 @@ const checks = {
 
   periods: (browser, url) =>
     visit(browser, url, views[0], { type: 'Meter', entity: 'Meter:1', range: 'all' }, async (page) => {
-      await demandDrawn(page);
+      await drawn(page);
       const said = await status(page);
       demand(said === '20 000 values (shown as averages of a minute), 0 to 99.'.replace(' ', '\u00a0'), said);
       const lines = await page.locator('.legend .name').allInnerTexts();
@@ -142,7 +134,7 @@ const checks = {
 
   'hostile names and far times': (browser, url) =>
     visit(browser, url, views[2], { type: HOSTILE, range: 'all' }, async (page) => {
-      await demandDrawn(page);
+      await drawn(page);
       const title = await page.locator('figure h3').innerText();
       demand(title.toLowerCase() === HOSTILE, `the title is ${title}`);
       demand((await page.locator('main img').count()) === 0, 'a name became markup');

@@ -1,9 +1,9 @@
 // Opens the documentation in a real browser: `node tests/site.mjs [SCREENSHOT-FOLDER]`. It must ask no other server, list every group of the
-// README, have no link that leads nowhere, fit a phone, find what is searched, by keyboard too.
+// README, have no link that leads nowhere, fit a phone, keep the rules of accessibility, find what is searched, by keyboard too.
 // PRONY names the program, which must have been built with its documentation (PRONY_DOCS=on, or --release).
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { demand, launch, open, views } from './page.mjs';
+import { demand, fits, keepsRules, launch, open, views } from './page.mjs';
 import { withProgram } from './server.mjs';
 
 const [folder] = process.argv.slice(2);
@@ -16,11 +16,6 @@ async function shoot(page, name) {
   mkdirSync(folder, { recursive: true });
   await page.screenshot({ path: join(folder, `site-${name}.png`) });
 }
-
-const fits = async (page) => {
-  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-  demand(overflow <= 0, `${page.url()} is ${overflow} pixels wider than the screen`);
-};
 
 /** All pages that can be reached from the first, with what leads nowhere. */
 async function crawl(url) {
@@ -47,7 +42,23 @@ async function crawl(url) {
   return [...seen.keys()];
 }
 
+/** Pages that are opened on every screen. */
+const SAMPLES = ['/', '/docs/configuration.html', '/docs/latency.html', '/docs/benchmarks.html'];
+
 const checks = {
+  async 'every page keeps the rules of accessibility and fits'({ page, url }) {
+    for (const path of await crawl(url)) {
+      await page.goto(url + path, { waitUntil: 'load' });
+      await page.locator('.vp-doc h1').first().waitFor();
+      await fits(page);
+      await keepsRules(page);
+    }
+  },
+  async 'a path that leads nowhere is said'({ page, url }) {
+    await page.goto(`${url}/404.html`, { waitUntil: 'networkidle' });
+    demand((await page.locator('main h1').innerText()) === 'There is no such page', 'it is not said');
+    await keepsRules(page);
+  },
   async 'every page is there, and every link leads somewhere'({ url }) {
     const pages = await crawl(url);
     for (const [, path] of contents.matchAll(/^\| \[[^\]]+\]\(([^)]+)\)/gm)) {
@@ -65,6 +76,7 @@ const checks = {
     await page.keyboard.press('Control+k');
     await page.locator('#localsearch-input').fill('closed and open load');
     await page.locator('.VPLocalSearchBox .result').first().waitFor();
+    await keepsRules(page);
     await shoot(page, 'search');
     await page.keyboard.press('Enter');
     await page.waitForURL(/latency/);
@@ -90,9 +102,10 @@ await withProgram(['docs', '--listen', '127.0.0.1:0'], async (url) => {
   for (const [name, work] of Object.entries(checks)) await attempt(name, views[0], work);
   for (const { name, ...options } of views) {
     await attempt(name, options, async ({ page }) => {
-      for (const path of ['/', '/docs/configuration.html', '/docs/latency.html', '/docs/benchmarks.html']) {
+      for (const path of SAMPLES) {
         await page.goto(url + path, { waitUntil: 'networkidle' });
         await fits(page);
+        await keepsRules(page);
         await shoot(page, `${name}${path.replace(/\W/g, '-')}`);
       }
     });

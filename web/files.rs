@@ -35,6 +35,7 @@ pub(crate) fn content_type(name: &str) -> &'static str {
         "html" => "text/html; charset=utf-8",
         "js" => "text/javascript; charset=utf-8",
         "css" => "text/css; charset=utf-8",
+        "png" => "image/png",
         "svg" => "image/svg+xml",
         "json" => "application/json; charset=utf-8",
         "woff2" => "font/woff2",

@@ -16,6 +16,8 @@ const CHECKS: [&str; 8] = [
     "test:series",
     "test:site",
 ];
+/// Where documents find pictures, from `web/`.
+const PICTURES: &str = "../docs/images";
 
 /// Needs the `prony` program of the build stage.
 pub(crate) fn check(root: &Path) -> Result<(bool, Counts)> {
@@ -24,11 +26,27 @@ pub(crate) fn check(root: &Path) -> Result<(bool, Counts)> {
     if !installed.0 {
         return Ok(installed);
     }
-    // Only release builds have the documentation otherwise.
-    let documented =
-        run_command(root, &["env", "PRONY_DOCS=on", "cargo", "build", "--package", "prony", "--locked"])?;
+    let documented = build(root)?;
     if !documented.0 {
         return Ok(documented);
     }
     npm::run_scripts(&directory, &CHECKS)
+}
+
+/// Pictures of the pages and of the terminal's screen, for the documents that show them; of those that are named, or all.
+pub(crate) fn picture(root: &Path, names: &[String]) -> Result<bool> {
+    let directory = root.join("web");
+    for step in [npm::install(&directory)?, build(root)?] {
+        if !step.0 {
+            return Ok(false);
+        }
+    }
+    let mut words = vec!["npm", "run", "screenshots", "--", PICTURES];
+    words.extend(names.iter().map(String::as_str));
+    Ok(run_command(&directory, &words)?.0)
+}
+
+/// With the documentation, which only release builds have otherwise.
+fn build(root: &Path) -> Result<(bool, Counts)> {
+    run_command(root, &["env", "PRONY_DOCS=on", "cargo", "build", "--package", "prony", "--locked"])
 }

@@ -249,12 +249,19 @@ impl Drop for Running {
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    /// A file that may not grow any more is a disk without room, as the write itself says; its signal would end the process.
+    _file_size: Signal,
 }
 
 impl Signals {
     /// Waits for them from now on, in a runtime.
     fn new() -> io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        let of_file_size = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            _file_size: signal(of_file_size)?,
+        })
     }
 
     async fn next(&mut self) {

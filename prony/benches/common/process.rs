@@ -52,7 +52,8 @@ fn stat_seconds(pid: &str, first: usize, count: usize) -> f64 {
     ticks / TICKS_PER_SECOND
 }
 
-fn children(pid: u32) -> Vec<u32> {
+/// Processes that a process has started.
+pub(crate) fn children(pid: u32) -> Vec<u32> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     tasks
         .flatten()

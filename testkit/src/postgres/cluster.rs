@@ -71,6 +71,33 @@ struct Owner {
 impl Cluster {
     /// Makes a cluster and starts it.
     pub fn start_new() -> Result<Self, PostgresError> {
+        Self::start_made(Self::initialise)
+    }
+
+    /// A standby of this server on another port, which streams from it until it is [promoted](Self::promote).
+    pub fn start_standby(&self) -> Result<Self, PostgresError> {
+        Self::start_made(|standby| {
+            let mut command = standby.command("pg_basebackup");
+            command.args([
+                "--host=127.0.0.1",
+                "--username=postgres",
+                "--checkpoint=fast",
+                "--write-recovery-conf",
+            ]);
+            command.arg(format!("--port={}", self.port)).arg("--pgdata").arg(standby.data_path());
+            run("pg_basebackup", command)
+        })
+    }
+
+    /// Makes a standby the server that takes writes, and returns when it is.
+    pub fn promote(&self) -> Result<(), PostgresError> {
+        let mut command = self.command("pg_ctl");
+        command.args(["promote", "--wait", "--pgdata"]).arg(self.data_path());
+        run("pg_ctl", command)
+    }
+
+    /// `make` fills the data directory.
+    fn start_made(make: impl FnOnce(&Self) -> Result<(), PostgresError>) -> Result<Self, PostgresError> {
         let binaries = binaries::find()?;
         let owner = server_owner()?;
         let directory = tempfile::Builder::new()
@@ -85,7 +112,7 @@ impl Cluster {
             .map_err(io_error("start the watchdog"))?;
         let mut cluster =
             Self { binaries, owner, port: 0, server: Mutex::new(None), _watchdog: watchdog, directory };
-        cluster.initialise()?;
+        make(&cluster)?;
         cluster.start_on_free_port()?;
         Ok(cluster)
     }
@@ -204,21 +231,16 @@ impl Cluster {
     }
 
     fn initialise(&self) -> Result<(), PostgresError> {
-        let output = self
-            .command("initdb")
-            .args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"])
-            .arg("--pgdata")
-            .arg(self.data_path())
-            .output()
-            .map_err(io_error("run initdb"))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let text = [output.stdout, output.stderr].concat();
-        Err(PostgresError::ProgramFailed {
-            program: "initdb",
-            output: String::from_utf8_lossy(&text).into_owned(),
-        })
+        let mut command = self.command("initdb");
+        command.args([
+            "--username=postgres",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C.UTF-8",
+            "--no-sync",
+        ]);
+        command.arg("--pgdata").arg(self.data_path());
+        run("initdb", command)
     }
 
     fn start_on_free_port(&mut self) -> Result<(), PostgresError> {
@@ -301,6 +323,16 @@ impl Drop for Cluster {
         // The watchdog, dropped next, takes whatever this leaves.
         let _ = self.kill();
     }
+}
+
+/// Runs a program to its end.
+fn run(program: &'static str, mut command: Command) -> Result<(), PostgresError> {
+    let output = command.output().map_err(io_error(format!("run {program}")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = [output.stdout, output.stderr].concat();
+    Err(PostgresError::ProgramFailed { program, output: String::from_utf8_lossy(&text).into_owned() })
 }
 
 fn server_owner() -> Result<Option<Owner>, PostgresError> {

@@ -34,11 +34,23 @@ impl PgBouncer {
     /// # Panics
     /// With instructions when `PgBouncer` is missing, and when it does not start.
     pub fn start(cluster: &Cluster, pool_mode: &str, pool_size: u32) -> Self {
+        Self::start_at(cluster, pool_mode, pool_size, free_port())
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The same on a port, such as that of one which has ended.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start) does.
+    pub fn start_at(cluster: &Cluster, pool_mode: &str, pool_size: u32, port: u16) -> Self {
         let program = PLACES.iter().map(PathBuf::from).find(|place| place.is_file()).unwrap_or_else(|| {
             panic!("there is no pgbouncer; `apt-get install pgbouncer` brings it (`cargo xtask test` does that by itself when it may)")
         });
         let directory = tempfile::tempdir().expect("a temporary directory can be made");
-        let (port, owner) = (free_port(), cluster.owner());
+        let owner = cluster.owner();
         let settings = format!(
             "[databases]\n* = host=127.0.0.1 port={} user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
              listen_port = {port}\nunix_socket_dir =\nauth_type = any\npool_mode = {pool_mode}\n\

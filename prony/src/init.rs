@@ -86,7 +86,6 @@ fn ask() -> anyhow::Result<String> {
         bail!("what is to be served? Write it behind `prony init`: {known}");
     }
     crate::print(&format!("What is to be served? A file of SQLite, a directory, or {known}\n> "))?;
-    std::io::stdout().flush()?;
     let mut text = String::new();
     std::io::stdin().lock().read_line(&mut text)?;
     match text.trim() {

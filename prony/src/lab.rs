@@ -5,7 +5,7 @@ mod graph;
 mod resolvers;
 mod series;
 
-use std::{io::Write, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
@@ -134,11 +134,11 @@ pub(crate) fn execute(arguments: LabArguments) -> anyhow::Result<ExitCode> {
 }
 
 fn list() -> anyhow::Result<ExitCode> {
-    let mut out = std::io::stdout().lock();
-    for experiment in prony_experiments::EXPERIMENTS {
-        writeln!(out, "{:<12} {}", experiment.name, experiment.summary)?;
-    }
-    writeln!(out, "\nRun one with `prony lab NAME`; `prony lab NAME --help` tells its options.")?;
+    let lines = prony_experiments::EXPERIMENTS
+        .iter()
+        .map(|experiment| format!("{:<12} {}\n", experiment.name, experiment.summary));
+    let last = "\nRun one with `prony lab NAME`; `prony lab NAME --help` tells its options.\n";
+    crate::print(&(lines.collect::<String>() + last))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -39,7 +39,6 @@ mod triggers;
 mod worker;
 
 use anyhow::Context as _;
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
@@ -191,7 +190,6 @@ fn command_line() -> Vec<String> {
 }
 
 /// The one place where an error reaches the terminal; causes follow on the same line.
-#[expect(clippy::print_stderr, reason = "the binary's own voice")]
 fn say(error: &anyhow::Error) {
     prony_report::close_screen();
     let mut text = error.to_string();
@@ -201,14 +199,25 @@ fn say(error: &anyhow::Error) {
             text = format!("{text}: {cause}");
         }
     }
-    eprintln!("error: {text}");
+    // Where standard error is closed nobody reads.
+    let _ = print_error(&format!("error: {text}\n"));
 }
 
-/// To standard output.
-fn print(text: &str) -> anyhow::Result<()> {
-    match std::io::stdout().write_all(text.as_bytes()) {
+/// To standard output. The exit code is the command's own, also where nobody reads any more.
+fn print(text: &(impl AsRef<[u8]> + ?Sized)) -> anyhow::Result<()> {
+    write_out(std::io::stdout(), text.as_ref()).context("cannot print")
+}
+
+/// To standard error.
+fn print_error(text: &(impl AsRef<[u8]> + ?Sized)) -> anyhow::Result<()> {
+    write_out(std::io::stderr(), text.as_ref()).context("cannot print to standard error")
+}
+
+/// All of it, at once: what other streams show later stands behind it, also where it ends within a line.
+fn write_out(mut out: impl std::io::Write, text: &[u8]) -> std::io::Result<()> {
+    match out.write_all(text).and_then(|()| out.flush()) {
         // Whoever reads has seen enough, as `head` does.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("cannot print"),
+        written => written,
     }
 }

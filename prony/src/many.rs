@@ -12,7 +12,6 @@ use prony_model::{LoadModel, Nanos, Plan, PlanDraft, ResultFile};
 use prony_report::{ProgressDisplay, StepHead, run_line, run_word, step_verdict};
 use prony_runs::{Argument, Event, ManyOptions, OpenSettings, Subject, observe, result_path};
 use prony_workers::UserState;
-use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -126,7 +125,7 @@ impl Flags {
             let place = path.map_or(String::new(), |path| format!("\nresult: {}\n", path.display()));
             format!("{summary}{place}")
         };
-        std::io::stdout().write_all(text.as_bytes()).context("cannot print the result")
+        crate::print(&text)
     }
 
     pub(crate) fn seed(&self) -> Option<u64> {

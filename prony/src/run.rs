@@ -11,7 +11,7 @@ mod url;
 mod warning;
 pub(crate) mod workers;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use prony_load::{RunOptions, StopFlag, Url, explain, plan_schema, read_plan, run, run_workload};
 use prony_model::result::Progress;
 use prony_model::verdict::conclusion::RunVerdict;
@@ -21,7 +21,6 @@ use prony_runs::wrk::{self, SharedScript, WrkGiven, WrkLoad};
 use prony_runs::{Argument, Flags, UrlGiven, observe, url_bundle};
 use prony_script_wrk::{ScriptError, WrkScript};
 use prony_workers::{Bundle, UserState};
-use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -180,7 +179,7 @@ fn load_shared(
 }
 
 fn say(text: &str) -> anyhow::Result<ExitCode> {
-    std::io::stdout().write_all(text.as_bytes()).context("cannot print")?;
+    crate::print(text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -337,13 +336,9 @@ fn print(
     place: &ResultPlace,
 ) -> anyhow::Result<()> {
     let summary = match shown {
-        _ if as_json => return out(&(prony_report::json(result)? + "\n")),
+        _ if as_json => return crate::print(&(prony_report::json(result)? + "\n")),
         Some(shown) => prony_report::wrk(result, shown),
         None => prony_report::summary(result),
     };
-    out(&(summary + &place.line()))
-}
-
-fn out(text: &str) -> anyhow::Result<()> {
-    std::io::stdout().write_all(text.as_bytes()).context("cannot print the result")
+    crate::print(&(summary + &place.line()))
 }

@@ -25,7 +25,7 @@ pub(crate) fn execute(arguments: &SelftestArguments) -> anyhow::Result<ExitCode>
         // A line that cannot be shown is no reason to stop.
         let _ = writeln!(std::io::stderr(), "checking: {name}");
     })?;
-    write!(std::io::stdout(), "{report}").context("cannot print the report")?;
+    crate::print(&report.to_string())?;
     Ok(if report.holds() { ExitCode::SUCCESS } else { ExitCode::from(DOES_NOT_HOLD) })
 }
 

@@ -72,3 +72,47 @@ fn what_cannot_run_is_exit_2_with_every_mistake() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("cannot reach the target"));
     assert!(results(&directory.path().join("results")).is_empty());
 }
+
+/// As `head` does that has seen enough: it ends quietly, with the code that it would have ended with.
+#[test]
+fn a_reader_that_is_gone_is_no_error() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    fs::write(directory.path().join("kept.toml"), plan(&peer.url(), "errors<1%")).unwrap();
+    fs::write(directory.path().join("failed.toml"), plan(&peer.url(), "max<1us")).unwrap();
+    let script = format!(
+        "import http from 'k6/http';\nexport const options = {{ vus: 1, iterations: 1 }};\n\
+         export default function () {{ http.get('{}'); }}\n",
+        peer.url()
+    );
+    fs::write(directory.path().join("script.js"), script).unwrap();
+    // A search on a busy machine may be void in place of failed.
+    let find = format!("find {} --slo max<1us --max 1 --repeats 1 --ramp 0s --hold 200ms", peer.url());
+    let commands: [(&str, &[i32]); 8] = [
+        ("run kept.toml", &[0]),
+        ("run failed.toml", &[1]),
+        ("run kept.toml --json", &[0]),
+        ("run kept.toml --explain", &[0]),
+        ("run script.js", &[0]),
+        ("run script.js --check", &[0]),
+        ("lab", &[0]),
+        (&find, &[1, 3]),
+    ];
+    for (arguments, codes) in commands {
+        let ends = || {
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            writer
+        };
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.current_dir(directory.path()).args(arguments.split(' '));
+        let output = command.stdout(ends()).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!error.contains("error: ") && !error.contains("pipe"), "{arguments}: {error}");
+        assert!(codes.contains(&output.status.code().unwrap()), "{arguments}: {error}");
+        let status = command.stdout(ends()).stderr(ends()).status().unwrap();
+        assert!(
+            codes.contains(&status.code().unwrap()),
+            "{arguments}, with standard error gone too: {status}"
+        );
+    }
+}

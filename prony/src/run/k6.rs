@@ -25,7 +25,7 @@ use prony_script_k6::{
 };
 use prony_workers::UserState;
 use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
@@ -78,7 +78,7 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     if arguments.check {
         let (_, main) = arguments.given().main()?;
         let check = Check::of(main, &builtins());
-        print(format!("{check}\n").as_bytes())?;
+        crate::print(&format!("{check}\n"))?;
         return Ok(if check.is_whole() { Exit::Done.code() } else { crate::COULD_NOT_RUN });
     }
     let mode = arguments.summary_mode()?;
@@ -114,7 +114,7 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
         .map_err(|error| Stopped::new(Exit::Configuration, error))?;
     let options = pages.watch(options);
     if !arguments.quiet && !arguments.json {
-        print(introduction(arguments, &session, &asked.names()).as_bytes())?;
+        crate::print(&introduction(arguments, &session, &asked.names()))?;
     }
     let (stop, control) = (options.stop.clone(), Arc::new(LifeControl::new(session.options.paused)));
     if let Some(address) = arguments.address.as_deref().filter(|address| !address.is_empty()) {
@@ -183,13 +183,15 @@ fn serve_api(
     let (control, session, stop) = (Arc::clone(control), Arc::clone(session), stop.clone());
     let served = RestApi { control, session, stop, calls: Mutex::default() }.serve(address);
     let served = served.with_context(|| format!("cannot serve the REST API at {address}"))?;
-    Ok(eprint(format!("REST API: http://{served}/v1/status\n").as_bytes())?)
+    Ok(crate::print_error(&format!("REST API: http://{served}/v1/status\n"))?)
 }
 
 /// Waits for the signal that ends the program.
 fn linger(stop: &StopFlag) -> anyhow::Result<()> {
     const LOOK: Duration = Duration::from_millis(50);
-    eprint(b"The test is done, but --linger was enabled, so k6 is waiting for Ctrl+C to continue...\n")?;
+    crate::print_error(
+        "The test is done, but --linger was enabled, so k6 is waiting for Ctrl+C to continue...\n",
+    )?;
     while !stop.is_stopped() {
         std::thread::sleep(LOOK);
     }
@@ -219,7 +221,7 @@ fn explain(arguments: &K6Arguments, settings: &MeasureSettings, outputs: &[Strin
     }
     session.plan().map_err(|error| Stopped::new(error.exit(), error))?;
     let text = introduction(arguments, &session, outputs);
-    print(format!("{text}--check says what the script needs, and what of it is missing\n").as_bytes())?;
+    crate::print(&format!("{text}--check says what the script needs, and what of it is missing\n"))?;
     Ok(Exit::Done.code())
 }
 
@@ -316,14 +318,14 @@ fn summarise(
             return Ok(());
         }
         let with_colors = arguments.color().has_colors() && std::io::stdout().is_terminal();
-        return print(lived.summary.text(mode, with_colors).as_bytes());
+        return crate::print(&lived.summary.text(mode, with_colors));
     };
     for (place, content) in contents {
         match place.as_str() {
             // Nothing but the result is to be there.
             "stdout" if arguments.json => {}
-            "stdout" => print(&content)?,
-            "stderr" => eprint(&content)?,
+            "stdout" => crate::print(&content)?,
+            "stderr" => crate::print_error(&content)?,
             path => write_file(Path::new(path), &content),
         }
     }
@@ -352,7 +354,7 @@ fn tell_findings(
 ) -> anyhow::Result<()> {
     let Some(result) = &lived.result else { return Ok(()) };
     if arguments.json {
-        print((prony_report::json(result)? + "\n").as_bytes())?;
+        crate::print(&(prony_report::json(result)? + "\n"))?;
     }
     if arguments.quiet {
         return Ok(());
@@ -366,15 +368,5 @@ fn tell_findings(
         }
         verdict => format!("\n{verdict}"),
     };
-    eprint(format!("{findings}{verdict}\n{}", place.line()).as_bytes())
-}
-
-fn print(text: &[u8]) -> anyhow::Result<()> {
-    // What follows on standard error stands behind it, also where it ends within a line.
-    let mut out = std::io::stdout();
-    out.write_all(text).and_then(|()| out.flush()).context("cannot print the summary")
-}
-
-fn eprint(text: &[u8]) -> anyhow::Result<()> {
-    std::io::stderr().write_all(text).context("cannot print to standard error")
+    crate::print_error(&format!("{findings}{verdict}\n{}", place.line()))
 }

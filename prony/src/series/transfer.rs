@@ -2,11 +2,11 @@
 
 use anyhow::Context as _;
 use prony_model::units::counted;
-use prony_series::transfer::{self, Transferred};
+use prony_series::transfer::{self, TransferError, Transferred};
 use prony_series_store::{Durability, Options, Store};
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, Write, stdin, stdout};
+use std::io::{BufReader, BufWriter, ErrorKind, Write, stdin, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -24,8 +24,11 @@ fn beside(path: &Path) -> PathBuf {
 pub(super) fn export(directory: &Path, file: &Path) -> anyhow::Result<ExitCode> {
     let store = Store::open(directory, Options::new(Durability::Sync))?;
     if file == Path::new(STANDARD) {
-        transfer::export(&store, &mut BufWriter::with_capacity(BUFFER_BYTES, stdout().lock()))?;
-        return Ok(ExitCode::SUCCESS);
+        return match transfer::export(&store, &mut BufWriter::with_capacity(BUFFER_BYTES, stdout().lock())) {
+            // Whoever reads has seen enough, as `head` does.
+            Err(TransferError::Io(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+            written => Ok(written.map(|_| ExitCode::SUCCESS)?),
+        };
     }
     anyhow::ensure!(!file.exists(), "{} exists; name another file, or remove it", file.display());
     let part = beside(file);

@@ -19,7 +19,7 @@ use prony_source::{
 use crate::{
     access::{Access, SharedLimits, fields, quota_file},
     config::Settings,
-    graphql::{Asker, Engine, Mutations, RequestContext, ResponseCache, SharedExecutions},
+    graphql::{Asker, Engine, Mutations, OpenError, RequestContext, ResponseCache, SharedExecutions},
     http::{apis::HttpApis, hosts::Hosts, unfinished::UnfinishedBodies},
     memory::MemoryBound,
     observe::{AccessLog, Audit, Metrics, OperationLabels, References, Tracer},
@@ -61,11 +61,13 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    pub(crate) fn new(settings: Settings, engine: Engine, cores: usize) -> Self {
+    /// # Errors
+    /// A file that the settings of traces name cannot be used.
+    pub(crate) fn new(settings: Settings, engine: Engine, cores: usize) -> Result<Self, OpenError> {
         let names = engine.sources().iter().map(|source| source.name.clone()).collect();
         let metrics = Metrics::new(cores, names, labels(&settings));
         let audit = Audit::start(&settings.operation_limits);
-        let tracer = Tracer::start(&settings.traces);
+        let tracer = Tracer::start(&settings.traces)?;
         let access_log = AccessLog::start(&settings.access_log, tracer.is_on());
         let notes_requests = access_log.is_on() || tracer.is_on();
         let apis = HttpApis::of(engine.sources().iter().map(|source| &source.source), &settings);
@@ -81,7 +83,7 @@ impl Site {
         let response_cache = ResponseCache::new(settings.operation_limits.response_cache_bytes);
         let memory = MemoryBound::start(settings.max_memory_bytes);
         let mutations = Arc::new(Mutations::new(engine.sources().len()));
-        Self {
+        Ok(Self {
             settings,
             engine,
             apis,
@@ -103,7 +105,7 @@ impl Site {
             shared_executions: SharedExecutions::default(),
             mutations,
             is_stopping: AtomicBool::new(false),
-        }
+        })
     }
 
     /// For those who have moved the files away.

@@ -58,7 +58,7 @@ pub(crate) struct Collector {
 /// What it responds with: the first, then the next, and with success from then on.
 pub(crate) type Responses = Vec<Vec<u8>>;
 
-const SUCCESS: &[u8] =
+pub(crate) const SUCCESS: &[u8] =
     b"HTTP/1.1 200 OK\r\ncontent-type: application/x-protobuf\r\ncontent-length: 0\r\n\r\n";
 
 impl Collector {

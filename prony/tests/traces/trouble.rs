@@ -1,17 +1,23 @@
 //! Collectors in trouble, and the end of the server: no request waits, what is lost is counted, what can be sent is sent.
 
 use std::{
+    fs,
     net::TcpListener,
+    process::Command,
     thread,
     time::{Duration, Instant},
 };
 
-use prony_testkit::chinook::sqlite_copy;
+use prony_testkit::{
+    Certificates, PronyProcess, SecurePeer, SecurePeerOptions,
+    chinook::sqlite_copy,
+    secure_peer::{Listen, ServerTls, Speaks},
+};
 use serde_json::json;
 
 use super::{
     Server,
-    collector::{Collector, PATIENCE},
+    collector::{Collector, PATIENCE, SUCCESS},
     is_server, with_database,
 };
 
@@ -157,4 +163,44 @@ fn the_variables_of_opentelemetry_count_where_nothing_else_is_said() {
     assert!(!metrics.contains("prony_trace_spans"), "{metrics}");
     server.process.stop();
     assert!(collector.exports().is_empty());
+}
+
+#[test]
+fn a_collector_of_an_own_authority_is_trusted_by_its_file() {
+    let (certificates, database) = (Certificates::new(), sqlite_copy());
+    let (listen, tls) = (Listen::Tcp([127, 0, 0, 1].into()), ServerTls::of(&certificates, &[]));
+    let speaks = Speaks::Http1(SUCCESS.to_vec());
+    let collector = SecurePeer::start(SecurePeerOptions { listen, tls: Some(tls), speaks });
+    let config = |more: &str| {
+        format!(
+            "[traces]\nendpoint = \"{}\"\nbatch_delay_ms = 20\n{more}\n[[source]]\nurl = \"sqlite:{}\"\n",
+            collector.url(),
+            database.path().display()
+        )
+    };
+    let authority = certificates.ca_path();
+    let authority = authority.to_str().expect("paths of temporary files are text");
+    let by_option = Server::configured(&config(&format!("ca_file = {authority:?}")));
+    let by_variable = Server::with_environment(&config(""), &[("OTEL_EXPORTER_OTLP_CERTIFICATE", authority)]);
+    for server in [by_option, by_variable] {
+        ask(&server);
+        until("it is sent", || server.metric("prony_trace_spans_sent_total") >= 1);
+        assert_eq!(server.metric("prony_trace_export_failures_total"), 0);
+    }
+    let mut server = Server::configured(&config(""));
+    ask(&server);
+    server.process.wait_for_text("traces cannot be sent");
+    assert_eq!(server.metric("prony_trace_spans_sent_total"), 0, "this machine does not trust it");
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let path = directory.path().join("prony.toml");
+    fs::write(&path, config("ca_file = \"nowhere.pem\"")).expect("the file can be written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&path).current_dir(directory.path());
+    let finished = PronyProcess::start_command(command).wait();
+    assert_eq!(finished.status.code(), Some(2), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("traces cannot be sent: cannot read nowhere.pem"),
+        "{}",
+        finished.stderr
+    );
 }

@@ -235,6 +235,7 @@ static LOG: Options = &[
 static TRACES: Options = &[
     OptionOf::new("endpoint", Some("traces-endpoint"), ValueKind::Text, "\"\"", "Where traces are sent by OTLP over HTTP (protobuf), such as http://localhost:4318; /v1/traces in place of no path; without it, and without OTEL_EXPORTER_OTLP_ENDPOINT, nothing is traced", |settings, value| { settings.traces.endpoint = value.text(); Ok(()) }),
     OptionOf::new("headers", None, ValueKind::List, "[]", "NAME=VALUE of headers that the collector is sent; ${NAME} in it stands for a variable of the environment", |settings, value| { settings.traces.headers = traces::headers(&value.list())?; Ok(()) }),
+    OptionOf::new("ca_file", None, ValueKind::Text, "\"\"", "A file of certificates (PEM) that are trusted for the collector, in place of the system's", |settings, value| { settings.traces.ca_file = path(value); Ok(()) }),
     OptionOf::new("sample_ratio", Some("traces-sample-ratio"), ValueKind::Ratio, "1", "The share of requests that are traced, from 0 to 1", set!(traces.sample_billionths, number)),
     OptionOf::new("follow_parent", None, ValueKind::Boolean, "true", "Whether a request that has a traceparent is traced as that says, whatever the ratio", set!(traces.follows_parent, boolean)),
     OptionOf::new("service_name", None, ValueKind::Text, "\"prony\"", "service.name", set!(traces.service_name, text)),

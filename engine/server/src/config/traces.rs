@@ -1,6 +1,6 @@
 //! Where traces go, and which requests are traced: the section `[traces]`.
 
-use std::{fmt, time::Duration};
+use std::{fmt, path::PathBuf, time::Duration};
 
 use http::{HeaderName, Uri, uri::Scheme};
 
@@ -16,6 +16,8 @@ pub struct TracesSettings {
     pub endpoint: String,
     /// Headers of each of these requests, which may be secret.
     pub headers: Vec<(String, String)>,
+    /// Certificates (PEM) that are trusted for the collector, in place of the system's.
+    pub ca_file: Option<PathBuf>,
     /// The share of requests that are traced, in billionths: of those that do not say themselves whether they are.
     pub sample_billionths: u64,
     /// Whether a request with a `traceparent` is traced as that says.
@@ -40,6 +42,7 @@ impl Default for TracesSettings {
         Self {
             endpoint: String::new(),
             headers: Vec::new(),
+            ca_file: None,
             sample_billionths: RATIO_MAX,
             follows_parent: true,
             service_name: "prony".to_owned(),
@@ -62,6 +65,7 @@ impl fmt::Debug for TracesSettings {
             .debug_struct("TracesSettings")
             .field("endpoint", &self.endpoint)
             .field("headers", &headers)
+            .field("ca_file", &self.ca_file)
             .field("sample_billionths", &self.sample_billionths)
             .field("follows_parent", &self.follows_parent)
             .field("service_name", &self.service_name)

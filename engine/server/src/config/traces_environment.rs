@@ -97,6 +97,10 @@ impl Standard<'_> {
             let names = ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
             self.set(&names, |text| headers(&decoded_list(text)?), |value| settings.headers = value);
         }
+        if self.is_open("ca_file") {
+            let names = ["OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE"];
+            self.set(&names, |text| Ok(text.into()), |value| settings.ca_file = Some(value));
+        }
         if self.is_open("compression") {
             let names = ["OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "OTEL_EXPORTER_OTLP_COMPRESSION"];
             self.set(&names, compression, |value| settings.compresses = value);
@@ -295,6 +299,7 @@ mod tests {
             ("OTEL_TRACES_SAMPLER", "traceidratio"),
             ("OTEL_TRACES_SAMPLER_ARG", "0.25"),
             ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
+            ("OTEL_EXPORTER_OTLP_CERTIFICATE", "ca.pem"),
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "2500"),
             ("OTEL_BSP_MAX_QUEUE_SIZE", "77"),
         ]);
@@ -304,6 +309,7 @@ mod tests {
         assert_eq!(settings.resource_attributes, [pair("deployment.environment.name", "te st")]);
         assert_eq!((settings.sample_billionths, settings.follows_parent), (250_000_000, false));
         assert!(settings.compresses && settings.notes.is_empty());
+        assert_eq!(settings.ca_file.as_deref(), Some("ca.pem".as_ref()));
         assert_eq!((settings.timeout.as_millis(), settings.max_queued_spans), (2500, 77));
         assert!(!format!("{settings:?}").contains("blue"), "headers are not shown");
         for (sampler, expected) in [

@@ -26,6 +26,7 @@ use super::{
 use crate::{
     config::{Functions, Settings, SourceSettings},
     joins::JoinSettings,
+    tls::TlsError,
 };
 
 /// Why the sources cannot be served.
@@ -51,6 +52,8 @@ pub enum OpenError {
     NoRole { name: String, known: String },
     #[error("the schema cannot be introspected: {message}")]
     Introspection { message: String },
+    #[error("traces cannot be sent: {0}")]
+    Traces(#[from] TlsError),
 }
 
 /// What a source offers.

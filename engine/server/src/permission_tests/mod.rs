@@ -30,7 +30,7 @@ use crate::{
 /// The sources cannot be opened, or roles do not fit them.
 pub async fn run(settings: Settings, tests: &PermissionTests) -> Result<Vec<TestOutcome>, OpenError> {
     let engine = Engine::open(&settings).await?;
-    let core = CoreEngine::attach(0, Arc::new(Site::new(settings, engine, 1)));
+    let core = CoreEngine::attach(0, Arc::new(Site::new(settings, engine, 1)?));
     let mut outcomes = Vec::with_capacity(tests.tests.len());
     for test in &tests.tests {
         let response = ask(&core, test, tests.mutations).await;

@@ -115,7 +115,9 @@ mod tests {
             let mut settings = Settings::default();
             settings.functions.sources.push(GivenSource { name: "graph".to_owned(), source });
             let engine = Engine::open(&settings).now_or_never().expect("a graph is not waited for");
-            let site = Arc::new(Site::new(settings, engine.expect("the graph can be served"), 1));
+            let site = Arc::new(
+                Site::new(settings, engine.expect("the graph can be served"), 1).expect("nothing is traced"),
+            );
             let (stopper, stopping) = stop::channel();
             let thread = spawn(0, None, site, stopping, None).expect("a thread can be started");
             let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");

@@ -358,7 +358,7 @@ async fn open(
     let engine = Engine::open(&settings).await?;
     // The texts of the configuration and of the database's catalog, and what they were read into.
     memory::give_back();
-    let site = Arc::new(Site::new(settings, engine, cpus.len()).with_tls(tls));
+    let site = Arc::new(Site::new(settings, engine, cpus.len())?.with_tls(tls));
     tokio::task::spawn_local(graphql::follow(Arc::clone(&site)));
     tokio::task::spawn_local(reload::follow(Arc::clone(&site)));
     if let Some(tls) = &site.tls {

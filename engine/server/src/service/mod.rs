@@ -86,7 +86,7 @@ impl Service {
         let engine = Engine::open(&settings).now_or_never().expect("only databases are waited for")?;
         let threads = settings.cores.threads();
         // One more: requests with one answer are counted apart.
-        let site = Arc::new(Site::new(settings, engine, threads + 1));
+        let site = Arc::new(Site::new(settings, engine, threads + 1)?);
         let threads = Threads::new(Arc::clone(&site), threads);
         Ok(Self { shared: Arc::new(ServiceState { site, resolvers, threads }) })
     }

@@ -25,6 +25,7 @@ use self::files::{Loaded, Stamps};
 pub(crate) use self::{
     client::{CertificateRefusal, ClientCertificate},
     counts::{HandshakeOutcome, TlsCounts},
+    pem::certificates,
     settings::HTTP2,
 };
 pub use self::{

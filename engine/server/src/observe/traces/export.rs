@@ -26,7 +26,10 @@ use super::{
     numbers::number,
     queue::{self, QueueState, SpanQueue},
 };
-use crate::config::TracesSettings;
+use crate::{
+    config::TracesSettings,
+    tls::{TlsError, certificates},
+};
 
 /// Pauses between attempts: the first, doubled up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -42,17 +45,17 @@ const REASON_BYTES_MAX: usize = 200;
 const USER_AGENT: &str = concat!("OTel-OTLP-Exporter-Prony/", env!("CARGO_PKG_VERSION"));
 
 /// Begins to send; none where the system gives it no thread, which is reported.
-pub(super) fn start(settings: &TracesSettings) -> Option<Arc<SpanQueue>> {
+pub(super) fn start(settings: &TracesSettings) -> Result<Option<Arc<SpanQueue>>, TlsError> {
     let max = settings.max_queued_spans;
     let (traces, received) = queue::channel(max);
     let (ending, ended) = sync_channel(0);
     let shared = Arc::<QueueState>::default();
-    let sender = Sender::new(settings, Arc::clone(&shared));
+    let sender = Sender::new(settings, Arc::clone(&shared))?;
     let spawned = thread::Builder::new().name("traces".to_owned()).spawn(move || {
         sender.run(&received);
         drop(ending);
     });
-    match spawned {
+    Ok(match spawned {
         Ok(thread) => {
             tracing::info!(
                 endpoint = settings.endpoint,
@@ -66,7 +69,7 @@ pub(super) fn start(settings: &TracesSettings) -> Option<Arc<SpanQueue>> {
             tracing::error!(%error, "nothing is traced: the thread that sends traces cannot be started");
             None
         }
-    }
+    })
 }
 
 /// Why the collector has not taken a batch.
@@ -105,9 +108,9 @@ struct Batch {
 }
 
 impl Sender {
-    fn new(settings: &TracesSettings, shared: Arc<QueueState>) -> Self {
-        Self {
-            agent: agent(settings),
+    fn new(settings: &TracesSettings, shared: Arc<QueueState>) -> Result<Self, TlsError> {
+        Ok(Self {
+            agent: agent(settings)?,
             endpoint: settings.endpoint.clone(),
             headers: settings.headers.clone(),
             compresses: settings.compresses,
@@ -119,7 +122,7 @@ impl Sender {
             is_failing: false,
             reported: None,
             without_room_reported: 0,
-        }
+        })
     }
 
     fn run(mut self, received: &Receiver<FinishedTrace>) {
@@ -313,17 +316,20 @@ fn jittered(pause: Duration) -> Duration {
     pause / 2 + pause.mul_f64(number() as f64 / u64::MAX as f64 / 2.0)
 }
 
-/// The system's roots are trusted, as everywhere on the machine.
-fn agent(settings: &TracesSettings) -> Agent {
-    let is_secure = settings.endpoint.starts_with("https:");
-    let roots = if is_secure { rustls_native_certs::load_native_certs().certs } else { Vec::new() };
+/// The system's roots are trusted, as everywhere on the machine, where nothing else is said.
+fn agent(settings: &TracesSettings) -> Result<Agent, TlsError> {
+    let roots = match &settings.ca_file {
+        Some(path) => certificates(path)?,
+        None if settings.endpoint.starts_with("https:") => rustls_native_certs::load_native_certs().certs,
+        None => Vec::new(),
+    };
     let roots = roots.iter().map(|root| Certificate::from_der(root).to_owned());
     let tls = TlsConfig::builder()
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
         .root_certs(RootCerts::Specific(Arc::new(roots.collect())))
         .build();
     let config = Agent::config_builder().tls_config(tls).proxy(None).max_redirects(0);
-    config.http_status_as_error(false).build().into()
+    Ok(config.http_status_as_error(false).build().into())
 }
 
 #[cfg(test)]

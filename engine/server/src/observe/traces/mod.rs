@@ -17,7 +17,7 @@ use self::{
     sampler::Sampler,
 };
 use super::family::Family;
-use crate::config::TracesSettings;
+use crate::{config::TracesSettings, tls::TlsError};
 
 /// Of all cores.
 #[derive(Debug)]
@@ -31,13 +31,16 @@ struct Active {
 
 impl Tracer {
     /// Nobody is traced where the settings say nothing of a collector.
-    pub(crate) fn start(settings: &TracesSettings) -> Self {
+    ///
+    /// # Errors
+    /// The certificates that are trusted for the collector cannot be read.
+    pub(crate) fn start(settings: &TracesSettings) -> Result<Self, TlsError> {
         for note in &settings.notes {
             tracing::warn!("{note}");
         }
-        let queue = settings.is_on().then(|| export::start(settings)).flatten();
+        let queue = if settings.is_on() { export::start(settings)? } else { None };
         let sampler = Sampler::new(settings.sample_ratio(), settings.follows_parent);
-        Self(queue.map(|queue| Active { sampler, queue }))
+        Ok(Self(queue.map(|queue| Active { sampler, queue })))
     }
 
     /// Whether anybody may be traced.

@@ -20,7 +20,7 @@ use crate::{kinds::KINDS, logs, serve::variable};
 /// In the order in which somebody who begins wants to know of them.
 const SHOWN: &[(Section, &[&str])] = &[
     (Section::Server, &["listen", "hosts", "cors_origins", "console", "max_connections"]),
-    (Section::Graphql, &["introspection", "max_depth", "max_nodes", "max_operation_bytes"]),
+    (Section::Graphql, &["introspection", "max_depth", "max_operation_bytes"]),
     (Section::Log, &["format", "access_log", "request_ids"]),
 ];
 const SHOWN_OF_SOURCES: &[&str] = &[
@@ -34,6 +34,8 @@ const SHOWN_OF_SOURCES: &[&str] = &[
 ];
 /// Root fields that the remarks name.
 const NAMED_FIELDS: usize = 12;
+/// Remarks on a source that are shown; `prony serve` logs them all.
+const SHOWN_NOTES: usize = 6;
 /// The role and the name of the key that `--key` makes.
 const OWNER: &str = "owner";
 
@@ -102,7 +104,7 @@ fn configuration(sources: &[SourceOutline], addresses: &[&str]) -> (String, Vec<
     );
     for (section, keys) in SHOWN {
         let _ = write!(text, "\n[{}]\n", section.key());
-        add_options(&mut text, *section, keys);
+        add_options(&mut text, *section, keys.iter().copied());
     }
     let mut secrets = Vec::new();
     for (source, address) in sources.iter().zip(addresses) {
@@ -115,19 +117,21 @@ fn configuration(sources: &[SourceOutline], addresses: &[&str]) -> (String, Vec<
             quoted(&source.name),
             quoted(&address)
         );
-        add_options(&mut text, Section::Source, SHOWN_OF_SOURCES);
+        let kind = KINDS.iter().find(|kind| kind.address().fits(&address));
+        let options = kind.map(|kind| kind.options()).unwrap_or_default();
+        let is_of_kind = |key: &&str| options.iter().any(|option| option.spec().key == *key);
+        add_options(&mut text, Section::Source, SHOWN_OF_SOURCES.iter().copied().filter(is_of_kind));
         secrets.extend(variable);
     }
     (text, secrets)
 }
 
 /// Options as remarks: what each does, and its default.
-fn add_options(text: &mut String, section: Section, keys: &[&str]) {
+fn add_options<'a>(text: &mut String, section: Section, keys: impl Iterator<Item = &'a str>) {
     let options = config::options(KINDS);
-    let of_section = |key: &&str| {
-        options.iter().find(|option: &&ListedOption| option.section == section && option.spec().key == *key)
-    };
-    for option in keys.iter().filter_map(of_section) {
+    for key in keys {
+        let is_it = |option: &&ListedOption| option.section == section && option.spec().key == key;
+        let option = options.iter().find(is_it).expect("the keys that are shown are options");
         let _ = write!(text, "# {}\n# {} = {}\n", option.help, option.spec().key, option.spec().default);
     }
 }
@@ -182,6 +186,16 @@ fn next_steps(
     let mut text = format!("wrote {}\n", path.display());
     for source in sources {
         let _ = writeln!(text, "  {}: {}{}", source.name, source.contents, named(&source.list_fields));
+        for note in source.notes.iter().take(SHOWN_NOTES) {
+            let _ = writeln!(text, "    {note}");
+        }
+        if source.notes.len() > SHOWN_NOTES {
+            let _ = writeln!(
+                text,
+                "    … and {} more, which `prony serve` logs",
+                source.notes.len() - SHOWN_NOTES
+            );
+        }
     }
     text.push_str("\nnext:\n");
     for variable in secrets {

@@ -48,7 +48,9 @@ const VERSION: &str = "
                 WHERE NOT tgisinternal AND tgtype & 7 = 7 AND tgrelid IN (SELECT oid FROM classes)
             UNION ALL SELECT 6, e.oid, 0, e.xmin FROM pg_enum AS e
             UNION ALL SELECT 7, d.oid, 0, d.xmin FROM pg_type AS d WHERE typtype = 'd'
-            UNION ALL SELECT 8, oid, 0, '0' FROM served)
+            UNION ALL SELECT 8, oid, 0, '0' FROM served
+            UNION ALL SELECT 9, objoid, objsubid, d.xmin FROM pg_description AS d
+                WHERE classoid = 'pg_class'::regclass AND objoid IN (SELECT oid FROM classes))
     SELECT count(*), coalesce(sum(hashtextextended(concat_ws(':', kind, oid, part, changed), 0)), 0)::text,
            (SELECT count(*) FROM pg_event_trigger WHERE evtname LIKE $2 || '%' AND evtenabled IN ('O', 'A'))
     FROM rows";

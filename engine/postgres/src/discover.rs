@@ -7,9 +7,14 @@ use std::collections::HashMap;
 
 use tokio_postgres::{Client, Error, Row, types::Oid};
 
-use crate::discover::types::Types;
+use crate::{changes::triggers, discover::types::Types};
 use prony_postgres_connect::describe;
-use prony_sql::catalog::{Catalog, CatalogColumn, CatalogForeignKey, CatalogTable, TableKind};
+use prony_sql::catalog::{
+    COMMENT_CHARS_MAX, Catalog, CatalogColumn, CatalogForeignKey, CatalogTable, TableKind,
+};
+
+/// Schemas of whose tables nothing is said where they are not served: the database's own, and that of our triggers.
+const UNNAMED_SCHEMAS: [&str; 2] = ["information_schema", triggers::SCHEMA];
 
 /// Why the catalog could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +46,7 @@ fn list(names: &[String]) -> String {
 /// Reads the catalog of the named schemas, or of `current_schema()` where none is named; tables come in the
 /// order of the schemas, then of their names.
 pub async fn discover(client: &Client, schemas: &[String]) -> Result<Catalog, DiscoverError> {
+    let notes = if schemas.is_empty() { note_other_schemas(client).await? } else { Vec::new() };
     let schemas = schema_oids(client, schemas).await?;
     let types = Types::read(client, &schemas).await?;
     let mut tables = read_tables(client, &schemas).await?;
@@ -49,7 +55,7 @@ pub async fn discover(client: &Client, schemas: &[String]) -> Result<Catalog, Di
     read_unique_keys(client, &schemas, &mut tables).await?;
     read_foreign_keys(client, &schemas, &mut tables).await?;
     let tables = tables.drafts.into_iter().map(|draft| draft.catalog).collect();
-    Ok(Catalog { tables, enums: types.into_enums(), notes: Vec::new() })
+    Ok(Catalog { tables, enums: types.into_enums(), notes })
 }
 
 async fn schema_oids(client: &Client, wanted: &[String]) -> Result<Vec<Oid>, DiscoverError> {
@@ -79,6 +85,31 @@ async fn schema_oids(client: &Client, wanted: &[String]) -> Result<Vec<Oid>, Dis
     Err(DiscoverError::UnknownSchemas { missing, known: known.into_iter().map(|(name, _)| name).collect() })
 }
 
+/// Where the current schema alone is served: a word on tables in others, which people look for.
+async fn note_other_schemas(client: &Client) -> Result<Vec<String>, Error> {
+    let rows = client
+        .query(
+            "SELECT n.nspname::text, count(*) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+             WHERE n.nspname <> coalesce(current_schema(), '') AND n.nspname <> ALL ($1)
+               AND n.nspname NOT LIKE 'pg\\_%' AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+               AND has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')
+               AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass
+                               AND d.objid = c.oid AND d.deptype = 'e')
+             GROUP BY n.nspname ORDER BY n.nspname",
+            &[&UNNAMED_SCHEMAS.as_slice()],
+        )
+        .await?;
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let counted = |row: &Row| format!("`{}` ({})", row.get::<_, &str>(0), row.get::<_, i64>(1));
+    let others: Vec<String> = rows.iter().map(counted).collect();
+    let others = others.join(", ");
+    Ok(vec![format!(
+        "tables of other schemas are not served: {others}; `schemas` (--schema) names all that are to be"
+    )])
+}
+
 /// Tables on their way into the catalog.
 struct Tables {
     drafts: Vec<Draft>,
@@ -103,6 +134,7 @@ async fn read_tables(client: &Client, schemas: &[Oid]) -> Result<Tables, Error> 
     let rows = client
         .query(
             "SELECT c.oid, n.nspname::text, c.relname::text, c.relkind IN ('v', 'm') AS is_view,
+                    left(obj_description(c.oid, 'pg_class'), $2) AS comment,
                     EXISTS (SELECT FROM pg_trigger AS t -- row (1) before (2) insert (4)
                             WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgtype & 7 = 7) AS is_filled
              FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -111,7 +143,7 @@ async fn read_tables(client: &Client, schemas: &[Oid]) -> Result<Tables, Error> 
                AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass
                                AND d.objid = c.oid AND d.deptype = 'e')
              ORDER BY array_position($1, n.oid), c.relname COLLATE \"C\"",
-            &[&schemas],
+            &[&schemas, &i32::from(COMMENT_CHARS_MAX)],
         )
         .await?;
     let mut tables =
@@ -123,6 +155,7 @@ async fn read_tables(client: &Client, schemas: &[Oid]) -> Result<Tables, Error> 
             schema: Some(row.get::<_, &str>("nspname").into()),
             name: row.get::<_, &str>("relname").into(),
             kind,
+            comment: comment(row),
             columns: Vec::new(),
             primary_key: Vec::new(),
             unique_keys: Vec::new(),
@@ -144,12 +177,14 @@ async fn read_columns(
         .query(
             "SELECT a.attrelid, a.attnum, a.attname::text, a.atttypid, a.attnotnull,
                     a.atthasdef OR a.attidentity <> '' AS has_default,
-                    a.attgenerated = '' AND a.attidentity <> 'a' AS is_writable
+                    a.attgenerated = '' AND a.attidentity <> 'a' AS is_writable, left(d.description, $2) AS comment
              FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
+                  LEFT JOIN pg_description AS d
+                      ON d.classoid = 'pg_class'::regclass AND d.objoid = a.attrelid AND d.objsubid = a.attnum
              WHERE c.relnamespace = ANY ($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
                AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(c.oid, a.attnum, 'SELECT')
              ORDER BY a.attrelid, a.attnum",
-            &[&schemas],
+            &[&schemas, &i32::from(COMMENT_CHARS_MAX)],
         )
         .await?;
     for row in &rows {
@@ -162,12 +197,18 @@ async fn read_columns(
     Ok(())
 }
 
+/// What `COMMENT ON` has said; a text of blanks says nothing.
+fn comment(row: &Row) -> Option<Box<str>> {
+    row.get::<_, Option<&str>>("comment").map(str::trim).filter(|text| !text.is_empty()).map(Into::into)
+}
+
 fn column(row: &Row, types: &Types, table: &Draft) -> CatalogColumn {
     let described = types.describe(row.get("atttypid"));
     let is_table = table.catalog.kind == TableKind::Table;
     let refuses_null = row.get::<_, bool>("attnotnull") || (is_table && described.refuses_null);
     CatalogColumn {
         name: row.get::<_, &str>("attname").into(),
+        comment: comment(row),
         kind: described.kind,
         database_type: described.name,
         nullable: !refuses_null,

@@ -10,6 +10,9 @@ pub struct Catalog {
     pub notes: Vec<String>,
 }
 
+/// Of a comment, the characters that are shown: comments have no bound in the database, and each schema holds them.
+pub const COMMENT_CHARS_MAX: u16 = 2000;
+
 /// A table or view.
 #[derive(Debug, Clone, Hash)]
 pub struct CatalogTable {
@@ -17,6 +20,8 @@ pub struct CatalogTable {
     pub schema: Option<Box<str>>,
     pub name: Box<str>,
     pub kind: TableKind,
+    /// What the database's users have written of it, at most [`COMMENT_CHARS_MAX`]; SQLite has none.
+    pub comment: Option<Box<str>>,
     /// In the order of the table.
     pub columns: Vec<CatalogColumn>,
     /// Indexes into `columns`, in key order; empty without a primary key.
@@ -35,6 +40,7 @@ pub enum TableKind {
 #[derive(Debug, Clone, Hash)]
 pub struct CatalogColumn {
     pub name: Box<str>,
+    pub comment: Option<Box<str>>,
     pub kind: ColumnKind,
     /// The type as the database writes it. PostgreSQL's is ready for a cast: domains are resolved, and there is
     /// no length and no precision, by which a cast would cut values silently (`integer`, `character varying`).
@@ -90,5 +96,6 @@ pub struct CatalogForeignKey {
 pub struct CatalogEnum {
     pub schema: Option<Box<str>>,
     pub name: Box<str>,
+    pub comment: Option<Box<str>>,
     pub labels: Vec<Box<str>>,
 }

@@ -11,6 +11,7 @@
 //! row of a table without a key is answered whole, for want of a key.
 
 mod columns;
+mod descriptions;
 
 use apollo_compiler::{
     Name, Node,
@@ -19,10 +20,15 @@ use apollo_compiler::{
 };
 use prony_graphql::schema::{
     Contribution,
-    build::{Pool, field_with_arguments, input_object, list, named, non_null, non_null_list, object},
+    build::{
+        Pool, described, field_with_arguments, input_object, list, named, non_null, non_null_list, object,
+    },
 };
 
-use crate::contribution::columns::{ColumnTypes, is_sortable};
+use crate::contribution::{
+    columns::{ColumnTypes, is_sortable},
+    descriptions::{of_column, of_list, of_relation, of_row},
+};
 use crate::{
     catalog::TableKind,
     model::{Cardinality, Column, ColumnId, Model, Table},
@@ -120,18 +126,20 @@ impl TableNames {
         let (row, clauses, sort) = (derived(""), derived("Clauses"), derived("Sort"));
         let (aggregate, fields) = (derived("Aggregate"), derived("Fields"));
         let (pks, pk_columns) = (derived("Pks"), derived("PkColumns"));
-        let aggregate_arguments = vec![unshared_input(name!("where"), named(&clauses))];
+        let filter = unshared_input(name!("where"), named(&clauses));
+        let aggregate_arguments = vec![described(filter, pool.description(descriptions::WHERE))];
         let mut list_arguments = aggregate_arguments.clone();
         let mut columns = table.columns.iter().enumerate();
         let sorts = |(number, column): (usize, &Column)| {
             is_sortable(&column.kind) && granted.allows(ColumnUse::Sort, index, number)
         };
         if columns.any(sorts) {
-            list_arguments.push(unshared_input(name!("sort"), list(&sort)));
+            let order = unshared_input(name!("sort"), list(&sort));
+            list_arguments.push(described(order, pool.description(descriptions::SORT)));
         }
-        for count in [name!("limit"), name!("offset")] {
-            list_arguments.push(pool.input(&count, named(&name!("Int"))));
-        }
+        let counts = [(name!("limit"), descriptions::LIMIT), (name!("offset"), descriptions::OFFSET)];
+        list_arguments
+            .extend(counts.map(|(count, text)| pool.described_input(&count, named(&name!("Int")), text)));
         Self { row, clauses, sort, aggregate, fields, pks, pk_columns, list_arguments, aggregate_arguments }
     }
 }
@@ -180,7 +188,9 @@ impl Writer<'_> {
         let mut fields = Vec::with_capacity(table.columns.len() + table.relations.len() * 2);
         for (number, (column, name)) in table.columns.iter().zip(&self.column_names).enumerate() {
             if self.granted.allows(ColumnUse::Read, index, number) {
-                fields.push(self.pool.field(name, self.columns.value(&column.kind, column.nullable)));
+                let text = of_column(table, ColumnId(number as u16), column);
+                let value = self.columns.value(&column.kind, column.nullable);
+                fields.push(self.pool.described_field(name, value, &text));
             }
         }
         for relation in &table.relations {
@@ -190,17 +200,21 @@ impl Writer<'_> {
             }
             let name = self.pool.name(&relation.field);
             let target = &self.tables[target_index];
-            fields.push(match relation.cardinality {
+            let text = of_relation(table, relation, &self.granted.model.tables[target_index]);
+            let field = match relation.cardinality {
                 Cardinality::One => field_with_arguments(&name, Vec::new(), named(&target.row)),
                 Cardinality::Many => list_field(&name, target),
-            });
+            };
+            fields.push(with_description(field, Node::new_str(&text)));
             if let Some(aggregate) = &relation.aggregate_field
                 && self.granted.can(Verb::Aggregate, target_index)
             {
-                fields.push(aggregate_field(&self.pool.name(aggregate), target));
+                let name = self.pool.name(aggregate);
+                let text = self.pool.description(descriptions::AGGREGATE);
+                fields.push(with_description(aggregate_field(&name, target), text));
             }
         }
-        self.contribution.types.push(object(&self.tables[index].row, None, fields));
+        self.contribution.types.push(object(&self.tables[index].row, Some(&of_row(table)), fields));
     }
 
     fn clauses_type(&mut self, index: usize, table: &Table) {
@@ -254,7 +268,8 @@ impl Writer<'_> {
                 fields.push(self.pool.field(name, self.columns.aggregated(&column.kind)));
             }
         }
-        let mut members = vec![self.pool.field(&name!("count"), non_null(&name!("Int")))];
+        let count = (name!("count"), non_null(&name!("Int")));
+        let mut members = vec![self.pool.described_field(&count.0, count.1, descriptions::COUNT)];
         let names = &self.tables[index];
         if !fields.is_empty() {
             for function in [name!("sum"), name!("avg"), name!("max"), name!("min")] {
@@ -271,10 +286,12 @@ impl Writer<'_> {
     fn queries(&mut self, index: usize, table: &Table) {
         let list_name = unshared_name(&table.list_name);
         let names = &self.tables[index];
-        self.contribution.query.push(list_field(&list_name, names));
+        let text = Node::new_str(&of_list(table));
+        self.contribution.query.push(with_description(list_field(&list_name, names), text));
         if self.granted.can(Verb::Aggregate, index) {
             let aggregate_name = unshared_name(&format!("{}_aggregate", table.list_name));
-            self.contribution.query.push(aggregate_field(&aggregate_name, names));
+            let text = self.pool.description(descriptions::AGGREGATE);
+            self.contribution.query.push(with_description(aggregate_field(&aggregate_name, names), text));
         }
     }
 
@@ -308,7 +325,7 @@ impl Writer<'_> {
             let is_optional = |column: &Column| column.nullable || column.has_default;
             let arguments = self.arguments(index, table, ColumnUse::Insert, is_optional);
             let pks = named(&self.tables[index].pks);
-            self.mutation("create", table, arguments, pks);
+            self.mutation("create", table, arguments, pks, descriptions::CREATE);
         }
         let (updates, deletes) = (granted.can(Verb::Update, index), granted.can(Verb::Delete, index));
         if table.primary_key.is_empty() || !(updates || deletes) {
@@ -316,15 +333,16 @@ impl Writer<'_> {
         }
         self.columns.changes = true;
         let key = unshared_input(name!("pk_columns"), non_null(&self.tables[index].pk_columns));
+        let key = described(key, self.pool.description(descriptions::KEY));
         if updates {
             let mut arguments = vec![key.clone()];
             // A column of that name can be created but not updated: the key has the name.
             let columns = self.arguments(index, table, ColumnUse::Update, |_| true);
             arguments.extend(columns.into_iter().filter(|argument| argument.name != "pk_columns"));
-            self.mutation("update", table, arguments, named(&name!("Result")));
+            self.mutation("update", table, arguments, named(&name!("Result")), descriptions::UPDATE);
         }
         if deletes {
-            self.mutation("delete", table, vec![key], named(&name!("Result")));
+            self.mutation("delete", table, vec![key], named(&name!("Result")), descriptions::DELETE);
         }
     }
 
@@ -339,7 +357,10 @@ impl Writer<'_> {
         for (number, (column, name)) in table.columns.iter().zip(&self.column_names).enumerate() {
             if column.writable && self.granted.allows(column_use, index, number) {
                 let input = self.columns.value(&column.kind, is_optional(column));
-                arguments.push(self.pool.input(name, input));
+                arguments.push(match &column.comment {
+                    Some(comment) => self.pool.described_input(name, input, comment),
+                    None => self.pool.input(name, input),
+                });
             }
         }
         arguments
@@ -351,10 +372,17 @@ impl Writer<'_> {
         table: &Table,
         arguments: Vec<Node<InputValueDefinition>>,
         answer: Type,
+        text: &str,
     ) {
         let name = unshared_name(&format!("{verb}{}", table.type_name));
-        self.contribution.mutation.push(field_with_arguments(&name, arguments, answer));
+        let field = field_with_arguments(&name, arguments, answer);
+        self.contribution.mutation.push(with_description(field, self.pool.description(text)));
     }
+}
+
+fn with_description(mut field: Node<FieldDefinition>, text: Node<str>) -> Node<FieldDefinition> {
+    field.make_mut().description = Some(text);
+    field
 }
 
 /// A name that no other table has.

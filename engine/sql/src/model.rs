@@ -48,6 +48,8 @@ pub struct Table {
     /// The name in the database.
     pub name: Box<str>,
     pub kind: TableKind,
+    /// The database's own description.
+    pub comment: Option<Box<str>>,
     /// PascalCase singular, the row type: `MeetupsMember`. Other type names are derived from it.
     pub type_name: Box<str>,
     /// snake_case plural, the list field: `meetups_members`.
@@ -66,6 +68,8 @@ pub struct Column {
     pub name: Box<str>,
     /// The GraphQL field; the database's name unless that is no GraphQL name or was renamed.
     pub field: Box<str>,
+    /// The database's own description.
+    pub comment: Option<Box<str>>,
     /// Enums are indexes into [`Model::enums`].
     pub kind: ColumnKind,
     /// The type as the database writes it, ready for a cast.
@@ -97,6 +101,8 @@ pub enum Cardinality {
 #[derive(Debug, Clone)]
 pub struct EnumType {
     pub name: Box<str>,
+    /// The database's own description.
+    pub comment: Option<Box<str>>,
     pub labels: Vec<Box<str>>,
 }
 

@@ -14,12 +14,16 @@ use apollo_compiler::{
     schema::{self, Component, EnumType, ExtendedType, InputObjectType, ObjectType, ScalarType},
 };
 
+/// By name, type and description.
+type Shared<T> = HashMap<(Name, Type, Option<Node<str>>), Node<T>>;
+
 /// Makes nodes and hands out the same one for the same content.
 #[derive(Debug, Default)]
 pub struct Pool {
     names: HashMap<Box<str>, Name>,
-    fields: HashMap<(Name, Type), Node<FieldDefinition>>,
-    inputs: HashMap<(Name, Type), Node<InputValueDefinition>>,
+    descriptions: HashMap<Box<str>, Node<str>>,
+    fields: Shared<FieldDefinition>,
+    inputs: Shared<InputValueDefinition>,
 }
 
 impl Pool {
@@ -39,22 +43,69 @@ impl Pool {
     /// `name: ty`; shared by all that have the same. For a type that only one table has, the free functions
     /// do without the pool's own memory.
     pub fn field(&mut self, name: &Name, ty: Type) -> Node<FieldDefinition> {
-        let key = (name.clone(), ty);
+        self.shared_field(name, ty, None)
+    }
+
+    /// As [`Self::field`], with a description.
+    pub fn described_field(&mut self, name: &Name, ty: Type, description: &str) -> Node<FieldDefinition> {
+        let description = self.description(description);
+        self.shared_field(name, ty, Some(description))
+    }
+
+    fn shared_field(
+        &mut self,
+        name: &Name,
+        ty: Type,
+        description: Option<Node<str>>,
+    ) -> Node<FieldDefinition> {
+        let key = (name.clone(), ty, description);
         if let Some(node) = self.fields.get(&key) {
             return node.clone();
         }
-        let node = field_with_arguments(name, Vec::new(), key.1.clone());
+        let mut node = field_with_arguments(name, Vec::new(), key.1.clone());
+        node.make_mut().description.clone_from(&key.2);
         self.fields.insert(key, node.clone());
+        node
+    }
+
+    /// A description; the same text gives the same allocation.
+    pub fn description(&mut self, text: &str) -> Node<str> {
+        if let Some(node) = self.descriptions.get(text) {
+            return node.clone();
+        }
+        let node = Node::new_str(text);
+        self.descriptions.insert(text.into(), node.clone());
         node
     }
 
     /// `name: ty` as an argument or as a field of an input object, without a default.
     pub fn input(&mut self, name: &Name, ty: Type) -> Node<InputValueDefinition> {
-        let key = (name.clone(), ty);
+        self.shared_input(name, ty, None)
+    }
+
+    /// As [`Self::input`], with a description.
+    pub fn described_input(
+        &mut self,
+        name: &Name,
+        ty: Type,
+        description: &str,
+    ) -> Node<InputValueDefinition> {
+        let description = self.description(description);
+        self.shared_input(name, ty, Some(description))
+    }
+
+    fn shared_input(
+        &mut self,
+        name: &Name,
+        ty: Type,
+        description: Option<Node<str>>,
+    ) -> Node<InputValueDefinition> {
+        let key = (name.clone(), ty, description);
         if let Some(node) = self.inputs.get(&key) {
             return node.clone();
         }
-        let node = input(name, key.1.clone());
+        let mut node = input(name, key.1.clone());
+        node.make_mut().description.clone_from(&key.2);
         self.inputs.insert(key, node.clone());
         node
     }
@@ -69,6 +120,15 @@ pub fn input(name: &Name, ty: Type) -> Node<InputValueDefinition> {
         default_value: None,
         directives: DirectiveList::default(),
     })
+}
+
+/// The same argument, with a description.
+pub fn described(
+    mut input: Node<InputValueDefinition>,
+    description: Node<str>,
+) -> Node<InputValueDefinition> {
+    input.make_mut().description = Some(description);
+    input
 }
 
 /// `name(arguments): ty`.

@@ -7,7 +7,9 @@ use tokio_postgres::{
     types::{Oid, Type},
 };
 
-use prony_sql::catalog::{CatalogEnum, ColumnKind};
+use prony_sql::catalog::{COMMENT_CHARS_MAX, CatalogEnum, ColumnKind};
+
+use crate::discover::comment;
 
 /// The types that columns of the served schemas have, and those that these are made of.
 pub(super) struct Types {
@@ -55,10 +57,10 @@ impl Types {
                      FROM used JOIN pg_type AS t USING (oid) WHERE t.typtype = 'd' OR t.typcategory = 'A'
                  )
                  SELECT t.oid, t.typname::text, n.nspname::text, format_type(t.oid, -1) AS name,
-                        t.typtype::text, t.typcategory::text, t.typbasetype, t.typelem, t.typnotnull
+                        left(obj_description(t.oid, 'pg_type'), $2) AS comment, t.typtype::text, t.typcategory::text, t.typbasetype, t.typelem, t.typnotnull
                  FROM used JOIN pg_type AS t USING (oid) JOIN pg_namespace AS n ON n.oid = t.typnamespace
                  ORDER BY array_position($1, n.oid), n.nspname, t.typname",
-                &[&schemas],
+                &[&schemas, &i32::from(COMMENT_CHARS_MAX)],
             )
             .await?;
         let mut types = Self { by_oid: HashMap::with_capacity(rows.len()), enums: Vec::new() };
@@ -72,6 +74,7 @@ impl Types {
                     types.enums.push(CatalogEnum {
                         schema: Some(row.get::<_, &str>("nspname").into()),
                         name: row.get::<_, &str>("typname").into(),
+                        comment: comment(row),
                         labels: Vec::new(),
                     });
                     enum_oids.push(row.get::<_, Oid>("oid"));

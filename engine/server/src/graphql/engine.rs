@@ -64,6 +64,8 @@ pub struct SourceOutline {
     pub contents: String,
     /// Root fields that give lists.
     pub list_fields: Vec<String>,
+    /// What is served otherwise than in the source, or left out, and why.
+    pub notes: Vec<String>,
 }
 
 /// The sources and what is derived from them.
@@ -225,6 +227,7 @@ impl Engine {
             name: source.name.clone(),
             contents: schema.contents(),
             list_fields: schema.list_fields().into_iter().map(str::to_owned).collect(),
+            notes: schema.notes().to_vec(),
         };
         self.sources.iter().zip(&served.sources).map(outline).collect()
     }

@@ -114,7 +114,11 @@ impl<'m> ColumnTypes<'m> {
             if filters.contains(&filter) {
                 types.push(filter_input(&filter, &name, EQUALITY_OPERATORS, pool));
             }
-            types.push(enumeration(&name, None, found.labels.iter().map(|label| pool.name(label))));
+            types.push(enumeration(
+                &name,
+                found.comment.as_deref(),
+                found.labels.iter().map(|label| pool.name(label)),
+            ));
         }
         let mut shared: Vec<Name> = filter_names().filter(|name| filters.contains(*name)).cloned().collect();
         // Operands of filters are among the columns' own types.

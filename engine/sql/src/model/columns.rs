@@ -37,6 +37,7 @@ pub(super) fn table(served: &mut ServedTable<'_>, faults: &mut Faults, notes: &m
         schema: source.schema.clone(),
         name: source.name.clone(),
         kind: source.kind,
+        comment: source.comment.clone(),
         type_name: Box::default(),
         list_name: Box::default(),
         columns,
@@ -51,6 +52,7 @@ fn served_column(field: Box<str>, column: &CatalogColumn, settings: Option<&Colu
     Column {
         name: column.name.clone(),
         field,
+        comment: column.comment.clone(),
         kind,
         database_type: column.database_type.clone(),
         nullable: column.nullable,

@@ -83,7 +83,7 @@ pub(super) fn name_types(
             return None;
         }
         let name = taken.claim_enum(source.schema.as_deref(), &source.name);
-        Some(EnumType { name, labels: source.labels.clone() })
+        Some(EnumType { name, comment: source.comment.clone(), labels: source.labels.clone() })
     });
     named.collect()
 }

@@ -61,6 +61,7 @@ mod tests {
     fn model(names: &[&str]) -> Model {
         let column = CatalogColumn {
             name: "id".into(),
+            comment: None,
             kind: ColumnKind::Int,
             database_type: "integer".into(),
             nullable: false,
@@ -73,6 +74,7 @@ mod tests {
             schema: None,
             name: (*name).into(),
             kind: TableKind::Table,
+            comment: None,
             columns: vec![column.clone()],
             primary_key: vec![0],
             unique_keys: Vec::new(),

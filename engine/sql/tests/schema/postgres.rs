@@ -6,7 +6,7 @@ use prony_sql::catalog::Catalog;
 use prony_testkit::TestDatabase;
 use tokio_postgres::NoTls;
 
-use crate::support::{model, outline, sdl};
+use crate::support::{model, outline, schema, sdl};
 
 fn catalog(database: &TestDatabase, schemas: &[&str]) -> Catalog {
     catalog_after(database, schemas, "")
@@ -32,6 +32,63 @@ fn chinook() {
     let database = prony_testkit::chinook::postgres_database();
     let model = model(&catalog(&database, &[]), "");
     expect_file!["../golden/chinook.postgres.graphql"].assert_eq(&sdl(&model));
+}
+
+/// What people have written of their tables is what the documentation of the API says.
+#[test]
+fn comments_are_descriptions() {
+    let database = TestDatabase::create();
+    database.execute(
+        "CREATE TYPE mood AS ENUM ('sad', 'happy'); COMMENT ON TYPE mood IS 'How they feel.';
+         CREATE TABLE people (id int PRIMARY KEY, name text UNIQUE, feels mood NOT NULL, twice int GENERATED ALWAYS AS (id * 2) STORED);
+         COMMENT ON TABLE people IS 'Those who \"live\" here. '; COMMENT ON COLUMN people.name IS 'As on the door';
+         COMMENT ON COLUMN people.feels IS '  ';
+         CREATE TABLE pets (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, owner int REFERENCES people);
+         CREATE VIEW named AS SELECT name FROM people; COMMENT ON VIEW named IS NULL;",
+    );
+    let long = "w".repeat(3000);
+    database.execute(&format!("COMMENT ON COLUMN pets.owner IS '{long}'"));
+    let model = model(&catalog(&database, &[]), "");
+    let schema = schema(&model);
+    let said = |name: &str, field: &str| {
+        let found = &schema.valid().types[name];
+        let description = match found.as_object().filter(|_| !field.is_empty()) {
+            Some(object) => object.fields[field].description.as_ref(),
+            None => found.description(),
+        };
+        description.map_or("", |text| text.as_str()).to_owned()
+    };
+    assert_eq!(said("Pet", "owner").len(), 2000);
+    let asked = [
+        ("Person", ""),
+        ("Person", "id"),
+        ("Person", "name"),
+        ("Person", "feels"),
+        ("Person", "twice"),
+        ("Person", "pets"),
+        ("Pet", ""),
+        ("Pet", "id"),
+        ("Pet", "person"),
+        ("Named", ""),
+        ("Mood", ""),
+        ("Query", "people"),
+        ("Query", "pets"),
+        ("Mutation", "createPerson"),
+    ];
+    let lines: Vec<String> =
+        asked.iter().map(|(name, field)| format!("{name}.{field}: {}", said(name, field))).collect();
+    expect![[""]].assert_eq(&lines.join("\n"));
+}
+
+/// Who serves one schema is told of the others.
+#[test]
+fn tables_of_other_schemas_are_told_of() {
+    let sql = "CREATE SCHEMA shop; CREATE SCHEMA \"Audit Log\"; CREATE SCHEMA empty; CREATE TABLE one (id int PRIMARY KEY);
+               CREATE TABLE shop.a (id int PRIMARY KEY); CREATE VIEW shop.b AS SELECT 1 AS x;
+               CREATE TABLE \"Audit Log\".events (id int PRIMARY KEY) PARTITION BY RANGE (id);
+               CREATE TABLE \"Audit Log\".events_1 PARTITION OF \"Audit Log\".events FOR VALUES FROM (1) TO (9);";
+    check(sql, &[], &expect![[""]]);
+    check(sql, &["public"], &expect![[""]]);
 }
 
 /// The outline of a fresh database after `sql`.

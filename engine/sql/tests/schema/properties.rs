@@ -73,6 +73,7 @@ fn column() -> impl Strategy<Value = CatalogColumn> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     (select(NAMES), kind(), flags).prop_map(|(name, kind, (nullable, has_default, writable))| CatalogColumn {
         name: name.into(),
+        comment: None,
         kind,
         database_type: "any".into(),
         nullable,
@@ -91,6 +92,7 @@ fn table() -> impl Strategy<Value = CatalogTable> {
                 schema,
                 name: name.into(),
                 kind: if is_view { TableKind::View } else { TableKind::Table },
+                comment: None,
                 primary_key: (0..key.min(columns.len())).collect(),
                 unique_keys: Vec::new(),
                 columns,
@@ -118,6 +120,7 @@ fn catalog() -> impl Strategy<Value = Catalog> {
         let named = |name: &str, labels: &[&str]| CatalogEnum {
             schema: Some("public".into()),
             name: name.into(),
+            comment: None,
             labels: labels.iter().map(|&label| label.into()).collect(),
         };
         let enums = vec![named("mood", &["happy", "sad"]), named("size", &["x-large"])];

@@ -58,6 +58,7 @@ impl Draft {
         }
         self.catalog.columns.push(CatalogColumn {
             name: row.get(0)?,
+            comment: None,
             kind: kind_of(&declared),
             nullable: !row.get::<_, bool>(2)?,
             has_default: row.get(3)?,
@@ -112,6 +113,7 @@ fn read_tables(connection: &Connection, notes: &mut Vec<String>) -> Result<Vec<D
             schema: None,
             name,
             kind,
+            comment: None,
             columns: Vec::new(),
             primary_key: Vec::new(),
             unique_keys: Vec::new(),

@@ -58,6 +58,10 @@ pub(super) struct SimpleConnection {
     apart: Bytes,
     /// Of both.
     written_bytes: usize,
+    /// Where in `out` the last response begins.
+    last_begins: usize,
+    /// The last response says that the connection ends with it.
+    is_last_told: bool,
     /// The response to the first request of `unread`, where one has been made that hyper must write.
     made: Option<Box<Reply>>,
     /// Why the first request of `unread` is hyper's, once all before it are responded to.
@@ -104,6 +108,8 @@ impl SimpleConnection {
             out: Vec::new(),
             apart: Bytes::new(),
             written_bytes: 0,
+            last_begins: 0,
+            is_last_told: false,
             made: None,
             handover: None,
         }
@@ -120,11 +126,15 @@ impl SimpleConnection {
     pub(super) fn poll(&mut self, context: &mut Context<'_>, is_stopping: bool) -> Poll<io::Result<Next>> {
         loop {
             if self.responder.is_waiting() {
+                self.last_begins = self.out.len();
                 let Poll::Ready(apart) = self.responder.poll(context, &mut self.out) else {
                     return self.poll_gone(context);
                 };
                 self.apart = apart;
                 self.progress.end();
+            }
+            if is_stopping {
+                self.tell_last();
             }
             ready!(self.poll_write(context))?;
             if let Some(reason) = self.handover {
@@ -135,7 +145,7 @@ impl SimpleConnection {
                 continue;
             }
             if self.unread.is_empty() {
-                if is_stopping {
+                if self.is_last_told {
                     return Poll::Ready(Ok(Next::Closed));
                 }
                 self.stream.nothing_in_hand();
@@ -144,8 +154,28 @@ impl SimpleConnection {
                 Poll::Ready(0) if self.unread.is_empty() => return Poll::Ready(Ok(Next::Closed)),
                 Poll::Ready(0) => return Poll::Ready(Ok(Next::HandOver(Handover::Incomplete))),
                 Poll::Ready(_) => {}
+                // A request that had come before is responded to.
+                Poll::Pending if is_stopping && self.unread.is_empty() => {
+                    return Poll::Ready(Ok(Next::Closed));
+                }
                 Poll::Pending => return self.poll_missing(context),
             }
+        }
+    }
+
+    /// Where no further request is here, the response that is about to be written tells that there will be none after it (RFC 9112,
+    /// section 9.6), so that its client does not send one whose fate it could not know.
+    fn tell_last(&mut self) {
+        let is_last = self.unread.is_empty() && self.handover.is_none();
+        if !is_last || self.is_last_told || self.written_bytes > 0 {
+            return;
+        }
+        let end_of_status =
+            self.out.get(self.last_begins..).and_then(|last| last.iter().position(|byte| *byte == b'\n'));
+        if let Some(end) = end_of_status {
+            let at = self.last_begins + end + 1;
+            self.out.splice(at..at, *b"connection: close\r\n");
+            self.is_last_told = true;
         }
     }
 
@@ -229,6 +259,7 @@ impl SimpleConnection {
                     break;
                 }
             };
+            self.last_begins = self.out.len();
             match self.responder.respond(&request, &mut self.out) {
                 Responded::Written => self.progress.end(),
                 Responded::Waits => self.progress.begin(),

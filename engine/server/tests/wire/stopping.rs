@@ -29,6 +29,7 @@ fn requests_in_flight_finish_and_their_connections_close() {
     busy.send(rest);
     let response = busy.response();
     assert!(response.contains("AC/DC"), "{response}");
+    assert!(response.contains("connection: close"), "its client sends nothing more: {response}");
     assert_eq!(busy.rest(), "");
     stopping.join().expect("it stops");
 }

@@ -35,6 +35,8 @@ pub enum ErrorCode {
     DocumentsNotSupported,
     /// The source cannot be reached; another try may succeed.
     SourceUnavailable,
+    /// Whether a mutation was made is not known to the server either: look before it is repeated.
+    OutcomeUnknown,
     /// The source is asked for more than it has room for; another try later may succeed.
     Overloaded,
     /// The statement ran out of time and was cancelled.
@@ -72,6 +74,7 @@ impl ErrorCode {
             Self::DocumentNotFound => "PERSISTED_QUERY_NOT_FOUND",
             Self::DocumentsNotSupported => "PERSISTED_QUERY_NOT_SUPPORTED",
             Self::SourceUnavailable => "SOURCE_UNAVAILABLE",
+            Self::OutcomeUnknown => "OUTCOME_UNKNOWN",
             Self::Overloaded => "OVERLOADED",
             Self::Timeout => "TIMEOUT",
             Self::ConstraintViolation => "CONSTRAINT_VIOLATION",

@@ -171,7 +171,7 @@ impl Failure {
                 (ErrorCode::SourceUnavailable, "the connection to the database broke; nothing was changed")
             }
             FailureKind::OutcomeUnknown => (
-                ErrorCode::SourceUnavailable,
+                ErrorCode::OutcomeUnknown,
                 "the connection to the database broke while the change was being committed: whether it was made \
                  is unknown; look before you repeat it",
             ),

@@ -327,6 +327,6 @@ impl Call for InsertRows {
         let message = error["message"].as_str().unwrap_or(body);
         let code = error["extensions"]["code"].as_str().unwrap_or("no code");
         let what = format!("{status} {code}: {message}");
-        if message.contains("is unknown") { Fate::Unknown(what) } else { Fate::Refused(what) }
+        if code == "OUTCOME_UNKNOWN" { Fate::Unknown(what) } else { Fate::Refused(what) }
     }
 }

@@ -282,17 +282,23 @@ fn refused(refusal: &Refusal) -> GraphqlError {
 }
 
 fn not_durable(error: &LogError) -> GraphqlError {
-    let message = if let LogError::Unknown { .. } = error {
-        "whether anything was changed is unknown until the graph is opened again: its log could not be synced"
-    } else if let LogError::Suspect { .. } = error {
-        "nothing was changed: the graph's log has failed before and takes nothing more until the graph is opened again"
-    } else if error.is_disk_full() {
-        "nothing was changed: the disk of the graph is full; try again when there is room"
-    } else {
-        "nothing was changed: the graph's log cannot be written"
+    let (code, message) = match error {
+        LogError::Unknown { .. } => (
+            ErrorCode::OutcomeUnknown,
+            "whether anything was changed is unknown until the graph is opened again: its log could not be synced",
+        ),
+        LogError::Suspect { .. } => (
+            ErrorCode::SourceUnavailable,
+            "nothing was changed: the graph's log has failed before and takes nothing more until the graph is opened again",
+        ),
+        error if error.is_disk_full() => (
+            ErrorCode::SourceUnavailable,
+            "nothing was changed: the disk of the graph is full; try again when there is room",
+        ),
+        _ => (ErrorCode::SourceUnavailable, "nothing was changed: the graph's log cannot be written"),
     };
     let cause = std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));
-    GraphqlError::new(ErrorCode::SourceUnavailable, message).with_detail(format!("{error}{cause}"))
+    GraphqlError::new(code, message).with_detail(format!("{error}{cause}"))
 }
 
 /// The culprit has its own error; the others say that nothing of them is left.

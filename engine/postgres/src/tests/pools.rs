@@ -237,8 +237,9 @@ fn nothing_that_was_acknowledged_is_lost_when_the_server_goes_and_comes() {
                     let outcome = timeout(NEVER_LONGER, plan.outcome(session)).await.expect("a request ends");
                     match outcome {
                         Ok(_) => done.push(id),
-                        Err(ErrorCode::SourceUnavailable) => {
-                            unknown.push(id);
+                        Err(code @ (ErrorCode::SourceUnavailable | ErrorCode::OutcomeUnknown)) => {
+                            // Of all others it is known that they are not there.
+                            unknown.extend((code == ErrorCode::OutcomeUnknown).then_some(id));
                             sleep(Duration::from_millis(5)).await;
                         }
                         Err(code) => panic!("{code:?}"),

@@ -130,3 +130,35 @@ fn a_wrk_script_is_searched() {
     assert!(error.contains("broken.lua"), "{error}");
     assert_eq!(broken.status.code(), Some(2));
 }
+
+/// A load that this machine has too few descriptors for is a step that the lab limits, and the search goes on below it.
+#[test]
+fn a_script_that_meets_the_limit_of_descriptors_is_searched_below_it() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    let script = format!(
+        "import http from 'k6/http';\nexport const options = {{ vus: 1, duration: '1s' }};\n\
+         export default function () {{ http.get('{}/a'); }}\n",
+        peer.url()
+    );
+    fs::write(directory.path().join("s.js"), script).unwrap();
+    let mut command = Command::new("sh");
+    command.current_dir(directory.path()).args(["-c", "ulimit -n 200 && exec \"$0\" \"$@\""]);
+    command.arg(env!("CARGO_BIN_EXE_prony")).args([
+        "find",
+        "s.js",
+        "--slo",
+        "errors<50%",
+        "--json",
+        "--quiet",
+    ]);
+    command.args(["--from", "150", "--max", "150", "--repeats", "1", "--ramp", "0s", "--hold", "200ms"]);
+    let output = command.output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    let file: serde_json::Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{error}"));
+    let step = &file["steps"][0];
+    assert_eq!((&step["load"], &step["verdict"]), (&150.into(), &"lab_limited".into()), "{file}");
+    assert!(step["note"].as_str().unwrap().contains("250 descriptors are needed"), "{step}");
+    assert!(file["steps"].as_array().unwrap().len() > 1, "it is searched below: {file}");
+    assert_eq!(output.status.code(), Some(code_of(&file)), "{error}");
+}

@@ -7,6 +7,7 @@ mod rest_api;
 mod share;
 mod subject;
 
+use crate::subject::SubjectError;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prony_load::{Output, RunError, RunOptions, StopFlag, replace_file, run_workload};
@@ -14,7 +15,6 @@ use prony_model::result::Progress;
 use prony_model::verdict::conclusion::RunVerdict;
 use prony_model::{Conclusion, Nanos, Plan, ResultFile};
 use prony_script_k6::{Began, Beside, Exit, Fault, Part, PartTimes, RunEnd, ScriptError, Session, Summary};
-use prony_workers::WorkersError;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
@@ -38,8 +38,8 @@ pub struct Lived {
     pub result: Option<ResultFile>,
     pub summary: Summary,
     pub ended: Ended,
-    /// Why workers could not make the load, where that ended it.
-    pub workers_failure: Option<WorkersError>,
+    /// Why the load could not be made, where that ended it.
+    pub failure: Option<SubjectError>,
 }
 
 impl Lived {
@@ -103,7 +103,7 @@ pub fn live_with(
     }
     let setup_data = control.now().setup_data.and_then(|json| serde_json::from_str(&json).ok());
     let summary = session.measure.summary(&session.options, duration, setup_data);
-    Lived { result, summary, ended, workers_failure: life.workers_failure.take() }
+    Lived { result, summary, ended, failure: life.failure.take() }
 }
 
 /// What k6 has a code for has failed, whatever the requests alone say. The file was written before that was known.
@@ -181,7 +181,7 @@ struct Life<'a> {
     /// How long setup, load and teardown have taken so far, without the init code of the load's users: what k6 divides by.
     executed: Rc<Cell<Nanos>>,
     control: &'a Arc<LifeControl>,
-    workers_failure: RefCell<Option<WorkersError>>,
+    failure: RefCell<Option<SubjectError>>,
 }
 
 impl<'a> Life<'a> {
@@ -192,7 +192,7 @@ impl<'a> Life<'a> {
             began: control.began(),
             executed: Rc::default(),
             control,
-            workers_failure: RefCell::default(),
+            failure: RefCell::default(),
         }
     }
 
@@ -232,7 +232,7 @@ impl<'a> Life<'a> {
             began: self.began,
             executed: Rc::clone(&self.executed),
             control: self.control,
-            workers_failure: RefCell::default(),
+            failure: RefCell::default(),
         };
         let has_teardown = self.session.has(Part::Teardown);
         let torn = has_teardown.then(|| tidy.part(Part::Teardown, self.control.now().setup_data));
@@ -304,14 +304,14 @@ impl<'a> Life<'a> {
     ) -> (Option<ResultFile>, Ended) {
         let setup_data = self.control.now().setup_data;
         let made = match workers {
-            None => self.load_here(plan, setup_data, options).map_err(|error| self.failed(&error)),
+            None => self.load_here(plan, setup_data, options).map_err(SubjectError::from),
             Some(workers) => {
                 let made = workers.run(self.session, plan, setup_data, self.told(plan, options));
-                made.map_err(|error| self.lost(error))
+                made.map_err(SubjectError::from)
             }
         };
         match made {
-            Err(ended) => (None, ended),
+            Err(error) => (None, self.not_made(error)),
             Ok(result) => (Some(result), self.asked_end().unwrap_or(Ended::DONE)),
         }
     }
@@ -368,13 +368,16 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// Workers cannot make the load.
-    fn lost(&self, error: WorkersError) -> Ended {
-        if self.stop.is_stopped() {
-            return interrupted();
+    /// The load cannot be made here, or by workers.
+    fn not_made(&self, error: SubjectError) -> Ended {
+        let ended = match &error {
+            SubjectError::Run(error) => self.failed(error),
+            SubjectError::Workers(_) if self.stop.is_stopped() => interrupted(),
+            SubjectError::Workers(error) => Ended::new(Exit::Other, error.to_string()),
+        };
+        if ended.exit != Exit::Interrupted {
+            self.failure.replace(Some(error));
         }
-        let ended = Ended::new(Exit::Other, error.to_string());
-        self.workers_failure.replace(Some(error));
         ended
     }
 

@@ -63,9 +63,7 @@ impl Runner for K6Runner {
         session.measure.log().flush();
         match lived.result {
             Some(result) if lived.ended.exit == Exit::Done || stop.is_stopped() => Ok(result),
-            _ => Err(lived
-                .workers_failure
-                .map_or_else(|| failed(lived.ended.message).into(), SubjectError::Workers)),
+            _ => Err(lived.failure.unwrap_or_else(|| failed(lived.ended.message).into())),
         }
     }
 }

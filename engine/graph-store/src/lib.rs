@@ -46,7 +46,7 @@ pub use prony_log::{
     ticket::{Settled, Ticket},
     waiting::{Inbox, Waiting, WaitingQueues, WaitingWrites},
 };
-pub use read::{Around, Node, Read, Relationship};
+pub use read::{Around, ManyNamed, Node, Read, Relationship};
 pub use scrub::{ScrubReport, scrub};
 pub use snapshot::check::{CheckReport, check};
 pub use snapshot::snapshotter::{SnapshotFailure, SnapshotState};

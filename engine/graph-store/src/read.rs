@@ -11,6 +11,7 @@ use crate::types::schema::{Schema, Type};
 use crate::types::value::{Properties, Value, find_property};
 use crossbeam_epoch::Guard;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// A look at the graph. Cheap to make; memory that writers replace is kept for as long as it lives, so it should not
@@ -43,6 +44,10 @@ pub struct Relationship<'r> {
 /// What an index names is taken from it up to this part of all nodes or relationships of a type, and this many more.
 const WALKED_PART: u64 = 16;
 const WALKED_MIN: u64 = 1000;
+
+/// An index names more than may be collected at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ManyNamed;
 
 /// Which relationships of a node are meant.
 #[derive(Debug, Clone, Copy, Default)]
@@ -127,7 +132,7 @@ impl Read {
     ) -> impl Iterator<Item = Node<'r>> {
         let filters = self.filters(Side::Nodes, type_number, conditions);
         filters.flat_map(move |(number, filter)| {
-            let nodes = self.candidates(Side::Nodes, number, &filter).filter_map(|at| self.node(at));
+            let nodes = self.all_candidates(Side::Nodes, number, &filter).filter_map(|at| self.node(at));
             nodes.filter(move |node| filter.holds(node.properties))
         })
     }
@@ -140,7 +145,7 @@ impl Read {
     ) -> impl Iterator<Item = Relationship<'r>> {
         let filters = self.filters(Side::Relationships, type_number, conditions);
         filters.flat_map(move |(number, filter)| {
-            let candidates = self.candidates(Side::Relationships, number, &filter);
+            let candidates = self.all_candidates(Side::Relationships, number, &filter);
             let all = candidates.filter_map(|at| self.relationship(at));
             all.filter(move |one| filter.holds(one.properties))
         })
@@ -148,23 +153,31 @@ impl Read {
 
     /// Nodes of a type among which are all that fulfil the conditions: those that an index names, or all of them. For those
     /// who count what they look at, and hold the conditions themselves.
+    ///
+    /// # Errors
+    /// An index names more than `collected_max`, which would have to be put in order first.
     pub fn candidate_nodes<'r>(
         &'r self,
         number: u16,
         conditions: &[Condition<'_>],
-    ) -> impl Iterator<Item = Node<'r>> + use<'r> {
-        let slots = self.candidate_slots(Side::Nodes, number, conditions);
-        slots.into_iter().flatten().filter_map(|at| self.node(at))
+        collected_max: usize,
+    ) -> Result<impl Iterator<Item = Node<'r>> + use<'r>, ManyNamed> {
+        let slots = self.candidate_slots(Side::Nodes, number, conditions, collected_max)?;
+        Ok(slots.into_iter().flatten().filter_map(|at| self.node(at)))
     }
 
     /// As [`Self::candidate_nodes`].
+    ///
+    /// # Errors
+    /// As there.
     pub fn candidate_relationships<'r>(
         &'r self,
         number: u16,
         conditions: &[Condition<'_>],
-    ) -> impl Iterator<Item = Relationship<'r>> + use<'r> {
-        let slots = self.candidate_slots(Side::Relationships, number, conditions);
-        slots.into_iter().flatten().filter_map(|at| self.relationship(at))
+        collected_max: usize,
+    ) -> Result<impl Iterator<Item = Relationship<'r>> + use<'r>, ManyNamed> {
+        let slots = self.candidate_slots(Side::Relationships, number, conditions, collected_max)?;
+        Ok(slots.into_iter().flatten().filter_map(|at| self.relationship(at)))
     }
 
     fn candidate_slots<'r>(
@@ -172,9 +185,10 @@ impl Read {
         side: Side,
         number: u16,
         conditions: &[Condition<'_>],
-    ) -> Option<impl Iterator<Item = Ref> + use<'r>> {
-        let of = self.schema.side(side).get(number)?;
-        Some(self.candidates(side, number, &Filter::new(of, conditions)?))
+        collected_max: usize,
+    ) -> Result<Option<impl Iterator<Item = Ref> + use<'r>>, ManyNamed> {
+        let filter = self.schema.side(side).get(number).and_then(|of| Filter::new(of, conditions));
+        filter.map(|filter| self.candidates(side, number, &filter, collected_max)).transpose()
     }
 
     /// Slots of a type among which are all that fulfil conditions, in their order, where an index names no more than so
@@ -221,26 +235,39 @@ impl Read {
         })
     }
 
+    fn all_candidates<'r>(
+        &'r self,
+        side: Side,
+        number: u16,
+        filter: &Filter<'_>,
+    ) -> impl Iterator<Item = Ref> + use<'r> {
+        self.candidates(side, number, filter, usize::MAX).into_iter().flatten()
+    }
+
     /// Slots of a type that may fulfil conditions, in their order: those that an index names, where one does.
     fn candidates<'r>(
         &'r self,
         side: Side,
         number: u16,
         filter: &Filter<'_>,
-    ) -> impl Iterator<Item = Ref> + use<'r> {
+        collected_max: usize,
+    ) -> Result<impl Iterator<Item = Ref> + use<'r>, ManyNamed> {
         let of = self.schema.side(side).get(number);
         let (mut point, mut few) = (None, None);
         match of.and_then(|of| filter.lookup(of)) {
             Some((index, Lookup::Point(span))) => point = Some(index.owners(number, span, &self.guard)),
             Some((index, Lookup::Spans(spans))) => {
                 // Where there are many, to walk all slots costs less than to sort them, and the first come at once.
-                let at_most = self.memory.living(side, number) / WALKED_PART + WALKED_MIN;
-                few = index.few_owners(number, spans, at_most as usize, &self.guard);
+                let at_most = (self.memory.living(side, number) / WALKED_PART + WALKED_MIN) as usize;
+                few = index.few_owners(number, spans, at_most.min(collected_max), &self.guard);
+                if few.is_none() && at_most > collected_max {
+                    return Err(ManyNamed);
+                }
             }
             None => {}
         }
         let all = (point.is_none() && few.is_none()).then(|| self.slots(side, number));
-        point.into_iter().flatten().chain(few.into_iter().flatten()).chain(all.into_iter().flatten())
+        Ok(point.into_iter().flatten().chain(few.into_iter().flatten()).chain(all.into_iter().flatten()))
     }
 
     /// The numbers of all types, or the one that is wanted.
@@ -269,7 +296,10 @@ impl Read {
     /// by type, by the other node's id and by their own. A loop is there twice where no direction is named.
     pub fn around(&self, node: Ref, around: Around<'_>) -> Vec<(Direction, Relationship<'_>)> {
         let mut found = Vec::with_capacity(self.memory.fetch_links(node, &self.guard));
-        self.each_around(node, around, |direction, one| found.push((direction, one)));
+        let _all = self.each_around(node, around, |direction, one| {
+            found.push((direction, one));
+            ControlFlow::Continue(())
+        });
         sort(&mut found);
         found
     }
@@ -279,48 +309,40 @@ impl Read {
     pub fn between(&self, a: Ref, b: Ref, around: Around<'_>) -> Vec<(Direction, Relationship<'_>)> {
         let mut found = Vec::new();
         let turned = Around { direction: around.direction.map(Direction::opposite), ..around };
-        if self.degree(a, around) <= self.degree(b, turned) {
-            self.each_around(a, around, |direction, one| {
-                if one.other(direction) == b {
-                    found.push((direction, one));
-                }
-            });
-        } else {
-            self.each_around(b, turned, |direction, one| {
-                if one.other(direction) == a {
-                    found.push((direction.opposite(), one));
-                }
-            });
-        }
+        let is_of_a = self.degree_at_most(a, around) <= self.degree_at_most(b, turned);
+        let (node, around, wanted) = if is_of_a { (a, around, b) } else { (b, turned, a) };
+        let _all = self.each_around(node, around, |direction, one| {
+            if one.other(direction) == wanted {
+                found.push((if is_of_a { direction } else { direction.opposite() }, one));
+            }
+            ControlFlow::Continue(())
+        });
         sort(&mut found);
         found
     }
 
-    /// As [`Self::around`] in no order, for nodes with too many to keep them all.
+    /// As [`Self::around`] in no order, for nodes with too many to keep them all; until `each` breaks off.
     pub fn each_around<'r>(
         &'r self,
         node: Ref,
         around: Around<'_>,
-        mut each: impl FnMut(Direction, Relationship<'r>),
-    ) {
-        let mut take = |link: Link| {
-            let Some(relationship) = self.relationship(link.relationship) else { return };
+        mut each: impl FnMut(Direction, Relationship<'r>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut take = |link: Link| match self.relationship(link.relationship) {
             // A slot that was filled again since the link was read belongs to another node.
-            if relationship.own(link.direction) == node {
-                each(link.direction, relationship);
+            Some(relationship) if relationship.own(link.direction) == node => {
+                each(link.direction, relationship)
             }
+            _ => ControlFlow::Continue(()),
         };
         match self.groups(around) {
-            None => self.memory.links_of(node, None, &self.guard, |link| {
-                if around.direction.is_none_or(|direction| direction == link.direction) {
-                    take(link);
-                }
+            None => self.memory.try_links_of(node, None, &self.guard, &mut |link| {
+                let is_wanted = around.direction.is_none_or(|direction| direction == link.direction);
+                if is_wanted { take(link) } else { ControlFlow::Continue(()) }
             }),
-            Some(groups) => {
-                for group in groups {
-                    self.memory.links_of(node, Some(group), &self.guard, &mut take);
-                }
-            }
+            Some(groups) => groups
+                .into_iter()
+                .try_for_each(|group| self.memory.try_links_of(node, Some(group), &self.guard, &mut take)),
         }
     }
 
@@ -329,9 +351,22 @@ impl Read {
         self.memory.has_many(node, &self.guard)
     }
 
-    /// Of a node with many relationships without walking them.
+    /// Of a node with many relationships without walking them, where [that can be](Self::knows_degrees).
     pub fn degree(&self, node: Ref, around: Around<'_>) -> u64 {
-        let degree = |direction, of| self.memory.shown_degree(node, direction, of, &self.guard);
+        self.sum(around, |direction, of| self.memory.shown_degree(node, direction, of, &self.guard))
+    }
+
+    /// As [`Self::degree`], and those of nodes that are being detached; never walks the relationships of a node with many.
+    pub fn degree_at_most(&self, node: Ref, around: Around<'_>) -> u64 {
+        self.sum(around, |direction, of| self.memory.degree(node, direction, of, &self.guard))
+    }
+
+    /// Whether [`Self::degree`] walks nothing: no node is being detached.
+    pub fn knows_degrees(&self) -> bool {
+        self.memory.detaches_none()
+    }
+
+    fn sum(&self, around: Around<'_>, degree: impl Fn(Direction, Option<u16>) -> u64) -> u64 {
         match self.groups(around) {
             None => directions(around.direction).map(|direction| degree(direction, None)).sum(),
             Some(groups) => groups.into_iter().map(|(direction, of)| degree(direction, Some(of))).sum(),

@@ -139,6 +139,32 @@ fn copy_of(directory: &Path) -> tempfile::TempDir {
     copy
 }
 
+/// Those who only want to know whether there are many need not look at each, also while others are counted that are being detached.
+#[test]
+fn there_are_at_most_so_many_while_a_hub_is_detached() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let (hub, others, _) = with_hub(&store, 20_000);
+    let (all, outgoing) = (Around::default(), Around { direction: Some(Direction::Outgoing), types: None });
+    let read = store.read();
+    assert!(read.knows_degrees());
+    for around in [all, outgoing] {
+        assert_eq!(read.degree_at_most(hub, around), read.degree(hub, around));
+    }
+    drop(read);
+    write(&store, |write| write.delete_node(hub));
+    let read = store.read();
+    let (is_known, most, degree) =
+        (read.knows_degrees(), read.degree_at_most(others[0], all), read.degree(others[0], all));
+    assert!(!is_known && most > 1 && degree == 1, "{is_known}, {most}, {degree}");
+    assert_eq!(read.between(others[0], others[1], all).len(), 1);
+    drop(read);
+    wait_until_detached(&store, hub);
+    let read = store.read();
+    assert!(read.knows_degrees());
+    assert_eq!(read.degree_at_most(others[0], all), 1);
+}
+
 /// However far its relationships are dropped when the process ends, none is there afterwards.
 #[test]
 fn a_hub_is_deleted_whole_or_not_at_all_wherever_its_deletion_is_cut_off() {

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use prony_graph_store::{
-    Condition, Durability, Keep, Kind, Options, Ref, Refusal, Side, Store, Test, Value, WriteError,
+    Condition, Durability, Keep, Kind, ManyNamed, Options, Ref, Refusal, Side, Store, Test, Value, WriteError,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -265,6 +265,15 @@ fn ranges_of_few_and_of_many_are_in_the_order_of_slots() {
         let found: Vec<_> = read.nodes_where(Some(1), &conditions).map(|node| node.at).collect();
         assert_eq!(i64::try_from(found.len()), Ok(limit.min(4000)));
         assert!(found.is_sorted_by_key(|at| (at.shard(), at.index())));
+        // Whoever may collect no more than 500 at a time is told, where slots are not to be walked all the same.
+        let few = read.candidate_nodes(1, &conditions, 500);
+        match limit {
+            0..=499 => {
+                let few: Vec<_> = few.unwrap().map(|node| node.at).collect();
+                assert!(found.iter().all(|at| few.contains(at)) && few.len() <= 500, "{limit}");
+            }
+            _ => assert_eq!(few.err(), Some(ManyNamed), "{limit}"),
+        }
     }
 }
 

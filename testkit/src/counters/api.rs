@@ -186,7 +186,7 @@ fn rest_of_list(counters: Counters, last: String) -> ResponseStream {
         async move {
             let mut slice = Vec::new();
             let last = counters.write_slice(Some(&last?), &mut slice);
-            Some((Bytes::from(slice), last))
+            Some((Ok(Bytes::from(slice)), last))
         }
     }))
 }

@@ -8,6 +8,7 @@ use crate::memory::cell::SliceCell;
 use crate::memory::slab::Slab;
 use crate::types::id::Ref;
 use crossbeam_epoch::Guard;
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -68,16 +69,19 @@ pub(crate) struct Links(SliceCell<AtomicU64>);
 pub(crate) type Hubs = Slab<OnceLock<Box<Hub>>, 64>;
 
 impl Links {
-    /// All of them; some may have gone when they are looked up.
-    pub(crate) fn walk(&self, hubs: &Hubs, guard: &Guard, mut each: impl FnMut(Link)) {
+    /// All of them, until `each` breaks off; some may have gone when they are looked up.
+    pub(crate) fn walk(
+        &self,
+        hubs: &Hubs,
+        guard: &Guard,
+        each: &mut impl FnMut(Link) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         match self.form(hubs, guard) {
-            Form::None => {}
+            Form::None => ControlFlow::Continue(()),
             Form::Short(entries) => {
-                for entry in entries {
-                    each(Link::from_bits(entry.load(Relaxed)));
-                }
+                entries.iter().try_for_each(|entry| each(Link::from_bits(entry.load(Relaxed))))
             }
-            Form::Hub(hub) => hub.groups().for_each(|group| group.walk(&mut each)),
+            Form::Hub(hub) => hub.groups().try_for_each(|group| group.walk(each)),
         }
     }
 
@@ -88,21 +92,20 @@ impl Links {
         direction: Direction,
         type_number: u16,
         guard: &Guard,
-        mut each: impl FnMut(Link),
-    ) {
+        each: &mut impl FnMut(Link) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let fits =
             |link: &Link| link.direction == direction && link.relationship.type_number() == type_number;
         match self.form(hubs, guard) {
-            Form::None => {}
+            Form::None => ControlFlow::Continue(()),
             Form::Short(entries) => {
                 let links = entries.iter().map(|entry| Link::from_bits(entry.load(Relaxed)));
-                links.filter(fits).for_each(each);
+                links.filter(fits).try_for_each(each)
             }
-            Form::Hub(hub) => {
-                if let Some(group) = hub.group(direction, type_number) {
-                    group.walk(&mut each);
-                }
-            }
+            Form::Hub(hub) => match hub.group(direction, type_number) {
+                Some(group) => group.walk(each),
+                None => ControlFlow::Continue(()),
+            },
         }
     }
 
@@ -332,14 +335,10 @@ impl Hub {
 }
 
 impl Group {
-    fn walk(&self, each: &mut impl FnMut(Link)) {
+    fn walk(&self, each: &mut impl FnMut(Link) -> ControlFlow<()>) -> ControlFlow<()> {
         let end = self.end.load(Acquire) as u32;
-        for place in 0..end {
-            let bits = self.entry(place);
-            if bits != EMPTY {
-                each(Link::from_bits(bits));
-            }
-        }
+        let links = (0..end).map(|place| self.entry(place)).filter(|bits| *bits != EMPTY);
+        links.map(Link::from_bits).try_for_each(each)
     }
 
     fn entry(&self, place: u32) -> u64 {
@@ -422,7 +421,11 @@ mod tests {
                 }
             }
             let mut found = BTreeSet::new();
-            links.walk(&hubs, &guard, |link| { found.insert(link.relationship.index()); });
+            let ended = links.walk(&hubs, &guard, &mut |link| {
+                found.insert(link.relationship.index());
+                ControlFlow::Continue(())
+            });
+            prop_assert_eq!(ended, ControlFlow::Continue(()));
             prop_assert_eq!(&found, &model);
             for direction in [Direction::Outgoing, Direction::Incoming] {
                 for type_number in 1..=5 {
@@ -430,7 +433,11 @@ mod tests {
                         .filter(|n| link(*n).direction == direction && link(*n).relationship.type_number() == type_number)
                         .collect();
                     let mut found = BTreeSet::new();
-                    links.walk_group(&hubs, direction, type_number, &guard, |link| { found.insert(link.relationship.index()); });
+                    let ended = links.walk_group(&hubs, direction, type_number, &guard, &mut |link| {
+                        found.insert(link.relationship.index());
+                        ControlFlow::Continue(())
+                    });
+                    prop_assert_eq!(ended, ControlFlow::Continue(()));
                     prop_assert_eq!(&found, &wanted);
                     prop_assert_eq!(links.degree(&hubs, direction, Some(type_number), &guard), wanted.len() as u64);
                 }

@@ -25,7 +25,7 @@ use crate::types::value::{Value, find_property};
 use arc_swap::ArcSwap;
 use crossbeam_epoch::Guard;
 use prony_log::codec::{Input, length_bytes};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -163,9 +163,24 @@ impl Memory {
         node: Ref,
         only: Option<(Direction, u16)>,
         guard: &Guard,
-        each: impl FnMut(Link),
+        mut each: impl FnMut(Link),
     ) {
-        let Some(slot) = self.node_slot(node) else { return };
+        let mut every = |link| {
+            each(link);
+            ControlFlow::Continue(())
+        };
+        let _ended = self.try_links_of(node, only, guard, &mut every);
+    }
+
+    /// As [`Self::links_of`], until `each` breaks off.
+    pub(crate) fn try_links_of(
+        &self,
+        node: Ref,
+        only: Option<(Direction, u16)>,
+        guard: &Guard,
+        each: &mut impl FnMut(Link) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Some(slot) = self.node_slot(node) else { return ControlFlow::Continue(()) };
         match only {
             None => slot.links.walk(&self.hubs, guard, each),
             Some((direction, of)) => slot.links.walk_group(&self.hubs, direction, of, guard, each),

@@ -16,6 +16,11 @@ impl Memory {
         self.detaching.is_empty() || !(self.detaching.contains(ends.from) || self.detaching.contains(ends.to))
     }
 
+    /// Whether no node is being detached.
+    pub(crate) fn detaches_none(&self) -> bool {
+        self.detaching.is_empty()
+    }
+
     /// As [`Self::degree`], of those that are [there for those who read](Self::shown_relationship). Looks at each while nodes are being
     /// detached.
     pub(crate) fn shown_degree(

@@ -102,6 +102,21 @@ impl Test {
 }
 
 impl Condition<'_> {
+    /// About how many bytes are compared to hold it against a value; 0 where that is as little as for a number.
+    pub fn cost(&self, found: &Value<'_>) -> usize {
+        const ELEMENT_BYTES: usize = 16;
+        let Some(value) = &self.value else { return 0 };
+        match (self.test, found) {
+            (Test::In, _) => value.len().unwrap_or(0).saturating_mul(ELEMENT_BYTES),
+            (Test::Contains, Value::String(text)) => text.len(),
+            (Test::Contains, list) => {
+                let (length, wanted) = (list.len().unwrap_or(0), value.len().unwrap_or(1));
+                length.saturating_mul(wanted).saturating_mul(ELEMENT_BYTES)
+            }
+            _ => 0,
+        }
+    }
+
     /// Whether a property with this value, or without one, is what is asked for.
     pub fn holds(&self, found: Option<&Value<'_>>) -> bool {
         match (self.test, found, &self.value) {

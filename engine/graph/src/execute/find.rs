@@ -3,6 +3,7 @@
 
 use std::{
     cmp::Ordering,
+    ops::ControlFlow,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -61,10 +62,6 @@ impl Watch {
         Self::InPlace { left: IN_PLACE_VISITS / answers as u64 }
     }
 
-    pub(crate) fn visit(&mut self) -> Result<(), Stop> {
-        self.visit_many(1)
-    }
-
     fn visit_many(&mut self, count: u64) -> Result<(), Stop> {
         match self {
             Self::InPlace { left } => {
@@ -84,6 +81,14 @@ impl Watch {
                     Ok(())
                 }
             }
+        }
+    }
+
+    /// How many may be looked at in one go.
+    fn left(&self) -> usize {
+        match self {
+            Self::InPlace { left } => *left as usize,
+            Self::Thread { .. } => usize::MAX,
         }
     }
 
@@ -155,20 +160,19 @@ impl<'r> Search<'r> {
     /// Relationships around a node that can be seen.
     pub(crate) fn degree(&mut self, node: Ref, around: &AroundPlan) -> Result<u64, Stop> {
         let around = BoundAround::new(around);
-        let all = self.view.read.degree(node, around.get());
-        if self.view.shows_all_around() {
-            return Ok(all);
+        if self.view.shows_all_around() && self.view.read.knows_degrees() {
+            return Ok(self.view.read.degree(node, around.get()));
         }
-        self.watch.foresee(all)?;
-        let (view, watch) = (self.view, &mut self.watch);
-        let mut seen = Ok(0);
-        view.read.each_around(node, around.get(), |_, link| {
-            if let Ok(count) = seen {
-                let shown = u64::from(view.type_of(&Thing::Relationship(link)).is_some());
-                seen = watch.visit().map(|()| count + shown);
-            }
-        });
-        seen
+        self.watch.foresee(self.view.read.degree_at_most(node, around.get()))?;
+        let read = self.view.read;
+        let mut seen = 0;
+        self.each_until_stop(|search, stop| {
+            read.each_around(node, around.get(), |_, link| {
+                seen += u64::from(search.is_shown(&Thing::Relationship(link)));
+                stop(search.visit().map(|()| true))
+            })
+        })?;
+        Ok(seen)
     }
 
     /// Calls `take` with what passes until it says that it has enough.
@@ -181,18 +185,33 @@ impl<'r> Search<'r> {
     ) -> Result<(), Stop> {
         match (parent, bound.around()) {
             (Some(parent), Some(around)) => {
-                self.watch.foresee(self.view.read.degree(parent, around))?;
-                let mut outcome = Ok(true);
+                self.watch.foresee(self.view.read.degree_at_most(parent, around))?;
                 let read = self.view.read;
-                read.each_around(parent, around, |direction, relationship| {
-                    if matches!(outcome, Ok(true)) {
-                        outcome = self.reached(list, bound, direction, relationship, &mut take);
-                    }
-                });
-                outcome.map(|_| ())
+                self.each_until_stop(|search, stop| {
+                    read.each_around(parent, around, |direction, relationship| {
+                        stop(search.reached(list, bound, direction, relationship, &mut take))
+                    })
+                })
             }
             _ => self.scan(list, bound, &mut take),
         }
+    }
+
+    /// Has a walk broken off by an outcome that is an error or says that there is enough.
+    fn each_until_stop(
+        &mut self,
+        walk: impl FnOnce(&mut Self, &mut dyn FnMut(Result<bool, Stop>) -> ControlFlow<()>) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        let mut stopped = Ok(());
+        let _ended = walk(self, &mut |outcome| match outcome {
+            Ok(true) => ControlFlow::Continue(()),
+            Ok(false) => ControlFlow::Break(()),
+            Err(stop) => {
+                stopped = Err(stop);
+                ControlFlow::Break(())
+            }
+        });
+        stopped
     }
 
     /// One relationship around the node above.
@@ -259,13 +278,18 @@ impl<'r> Search<'r> {
         };
         let read = self.view.read;
         let things: Box<dyn Iterator<Item = Thing<'r>>> = match (side, number) {
-            (Side::Nodes, Some(number)) => match bound.filter.keys() {
-                Some(keys) => Box::new(self.keyed(number, keys).into_iter().map(Thing::Node)),
-                None => Box::new(read.candidate_nodes(number, &bound.filter.conditions()).map(Thing::Node)),
-            },
+            (Side::Nodes, Some(number)) => {
+                if let Some(keys) = bound.filter.keys() {
+                    Box::new(self.keyed(number, keys)?.into_iter().map(Thing::Node))
+                } else {
+                    let found = read.candidate_nodes(number, &bound.filter.conditions(), self.watch.left());
+                    Box::new(found.map_err(|_| Stop::Later)?.map(Thing::Node))
+                }
+            }
             (Side::Relationships, Some(number)) => {
-                let found = read.candidate_relationships(number, &bound.filter.conditions());
-                Box::new(found.map(Thing::Relationship))
+                let conditions = bound.filter.conditions();
+                let found = read.candidate_relationships(number, &conditions, self.watch.left());
+                Box::new(found.map_err(|_| Stop::Later)?.map(Thing::Relationship))
             }
             (Side::Nodes, None) => Box::new(read.nodes(None).map(Thing::Node)),
             (Side::Relationships, None) => Box::new(read.relationships(None).map(Thing::Relationship)),
@@ -291,13 +315,14 @@ impl<'r> Search<'r> {
 
 impl<'r> Search<'r> {
     /// The nodes of a type with these keys, in the order of a list that names none.
-    fn keyed(&self, number: u16, keys: Vec<&str>) -> Vec<Node<'r>> {
-        let Some(of) = self.view.read.schema().side(Side::Nodes).get(number) else { return Vec::new() };
+    fn keyed(&mut self, number: u16, keys: Vec<&str>) -> Result<Vec<Node<'r>>, Stop> {
+        self.watch.visit_many(keys.len() as u64)?;
+        let Some(of) = self.view.read.schema().side(Side::Nodes).get(number) else { return Ok(Vec::new()) };
         let mut found: Vec<Node<'r>> =
             keys.into_iter().filter_map(|key| self.view.read.find(&of.name, key)).collect();
         found.sort_unstable_by_key(|node| (node.at.shard(), node.at.index()));
         found.dedup_by_key(|node| node.at);
-        found
+        Ok(found)
     }
 }
 

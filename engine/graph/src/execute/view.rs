@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Bytes of text that are searched by a pattern in about the time of a visit.
-const BYTES_PER_VISIT: usize = 256;
+pub(crate) const BYTES_PER_VISIT: usize = 256;
 
 /// Filters of what can be seen, with the values of one request; none for a type of which nothing can be seen.
 #[derive(Debug)]
@@ -51,7 +51,8 @@ pub(crate) struct View<'r> {
     pub(crate) model: &'r Model,
     /// Everything can be seen where there is none.
     visible: Option<&'r Visible<'r>>,
-    /// Of texts, by patterns, as [`LikePattern::cost`](prony_source::dialect::LikePattern::cost) counts them.
+    /// Of texts and lists, as [`LikePattern::cost`](prony_source::dialect::LikePattern::cost) and
+    /// [`Condition::cost`](prony_graph_store::Condition::cost) count them.
     searched_bytes: &'r Cell<usize>,
 }
 
@@ -79,9 +80,13 @@ impl<'r> View<'r> {
         }
     }
 
-    /// Visits that are worth what was searched by patterns since this was asked last.
+    /// Visits that are worth what was searched by patterns, and compared with many values, since this was asked last.
     pub(crate) fn take_searched_visits(&self) -> usize {
         self.searched_bytes.take() / BYTES_PER_VISIT
+    }
+
+    fn note_searched(&self, bytes: usize) {
+        self.searched_bytes.set(self.searched_bytes.get().saturating_add(bytes));
     }
 
     fn shows(&self, thing: &Thing<'_>, of: TypeId) -> bool {
@@ -146,12 +151,12 @@ impl Bound<'_> {
             Self::IsNull(subject, is_null) => Some(thing.value(subject).is_none() == *is_null),
             Self::Test(subject, condition) => {
                 let found = thing.value(subject)?;
+                view.note_searched(condition.cost(&found));
                 Some(condition.holds(Some(&found)))
             }
             Self::Like(subject, pattern) => match thing.value(subject)? {
                 Value::String(text) => {
-                    let searched = view.searched_bytes;
-                    searched.set(searched.get().saturating_add(pattern.cost(&text)));
+                    view.note_searched(pattern.cost(&text));
                     Some(pattern.matches(&text))
                 }
                 _ => Some(false),

@@ -76,3 +76,32 @@ fn patterns_over_long_texts_count_for_the_time_of_an_answer() {
     let long = format!("%_{}%", "a".repeat(20_000));
     expect![[r#"{"data":null,"errors":[{"message":"a `like` pattern has more than 16384 characters between two `%`, and `_` among them: ask for fewer","locations":[{"line":1,"column":28}],"path":["pages"],"extensions":{"code":"LIMIT_EXCEEDED"}}]}"#]].assert_eq(&found(&long));
 }
+
+/// A list of values that each node is compared with, and one of keys that are looked up, take the time of many nodes.
+#[test]
+fn long_lists_of_values_count_for_the_time_of_an_answer() {
+    let served = Served::with(CommonSettings { statement_timeout_ms: 0, ..CommonSettings::default() });
+    served.write(|write| {
+        write.make_type(Side::Nodes, "Page")?;
+        write.declare(Side::Nodes, "Page", "rank", Kind::Integer)?;
+        write.create_node("Page", "1", &[("rank", Value::Integer(1))])?;
+        write.create_node("Page", "2", &[("rank", Value::Integer(2))])
+    });
+    let find = |field: &str, of: &str, values: String| {
+        let query = format!(
+            "query ($values: [{of}!]) {{ pages(where: {{ {field}: {{ in: $values }} }}) {{ _key }} }}"
+        );
+        served.answer(&query, &format!(r#"{{"values":[{values}]}}"#))
+    };
+    let numbers = |count: usize| (0..count).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
+    let keys = |count: usize| (0..count).map(|number| format!("\"{number}\"")).collect::<Vec<_>>().join(",");
+    let both = r#"{"data":{"pages":[{"_key":"1"},{"_key":"2"}]}}"#;
+    let sorted =
+        |answer: String| answer.replace(r#"{"_key":"2"},{"_key":"1"}"#, r#"{"_key":"1"},{"_key":"2"}"#);
+    assert_eq!(sorted(find("rank", "BigInt", numbers(100))), both);
+    assert_eq!(sorted(find("_key", "String", keys(100))), both);
+    let long = find("rank", "BigInt", numbers(200_000));
+    assert!(long.contains("TIMEOUT"), "{long:.300}");
+    let long = find("_key", "String", keys(10_000));
+    assert!(long.contains("TIMEOUT"), "{long:.300}");
+}

@@ -4,6 +4,7 @@
 use std::{fmt::Display, rc::Rc};
 
 use bytes::Bytes;
+use futures_util::StreamExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Body;
 use prony_graphql::request::RequestParameters;
@@ -61,7 +62,7 @@ where
 
 fn streaming(stream: EventStream) -> Reply {
     let mut response =
-        Response::new(ReplyBody::Stream(Box::new(StreamedBody::new(Bytes::new(), Box::pin(stream)))));
+        Response::new(ReplyBody::Stream(Box::new(StreamedBody::new(Bytes::new(), Box::pin(stream.map(Ok))))));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, EVENT_STREAM);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));

@@ -13,7 +13,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
 use prony_graphql::json;
-use prony_source::http_api::ResponseStream;
+use prony_source::http_api::{BodyCut, ResponseStream};
 
 pub(crate) type Reply = Response<ReplyBody>;
 
@@ -44,11 +44,11 @@ impl StreamedBody {
     }
 
     /// The next bytes; none when the body has ended.
-    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyCut>>> {
         if self.beginning.is_empty() {
             return self.rest.as_mut().poll_next(context);
         }
-        Poll::Ready(Some(std::mem::take(&mut self.beginning)))
+        Poll::Ready(Some(Ok(std::mem::take(&mut self.beginning))))
     }
 }
 
@@ -60,17 +60,17 @@ impl fmt::Debug for StreamedBody {
 
 impl Body for ReplyBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = BodyCut;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyCut>>> {
         match self.get_mut() {
-            Self::Whole(whole) => Pin::new(whole).poll_frame(context),
-            Self::Stream(stream) => {
-                stream.poll(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+            Self::Whole(whole) => {
+                Pin::new(whole).poll_frame(context).map_err(|never: Infallible| match never {})
             }
+            Self::Stream(stream) => stream.poll(context).map_ok(Frame::data),
         }
     }
 

@@ -180,7 +180,8 @@ async fn pump(mut stream: StreamedBody, pieces: mpsc::Sender<Bytes>, write_timeo
             piece = poll_fn(|context| stream.poll(context)) => piece,
             () = pieces.closed() => return,
         };
-        let Some(piece) = piece else { return };
+        // Events alone come here, which are not cut.
+        let Some(Ok(piece)) = piece else { return };
         if !matches!(tokio::time::timeout(write_timeout, pieces.send(piece)).await, Ok(Ok(()))) {
             return;
         }

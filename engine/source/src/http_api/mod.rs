@@ -24,7 +24,7 @@ pub use self::{
     body::{BodyError, RequestBody},
     progress::{AsyncResponder, Progress},
     request::{ApiRequest, RequestHeaders},
-    response::{ApiResponse, AsyncResponse, ResponseStream},
+    response::{ApiResponse, AsyncResponse, BodyCut, ResponseStream},
 };
 
 /// An HTTP API of an open source.

@@ -1,14 +1,20 @@
 //! A response as an API writes it.
 
-use std::{fmt, pin::Pin};
+use std::{borrow::Cow, fmt, pin::Pin};
 
 use bytes::Bytes;
 use futures_util::Stream;
 use http::{HeaderName, HeaderValue, StatusCode};
 use prony_graphql::json;
 
-/// The rest of a body that has no known length. Dropping it ends the work for it.
-pub type ResponseStream = Pin<Box<dyn Stream<Item = Bytes>>>;
+/// The rest of a body that has no known length. Dropping it ends the work for it; an error ends it before its end, in a way that the
+/// client sees.
+pub type ResponseStream = Pin<Box<dyn Stream<Item = Result<Bytes, BodyCut>>>>;
+
+/// Why the rest of a body does not come.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the body ends before its end: {0}")]
+pub struct BodyCut(pub Cow<'static, str>);
 
 /// Status, header fields, and a body or its beginning. The server writes what says how long the response is, its date and
 /// what becomes of the connection.

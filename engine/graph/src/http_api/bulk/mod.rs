@@ -85,7 +85,7 @@ fn respond_with_progress(mut bulk: Bulk, body: Box<dyn RequestBody>) -> AsyncRes
         // The client may have gone away.
         let _ = sender.send(line_of(report)).await;
     });
-    let reports = stream::poll_fn(move |context| receiver.poll_recv(context));
+    let reports = stream::poll_fn(move |context| receiver.poll_recv(context).map(|report| report.map(Ok)));
     let response = ApiResponse { content_type: Some(LINES_OF_JSON), ..ApiResponse::default() };
     AsyncResponse { response, rest: Some(Box::pin(reports)), closes_connection: false }
 }

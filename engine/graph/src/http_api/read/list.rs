@@ -7,9 +7,10 @@ use std::sync::Arc;
 use prony_graph_store::{Condition, Ref, SHARDS, Side, Test, Value};
 use prony_source::http_api::{ApiResponse, Progress, query};
 
-use super::stream::{self, LongBody, SLICE_VISITS, is_full};
+use super::stream::{self, Deadline, LongBody, SLICE_VISITS, TooLong, is_full};
 use crate::{
     databases::Database,
+    execute::view::BYTES_PER_VISIT,
     http_api::{
         access::{CallView, PropertyAccess, RoleAccess, with_view},
         error::CallError,
@@ -19,7 +20,7 @@ use crate::{
 };
 
 const LIMIT_DEFAULT: usize = 100;
-/// An index names no more at a time: where it would, the slots are walked.
+/// An index names no more: where it would, the slots are walked.
 const NAMED_MAX: usize = 65_536;
 
 /// Which part of a list is asked for.
@@ -114,10 +115,11 @@ pub(in crate::http_api) fn find(
         });
         let condition = OwnedCondition { property: find.property.to_owned(), is_absent, test, not, value };
         let named = (!is_absent)
-            .then(|| read.few_candidates(find.side, number, &[condition.borrowed()], NAMED_MAX))
+            .then(|| read.few_candidates(find.side, number, &[condition.borrowed()], SLICE_VISITS))
             .flatten();
         let mut list = List::new(database, role, find.side, Some(number), page);
         list.condition = Some(Arc::new(condition));
+        list.naming = (named.is_none() && !is_absent).then_some(number);
         list.named = named.map(Vec::into_iter);
         Ok(list.begin(view, response))
     })
@@ -150,18 +152,29 @@ pub(super) struct List {
     /// Of one type, or of all.
     number: Option<u16>,
     condition: Option<Arc<OwnedCondition>>,
+    /// The type of which an index is to be asked beside the core, where it names more than are looked at in one go.
+    naming: Option<u16>,
     /// What is left of what an index names; with none, slots are walked from `next` on.
     named: Option<std::vec::IntoIter<Ref>>,
     next: Ref,
     left: Page,
+    /// Of texts and lists that the condition was held against, since they were counted last.
+    searched_bytes: usize,
     is_opened: bool,
     has_members: bool,
 }
 
 impl LongBody for List {
-    async fn write_slice(&mut self, out: &mut Vec<u8>) -> bool {
+    async fn write_slice(&mut self, out: &mut Vec<u8>, deadline: Deadline) -> Result<bool, TooLong> {
+        if let Some(naming) = self.naming.take() {
+            self.named = self.few_named(naming, deadline).await?;
+        }
         let (database, role) = (Arc::clone(&self.database), self.role.clone());
-        with_view(&database.store.read(), role.as_ref(), |view| self.write_found(view, out))
+        Ok(with_view(&database.store.read(), role.as_ref(), |view| self.write_found(view, out)))
+    }
+
+    fn has_content(&self) -> bool {
+        self.has_members
     }
 }
 
@@ -179,9 +192,11 @@ impl List {
             side,
             number,
             condition: None,
+            naming: None,
             named: None,
             next: Ref::new(0, 0, 0),
             left: page,
+            searched_bytes: 0,
             is_opened: false,
             has_members: false,
         }
@@ -190,7 +205,27 @@ impl List {
     /// Writes the first slice, which is all of most lists.
     fn begin(mut self, view: &CallView<'_>, response: &mut ApiResponse) -> Progress {
         let has_more = self.write_found(view, begin_ok(response));
-        if has_more { Progress::Streams(stream::of(self)) } else { Progress::Done }
+        let limit = self.database.time_limit;
+        if has_more { stream::go_on(self, response, limit) } else { Progress::Done }
+    }
+
+    /// What an index names of those that are not written yet; none where it names too many, or there is none.
+    async fn few_named(
+        &self,
+        number: u16,
+        deadline: Deadline,
+    ) -> Result<Option<std::vec::IntoIter<Ref>>, TooLong> {
+        let Some(condition) = self.condition.clone() else { return Ok(None) };
+        let (database, side) = (Arc::clone(&self.database), self.side);
+        let naming = tokio::task::spawn_blocking(move || {
+            database.store.read().few_candidates(side, number, &[condition.borrowed()], NAMED_MAX)
+        });
+        let named = deadline.within(naming).await?.unwrap_or_default();
+        let place = |at: &Ref| (at.shard(), at.index());
+        Ok(named.map(|mut named| {
+            named.drain(..named.partition_point(|at| place(at) < place(&self.next)));
+            named.into_iter()
+        }))
     }
 
     /// Writes what one slice finds; true where there may be more.
@@ -215,7 +250,7 @@ impl List {
                 if !self.write_one(view, at, condition.as_ref(), out) {
                     return false;
                 }
-                visits += 1 + view.take_searched_visits();
+                visits += 1 + self.take_searched_visits(view);
             }
             self.named = Some(named);
             return true;
@@ -232,11 +267,16 @@ impl List {
                     if !self.write_one(view, at, condition.as_ref(), out) {
                         return false;
                     }
-                    visits += 1 + view.take_searched_visits();
+                    visits += 1 + self.take_searched_visits(view);
                 }
             }
         }
         false
+    }
+
+    /// Visits that are worth what was compared since this was asked last.
+    fn take_searched_visits(&mut self, view: &CallView<'_>) -> usize {
+        view.take_searched_visits() + std::mem::take(&mut self.searched_bytes) / BYTES_PER_VISIT
     }
 
     /// Types whose slots on a shard are not all walked yet.
@@ -263,13 +303,16 @@ impl List {
             (_, Some(relationship)) => relationship.property(name),
             _ => None,
         };
-        let fits = |(condition, is_absent): &(Condition<'_>, bool)| {
+        let searched_bytes = &mut self.searched_bytes;
+        let mut fits = |(condition, is_absent): &(Condition<'_>, bool)| {
             let value = if *is_absent { None } else { property(condition.property) };
+            let cost = value.as_ref().map_or(0, |value| condition.cost(value));
+            *searched_bytes = searched_bytes.saturating_add(cost);
             condition.holds(value.as_ref())
         };
         let is_there = match (&node, &relationship) {
-            (Some(node), _) => condition.is_none_or(fits) && view.shows_node(node),
-            (_, Some(link)) => condition.is_none_or(fits) && view.shows_relationship(link),
+            (Some(node), _) => condition.is_none_or(&mut fits) && view.shows_node(node),
+            (_, Some(link)) => condition.is_none_or(&mut fits) && view.shows_relationship(link),
             _ => false,
         };
         if !is_there {

@@ -2,7 +2,7 @@
 //! another node. Of a node with few they are written at once; of one with many in passes, each of which takes the next of
 //! their order from all of them, so that what is kept has a bound.
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use prony_graph_store::{Around, Direction, Ref, Relationship, Side};
 use prony_source::http_api::{ApiResponse, Progress};
@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     lookup::find,
-    stream::{self, LongBody, SLICE_VISITS, is_full},
+    stream::{self, Deadline, LongBody, SLICE_VISITS, TooLong, is_full},
 };
 use crate::{
     databases::Database,
@@ -46,27 +46,23 @@ pub(super) fn respond(
     let node = find(view, name).map(|node| node.at);
     let types = names(relationships);
     let filter = filter(relationships.direction, types.as_deref());
-    let degree = || node.map_or(0, |node| read.degree(node, filter));
+    let most = || node.map_or(0, |node| read.degree_at_most(node, filter));
     let body = begin_ok(response);
     let mut written = Written::new(aspect, view);
     let Some(node) = node else {
         written.end(body);
         return Progress::Done;
     };
-    if aspect == Aspect::Degree && view.role().is_none() {
-        written.members = degree();
+    let is_many = read.has_many(node) && most() > FEW;
+    if aspect == Aspect::Degree && view.role().is_none() && (!is_many || read.knows_degrees()) {
+        written.members = read.degree(node, filter);
         written.end(body);
         return Progress::Done;
     }
-    let large = || LargeNeighborhood::new(database, view, (node, None), aspect, relationships).stream();
-    if read.has_many(node) && degree() > FEW {
-        return large();
-    }
-    if written.write_all(view, read.around(node, filter), body) {
+    if !is_many && written.write_all(view, read.around(node, filter), body) {
         return Progress::Done;
     }
-    begin_ok(response);
-    large()
+    LargeNeighborhood::new(database, view, (node, None), aspect, relationships).respond(response)
 }
 
 /// Responds to a GET of the relationships between two nodes.
@@ -86,22 +82,15 @@ pub(super) fn connected(
     };
     let types = names(relationships);
     let types = types.as_deref();
-    let degree = |node, direction| view.read.degree(node, filter(direction, types));
+    let most = |node, direction| view.read.degree_at_most(node, filter(direction, types));
     let of_other = relationships.direction.map(Direction::opposite);
-    let ends = (from.at, Some(to.at));
-    let large = || LargeNeighborhood::new(database, view, ends, aspect, relationships).stream();
-    if degree(from.at, relationships.direction).min(degree(to.at, of_other)) > FEW {
-        return large();
-    }
-    if written.write_all(
-        view,
-        view.read.between(from.at, to.at, filter(relationships.direction, types)),
-        body,
-    ) {
+    let is_few = most(from.at, relationships.direction).min(most(to.at, of_other)) <= FEW;
+    let between = || view.read.between(from.at, to.at, filter(relationships.direction, types));
+    if is_few && written.write_all(view, between(), body) {
         return Progress::Done;
     }
-    begin_ok(response);
-    large()
+    let ends = (from.at, Some(to.at));
+    LargeNeighborhood::new(database, view, ends, aspect, relationships).respond(response)
 }
 
 /// The body of a response, as far as it is written: a list, or how many are counted.
@@ -239,9 +228,9 @@ struct NeighborSearch {
 }
 
 impl LongBody for LargeNeighborhood {
-    async fn write_slice(&mut self, out: &mut Vec<u8>) -> bool {
+    async fn write_slice(&mut self, out: &mut Vec<u8>, deadline: Deadline) -> Result<bool, TooLong> {
         if self.pass.as_slice().is_empty() && !self.is_last_pass {
-            let found = self.search().await;
+            let found = self.search(deadline).await?;
             self.is_last_pass = found.len() < PASS_MAX;
             self.after = found.last().copied().or(self.after);
             self.pass = found.into_iter();
@@ -255,7 +244,11 @@ impl LongBody for LargeNeighborhood {
         if !has_more {
             self.written.end(out);
         }
-        has_more
+        Ok(has_more)
+    }
+
+    fn has_content(&self) -> bool {
+        self.written.members > 0 && self.written.aspect != Aspect::Degree
     }
 }
 
@@ -281,16 +274,27 @@ impl LargeNeighborhood {
         }
     }
 
-    fn stream(self) -> Progress {
-        Progress::Streams(stream::of(self))
+    fn respond(self, response: &mut ApiResponse) -> Progress {
+        begin_ok(response);
+        let limit = self.search.database.time_limit;
+        stream::go_on(self, response, limit)
     }
 
     /// The next of the order, of which there may be more where there are as many as a pass keeps.
-    async fn search(&self) -> Vec<OrderKey> {
-        let _turn = PASSES.acquire().await.expect("it is never closed");
+    async fn search(&self, deadline: Deadline) -> Result<Vec<OrderKey>, TooLong> {
+        let turn = deadline.within(PASSES.acquire()).await?.expect("it is never closed");
         let (search, after) = (Arc::clone(&self.search), self.after);
-        let searching = tokio::task::spawn_blocking(move || search.first_behind(after, PASS_MAX));
-        searching.await.unwrap_or_default()
+        let wanted = Arc::new(());
+        let asked = Arc::downgrade(&wanted);
+        let searching = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            let go_on =
+                || if asked.strong_count() == 0 { Ok(false) } else { deadline.check().map(|()| true) };
+            search.first_behind(after, PASS_MAX, go_on)
+        });
+        let found = searching.await.unwrap_or_else(|_| Ok(Vec::new()));
+        drop(wanted);
+        found
     }
 
     fn write_some(&mut self, view: &CallView<'_>, out: &mut Vec<u8>) {
@@ -310,30 +314,50 @@ impl LargeNeighborhood {
 }
 
 impl NeighborSearch {
-    /// The first `count` behind a key, in order; all are visited.
-    fn first_behind(&self, after: Option<OrderKey>, count: usize) -> Vec<OrderKey> {
+    /// The first `count` behind a key, in order; all are visited. `goes_on` is asked again and again whether somebody waits for it.
+    ///
+    /// # Errors
+    /// It says that the time is over.
+    fn first_behind(
+        &self,
+        after: Option<OrderKey>,
+        count: usize,
+        goes_on: impl Fn() -> Result<bool, TooLong>,
+    ) -> Result<Vec<OrderKey>, TooLong> {
         let read = self.database.store.read();
         let types: Option<Vec<&str>> =
             self.types.as_ref().map(|types| types.iter().map(String::as_str).collect());
         let mut kept: Vec<OrderKey> = Vec::new();
         // Those behind it cannot be among the first.
         let mut end: Option<OrderKey> = None;
-        read.each_around(self.node, filter(self.direction, types.as_deref()), |direction, of| {
-            let key = order_key(direction, &of);
-            let is_wanted = self.other.is_none_or(|other| of.other(direction) == other);
-            if !is_wanted || after.is_some_and(|after| key <= after) || end.is_some_and(|end| key > end) {
-                return;
-            }
-            kept.push(key);
-            if kept.len() == 2 * count {
-                kept.select_nth_unstable(count - 1);
-                kept.truncate(count);
-                end = kept.last().copied();
-            }
-        });
+        let mut visits: usize = 0;
+        let mut outcome = Ok(true);
+        let _ended =
+            read.each_around(self.node, filter(self.direction, types.as_deref()), |direction, of| {
+                visits += 1;
+                if visits.is_multiple_of(SLICE_VISITS) {
+                    outcome = goes_on();
+                    if !matches!(outcome, Ok(true)) {
+                        return ControlFlow::Break(());
+                    }
+                }
+                let key = order_key(direction, &of);
+                let is_wanted = self.other.is_none_or(|other| of.other(direction) == other);
+                if !is_wanted || after.is_some_and(|after| key <= after) || end.is_some_and(|end| key > end) {
+                    return ControlFlow::Continue(());
+                }
+                kept.push(key);
+                if kept.len() == 2 * count {
+                    kept.select_nth_unstable(count - 1);
+                    kept.truncate(count);
+                    end = kept.last().copied();
+                }
+                ControlFlow::Continue(())
+            });
+        outcome?;
         kept.sort_unstable();
         kept.truncate(count);
-        kept
+        Ok(kept)
     }
 }
 
@@ -372,7 +396,8 @@ mod tests {
                 let search = NeighborSearch { database, node, other: None, direction, types: None };
                 let mut found = Vec::new();
                 loop {
-                    let pass = search.first_behind(found.last().copied(), count);
+                    let pass = search.first_behind(found.last().copied(), count, || Ok(true));
+                    let pass = pass.expect("there is time");
                     let is_last = pass.len() < count;
                     found.extend(pass);
                     if is_last {
@@ -382,5 +407,37 @@ mod tests {
                 assert_eq!(found, whole, "{direction:?} {count}");
             }
         }
+    }
+
+    /// A pass over a node with very many ends where nobody waits for it, or the time is over.
+    #[test]
+    fn a_pass_is_broken_off() {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let store =
+            Store::open(directory.path(), Options::new(Durability::Off)).expect("the graph can be made");
+        let hub = store.write_and_wait(|write| {
+            let hub = write.create_node("N", "hub", &[])?;
+            for key in 0..3 * SLICE_VISITS {
+                let other = write.create_node("N", &key.to_string(), &[])?;
+                write.create_relationship("T", hub, other, &[])?;
+            }
+            Ok(hub)
+        });
+        let node = hub.expect("the graph can be written");
+        let database = Arc::new(Database::new("test", store));
+        let search = NeighborSearch { database, node, other: None, direction: None, types: None };
+        let asked = std::cell::Cell::new(0);
+        let pass = |goes_on: Result<bool, TooLong>| {
+            asked.set(0);
+            let found = search.first_behind(None, PASS_MAX, || {
+                asked.set(asked.get() + 1);
+                goes_on
+            });
+            (found.map(|found| found.len()), asked.get())
+        };
+        assert_eq!(pass(Ok(true)), (Ok(3 * SLICE_VISITS), 3));
+        assert_eq!(pass(Ok(false)), (Ok(SLICE_VISITS - 1), 1));
+        let too_long = stream::too_long(std::time::Duration::from_millis(7));
+        assert_eq!(pass(Err(too_long)), (Err(too_long), 1));
     }
 }

@@ -189,6 +189,7 @@ async fn whole(
     let mut reply = reply(response);
     let Some(mut rest) = rest else { return Ok(reply) };
     while let Some(piece) = rest.next().await {
+        let piece = piece.map_err(|cut| error(StatusCode::BAD_REQUEST, &cut.0))?;
         if reply.body.len() + piece.len() > bytes_max {
             let text = format!(
                 "what it asks for has more than {bytes_max} bytes (graph_lua_max_memory_bytes): ask for it in parts, with skip and limit"

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use prony_server::config::CoreChoice;
+use prony_server::config::{CoreChoice, Settings};
 
 use super::{Client, Graph};
-use crate::support::{Wire, query};
+use crate::support::{Wire, give_options, query};
 
 /// More than are written in one go.
 const NODES: usize = 9000;
@@ -158,6 +158,45 @@ fn others_are_answered_while_long_answers_wait_for_their_readers() {
         assert!(graph.ask("GET /node/User/5").starts_with("200"));
     }
     assert!(Client::to(graph.address()).ask("POST /node/User/new").starts_with("201"));
+}
+
+/// Long texts, so that finding one takes longer than a millisecond on any machine.
+const TEXTS: usize = 64;
+const TEXT_BYTES: usize = 250_000;
+
+/// The limit is that of all that a source is asked: nothing that was not finished looks as if it were.
+#[test]
+fn a_find_that_takes_longer_than_the_limit_is_an_error_and_others_are_served_meanwhile() {
+    let mut graph = Graph::with(|settings| settings.cores = CoreChoice::Count(1));
+    assert!(graph.ask("POST /node/Page/first").starts_with("201"));
+    assert!(graph.ask("POST /schema/nodes/Page/properties/text/string").starts_with("201"));
+    for number in 0..TEXTS {
+        let text = "ä".repeat(TEXT_BYTES / 2);
+        assert!(graph.ask(&format!(r#"POST /node/Page/{number} {{"text": "{text}"}}"#)).starts_with("201"));
+    }
+    let find = r#"POST /nodes/Page/text/CONTAINS "äb""#;
+    assert_eq!(graph.ask(find), "200 []");
+    let limited = |settings: &mut Settings| {
+        settings.cores = CoreChoice::Count(1);
+        give_options(settings, "statement_timeout_ms = 1");
+    };
+    let mut graph = graph.restart_with(limited).expect("the graph opens again");
+    let told = graph.ask(find);
+    assert!(told.starts_with("400 \"it took longer than 1 ms (statement_timeout_ms)"), "{told}");
+    // On the connection of before, and what is found at once is.
+    assert_eq!(graph.ask("GET /node/Page/first/degree"), "200 {\"degree\": 0}");
+    assert!(graph.ask("GET /nodes/Page?limit=1").starts_with("200 [{"));
+    assert!(graph.ask("POST /nodes/Page/text/IS_NULL").contains("first"));
+    // Clients that ask for it again and again on the one core, and one that does not.
+    let mut busy: Vec<Client> = (0..8).map(|_| Client::to(graph.address())).collect();
+    std::thread::scope(|scope| {
+        for client in &mut busy {
+            scope.spawn(|| (0..5).for_each(|_| assert!(client.ask(find).starts_with("400"))));
+        }
+        for _ in 0..20 {
+            assert!(graph.ask("GET /node/Page/first").starts_with("200"));
+        }
+    });
 }
 
 /// Each is within `max_response_bytes`; together they are not within what an operation may have.

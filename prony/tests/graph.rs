@@ -3,8 +3,9 @@
 use expect_test::{Expect, expect};
 use prony_graph_store::{Durability, Options, Side, Store};
 use prony_testkit::{PronyProcess, process::Finished};
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn run(directory: &Path, arguments: &[&str]) -> Finished {
@@ -278,4 +279,59 @@ fn a_chain_of_backups_is_restored_at_a_moment() {
     let missing = ["increment-000000000003 is missing", "--until-sequence 2"];
     said(&["restore", "backups", "d", "--until-sequence", "3"], 2, &missing);
     assert!(!here.join("d").exists() && !here.join("d.part").exists());
+}
+
+/// All that is in a directory, with its bytes.
+fn content(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries =
+        fs::read_dir(directory).expect("it is there").map(|entry| entry.expect("it is there").path());
+    let each = entries.flat_map(|path| match path.is_dir() {
+        true => content(&path),
+        false => BTreeMap::from([(path.clone(), fs::read(&path).expect("it can be read"))]),
+    });
+    each.collect()
+}
+
+/// A mistake in the middle of the night: what is meant to be served is named in place of an empty graph, and the backups stay as they are.
+#[test]
+fn a_chain_of_backups_is_not_served() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let here = directory.path();
+    let store = open(&here.join("graphs/rage"));
+    for key in ["max", "helene"] {
+        store.write_and_wait(|write| write.create_node("User", key, &[])).expect("it is written");
+        let taken = run(here, &["backup", "--incremental", "graphs", "kept/nightly"]);
+        assert!(taken.status.success(), "{}", taken.stderr);
+    }
+    drop(store);
+    let serve = |source: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.args(["serve", source, "--listen", "127.0.0.1:0", "--cpus", "1"]).current_dir(here);
+        PronyProcess::start_command(command)
+    };
+    let before = content(here);
+    let is_chain = "kept/nightly is a chain of backups of a graph, and no graph";
+    let what_to_type = "`prony graph restore kept/nightly NEW/rage`";
+    // Its directory, by its kind and without, and the one above it, in which it would be a database.
+    for source in ["graph:kept/nightly", "kept/nightly", "graph:kept"] {
+        let refused = serve(source).wait();
+        assert_eq!(refused.status.code(), Some(2), "{source}: {}", refused.stderr);
+        let says = |text: &str| refused.stderr.contains(text);
+        assert!(
+            says(is_chain) && says(what_to_type) && says("serve `graph:NEW`"),
+            "{source}: {}",
+            refused.stderr
+        );
+    }
+    let refused = serve("graph:graphs/rage").wait();
+    assert_eq!(refused.status.code(), Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("graphs/rage has the files of one database"), "{}", refused.stderr);
+    assert_eq!(content(here), before, "nothing is written");
+    // What it says to type.
+    let restored = run(here, &["restore", "kept/nightly", "new/rage"]);
+    assert!(restored.status.success(), "{}", restored.stderr);
+    let mut served = serve("graph:new");
+    served.wait_for_url();
+    let ended = served.stop();
+    assert!(ended.stderr.contains("opened a graph") && ended.stderr.contains("nodes=2"), "{}", ended.stderr);
 }

@@ -15,7 +15,9 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, Guard};
-use prony_graph_store::{Inbox, Options, Side, Store, WriteError, durability_text, make_directory};
+use prony_graph_store::{
+    CHAIN_MANIFEST, Inbox, Options, Side, Store, WriteError, durability_text, is_store, make_directory,
+};
 
 use self::scrubbed::Scrubbed;
 use crate::settings::{GraphIndex, GraphSettings};
@@ -109,6 +111,18 @@ impl Database {
 pub enum DatabasesError {
     #[error("cannot use the directory {}", directory.display())]
     Directory { directory: PathBuf, source: io::Error },
+    #[error(
+        "{0} is a chain of backups of a graph, and no graph: make one of it with `prony graph restore {0} NEW/{DEFAULT_DATABASE}`, \
+         where there is no NEW/{DEFAULT_DATABASE} yet, and serve `graph:NEW`",
+        directory.display()
+    )]
+    Chain { directory: PathBuf },
+    #[error(
+        "{0} has the files of one database of a graph, and `graph:` is followed by the directory in which databases are: move it to \
+         NEW/{DEFAULT_DATABASE}, and serve `graph:NEW`",
+        directory.display()
+    )]
+    Database { directory: PathBuf },
     #[error("cannot open the database {name}: {}", with_causes(source))]
     Open { name: String, source: Box<prony_graph_store::OpenError> },
     #[error(
@@ -177,8 +191,10 @@ impl Databases {
         let options = Options { durability, recover, snapshot_at_log_bytes: Some(snapshot_at_log_bytes) };
         let failed = |source| DatabasesError::Directory { directory: directory.to_owned(), source };
         make_directory(directory).map_err(failed)?;
+        let names = names(directory).map_err(failed)?;
+        check_places(directory, &names)?;
         let mut all = BTreeMap::new();
-        for name in names(directory).map_err(failed)? {
+        for name in names {
             let database = open_one(directory, &name, options)?.with_time_limit(time_limit);
             all.insert(name, Arc::new(database));
         }
@@ -286,6 +302,20 @@ fn names(directory: &Path) -> io::Result<Vec<String>> {
     }
     names.sort_unstable();
     Ok(names)
+}
+
+/// Whether nothing else is where databases are to be made: opening a chain of backups would write into it.
+fn check_places(directory: &Path, names: &[String]) -> Result<(), DatabasesError> {
+    let databases = names.iter().map(|name| directory.join(name));
+    for place in databases.chain([directory.to_owned()]) {
+        if place.join(CHAIN_MANIFEST).exists() {
+            return Err(DatabasesError::Chain { directory: place });
+        }
+    }
+    if is_store(directory) {
+        return Err(DatabasesError::Database { directory: directory.to_owned() });
+    }
+    Ok(())
 }
 
 /// Those that are not there, with their types and properties.

@@ -8,7 +8,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::num::NonZeroU16;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -295,6 +296,49 @@ fn a_search_says_which_step_it_is_at_and_what_the_others_were() {
     let text = lines.join("\n");
     assert!(status.success() && !has_rest_of_screen(&lines), "{text}");
     assert!(text.contains("1 user: PASSED\n") && text.contains("result: results/find-plan-"), "{text}");
+}
+
+#[test]
+fn a_search_says_how_long_the_rest_takes_once_both_ends_are_known() {
+    let directory = directory_with("plan.toml", &plan(&slow_peer(Duration::from_millis(30)), 1));
+    // One user makes some 28 requests a second of such a peer.
+    let what = ["find", "plan.toml", "--slo", "p99<5s", "--vary", "rate", "--users", "1"];
+    let pace = ["--from", "10", "--max", "80", "--ramp", "0s", "--hold", "2s", "--repeats", "1"];
+    let arguments = [&what[..], &pace].concat();
+    let terminal = InTerminal::start(directory.path(), (100, 30), &arguments, "xterm-256color");
+    let seen = terminal.wait_for(|seen| has_screen(seen) && seen.contains("step 1, run 1 of 1"));
+    assert!(!seen.contains("about"), "nothing is known of the rest yet:\n{seen}");
+    let seen = terminal.wait_for(|seen| has_screen(seen) && seen.contains("between"));
+    assert!(seen.contains("about ") && seen.contains(" left"), "{seen}");
+}
+
+/// The address of a server that takes this long for each request.
+fn slow_peer(time: Duration) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || {
+                let mut bytes = [0; 4096];
+                while let Ok(1..) = stream.read(&mut bytes) {
+                    thread::sleep(time);
+                    let _ = stream.write_all(OK.as_bytes());
+                }
+            });
+        }
+    });
+    url
+}
+
+#[test]
+fn steps_of_an_experiment_are_counted() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["lab", "graph", "--nodes", "500", "--step", "2s", "--no-rates", "--durability", "off"];
+    let terminal = InTerminal::start(directory.path(), (100, 30), &arguments, "xterm-256color");
+    terminal.wait_for(|seen| seen.contains("step 1 of 4"));
+    terminal.wait_for(|seen| seen.contains("step 4 of 4"));
+    let (status, _) = terminal.end();
+    assert!(status.success());
 }
 
 #[test]

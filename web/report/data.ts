@@ -123,6 +123,7 @@ export interface PlotData {
   unit: Unit;
   note: string;
   may_be_log: boolean;
+  axis?: string;
   times: number[];
   lines: LineData[];
 }

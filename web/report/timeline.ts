@@ -52,6 +52,7 @@ function timePlot(data: PlotData, run: Marks, group: string, isObserved: boolean
     bands: bands.filter(({ lower, upper }) => lower >= 0 && upper >= 0),
     xLabel: moment,
     xName: 'time since the start',
+    yName: data.axis,
     underlay: (plot) => shade(plot, run.windows, !isObserved),
     overlay: (plot) => marks(plot, run, data.id),
   });

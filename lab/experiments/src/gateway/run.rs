@@ -15,6 +15,7 @@ use super::{
     study::{GatewayPace, GatewayPart, Query, USERS},
 };
 use crate::{
+    display::StepCount,
     engine::Engine,
     error::LabError,
     frame::{Frame, Ground, Report},
@@ -90,6 +91,11 @@ impl GatewayRun<'_> {
         } else {
             Nanos::ZERO
         });
+        let layers = self.layer_queries() * self.options.pace.rounds as usize * Layer::EACH.len();
+        let users = self.options.queries.len() * self.users().len();
+        let parts = [(GatewayPart::Users, users), (GatewayPart::Layers, layers)];
+        let steps: usize = parts.iter().filter(|(part, _)| has(*part)).map(|(_, steps)| steps).sum();
+        self.ground.display.set_steps(StepCount::Exactly(steps as u32));
         if has(GatewayPart::Users) {
             self.measure_users(&mut outcome)?;
         }
@@ -101,12 +107,11 @@ impl GatewayRun<'_> {
     }
 
     fn measure_users(&self, outcome: &mut GatewayOutcome) -> Result<(), LabError> {
-        let users = if self.options.users.is_empty() { &USERS[..] } else { &self.options.users };
         let mut gateways = self.gateways([Layer::Study])?;
         let Some(gateway) = gateways.remove(&Layer::Study) else { return Ok(()) };
         let runs = self.ground.runs(&self.assignment);
         let display = &self.ground.display;
-        let what = (self.options.queries.as_slice(), users);
+        let what = (self.options.queries.as_slice(), self.users());
         steps::measure(&gateway, what, &self.options.pace, &runs, display, &mut outcome.steps)?;
         gateway.stop();
         Ok(())
@@ -136,8 +141,17 @@ impl GatewayRun<'_> {
     }
 
     fn time_of_layers(&self) -> Nanos {
-        let queries = self.options.queries.len().min(self.options.pace.layer_queries);
-        Nanos(self.time_of_query().0 * queries as u64)
+        Nanos(self.time_of_query().0 * self.layer_queries() as u64)
+    }
+
+    /// Operations with which layers are compared.
+    fn layer_queries(&self) -> usize {
+        self.options.queries.len().min(self.options.pace.layer_queries)
+    }
+
+    /// Of each step of an operation.
+    fn users(&self) -> &[u32] {
+        if self.options.users.is_empty() { &USERS } else { &self.options.users }
     }
 
     /// All layers with one operation.

@@ -10,10 +10,11 @@ use super::{
     outcome::{GraphOutcome, SCHEMA_VERSION},
     rates,
     steps::{self, GraphSurroundings},
-    study::{GraphPace, GraphQuestions},
+    study::{GraphPace, GraphQuestions, GraphStep},
 };
 use crate::{
     disk::sync_cost,
+    display::StepCount,
     durability::Durability,
     engine::Engine,
     error::LabError,
@@ -102,9 +103,16 @@ impl GraphExperiment<'_> {
         Ok(())
     }
 
-    /// What comes after the steps that are about to begin.
+    /// What comes after the steps that are about to begin, and how many there are.
     fn tell_time_left(&self, durabilities: usize, rates: bool) {
         let pace = &self.options.pace;
+        let steps = (GraphStep::ALL.len() * (durabilities + 1)) as u32;
+        // A closed loop stands before the search, and one rate for longer behind it.
+        self.ground.display.set_steps(if rates {
+            StepCount::About(steps + pace.rate_runs() + 2)
+        } else {
+            StepCount::Exactly(steps)
+        });
         let rates = if rates { pace.rates_time().0 } else { 0 };
         self.ground.display.set_later(Nanos(pace.steps_time().0 * durabilities as u64 + rates));
     }

@@ -141,9 +141,13 @@ impl GraphPace {
 
     /// Of the reads at a rate; the search usually takes some of its steps only.
     pub fn rates_time(&self) -> Nanos {
+        Nanos(self.closed.0 + self.ramp.plus(self.hold).0 * u64::from(self.rate_runs()) + self.sustained.0)
+    }
+
+    /// Runs that the search for a rate usually takes.
+    pub fn rate_runs(&self) -> u32 {
         const STEPS_USUAL: u32 = 6;
-        let runs = u64::from(STEPS_USUAL.min(self.steps_max) * self.repeats);
-        Nanos(self.closed.0 + self.ramp.plus(self.hold).0 * runs + self.sustained.0)
+        STEPS_USUAL.min(self.steps_max) * self.repeats
     }
 }
 

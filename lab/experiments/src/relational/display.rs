@@ -9,7 +9,7 @@ use super::{
     study::{Operation, RelationalPace, Workload},
 };
 use crate::{
-    display::{self, count_of_processors},
+    display::{self, StepCount, count_of_processors},
     markdown::{milliseconds, thousands},
 };
 
@@ -34,6 +34,12 @@ impl RelationalDisplay {
     pub(super) fn set_later(&self, cells: usize, pace: &RelationalPace, further: Nanos) {
         let cell = pace.probe.0 + steps(pace).0;
         self.0.set_later(Nanos(cell * cells as u64 + further.0));
+    }
+
+    /// Tells how many steps the present cell and those after it take, with the further ones that are known.
+    pub(super) fn set_steps(&self, cells: usize, pace: &RelationalPace, further: usize) {
+        let cell = 1 + steps_usual(pace) as usize;
+        self.0.set_steps(StepCount::About((cell * cells + further) as u32));
     }
 
     /// The returned closure is told the run's progress.
@@ -82,6 +88,12 @@ impl RelationalDisplay {
 fn steps(pace: &RelationalPace) -> Nanos {
     let own = Nanos(pace.step().0 * u64::from(STEPS_USUAL.min(pace.steps_max)));
     pace.approach().map_or(own, |approach| own.plus(steps(&approach)))
+}
+
+/// How many these are.
+fn steps_usual(pace: &RelationalPace) -> u32 {
+    let own = STEPS_USUAL.min(pace.steps_max);
+    pace.approach().map_or(own, |approach| own + steps_usual(&approach))
 }
 
 fn step_line(workload: &Workload, processors: usize, step: &SearchStep) -> String {

@@ -211,7 +211,9 @@ impl<'a> RelationalExperiment<'a> {
             0
         };
         let further = Nanos(self.options.pace.saturation.0 * compared as u64);
-        self.display.set_later(cells.saturating_sub(cell), &self.options.pace, further);
+        let left = cells.saturating_sub(cell);
+        self.display.set_later(left, &self.options.pace, further);
+        self.display.set_steps(left + 1, &self.options.pace, compared);
     }
 
     fn tell_answer(&self, found: &Capacity) {

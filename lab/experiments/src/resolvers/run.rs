@@ -12,6 +12,7 @@ use super::{
     subscriptions, throughput,
 };
 use crate::{
+    display::StepCount,
     engine::Engine,
     error::LabError,
     frame::{Frame, Ground, Report},
@@ -78,6 +79,8 @@ impl ResolversExperiment<'_> {
             memory: Vec::new(),
             stopped: false,
         };
+        let steps = parts.iter().map(|part| self.options.pace.steps_of(*part)).sum();
+        self.ground.display.set_steps(StepCount::Exactly(steps));
         for (index, part) in parts.iter().enumerate() {
             if self.ground.is_stopped() {
                 break;

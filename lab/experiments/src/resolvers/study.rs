@@ -259,6 +259,16 @@ impl ResolversPace {
         Nanos(MEMORY_THINK_MAX.0 / 2 * self.memory_requests)
     }
 
+    /// Steps of a table.
+    pub fn steps_of(&self, part: Part) -> u32 {
+        match part {
+            Part::Micro | Part::Throughput => 1,
+            Part::Control => Manner::ALL.len() as u32 * 2 * self.rounds,
+            Part::Subscriptions => Audience::ALL.len() as u32,
+            Part::Memory => 2,
+        }
+    }
+
     /// About how long a part takes.
     pub fn time_of(&self, part: Part) -> Nanos {
         /// Of a server that is fast enough for the study.

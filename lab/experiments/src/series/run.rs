@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     disk::sync_cost,
+    display::StepCount,
     durability::Durability,
     error::LabError,
     frame::{Frame, Ground, Report},
@@ -109,6 +110,9 @@ impl SeriesRun<'_> {
             Given { postgres: postgres.as_deref(), redis: redis.as_deref(), questdb: questdb.as_deref() };
         let places = Places::provide(self.ground, &self.assignment, given, &settings)?;
         outcome.servers = places.servers();
+        let written: usize = writes.iter().map(|(_, forms)| forms.len()).sum();
+        let steps = written + reads.len() * ReadQuestion::ALL.len() * LOADS.len();
+        self.ground.display.set_steps(StepCount::Exactly(steps as u32));
         for (place, (setting, forms)) in writes.iter().enumerate() {
             if self.ground.is_stopped() {
                 break;

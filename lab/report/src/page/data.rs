@@ -178,6 +178,9 @@ pub(crate) struct PlotData {
     pub note: String,
     /// A logarithmic axis makes sense.
     pub may_be_log: bool,
+    /// What stands beside the axis, where it is neither that of the unit nor what the lines count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub axis: Option<&'static str>,
     /// Seconds from the start of the run, rising.
     pub times: Vec<f64>,
     pub lines: Vec<LineData>,

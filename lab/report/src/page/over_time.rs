@@ -115,6 +115,7 @@ pub(super) fn failures_plot(result: &ResultFile) -> Option<PlotData> {
         unit: Unit::PerSecond,
         note: describe::joined([several, rest]),
         may_be_log: false,
+        axis: None,
         times: (0..length).map(end).collect(),
         lines,
     })

@@ -197,6 +197,7 @@ fn plot(graphs: &Graphs, id: &str, title: &str, unit: Unit, lines: Vec<LineData>
         unit,
         note: note(graphs),
         may_be_log: unit == Unit::Milliseconds,
+        axis: (unit == Unit::Count).then_some("threads"),
         times: graphs.ends_s.clone(),
         lines,
     }

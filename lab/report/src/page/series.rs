@@ -49,6 +49,7 @@ fn subscribers(rows: &[SubscriberRow], points_max: usize) -> [PlotData; 2] {
         unit,
         note: note(bucket, String::new()),
         may_be_log,
+        axis: None,
         times: times.clone(),
         lines,
     };
@@ -129,6 +130,7 @@ fn throughput(result: &ResultFile, draw: &Draw<'_>) -> PlotData {
         unit: Unit::PerSecond,
         note: draw.note.clone(),
         may_be_log: false,
+        axis: None,
         times: draw.times.clone(),
         lines,
     }
@@ -142,6 +144,7 @@ fn percentiles(draw: &Draw<'_>) -> PlotData {
         unit: Unit::Milliseconds,
         note: draw.note.clone(),
         may_be_log: true,
+        axis: None,
         times: draw.times.clone(),
         lines: vec![
             draw.line("p50", "p50", Unit::Milliseconds, |row| ms(row.p50_ns)),
@@ -160,6 +163,7 @@ fn received(draw: &Draw<'_>) -> PlotData {
         unit: Unit::BytesPerSecond,
         note: draw.note.clone(),
         may_be_log: false,
+        axis: None,
         times: draw.times.clone(),
         lines: vec![bytes],
     }
@@ -223,6 +227,7 @@ fn observed_plot(
         unit,
         note: if bucket > 1 { format!("lowest and highest of each {bucket} samples") } else { String::new() },
         may_be_log: false,
+        axis: None,
         times: downsample::times(&seconds, bucket),
         lines,
     }

@@ -285,9 +285,12 @@ fn a_chain_of_backups_is_restored_at_a_moment() {
 fn content(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries =
         fs::read_dir(directory).expect("it is there").map(|entry| entry.expect("it is there").path());
-    let each = entries.flat_map(|path| match path.is_dir() {
-        true => content(&path),
-        false => BTreeMap::from([(path.clone(), fs::read(&path).expect("it can be read"))]),
+    let each = entries.flat_map(|path| {
+        if path.is_dir() {
+            return content(&path);
+        }
+        let bytes = fs::read(&path).expect("it can be read");
+        BTreeMap::from([(path, bytes)])
     });
     each.collect()
 }

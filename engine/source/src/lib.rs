@@ -7,6 +7,7 @@
 mod coding;
 pub mod config;
 pub mod dialect;
+mod explanation;
 mod field;
 pub mod http_api;
 pub mod interceptors;
@@ -22,6 +23,7 @@ mod traits;
 pub use self::{
     coding::{AcceptedCodings, ContentCoding},
     config::CommonSettings,
+    explanation::{ExplainedStatement, Explanation, PlanHint, Runs, ValueShape},
     field::{FieldPlan, PreparedField},
     metric::{Metric, MetricKind, Sample},
     operation::{OperationRequest, OperationResult},

@@ -20,7 +20,8 @@ use prony_graphql::{
 use serde_json::Value;
 
 use crate::{
-    AcceptedCodings, Metric, NotReady, OperationRequest, OperationResult, PreparedField, ReservedNames,
+    AcceptedCodings, Explanation, Metric, NotReady, OperationRequest, OperationResult, PreparedField,
+    ReservedNames,
     http_api::{ApiConnection, ApiLimits, HttpApi},
     interceptors::{RowAccess, RowQuery},
     permissions::{PermissionFault, Permissions},
@@ -302,6 +303,17 @@ pub trait SourceSession: Debug {
     fn data_version(&self, field: &PreparedField) -> Option<Arc<dyn DataVersion>> {
         let _ = field;
         None
+    }
+
+    /// What a root field becomes, for people who look for what is slow. Nothing is read or changed for it; the database may be
+    /// asked for its plans.
+    fn explain<'a>(
+        &'a self,
+        field: &'a PreparedField,
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, Explanation> {
+        let _ = (field, variables);
+        Box::pin(std::future::ready(Explanation::default()))
     }
 
     /// Whether it can be asked now; the text is for people who run the server.

@@ -11,6 +11,7 @@ use prony_graphql::{
 use prony_source::{Metric, NotReady};
 
 use crate::{
+    builder::Parameter,
     changes::Feed,
     follow::{CatalogReader, CatalogVersion},
     levels::{FieldLevels, Key, LevelRows, LevelSelect, MergeKey},
@@ -19,18 +20,35 @@ use crate::{
     settings::{RelationalSettings, ResolverModel},
 };
 
+/// The database's plan of a statement.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StatementPlan {
+    pub lines: Vec<String>,
+    /// Aliases of tables that it reads whole to find some of their rows.
+    pub scanned: Vec<Box<str>>,
+}
+
+/// A statement as it can be explained.
+#[derive(Debug, Clone)]
+pub struct WrittenStatement<'s> {
+    pub sql: &'s str,
+    pub parameters: &'s [Parameter],
+    /// As which its parameters are declared, in their order; empty where that is nothing to the database.
+    pub types: Vec<&'s str>,
+}
+
 /// Statements and how their rows become JSON; shared by all cores.
 pub trait Statements: Debug + Send + Sync + 'static {
-    /// The texts, for logs and for looking at plans.
-    fn texts(&self) -> Vec<&str>;
+    /// In the order in which they run.
+    fn written(&self) -> Vec<WrittenStatement<'_>>;
 
     /// Bytes that the plan cache accounts for.
     fn weight_bytes(&self) -> usize;
 }
 
 impl<S: Statements> Statements for Arc<S> {
-    fn texts(&self) -> Vec<&str> {
-        S::texts(self)
+    fn written(&self) -> Vec<WrittenStatement<'_>> {
+        S::written(self)
     }
 
     fn weight_bytes(&self) -> usize {
@@ -137,6 +155,13 @@ pub trait DatabaseSession<D: Database>: Debug + 'static {
         variables: &Variables,
     ) -> impl Future<Output = Vec<FieldResult>>;
 
+    /// The plan that the database has for a statement of a query, without running it. Values are not in it.
+    fn plan(
+        &self,
+        statement: WrittenStatement<'_>,
+        variables: &Variables,
+    ) -> impl Future<Output = Result<StatementPlan, GraphqlError>>;
+
     /// Whether the database can be asked now; the text is for people who run the server.
     fn health(&self) -> impl Future<Output = Result<(), String>>;
 
@@ -218,7 +243,7 @@ impl<D: Database> Prepared<D> {
 
     /// The texts of its statements, for logs and for looking at plans.
     pub fn texts(&self) -> Vec<&str> {
-        self.all_statements().into_iter().flat_map(Statements::texts).collect()
+        self.all_statements().into_iter().flat_map(Statements::written).map(|written| written.sql).collect()
     }
 
     fn all_statements(&self) -> Vec<&dyn Statements> {

@@ -8,6 +8,7 @@ pub mod changes;
 pub mod contribution;
 pub mod database;
 mod example;
+mod explain;
 pub mod follow;
 pub mod levels;
 mod live;

@@ -9,10 +9,11 @@ use prony_graphql::{
     response::FieldResult,
     variables::Variables,
 };
-use prony_source::NotReady;
+use prony_source::{Explanation, NotReady};
 
 use crate::{
     database::{Database, DatabaseSession as _, FieldStatements, Prepared},
+    explain::explain_query,
     levels::{self, Fetch, FieldLevels, Gatherer, Key, LevelRows, MergeKey},
     model::Model,
     settings::ResolverModel,
@@ -78,6 +79,11 @@ impl<D: Database> FieldSession<D> {
             fields.iter().map(failed).collect()
         };
         fields.iter().zip(results).map(|(field, result)| placed(field, result)).collect()
+    }
+
+    /// What a list or an aggregate becomes, with the database's plans; nothing of it is run.
+    pub async fn explain(&self, field: &Prepared<D>, variables: &Variables) -> Explanation {
+        explain_query(&*self.session, field, variables).await
     }
 
     /// Whether the database can be asked now; the text is for people who run the server.

@@ -20,8 +20,8 @@ use prony_graphql::{
     variables::Variables,
 };
 use prony_source::{
-    ChangeSignal, DataVersion, Events, FieldPlan, FieldRequest, Metric, NotReady, PreparedField,
-    ReservedNames, Source, SourceSchema, SourceSession,
+    ChangeSignal, DataVersion, Events, Explanation, FieldPlan, FieldRequest, Metric, NotReady, PreparedField,
+    ReservedNames, Runs, Source, SourceSchema, SourceSession,
 };
 use prony_source::{
     interceptors::{RowAccess, RowQuery},
@@ -39,6 +39,7 @@ use crate::{
     contribution::{contribution, contribution_for},
     database::{Database, Prepared},
     example::Shown,
+    explain::tell_statements,
     follow::{CatalogOutcome, Following, fingerprint},
     live::Dependencies,
     lower::{RootIndex, lower},
@@ -519,6 +520,27 @@ impl<D: Database> SourceSession for RelationalSession<D> {
     fn data_version(&self, field: &PreparedField) -> Option<Arc<dyn DataVersion>> {
         let RelationalPlan::Once(_, dependencies) = field.plan::<RelationalPlan<D>>() else { return None };
         Some(Arc::new(dependencies.version(self.database.changes())))
+    }
+
+    fn explain<'a>(
+        &'a self,
+        field: &'a PreparedField,
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, Explanation> {
+        let told = match field.plan::<RelationalPlan<D>>() {
+            RelationalPlan::Once(statement, _) | RelationalPlan::Live(statement, _)
+                if statement.prepared.mutation().is_none() =>
+            {
+                return Box::pin(self.session.explain(&statement.prepared, variables));
+            }
+            RelationalPlan::Once(statement, _) | RelationalPlan::Live(statement, _) => {
+                tell_statements([&statement.prepared], None, variables)
+            }
+            RelationalPlan::Changes(_, plan) => {
+                tell_statements(plan.statements(), Some(Runs::ForEachEvent), variables)
+            }
+        };
+        Box::pin(std::future::ready(told))
     }
 
     fn health(&self) -> LocalBoxFuture<'_, Result<(), String>> {

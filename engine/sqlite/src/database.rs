@@ -12,7 +12,10 @@ use prony_graphql::{
     variables::Variables,
 };
 use prony_source::NotReady;
-use prony_sql::{catalog::Catalog, changes::Feed, follow::CatalogVersion, settings::RelationalSettings};
+use prony_sql::{
+    catalog::Catalog, changes::Feed, database::StatementPlan, follow::CatalogVersion,
+    settings::RelationalSettings,
+};
 
 use crate::{
     OpenError,
@@ -127,6 +130,12 @@ impl SqliteDatabase {
         let directory = self.opener.path.parent().filter(|_| self.writer.is_ok())?;
         // Of a plain name it is empty.
         Some(if directory.as_os_str().is_empty() { PathBuf::from(".") } else { directory.to_owned() })
+    }
+
+    /// How SQLite would run a statement; its parameters have no values.
+    pub(crate) async fn plan(&self, sql: &str) -> Result<StatementPlan, GraphqlError> {
+        let sql = format!("EXPLAIN QUERY PLAN {sql}");
+        self.pool.run(move |session, settings| session.plan(&sql, settings)).await
     }
 
     /// Reads something from the file.

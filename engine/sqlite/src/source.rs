@@ -22,7 +22,7 @@ use crate::{
 };
 use prony_sql::{
     changes::Feed,
-    database::{Database, DatabaseSession},
+    database::{Database, DatabaseSession, StatementPlan, WrittenStatement},
     follow::CatalogVersion,
     levels::{Key, LevelRows, LevelSelect, MergeKey},
     model::Model,
@@ -159,6 +159,15 @@ impl DatabaseSession<SqliteDatabase> for SqliteSession {
         let programs = programs.into_iter().map(Arc::clone).collect();
         let mutations = Mutations { model: Arc::clone(model), programs };
         self.database.mutate(mutations, variables.clone()).await
+    }
+
+    /// On a thread that may block.
+    async fn plan(
+        &self,
+        statement: WrittenStatement<'_>,
+        _variables: &Variables,
+    ) -> Result<StatementPlan, GraphqlError> {
+        self.database.plan(statement.sql).await
     }
 
     async fn health(&self) -> Result<(), String> {

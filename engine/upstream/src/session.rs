@@ -11,8 +11,10 @@ use prony_graphql::{
     variables::Variables,
 };
 use prony_source::{
-    AcceptedCodings, ContentCoding, Events, NotReady, OperationResult, PreparedField, SourceSession,
+    AcceptedCodings, ContentCoding, Events, Explanation, NotReady, OperationResult, PreparedField,
+    SourceSession,
 };
+use serde_json::Value as Json;
 
 use crate::{
     client::{IncomingResponse, SendError, SendErrorKind, decode},
@@ -211,6 +213,22 @@ impl SourceSession for UpstreamSession {
 
     fn subscribe(&self, field: &PreparedField, variables: &Variables) -> Result<Events, GraphqlError> {
         Ok(subscribe::events(&self.upstream, field, variables))
+    }
+
+    /// The document that the root field is forwarded in, where it is forwarded by itself.
+    fn explain<'a>(
+        &'a self,
+        field: &'a PreparedField,
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, Explanation> {
+        let body = UpstreamField::request(&[field.plan()], variables);
+        let document =
+            serde_json::from_slice::<Json>(&body).ok().and_then(|mut body| match body["query"].take() {
+                Json::String(text) => Some(text),
+                _ => None,
+            });
+        let explanation = Explanation { requests: document.into_iter().collect(), ..Explanation::default() };
+        Box::pin(std::future::ready(explanation))
     }
 
     fn health(&self) -> LocalBoxFuture<'_, Result<(), String>> {

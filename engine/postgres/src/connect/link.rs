@@ -251,6 +251,15 @@ impl Link {
         Executed { result, service, is_first }
     }
 
+    /// Runs a statement without parameters that is not to be kept.
+    pub(crate) async fn rows_once<A: Answer>(
+        self: &Rc<Self>,
+        text: &StatementText,
+        answer: A,
+    ) -> Result<A, Failure> {
+        self.execute_unnamed(text, &[], answer, &Progress::default(), &mut 0).await.result
+    }
+
     /// Runs a statement without a name: behind a pooler, what is prepared here may be asked of another server's session.
     async fn execute_unnamed<A: Answer>(
         self: &Rc<Self>,

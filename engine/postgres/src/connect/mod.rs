@@ -6,5 +6,5 @@ pub(crate) mod opener;
 pub(crate) mod pool;
 pub(crate) mod session_setup;
 pub(crate) mod single;
-mod slow;
+pub(crate) mod slow;
 mod spans;

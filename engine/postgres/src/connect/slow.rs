@@ -72,7 +72,7 @@ impl Link {
             let explained = StatementText::new(format!("explain {}", text.sql), text.types.to_vec());
             let (link, values) = (Rc::clone(self), values.to_vec());
             self.chore(Box::pin(async move {
-                let answer = Plan::default();
+                let answer = PlanLines::default();
                 let executed = link.execute(&explained, &values, answer, &Progress::default()).await;
                 if let Ok(plan) = executed.result {
                     let database = &link.target().description;
@@ -83,12 +83,13 @@ impl Link {
     }
 }
 
-#[derive(Default)]
-struct Plan {
-    lines: Vec<String>,
+/// The lines of a plan.
+#[derive(Debug, Default)]
+pub(crate) struct PlanLines {
+    pub(crate) lines: Vec<String>,
 }
 
-impl Answer for Plan {
+impl Answer for PlanLines {
     fn row(&mut self, row: &Row) -> Result<(), Failure> {
         self.lines.push(row.try_get(0)?);
         Ok(())

@@ -19,6 +19,7 @@ use crate::{
     error::{Failure, FailureKind},
     run::{
         capture::TransactionCapture,
+        explain::Explain,
         rows::JsonRows,
         running::{Running, WhenDropped},
         scope,
@@ -35,7 +36,7 @@ use crate::{
 };
 use prony_sql::{
     changes::order::Order,
-    database::DatabaseSession,
+    database::{DatabaseSession, StatementPlan, WrittenStatement},
     levels::{Key, LevelRows, MergeKey},
     model::Model,
     settings::RelationalSettings,
@@ -208,6 +209,16 @@ impl DatabaseSession<PostgresDatabase> for Session {
         }
     }
 
+    async fn plan(
+        &self,
+        statement: WrittenStatement<'_>,
+        variables: &Variables,
+    ) -> Result<StatementPlan, GraphqlError> {
+        let begin = self.core.begin(variables)?;
+        let explain = Explain::new(begin.as_deref(), statement.sql, &statement.types);
+        self.core.explain(explain).await
+    }
+
     async fn health(&self) -> Result<(), String> {
         self.health()
     }
@@ -300,6 +311,18 @@ impl Core {
             executed
         };
         Running::new(work.boxed_local(), link, progress, WhenDropped::Cancel, self.chores.clone())
+    }
+
+    /// Asks for a plan, on a connection that takes one transaction at a time.
+    async fn explain(&self, explain: Explain) -> Result<StatementPlan, GraphqlError> {
+        let asked = async {
+            let permit = self.scoped.acquire(false).await?;
+            let link = Rc::clone(&permit.link);
+            let work = async move { explain.ask(permit).await };
+            let (progress, chores) = (Rc::default(), self.chores.clone());
+            Running::new(work.boxed_local(), link, progress, WhenDropped::Finish, chores).await
+        };
+        asked.await.map_err(|failure: Failure| failure.to_graphql(&[], self.statement_timeout_ms))
     }
 
     /// Runs a transaction, again where it was rolled back for a reason that passes.

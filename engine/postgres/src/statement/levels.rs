@@ -18,7 +18,7 @@ use crate::{
 };
 use prony_sql::{
     builder::{Parameter, SelectList, column_operand},
-    database::Statements,
+    database::{Statements, WrittenStatement},
     levels::{LevelRows, LevelSelect},
     model::{ColumnId, Model, Table},
     plan::RowsPlan,
@@ -85,8 +85,8 @@ impl LevelRead {
 }
 
 impl Statements for LevelRead {
-    fn texts(&self) -> Vec<&str> {
-        vec![self.statement.sql()]
+    fn written(&self) -> Vec<WrittenStatement<'_>> {
+        vec![self.statement.written()]
     }
 
     fn weight_bytes(&self) -> usize {

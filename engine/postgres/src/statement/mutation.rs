@@ -16,7 +16,7 @@ use crate::{
 use prony_sql::{
     builder::{SelectList, SqlBuilder, column_name},
     changes::Operation,
-    database::Statements,
+    database::{Statements, WrittenStatement},
     model::{Model, Table, TableId},
     plan::{Filter, MutationPlan, Output, OutputKind},
 };
@@ -105,10 +105,11 @@ impl Mutation {
 }
 
 impl Statements for Mutation {
-    fn texts(&self) -> Vec<&str> {
-        let check = self.check.as_ref().map(|check| check.select.sql());
+    fn written(&self) -> Vec<WrittenStatement<'_>> {
+        let check = self.check.as_ref().map(|check| &check.select);
         let collision = self.restricted.as_ref().and_then(|writer| writer.collision.as_ref());
-        [self.statement.sql()].into_iter().chain(check).chain(collision.map(|select| select.sql())).collect()
+        let all = [&self.statement].into_iter().chain(check).chain(collision);
+        all.map(|statement| statement.written()).collect()
     }
 
     fn weight_bytes(&self) -> usize {

@@ -24,7 +24,7 @@ use crate::{
 };
 use prony_sql::{
     builder::{Parameter, SelectList, SqlBuilder, column_operand, push_identifier},
-    database::Statements,
+    database::{Statements, WrittenStatement},
     model::{ColumnId, Model, Relation, Table, TableId},
     plan::{Filter, ListPlan, Output, OutputKind, RowsPlan},
     settings::RelationalSettings,
@@ -56,8 +56,8 @@ impl Read {
 }
 
 impl Statements for Read {
-    fn texts(&self) -> Vec<&str> {
-        vec![self.statement.sql()]
+    fn written(&self) -> Vec<WrittenStatement<'_>> {
+        vec![self.statement.written()]
     }
 
     fn weight_bytes(&self) -> usize {

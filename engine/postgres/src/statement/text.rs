@@ -17,7 +17,7 @@ use crate::{
         dialect::{Wire, parameter_type},
     },
 };
-use prony_sql::{builder::Parameter, model::Model, settings::RelationalSettings};
+use prony_sql::{builder::Parameter, database::WrittenStatement, model::Model, settings::RelationalSettings};
 
 /// Many times what a statement over an index takes.
 const SLOW: Duration = Duration::from_millis(5);
@@ -57,8 +57,10 @@ impl Statement {
         Arc::new(Self { text, parameters, text_columns, choice: Mutex::new(PlanChoice::new()) })
     }
 
-    pub(crate) fn sql(&self) -> &str {
-        &self.text.sql
+    /// As it can be explained.
+    pub(crate) fn written(&self) -> WrittenStatement<'_> {
+        let types = self.text.types.iter().map(Type::name).collect();
+        WrittenStatement { sql: &self.text.sql, parameters: &self.parameters, types }
     }
 
     pub(crate) fn bind(

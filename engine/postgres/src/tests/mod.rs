@@ -2,6 +2,7 @@
 
 mod answers;
 mod cancel;
+mod explain;
 mod models;
 mod mutations;
 mod outage;

@@ -233,7 +233,7 @@ async fn respond(
                 let mut whole = responded.response.body.clone();
                 if let Some(mut rest) = responded.rest {
                     while let Some(part) = rest.next().await {
-                        whole.extend_from_slice(&part);
+                        whole.extend_from_slice(&part.expect("it is whole"));
                     }
                 }
                 return (finished(&responded.response, true), whole);
@@ -242,7 +242,7 @@ async fn respond(
         let mut whole = response.body.clone();
         if let Some(mut rest) = rest {
             while let Some(part) = rest.next().await {
-                whole.extend_from_slice(&part);
+                whole.extend_from_slice(&part.expect("it is whole"));
             }
         }
         return (finished(&response, false), whole);

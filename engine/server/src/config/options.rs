@@ -189,6 +189,7 @@ static GRAPHQL: Options = &[
     OptionOf::new("only_persisted_documents", Some("only-persisted-documents"), ValueKind::Boolean, "false", "Whether no other documents are answered", set!(documents.only, boolean)),
     OptionOf::new("automatic_documents_bytes", None, ValueKind::Number(0, 1 << 40), "4194304", "Bytes of documents that clients may register by their checksum; 0 for none", set!(documents.automatic_bytes, number)),
     OptionOf::new("expose_database_errors", Some("expose-database-errors"), ValueKind::Boolean, "false", "Whether clients see the database's own texts", set!(expose_database_errors, boolean)),
+    OptionOf::new("explain", Some("explain"), ValueKind::Boolean, "local", "Whether `/explain` tells the statements and plans of operations: to everybody where everybody may do everything, with `[auth]` to roles that are `unrestricted`; by default where the server listens on loopback addresses alone and nothing says who may ask", |settings, value| { settings.explain = Some(value.boolean()); Ok(()) }),
 ];
 
 #[rustfmt::skip]

@@ -74,6 +74,8 @@ pub struct Settings {
     pub plan_cache_bytes: u64,
     /// Whether clients see the database's own texts.
     pub expose_database_errors: bool,
+    /// Whether `/explain` tells what operations become; none for servers that let in this machine alone, to everything.
+    pub explain: Option<bool>,
     /// What rules for operations share.
     pub operation_limits: OperationLimits,
     /// Who may ask, and what each role may do.
@@ -284,6 +286,7 @@ impl Default for Settings {
             max_operation_bytes: 128 << 20,
             plan_cache_bytes: 64 << 20,
             expose_database_errors: false,
+            explain: None,
             operation_limits: OperationLimits::default(),
             access: Arc::default(),
             reload: None,

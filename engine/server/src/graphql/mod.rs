@@ -10,6 +10,7 @@ mod core_execution;
 mod documents;
 mod engine;
 mod execution;
+pub(crate) mod explain;
 mod export;
 pub(crate) mod interception;
 mod merging;

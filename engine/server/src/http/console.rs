@@ -4,9 +4,13 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use prony_source::{AcceptedCodings, ContentCoding};
+use serde::Serialize;
 
-use super::reply::{JSON, Reply, empty, reply};
-use crate::graphql::{CoreEngine, ExecutionContext as _, RequestContext};
+use super::{
+    explain,
+    reply::{JSON, Reply, empty, reply},
+};
+use crate::graphql::{Asker, CoreEngine, ExecutionContext as _, RequestContext};
 
 /// A file of the console, made by the build script.
 struct Page {
@@ -39,9 +43,38 @@ fn page(path: &str) -> Option<&'static Page> {
     PAGES.iter().find(|page| page.path == path)
 }
 
-/// What is served to who asks.
+/// What a page needs to know of who asks.
+#[derive(Debug, Serialize)]
+struct AskerDescription<'a> {
+    /// Whether `/explain` is there for them.
+    explain: bool,
+    /// Whether `/metrics` is served beside the page.
+    metrics: bool,
+    /// None where everybody may do everything.
+    role: Option<RoleDescription<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct RoleDescription<'a> {
+    name: &'a str,
+    unrestricted: bool,
+}
+
+/// What is served to who asks, and who that is.
 pub(super) fn description(core: &CoreEngine, context: &RequestContext) -> Reply {
-    reply(StatusCode::OK, JSON, core.served(context).description.clone())
+    let settings = core.settings();
+    let role = context.asker.as_ref().map(Asker::role);
+    let asker = AskerDescription {
+        explain: explain::is_on(settings) && explain::is_for(context),
+        metrics: settings.admin_listen.is_empty(),
+        role: role.map(|role| RoleDescription { name: &role.name, unrestricted: role.unrestricted }),
+    };
+    let mut body = serde_json::to_vec(&asker).expect("plain texts are JSON");
+    // Both are objects with members: the second one's go on where the first one's end.
+    body.pop();
+    body.push(b',');
+    body.extend_from_slice(&core.served(context).description[1..]);
+    reply(StatusCode::OK, JSON, body)
 }
 
 pub(super) fn answer(path: &str, headers: &HeaderMap) -> Reply {

@@ -7,6 +7,7 @@ mod body;
 mod console;
 mod cors;
 mod events;
+mod explain;
 mod framing;
 mod graphql;
 mod graphql_body;
@@ -227,6 +228,7 @@ async fn route_other(core: &Rc<CoreEngine>, path: Path, request: Request<Incomin
         // Their futures are as large as all others together.
         Path::Graphql => Box::pin(graphql::answer(core, request)).await,
         Path::GraphqlStream => Box::pin(events::answer(core, request)).await,
+        Path::Explain => Box::pin(explain::answer(core, request)).await,
         _ if method != Method::GET && method != Method::HEAD => {
             not_allowed(path.allow(&core.site().apis), &format!("{method} is not allowed here; use GET"))
         }

@@ -2,7 +2,7 @@
 
 use super::{
     apis::{ApiId, HttpApis},
-    console, events,
+    console, events, explain,
 };
 use crate::config::Settings;
 
@@ -16,6 +16,8 @@ pub(super) enum Path {
     Live,
     Ready,
     Metrics,
+    /// What operations become.
+    Explain,
     /// GraphiQL and its parts.
     Console,
     /// Of a source.
@@ -32,6 +34,7 @@ impl Path {
             "/live" => Self::Live,
             "/ready" => Self::Ready,
             "/metrics" if settings.admin_listen.is_empty() => Self::Metrics,
+            explain::PATH if explain::is_on(settings) => Self::Explain,
             _ => match apis.find(path) {
                 Some(id) => Self::Api(id),
                 None if settings.console && console::has(path) => Self::Console,
@@ -44,6 +47,7 @@ impl Path {
         match self {
             Self::Graphql => "GET, HEAD, POST, OPTIONS",
             Self::GraphqlStream => events::ALLOW,
+            Self::Explain => explain::ALLOW,
             Self::Api(id) => apis.get(id).allow(),
             _ => "GET, HEAD, OPTIONS",
         }

@@ -64,6 +64,17 @@ impl JoinNode {
         }
     }
 
+    /// All fields that are joined, with the response keys that lead to them from the root field, and what their sources are asked.
+    pub(crate) fn joined_fields(&self) -> Vec<(Vec<&Name>, SourceId, &PreparedField)> {
+        let mut found = Vec::new();
+        for step in &self.steps {
+            found.push((vec![&step.response_key], step.source, &step.root));
+            found.extend(below(&step.response_key, &step.node));
+        }
+        found.extend(self.below.iter().flat_map(|(name, node)| below(name, node)));
+        found
+    }
+
     /// Bytes that the plan cache accounts for it.
     pub(crate) fn weight_bytes(&self) -> usize {
         let steps = self
@@ -76,6 +87,16 @@ impl JoinNode {
             + steps.sum::<usize>()
             + below.sum::<usize>()
     }
+}
+
+fn below<'n>(
+    name: &'n Name,
+    node: &'n JoinNode,
+) -> impl Iterator<Item = (Vec<&'n Name>, SourceId, &'n PreparedField)> {
+    node.joined_fields().into_iter().map(move |(mut path, source, root)| {
+        path.insert(0, name);
+        (path, source, root)
+    })
 }
 
 /// Plans the joins below root fields.

@@ -208,8 +208,9 @@ fn defaults_of_the_tables_are_the_defaults() {
         for listed in config::options(KINDS) {
             let (section, option) = (listed.section.key(), listed.spec());
             let has_another = section == "server" && source.contains("graph");
-            let is_of_the_machine = matches!(option.key, "cpus" | "max_memory_bytes");
-            if is_of_the_machine || has_another {
+            // What is asked of the machine, or follows from other options.
+            let is_found = matches!(option.key, "cpus" | "max_memory_bytes" | "explain");
+            if is_found || has_another {
                 continue;
             }
             let line = format!("{} = {}\n", option.key, option.default);

@@ -9,6 +9,7 @@ mod counters;
 mod differential;
 mod documents;
 mod endpoints;
+mod explain;
 mod fast_path;
 mod graph;
 mod graphql;

@@ -1,5 +1,6 @@
 //! Running statements that read: in place on a core, or by a pool of blocking readers.
 
+pub(crate) mod plan;
 pub(crate) mod pool;
 pub(crate) mod reader;
 pub(crate) mod session;

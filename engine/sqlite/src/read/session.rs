@@ -25,6 +25,7 @@ use crate::{
 use prony_sql::{
     levels::{Key, LevelRows},
     model::{Model, TableId},
+    settings::RelationalSettings,
 };
 
 /// Prepared statements that one connection keeps; each takes some kilobytes.
@@ -185,7 +186,7 @@ impl Session {
             }
             run(statements, &self.connection, &self.watch)
         });
-        self.finish(done, values)
+        self.finish(done, values.settings)
     }
 
     /// Rows that the statements of a program have given since this was last asked, of all that are nested in each other.
@@ -204,7 +205,19 @@ impl Session {
         !self.connection.is_autocommit()
     }
 
-    fn finish<T>(&self, done: Result<T, Stop>, values: Values<'_>) -> Result<T, Unfinished> {
+    /// Has the rows of a statement without values read, which is not kept.
+    pub(crate) fn rows_of<T>(
+        &mut self,
+        sql: &str,
+        settings: &RelationalSettings,
+        read: impl FnOnce(&mut Statement) -> Result<T, SqliteError>,
+    ) -> Result<T, Unfinished> {
+        let prepared = Statement::prepare(&self.connection, sql);
+        let done = prepared.and_then(|mut statement| read(&mut statement)).map_err(Stop::Sqlite);
+        self.finish(done, settings)
+    }
+
+    fn finish<T>(&self, done: Result<T, Stop>, settings: &RelationalSettings) -> Result<T, Unfinished> {
         let sqlite_error = match done {
             Ok(value) => return Ok(value),
             Err(Stop::Failed(error)) => return Err(Unfinished::Failed(error)),
@@ -216,7 +229,7 @@ impl Session {
             (None, Some(Interruption::Budget)) => Err(Unfinished::Later),
             (None, reason) => {
                 let reason = reason.unwrap_or(Interruption::Cancelled);
-                Err(Unfinished::Failed(error::of_interruption(reason, values.settings)))
+                Err(Unfinished::Failed(error::of_interruption(reason, settings)))
             }
             (Some(error), _) if self.may_wait(&error) => Err(Unfinished::Later),
             (Some(error), _) => Err(Unfinished::Failed(error::of_sqlite(&error))),

@@ -4,7 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use prony_graphql::error::Position;
 
-use prony_sql::{builder::Parameter, catalog::ColumnKind, database::Statements, plan::RowsKind};
+use prony_sql::{
+    builder::Parameter,
+    catalog::ColumnKind,
+    database::{Statements, WrittenStatement},
+    plan::RowsKind,
+};
 
 /// `db.system.name`, for spans.
 pub(crate) const SYSTEM: &str = "sqlite";
@@ -39,8 +44,11 @@ impl ProgramStatements {
         Self { id, texts, is_slow: AtomicBool::new(false) }
     }
 
-    fn texts(&self) -> Vec<&str> {
-        self.texts.iter().map(|text| &*text.sql).collect()
+    fn written(&self) -> Vec<WrittenStatement<'_>> {
+        let texts = self.texts.iter();
+        texts
+            .map(|text| WrittenStatement { sql: &text.sql, parameters: &text.parameters, types: Vec::new() })
+            .collect()
     }
 
     fn weight_bytes(&self) -> usize {
@@ -192,8 +200,8 @@ impl AsRef<ProgramStatements> for LevelProgram {
 }
 
 impl Statements for RowsProgram {
-    fn texts(&self) -> Vec<&str> {
-        self.statements.texts()
+    fn written(&self) -> Vec<WrittenStatement<'_>> {
+        self.statements.written()
     }
 
     fn weight_bytes(&self) -> usize {
@@ -202,8 +210,8 @@ impl Statements for RowsProgram {
 }
 
 impl Statements for LevelProgram {
-    fn texts(&self) -> Vec<&str> {
-        self.statements.texts()
+    fn written(&self) -> Vec<WrittenStatement<'_>> {
+        self.statements.written()
     }
 
     fn weight_bytes(&self) -> usize {
@@ -213,8 +221,8 @@ impl Statements for LevelProgram {
 }
 
 impl Statements for MutationProgram {
-    fn texts(&self) -> Vec<&str> {
-        self.statements.texts()
+    fn written(&self) -> Vec<WrittenStatement<'_>> {
+        self.statements.written()
     }
 
     fn weight_bytes(&self) -> usize {

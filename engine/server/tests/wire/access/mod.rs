@@ -1,6 +1,7 @@
 //! Who asks, and what each role is served, over every way in.
 
 mod call_rules;
+mod explain;
 mod functions;
 mod graph_calls;
 mod graph_roles;

@@ -1,26 +1,22 @@
 // The console: GraphiQL over the sources that this server serves. What they are, and a query that works on them, comes
 // from the server.
 import 'graphiql/style.css';
+import '../shared/colors.css';
+import '../shared/plots.css';
 import './console.css';
+import './panels.css';
 
+import type { GraphiQLPlugin } from '@graphiql/react';
 import { createGraphiQLFetcher, type Fetcher } from '@graphiql/toolkit';
 import { GraphiQL } from 'graphiql';
 import { parse, print } from 'graphql';
 import { createClient } from 'graphql-ws';
-import { StrictMode } from 'react';
+import { StrictMode, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-
-interface Source {
-  name: string;
-  database: string;
-  contents: string;
-}
-
-interface Description {
-  version: string;
-  sources: Source[];
-  example: string;
-}
+import { setTheme, startTheme } from '../shared/theme';
+import { describe, type Description } from './description';
+import { Identity } from './identity';
+import { Described, plugins } from './plugins';
 
 const socket = new URL('/graphql', window.location.href);
 socket.protocol = socket.protocol === 'https:' ? 'wss:' : 'ws:';
@@ -49,20 +45,6 @@ function formatted(query?: string) {
   }
 }
 
-/** What is shown where nobody is told what is served before it is known who asks. */
-const LOCKED: Description = {
-  version: '',
-  sources: [],
-  example: '# Who asks is not known:\n# put a token under Headers, then re-fetch the schema (at the left below).\n{ __typename }\n',
-};
-
-async function describe(): Promise<Description> {
-  const response = await fetch('/console.json');
-  if (response.status === 401 || response.status === 403) return LOCKED;
-  if (!response.ok) throw new Error(`the server answered ${response.status} to /console.json`);
-  return (await response.json()) as Description;
-}
-
 /** The editor of headers, open, with what is missing. */
 const TOKEN = {
   defaultHeaders: '{\n  "authorization": "Bearer "\n}',
@@ -84,28 +66,36 @@ function Sources({ sources, version }: Description) {
           )}
         </span>
       ))}
+      <div id="role" />
     </header>
   );
 }
 
-function Console({ description }: { description: Description }) {
+function Console({ first }: { first: Description }) {
+  const [description, setDescription] = useState(first);
+  // GraphiQL shuts its panels when they become others.
+  const [open, setOpen] = useState<GraphiQLPlugin | null>(null);
+  const panels = plugins(description);
   return (
-    <>
+    <Described value={description}>
       <Sources {...description} />
       <main>
         <GraphiQL
           fetcher={ask}
-          defaultQuery={description.example}
+          defaultQuery={first.example}
           {...linked()}
-          {...(description === LOCKED ? TOKEN : {})}
+          {...(first.refusal ? TOKEN : {})}
           shouldPersistHeaders={false}
+          plugins={panels}
+          visiblePlugin={open && panels.includes(open) ? open : undefined}
+          onTogglePluginVisibility={setOpen}
         >
           <GraphiQL.Logo>
-            <span />
+            <Identity description={description} onDescribed={setDescription} />
           </GraphiQL.Logo>
         </GraphiQL>
       </main>
-    </>
+    </Described>
   );
 }
 
@@ -129,13 +119,20 @@ if (!place) throw new Error('the page lacks its #console');
 // They are made some time after the page, as what they need is loaded.
 new MutationObserver(nameEditors).observe(place, { childList: true, subtree: true });
 
+// Plots have the colours of the page, which GraphiQL's settings choose.
+startTheme();
+new MutationObserver(() => {
+  const { classList } = document.body;
+  setTheme(classList.contains('graphiql-dark') ? 'dark' : classList.contains('graphiql-light') ? 'light' : null);
+}).observe(document.body, { attributeFilter: ['class'] });
+
 try {
   const description = await describe();
   const names = description.sources.map((source) => source.name).join(', ');
   document.title = names ? `${names} · Prony` : 'Prony';
   createRoot(place).render(
     <StrictMode>
-      <Console description={description} />
+      <Console first={description} />
     </StrictMode>,
   );
 } catch (error) {

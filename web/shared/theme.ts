@@ -16,6 +16,12 @@ export function switchTheme(): void {
   apply();
 }
 
+/** What the page has chosen by other means; null for the system's choice. */
+export function setTheme(to: Theme | null): void {
+  chosen = to;
+  apply();
+}
+
 /** Calls back after each change of colours. */
 export function onThemeChange(listener: () => void): void {
   listeners.push(listener);

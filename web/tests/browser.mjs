@@ -51,7 +51,7 @@ async function check(browser, url, { name, ...options }) {
   const shown = await run(page);
   demand(JSON.parse(shown).errors === undefined, `the example failed: ${shown}`);
   await fits(page);
-  await keepsRules(page, GRAPHIQL);
+  await keepsRules(page, { without: GRAPHIQL });
   const box = await page.locator('.result-window .CodeMirror').boundingBox();
   demand(box && box.width >= 250 && box.height >= 100, `the result has no room: ${JSON.stringify(box)}`);
   if (folder) {

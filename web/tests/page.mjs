@@ -22,10 +22,13 @@ export async function launch() {
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** No rule of axe-core is broken, whatever its impact. `others` are selectors of what other projects have made, which is looked at without them. */
-export async function keepsRules(page, others = []) {
+/** No rule of axe-core is broken, whatever its impact, within the places that selectors name and without others, which other projects have made. */
+export async function keepsRules(page, { within, without = [] } = {}) {
   await page.evaluate(axe);
-  const { violations } = await page.evaluate((exclude) => axe.run({ include: [document], exclude }, { resultTypes: ['violations'] }), others);
+  const { violations } = await page.evaluate(
+    ({ within, without }) => axe.run({ include: within ?? [document], exclude: without }, { resultTypes: ['violations'] }),
+    { within, without },
+  );
   const said = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
   demand(said.length === 0, said.join('\n'));
 }

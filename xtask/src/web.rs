@@ -6,10 +6,11 @@ use anyhow::Result;
 
 use crate::{counts::Counts, npm, stages::run_command};
 
-const CHECKS: [&str; 8] = [
+const CHECKS: [&str; 9] = [
     "check",
     "test:audit",
     "test:browser",
+    "test:console",
     "test:live",
     "test:live-run",
     "test:report",

@@ -51,13 +51,14 @@ fn plain(text: &str) -> Vec<String> {
 }
 
 /// Lines that say something, without their figures, and without what depends on the machine: findings, starts that were dropped, and
-/// percentiles, of which the highest need many samples. Lines that are alike then count once.
+/// percentiles, of which the highest need many samples, and what is looked at once a second. Lines that are alike then count once.
 fn skeletons(text: &str) -> Vec<String> {
     let mut is_finding = false;
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
         is_finding = line.starts_with("! ") || is_finding && line.starts_with("  ");
-        let depends = is_finding || line.contains("starts were dropped") || is_percentile(line);
+        let is_seldom = ["starts were dropped", "lab: processor time"].iter().any(|part| line.contains(part));
+        let depends = is_finding || is_seldom || is_percentile(line);
         if !depends && !line.trim().is_empty() && !line.starts_with(RESULT) {
             lines.push(skeleton(line));
         }

@@ -7,14 +7,11 @@ use std::collections::HashMap;
 
 use tokio_postgres::{Client, Error, Row, types::Oid};
 
-use crate::{changes::triggers, discover::types::Types};
+use crate::discover::types::{Types, comment};
 use prony_postgres_connect::describe;
 use prony_sql::catalog::{
     COMMENT_CHARS_MAX, Catalog, CatalogColumn, CatalogForeignKey, CatalogTable, TableKind,
 };
-
-/// Schemas of whose tables nothing is said where they are not served: the database's own, and that of our triggers.
-const UNNAMED_SCHEMAS: [&str; 2] = ["information_schema", triggers::SCHEMA];
 
 /// Why the catalog could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -90,13 +87,13 @@ async fn note_other_schemas(client: &Client) -> Result<Vec<String>, Error> {
     let rows = client
         .query(
             "SELECT n.nspname::text, count(*) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-             WHERE n.nspname <> coalesce(current_schema(), '') AND n.nspname <> ALL ($1)
+             WHERE n.nspname <> coalesce(current_schema(), '') AND n.nspname <> 'information_schema'
                AND n.nspname NOT LIKE 'pg\\_%' AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
                AND has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')
                AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass
                                AND d.objid = c.oid AND d.deptype = 'e')
              GROUP BY n.nspname ORDER BY n.nspname",
-            &[&UNNAMED_SCHEMAS.as_slice()],
+            &[],
         )
         .await?;
     if rows.is_empty() {
@@ -195,11 +192,6 @@ async fn read_columns(
         draft.catalog.columns.push(column);
     }
     Ok(())
-}
-
-/// What `COMMENT ON` has said; a text of blanks says nothing.
-fn comment(row: &Row) -> Option<Box<str>> {
-    row.get::<_, Option<&str>>("comment").map(str::trim).filter(|text| !text.is_empty()).map(Into::into)
 }
 
 fn column(row: &Row, types: &Types, table: &Draft) -> CatalogColumn {

@@ -3,13 +3,11 @@
 use std::collections::HashMap;
 
 use tokio_postgres::{
-    Client, Error,
+    Client, Error, Row,
     types::{Oid, Type},
 };
 
 use prony_sql::catalog::{COMMENT_CHARS_MAX, CatalogEnum, ColumnKind};
-
-use crate::discover::comment;
 
 /// The types that columns of the served schemas have, and those that these are made of.
 pub(super) struct Types {
@@ -42,6 +40,11 @@ pub(super) struct Described {
     pub(super) name: Box<str>,
     /// A domain of it is NOT NULL.
     pub(super) refuses_null: bool,
+}
+
+/// What `COMMENT ON` has said; a text of blanks says nothing.
+pub(super) fn comment(row: &Row) -> Option<Box<str>> {
+    row.get::<_, Option<&str>>("comment").map(str::trim).filter(|text| !text.is_empty()).map(Into::into)
 }
 
 impl Types {

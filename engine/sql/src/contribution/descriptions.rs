@@ -54,10 +54,10 @@ pub(super) fn of_column(table: &Table, id: ColumnId, column: &Column) -> String 
     } else if table.unique_keys.iter().any(|key| **key == [id]) {
         text += ", unique";
     }
-    if column.has_default {
-        text += ", filled where it is not given";
-    } else if !column.writable && table.kind == TableKind::Table {
+    if !column.writable && table.kind == TableKind::Table {
         text += ", generated";
+    } else if column.has_default {
+        text += ", filled where it is not given";
     }
     text
 }

@@ -68,7 +68,7 @@ fn comments_are_descriptions() {
         ("Person", "pets"),
         ("Pet", ""),
         ("Pet", "id"),
-        ("Pet", "person"),
+        ("Pet", "owner_person"),
         ("Named", ""),
         ("Mood", ""),
         ("Query", "people"),
@@ -77,7 +77,21 @@ fn comments_are_descriptions() {
     ];
     let lines: Vec<String> =
         asked.iter().map(|(name, field)| format!("{name}.{field}: {}", said(name, field))).collect();
-    expect![[""]].assert_eq(&lines.join("\n"));
+    expect![[r#"
+        Person.: Those who "live" here.
+        Person.id: `integer`, primary key
+        Person.name: As on the door
+        Person.feels: `mood`
+        Person.twice: `integer`, generated
+        Person.pets: The rows of `public.pets` whose `owner` is this row's `id`.
+        Pet.: A row of the table `public.pets`.
+        Pet.id: `integer`, primary key, generated
+        Pet.owner_person: The row of `public.people` whose `id` is this row's `owner`.
+        Named.: A row of the view `public.named`.
+        Mood.: How they feel.
+        Query.people: Those who "live" here.
+        Query.pets: Rows of the table `public.pets`.
+        Mutation.createPerson: Creates a row and answers its key."#]].assert_eq(&lines.join("\n"));
 }
 
 /// Who serves one schema is told of the others.
@@ -87,8 +101,21 @@ fn tables_of_other_schemas_are_told_of() {
                CREATE TABLE shop.a (id int PRIMARY KEY); CREATE VIEW shop.b AS SELECT 1 AS x;
                CREATE TABLE \"Audit Log\".events (id int PRIMARY KEY) PARTITION BY RANGE (id);
                CREATE TABLE \"Audit Log\".events_1 PARTITION OF \"Audit Log\".events FOR VALUES FROM (1) TO (9);";
-    check(sql, &[], &expect![[""]]);
-    check(sql, &["public"], &expect![[""]]);
+    check(
+        sql,
+        &[],
+        &expect![[r#"
+        One ones (id:Int!) key [id]
+        note: tables of other schemas are not served: `Audit Log` (1), `shop` (2); `schemas` (--schema) names all that are to be
+    "#]],
+    );
+    check(
+        sql,
+        &["public"],
+        &expect![[r#"
+        One ones (id:Int!) key [id]
+    "#]],
+    );
 }
 
 /// The outline of a fresh database after `sql`.

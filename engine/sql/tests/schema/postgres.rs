@@ -91,7 +91,8 @@ fn comments_are_descriptions() {
         Mood.: How they feel.
         Query.people: Those who "live" here.
         Query.pets: Rows of the table `public.pets`.
-        Mutation.createPerson: Creates a row and answers its key."#]].assert_eq(&lines.join("\n"));
+        Mutation.createPerson: Creates a row and answers its key."#]]
+    .assert_eq(&lines.join("\n"));
 }
 
 /// Who serves one schema is told of the others.

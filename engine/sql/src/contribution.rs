@@ -21,7 +21,8 @@ use apollo_compiler::{
 use prony_graphql::schema::{
     Contribution,
     build::{
-        Pool, described, field_with_arguments, input_object, list, named, non_null, non_null_list, object,
+        Pool, described_field, described_input, field_with_arguments, input_object, list, named, non_null,
+        non_null_list, object,
     },
 };
 
@@ -127,7 +128,7 @@ impl TableNames {
         let (aggregate, fields) = (derived("Aggregate"), derived("Fields"));
         let (pks, pk_columns) = (derived("Pks"), derived("PkColumns"));
         let filter = unshared_input(name!("where"), named(&clauses));
-        let aggregate_arguments = vec![described(filter, pool.description(descriptions::WHERE))];
+        let aggregate_arguments = vec![described_input(filter, pool.description(descriptions::WHERE))];
         let mut list_arguments = aggregate_arguments.clone();
         let mut columns = table.columns.iter().enumerate();
         let sorts = |(number, column): (usize, &Column)| {
@@ -135,7 +136,7 @@ impl TableNames {
         };
         if columns.any(sorts) {
             let order = unshared_input(name!("sort"), list(&sort));
-            list_arguments.push(described(order, pool.description(descriptions::SORT)));
+            list_arguments.push(described_input(order, pool.description(descriptions::SORT)));
         }
         let counts = [(name!("limit"), descriptions::LIMIT), (name!("offset"), descriptions::OFFSET)];
         list_arguments
@@ -205,13 +206,13 @@ impl Writer<'_> {
                 Cardinality::One => field_with_arguments(&name, Vec::new(), named(&target.row)),
                 Cardinality::Many => list_field(&name, target),
             };
-            fields.push(with_description(field, Node::new_str(&text)));
+            fields.push(described_field(field, text));
             if let Some(aggregate) = &relation.aggregate_field
                 && self.granted.can(Verb::Aggregate, target_index)
             {
                 let name = self.pool.name(aggregate);
                 let text = self.pool.description(descriptions::AGGREGATE);
-                fields.push(with_description(aggregate_field(&name, target), text));
+                fields.push(described_field(aggregate_field(&name, target), text));
             }
         }
         self.contribution.types.push(object(&self.tables[index].row, Some(&of_row(table)), fields));
@@ -286,12 +287,12 @@ impl Writer<'_> {
     fn queries(&mut self, index: usize, table: &Table) {
         let list_name = unshared_name(&table.list_name);
         let names = &self.tables[index];
-        let text = Node::new_str(&of_list(table));
-        self.contribution.query.push(with_description(list_field(&list_name, names), text));
+        let text = of_list(table);
+        self.contribution.query.push(described_field(list_field(&list_name, names), text));
         if self.granted.can(Verb::Aggregate, index) {
             let aggregate_name = unshared_name(&format!("{}_aggregate", table.list_name));
             let text = self.pool.description(descriptions::AGGREGATE);
-            self.contribution.query.push(with_description(aggregate_field(&aggregate_name, names), text));
+            self.contribution.query.push(described_field(aggregate_field(&aggregate_name, names), text));
         }
     }
 
@@ -333,7 +334,7 @@ impl Writer<'_> {
         }
         self.columns.changes = true;
         let key = unshared_input(name!("pk_columns"), non_null(&self.tables[index].pk_columns));
-        let key = described(key, self.pool.description(descriptions::KEY));
+        let key = described_input(key, self.pool.description(descriptions::KEY));
         if updates {
             let mut arguments = vec![key.clone()];
             // A column of that name can be created but not updated: the key has the name.
@@ -376,13 +377,8 @@ impl Writer<'_> {
     ) {
         let name = unshared_name(&format!("{verb}{}", table.type_name));
         let field = field_with_arguments(&name, arguments, answer);
-        self.contribution.mutation.push(with_description(field, self.pool.description(text)));
+        self.contribution.mutation.push(described_field(field, self.pool.description(text)));
     }
-}
-
-fn with_description(mut field: Node<FieldDefinition>, text: Node<str>) -> Node<FieldDefinition> {
-    field.make_mut().description = Some(text);
-    field
 }
 
 /// A name that no other table has.

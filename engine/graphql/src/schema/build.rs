@@ -122,8 +122,17 @@ pub fn input(name: &Name, ty: Type) -> Node<InputValueDefinition> {
     })
 }
 
-/// The same argument, with a description.
-pub fn described(
+/// The same field, with a description.
+pub fn described_field(
+    mut field: Node<FieldDefinition>,
+    description: impl Into<Node<str>>,
+) -> Node<FieldDefinition> {
+    field.make_mut().description = Some(description.into());
+    field
+}
+
+/// The same argument or field of an input object, with a description.
+pub fn described_input(
     mut input: Node<InputValueDefinition>,
     description: Node<str>,
 ) -> Node<InputValueDefinition> {

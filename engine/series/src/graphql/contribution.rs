@@ -10,8 +10,8 @@ use prony_graphql::{
     schema::{
         Contribution,
         build::{
-            Pool, enumeration, field_with_arguments, input, input_object, list, named, non_null,
-            non_null_list, object,
+            Pool, described_field, enumeration, field_with_arguments, input, input_object, list, named,
+            non_null, non_null_list, object,
         },
     },
 };
@@ -69,11 +69,6 @@ fn valid(text: &str) -> Name {
     Name::new(text).expect("the model holds only GraphQL names")
 }
 
-fn described(mut field: Node<FieldDefinition>, description: &str) -> Node<FieldDefinition> {
-    field.make_mut().description = Some(Node::new_str(description));
-    field
-}
-
 /// What cannot be told by a field's name.
 const fn description_of(method: Method) -> Option<&'static str> {
     match method {
@@ -124,7 +119,7 @@ impl SchemaWriter {
         ];
         let arguments = self.time_arguments();
         let rows = field_with_arguments(&name!("rows"), arguments.clone(), non_null_list(&row_type(of)));
-        fields.push(described(
+        fields.push(described_field(
             rows,
             "In the order of their times, from `from` to `to`, both included; with `last` the last of them.",
         ));
@@ -178,11 +173,13 @@ impl SchemaWriter {
             self.pool.input(&name!("servicePath"), named(&name!("String"))),
         ];
         let one = field_with_arguments(&valid(&of.single_name), arguments, named(&entity));
-        let one =
-            described(one, "The entity with this id; without a service path the first that was notified.");
+        let one = described_field(
+            one,
+            "The entity with this id; without a service path the first that was notified.",
+        );
         self.contribution.query.extend([many, one]);
         let rows = field_with_arguments(&valid(&of.event_name), vec![filter], non_null(&row_type(of)));
-        let rows = described(rows, "Each row as it is notified, once it is durable.");
+        let rows = described_field(rows, "Each row as it is notified, once it is durable.");
         self.contribution.subscription.push(rows);
     }
 
@@ -195,11 +192,11 @@ impl SchemaWriter {
             let mut fields = vec![self.text(&name!("time")), self.pool.field(&name!("value"), named(&value))];
             if has_metadata {
                 let field = self.pool.field(&name!("metadata"), named(&name!("JSON")));
-                fields.push(described(field, "What was notified with the value."));
+                fields.push(described_field(field, "What was notified with the value."));
             }
             if has_time_attribute {
                 let field = self.pool.field(&name!("timeAttribute"), named(&name!("String")));
-                fields.push(described(
+                fields.push(described_field(
                     field,
                     "What gave the time of the row, as `TimeInstant` or `temperature.observedAt`.",
                 ));
@@ -209,7 +206,7 @@ impl SchemaWriter {
         let count = self.pool.field(&name!("count"), non_null(&name!("BigInt")));
         for (name, value, kind) in [(SUMMARY, name!("Float"), Kind::Double), (TIME_SUMMARY, text, Kind::Time)]
         {
-            let from = described(
+            let from = described_field(
                 field_with_arguments(&name!("from"), Vec::new(), non_null(&name!("String"))),
                 "When the period begins; without a period the time of the first row.",
             );
@@ -218,7 +215,7 @@ impl SchemaWriter {
                 .filter(|(_, method)| *method != Method::Count && can_aggregate(kind, *method))
                 .map(|(function, method)| {
                     let field = self.pool.field(&valid(function), named(&value));
-                    description_of(*method).map_or(field.clone(), |text| described(field, text))
+                    description_of(*method).map_or(field.clone(), |text| described_field(field, text))
                 });
             let fields: Vec<_> = [from, count.clone()].into_iter().chain(functions).collect();
             let description =

@@ -30,8 +30,7 @@ fn run_into(terminal: &mut impl Write, directory: &Path, words: &[&str]) -> Resu
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(directory).stdin(Stdio::null()).stdout(Stdio::piped());
     if target::is_built_once() {
-        // What incremental builds save for later is only time and disk lost.
-        command.env("CARGO_INCREMENTAL", "0");
+        command.envs(target::BUILT_ONCE);
     }
     let mut child = command.spawn().with_context(|| format!("cannot run {}", words[0]))?;
     let mut counts = Counts::default();

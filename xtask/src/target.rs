@@ -7,6 +7,10 @@ use std::{
     sync::OnceLock,
 };
 
+/// How it is built where it is built once. What increments save for later, and lines of frames, are only time and disk lost; the program has
+/// its documentation from the first, so that it is not built again for the pages.
+pub(crate) const BUILT_ONCE: [(&str, &str); 3] =
+    [("CARGO_INCREMENTAL", "0"), ("CARGO_PROFILE_DEV_DEBUG", "none"), ("PRONY_DOCS", "on")];
 /// What all stages take, from nothing.
 const BUILD_GIB: f64 = 13.0;
 

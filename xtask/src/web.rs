@@ -17,10 +17,10 @@ const CHECKS: [&str; 9] = [
     "test:series",
     "test:site",
 ];
+const A_TEST: &str = "selftest";
 /// Where documents find pictures, from `web/`.
 const PICTURES: &str = "../docs/images";
 
-/// Needs the `prony` program of the build stage.
 pub(crate) fn check(root: &Path) -> Result<(bool, Counts)> {
     let directory = root.join("web");
     let installed = npm::install(&directory)?;
@@ -47,7 +47,10 @@ pub(crate) fn picture(root: &Path, names: &[String]) -> Result<bool> {
     Ok(run_command(&directory, &words)?.0)
 }
 
-/// With the documentation, which only release builds have otherwise.
+/// The program with the documentation, which only release builds have otherwise. A test beside it makes Cargo choose features as for all
+/// tests, which have been built.
 fn build(root: &Path) -> Result<(bool, Counts)> {
-    run_command(root, &["env", "PRONY_DOCS=on", "cargo", "build", "--package", "prony", "--locked"])
+    let words =
+        ["env", "PRONY_DOCS=on", "cargo", "build", "--workspace", "--bins", "--test", A_TEST, "--locked"];
+    run_command(root, &words)
 }

@@ -8,8 +8,8 @@ use prony_graphql::{
 pub(super) use prony_postgres_connect::describe;
 use prony_postgres_connect::{ConnectError, ConnectErrorKind};
 use prony_source::dialect::row_refused;
-use prony_sql::follow::SCHEMA_CHANGED;
-use tokio_postgres::error::DbError;
+use prony_sql::{database::DISK_FULL, follow::SCHEMA_CHANGED};
+use tokio_postgres::error::{DbError, Severity};
 
 use crate::discover::DiscoverError;
 
@@ -96,6 +96,12 @@ pub(super) enum FailureKind {
     OutOfRange,
     /// More than PostgreSQL takes in one statement: columns, arguments, nesting.
     TooComplex,
+    /// More than the database is set to grant, such as temporary files (`temp_file_limit`).
+    BeyondGrant,
+    /// No room on its disk; nothing was written.
+    DiskFull,
+    /// It has no memory left, or no connection; nothing was written.
+    Exhausted,
     Constraint(Constraint),
     /// Lost against a concurrent transaction; nothing was written.
     Conflict,
@@ -196,6 +202,16 @@ impl Failure {
                 ErrorCode::LimitExceeded,
                 "the field asks for more than one statement can hold; ask for less",
             ),
+            FailureKind::BeyondGrant => (
+                ErrorCode::LimitExceeded,
+                "nothing was changed: the field needs more than the database is set to grant, such as temporary \
+                 files (temp_file_limit); ask for less",
+            ),
+            FailureKind::DiskFull => (ErrorCode::SourceUnavailable, DISK_FULL),
+            FailureKind::Exhausted => (
+                ErrorCode::Overloaded,
+                "nothing was changed: the database has run out of memory or connections; try again in a moment",
+            ),
             FailureKind::BadValue => return (ErrorCode::BadUserInput, bad_value_message(values)),
             FailureKind::Constraint(constraint) => {
                 return (ErrorCode::ConstraintViolation, self.constraint_message(constraint));
@@ -277,7 +293,20 @@ fn describe_database_error(error: &DbError) -> String {
     text
 }
 
+/// Whether the server closes the connection behind this. What PANIC interrupts is found committed or not once it has started anew: also
+/// where the code says that the disk is full, since that is the disk of the log, to which a commit may have been written before.
+fn ends_session(error: &DbError) -> bool {
+    match error.parsed_severity() {
+        Some(severity) => matches!(severity, Severity::Fatal | Severity::Panic),
+        // Poolers leave out what is not translated.
+        None => matches!(error.severity(), "FATAL" | "PANIC"),
+    }
+}
+
 fn kind_of(error: &DbError) -> FailureKind {
+    if ends_session(error) {
+        return FailureKind::ConnectionLost;
+    }
     let code = error.code().code();
     match code {
         "23505" => FailureKind::Constraint(Constraint::Unique),
@@ -296,10 +325,14 @@ fn kind_of(error: &DbError) -> FailureKind {
         "25006" => FailureKind::ReadOnly,
         // Insufficient privilege: also what a policy of row-level security refuses to write.
         "42501" => FailureKind::Denied,
+        "53100" => FailureKind::DiskFull,
+        "53400" => FailureKind::BeyondGrant,
         // Admin shutdown, crash shutdown, database dropped, idle-session timeout.
         "57P01" | "57P02" | "57P03" | "57P04" | "57P05" => FailureKind::ConnectionLost,
         _ => match &code[..2] {
             "22" => FailureKind::BadValue,
+            // Insufficient resources: out of memory, too many connections.
+            "53" => FailureKind::Exhausted,
             "54" => FailureKind::TooComplex,
             "08" => FailureKind::ConnectionLost,
             _ => FailureKind::Failed,

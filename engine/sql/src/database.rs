@@ -20,6 +20,10 @@ use crate::{
     settings::{RelationalSettings, ResolverModel},
 };
 
+/// Told where the database has no room for what is written, whose transaction is rolled back then.
+pub const DISK_FULL: &str =
+    "nothing was changed: the disk of the database is full; try again when there is room";
+
 /// The database's plan of a statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatementPlan {

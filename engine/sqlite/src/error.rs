@@ -6,7 +6,7 @@ use rusqlite::ffi;
 
 use crate::{file::raw::SqliteError, read::watch::Interruption};
 use prony_source::dialect::PatternTooLong;
-use prony_sql::{follow::SCHEMA_CHANGED, settings::RelationalSettings};
+use prony_sql::{database::DISK_FULL, follow::SCHEMA_CHANGED, settings::RelationalSettings};
 
 /// Why a program was not run to its end.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ fn of_statement(error: &SqliteError, known_columns: Option<&[Box<str>]>) -> Grap
             ErrorCode::SourceFailed,
             "the database can only be read: its file or disk is read-only".to_owned(),
         ),
-        ffi::SQLITE_FULL => (ErrorCode::SourceFailed, "the disk of the database is full".to_owned()),
+        ffi::SQLITE_FULL => (ErrorCode::SourceUnavailable, DISK_FULL.to_owned()),
         ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB => {
             (ErrorCode::SourceFailed, "the database file is damaged or no longer a database".to_owned())
         }

@@ -4,6 +4,7 @@ pub(crate) mod config;
 pub(crate) mod link;
 pub(crate) mod opener;
 pub(crate) mod pool;
+pub(crate) mod room;
 pub(crate) mod session_setup;
 pub(crate) mod single;
 pub(crate) mod slow;

@@ -1,6 +1,6 @@
 //! One core's part of a database: it runs prepared root fields on the core's connections.
 
-use std::{fmt, rc::Rc, sync::Arc};
+use std::{fmt, rc::Rc, sync::Arc, time::SystemTime};
 
 use futures_util::FutureExt;
 use prony_graphql::{
@@ -34,6 +34,7 @@ use crate::{
         text::Statement,
     },
 };
+use prony_source::NotReady;
 use prony_sql::{
     changes::order::Order,
     database::{DatabaseSession, StatementPlan, WrittenStatement},
@@ -57,6 +58,7 @@ pub struct Session {
 }
 
 struct Core {
+    target: Arc<Target>,
     settings: Arc<RelationalSettings>,
     order: Arc<Order>,
     statement_timeout_ms: u32,
@@ -96,6 +98,7 @@ impl Session {
             planners: pool(PlanMode::Custom, PIPELINE_DEPTH, 0),
             writers: pool(PlanMode::Generic, 1, 0),
             scoped: pool(PlanMode::Generic, 1, 0),
+            target: Arc::clone(target),
             settings: Arc::clone(settings),
             order: Arc::clone(order),
             statement_timeout_ms: target.statement_timeout_ms,
@@ -199,7 +202,9 @@ impl DatabaseSession<PostgresDatabase> for Session {
                 return failed;
             }
         };
-        match self.core.write(model, &steps, begin.as_ref()).await {
+        let written = self.core.write(model, &steps, begin.as_ref()).await;
+        self.core.note_room(&written);
+        match written {
             Ok(outcomes) => outcomes.into_iter().map(FieldResult::data).collect(),
             Err(StepFailure { step, failure }) => {
                 let columns = steps[step].text_columns();
@@ -221,6 +226,11 @@ impl DatabaseSession<PostgresDatabase> for Session {
 
     async fn health(&self) -> Result<(), String> {
         self.health()
+    }
+
+    async fn readiness(&self) -> Result<(), NotReady> {
+        self.health().map_err(|_| NotReady::Unreachable)?;
+        self.core.target.room.readiness(SystemTime::now())
     }
 }
 
@@ -356,6 +366,17 @@ impl Core {
                 Err(StepFailure { failure, .. }) if self.may_repeat(&failure, &used, executions) => {}
                 outcome => return outcome,
             }
+        }
+    }
+
+    /// What a transaction shows of the room on the database's disk; most failures show nothing of it.
+    fn note_room<T>(&self, written: &Result<T, StepFailure>) {
+        match written {
+            Ok(_) => self.target.room.written(),
+            Err(StepFailure { failure, .. }) if failure.kind == FailureKind::DiskFull => {
+                self.target.room.refused(SystemTime::now());
+            }
+            Err(_) => {}
         }
     }
 

@@ -1,5 +1,6 @@
 //! Mutations: what they answer, what they leave behind, and what refuses them.
 
+use prony_source::NotReady;
 use prony_testkit::postgres::{Cluster, TestDatabase};
 
 use crate::tests::*;
@@ -125,6 +126,52 @@ fn an_invalid_value_names_its_column() {
             let response = served.ask(&session, &text, none()).await;
             assert!(response.contains(message) && response.contains("BAD_USER_INPUT"), "{response}");
         }
+    });
+}
+
+/// Tables whose rows are refused as by a database that has run out of something: as they are written, or as they are committed.
+const EXHAUSTED: &str = "
+    create table fine (id int primary key);
+    create table early (like fine including all);
+    create table late (like fine including all);
+    create table memory (like fine including all);
+    create table granted (like fine including all);
+    create function refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'could not extend file' using errcode = tg_argv[0]; end $$;
+    create trigger refuse before insert on early for each row execute function refuse('53100');
+    create constraint trigger refuse after insert on late deferrable initially deferred
+        for each row execute function refuse('53100');
+    create trigger refuse before insert on memory for each row execute function refuse('53200');
+    create trigger refuse before insert on granted for each row execute function refuse('53400');";
+
+#[test]
+fn a_database_that_has_run_out_of_something_has_changed_nothing_and_says_of_what() {
+    let database = TestDatabase::create();
+    database.execute(EXHAUSTED);
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.session();
+        let fine = served.plan("mutation { updateFine(pk_columns: {id: 1}) { result } }", none());
+        let full = "nothing was changed: the disk of the database is full; try again when there is room";
+        for (table, code, message, readiness) in [
+            ("Early", "SOURCE_UNAVAILABLE", full, Err(NotReady::DiskFull)),
+            ("Late", "SOURCE_UNAVAILABLE", full, Err(NotReady::DiskFull)),
+            ("Memory", "OVERLOADED", "nothing was changed: the database has run out of memory", Ok(())),
+            ("Granted", "LIMIT_EXCEEDED", "nothing was changed: the field needs more", Ok(())),
+        ] {
+            let refused = format!("b: create{table}(id: 1) {{ id }}");
+            for first in ["", "a: createFine(id: 1) { id } "] {
+                assert!(fine.outcome(&session).await.is_ok());
+                assert_eq!(session.readiness().await, Ok(()), "a write succeeds");
+                let response = served.ask(&session, &format!("mutation {{ {first}{refused} }}"), none()).await;
+                assert!(response.contains(code) && response.contains(message), "{table}: {response}");
+                assert!(response.contains("\"path\":[\"b\"]") && !response.contains("extend"), "{response}");
+                assert_eq!(session.readiness().await, readiness, "{table}");
+                assert_eq!(served.session().readiness().await.err(), readiness.err(), "another core's");
+            }
+        }
+        let read = served.data(&session, "{ fines { id } earlies { id } lates { id } }", none()).await;
+        assert_eq!(read, json!({"fines": [], "earlies": [], "lates": []}));
     });
 }
 

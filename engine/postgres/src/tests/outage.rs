@@ -7,9 +7,17 @@ use prony_testkit::{
     port::free_port,
     postgres::{Cluster, TestDatabase},
 };
-use tokio::time::{Instant, sleep, timeout};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+    time::{Instant, sleep, timeout},
+};
 
-use crate::{OpenErrorKind, error::FailureKind, tests::*};
+use crate::{
+    OpenErrorKind,
+    error::{Failure, FailureKind},
+    tests::*,
+};
 
 /// Nothing may wait longer than this for an answer, whatever the database does.
 const NEVER_LONGER: Duration = Duration::from_secs(20);
@@ -163,11 +171,56 @@ fn sqlstates_are_sorted_into_kinds() {
         (FailureKind::ReadOnly, ErrorCode::SourceFailed),
     ];
     for (kind, code) in kinds {
-        let error = crate::error::Failure::new(kind, "inside").to_graphql(&[], 1000);
+        let error = Failure::new(kind, "inside").to_graphql(&[], 1000);
         assert_eq!(error.code, code);
         assert!(!error.message.contains("inside"));
         assert_eq!(error.detail.as_deref(), Some("inside"));
     }
+}
+
+/// How a server's only response counts.
+async fn kind_of_response(severity: &str, code: &str) -> FailureKind {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("host=127.0.0.1 port={} user=u", listener.local_addr().unwrap().port());
+    let fields = format!("S{severity}\0V{severity}\0C{code}\0Mwhy\0\0");
+    let serve = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut asked = [0; 1024];
+        socket.read(&mut asked).await.unwrap();
+        socket.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I").await.unwrap();
+        socket.read(&mut asked).await.unwrap();
+        let length = u32::try_from(4 + fields.len()).unwrap().to_be_bytes();
+        socket.write_all(&[b"E", &length[..], fields.as_bytes()].concat()).await.unwrap();
+    };
+    let ask = async {
+        let (client, connection) = tokio_postgres::connect(&address, tokio_postgres::NoTls).await.unwrap();
+        let (response, _) = tokio::join!(client.batch_execute("COMMIT"), connection);
+        Failure::from(response.unwrap_err()).kind
+    };
+    let both = async { tokio::join!(serve, ask) };
+    timeout(NEVER_LONGER, both).await.expect("both end").1
+}
+
+/// A disk that is full interrupts a commit in one of two ways: the transaction is rolled back, or the server starts anew and may find
+/// it committed.
+#[test]
+fn a_response_that_ends_the_session_is_a_connection_that_broke_whatever_its_code() {
+    on_a_core(async {
+        for (severity, code, kind) in [
+            ("ERROR", "53100", FailureKind::DiskFull),
+            ("FATAL", "53100", FailureKind::ConnectionLost),
+            ("PANIC", "53100", FailureKind::ConnectionLost),
+            ("PANIC", "58030", FailureKind::ConnectionLost),
+            ("ERROR", "58030", FailureKind::Failed),
+            ("ERROR", "40001", FailureKind::Conflict),
+            ("FATAL", "25P03", FailureKind::ConnectionLost),
+            ("ERROR", "53000", FailureKind::Exhausted),
+            ("ERROR", "53300", FailureKind::Exhausted),
+            ("ERROR", "53400", FailureKind::BeyondGrant),
+        ] {
+            assert_eq!(kind_of_response(severity, code).await, kind, "{severity} {code}");
+        }
+    });
 }
 
 #[test]

@@ -17,8 +17,8 @@ use prony_graphql::error::ErrorCode;
 use prony_source::CommonSettings;
 
 use crate::tests::harness::{MEETUPS, MODELS, Made, Served, runtime, with_model};
-use crate::{SqliteDatabase, write::capture::Capture};
-use prony_sql::{catalog::TableKind, model::TableId, settings::RelationalSettings};
+use crate::{SqliteDatabase, error::of_sqlite, write::capture::Capture};
+use prony_sql::{catalog::TableKind, database::DISK_FULL, model::TableId, settings::RelationalSettings};
 
 /// Ten times 10^12 rows: ends only when it is interrupted.
 const ENDLESS: &str = "
@@ -289,6 +289,18 @@ fn a_file_on_a_read_only_file_system_is_read() {
     let connection = opener.reader(Duration::ZERO).unwrap();
     let count: i64 = connection.query_row("SELECT count(*) FROM venues", [], |row| row.get(0)).unwrap();
     assert_eq!(count, 3);
+}
+
+/// SQLite says the same of a file that may have no more pages as of a disk that is full.
+#[test]
+fn a_full_disk_is_told_as_one() {
+    let made = Made::new("CREATE TABLE things (id INTEGER PRIMARY KEY, text TEXT)");
+    let connection = made.connection();
+    connection.execute_batch("PRAGMA max_page_count = 2").unwrap();
+    let full = connection.execute("INSERT INTO things (text) VALUES (printf('%.99999c', 'x'))", []);
+    let error = of_sqlite(&full.unwrap_err().into());
+    assert_eq!((error.code, &*error.message), (ErrorCode::SourceUnavailable, DISK_FULL));
+    assert!(error.detail.unwrap().contains("SQLite code 13"));
 }
 
 /// Whatever hinders a connection as it begins to see changes, a lock or an interruption, hinders it once.

@@ -2,13 +2,20 @@
 //! failed is named. `PRONY_GRAPH_FAULTS` for more of them.
 
 use crate::losses::{count, directory, make, options};
-use crate::{Durability, LogError, OpenError, Store, WriteError};
+use crate::write::Write;
+use crate::{Durability, LogError, OpenError, Ref, Refusal, Side, Store, Unwritten, WriteError};
 use prony_log::faults::{Fault, Faults};
 use prony_log::power_loss::{Disk, DiskEvent, Journal, Lie};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::path::Path;
-use std::time::Duration;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 const WRITES: u64 = 24;
 /// Of each durability.
@@ -152,6 +159,200 @@ fn a_snapshot_in_which_a_bit_has_changed_takes_no_place() {
     let rotten =
         (0..steps).filter(|first| take(Some(Faults { first: *first, count: 1, fault: Fault::Rot })).1);
     assert!(rotten.count() >= 3, "the head, a frame and the end of {steps} steps");
+}
+
+/// Longer than anything takes; only a failing test waits for it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Files of the log.
+const LOG: &str = "log-0";
+
+/// A store with nodes, of whose reserve a deletion has taken a part.
+struct Short {
+    root: TempDir,
+    journal: Arc<Journal>,
+    store: Store,
+    /// Of the whole reserve.
+    bytes: u64,
+}
+
+impl Short {
+    fn new() -> Self {
+        let root = directory();
+        let store = Store::open(&root.path().join("a/graph"), options(SYNC)).unwrap();
+        for number in 0..WRITES {
+            store.write_and_wait(|write| make(write, &store, number)).unwrap();
+        }
+        let journal = Journal::begin(root.path());
+        let mut short = Self { root, journal, store, bytes: 0 };
+        short.bytes = short.reserve();
+        short.journal.fail_next_write(LOG);
+        short.delete("1").unwrap();
+        assert!(short.reserve() < short.bytes, "{:?}", short.journal.failed());
+        short
+    }
+
+    /// The same, where the disk has refused a write since.
+    fn and_full() -> Self {
+        let short = Self::new();
+        short.journal.fail_next_write(LOG);
+        let refused = short.store.write_and_wait(|write| write.make_type(Side::Nodes, "None"));
+        assert!(refused.unwrap_err().is_disk_full());
+        short
+    }
+
+    fn reserve(&self) -> u64 {
+        std::fs::metadata(self.root.path().join("a/graph/reserve")).unwrap().len()
+    }
+
+    fn add(&self, key: &str) -> Result<Ref, WriteError> {
+        self.store.write_and_wait(|write| write.create_node("N", key, &[]))
+    }
+
+    /// As servers do.
+    fn write_at_once<T>(
+        &self,
+        operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, WriteError> {
+        let (sender, receiver) = sync_channel(1);
+        match self.store.try_write(operate, move |outcome| drop(sender.send(outcome))) {
+            Ok(done) => {
+                receiver.recv_timeout(PATIENCE).expect("the log's thread goes on")?;
+                Ok(done)
+            }
+            Err(Unwritten::Refused(refusal)) => Err(refusal.into()),
+            Err(Unwritten::NoRoom(_)) => panic!("nothing is being written"),
+        }
+    }
+
+    fn delete(&self, key: &str) -> Result<(), WriteError> {
+        let at = self.store.read().find("N", key).unwrap().at;
+        self.write_at_once(|write| write.delete_node(at))
+    }
+
+    fn is_there(&self, key: &str) -> bool {
+        self.store.read().find("N", key).is_some()
+    }
+
+    /// Everything is as it was before the disk was full.
+    fn check(self) {
+        assert_eq!(self.reserve(), self.bytes);
+        assert!(self.store.health().log_failure.is_none());
+        self.journal.end();
+        let Self { root, store, .. } = self;
+        let nodes = store.read().count(Side::Nodes, None);
+        drop(store);
+        let store = Store::open(&root.path().join("a/graph"), options(SYNC)).unwrap();
+        assert_eq!(store.read().count(Side::Nodes, None), nodes);
+        assert_eq!(store.check().problems, Vec::<String>::new());
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    loop {
+        if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return done;
+        }
+        thread::park_timeout(PATIENCE);
+    }
+}
+
+/// A bug of the first version of this: it was refused at once, though there was room, and so were all until the reserve was there again.
+#[test]
+fn a_write_waits_while_the_reserve_is_taken_again_and_deletions_go_on() {
+    let short = Short::and_full();
+    thread::scope(|scope| {
+        let held = short.journal.hold("reserve");
+        let add = scope.spawn(|| short.add("late"));
+        assert!(held.is_waited_for(PATIENCE), "nobody takes the room again");
+        let restored = scope.spawn(|| block_on(short.store.restored()));
+        for key in ["3", "6", "8"] {
+            short.delete(key).unwrap();
+            assert!(!short.is_there(key));
+            // Who does not wait is told that it may have to.
+            let refused = short.write_at_once(|write| write.create_node("N", "early", &[]));
+            assert!(refused.unwrap_err().is_disk_full() && short.store.lacks_room());
+        }
+        assert!(!add.is_finished() && !restored.is_finished());
+        drop(held);
+        add.join().unwrap().unwrap();
+        assert!(restored.join().unwrap());
+    });
+    assert!(short.is_there("late") && !short.is_there("early") && !short.store.lacks_room());
+    short.check();
+}
+
+#[test]
+fn a_write_is_refused_where_there_is_no_room_for_the_reserve_and_deletions_go_on() {
+    let short = Short::and_full();
+    let before = short.reserve();
+    thread::scope(|scope| {
+        let held = short.journal.hold("reserve");
+        let add = scope.spawn(|| short.add("late"));
+        assert!(held.is_waited_for(PATIENCE), "nobody takes the room again");
+        held.fail();
+        let refused = add.join().unwrap().unwrap_err();
+        assert!(matches!(refused, WriteError::Refused(Refusal::DiskFull)), "{refused}");
+    });
+    assert!(!short.is_there("late") && short.reserve() == before, "what was there of it is kept");
+    for key in ["3", "6", "8"] {
+        short.delete(key).unwrap();
+    }
+    assert!(short.store.health().log_failure.unwrap().0.is_disk_full());
+    // Nothing fails any more: the first write that comes finds that out.
+    short.add("late").unwrap();
+    short.check();
+}
+
+#[test]
+fn a_write_that_found_no_room_as_the_reserve_took_it_in_vain_is_made() {
+    let short = Short::new();
+    thread::scope(|scope| {
+        let held = short.journal.hold("reserve");
+        let snapshot = scope.spawn(|| short.store.snapshot());
+        assert!(held.is_waited_for(PATIENCE), "nobody takes the room again");
+        let failed = short.journal.failed().len();
+        short.journal.fail_next_write(LOG);
+        let add = scope.spawn(|| short.add("meanwhile"));
+        let until = Instant::now() + PATIENCE;
+        while short.journal.failed().len() == failed && Instant::now() < until {
+            thread::yield_now();
+        }
+        assert!(!add.is_finished());
+        held.fail();
+        add.join().unwrap().unwrap();
+        snapshot.join().unwrap().unwrap();
+    });
+    assert!(short.is_there("meanwhile") && !short.store.lacks_room());
+    short.store.snapshot().unwrap();
+    short.check();
+}
+
+/// Whoever opens the graph next has the file for itself.
+#[test]
+fn a_store_is_not_closed_while_its_reserve_is_being_taken() {
+    let Short { root, journal, store, bytes } = Short::and_full();
+    thread::scope(|scope| {
+        let held = journal.hold("reserve");
+        store.shared.state.reserve.ask();
+        assert!(held.is_waited_for(PATIENCE), "nobody takes the room again");
+        let closed = scope.spawn(|| drop(store));
+        drop(held);
+        closed.join().unwrap();
+    });
+    journal.end();
+    assert_eq!(std::fs::metadata(root.path().join("a/graph/reserve")).unwrap().len(), bytes);
+    Store::open(&root.path().join("a/graph"), options(SYNC)).unwrap();
 }
 
 #[test]

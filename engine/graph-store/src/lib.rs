@@ -51,7 +51,7 @@ pub use scrub::{ScrubReport, scrub};
 pub use snapshot::check::{CheckReport, check};
 pub use snapshot::snapshotter::{SnapshotFailure, SnapshotState};
 pub use snapshot::{SnapshotError, SnapshotReport};
-pub use store::{Health, Store, Unwritten};
+pub use store::{Health, RESTORED_WITHIN, Store, Unwritten};
 pub use types::change::Side;
 pub use types::condition::{Condition, Test};
 pub use types::id::{Ref, SHARDS, shard_of};

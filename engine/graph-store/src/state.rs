@@ -53,7 +53,7 @@ pub(crate) fn operate<T>(
     if !queue.is_full {
         return queue.writer.operate(memory, operate);
     }
-    let (result, is_probe) = queue.writer.operate_when_full(memory, || reserve.restore(), operate)?;
+    let (result, is_probe) = queue.writer.operate_when_full(memory, reserve.is_whole(), operate)?;
     queue.is_probing = is_probe;
     Ok(result)
 }
@@ -98,7 +98,7 @@ impl Logged for GraphState {
     }
 
     fn make_room(&self, payload: &[u8]) -> bool {
-        only_removes(payload) && self.reserve.release(payload.len() as u64)
+        (only_removes(payload) && self.reserve.release(payload.len() as u64)) || self.reserve.was_in_the_way()
     }
 
     fn note_log_bytes(&self, bytes: u64) {

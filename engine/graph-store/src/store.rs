@@ -28,7 +28,11 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
+
+/// So long a write that adds waits, where the disk is full, to be told whether there is room again: a disk that has not said so by then is
+/// taken for one that has none.
+pub const RESTORED_WITHIN: Duration = Duration::from_secs(5);
 
 /// How an open store fares.
 #[derive(Debug, Clone)]
@@ -161,10 +165,10 @@ impl Store {
         operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
         done: impl FnOnce(Result<(), LogError>) + Send + 'static,
     ) -> Result<T, Refusal> {
-        self.write_with(self.shared.lock_with_room(), operate, done)
+        self.write_with(self.lock_with_room(), operate, done)
     }
 
-    /// As [`Self::write`]; never waits for the log.
+    /// As [`Self::write`]; never waits for the log, nor for what [`Self::restored`] waits for.
     pub fn try_write<T, F, D>(&self, operate: F, done: D) -> Result<T, Unwritten<(F, D)>>
     where
         F: FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
@@ -201,7 +205,7 @@ impl Store {
         &self,
         operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
     ) -> Result<(T, Ticket), Refusal> {
-        self.write_into(self.shared.lock_with_room(), operate)
+        self.write_into(self.lock_with_room(), operate)
     }
 
     fn operate<T>(
@@ -232,7 +236,7 @@ impl Store {
         Ok((result, ticket))
     }
 
-    /// As [`Self::write_ticket`]; never waits for the log.
+    /// As [`Self::write_ticket`]; never waits for the log, nor for what [`Self::restored`] waits for.
     pub fn try_write_ticket<T, F>(&self, operate: F) -> Result<(T, Ticket), Unwritten<F>>
     where
         F: FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
@@ -244,6 +248,40 @@ impl Store {
     /// Ready once a write need not wait for the log. Others may take the room first: try again, and wait again.
     pub fn room(&self) -> impl Future<Output = ()> + '_ {
         std::future::poll_fn(|context| self.shared.poll_room(context))
+    }
+
+    /// Whether a write that adds is refused at once with [`Refusal::DiskFull`], and may not be when it is made again after [`Self::restored`].
+    pub fn lacks_room(&self) -> bool {
+        self.shared.lock().is_full && !self.shared.state.reserve.is_whole()
+    }
+
+    /// Has the room taken again that is kept for a full disk, on another thread: true where there was room for it, or nothing lacks. Then a
+    /// write that was refused with [`Refusal::DiskFull`] should be made again; where it is refused once more, others have been faster. Ready
+    /// when that is known, however slow the disk is: wait no longer than [`RESTORED_WITHIN`].
+    pub async fn restored(&self) -> bool {
+        if !self.shared.lock().is_full {
+            return true;
+        }
+        let reserve = &self.shared.state.reserve;
+        let attempt = reserve.ask();
+        std::future::poll_fn(|context| reserve.poll(attempt, context)).await
+    }
+
+    /// For a write that blocks and may add: where the disk is full, once it is known whether there is room by now.
+    fn lock_with_room(&self) -> MutexGuard<'_, Queue<GraphState>> {
+        let reserve = &self.shared.state.reserve;
+        let mut until = None;
+        loop {
+            let queue = self.shared.lock_with_room();
+            if !queue.is_full || reserve.is_whole() {
+                return queue;
+            }
+            drop(queue);
+            let until = *until.get_or_insert_with(|| Instant::now() + RESTORED_WITHIN);
+            if !reserve.wait(reserve.ask(), until.saturating_duration_since(Instant::now())) {
+                return self.shared.lock_with_room();
+            }
+        }
     }
 
     /// Calls `watcher` once for each batch of writes that became durable or was taken back, in order, from the log's
@@ -303,5 +341,7 @@ impl Drop for Store {
                 let _ = thread.join();
             }
         }
+        // Whoever opens the graph next has the file.
+        self.shared.state.reserve.close();
     }
 }

@@ -62,12 +62,12 @@ impl Attached for Changes {
 }
 
 impl Writer {
-    /// As [`Self::operate`], where the disk is full: what does not only remove is refused, but for a write that is alone, where `may_probe`
-    /// says so. Gives whether it is such a one.
+    /// As [`Self::operate`], where the disk is full: what does not only remove is refused, but for a write that is alone, where there
+    /// `may_be_room`. Gives whether it is such a one.
     pub(crate) fn operate_when_full<T>(
         &mut self,
         memory: &ArcSwap<Memory>,
-        may_probe: impl FnOnce() -> bool,
+        may_be_room: bool,
         operate: impl FnOnce(PendingWrite<'_>) -> Result<T, Refusal>,
     ) -> Result<(T, bool), Refusal> {
         let is_alone = self.pending.frame.len() <= LOG_FRAME_HEAD_BYTES && self.in_flight.is_none();
@@ -77,7 +77,7 @@ impl Writer {
         if only_removes(&self.pending.frame[frame_bytes..]) {
             return Ok((result, false));
         }
-        if is_alone && may_probe() {
+        if is_alone && may_be_room {
             return Ok((result, true));
         }
         self.take_back_to(PendingPosition { frame_bytes, steps }, memory);

@@ -18,6 +18,8 @@ pub mod frame_reader;
 pub mod frame_writer;
 pub mod frames;
 mod group_commit;
+#[cfg(feature = "power-loss")]
+mod holds;
 pub mod lock;
 pub mod log_state;
 #[cfg(feature = "power-loss")]
@@ -25,6 +27,7 @@ pub mod power_loss;
 pub mod recover;
 pub mod register;
 pub mod reserve;
+mod restorer;
 pub mod set_aside;
 mod sizes;
 mod step;

@@ -15,6 +15,9 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub use crate::holds::Held;
+use crate::holds::Holds;
+
 /// The least that a disk writes whole.
 const SECTOR: usize = 512;
 
@@ -28,6 +31,9 @@ fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) fn perform<T>(step: Step<'_>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let journal = lock(&JOURNALS).iter().find(|journal| journal.below(step.path()).is_some()).map(Arc::clone);
     let Some(journal) = journal else { return act() };
+    if journal.holds.wait(step) {
+        return Err(journal.strike(Fault::Full, step));
+    }
     if let Some(fault) = journal.next_fault(step) {
         return if fault == Fault::Rot { rot(step, act) } else { Err(journal.strike(fault, step)) };
     }
@@ -59,6 +65,7 @@ pub struct Journal {
     root: PathBuf,
     events: Mutex<Vec<DiskEvent>>,
     faults: Mutex<Failing>,
+    pub(crate) holds: Holds,
 }
 
 /// How many steps there were, which fail, and what those that failed were.
@@ -66,6 +73,8 @@ pub struct Journal {
 struct Failing {
     steps: u64,
     faults: Option<Faults>,
+    /// A write to a file whose name begins so.
+    full_once: Option<&'static str>,
     failed: Vec<String>,
 }
 
@@ -113,9 +122,21 @@ impl Journal {
 
     fn begin_with(root: &Path, faults: Option<Faults>) -> Arc<Self> {
         let faults = Mutex::new(Failing { faults, ..Failing::default() });
-        let journal = Arc::new(Self { root: root.to_owned(), events: Mutex::default(), faults });
+        let (root, events, holds) = (root.to_owned(), Mutex::default(), Holds::default());
+        let journal = Arc::new(Self { root, events, faults, holds });
         lock(&JOURNALS).push(Arc::clone(&journal));
         journal
+    }
+
+    /// The next write to a file whose name begins so finds no room.
+    pub fn fail_next_write(&self, begin: &'static str) {
+        lock(&self.faults).full_once = Some(begin);
+    }
+
+    /// Holds up all that is done to files of this name, until what is returned is dropped.
+    pub fn hold(self: &Arc<Self>, name: &'static str) -> Held {
+        self.holds.begin(name);
+        Held(Arc::clone(self))
     }
 
     /// How many steps there were, those that read included.
@@ -132,7 +153,12 @@ impl Journal {
         let mut failing = lock(&self.faults);
         failing.steps += 1;
         let number = failing.steps - 1;
-        let fault = failing.faults.filter(|faults| faults.hits(number))?.fault;
+        let written = if let Step::Write { path, .. } = step { Some(path) } else { None };
+        let is_full = |begin: &mut &str| written.is_some_and(|path| is_called(path, begin));
+        let fault = match failing.full_once.take_if(is_full) {
+            Some(_) => Fault::Full,
+            None => failing.faults.filter(|faults| faults.hits(number))?.fault,
+        };
         let step = match step {
             Step::Write { path, at, bytes } => {
                 format!("write {} bytes at {at} of {}", bytes.len(), path.display())

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, cell::Cell, sync::Arc, time::Duration};
 
-use prony_graph_store::{Keep, Kind, LogError, Read, Ref, Refusal, Side, Unwritten, Value, Write};
+use prony_graph_store::{Keep, Kind, LogError, Read, Ref, Refusal, Side, Store, Unwritten, Value, Write};
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
@@ -12,7 +12,7 @@ use prony_graphql::{
 use tokio::sync::oneshot;
 
 use crate::{
-    databases::settle,
+    databases::settle::{self, RefusedWrite},
     execute::{
         answer::{Begin, answer, failed, id_of},
         json_value,
@@ -46,36 +46,36 @@ pub(crate) async fn mutate(
     if plans.iter().any(|plan| lacks_preset(plan, variables)) {
         return all_failed(plans, &GraphqlError::new(ErrorCode::Forbidden, LACKS_VALUE));
     }
-    let (sender, settled) = oneshot::channel();
     let culprit = Cell::new(None);
-    let mut written = source.store().try_write(
-        |write| {
-            let read = source.store().read();
-            let mut done = Vec::with_capacity(plans.len());
-            for (index, plan) in plans.iter().enumerate() {
-                match apply(source, plan, variables, &read, write) {
-                    Ok(one) => done.push(one),
-                    Err(fault) => {
-                        culprit.set(Some((index, fault)));
-                        // Takes back what was done before.
-                        return Err(Refusal::NoNode);
-                    }
+    let operate = |write: &mut Write<'_>| {
+        let read = source.store().read();
+        let mut done = Vec::with_capacity(plans.len());
+        for (index, plan) in plans.iter().enumerate() {
+            match apply(source, plan, variables, &read, write) {
+                Ok(one) => done.push(one),
+                Err(fault) => {
+                    culprit.set(Some((index, fault)));
+                    // Takes back what was done before.
+                    return Err(Refusal::NoNode);
                 }
             }
-            Ok(done)
-        },
-        // Nobody waits for it where the request is gone.
-        move |outcome| drop(sender.send(outcome)),
-    );
-    while let Err(Unwritten::NoRoom((operate, done))) = written {
-        source.store().room().await;
-        written = source.store().try_write(operate, done);
+        }
+        Ok(done)
+    };
+    let (mut written, mut settled) = write(source.store(), operate).await;
+    let mut attempts: Option<RefusedWrite> = None;
+    while let Err(Refusal::DiskFull) = written {
+        let attempt = attempts.unwrap_or_default();
+        if attempt.is_final() {
+            break;
+        }
+        attempts = Some(attempt.again(source.store()).await);
+        (written, settled) = write(source.store(), operate).await;
     }
     let done = match (written, culprit.take()) {
         (Ok(done), _) => done,
         (Err(_), Some((index, fault))) => return after_fault(plans, index, fault),
-        (Err(Unwritten::Refused(refusal)), None) => return all_failed(plans, &refused(&refusal)),
-        (Err(Unwritten::NoRoom(_)), None) => unreachable!("it is tried until there is room"),
+        (Err(refusal), None) => return all_failed(plans, &refused(&refusal)),
     };
     let span = begin_span(COMMIT, SpanKind::Internal);
     let settled = settled.await.unwrap_or(Err(LogError::Closed));
@@ -91,6 +91,26 @@ pub(crate) async fn mutate(
             answers(source, plans, variables, done).await
         }
         Err(error) => all_failed(plans, &not_durable(&error)),
+    }
+}
+
+/// Makes changes, once the log can take them; then what tells that they are durable.
+async fn write<T>(
+    store: &Store,
+    operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
+) -> (Result<T, Refusal>, oneshot::Receiver<Result<(), LogError>>) {
+    let (sender, settled) = oneshot::channel();
+    // Nobody waits for it where the request is gone.
+    let mut written = store.try_write(operate, move |outcome| drop(sender.send(outcome)));
+    loop {
+        written = match written {
+            Ok(result) => return (Ok(result), settled),
+            Err(Unwritten::Refused(refusal)) => return (Err(refusal), settled),
+            Err(Unwritten::NoRoom((operate, done))) => {
+                store.room().await;
+                store.try_write(operate, done)
+            }
+        };
     }
 }
 

@@ -1,7 +1,9 @@
 //! One client's connection: which call a request is, and the write that it waits for.
 
 use std::{
+    cell::Cell,
     fmt,
+    rc::Rc,
     sync::Arc,
     task::{Context, Poll, ready},
 };
@@ -24,7 +26,7 @@ use super::{
     script_call::{self, RunScripts, ScriptRequest},
     write::{self, Begun, NotBegun, WriteProgress},
 };
-use crate::databases::{DEFAULT_DATABASE, Database, Databases};
+use crate::databases::{DEFAULT_DATABASE, Database, Databases, settle::RefusedWrite};
 use prony_graph_store::{Side, Waiting};
 
 /// The calls of one connection, one after the other.
@@ -47,12 +49,9 @@ struct Pending {
     write: Option<Waiting>,
     /// Only once the write is durable.
     detached: Option<LocalBoxFuture<'static, ()>>,
-}
-
-impl Pending {
-    const fn new() -> Self {
-        Self { write: None, detached: None }
-    }
+    /// The write that is begun once more, as there may be room for it now; set by what was waited for, so that it is not there where
+    /// nobody waited to the end.
+    refused: Rc<Cell<Option<RefusedWrite>>>,
 }
 
 impl fmt::Debug for Pending {
@@ -62,14 +61,14 @@ impl fmt::Debug for Pending {
 }
 
 impl GraphConnection {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         databases: Arc<Databases>,
         limits: ApiLimits,
         read_only: bool,
         role: Option<RoleAccess>,
         scripts: Option<Arc<dyn RunScripts>>,
     ) -> Self {
-        Self { databases, limits, read_only, role, scripts, waiting: Pending::new() }
+        Self { databases, limits, read_only, role, scripts, waiting: Pending::default() }
     }
 
     fn call(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Result<Progress, CallError> {
@@ -174,6 +173,7 @@ fn creates_in_bulk(method: &Method, call: &Call<'_>) -> Option<Side> {
 
 /// What is to be done once a write has begun, or has not.
 fn begun(database: &Arc<Database>, begun: Begun, waiting: &mut Pending) -> Result<Progress, CallError> {
+    let refused = waiting.refused.take();
     match begun {
         Ok(WriteProgress::Over(progress)) => Ok(progress),
         Ok(WriteProgress::Waits(accepted)) => {
@@ -181,12 +181,22 @@ fn begun(database: &Arc<Database>, begun: Begun, waiting: &mut Pending) -> Resul
             Ok(Progress::Waits)
         }
         Ok(WriteProgress::WaitsForDetached(accepted, detached)) => {
-            *waiting = Pending { write: Some(accepted), detached: Some(detached) };
+            waiting.write = Some(accepted);
+            waiting.detached = Some(detached);
             Ok(Progress::Waits)
+        }
+        Err(NotBegun::Error(CallError::DiskFull)) => {
+            let refused = refused.unwrap_or_default();
+            if refused.is_final() {
+                return Err(CallError::DiskFull);
+            }
+            let (store, slot) = (Arc::clone(&database.store), Rc::clone(&waiting.refused));
+            Ok(Progress::NotReady(Box::pin(async move { slot.set(Some(refused.again(&store).await)) })))
         }
         Err(NotBegun::Error(error)) => Err(error),
         Err(NotBegun::NotPermitted) => Ok(Progress::Refused),
         Err(NotBegun::NoRoom) => {
+            waiting.refused.set(refused);
             let store = Arc::clone(&database.store);
             Ok(Progress::NotReady(Box::pin(async move { store.room().await })))
         }

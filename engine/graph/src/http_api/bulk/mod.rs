@@ -27,7 +27,7 @@ use super::{
     error::{DISK_FULL, durability_fault},
     json::JSON,
 };
-use crate::databases::Database;
+use crate::databases::{Database, settle::RefusedWrite};
 
 /// Writes that may wait for the disk at a time; the body is read on meanwhile.
 const WRITES_WAITING_MAX: usize = 8;
@@ -179,6 +179,11 @@ impl Bulk {
         let (sender, outcome) = oneshot::channel();
         let (store, role) = (Arc::clone(&self.store), self.role.clone());
         let creator = role.as_ref().map(|role| RoleCreator::new(role, &store));
+        // The lines are taken once, so that they cannot be written again where they are refused.
+        let mut attempt = RefusedWrite::default();
+        while store.lacks_room() && !attempt.is_final() {
+            attempt = attempt.again(&store).await;
+        }
         let mut faults = Vec::new();
         let (mut created, mut last) = (0, None);
         let mut written = store.try_write(

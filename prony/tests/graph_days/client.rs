@@ -47,6 +47,15 @@ impl Client {
             .expect("it is JSON")
     }
 
+    /// Sends an operation.
+    pub(crate) fn graphql(&self, operation: &Value) -> Value {
+        let url = format!("{}/graphql", self.url.trim_end_matches("/db/rage"));
+        let request = self.agent.post(url).content_type("application/json");
+        let mut response = request.send(operation.to_string()).expect("the server answers");
+        serde_json::from_str(&response.body_mut().read_to_string().expect("the answer is whole"))
+            .expect("it is JSON")
+    }
+
     pub(crate) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
         self.try_ask(method, path, body).unwrap_or_else(|| panic!("{method} {path}: no answer"))
     }

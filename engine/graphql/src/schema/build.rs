@@ -14,8 +14,20 @@ use apollo_compiler::{
     schema::{self, Component, EnumType, ExtendedType, InputObjectType, ObjectType, ScalarType},
 };
 
-/// By name, type and description.
-type Shared<T> = HashMap<(Name, Type, Option<Node<str>>), Node<T>>;
+/// What is shared: name, type and description.
+type Key = (Name, Type, Option<Node<str>>);
+
+type Shared<T> = HashMap<Key, Node<T>>;
+
+/// The node that there is, or one that is made.
+fn shared<T>(nodes: &mut Shared<T>, key: Key, make: fn(Key) -> T) -> Node<T> {
+    if let Some(node) = nodes.get(&key) {
+        return node.clone();
+    }
+    let node = Node::new(make(key.clone()));
+    nodes.insert(key, node.clone());
+    node
+}
 
 /// Makes nodes and hands out the same one for the same content.
 #[derive(Debug, Default)]
@@ -43,29 +55,13 @@ impl Pool {
     /// `name: ty`; shared by all that have the same. For a type that only one table has, the free functions
     /// do without the pool's own memory.
     pub fn field(&mut self, name: &Name, ty: Type) -> Node<FieldDefinition> {
-        self.shared_field(name, ty, None)
+        shared(&mut self.fields, (name.clone(), ty, None), field_definition)
     }
 
     /// As [`Self::field`], with a description.
     pub fn described_field(&mut self, name: &Name, ty: Type, description: &str) -> Node<FieldDefinition> {
         let description = self.description(description);
-        self.shared_field(name, ty, Some(description))
-    }
-
-    fn shared_field(
-        &mut self,
-        name: &Name,
-        ty: Type,
-        description: Option<Node<str>>,
-    ) -> Node<FieldDefinition> {
-        let key = (name.clone(), ty, description);
-        if let Some(node) = self.fields.get(&key) {
-            return node.clone();
-        }
-        let mut node = field_with_arguments(name, Vec::new(), key.1.clone());
-        node.make_mut().description.clone_from(&key.2);
-        self.fields.insert(key, node.clone());
-        node
+        shared(&mut self.fields, (name.clone(), ty, Some(description)), field_definition)
     }
 
     /// A description; the same text gives the same allocation.
@@ -80,7 +76,7 @@ impl Pool {
 
     /// `name: ty` as an argument or as a field of an input object, without a default.
     pub fn input(&mut self, name: &Name, ty: Type) -> Node<InputValueDefinition> {
-        self.shared_input(name, ty, None)
+        shared(&mut self.inputs, (name.clone(), ty, None), input_definition)
     }
 
     /// As [`Self::input`], with a description.
@@ -91,35 +87,22 @@ impl Pool {
         description: &str,
     ) -> Node<InputValueDefinition> {
         let description = self.description(description);
-        self.shared_input(name, ty, Some(description))
+        shared(&mut self.inputs, (name.clone(), ty, Some(description)), input_definition)
     }
+}
 
-    fn shared_input(
-        &mut self,
-        name: &Name,
-        ty: Type,
-        description: Option<Node<str>>,
-    ) -> Node<InputValueDefinition> {
-        let key = (name.clone(), ty, description);
-        if let Some(node) = self.inputs.get(&key) {
-            return node.clone();
-        }
-        let mut node = input(name, key.1.clone());
-        node.make_mut().description.clone_from(&key.2);
-        self.inputs.insert(key, node.clone());
-        node
-    }
+fn field_definition((name, ty, description): Key) -> FieldDefinition {
+    FieldDefinition { description, name, arguments: Vec::new(), ty, directives: DirectiveList::default() }
+}
+
+fn input_definition((name, ty, description): Key) -> InputValueDefinition {
+    let (ty, directives) = (Node::new(ty), DirectiveList::default());
+    InputValueDefinition { description, name, ty, default_value: None, directives }
 }
 
 /// `name: ty` as an argument or as a field of an input object, without a default and shared with nothing.
 pub fn input(name: &Name, ty: Type) -> Node<InputValueDefinition> {
-    Node::new(InputValueDefinition {
-        description: None,
-        name: name.clone(),
-        ty: Node::new(ty),
-        default_value: None,
-        directives: DirectiveList::default(),
-    })
+    Node::new(input_definition((name.clone(), ty, None)))
 }
 
 /// The same field, with a description.
@@ -146,13 +129,7 @@ pub fn field_with_arguments(
     arguments: Vec<Node<InputValueDefinition>>,
     ty: Type,
 ) -> Node<FieldDefinition> {
-    Node::new(FieldDefinition {
-        description: None,
-        name: name.clone(),
-        arguments,
-        ty,
-        directives: DirectiveList::default(),
-    })
+    Node::new(FieldDefinition { arguments, ..field_definition((name.clone(), ty, None)) })
 }
 
 /// `Name`.

@@ -4,7 +4,8 @@
 
 use crate::disk::DiskFile;
 use crate::error::is_disk_full;
-use crate::restorer::{Attempt, Restore, Restorer};
+pub use crate::restorer::Attempt;
+use crate::restorer::{Restore, Restorer};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -72,7 +72,6 @@ impl RefusedWrite {
     }
 
     /// Returns when it is to be made again.
-    #[must_use]
     pub async fn again(mut self, store: &Store) -> Self {
         if self.awaited == Awaited::Room {
             // Others took the room, or are being written, and this must be alone.

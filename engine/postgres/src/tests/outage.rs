@@ -186,9 +186,9 @@ async fn kind_of_response(severity: &str, code: &str) -> FailureKind {
     let serve = async {
         let (mut socket, _) = listener.accept().await.unwrap();
         let mut asked = [0; 1024];
-        socket.read(&mut asked).await.unwrap();
+        assert!(socket.read(&mut asked).await.unwrap() > 0);
         socket.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I").await.unwrap();
-        socket.read(&mut asked).await.unwrap();
+        assert!(socket.read(&mut asked).await.unwrap() > 0);
         let length = u32::try_from(4 + fields.len()).unwrap().to_be_bytes();
         socket.write_all(&[b"E", &length[..], fields.as_bytes()].concat()).await.unwrap();
     };

@@ -1,6 +1,6 @@
 //! PostgreSQL databases as a kind of source.
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 use prony_source::{
     Source,
@@ -55,6 +55,10 @@ impl SourceOpener for PostgresOpener {
     fn with_name_prefix(&self, prefix: &str) -> Option<Arc<dyn SourceOpener>> {
         let settings = self.settings.with_name_prefix(prefix)?;
         Some(Arc::new(Self { url: self.url.clone(), settings }))
+    }
+
+    fn settings(&self) -> Option<&dyn Any> {
+        Some(&self.settings)
     }
 
     fn session_variables(&self) -> Vec<String> {

@@ -33,5 +33,8 @@ pub use self::{
         traced_request,
     },
     reserved::ReservedNames,
-    traits::{ChangeSignal, DataVersion, Events, FieldRequest, Source, SourceSchema, SourceSession},
+    traits::{
+        ChangeSignal, DataVersion, Events, FieldRequest, Reconfigured, Reconfiguring, Source, SourceSchema,
+        SourceSession,
+    },
 };

@@ -22,6 +22,7 @@ use serde_json::Value;
 use crate::{
     AcceptedCodings, Explanation, Metric, NotReady, OperationRequest, OperationResult, PreparedField,
     ReservedNames,
+    config::SourceOpener,
     http_api::{ApiConnection, ApiLimits, HttpApi},
     interceptors::{RowAccess, RowQuery},
     permissions::{PermissionFault, Permissions},
@@ -73,6 +74,16 @@ pub trait Source: Debug + Send + Sync {
     /// [`changed`](Self::changed).
     fn reload(&self) {}
 
+    /// What it would offer by what a configuration says of it now, where that is something else; only settings that can change
+    /// while it is served are looked at.
+    ///
+    /// # Errors
+    /// Settings that do not fit what it has, or that a restart alone changes; in words.
+    fn reconfigured<'a>(&'a self, opener: &'a dyn SourceOpener) -> Reconfiguring<'a> {
+        let _ = opener;
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
     /// Why what it has by now cannot be offered, where that is so; what it offered before is offered on, and it tries again.
     fn schema_fault(&self) -> Option<String> {
         None
@@ -118,6 +129,17 @@ pub trait Source: Debug + Send + Sync {
         Vec::new()
     }
 }
+
+/// What a source would offer by other settings; where it is dropped the source goes on as it was.
+pub trait Reconfigured: Debug + Send {
+    fn schema(&self) -> Arc<dyn SourceSchema>;
+
+    /// Has the source offer it from now on.
+    fn take(self: Box<Self>);
+}
+
+/// A source that is looked at by other settings.
+pub type Reconfiguring<'a> = BoxFuture<'a, Result<Option<Box<dyn Reconfigured>>, String>>;
 
 /// One root field to be planned.
 #[derive(Debug, Clone, Copy)]
@@ -219,6 +241,13 @@ pub trait SourceSchema: Debug + Send + Sync {
     /// # Errors
     /// What the document asks and the source cannot do; nothing has been executed.
     fn plan(&self, request: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError>;
+
+    /// What is not served any more, or under other names, of what the root field of a subscription asks for, in words; none where
+    /// all is served as it is asked for. Another schema of the same source has planned the field.
+    fn withdrawn(&self, field: &PreparedField) -> Option<String> {
+        let _ = field;
+        None
+    }
 }
 
 /// Tells when the answer of a live query may have become another.

@@ -5,7 +5,7 @@ use std::{
     fmt::Debug,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
     },
     time::{Duration, Instant},
@@ -73,6 +73,8 @@ pub(crate) struct Following {
     fault: Mutex<Option<String>>,
     reads: AtomicU64,
     failures: AtomicU64,
+    /// Held from before a catalog is read until what is made of it is offered.
+    pub(crate) offering: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Following {
@@ -116,7 +118,7 @@ impl Following {
     }
 
     /// The fault from now on; true where it is another one than before.
-    fn set_fault(&self, fault: Option<String>) -> bool {
+    pub(crate) fn set_fault(&self, fault: Option<String>) -> bool {
         let mut known = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
         let is_other = *known != fault;
         *known = fault;
@@ -189,6 +191,18 @@ impl Following {
         }
     }
 
+    /// Reads the catalog in its turn.
+    pub(crate) async fn read(
+        &self,
+        reader: &mut impl CatalogReader,
+    ) -> Result<(CatalogVersion, Catalog), String> {
+        let one = READING.acquire().await;
+        let read = reader.read().await?;
+        drop(one);
+        self.reads.fetch_add(1, SeqCst);
+        Ok(read)
+    }
+
     async fn look(
         &self,
         reader: &mut impl CatalogReader,
@@ -200,10 +214,8 @@ impl Following {
         if !is_forced && reader.version().await? == *seen {
             return Ok(());
         }
-        let one = READING.acquire().await;
-        let (version, catalog) = reader.read().await?;
-        drop(one);
-        self.reads.fetch_add(1, SeqCst);
+        let _offering = self.offering.lock().await;
+        let (version, catalog) = self.read(reader).await?;
         *seen = version;
         match take(&catalog) {
             Ok(taken) => {

@@ -17,6 +17,7 @@ mod lower_filter;
 pub mod model;
 pub mod options;
 pub mod plan;
+mod reconfigured;
 pub mod restrict;
 mod row_access;
 pub mod session;

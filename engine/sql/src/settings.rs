@@ -80,6 +80,28 @@ impl RelationalSettings {
         let is_free = self.name_prefix.is_empty();
         is_free.then(|| Self { name_prefix: names::graphql_name(prefix), ..self.clone() })
     }
+
+    /// The same with what `given` says of which tables are served, under which names, and whether they can be changed; none where that
+    /// is the same. `opened` is what the database was opened with.
+    ///
+    /// # Errors
+    /// What a restart alone changes.
+    pub(crate) fn changed_by(&self, given: &Self, opened: &Self) -> Result<Option<Self>, String> {
+        if opened.common.read_only && !given.common.read_only {
+            let message =
+                "read_only: the database was opened for reading only; a restart alone opens it for changes";
+            return Err(message.to_owned());
+        }
+        let next = Self {
+            common: CommonSettings { read_only: given.common.read_only, ..self.common },
+            include_tables: given.include_tables.clone(),
+            exclude_tables: given.exclude_tables.clone(),
+            name_prefix: given.name_prefix.clone(),
+            tables: given.tables.clone(),
+            ..self.clone()
+        };
+        Ok((next != *self).then_some(next))
+    }
 }
 
 impl Default for RelationalSettings {

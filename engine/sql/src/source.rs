@@ -21,9 +21,8 @@ use prony_graphql::{
 };
 use prony_source::{
     ChangeSignal, DataVersion, Events, Explanation, FieldPlan, FieldRequest, Metric, NotReady, PreparedField,
-    ReservedNames, Runs, Source, SourceSchema, SourceSession,
-};
-use prony_source::{
+    Reconfiguring, ReservedNames, Runs, Source, SourceSchema, SourceSession,
+    config::SourceOpener,
     interceptors::{RowAccess, RowQuery},
     permissions::{PermissionFault, Permissions},
 };
@@ -32,6 +31,7 @@ use crate::{
     catalog::Catalog,
     changes::{
         self,
+        asked::AskedNames,
         events::Watch,
         names::{ChangeIndex, ChangeNames},
         plan::ChangesPlan,
@@ -117,19 +117,20 @@ impl Discovered {
 /// A served database.
 #[derive(Debug)]
 pub struct RelationalSource<D> {
-    database: Arc<D>,
-    settings: RelationalSettings,
-    offered: Mutex<Offered<D>>,
-    following: Arc<Following>,
+    pub(crate) database: Arc<D>,
+    pub(crate) offered: Arc<Mutex<Offered<D>>>,
+    pub(crate) following: Arc<Following>,
 }
 
 /// What is offered of the tables that were found last and could be served.
 #[derive(Debug)]
-struct Offered<D> {
-    schema: Arc<RelationalSchema<D>>,
+pub(crate) struct Offered<D> {
+    pub(crate) schema: Arc<RelationalSchema<D>>,
     numbers: TableNumbers,
     /// Of the catalog.
     fingerprint: u64,
+    /// By which it was made.
+    pub(crate) settings: Arc<RelationalSettings>,
 }
 
 /// What is served of it at one moment, to all or to a role.
@@ -154,8 +155,8 @@ enum RelationalPlan<D: Database> {
     Once(Statement<D>, Dependencies),
     /// A subscription to changes.
     Changes(Arc<Model>, Arc<ChangesPlan<Arc<Prepared<D>>>>),
-    /// A query that is answered anew when what it depends on has changed.
-    Live(Statement<D>, Dependencies),
+    /// A query that is answered anew when what it depends on has changed, with what the client asks for.
+    Live(Statement<D>, Dependencies, Option<AskedNames>),
 }
 
 /// The statements of a root field, and what they must not be executed without.
@@ -182,13 +183,17 @@ impl<D: Database> Statement<D> {
 impl<D: Database> FieldPlan for RelationalPlan<D> {
     fn weight_bytes(&self) -> usize {
         match self {
-            Self::Once(statement, dependencies) | Self::Live(statement, dependencies) => {
+            Self::Once(statement, dependencies) => {
                 statement.prepared.weight_bytes() + dependencies.weight_bytes()
+            }
+            Self::Live(statement, dependencies, asked) => {
+                let asked = asked.as_ref().map_or(0, AskedNames::weight_bytes);
+                statement.prepared.weight_bytes() + dependencies.weight_bytes() + asked
             }
             Self::Changes(_, plan) => {
                 const PER_OUTPUT: usize = 256;
                 let statements = plan.statements().map(|prepared| prepared.weight_bytes()).sum::<usize>();
-                statements + plan.outputs.len() * PER_OUTPUT
+                statements + plan.outputs.len() * PER_OUTPUT + plan.asked.weight_bytes()
             }
         }
     }
@@ -197,9 +202,9 @@ impl<D: Database> FieldPlan for RelationalPlan<D> {
 impl<D: Database> RelationalSource<D> {
     pub fn new(discovered: Discovered, settings: &RelationalSettings, database: Arc<D>) -> Self {
         let following = Arc::new(Following::default());
-        let offered = Offered::new(discovered, settings, &database, &following);
+        let offered = Offered::new(discovered, &Arc::new(settings.clone()), &database, &following);
         database.changes().renew(&offered.schema.model);
-        Self { settings: settings.clone(), offered: Mutex::new(offered), following, database }
+        Self { offered: Arc::new(Mutex::new(offered)), following, database }
     }
 
     pub fn model(&self) -> Arc<Model> {
@@ -214,32 +219,47 @@ impl<D: Database> RelationalSource<D> {
         Arc::clone(&self.offered().schema)
     }
 
-    fn offered(&self) -> MutexGuard<'_, Offered<D>> {
+    pub(crate) fn offered(&self) -> MutexGuard<'_, Offered<D>> {
         self.offered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Offers what is served of a catalog.
     fn take(&self, catalog: &Catalog) -> Result<CatalogOutcome, String> {
-        let numbers = {
+        let settings = {
             let offered = self.offered();
             if offered.fingerprint == fingerprint(catalog) {
                 return Ok(CatalogOutcome::Same);
             }
-            offered.numbers.clone()
+            Arc::clone(&offered.settings)
         };
-        let discovered = Discovered::after(numbers, catalog, &self.settings)?;
-        let offered = Offered::new(discovered, &self.settings, &self.database, &self.following);
-        let model = Arc::clone(&offered.schema.model);
-        *self.offered() = offered;
-        self.database.changes().renew(&model);
+        let next = self.next(catalog, &settings)?;
+        next.put_in(&self.offered);
         Ok(CatalogOutcome::Offered)
+    }
+
+    /// What would be offered of a catalog by settings.
+    pub(crate) fn next(
+        &self,
+        catalog: &Catalog,
+        settings: &Arc<RelationalSettings>,
+    ) -> Result<Offered<D>, String> {
+        let numbers = self.offered().numbers.clone();
+        let discovered = Discovered::after(numbers, catalog, settings)?;
+        Ok(Offered::new(discovered, settings, &self.database, &self.following))
     }
 }
 
 impl<D: Database> Offered<D> {
+    /// Has it offered from now on.
+    pub(crate) fn put_in(self, offered: &Mutex<Self>) {
+        let (model, database) = (Arc::clone(&self.schema.model), Arc::clone(&self.schema.database));
+        *offered.lock().unwrap_or_else(PoisonError::into_inner) = self;
+        database.changes().renew(&model);
+    }
+
     fn new(
         Discovered { model, changes, numbers, fingerprint }: Discovered,
-        settings: &RelationalSettings,
+        settings: &Arc<RelationalSettings>,
         database: &Arc<D>,
         following: &Arc<Following>,
     ) -> Self {
@@ -253,7 +273,7 @@ impl<D: Database> Offered<D> {
             has_mutations: !settings.common.read_only,
             restrictions: None,
         };
-        Self { schema: Arc::new(schema), numbers, fingerprint }
+        Self { schema: Arc::new(schema), numbers, fingerprint, settings: Arc::clone(settings) }
     }
 }
 
@@ -283,13 +303,22 @@ impl<D: Database> Source for RelationalSource<D> {
         self.following.reload();
     }
 
+    fn reconfigured<'a>(&'a self, opener: &'a dyn SourceOpener) -> Reconfiguring<'a> {
+        Box::pin(async {
+            match opener.settings().and_then(|settings| settings.downcast_ref()) {
+                Some(given) => self.next_offer(given).await,
+                None => Ok(None),
+            }
+        })
+    }
+
     fn schema_fault(&self) -> Option<String> {
         self.following.fault()
     }
 
     fn run(&self) -> BoxFuture<'_, ()> {
         let (reader, version) = self.database.follow();
-        let interval = Duration::from_millis(self.settings.schema_check_ms.into());
+        let interval = Duration::from_millis(self.database.settings().schema_check_ms.into());
         Box::pin(async move {
             let what = self.database.description();
             self.following.follow(reader, (version, interval), &what, |catalog| self.take(catalog)).await;
@@ -390,27 +419,37 @@ impl<D: Database> SourceSchema for RelationalSchema<D> {
     }
 
     fn plan(&self, &FieldRequest { kind, field }: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {
-        let lowered = |kind| {
-            let mut root = lower(&self.model, &self.roots, kind, field)?;
+        let restrict = |mut root: RootPlan| {
             if let Some(restrictions) = &self.restrictions {
                 restrictions.apply(&self.model, &mut root);
             }
-            Ok::<_, GraphqlError>(root)
+            root
         };
         let plan = match (kind, self.changes.find(&field.name)) {
             (OperationKind::Subscription, Some(names)) => self.plan_changes(names, field)?,
             (OperationKind::Subscription, None) => {
-                let root = lowered(OperationKind::Query)?;
+                let root = lower(&self.model, &self.roots, OperationKind::Query, field)?;
+                let asked = AskedNames::of_query(&self.model, &root.root);
+                let root = restrict(root);
                 let dependencies = Dependencies::of(&self.model, &root.root);
-                RelationalPlan::Live(self.prepare(&root)?, dependencies)
+                RelationalPlan::Live(self.prepare(&root)?, dependencies, asked)
             }
             (kind, _) => {
-                let root = lowered(kind)?;
+                let root = restrict(lower(&self.model, &self.roots, kind, field)?);
                 let dependencies = Dependencies::of(&self.model, &root.root);
                 RelationalPlan::Once(self.prepare(&root)?, dependencies)
             }
         };
         Ok(PreparedField::new(plan))
+    }
+
+    fn withdrawn(&self, field: &PreparedField) -> Option<String> {
+        let asked = match field.plan::<RelationalPlan<D>>() {
+            RelationalPlan::Once(..) => None,
+            RelationalPlan::Live(_, _, asked) => asked.as_ref(),
+            RelationalPlan::Changes(_, plan) => Some(&plan.asked),
+        };
+        asked?.missing(&self.model, |table| self.changes.of(table))
     }
 }
 
@@ -454,7 +493,7 @@ impl<D: Database> SourceSession for RelationalSession<D> {
         variables: &'a Variables,
     ) -> LocalBoxFuture<'a, FieldResult> {
         match field.plan::<RelationalPlan<D>>() {
-            RelationalPlan::Once(statement, _) | RelationalPlan::Live(statement, _) => {
+            RelationalPlan::Once(statement, _) | RelationalPlan::Live(statement, ..) => {
                 let asked = self.session.query(&statement.prepared, variables);
                 Box::pin(asked.inspect(|result| note(&self.following, std::slice::from_ref(result))))
             }
@@ -472,7 +511,7 @@ impl<D: Database> SourceSession for RelationalSession<D> {
         variables: &'a Variables,
     ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
         let statement = |field: &&'a PreparedField| match field.plan::<RelationalPlan<D>>() {
-            RelationalPlan::Once(statement, _) | RelationalPlan::Live(statement, _) => statement,
+            RelationalPlan::Once(statement, _) | RelationalPlan::Live(statement, ..) => statement,
             RelationalPlan::Changes(..) => unreachable!("a mutation has no events"),
         };
         let statements = || fields.iter().map(statement);
@@ -513,7 +552,7 @@ impl<D: Database> SourceSession for RelationalSession<D> {
     }
 
     fn change_signal(&self, field: &PreparedField) -> Option<Box<dyn ChangeSignal>> {
-        let RelationalPlan::Live(_, dependencies) = field.plan::<RelationalPlan<D>>() else { return None };
+        let RelationalPlan::Live(_, dependencies, _) = field.plan::<RelationalPlan<D>>() else { return None };
         Some(Box::new(dependencies.signal(self.database.changes())))
     }
 
@@ -528,12 +567,12 @@ impl<D: Database> SourceSession for RelationalSession<D> {
         variables: &'a Variables,
     ) -> LocalBoxFuture<'a, Explanation> {
         let told = match field.plan::<RelationalPlan<D>>() {
-            RelationalPlan::Once(statement, _) | RelationalPlan::Live(statement, _)
+            RelationalPlan::Once(statement, _) | RelationalPlan::Live(statement, ..)
                 if statement.prepared.mutation().is_none() =>
             {
                 return Box::pin(self.session.explain(&statement.prepared, variables));
             }
-            RelationalPlan::Once(statement, _) | RelationalPlan::Live(statement, _) => {
+            RelationalPlan::Once(statement, _) | RelationalPlan::Live(statement, ..) => {
                 tell_statements([&statement.prepared], None, variables)
             }
             RelationalPlan::Changes(_, plan) => {

@@ -1,6 +1,7 @@
 //! SQLite files as a kind of source.
 
 use std::{
+    any::Any,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -81,5 +82,9 @@ impl SourceOpener for SqliteOpener {
     fn with_name_prefix(&self, prefix: &str) -> Option<Arc<dyn SourceOpener>> {
         let settings = self.settings.with_name_prefix(prefix)?;
         Some(Arc::new(Self { path: self.path.clone(), settings }))
+    }
+
+    fn settings(&self) -> Option<&dyn Any> {
+        Some(&self.settings)
     }
 }

@@ -1,12 +1,12 @@
-//! Reading the configuration again while the server runs: who may do what, the files of TLS and the Redis of shared limits change, and
-//! nothing else.
+//! Reading the configuration again while the server runs: who may do what, which tables are served, joins, the files of TLS and the Redis
+//! of shared limits change, and nothing else.
 
 use std::{fmt, sync::Arc, time::SystemTime};
 
 use prony_access::AccessSettings;
 
-use super::redis::RedisSettings;
-use crate::tls::TlsSettings;
+use super::{redis::RedisSettings, settings::SourceSettings};
+use crate::{joins::JoinSettings, tls::TlsSettings};
 
 /// What of a configuration counts while the server runs.
 #[derive(Debug, Clone)]
@@ -14,11 +14,13 @@ pub struct Reloaded {
     pub access: Arc<AccessSettings>,
     /// TLS and the Redis in which limits are shared; both stay as they are where there is none.
     pub connections: Option<(TlsSettings, RedisSettings)>,
+    /// Sources and joins; both stay as they are where there are none.
+    pub served: Option<(Vec<SourceSettings>, Vec<JoinSettings>)>,
 }
 
 impl From<Arc<AccessSettings>> for Reloaded {
     fn from(access: Arc<AccessSettings>) -> Self {
-        Self { access, connections: None }
+        Self { access, connections: None, served: None }
     }
 }
 

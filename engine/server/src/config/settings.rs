@@ -80,7 +80,7 @@ pub struct Settings {
     pub operation_limits: OperationLimits,
     /// Who may ask, and what each role may do.
     pub access: Arc<AccessSettings>,
-    /// How that is read again while the server runs; none where it did not come from a file.
+    /// How that, sources and joins are read again while the server runs; none where it did not come from a file.
     pub reload: Option<Reload>,
     /// Who is told that the server is ready, and that it stops.
     pub service_manager: Option<ServiceManager>,
@@ -244,7 +244,8 @@ pub struct SourceSettings {
 impl From<Settings> for Reloaded {
     fn from(settings: Settings) -> Self {
         let connections = (settings.tls, settings.operation_limits.redis);
-        Self { access: settings.access, connections: Some(connections) }
+        let served = Some((settings.sources, settings.joins));
+        Self { access: settings.access, connections: Some(connections), served }
     }
 }
 

@@ -5,11 +5,12 @@ use std::{ptr::addr_eq, sync::Arc};
 
 use prony_access::AccessSettings;
 use prony_graphql::schema::SchemaFault;
+use prony_source::SourceSchema;
 
 use super::{
     contributions::NamedSource,
     interception::interceptor_faults,
-    merging::joined,
+    merging::{MergeInputs, joined},
     served::{Served, described, role_faults},
 };
 use crate::joins::JoinSettings;
@@ -19,7 +20,9 @@ use crate::joins::JoinSettings;
 pub(super) struct Candidates<'a> {
     pub(super) generation: u64,
     pub(super) sources: &'a [NamedSource],
-    pub(super) joins: &'a [JoinSettings],
+    pub(super) joins: &'a Arc<[JoinSettings]>,
+    /// By [`SourceId`](prony_graphql::schema::SourceId): what is served of it whatever it offers now; empty where that is so of none.
+    pub(super) given: &'a [Option<Arc<dyn SourceSchema>>],
     pub(super) before: &'a Served,
     pub(super) access: &'a AccessSettings,
     pub(super) cache_bytes: usize,
@@ -51,7 +54,35 @@ impl Candidates<'_> {
     }
 
     fn make(&self, held: &[Option<String>]) -> Result<Served, Vec<SchemaFault>> {
-        Served::make(self.generation, self.sources, self.joins, Some(self.before), held, self.cache_bytes)
+        let Self { sources, joins, given, .. } = *self;
+        let inputs = MergeInputs { sources, joins, before: &self.before.sources, held, given };
+        Served::make(self.generation, inputs, self.cache_bytes)
+    }
+
+    /// What is served where everything that is given is: of sources that are refused now, what was served before goes on where what they
+    /// offer does not fit. `faults_of` says what does not fit.
+    ///
+    /// # Errors
+    /// What does not fit, in words.
+    pub(super) fn choose_given(&self, faults_of: impl Fn(&Served) -> Vec<String>) -> Result<Served, String> {
+        let fitting = |held: &[Option<String>]| {
+            let served = self.make(held).map_err(|faults| joined(&faults, self.sources))?;
+            let faults = faults_of(&served);
+            if faults.is_empty() { Ok(served) } else { Err(faults.join("\n")) }
+        };
+        let is_held = |index: usize| {
+            let is_given = self.given.get(index).is_some_and(Option::is_some);
+            !is_given && self.before.sources[index].may_be_refused()
+        };
+        let mut held = vec![None; self.sources.len()];
+        fitting(&held).or_else(|faults| {
+            for (index, refused) in
+                self.before.refused.iter().enumerate().filter(|(index, _)| is_held(*index))
+            {
+                held[index].clone_from(refused);
+            }
+            if held.iter().all(Option::is_none) { Err(faults) } else { fitting(&held) }
+        })
     }
 
     /// # Errors

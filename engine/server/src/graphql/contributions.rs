@@ -21,6 +21,8 @@ pub(crate) struct NamedSource {
     pub(crate) source: Arc<dyn Source>,
     /// Without a password, for the log.
     pub(super) address: String,
+    /// Whether its names begin with its own name because another source has them without.
+    pub(super) is_prefixed: bool,
 }
 
 /// What schemas contribute, by their places; a field that is so described where none of them has a query.

@@ -9,9 +9,10 @@ use arc_swap::ArcSwap;
 use prony_graphql::{
     document::{Operation, limits::Limits},
     response::Detail,
-    schema::{Schema, SchemaFault, SharedDefinitions},
+    schema::{Schema, SchemaFault, SharedDefinitions, SourceId},
 };
 use prony_source::{SourceSchema, config::SourceOpener};
+use tokio::sync::watch;
 
 use prony_access::{AccessSettings, Role, explain};
 
@@ -20,14 +21,18 @@ use super::{
     contributions::NamedSource,
     documents::{Documents, DocumentsError},
     interception::{bypassed_interceptors, interceptor_faults},
-    merging::{collision, joined},
+    merging::{MergeInputs, collision, joined},
+    reconfiguration::Reconfiguration,
     served::{Served, described, role_faults},
+    withdrawal::ServedSchemas,
 };
 use crate::{
     config::{Functions, Settings, SourceSettings},
-    joins::JoinSettings,
     tls::TlsError,
 };
+
+/// The address of sources that no configuration names.
+pub(super) const OF_PROGRAM: &str = "this program";
 
 /// Why the sources cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -74,13 +79,14 @@ pub struct Engine {
     /// By `SourceId`.
     sources: Vec<NamedSource>,
     served: ArcSwap<Served>,
+    /// Of what is served now.
+    schemas: ServedSchemas,
     /// Of what is served now, so that cores see with one load whether theirs is still it.
     generation: AtomicU64,
     pub(crate) documents: Documents,
     limits: Limits,
     detail: Detail,
     plan_cache_bytes: usize,
-    joins: Vec<JoinSettings>,
     /// By which interceptors are called for everybody.
     access: ArcSwap<AccessSettings>,
     /// Held while what is served is derived anew.
@@ -98,7 +104,9 @@ impl Engine {
         sources.extend(of_program(&settings.functions));
         check_names(&sources)?;
         let plan_cache_bytes = settings.plan_cache_bytes as usize;
-        let served = Served::make(0, &sources, &settings.joins, None, &[], plan_cache_bytes)
+        let joins = settings.joins.clone().into();
+        let inputs = MergeInputs { sources: &sources, joins: &joins, before: &[], held: &[], given: &[] };
+        let served = Served::make(0, inputs, plan_cache_bytes)
             .map_err(|faults| OpenError::Schema { message: joined(&faults, &sources) })?
             .intercept(&settings.access, None, &sources);
         check_joins(&served)?;
@@ -113,12 +121,12 @@ impl Engine {
         let engine = Self {
             sources,
             documents,
+            schemas: ServedSchemas::of(&served),
             served: ArcSwap::from_pointee(served),
             generation: AtomicU64::new(0),
             limits: settings.limits.clone(),
             detail: if settings.expose_database_errors { Detail::Shown } else { Detail::Hidden },
             plan_cache_bytes,
-            joins: settings.joins.clone(),
             access: ArcSwap::new(Arc::clone(&settings.access)),
             renewing: Mutex::default(),
         };
@@ -141,6 +149,12 @@ impl Engine {
         if !faults.is_empty() && (!has_refused(&served) || !fits_next()) {
             return Err(faults);
         }
+        self.warn_of_bypassed(settings);
+        Ok(())
+    }
+
+    /// Says which interceptors are not called by calls over HTTP.
+    pub(super) fn warn_of_bypassed(&self, settings: &AccessSettings) {
         let names: Vec<&str> = self.sources.iter().map(|source| &*source.name).collect();
         let has_calls = |index: usize| self.sources[index].source.http_api().is_some();
         for bypassed in bypassed_interceptors(settings, &names, &has_calls) {
@@ -149,10 +163,9 @@ impl Engine {
                  or they are not served (`graph_http = false` of a graph)"
             );
         }
-        Ok(())
     }
 
-    fn faults_of(&self, served: &Served, settings: &AccessSettings) -> Vec<String> {
+    pub(super) fn faults_of(&self, served: &Served, settings: &AccessSettings) -> Vec<String> {
         let faults_of =
             |role| role_faults(served, &self.sources, role).into_iter().map(move |found| (role, found));
         let faults = settings.roles.iter().flat_map(faults_of);
@@ -163,11 +176,12 @@ impl Engine {
         faults
     }
 
-    fn candidates<'a>(&'a self, before: &'a Served, access: &'a AccessSettings) -> Candidates<'a> {
+    pub(super) fn candidates<'a>(&'a self, before: &'a Served, access: &'a AccessSettings) -> Candidates<'a> {
         Candidates {
             generation: self.generation() + 1,
             sources: &self.sources,
-            joins: &self.joins,
+            joins: &before.join_settings,
+            given: &[],
             before,
             access,
             cache_bytes: self.plan_cache_bytes,
@@ -181,7 +195,7 @@ impl Engine {
         role: &Role,
         shared: &mut SharedDefinitions,
     ) -> Result<Served, Vec<SchemaFault>> {
-        everything.to_role(&self.sources, role, &self.joins, self.plan_cache_bytes, shared)
+        everything.to_role(&self.sources, role, self.plan_cache_bytes, shared)
     }
 
     pub(super) fn served_nothing(&self, everything: &Served) -> Served {
@@ -245,15 +259,52 @@ impl Engine {
     /// Derives everything anew. Where that fails, what was served stays.
     pub(super) fn renew(&self) -> Result<(), Vec<SchemaFault>> {
         let _guard = self.renewing.lock().unwrap_or_else(PoisonError::into_inner);
-        let generation = self.generation() + 1;
         let (before, access) = (self.served(), self.access.load_full());
         let served = self.candidates(&before, &access).choose()?;
+        self.serve(served, &access);
+        Ok(())
+    }
+
+    /// Has it served from now on; `renewing` is held.
+    fn serve(&self, served: Served, access: &Arc<AccessSettings>) {
         for fault in &served.join_faults {
             tracing::warn!(fault, "a join is left out");
         }
-        let served = served.intercept(&access, None, &self.sources);
-        self.served.store(Arc::new(served));
+        let served = served.intercept(access, None, &self.sources);
+        let (generation, served) = (served.generation, Arc::new(served));
+        // First, so that no subscription by the new schema is held against the one of before.
+        self.schemas.tell(&served);
+        self.served.store(served);
         self.generation.store(generation, Ordering::Release);
+    }
+
+    /// What is served of a source, for who waits until it is something else.
+    pub(super) fn follow(&self, source: SourceId) -> watch::Receiver<Arc<dyn SourceSchema>> {
+        self.schemas.follow(source)
+    }
+
+    /// Has what was made of a configuration served from now on, with its roles and interceptors: all of it or nothing.
+    ///
+    /// # Errors
+    /// All that does not fit, in words.
+    pub(crate) fn reconfigure(
+        &self,
+        next: Reconfiguration,
+        access: &Arc<AccessSettings>,
+    ) -> Result<(), String> {
+        let _guard = self.renewing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.served();
+        let given = next.schemas();
+        let candidates = Candidates { joins: &next.joins, given: &given, ..self.candidates(&before, access) };
+        let served = candidates.choose_given(|served| {
+            let mut faults = self.faults_of(served, access);
+            faults.extend(next.join_faults(served, &before));
+            faults
+        })?;
+        next.take(&self.sources);
+        self.access.store(Arc::clone(access));
+        self.serve(served, access);
+        self.warn_of_bypassed(access);
         Ok(())
     }
 
@@ -325,8 +376,8 @@ fn check_weights(schema: &Schema, limits: &Limits) {
 /// What the program serves of its own.
 fn of_program(functions: &Functions) -> impl Iterator<Item = NamedSource> {
     let named = |name: &str, source| {
-        let (name, address) = (name.to_owned(), "this program".to_owned());
-        NamedSource { name, source, address }
+        let (name, address) = (name.to_owned(), OF_PROGRAM.to_owned());
+        NamedSource { name, source, address, is_prefixed: false }
     };
     let resolvers = functions.resolvers.iter();
     let resolvers = resolvers.map(move |resolvers| named("functions", Arc::new(resolvers.clone())));
@@ -343,14 +394,14 @@ async fn open_beside(before: &[NamedSource], settings: &SourceSettings) -> Resul
         source = settings.name,
         "{collision}: names of this source begin with its own name; `name_prefix` in [[source]] chooses another beginning"
     );
-    open_source(settings, &*prefixed).await
+    Ok(NamedSource { is_prefixed: true, ..open_source(settings, &*prefixed).await? })
 }
 
 async fn open_source(settings: &SourceSettings, opener: &dyn SourceOpener) -> Result<NamedSource, OpenError> {
     let source = opener.open().await;
     let source = source.map_err(|source| OpenError::Source { name: settings.name.clone(), source })?;
     let (name, address) = (settings.name.clone(), settings.url.without_secrets());
-    Ok(NamedSource { name, source, address })
+    Ok(NamedSource { name, source, address, is_prefixed: false })
 }
 
 /// Sources of a configuration have different names; those that a program gives may have any.
@@ -388,7 +439,7 @@ fn log_source(NamedSource { name, address, .. }: &NamedSource, schema: &dyn Sour
 mod tests {
     use prony_graph::{GraphSettings, GraphSource, databases::Databases};
     use prony_graph_store::{Kind, Side};
-    use prony_graphql::{schema::SourceId, selection::OperationKind};
+    use prony_graphql::selection::OperationKind;
     use prony_source::CommonSettings;
     use tempfile::TempDir;
 

@@ -15,6 +15,19 @@ use crate::joins::{JoinSettings, Joins};
 /// Of the field of a schema whose sources are not known yet, or whose schemas are refused.
 const NOT_KNOWN: &str = "Null: what is served here is not known yet.";
 
+/// What is merged.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MergeInputs<'a> {
+    pub(super) sources: &'a [NamedSource],
+    pub(super) joins: &'a Arc<[JoinSettings]>,
+    /// By [`SourceId`], as all that follow: what was served of each until now; empty at the start.
+    pub(super) before: &'a [Arc<dyn SourceSchema>],
+    /// Why what was served before is served on, where that is so.
+    pub(super) held: &'a [Option<String>],
+    /// What is served of a source whatever it offers now; empty where that is so of none.
+    pub(super) given: &'a [Option<Arc<dyn SourceSchema>>],
+}
+
 /// What sources offer together, each list by [`SourceId`].
 pub(super) struct Merged {
     pub(super) schema: Schema,
@@ -52,20 +65,15 @@ pub(super) fn collision(before: &[NamedSource], opened: &NamedSource) -> Option<
     })
 }
 
-/// Asks the sources and merges; `before` is what was served of each until now, empty at the start, and is served on of sources that are
-/// held for a reason.
+/// Asks the sources and merges.
 ///
 /// # Errors
 /// Sources whose names are their owner's do not make a schema.
-pub(super) fn merge(
-    sources: &[NamedSource],
-    joins: &[JoinSettings],
-    before: &[Arc<dyn SourceSchema>],
-    held: &[Option<String>],
-) -> Result<Merged, Vec<SchemaFault>> {
+pub(super) fn merge(inputs: MergeInputs<'_>) -> Result<Merged, Vec<SchemaFault>> {
+    let MergeInputs { sources, joins, before, held, .. } = inputs;
     let reason = |index: usize| held.get(index).cloned().flatten();
     let refused: Vec<Option<String>> = (0..sources.len()).map(reason).collect();
-    let OfferedField { schemas, mut contributions, reserved } = offered(sources, joins, before, &refused);
+    let OfferedField { schemas, mut contributions, reserved } = offered(inputs);
     if schemas.iter().any(|schema| schema.is_pending())
         && contributions.iter().all(|(_, contribution)| contribution.query.is_empty())
     {
@@ -177,12 +185,7 @@ struct OfferedField {
 
 /// What each source offers, and contributes to the schema. Those that give way are asked last, so that no client who may
 /// make types can take a name from a table, or the name of a joined field from its join.
-fn offered(
-    sources: &[NamedSource],
-    joins: &[JoinSettings],
-    before: &[Arc<dyn SourceSchema>],
-    held: &[Option<String>],
-) -> OfferedField {
+fn offered(MergeInputs { sources, joins, before, held, given }: MergeInputs<'_>) -> OfferedField {
     let mut reserved = ReservedNames::default();
     for (type_name, field) in joins.iter().filter_map(|join| join.field.split_once('.')) {
         reserved.add_field(type_name, field);
@@ -191,8 +194,9 @@ fn offered(
     for is_firm in [true, false] {
         for (index, NamedSource { source, .. }) in sources.iter().enumerate() {
             if source.yields_names() != is_firm {
-                let held = before.get(index).filter(|_| held[index].is_some());
-                let schema = held.map_or_else(|| source.schema(&reserved), Arc::clone);
+                let held = before.get(index).filter(|_| held.get(index).is_some_and(Option::is_some));
+                let known = held.or_else(|| given.get(index).and_then(Option::as_ref));
+                let schema = known.map_or_else(|| source.schema(&reserved), Arc::clone);
                 let contribution = schema.contribution();
                 let beside = if is_firm { ReservedNames::default() } else { reserved.clone() };
                 reserved.add(&contribution);
@@ -278,7 +282,11 @@ mod tests {
     fn source(name: &str, yields: bool, fields: &[(&'static str, &'static str)]) -> (NamedSource, Offer) {
         let offer: Offer = Arc::new(Mutex::new(fields.to_vec()));
         let source = Arc::new(Fields { fields: Arc::clone(&offer), yields });
-        (NamedSource { name: name.to_owned(), source, address: String::new() }, offer)
+        (NamedSource { name: name.to_owned(), source, address: String::new(), is_prefixed: false }, offer)
+    }
+
+    fn merged(sources: &[NamedSource], before: &[Arc<dyn SourceSchema>]) -> Result<Merged, Vec<SchemaFault>> {
+        merge(MergeInputs { sources, joins: &Arc::default(), before, held: &[], given: &[] })
     }
 
     fn fields(merged: &Merged) -> Vec<String> {
@@ -294,7 +302,7 @@ mod tests {
         let (graph, offer) = source("graph", true, &[("nodes", "Missing")]);
         let (other, _) = source("other", true, &[("things", "Int")]);
         let sources = [graph, tables, other];
-        let at_start = merge(&sources, &[], &[], &[]).expect("the tables make a schema");
+        let at_start = merged(&sources, &[]).expect("the tables make a schema");
         assert_eq!(fields(&at_start), ["rows", "things"]);
         let told: Vec<bool> = at_start.refused.iter().map(Option::is_some).collect();
         assert_eq!(told, [true, false, false]);
@@ -302,11 +310,11 @@ mod tests {
 
         // What was served before stays.
         *offer.lock().expect("no test panics with it") = vec![("nodes", "Int")];
-        let mended = merge(&sources, &[], &at_start.schemas, &[]).expect("all make a schema");
+        let mended = merged(&sources, &at_start.schemas).expect("all make a schema");
         assert_eq!(fields(&mended), ["nodes", "rows", "things"]);
         assert!(mended.refused.iter().all(Option::is_none));
         *offer.lock().expect("no test panics with it") = vec![("rows", "Int"), ("more", "Int")];
-        let broken = merge(&sources, &[], &mended.schemas, &[]).expect("the tables make a schema");
+        let broken = merged(&sources, &mended.schemas).expect("the tables make a schema");
         assert_eq!(fields(&broken), ["nodes", "rows", "things"]);
         assert!(broken.refused[0].is_some());
     }
@@ -314,7 +322,7 @@ mod tests {
     #[test]
     fn a_source_alone_is_served_without_its_schema() {
         let (graph, _) = source("graph", true, &[("__nodes", "Int")]);
-        let merged = merge(&[graph], &[], &[], &[]).expect("a schema of nothing is one");
+        let merged = merged(&[graph], &[]).expect("a schema of nothing is one");
         assert_eq!(fields(&merged), ["no_queries"]);
     }
 
@@ -323,6 +331,6 @@ mod tests {
         let (one, _) = source("one", false, &[("rows", "Int")]);
         let (two, _) = source("two", false, &[("rows", "Int")]);
         let (graph, _) = source("graph", true, &[("nodes", "Int")]);
-        assert!(merge(&[one, two, graph], &[], &[], &[]).is_err());
+        assert!(merged(&[one, two, graph], &[]).is_err());
     }
 }

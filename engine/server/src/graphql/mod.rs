@@ -20,6 +20,7 @@ pub(crate) mod pipeline;
 pub(crate) mod plan;
 mod planning;
 mod prepared;
+mod reconfiguration;
 mod renewal;
 pub(crate) mod reuse;
 mod roles;
@@ -27,6 +28,7 @@ mod root_fields;
 mod served;
 mod spans;
 mod stages;
+mod withdrawal;
 
 pub(crate) use self::{
     context::RequestContext,
@@ -38,6 +40,7 @@ pub(crate) use self::{
     served::Served,
     spans::word as kind_word,
     stages::{ClockKind, STAGES, StageClock, StageTimes},
+    withdrawal::Withdrawal,
 };
 pub use self::{
     documents::{DocumentSettings, DocumentsError},

@@ -20,7 +20,7 @@ use serde::Serialize;
 use super::{
     contributions::{Hidden, NamedSource, contributions_of},
     interception::InterceptorIndex,
-    merging::{Merged, merge, schema_of},
+    merging::{MergeInputs, Merged, merge, schema_of},
     plan::{Plan, PlanInputs},
 };
 use crate::joins::{JoinSettings, Joins};
@@ -40,6 +40,8 @@ pub(crate) struct Served {
     /// By [`SourceId`]: beside which names it was asked what it offers.
     reserved: Arc<[ReservedNames]>,
     pub(crate) joins: Joins,
+    /// Those of the configuration by which it was made.
+    pub(super) join_settings: Arc<[JoinSettings]>,
     /// Joins of the configuration that do not fit.
     pub(super) join_faults: Vec<String>,
     /// By [`SourceId`]: why what it offers now is not served, where that is so. What it offered before is, where there was something.
@@ -79,22 +81,24 @@ pub(super) struct RoleFault {
 }
 
 impl Served {
-    /// Asks the sources what they offer and merges it; `before` is what was served until now, and is served on of sources that are held
-    /// for a reason.
+    /// Asks the sources what they offer and merges it.
     pub(super) fn make(
         generation: u64,
-        sources: &[NamedSource],
-        joins: &[JoinSettings],
-        before: Option<&Self>,
-        held: &[Option<String>],
+        inputs: MergeInputs<'_>,
         cache_bytes: usize,
     ) -> Result<Self, Vec<SchemaFault>> {
-        let merged = merge(sources, joins, before.map_or(&[], |before| &before.sources), held)?;
-        let description = describe(sources, &merged.schemas, &merged.schema);
-        Ok(Self::of(generation, merged, description, cache_bytes))
+        let merged = merge(inputs)?;
+        let description = describe(inputs.sources, &merged.schemas, &merged.schema);
+        Ok(Self::of(generation, merged, inputs.joins, description, cache_bytes))
     }
 
-    fn of(generation: u64, merged: Merged, description: Bytes, cache_bytes: usize) -> Self {
+    fn of(
+        generation: u64,
+        merged: Merged,
+        join_settings: &Arc<[JoinSettings]>,
+        description: Bytes,
+        cache_bytes: usize,
+    ) -> Self {
         let Merged { schema, schemas: sources, reserved, refused, joins, join_faults } = merged;
         // Documents are small beside plans with their statements, but there are as many.
         let half = cache_bytes / 2;
@@ -109,6 +113,7 @@ impl Served {
             description,
             reserved,
             joins,
+            join_settings: Arc::clone(join_settings),
             join_faults,
             refused,
         }
@@ -138,7 +143,6 @@ impl Served {
         &self,
         sources: &[NamedSource],
         role: &Role,
-        joins: &[JoinSettings],
         cache_bytes: usize,
         shared: &mut SharedDefinitions,
     ) -> Result<Self, Vec<SchemaFault>> {
@@ -163,7 +167,7 @@ impl Served {
                 None => Arc::new(Hidden),
             });
         }
-        self.with(sources, schemas, joins, cache_bytes, shared)
+        self.with(sources, schemas, &self.join_settings, cache_bytes, shared)
     }
 
     /// Whether what is served of a source can be had for roles: of one that is refused its source alone knows something else.
@@ -185,7 +189,7 @@ impl Served {
     /// Nothing but a schema.
     pub(super) fn nothing(&self, sources: &[NamedSource]) -> Self {
         let schemas = sources.iter().map(|_| Arc::new(Hidden) as Arc<dyn SourceSchema>).collect();
-        self.with(sources, schemas, &[], 0, &mut SharedDefinitions::default())
+        self.with(sources, schemas, &Arc::default(), 0, &mut SharedDefinitions::default())
             .expect("a schema of nothing is one")
     }
 
@@ -193,21 +197,22 @@ impl Served {
         &self,
         sources: &[NamedSource],
         schemas: Vec<Arc<dyn SourceSchema>>,
-        joins: &[JoinSettings],
+        join_settings: &Arc<[JoinSettings]>,
         cache_bytes: usize,
         shared: &mut SharedDefinitions,
     ) -> Result<Self, Vec<SchemaFault>> {
         // What of a join a role does not see takes the join away.
         let description = "Null: there is nothing that your role may read.";
         let merge = |contributions| Schema::merge_sharing(contributions, shared);
-        let (schema, joins, join_faults) = schema_of(contributions_of(&schemas, description), joins, merge)?;
+        let contributions = contributions_of(&schemas, description);
+        let (schema, joins, join_faults) = schema_of(contributions, join_settings, merge)?;
         let shown = sources.iter().zip(&schemas).filter(|(_, schema)| !schema.list_fields().is_empty());
         let (shown_sources, shown_schemas): (Vec<&NamedSource>, Vec<_>) =
             shown.map(|(source, schema)| (source, Arc::clone(schema))).unzip();
         let description = describe(shown_sources, &shown_schemas, &schema);
         let (reserved, refused) = (Arc::clone(&self.reserved), Arc::clone(&self.refused));
         let merged = Merged { schema, schemas, reserved, refused, joins, join_faults };
-        Ok(Self::of(self.generation, merged, description, cache_bytes))
+        Ok(Self::of(self.generation, merged, join_settings, description, cache_bytes))
     }
 }
 

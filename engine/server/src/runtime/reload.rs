@@ -1,9 +1,9 @@
-//! Takes who may do what, the files of TLS and the Redis of shared limits from the configuration anew, and certificates from their
-//! files, at SIGHUP and when a file has changed. What is wrong with them is told, and what was there stays.
+//! Takes who may do what, which tables are served, joins, the files of TLS and the Redis of shared limits from the configuration anew, and
+//! certificates from their files, at SIGHUP and when a file has changed. What is wrong with them is told, and what was there stays.
 
 use std::{sync::Arc, time::Duration};
 
-use prony_access::Openness;
+use prony_access::{AccessSettings, Openness};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::{
@@ -115,21 +115,49 @@ fn other_tls(site: &Site, settings: &TlsSettings) -> Result<Option<PreparedTls>,
     }
 }
 
+/// Reads the file, and has it count where all of it fits.
 async fn again(site: &Arc<Site>, reload: &Reload) {
-    let (at, read) = (Arc::clone(site), reload.clone());
-    let renewed = tokio::task::spawn_blocking(move || {
-        let Reloaded { access: settings, connections } = read.read()?;
-        // Half a file, while it is being written, may lack [auth] and have no mistake.
-        if at.access.is_closed() && settings.openness != Openness::Closed {
-            return Err("[auth] is gone; a server that wants to know who asks is opened by a restart alone"
-                .to_owned());
+    match taken(site, reload).await {
+        Ok(settings) => {
+            tracing::info!(roles = settings.roles.len(), "the configuration was read again");
         }
-        at.engine.check_roles(&settings).map_err(|faults| faults.join("\n"))?;
+        Err(faults) => {
+            tracing::error!(
+                faults,
+                "the configuration has mistakes; who may do what, tables and joins stay as they were"
+            );
+        }
+    }
+}
+
+/// # Errors
+/// What does not fit, with its place; nothing of the file counts then.
+async fn taken(site: &Arc<Site>, reload: &Reload) -> Result<Arc<AccessSettings>, String> {
+    let reload = reload.clone();
+    let Reloaded { access, connections, served } = off_thread(move || reload.read()).await?;
+    // Half a file, while it is being written, may lack [auth] and have no mistake.
+    if site.access.is_closed() && access.openness != Openness::Closed {
+        return Err(
+            "[auth] is gone; a server that wants to know who asks is opened by a restart alone".to_owned()
+        );
+    }
+    let next = match &served {
+        Some((sources, joins)) => site.engine.reconfigured(sources, joins).await?,
+        None => None,
+    };
+    let at = Arc::clone(site);
+    off_thread(move || {
         let tls = match &connections {
             Some((tls, _)) => other_tls(&at, tls)?,
             None => None,
         };
-        at.engine.replace_interceptors(&settings)?;
+        match next {
+            Some(next) => at.engine.reconfigure(next, &access)?,
+            None => {
+                at.engine.check_roles(&access).map_err(|faults| faults.join("\n"))?;
+                at.engine.replace_interceptors(&access)?;
+            }
+        }
         if let (Some(serving), Some(prepared)) = (&at.tls, tls) {
             serving.take(prepared);
             tracing::info!("other files of TLS were taken");
@@ -137,15 +165,15 @@ async fn again(site: &Arc<Site>, reload: &Reload) {
         if let Some((_, redis)) = &connections {
             at.access.share_by(redis);
         }
-        at.access.replace(&settings);
-        Ok::<_, String>(settings)
-    });
-    match renewed.await.unwrap_or_else(|error| Err(error.to_string())) {
-        Ok(settings) => {
-            tracing::info!(roles = settings.roles.len(), "roles and keys were read again");
-        }
-        Err(faults) => {
-            tracing::error!(faults, "the configuration has mistakes; who may do what stays as it was");
-        }
-    }
+        at.access.replace(&access);
+        Ok(access)
+    })
+    .await
+}
+
+/// Runs what blocks, or takes long, beside the thread that waits for it.
+async fn off_thread<T: Send + 'static>(
+    run: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    tokio::task::spawn_blocking(run).await.unwrap_or_else(|error| Err(error.to_string()))
 }

@@ -25,7 +25,7 @@ use super::{
     outbox::{Item, Stop},
 };
 use crate::graphql::{
-    Asker, CoreEngine, ExecutionContext as _, interception,
+    Asker, CoreEngine, ExecutionContext as _, Withdrawal, interception,
     pipeline::{self, Prepared},
     plan::{Plan, Step},
 };
@@ -91,7 +91,10 @@ fn open(core: &Rc<CoreEngine>, prepared: &Prepared, key: Key) -> Result<Rc<Feed>
             (answers, Some(LiveFeed { shared, last: RefCell::default() }))
         }
         None if plan.interception.is_some() => (intercepted(core, prepared, *source, &Rc::default()), None),
-        None => (session.subscribe(root, variables)?, None),
+        None => {
+            let withdrawal = Withdrawal::of(core.engine(), plan, *source);
+            (withdrawal.end(session.subscribe(root, variables)?), None)
+        }
     };
     // The task's handle is part of the feed, and the feed of the task.
     let feed = Rc::new_cyclic(|feed: &Weak<Feed>| {

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{hub::LiveProgress, traces};
 use crate::graphql::{
-    CoreEngine, ExecutionContext as _,
+    CoreEngine, ExecutionContext as _, Withdrawal,
     plan::{Plan, Step},
 };
 
@@ -25,6 +25,7 @@ struct Live {
     source: SourceId,
     variables: Variables,
     signal: Box<dyn ChangeSignal>,
+    withdrawal: Withdrawal,
     shared: Rc<LiveProgress>,
     interval: Duration,
     /// When the last answer was begun.
@@ -35,7 +36,7 @@ struct Live {
     has_ended: bool,
 }
 
-/// The answers, one behind the other, for as long as they are taken; the last one says where the tables are not there any more.
+/// The answers, one behind the other, for as long as they are taken; the last one says where what is asked for is not there any more.
 pub(super) fn answers(
     core: &Rc<CoreEngine>,
     plan: &Arc<Plan>,
@@ -50,6 +51,7 @@ pub(super) fn answers(
         source,
         variables: variables.clone(),
         signal,
+        withdrawal: Withdrawal::of(core.engine(), plan, source),
         shared,
         interval: core.settings().subscriptions.live_interval,
         last: None,
@@ -77,6 +79,7 @@ impl Live {
         tokio::select! {
             () = self.signal.changed() => {}
             () = self.shared.asked() => {}
+            () = self.withdrawal.come() => {}
             () = again => {}
         }
         sleep_until(last + self.interval).await;
@@ -87,6 +90,10 @@ impl Live {
         self.signal.mark_seen();
         self.shared.begin();
         self.last = Some(Instant::now());
+        if let Some(last) = self.withdrawal.last_result(ErrorCode::SchemaChanged) {
+            self.has_ended = true;
+            return last;
+        }
         self.core.metrics().live_answer_begins();
         let [Step::Source(_, root)] = self.plan.steps.as_slice() else {
             unreachable!("a live query has one field of a source")

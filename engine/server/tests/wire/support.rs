@@ -4,7 +4,8 @@ use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
     path::Path,
-    time::{Duration, Instant},
+    sync::{Arc, Mutex, MutexGuard},
+    time::{Duration, Instant, SystemTime},
 };
 
 use bytes::Bytes;
@@ -13,7 +14,7 @@ use http::{Request, Response};
 use prony_graph::GraphKind;
 use prony_postgres::PostgresKind;
 use prony_server::{
-    config::{self, CommandLine, Kinds, Settings},
+    config::{self, CommandLine, Kinds, Reload, Reloaded, Settings},
     examples::donuts,
     resolvers::Resolvers,
     runtime::{self, Running},
@@ -130,6 +131,72 @@ pub(crate) fn give_options_to(settings: &mut Settings, place: usize, options: &s
     let file = Some((Path::new("prony.toml"), &*text));
     let with = config::load(KINDS, file, CommandLine::default(), &|_| None).expect("the options are right");
     settings.sources.splice(place..=place, with.sources);
+}
+
+/// The text of a configuration that is written anew while a server runs by it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rewritten(Arc<Mutex<Rewriting>>);
+
+#[derive(Debug, Default)]
+struct Rewriting {
+    text: String,
+    written: u64,
+    /// Of those that were written, the last that a server has read.
+    read: u64,
+}
+
+impl Rewritten {
+    pub(crate) fn new(text: &str) -> Self {
+        let new = Self::default();
+        new.write(text);
+        new
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Rewriting> {
+        self.0.lock().expect("no test panics with it")
+    }
+
+    pub(crate) fn text(&self) -> String {
+        self.lock().text.clone()
+    }
+
+    pub(crate) fn write(&self, text: &str) {
+        let mut rewriting = self.lock();
+        text.clone_into(&mut rewriting.text);
+        rewriting.written += 1;
+    }
+
+    /// Writes what has a mistake, and waits until a server has read it and had the time to take it.
+    pub(crate) fn write_mistake(&self, text: &str) {
+        self.write(text);
+        let deadline = Instant::now() + PATIENCE;
+        let is_read = || {
+            let rewriting = self.lock();
+            rewriting.read == rewriting.written
+        };
+        while !is_read() {
+            assert!(Instant::now() < deadline, "nobody reads it");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(300));
+    }
+
+    /// For settings of a server, with what makes settings of the text.
+    pub(crate) fn reload<R: Into<Reloaded>>(
+        &self,
+        read: impl Fn(&str) -> Result<R, String> + Send + Sync + 'static,
+    ) -> Reload {
+        let (to_read, to_stamp) = (self.clone(), self.clone());
+        let read = move || {
+            let text = {
+                let mut rewriting = to_read.lock();
+                rewriting.read = rewriting.written;
+                rewriting.text.clone()
+            };
+            read(&text)
+        };
+        Reload::new(read, move || Some(SystemTime::UNIX_EPOCH + Duration::from_secs(to_stamp.lock().written)))
+    }
 }
 
 /// One connection.

@@ -1,7 +1,7 @@
 //! Kinds of sources: what the server must know of a kind to take its sources from a configuration. A new kind of source is
 //! a crate with a [`SourceKind`] and a line where the kinds are listed.
 
-use std::{borrow::Cow, error::Error, fmt::Debug, path::Path, sync::Arc};
+use std::{any::Any, borrow::Cow, error::Error, fmt::Debug, path::Path, sync::Arc};
 
 use futures_util::future::LocalBoxFuture;
 use toml::{Spanned, de::DeValue};
@@ -124,6 +124,11 @@ pub trait SourceOpener: Debug + Send + Sync {
 
     /// The same with names that begin so, where its user has chosen none; none of a source that has no such names.
     fn with_name_prefix(&self, _prefix: &str) -> Option<Arc<dyn SourceOpener>> {
+        None
+    }
+
+    /// Its settings, for [`Source::reconfigured`] of a source of its kind; none where no setting changes while it is served.
+    fn settings(&self) -> Option<&dyn Any> {
         None
     }
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    changes::{RowChange, RowValues},
-    model::{ColumnId, Model, Table},
+    changes::{RowChange, RowValues, asked::is_same_kind},
+    model::{Column, ColumnId, Model, Table, TableId},
     plan::{Filter, Output, OutputKind},
 };
 
@@ -63,18 +63,13 @@ pub(super) struct ColumnPlaces {
 }
 
 impl ColumnPlaces {
-    /// From `own` table to the one that changes are told of; none where what is needed is not there.
-    pub(super) fn find(own: &Table, theirs: &Table, needed: &[ColumnId]) -> Option<Self> {
+    /// From the table of one model to that of another, of which changes are told; none where what is needed is not there.
+    pub(super) fn find(model: &Model, theirs: &Model, id: TableId, needed: &[ColumnId]) -> Option<Self> {
+        let (own, other) = (model.table(id), theirs.find_table(id)?);
         let columns: Box<[Option<usize>]> = own
             .columns
             .iter()
-            .map(|column| {
-                theirs.columns.iter().position(|other| {
-                    other.name == column.name
-                        && other.kind == column.kind
-                        && other.database_type == column.database_type
-                })
-            })
+            .map(|column| other.columns.iter().position(|other| is_same((model, column), (theirs, other))))
             .collect();
         let is_there = |id: &ColumnId| columns[usize::from(id.0)].is_some();
         if !needed.iter().all(is_there) {
@@ -82,7 +77,7 @@ impl ColumnPlaces {
         }
         let place_in_key = |id: &ColumnId| {
             let name = &own.column(*id).name;
-            theirs.primary_key.iter().position(|other| theirs.column(*other).name == *name)
+            other.primary_key.iter().position(|place| other.column(*place).name == *name)
         };
         let key = own.primary_key.iter().map(place_in_key).collect::<Option<Box<[usize]>>>();
         Some(Self { columns, key })
@@ -110,23 +105,23 @@ impl ColumnPlaces {
     }
 }
 
+/// Whether values of one model's column are those of the other's.
+fn is_same((model, column): (&Model, &Column), (theirs, other): (&Model, &Column)) -> bool {
+    other.name == column.name
+        && other.database_type == column.database_type
+        && is_same_kind((model, &column.kind), (theirs, &other.kind))
+}
+
 /// What is wrong with a subscription to a table's changes in another model, in words; none where it goes on.
-pub(super) fn missing(
-    own: &Table,
-    now: &Model,
-    id: crate::model::TableId,
-    needed: &[ColumnId],
-) -> Option<String> {
+pub(super) fn missing(model: &Model, now: &Model, id: TableId, needed: &[ColumnId]) -> Option<String> {
+    let own = model.table(id);
     let name = own.qualified_name();
     let Some(theirs) = now.find_table(id) else {
         return Some(format!("the table `{name}` is not served any more"));
     };
-    let column = needed.iter().map(|id| own.column(*id)).find(|column| {
-        !theirs.columns.iter().any(|other| {
-            other.name == column.name
-                && other.kind == column.kind
-                && other.database_type == column.database_type
-        })
-    })?;
+    let column = needed
+        .iter()
+        .map(|id| own.column(*id))
+        .find(|&column| !theirs.columns.iter().any(|other| is_same((model, column), (now, other))))?;
     Some(format!("the column `{}` of `{name}` is gone or holds something else", column.name))
 }

@@ -88,11 +88,11 @@ impl<P: 'static> Watch<P> {
 
     /// Why it cannot go on with these tables.
     fn missing(&self, now: &Model) -> Option<String> {
-        columns::missing(self.model.table(self.plan.table), now, self.plan.table, &self.plan.needed)
+        columns::missing(&self.model, now, self.plan.table, &self.plan.needed)
     }
 
     fn ended(&self, missing: &str) -> Told {
-        let message = format!("the tables of the database have changed: {missing}; subscribe again");
+        let message = format!("{missing}; subscribe again, by the schema of now");
         Told::End(self.failed(ErrorCode::SubscriptionEnded, message))
     }
 
@@ -101,11 +101,7 @@ impl<P: 'static> Watch<P> {
         if Arc::ptr_eq(model, &self.model) || change.table != self.plan.table {
             return self.event(change).await.map(Told::Event);
         }
-        let own = self.model.table(self.plan.table);
-        let places = model
-            .find_table(change.table)
-            .and_then(|theirs| ColumnPlaces::find(own, theirs, &self.plan.needed));
-        match places {
+        match ColumnPlaces::find(&self.model, model, change.table, &self.plan.needed) {
             Some(places) => self.event(&places.translate(change)).await.map(Told::Event),
             None => self.missing(model).map(|missing| self.ended(&missing)),
         }

@@ -14,6 +14,7 @@
 //!
 //! Where nobody reads, a mutation looks at one number and does nothing else for the feed.
 
+pub(crate) mod asked;
 mod columns;
 pub mod contribution;
 pub mod events;

@@ -65,6 +65,11 @@ impl ChangeIndex {
         index
     }
 
+    /// Those of a table; it has none where it has no subscription field.
+    pub(crate) fn of(&self, table: TableId) -> Option<&ChangeNames> {
+        self.tables.iter().find(|names| names.table == table)
+    }
+
     pub fn find(&self, field: &str) -> Option<&ChangeNames> {
         self.by_field.get(field).map(|index| &self.tables[*index])
     }

@@ -1,6 +1,8 @@
 //! From a subscription field to what each of its events needs: which changes pass, what is known from the change itself,
 //! and what the database is asked for.
 
+use std::sync::Arc;
+
 use prony_graphql::{
     error::{GraphqlError, Position},
     selection::{Field, Value},
@@ -8,6 +10,7 @@ use prony_graphql::{
 
 use crate::changes::{
     Operation,
+    asked::AskedNames,
     columns::NeededColumns,
     names::{ChangeNames, KEY, OPERATION, PREVIOUS_KEY},
 };
@@ -35,6 +38,8 @@ pub struct ChangesPlan<P> {
     pub visible: Option<P>,
     /// Columns of the row that its events need.
     pub needed: Box<[ColumnId]>,
+    /// What the client asks for.
+    pub(crate) asked: AskedNames,
 }
 
 /// One member of an event.
@@ -73,7 +78,7 @@ impl<P> ChangesPlan<P> {
 
     /// Lowers a field of a valid operation; only changes of rows that pass the restrictions are told of. `prepare` makes a statement of a list of the one row that is given.
     pub fn lower(
-        model: &Model,
+        model: &Arc<Model>,
         names: &ChangeNames,
         field: &Field,
         restrictions: Option<&Restrictions>,
@@ -91,6 +96,8 @@ impl<P> ChangesPlan<P> {
         let filter = list_of(field.position, Vec::new()).filter;
         let table = model.table(names.table);
         let mut needed = NeededColumns::of(table, &filter);
+        let mut asked = AskedNames::of_changes(model, names);
+        asked.add_filter(names.table, &given);
         let ask = |response_key: &str, position: Position, outputs: Vec<Output>| {
             prepare((response_key, position), &RowsPlan::List(list_of(position, outputs)))
         };
@@ -99,6 +106,7 @@ impl<P> ChangesPlan<P> {
             let mut below = || {
                 let outputs = row_outputs(model, names.table, &selected.selections)?;
                 needed.add_outputs(table, &outputs);
+                asked.add_outputs(names.table, &outputs);
                 Ok::<_, GraphqlError>(outputs)
             };
             let kind = match selected.name.as_str() {
@@ -132,6 +140,7 @@ impl<P> ChangesPlan<P> {
         Ok(Self {
             visible,
             needed: needed.0.into_iter().collect(),
+            asked,
             table: names.table,
             response_key: field.response_key.as_str().into(),
             position: field.position,

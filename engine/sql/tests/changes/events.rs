@@ -187,7 +187,7 @@ fn rows_of_transactions_that_wait_are_asked_for_together_and_told_in_order() {
         let (asked, gate) = (Rc::new(Cell::new(0)), Rc::new(Semaphore::new(0)));
         let numbers = Rc::clone(&asked);
         let watch = Watch {
-            model: Arc::new(bed.model().clone()),
+            model: Arc::clone(bed.model()),
             plan: Arc::new(plan),
             variables,
             ask: Box::new({

@@ -125,7 +125,7 @@ impl Bed {
         self.postgres.as_ref().unwrap().listener().unwrap()
     }
 
-    pub(super) fn model(&self) -> &Model {
+    pub(super) fn model(&self) -> &Arc<Model> {
         &self.model
     }
 

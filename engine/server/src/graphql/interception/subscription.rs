@@ -14,6 +14,7 @@ use crate::graphql::{
     plan::{Plan, Step},
     roles::Asker,
     served::CoreServed,
+    withdrawal::Withdrawal,
 };
 
 /// Everything that a feed needs to its end.
@@ -68,7 +69,7 @@ async fn begun(
             match session.change_signal(root) {
                 Some(signal) => live(&plan, &variables, signal),
                 None => match session.subscribe(root, &variables) {
-                    Ok(events) => events,
+                    Ok(events) => Withdrawal::of(feed.core.engine(), &plan, *source).end(events),
                     Err(error) => {
                         refuses();
                         return only(FieldResult::failed(error));

@@ -1,18 +1,11 @@
 //! Tables that the configuration does not fit, and databases that cannot be asked at that moment.
 
-use std::{
-    fs,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, SystemTime},
-};
+use std::fs;
 
-use prony_server::config::Reload;
 use prony_testkit::postgres::{Cluster, TestDatabase};
 
 use super::{ALL, BOTH, CHECKED, Database, Site, settings};
+use crate::support::Rewritten;
 
 const NOT_READ: &str = r#"prony_schema_refused{source="shop"} 1.0"#;
 const SERVED: &str = r#"prony_schema_refused{source="shop"} 0.0"#;
@@ -77,22 +70,9 @@ fn a_role_that_names_what_is_gone_keeps_the_schema_of_before_until_one_of_both_f
     for database in databases() {
         database.execute("CREATE TABLE box (id INTEGER PRIMARY KEY)");
         let url = database.url();
-        let text = Arc::new(Mutex::new(ROLES.to_owned()));
-        let changes = Arc::new(AtomicU64::new(1));
-        let (to_read, to_stamp) = (Arc::clone(&text), Arc::clone(&changes));
-        let read = move || {
-            let text = to_read.lock().expect("no test panics with it").clone();
-            Ok(settings(&url, CHECKED, &text).access)
-        };
-        let stamp =
-            move || Some(SystemTime::UNIX_EPOCH + Duration::from_secs(to_stamp.load(Ordering::SeqCst)));
-        let site = Site::with(database, CHECKED, ROLES, |settings| {
-            settings.reload = Some(Reload::new(read, stamp));
-        });
-        let write = |written: &str| {
-            *text.lock().expect("no test panics with it") = written.to_owned();
-            changes.fetch_add(1, Ordering::SeqCst);
-        };
+        let file = Rewritten::new(ROLES);
+        let reload = file.reload(move |text| Ok(settings(&url, CHECKED, text).access));
+        let site = Site::with(database, CHECKED, ROLES, |settings| settings.reload = Some(reload));
         let one = r#"{"data":{"shelves":[{"id":1,"label":"a"}]}}"#;
         assert_eq!(site.ask(ALL), one);
         // Another table is no matter of the role.
@@ -113,10 +93,9 @@ fn a_role_that_names_what_is_gone_keeps_the_schema_of_before_until_one_of_both_f
         // What names a column that is not there at all is refused by both.
         site.database.execute("ALTER TABLE shelf RENAME COLUMN label TO title");
         site.until_metric(NOT_READ);
-        write(&ROLES.replace("label", "heading"));
-        std::thread::sleep(Duration::from_millis(1500));
+        file.write_mistake(&ROLES.replace("label", "heading"));
         site.until_metric(NOT_READ);
-        write(&ROLES.replace("label", "title"));
+        file.write(&ROLES.replace("label", "title"));
         site.until("{ shelves { id title } }", r#"{"data":{"shelves":[{"id":1,"title":"a"}]}}"#);
         site.until_metric(SERVED);
     }

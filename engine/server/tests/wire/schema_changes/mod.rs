@@ -1,9 +1,11 @@
 //! Tables that become others while they are served, on both databases: what is served then, what becomes of requests, live queries and
 //! subscriptions under way, and what of changes that the configuration does not fit.
 
+mod configuration;
 mod faults;
 mod load;
 mod subscriptions;
+mod withdrawn;
 
 use std::{
     net::SocketAddr,
@@ -11,9 +13,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use prony_interceptors::JavaScriptLoader;
 use prony_postgres::changes::triggers::{Triggers, TriggersRequest};
 use prony_server::{
-    config::{self, CommandLine, CoreChoice, Settings},
+    config::{self, CommandLine, CoreChoice, Program, Settings},
     runtime::{self, Running},
 };
 use prony_testkit::postgres::{Cluster, TestDatabase};
@@ -147,12 +150,24 @@ impl Site {
 
 fn settings(url: &str, options: &str, rest: &str) -> Settings {
     let text = format!("[[source]]\nurl = {url:?}\nname = \"shop\"\n{options}\n{rest}");
-    let file = Some((Path::new("prony.toml"), &*text));
-    let mut settings = config::load(KINDS, file, CommandLine::default(), &|_| None).expect("it is right");
+    read(&text).expect("it is right")
+}
+
+/// Settings of a file.
+fn read(text: &str) -> Result<Settings, String> {
+    read_beside(Path::new(""), text)
+}
+
+/// Settings of a file that names others in a folder.
+fn read_beside(folder: &Path, text: &str) -> Result<Settings, String> {
+    let program = Program { kinds: KINDS, interceptors: Some(&JavaScriptLoader) };
+    let path = folder.join("prony.toml");
+    let loaded = config::load_for(program, Some((&path, text)), CommandLine::default(), &|_| None);
+    let mut settings = loaded.map_err(|faults| faults.to_string())?;
     settings.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     settings.cores = CoreChoice::Count(2);
     settings.subscriptions.live_interval = Duration::from_millis(1);
-    settings
+    Ok(settings)
 }
 
 const ALL: &str = "{ shelves { id label } }";

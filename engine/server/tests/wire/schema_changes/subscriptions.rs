@@ -8,7 +8,7 @@ fn next(result: &str) -> String {
     format!(r#"{{"id":"a","type":"next","payload":{result}}}"#)
 }
 
-const COMPLETE: &str = r#"{"id":"a","type":"complete"}"#;
+pub(super) const COMPLETE: &str = r#"{"id":"a","type":"complete"}"#;
 
 #[test]
 fn live_queries_go_on_where_what_they_ask_is_there_and_end_where_not() {

@@ -80,16 +80,17 @@ impl Drop for Entered {
     }
 }
 
-/// A future whose work is done for a request.
+/// A future whose work is done for a request, to its end or until it is dropped.
 #[derive(Debug)]
 pub struct Recorded<F> {
     record: Rc<RequestRecord>,
-    work: Pin<Box<F>>,
+    /// None once it is dropped.
+    work: Option<Pin<Box<F>>>,
 }
 
 impl<F> Recorded<F> {
     pub fn new(record: Rc<RequestRecord>, work: F) -> Self {
-        Self { record, work: Box::pin(work) }
+        Self { record, work: Some(Box::pin(work)) }
     }
 }
 
@@ -98,7 +99,15 @@ impl<F: Future> Future for Recorded<F> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let _entered = enter_request(&self.record);
-        self.work.as_mut().poll(context)
+        let work = self.work.as_mut().expect("what is polled is not dropped yet");
+        work.as_mut().poll(context)
+    }
+}
+
+impl<F> Drop for Recorded<F> {
+    fn drop(&mut self) {
+        let _entered = enter_request(&self.record);
+        self.work = None;
     }
 }
 

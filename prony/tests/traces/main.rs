@@ -1,6 +1,8 @@
 //! Traces of `prony serve` from outside: a collector that reads what it is sent, upstreams that are told, and collectors in trouble.
 
 mod collector;
+mod identity;
+mod interceptors;
 mod sources;
 mod trouble;
 
@@ -37,7 +39,19 @@ impl Server {
     }
 
     fn with_environment(text: &str, environment: &[(&str, &str)]) -> Self {
+        Self::started(text, environment, &[])
+    }
+
+    /// Beside its configuration there are files with these names and texts.
+    fn with_files(text: &str, files: &[(&str, &str)]) -> Self {
+        Self::started(text, &[], files)
+    }
+
+    fn started(text: &str, environment: &[(&str, &str)], files: &[(&str, &str)]) -> Self {
         let directory = tempfile::tempdir().expect("a directory can be made");
+        for (name, content) in files {
+            fs::write(directory.path().join(name), content).expect("the file can be written");
+        }
         let path = directory.path().join("prony.toml");
         fs::write(&path, text).expect("the file can be written");
         let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));

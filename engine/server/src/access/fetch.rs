@@ -2,6 +2,7 @@
 //! threads that may wait.
 
 use std::{
+    io::ErrorKind,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -11,11 +12,13 @@ use prony_access::{
     AuthRefusal, Authenticator, CacheFacts, Identity, MAX_KEY_SET_BYTES, RefusalKind, WebhookQuestion,
     WebhookResponse,
 };
+use prony_source::trace::in_detached_span;
 use ureq::{
     Agent,
     tls::{Certificate, RootCerts, TlsConfig},
 };
 
+use super::spans;
 use crate::clock::unix_now;
 
 /// What a webhook's response may have.
@@ -29,10 +32,9 @@ pub(super) struct Fetched {
 }
 
 /// A key set, or why there is none.
-pub(super) fn key_set(address: &str, timeout: Duration) -> Result<Fetched, String> {
-    let request = Request::get(address).header(header::ACCEPT, "application/jwk-set+json, application/json");
-    let request = request.body(()).map_err(|error| error.to_string())?;
-    let fetched = send(request, timeout, MAX_KEY_SET_BYTES)?;
+pub(super) async fn key_set(address: &str, timeout: Duration) -> Result<Fetched, String> {
+    let accept = (header::ACCEPT.as_str(), &b"application/jwk-set+json, application/json"[..]);
+    let fetched = ask(address, &[accept], timeout, MAX_KEY_SET_BYTES).await?;
     if fetched.status == StatusCode::OK {
         Ok(fetched)
     } else {
@@ -45,26 +47,77 @@ pub(super) async fn ask_webhook(
     authenticator: &Authenticator,
     question: WebhookQuestion<'_>,
 ) -> Result<Arc<Identity>, AuthRefusal> {
-    let unavailable = |reason: String| AuthRefusal::new(RefusalKind::Unavailable, reason);
-    let mut request = Request::get(question.address);
-    for (name, value) in &question.headers {
-        request = request.header(*name, *value);
-    }
-    let request = request.body(()).map_err(|error| unavailable(error.to_string()))?;
     let timeout = Duration::from_millis(question.timeout_ms);
-    let sent = tokio::task::spawn_blocking(move || send(request, timeout, MAX_WEBHOOK_BYTES)).await;
-    let fetched = sent.unwrap_or_else(|error| Err(error.to_string())).map_err(unavailable)?;
+    let fetched = ask(question.address, &question.headers, timeout, MAX_WEBHOOK_BYTES).await;
+    let fetched = fetched.map_err(|reason| AuthRefusal::new(RefusalKind::Unavailable, reason))?;
     let response = WebhookResponse { status: fetched.status, body: &fetched.body, cache: fetched.cache };
     authenticator.webhook_response(&question, &response, unix_now())
 }
 
-fn send(request: Request<()>, timeout: Duration, max_bytes: usize) -> Result<Fetched, String> {
+/// Sends a GET with these headers, for the request that this thread is at; where that is traced, the other server is told of it in place of
+/// what the headers say of a trace.
+async fn ask(
+    address: &str,
+    headers: &[(&str, &[u8])],
+    timeout: Duration,
+    max_bytes: usize,
+) -> Result<Fetched, String> {
+    let (span, traced) = spans::begin(address);
+    let mut request = Request::get(address);
+    let is_replaced = |name: &str| !traced.is_empty() && spans::is_of_trace(name);
+    for (name, value) in headers.iter().filter(|(name, _)| !is_replaced(name)) {
+        request = request.header(*name, *value);
+    }
+    for (name, value) in traced {
+        request = request.header(name, value);
+    }
+    let sent = async {
+        let request = request.body(());
+        let request =
+            request.map_err(|error| SendError { kind: "invalid_request", reason: error.to_string() })?;
+        tokio::task::spawn_blocking(move || send(request, timeout, max_bytes))
+            .await
+            .unwrap_or_else(|error| Err(SendError { kind: "_OTHER", reason: error.to_string() }))
+    };
+    let sent = in_detached_span(span, sent, |span, sent| {
+        spans::describe_outcome(
+            span,
+            sent.as_ref().map(|fetched| fetched.status).map_err(|error| error.kind),
+        );
+    });
+    sent.await.map_err(|error| error.reason)
+}
+
+/// Why there is no response.
+struct SendError {
+    /// One of few words.
+    kind: &'static str,
+    reason: String,
+}
+
+impl From<ureq::Error> for SendError {
+    fn from(error: ureq::Error) -> Self {
+        let kind = match &error {
+            ureq::Error::Timeout(_) => "timeout",
+            ureq::Error::HostNotFound => "host_not_found",
+            ureq::Error::ConnectionFailed => "connect",
+            ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => "connect",
+            ureq::Error::Io(_) => "broken",
+            ureq::Error::BodyExceedsLimit(_) => "too_large",
+            ureq::Error::Protocol(_) => "protocol",
+            ureq::Error::Tls(_) | ureq::Error::Rustls(_) => "tls",
+            _ => "_OTHER",
+        };
+        Self { kind, reason: error.to_string() }
+    }
+}
+
+fn send(request: Request<()>, timeout: Duration, max_bytes: usize) -> Result<Fetched, SendError> {
     let request = agent().configure_request(request).timeout_global(Some(timeout)).build();
-    let mut response = agent().run(request).map_err(|error| error.to_string())?;
+    let mut response = agent().run(request)?;
     let cache = cache_facts(response.headers());
     // One more than is taken tells what is too much.
-    let body = response.body_mut().with_config().limit(max_bytes as u64 + 1).read_to_vec();
-    let body = body.map_err(|error| error.to_string())?;
+    let body = response.body_mut().with_config().limit(max_bytes as u64 + 1).read_to_vec()?;
     Ok(Fetched { status: response.status(), body, cache })
 }
 

@@ -1,11 +1,15 @@
 //! Keeps the key sets of issuers fresh.
 
-use std::{sync::Arc, time::Duration};
+use std::{rc::Rc, sync::Arc, time::Duration};
 
 use prony_access::KeySetId;
+use prony_source::{
+    Recorded, RequestRecord,
+    trace::{OpenSpan, SpanKind, begin_span, in_detached_span},
+};
 
-use super::{Access, AccessPolicy, fetch};
-use crate::clock::unix_now;
+use super::{Access, AccessPolicy, fetch, spans};
+use crate::{clock::unix_now, observe::Tracer};
 
 /// How long a request waits for keys that somebody else is fetching already, and how often it looks.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -29,14 +33,15 @@ pub(super) async fn fetch_or_wait(policy: &AccessPolicy, id: KeySetId) {
         policy.authenticator.key_set_status(id).map(|status| (status.fetched_at, status.failures))
     };
     let before = fetched(policy);
-    let _ = tokio::time::timeout(LONGEST_WAIT, async {
+    let waited = tokio::time::timeout(LONGEST_WAIT, async {
         while fetched(policy) == before
             && policy.authenticator.next_refresh(id, unix_now()).is_some_and(|at| at > unix_now())
         {
             tokio::time::sleep(LOOK).await;
         }
-    })
-    .await;
+    });
+    let span = begin_span(spans::KEYS_WAIT, SpanKind::Internal).and_then(OpenSpan::detach);
+    let _ = in_detached_span(span, waited, |_, _| ()).await;
 }
 
 /// Fetches a key set that nobody else is fetching.
@@ -45,10 +50,7 @@ async fn fetch_begun(policy: &AccessPolicy, id: KeySetId) {
     let Some((_, address, timeout)) = authenticator.key_sets().find(|(known, ..)| *known == id) else {
         return;
     };
-    let to_fetch = address.to_owned();
-    let fetched = tokio::task::spawn_blocking(move || fetch::key_set(&to_fetch, timeout)).await;
-    let fetched = fetched.unwrap_or_else(|error| Err(error.to_string()));
-    let outcome = match fetched {
+    let outcome = match fetch::key_set(address, timeout).await {
         Ok(fetched) => authenticator
             .replace_keys(id, &fetched.body, fetched.cache, unix_now())
             .map_err(|error| error.to_string()),
@@ -66,8 +68,8 @@ async fn fetch_begun(policy: &AccessPolicy, id: KeySetId) {
 }
 
 impl Access {
-    /// Fetches key sets before they are stale; never returns.
-    pub(crate) async fn keep_keys_fresh(&self) {
+    /// Fetches key sets before they are stale, each fetch a trace of its own, as nobody waits for it; never returns.
+    pub(crate) async fn keep_keys_fresh(&self, tracer: &Tracer) {
         /// A new configuration may have other sets.
         const LONGEST: Duration = Duration::from_secs(1);
         loop {
@@ -81,7 +83,14 @@ impl Access {
                     && policy.authenticator.begin_fetch(id, now)
                 {
                     let policy = Arc::clone(&policy);
-                    tokio::task::spawn_local(async move { fetch_begun(&policy, id).await });
+                    let trace = tracer.begin(None, SpanKind::Internal, || "refresh keys".into());
+                    let record = RequestRecord::traced(Box::default(), trace);
+                    tokio::task::spawn_local(Recorded::new(Rc::clone(&record), async move {
+                        fetch_begun(&policy, id).await;
+                        if let Some(trace) = &record.trace {
+                            trace.end(false);
+                        }
+                    }));
                 }
             }
             tokio::time::sleep(LONGEST).await;

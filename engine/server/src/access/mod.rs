@@ -8,6 +8,7 @@ mod places;
 pub(crate) mod quota_file;
 mod rules;
 mod shared_limits;
+mod spans;
 
 use std::{
     net::IpAddr,

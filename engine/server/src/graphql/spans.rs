@@ -7,7 +7,8 @@ use prony_graphql::{
 };
 use prony_source::{
     OperationResult,
-    trace::{OpenSpan, SpanKind, Trace, begin_span},
+    interceptors::InterceptorPhase,
+    trace::{DetachedSpan, OpenSpan, SpanKind, Trace, begin_span},
     traced_request,
 };
 
@@ -74,6 +75,14 @@ pub(super) fn of_source(site: &Site, what: &'static str, source: SourceId) -> Op
     span.rename(format!("{what} {name}"));
     span.set("prony.source", name.clone());
     Some(span)
+}
+
+/// A function that is called around a field: in this process, by its file's name in the configuration.
+pub(super) fn begin_interceptor(path: &str, phase: InterceptorPhase) -> Option<DetachedSpan> {
+    let mut span = begin_span(phase.name(), SpanKind::Internal)?;
+    span.set("code.file.path", path.to_owned());
+    span.set("code.function.name", phase.name());
+    span.detach()
 }
 
 /// What a source has answered.

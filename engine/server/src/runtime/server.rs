@@ -365,7 +365,7 @@ async fn open(
         tokio::task::spawn_local(reload::follow_certificates(Arc::clone(tls)));
     }
     let at = Arc::clone(&site);
-    tokio::task::spawn_local(async move { at.access.keep_keys_fresh().await });
+    tokio::task::spawn_local(async move { at.access.keep_keys_fresh(&at.tracer).await });
     let counts = Arc::clone(site.access.counts());
     tokio::task::spawn_local(quota_file::keep(counts, site.settings.operation_limits.clone()));
     for source in site.engine.sources() {

@@ -13,6 +13,6 @@ pub const COMMIT: &str = "commit";
 pub use self::{
     collector::{FinishedTrace, SPANS_MAX, SpanSink, Trace, TraceStart},
     context::{IncomingContext, SpanId, TRACE_PARENT, TRACE_STATE, TraceId, TraceParent},
-    open::{EnteredSpan, OpenSpan, begin_span, in_span, record_span},
+    open::{DetachedSpan, EnteredSpan, OpenSpan, begin_span, in_detached_span, in_span, record_span},
     span::{Attribute, AttributeValue, Span, SpanKind, TEXT_BYTES_MAX, bounded},
 };

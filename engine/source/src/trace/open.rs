@@ -4,7 +4,7 @@ use std::{borrow::Cow, future::poll_fn, pin::pin, rc::Rc, time::Instant};
 
 use super::{
     collector::Trace,
-    context::{SpanId, TraceParent},
+    context::{SpanId, TraceId, TraceParent},
     span::{AttributeValue, CANCELLED, Draft, SpanKind},
 };
 use crate::{RequestRecord, traced_request};
@@ -87,6 +87,12 @@ impl OpenSpan {
         }
     }
 
+    /// The span without its request, to wait in a future that may change threads.
+    pub fn detach(mut self) -> Option<DetachedSpan> {
+        let trace = self.trace()?.id();
+        Some(DetachedSpan { trace, draft: Some(self.draft.take()?) })
+    }
+
     /// Spans that begin in this thread until this is dropped are parts of it.
     pub fn enter(&self) -> EnteredSpan {
         let before =
@@ -102,6 +108,52 @@ impl Drop for OpenSpan {
             trace.push(draft.ended(Instant::now()));
         }
     }
+}
+
+/// A span that has begun, away from its request, which stays on its thread. Dropped there it counts as cancelled; dropped elsewhere nothing
+/// is told of it.
+#[derive(Debug)]
+pub struct DetachedSpan {
+    trace: TraceId,
+    /// None once it is attached.
+    draft: Option<Box<Draft>>,
+}
+
+impl DetachedSpan {
+    /// The span of the request that this thread is at; none where that is another one than it was begun for.
+    pub fn attach(mut self) -> Option<OpenSpan> {
+        self.take()
+    }
+
+    fn take(&mut self) -> Option<OpenSpan> {
+        let record = traced_request()?;
+        let is_it = record.trace.as_ref().is_some_and(|trace| trace.id() == self.trace);
+        let draft = self.draft.take().filter(|_| is_it)?;
+        Some(OpenSpan { record, draft: Some(draft) })
+    }
+}
+
+impl Drop for DetachedSpan {
+    fn drop(&mut self) {
+        if self.draft.is_some() {
+            drop(self.take());
+        }
+    }
+}
+
+/// Work of a future that may change threads, as a span that ends with it; `describe` says what has become of it. Spans that begin in the
+/// work are not parts of it.
+pub async fn in_detached_span<T>(
+    span: Option<DetachedSpan>,
+    work: impl Future<Output = T>,
+    describe: impl FnOnce(&mut OpenSpan, &T),
+) -> T {
+    let done = work.await;
+    if let Some(mut span) = span.and_then(DetachedSpan::attach) {
+        describe(&mut span, &done);
+        span.end();
+    }
+    done
 }
 
 /// Work that is a part of a span.
@@ -250,6 +302,60 @@ mod tests {
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), SPANS_MAX + 1, "each has its own number");
+    }
+
+    fn detached(name: &'static str) -> Option<DetachedSpan> {
+        begin_span(name, SpanKind::Client).and_then(OpenSpan::detach)
+    }
+
+    fn may_change_threads<T: Send>(work: T) -> T {
+        work
+    }
+
+    #[test]
+    fn a_detached_span_waits_where_threads_change_and_ends_in_its_request() {
+        let (kept, other) = (Arc::<Kept>::default(), Arc::<Kept>::default());
+        let record = traced(&kept);
+        let entered = enter_request(&record);
+        let span = detached("GET");
+        drop(entered);
+        let work = poll_fn(|_| Poll::Ready(7));
+        let mut work = Box::pin(may_change_threads(in_detached_span(span, work, |span, seven| {
+            span.set("seven", u64::from(*seven == 7));
+        })));
+        let mut context = Context::from_waker(Waker::noop());
+        let entered = enter_request(&record);
+        assert_eq!(work.as_mut().poll(&mut context), Poll::Ready(7));
+        let lost = detached("lost").expect("it is traced");
+        drop(entered);
+        // Of a request that is traced, and another one.
+        let start = |kept: &Arc<Kept>| TraceStart {
+            id: TraceId(8),
+            span: SpanId(3),
+            parent: None,
+            name: "GET".into(),
+            kind: SpanKind::Server,
+            sink: Arc::<Kept>::clone(kept),
+        };
+        let stranger = RequestRecord::traced(Box::default(), Some(Trace::begin(start(&other))));
+        let entered = enter_request(&stranger);
+        assert!(lost.attach().is_none());
+        drop(entered);
+        drop((work, record, stranger));
+        assert_eq!(tree(&only(&kept)), ["GET<GET", "GET!<?"]);
+        assert_eq!(tree(&only(&other)), ["GET!<?"]);
+    }
+
+    #[test]
+    fn a_detached_span_that_is_dropped_with_its_request_is_cancelled() {
+        let kept = Arc::<Kept>::default();
+        let record = traced(&kept);
+        let work =
+            async { in_detached_span(detached("who asks"), std::future::pending::<()>(), |_, ()| ()).await };
+        let mut work = Box::pin(Recorded::new(Rc::clone(&record), work));
+        assert!(work.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        drop((work, record));
+        assert_eq!(tree(&only(&kept)), ["who asks!<GET", "GET!<?"]);
     }
 
     #[test]

@@ -5,14 +5,17 @@ use prony_graphql::{
     selection::{Field, OperationKind},
     variables::Variables,
 };
-use prony_source::interceptors::{InterceptorCall, InterceptorError, InterceptorPhase};
+use prony_source::{
+    interceptors::{InterceptorCall, InterceptorError, InterceptorPhase},
+    trace::in_detached_span,
+};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
     fields::{InterceptedField, Interception},
     index::ChainedModule,
 };
-use crate::graphql::roles::Asker;
+use crate::graphql::{roles::Asker, spans};
 
 impl Interception {
     /// What functions are told beside their first argument. `row` is the one that is changed or deleted, as it was before.
@@ -67,7 +70,15 @@ impl Interception {
         let count_of = |values: &Json| values.as_array().map(Vec::len);
         let context = serde_json::to_vec(context).expect("JSON values are JSON");
         let call = InterceptorCall { module: chained.module.id, phase, values, context };
-        let returned = self.index.runtime.call(call).await.map_err(client_error)?;
+        let span = spans::begin_interceptor(&chained.path, phase);
+        let called = self.index.runtime.call(call);
+        let returned = in_detached_span(span, called, |span, returned| match returned {
+            Ok(_) => {}
+            // What its words and code are, the module chooses.
+            Err(InterceptorError::Refused { .. }) => span.fail(ErrorCode::Forbidden.as_str()),
+            Err(_) => span.fail(ErrorCode::InterceptorFailed.as_str()),
+        });
+        let returned = returned.await.map_err(client_error)?;
         let returned = serde_json::from_slice(&returned);
         let returned: Json = returned
             .map_err(|error| failed(&chained.path, phase, &format!("no JSON came of it: {error}")))?;

@@ -1,11 +1,11 @@
-// Reads the documents, prints what is wrong with file and line, and fails where something is. Decisions are left as they were written.
+// Reads the documents, decisions with them, prints what is wrong with file and line, and fails where something is.
 import { readFile, readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
 import { lint } from './lint.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const FOLDERS = ['docs', 'docs/architecture'];
+const FOLDERS = ['docs', 'docs/architecture', 'docs/decisions'];
 
 const documents = ['README.md', 'ARCHITECTURE.md'];
 for (const folder of FOLDERS) {

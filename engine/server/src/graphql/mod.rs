@@ -37,7 +37,7 @@ pub(crate) use self::{
     renewal::follow,
     reuse::{KeptResponse, Mutations, ResponseCache, SharedExecutions},
     roles::{Asker, Renewal, RoleSchemas},
-    served::Served,
+    served::{Description, Served},
     spans::word as kind_word,
     stages::{ClockKind, STAGES, StageClock, StageTimes},
     withdrawal::Withdrawal,

@@ -3,7 +3,6 @@
 
 use std::{ops::Deref, rc::Rc, sync::Arc};
 
-use bytes::Bytes;
 use prony_access::{AccessSettings, Role};
 use prony_graphql::{
     cache::Cache,
@@ -35,8 +34,8 @@ pub(crate) struct Served {
     pub(crate) cache: Cache<Plan>,
     /// What is called around fields; none where nothing is.
     pub(super) interceptors: Option<Arc<InterceptorIndex>>,
-    /// What the console shows beside the editor, as JSON.
-    pub(crate) description: Bytes,
+    /// What the console shows beside the editor.
+    pub(crate) description: Description,
     /// By [`SourceId`]: beside which names it was asked what it offers.
     reserved: Arc<[ReservedNames]>,
     pub(crate) joins: Joins,
@@ -92,13 +91,7 @@ impl Served {
         Ok(Self::of(generation, merged, inputs.joins, description, cache_bytes))
     }
 
-    fn of(
-        generation: u64,
-        merged: Merged,
-        join_settings: &Arc<[JoinSettings]>,
-        description: Bytes,
-        cache_bytes: usize,
-    ) -> Self {
+    fn of(generation: u64, merged: Merged, description: Description, cache_bytes: usize) -> Self {
         let Merged { schema, schemas: sources, reserved, refused, joins, join_faults } = merged;
         // Documents are small beside plans with their statements, but there are as many.
         let half = cache_bytes / 2;
@@ -251,17 +244,18 @@ pub(super) fn described(
     format!("{at}role `{}`, source `{source}`, {fault}", role.name)
 }
 
+/// What the console is told of what is served.
 #[derive(Debug, Serialize)]
-struct Description<'a> {
+pub(crate) struct Description {
     version: &'static str,
-    sources: Vec<SourceDescription<'a>>,
+    sources: Vec<SourceDescription>,
     /// A query that works on what is served.
     example: String,
 }
 
 #[derive(Debug, Serialize)]
-struct SourceDescription<'a> {
-    name: &'a str,
+struct SourceDescription {
+    name: String,
     database: &'static str,
     /// How much there is.
     contents: String,
@@ -271,19 +265,18 @@ fn describe<'a>(
     sources: impl IntoIterator<Item = &'a NamedSource>,
     schemas: &[Arc<dyn SourceSchema>],
     served: &Schema,
-) -> Bytes {
+) -> Description {
     let described = sources.into_iter().zip(schemas).map(|(source, schema)| SourceDescription {
-        name: &source.name,
+        name: source.name.clone(),
         database: source.source.product(),
         contents: schema.contents(),
     });
     // Who asks is told no name that is not in the schema.
     let is_served = |text: &String| Operation::parse(served, text, None, &Limits::default()).is_ok();
     let example = schemas.iter().find_map(|schema| schema.example().filter(is_served));
-    let description = Description {
+    Description {
         version: env!("CARGO_PKG_VERSION"),
         sources: described.collect(),
         example: example.unwrap_or_else(|| "{ __typename }".to_owned()),
-    };
-    serde_json::to_vec(&description).expect("plain texts are JSON").into()
+    }
 }

@@ -10,7 +10,7 @@ use super::{
     explain,
     reply::{JSON, Reply, empty, reply},
 };
-use crate::graphql::{Asker, CoreEngine, ExecutionContext as _, RequestContext};
+use crate::graphql::{Asker, CoreEngine, Description, ExecutionContext as _, RequestContext};
 
 /// A file of the console, made by the build script.
 struct Page {
@@ -43,15 +43,17 @@ fn page(path: &str) -> Option<&'static Page> {
     PAGES.iter().find(|page| page.path == path)
 }
 
-/// What a page needs to know of who asks.
+/// What a page needs to know of who asks, and what is served to them.
 #[derive(Debug, Serialize)]
-struct AskerDescription<'a> {
+struct ConsoleDescription<'a> {
     /// Whether `/explain` is there for them.
     explain: bool,
     /// Whether `/metrics` is served beside the page.
     metrics: bool,
     /// None where everybody may do everything.
     role: Option<RoleDescription<'a>>,
+    #[serde(flatten)]
+    served: &'a Description,
 }
 
 #[derive(Debug, Serialize)]
@@ -64,16 +66,14 @@ struct RoleDescription<'a> {
 pub(super) fn description(core: &CoreEngine, context: &RequestContext) -> Reply {
     let settings = core.settings();
     let role = context.asker.as_ref().map(Asker::role);
-    let asker = AskerDescription {
+    let served = core.served(context);
+    let told = ConsoleDescription {
         explain: explain::is_on(settings) && explain::is_for(context),
         metrics: settings.admin_listen.is_empty(),
         role: role.map(|role| RoleDescription { name: &role.name, unrestricted: role.unrestricted }),
+        served: &served.description,
     };
-    let mut body = serde_json::to_vec(&asker).expect("plain texts are JSON");
-    // Both are objects with members: the second one's go on where the first one's end.
-    body.pop();
-    body.push(b',');
-    body.extend_from_slice(&core.served(context).description[1..]);
+    let body = serde_json::to_vec(&told).expect("plain texts are JSON");
     reply(StatusCode::OK, JSON, body)
 }
 

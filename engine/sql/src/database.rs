@@ -11,7 +11,7 @@ use prony_graphql::{
 use prony_source::{Metric, NotReady};
 
 use crate::{
-    builder::Parameter,
+    builder::{ComparedTable, Parameter},
     changes::Feed,
     follow::{CatalogReader, CatalogVersion},
     levels::{FieldLevels, Key, LevelRows, LevelSelect, MergeKey},
@@ -39,6 +39,8 @@ pub struct WrittenStatement<'s> {
     pub parameters: &'s [Parameter],
     /// As which its parameters are declared, in their order; empty where that is nothing to the database.
     pub types: Vec<&'s str>,
+    /// What its conditions compare; empty where it writes.
+    pub compared: &'s [ComparedTable],
 }
 
 /// Statements and how their rows become JSON; shared by all cores.

@@ -79,7 +79,7 @@ impl LevelRead {
             format!("SELECT {columns} FROM ({rows_sql}) AS d")
         };
         let key_types = key_wires.iter().map(|wire| wire.array_type());
-        let statement = Statement::with_key(model, sql, writer.builder.parameters, key_types);
+        let statement = Statement::of_rows(model, sql, writer.builder, key_types);
         Ok(Self { statement, shape: Arc::new(LevelShape { has_key_number, pieces, keys }), key_wires })
     }
 }

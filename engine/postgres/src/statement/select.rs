@@ -4,7 +4,7 @@
 //! Correlated subqueries in the select list over an inner, ordered and limited derived table run once per
 //! row that is returned, and no generic plan can turn them into joins over whole tables.
 
-use std::sync::Arc;
+use std::{iter, sync::Arc};
 
 use prony_graphql::{
     error::GraphqlError,
@@ -49,7 +49,7 @@ impl Read {
         let mut writer =
             SelectWriter { model, settings, builder: SqlBuilder::new(&Postgres), is_level: false };
         let (sql, shape) = writer.field(rows, is_given)?;
-        let statement = Statement::new(model, sql, writer.builder.parameters);
+        let statement = Statement::of_rows(model, sql, writer.builder, iter::empty());
         let is_list = !matches!(rows, RowsPlan::Aggregate(_));
         Ok(Self { statement, shape: Arc::new(shape), is_list })
     }
@@ -226,6 +226,7 @@ impl<'m> SelectWriter<'m> {
 
     fn condition(&mut self, table: TableId, alias: &str, filter: &Filter, tied: &Equalities) -> String {
         let model = self.model;
+        self.builder.equate(table, alias, tied.iter().map(|&(column, _)| column));
         let mut parts: Vec<String> = tied
             .iter()
             .map(|(column, equal)| {

@@ -1,6 +1,7 @@
 //! A statement of a prepared root field: its text, its parameters, and which mode of planning suits it.
 
 use std::{
+    iter,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -14,10 +15,15 @@ use crate::{
     run::plan_choice::PlanChoice,
     statement::{
         bound::{Bound, bind_all},
-        dialect::{Wire, parameter_type},
+        dialect::{Postgres, Wire, parameter_type},
     },
 };
-use prony_sql::{builder::Parameter, database::WrittenStatement, model::Model, settings::RelationalSettings};
+use prony_sql::{
+    builder::{ComparedTable, Parameter, SqlBuilder},
+    database::WrittenStatement,
+    model::Model,
+    settings::RelationalSettings,
+};
 
 /// Many times what a statement over an index takes.
 const SLOW: Duration = Duration::from_millis(5);
@@ -26,6 +32,8 @@ const SLOW: Duration = Duration::from_millis(5);
 pub(crate) struct Statement {
     pub(crate) text: StatementText,
     parameters: Vec<Parameter>,
+    /// What its conditions compare; empty where it writes.
+    compared: Vec<ComparedTable>,
     /// Columns whose values travel as text: one of them is meant when the database refuses a value.
     pub(crate) text_columns: Vec<Box<str>>,
     choice: Mutex<PlanChoice>,
@@ -33,8 +41,7 @@ pub(crate) struct Statement {
 
 impl Statement {
     pub(crate) fn new(model: &Model, sql: String, parameters: Vec<Parameter>) -> Arc<Self> {
-        let types = parameters.iter().map(|parameter| parameter_type(model, parameter)).collect();
-        Self::with_types(model, sql, parameters, types)
+        Self::with_key(model, sql, parameters, iter::empty())
     }
 
     /// A statement whose first parameters are a key or keys, part by part, of these types.
@@ -44,23 +51,40 @@ impl Statement {
         parameters: Vec<Parameter>,
         key_types: impl Iterator<Item = Type>,
     ) -> Arc<Self> {
+        Self::of(model, sql, (parameters, Vec::new()), key_types)
+    }
+
+    /// As [`Self::with_key`], of a statement that reads rows and whose conditions the builder has written.
+    pub(crate) fn of_rows(
+        model: &Model,
+        sql: String,
+        builder: SqlBuilder<'_, Postgres>,
+        key_types: impl Iterator<Item = Type>,
+    ) -> Arc<Self> {
+        Self::of(model, sql, (builder.parameters, builder.compared), key_types)
+    }
+
+    fn of(
+        model: &Model,
+        sql: String,
+        (parameters, compared): (Vec<Parameter>, Vec<ComparedTable>),
+        key_types: impl Iterator<Item = Type>,
+    ) -> Arc<Self> {
         let mut types: Vec<_> = parameters.iter().map(|parameter| parameter_type(model, parameter)).collect();
         for (place, key_type) in types.iter_mut().zip(key_types) {
             *place = key_type;
         }
-        Self::with_types(model, sql, parameters, types)
-    }
-
-    fn with_types(model: &Model, sql: String, parameters: Vec<Parameter>, types: Vec<Type>) -> Arc<Self> {
         let text_columns = text_columns(model, &parameters);
         let text = StatementText::new(sql, types);
-        Arc::new(Self { text, parameters, text_columns, choice: Mutex::new(PlanChoice::new()) })
+        let choice = Mutex::new(PlanChoice::new());
+        Arc::new(Self { text, parameters, compared, text_columns, choice })
     }
 
     /// As it can be explained.
     pub(crate) fn written(&self) -> WrittenStatement<'_> {
         let types = self.text.types.iter().map(Type::name).collect();
-        WrittenStatement { sql: &self.text.sql, parameters: &self.parameters, types }
+        let Self { text, parameters, compared, .. } = self;
+        WrittenStatement { sql: &text.sql, parameters, types, compared }
     }
 
     pub(crate) fn bind(
@@ -98,7 +122,8 @@ impl Statement {
 
     /// Bytes of its texts and lists, roughly.
     pub(crate) fn weight_bytes(&self) -> usize {
-        self.text.sql.len() + self.parameters.len() * 96 + size_of::<Self>()
+        let compared: usize = self.compared.iter().map(ComparedTable::weight_bytes).sum();
+        self.text.sql.len() + self.parameters.len() * 96 + compared + size_of::<Self>()
     }
 }
 

@@ -80,7 +80,8 @@ fn a_table_that_is_read_whole_for_each_row_is_named() {
         connection
             .execute_batch(
                 "CREATE TABLE shops (id INTEGER PRIMARY KEY, town TEXT NOT NULL);
-                 CREATE TABLE sales (id INTEGER PRIMARY KEY, shop_id INTEGER NOT NULL REFERENCES shops (id));",
+                 CREATE TABLE sales (id INTEGER PRIMARY KEY, shop_id INTEGER NOT NULL REFERENCES shops (id),
+                                     price INTEGER NOT NULL);",
             )
             .expect("it is SQL");
     });
@@ -91,6 +92,24 @@ fn a_table_that_is_read_whole_for_each_row_is_named() {
         "the plan reads all of sales to find rows by shop_id: an index on sales(shop_id) would help"
     );
     assert!(statements(&operation)[0].get("hints").is_none(), "a list of everything reads everything");
+    for (filter, expected) in [
+        ("{town: {eq: \"a\"}}", "shops(town)"),
+        ("{or: [{town: {eq: \"a\"}}, {town: {eq: \"b\"}}]}", "shops(town)"),
+        ("{or: [{town: {eq: \"a\"}}, {id: {eq: 1}}]}", ""),
+        ("{not: {town: {eq: \"a\"}}}", ""),
+        ("{town: {ne: \"a\"}}", ""),
+        ("{town: {gt: \"a\"}, sales: {price: {lte: 3}}}", "shops(town), sales(shop_id, price)"),
+    ] {
+        let text = format!("{{ shops(where: {filter}) {{ town }} }}");
+        let operation = explained(&server, &text, &json!({}));
+        let hints = statements(&operation)[0]["hints"].as_array().cloned().unwrap_or_default();
+        let columns = |hint: &Json| {
+            let names = hint["columns"].as_array().expect("they are listed");
+            names.iter().filter_map(Json::as_str).collect::<Vec<_>>().join(", ")
+        };
+        let told = hints.iter().map(|hint| format!("{}({})", hint["table"].as_str().unwrap(), columns(hint)));
+        assert_eq!(told.collect::<Vec<_>>().join(", "), expected, "{filter}: {operation:#}");
+    }
 }
 
 #[test]

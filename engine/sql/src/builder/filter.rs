@@ -22,6 +22,7 @@ pub(super) struct Rows<'m> {
 impl<D: Dialect> SqlBuilder<'_, D> {
     /// The filter as one condition that can stand beside `AND`.
     pub fn condition(&mut self, model: &Model, table: TableId, alias: &str, filter: &Filter) {
+        self.compared_of(table, alias).add_filter(filter);
         let rows = Rows { id: table, table: model.table(table), alias };
         self.filter(model, rows, filter);
     }
@@ -109,13 +110,14 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         self.push(" AS ");
         self.push(&alias);
         self.push(" WHERE ");
+        self.equate(relation.target, &alias, relation.pairs.iter().map(|&(_, theirs)| theirs));
         for &(own, theirs) in &relation.pairs {
             self.column(&alias, target.column(theirs));
             self.push(" = ");
             self.column(rows.alias, rows.table.column(own));
             self.push(" AND ");
         }
-        self.filter(model, Rows { id: relation.target, table: target, alias: &alias }, filter);
+        self.condition(model, relation.target, &alias, filter);
         self.push(")");
     }
 }

@@ -5,12 +5,14 @@
 //! Identifiers come from the catalog only and are always quoted.
 
 pub mod bind;
+mod compared;
 mod filter;
 mod mutation;
 
 use prony_graphql::selection::Value;
 use prony_source::dialect::RowCount;
 
+pub use self::compared::{ComparedColumns, ComparedTable};
 use crate::{
     model::{Column, ColumnId, Table, TableId},
     plan::OrderKey,
@@ -51,13 +53,15 @@ pub enum Parameter {
 pub struct SqlBuilder<'d, D> {
     pub text: String,
     pub parameters: Vec<Parameter>,
+    /// What conditions of the text compare, table by table.
+    pub compared: Vec<ComparedTable>,
     dialect: &'d D,
     aliases: usize,
 }
 
 impl<'d, D: Dialect> SqlBuilder<'d, D> {
     pub fn new(dialect: &'d D) -> Self {
-        Self { text: String::new(), parameters: Vec::new(), dialect, aliases: 0 }
+        Self { text: String::new(), parameters: Vec::new(), compared: Vec::new(), dialect, aliases: 0 }
     }
 
     pub fn dialect(&self) -> &'d D {
@@ -73,6 +77,22 @@ impl<'d, D: Dialect> SqlBuilder<'d, D> {
         let alias = format!("t{}", self.aliases);
         self.aliases += 1;
         alias
+    }
+
+    /// Registers that columns of a table under an alias must equal something, which whoever calls it writes.
+    pub fn equate(&mut self, table: TableId, alias: &str, columns: impl IntoIterator<Item = ColumnId>) {
+        let compared = self.compared_of(table, alias);
+        columns.into_iter().for_each(|column| compared.add_equal(column));
+    }
+
+    fn compared_of(&mut self, table: TableId, alias: &str) -> &mut ComparedColumns {
+        let known = self.compared.iter().position(|known| *known.alias == *alias);
+        let place = known.unwrap_or_else(|| {
+            let columns = ComparedColumns::default();
+            self.compared.push(ComparedTable { alias: alias.into(), table, columns });
+            self.compared.len() - 1
+        });
+        &mut self.compared[place].columns
     }
 
     /// Registers a parameter and gives its number, from 1.

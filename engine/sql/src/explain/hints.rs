@@ -2,19 +2,38 @@
 
 use prony_source::PlanHint;
 
-use super::compared::{Compared, compared};
+use crate::{
+    builder::ComparedTable,
+    model::{Model, Table},
+};
 
 /// One hint a table that is read whole, where the statement says by which columns its rows are found.
-pub(super) fn hints(sql: &str, scanned: &[Box<str>]) -> Vec<PlanHint> {
+pub(super) fn hints(model: &Model, compared: &[ComparedTable], scanned: &[Box<str>]) -> Vec<PlanHint> {
     let mut hints: Vec<PlanHint> = Vec::new();
     for alias in scanned {
-        let Some(Compared { table, mut equal, ranges }) = compared(sql, alias) else { continue };
+        let Some(ComparedTable { table, columns, .. }) = compared.iter().find(|table| table.alias == *alias)
+        else {
+            continue;
+        };
+        let table = model.table(*table);
         // An index serves one range, behind what is equal.
-        equal.extend(ranges.into_iter().take(1));
-        let hint = PlanHint::new(&table, equal);
+        let columns = columns.equal.iter().chain(columns.ranges.iter().take(1));
+        let columns: Vec<String> = columns.map(|column| table.column(*column).name.to_string()).collect();
+        if columns.is_empty() {
+            continue;
+        }
+        let hint = PlanHint::new(&name(table), columns);
         if !hints.contains(&hint) {
             hints.push(hint);
         }
     }
     hints
+}
+
+/// With its schema, where that is not the usual one.
+fn name(table: &Table) -> String {
+    match table.schema.as_deref() {
+        Some(schema) if schema != "public" => format!("{schema}.{}", table.name),
+        _ => table.name.to_string(),
+    }
 }

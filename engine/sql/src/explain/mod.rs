@@ -1,7 +1,6 @@
 //! What a root field becomes at a database, told without executing it: its statements, the shapes of their values, the plans
 //! that the database has for them, and which tables a plan reads whole to find some rows.
 
-mod compared;
 mod hints;
 mod shapes;
 
@@ -11,8 +10,13 @@ use prony_graphql::{error::GraphqlError, variables::Variables};
 use prony_source::{ExplainedStatement, Explanation, Runs};
 
 use self::{hints::hints, shapes::shape};
-use crate::database::{
-    Database, DatabaseSession as _, FieldStatements, Prepared, StatementPlan, Statements, WrittenStatement,
+use crate::{
+    builder::ComparedTable,
+    database::{
+        Database, DatabaseSession as _, FieldStatements, Prepared, StatementPlan, Statements,
+        WrittenStatement,
+    },
+    model::Model,
 };
 
 /// The statements of a query, with the plans that the database has for them.
@@ -24,16 +28,23 @@ pub(crate) async fn explain_query<D: Database>(
     let mut explanation = Explanation::default();
     for (statement, runs) in written(field) {
         let mut explained = described(field, &statement, runs, variables);
-        add_plan(&mut explained, session.plan(statement, variables).await);
+        let compared = statement.compared;
+        let plan = session.plan(statement, variables).await;
+        add_plan(&mut explained, plan, &field.model, compared);
         explanation.statements.push(explained);
     }
     explanation
 }
 
-fn add_plan(explained: &mut ExplainedStatement, plan: Result<StatementPlan, GraphqlError>) {
+fn add_plan(
+    explained: &mut ExplainedStatement,
+    plan: Result<StatementPlan, GraphqlError>,
+    model: &Model,
+    compared: &[ComparedTable],
+) {
     match plan {
         Ok(StatementPlan { lines, scanned }) => {
-            explained.hints = hints(&explained.sql, &scanned);
+            explained.hints = hints(model, compared, &scanned);
             explained.plan = Some(lines);
         }
         Err(error) => explained.plan_fault = Some(error.message),

@@ -66,6 +66,7 @@ fn keyed(mut select: Select<'_>, table: &Table, level: &LevelSelect<'_>) -> Stat
         format!("{column} = {}", key_part(is_composite.then_some(index)))
     });
     let conditions: Vec<String> = conditions.collect();
+    select.builder.equate(level.rows.table(), "t0", level.key_columns.iter().copied());
     select.write(level.rows, &format!("json_each(?{keys}) AS k CROSS JOIN "), &conditions);
     match level.rows {
         RowsPlan::List(plan) => {
@@ -195,6 +196,7 @@ fn link_conditions<'m>(
     target: TableId,
 ) -> (Vec<String>, Vec<(usize, usize)>) {
     let Some((parent, alias, own, relation)) = link else { return Default::default() };
+    select.builder.equate(target, "t0", relation.pairs.iter().map(|&(_, theirs)| theirs));
     let target = select.model.table(target);
     let pairs = relation.pairs.iter().enumerate().map(|(index, &(own_column, target_column))| {
         let number = select.builder.parameter(Parameter::Parent(index));

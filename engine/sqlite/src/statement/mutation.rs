@@ -113,5 +113,5 @@ fn row_check(
 
 fn statement(builder: SqlBuilder<'static, Sqlite>) -> StatementText {
     let SqlBuilder { text, parameters, .. } = builder;
-    StatementText { sql: text, parameters, keys_parameter: None }
+    StatementText { sql: text, parameters, ..StatementText::default() }
 }

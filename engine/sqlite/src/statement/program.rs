@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use prony_graphql::error::Position;
 
 use prony_sql::{
-    builder::Parameter,
+    builder::{ComparedTable, Parameter},
     catalog::ColumnKind,
     database::{Statements, WrittenStatement},
     plan::RowsKind,
@@ -22,6 +22,15 @@ pub(crate) struct StatementText {
     pub(crate) parameters: Vec<Parameter>,
     /// The number of the parameter that takes the keys of a level as JSON; it is not in `parameters`.
     pub(crate) keys_parameter: Option<usize>,
+    /// What its conditions compare; empty where it writes.
+    pub(crate) compared: Vec<ComparedTable>,
+}
+
+impl StatementText {
+    fn written(&self) -> WrittenStatement<'_> {
+        let Self { sql, parameters, compared, .. } = self;
+        WrittenStatement { sql, parameters, types: Vec::new(), compared }
+    }
 }
 
 /// Tells programs apart in the caches of sessions.
@@ -45,15 +54,14 @@ impl ProgramStatements {
     }
 
     fn written(&self) -> Vec<WrittenStatement<'_>> {
-        let texts = self.texts.iter();
-        texts
-            .map(|text| WrittenStatement { sql: &text.sql, parameters: &text.parameters, types: Vec::new() })
-            .collect()
+        self.texts.iter().map(StatementText::written).collect()
     }
 
     fn weight_bytes(&self) -> usize {
         let weight = |text: &StatementText| {
-            size_of::<StatementText>() + text.sql.len() + text.parameters.len() * size_of::<Parameter>()
+            let compared: usize = text.compared.iter().map(ComparedTable::weight_bytes).sum();
+            let parameters = text.parameters.len() * size_of::<Parameter>();
+            size_of::<StatementText>() + text.sql.len() + parameters + compared
         };
         self.texts.iter().map(weight).sum()
     }

@@ -98,6 +98,8 @@ impl<'m> Select<'m> {
         push_identifier(&mut self.joins, &target.name);
         self.joins.push_str(" AS ");
         self.joins.push_str(&joined);
+        let columns = relation.pairs.iter().map(|&(_, theirs)| theirs);
+        self.builder.equate(relation.target, &joined, columns);
         for (index, &(own_column, target_column)) in relation.pairs.iter().enumerate() {
             self.joins.push_str(if index == 0 { " ON " } else { " AND " });
             self.joins.push_str(&column_operand(&joined, target.column(target_column)));
@@ -202,7 +204,8 @@ impl<'m> Select<'m> {
     }
 
     pub(super) fn finish(self) -> StatementText {
-        StatementText { sql: self.builder.text, parameters: self.builder.parameters, keys_parameter: None }
+        let SqlBuilder { text, parameters, compared, .. } = self.builder;
+        StatementText { sql: text, parameters, keys_parameter: None, compared }
     }
 }
 

@@ -42,6 +42,7 @@ const views = [
   ['dark', { ...desk, colorScheme: 'dark' }],
   ['phone', { ...phone, colorScheme: 'light' }],
 ];
+const kinds = ['closed', 'open', 'comparison', 'several', 'two', 'search', 'subscribers', 'void', 'samples', 'study', 'hostile'];
 const plotted = { closed: 7, open: 7, subscribers: 4, several: 11, two: 11, day: 7, void: 7, search: 8, comparison: 10, study: 8, samples: 10 };
 
 const tests = [
@@ -57,7 +58,7 @@ const tests = [
     ]),
   ),
   // Each kind of page with plots, with all that is folded.
-  ...['closed', 'open', 'comparison', 'several', 'two', 'search', 'subscribers', 'void', 'samples', 'study', 'hostile'].flatMap((name) =>
+  ...kinds.flatMap((name) =>
     views.map(([view, options]) => [
       `${name}, ${view}: the rules of accessibility are kept`,
       (browser, folder) =>
@@ -65,6 +66,18 @@ const tests = [
           await drawn(page, 1);
           await page.evaluate(() => document.querySelectorAll('details').forEach((part) => (part.open = true)));
           await keepsRules(page);
+        }),
+    ]),
+  ),
+  ...kinds.flatMap((name) =>
+    views.map(([view, options]) => [
+      `${name} without plots, ${view}: it fits, and the rules of accessibility are kept`,
+      (browser, folder) =>
+        withPage(browser, folder, `${name}-plain`, options, async (page) => {
+          demand((await page.locator('table').count()) > 0 && (await page.locator('canvas, svg, script').count()) === 0, 'it is no page of tables alone');
+          await fits(page);
+          await keepsRules(page);
+          await shoot(page, `${name}-plain-${view}`);
         }),
     ]),
   ),
@@ -275,7 +288,7 @@ const tests = [
   [
     'hostile names are text in the plain page',
     (browser, folder) =>
-      withPage(browser, folder, 'plain', phone, async (page) => {
+      withPage(browser, folder, 'hostile-plain', phone, async (page) => {
         demand((await page.locator('img, script').count()) === 0, 'a name became an element');
         demand((await page.locator('body').innerText()).includes('tables but no plots'), 'nothing says what is missing');
         await fits(page);

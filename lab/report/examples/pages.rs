@@ -1,4 +1,4 @@
-//! Writes made-up results and their pages into a folder, for the tests in a browser and for whoever changes the page:
+//! Writes made-up results and their pages, with plots and plain ones, into a folder, for the tests in a browser and for whoever changes the page:
 //! `cargo run -p prony-report --example pages -- FOLDER`.
 
 #[path = "../tests/common/mod.rs"]
@@ -7,8 +7,14 @@ mod common;
 use common::{
     closed, day, hostile, named, named_comparison, named_search, open, samples, study, subscribed_alone, void,
 };
-use prony_report::{NamedDocument, SampleCounts, html, labelled_runs, plain_html, samples_html, study_html};
+use prony_report::{
+    NamedDocument, SampleCounts, html, labelled_runs, plain_html, plain_samples_html, plain_study_html,
+    samples_html, study_html,
+};
 use std::{env, error::Error, fs, path::PathBuf};
+
+/// Why there are no plots.
+const MISSING: &str = "they were left out for a test";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(env::args().nth(1).ok_or("name a folder")?);
@@ -34,6 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     ];
     for (name, documents) in &pages {
         fs::write(folder.join(format!("{name}.html")), html(documents))?;
+        fs::write(folder.join(format!("{name}-plain.html")), plain_html(documents, MISSING))?;
         for result in labelled_runs(documents) {
             let file = folder.join(format!("{name}-{}", result.file));
             fs::write(file, serde_json::to_string(result.result)?)?;
@@ -47,7 +54,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         timeline: &timeline,
     };
     fs::write(folder.join("samples.html"), samples_html(&counts))?;
-    fs::write(folder.join("study.html"), study_html(study(), &pages[8].1))?;
-    fs::write(folder.join("plain.html"), plain_html(&pages[3].1, "they were left out for a test"))?;
+    fs::write(folder.join("samples-plain.html"), plain_samples_html(&counts, MISSING))?;
+    let runs = &pages[8].1;
+    fs::write(folder.join("study.html"), study_html(study(), runs))?;
+    fs::write(folder.join("study-plain.html"), plain_study_html(study(), runs, MISSING))?;
     Ok(())
 }

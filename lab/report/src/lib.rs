@@ -32,8 +32,8 @@ pub use page::{
     data::{BarData, BarGroupData, BarsData, StudyData, StudyLineData, StudyPlotData, TableData, Unit},
     html,
     live::{LiveMoment, LivePage},
-    plain_html,
-    samples::{SampleCounts, samples_html},
+    plain_html, plain_study_html,
+    samples::{SampleCounts, plain_samples_html, samples_html},
     study_html,
 };
 pub use progress::ProgressDisplay;

@@ -207,6 +207,7 @@ fn the_plain_page_has_the_tables_and_says_what_is_missing() {
     let body = page.split_once("</style>").unwrap().1;
     expect![[r#"
 
+        <main>
         <p>This page has tables but no plots: npm is not installed.</p>
         <h1>shop</h1>
         <h2>shop</h2>
@@ -217,8 +218,8 @@ fn the_plain_page_has_the_tables_and_says_what_is_missing() {
         <li>FAILED: errors&lt;1%, measured 5.00 %</li>
         <li>UNDECIDED: p99&lt;1s, measured too few samples</li>
         </ul>
-        <div class="wide"><table><caption>Figures</caption>
-        <tr><th scope="col"></th><th scope="col">steady state</th><th scope="col">whole run</th></tr>
+        <div class="wide" role="group" aria-label="Figures" tabindex="0"><table><caption>Figures</caption>
+        <tr><td></td><th scope="col">steady state</th><th scope="col">whole run</th></tr>
         <tr><th scope="row">from, to</th><td>10.0 s – 30.0 s</td><td>0 s – 30.0 s</td></tr>
         <tr><th scope="row">requests</th><td>200</td><td>300</td></tr>
         <tr><th scope="row">successes a second</th><td>9.5</td><td>9.5</td></tr>
@@ -232,13 +233,13 @@ fn the_plain_page_has_the_tables_and_says_what_is_missing() {
         <tr><th scope="row">p95</th><td>48.0 ms</td><td>48.0 ms</td></tr>
         <tr><th scope="row">max</th><td>50.0 ms</td><td>50.0 ms</td></tr>
         </table></div>
-        <div class="wide"><table><caption>by request (steady state)</caption>
-        <tr><th scope="col"></th><th scope="col">requests</th><th scope="col">a second</th><th scope="col">errors</th><th scope="col">p50</th><th scope="col">p95</th><th scope="col">p99</th><th scope="col">max</th></tr>
+        <div class="wide" role="group" aria-label="by request (steady state)" tabindex="0"><table><caption>by request (steady state)</caption>
+        <tr><td></td><th scope="col">requests</th><th scope="col">a second</th><th scope="col">errors</th><th scope="col">p50</th><th scope="col">p95</th><th scope="col">p99</th><th scope="col">max</th></tr>
         <tr><th scope="row">list</th><td>134</td><td>6.4</td><td>5.22 %</td><td>26.0 ms</td><td>48.0 ms</td><td>-</td><td>50.0 ms</td></tr>
         <tr><th scope="row">buy</th><td>66</td><td>3.2</td><td>4.55 %</td><td>25.0 ms</td><td>-</td><td>-</td><td>50.0 ms</td></tr>
         </table></div>
-        <div class="wide"><table><caption>failures (steady state)</caption>
-        <tr><th scope="col"></th><th scope="col">requests</th><th scope="col">of all</th></tr>
+        <div class="wide" role="group" aria-label="failures (steady state)" tabindex="0"><table><caption>failures (steady state)</caption>
+        <tr><td></td><th scope="col">requests</th><th scope="col">of all</th></tr>
         <tr><th scope="row">status 503</th><td>10</td><td>5.00 %</td></tr>
         </table></div>
         <dl>
@@ -248,6 +249,7 @@ fn the_plain_page_has_the_tables_and_says_what_is_missing() {
         <dt>lab</dt><dd>2 threads, busiest 5 %, 0 connections (0 again)</dd>
         <dt>longest silence</dt><dd>0 s</dd>
         </dl>
+        </main>
         </html>
     "#]].assert_eq(body);
 }

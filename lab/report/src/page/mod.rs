@@ -42,8 +42,12 @@ pub fn html(documents: &[NamedDocument]) -> String {
 
 /// The page of an experiment: what it found, and the runs of which that was made.
 pub fn study_html(study: StudyData, documents: &[NamedDocument]) -> String {
+    filled(&study_data(study, documents))
+}
+
+fn study_data(study: StudyData, documents: &[NamedDocument]) -> PageData {
     let title = study.title.clone();
-    filled(&PageData { title, study: Some(study), side_by_side: None, ..page_data(documents) })
+    PageData { title, study: Some(study), side_by_side: None, ..page_data(documents) }
 }
 
 fn filled(data: &PageData) -> String {
@@ -56,6 +60,11 @@ fn filled(data: &PageData) -> String {
 /// As [`html`], but always the plain page.
 pub fn plain_html(documents: &[NamedDocument], missing: &str) -> String {
     plain::page(&page_data(documents), missing)
+}
+
+/// As [`study_html`], but always the plain page.
+pub fn plain_study_html(study: StudyData, documents: &[NamedDocument], missing: &str) -> String {
+    plain::page(&study_data(study, documents), missing)
 }
 
 fn fill(template: &str, data: &PageData) -> String {

@@ -4,7 +4,7 @@ use super::data::{PageData, RunData, TableData, VerdictData};
 use std::fmt::Write as _;
 
 const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;\
-    color-scheme:light dark}table{border-collapse:collapse;margin:.5rem 0 1.5rem;font-variant-numeric:tabular-nums}\
+    color-scheme:light dark;overflow-wrap:anywhere}table{border-collapse:collapse;margin:.5rem 0 1.5rem;font-variant-numeric:tabular-nums}\
     caption{text-align:left;font-weight:600}th,td{padding:.15rem .8rem .15rem 0;text-align:right;white-space:nowrap}\
     th:first-child,td:first-child{text-align:left}.wide{overflow-x:auto}dt{font-weight:600}";
 
@@ -27,7 +27,7 @@ fn with_head(data: &PageData, missing: &str, head: &str) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          {head}<title>{title}</title>\n<style>{STYLE}</style>\n\
-         <p>This page has tables but no plots: {}.</p>\n{}</html>\n",
+         <main>\n<p>This page has tables but no plots: {}.</p>\n{}</main>\n</html>\n",
         escaped(missing),
         tables(data),
         title = escaped(&data.title),
@@ -123,9 +123,18 @@ fn run(text: &mut String, run: &RunData) {
 }
 
 fn table(text: &mut String, table: &TableData) {
-    let _ = write!(text, "<div class=\"wide\"><table><caption>{}</caption>\n<tr>", escaped(&table.title));
+    let title = escaped(&table.title);
+    // Whoever has no pointer can scroll what has the focus.
+    let _ = write!(
+        text,
+        "<div class=\"wide\" role=\"group\" aria-label=\"{title}\" tabindex=\"0\"><table><caption>{title}</caption>\n<tr>"
+    );
     for cell in &table.head {
-        let _ = write!(text, "<th scope=\"col\">{}</th>", escaped(cell));
+        let _ = match &**cell {
+            // Above the names of rows nothing is said.
+            "" => write!(text, "<td></td>"),
+            cell => write!(text, "<th scope=\"col\">{}</th>", escaped(cell)),
+        };
     }
     text.push_str("</tr>\n");
     for row in &table.rows {

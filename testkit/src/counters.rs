@@ -214,7 +214,7 @@ impl SourceSchema for Counters {
         let of_which = vec![input(&name, non_null(&text)), input(&name!("by"), named(&whole))];
         let of_one = vec![input(&name, named(&text))];
         Contribution {
-            types: vec![object(&counter, Some("A number with a name."), members)],
+            types: vec![object(&counter, Some("A number with a name.".into()), members)],
             query: vec![field(&name!("counters"), Vec::new(), non_null_list(&counter))],
             mutation: vec![field(&name!("count"), of_which, non_null(&counter))],
             subscription: vec![field(&name!("counted"), of_one, non_null(&counter))],

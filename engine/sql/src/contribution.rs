@@ -15,15 +15,19 @@ mod descriptions;
 
 use apollo_compiler::{
     Name, Node,
-    ast::{DirectiveList, FieldDefinition, InputValueDefinition, Type},
+    ast::{FieldDefinition, InputValueDefinition, Type},
     name,
 };
 use prony_graphql::schema::{
     Contribution,
     build::{
-        Pool, described_field, described_input, field_with_arguments, input_object, list, named, non_null,
+        Pool, described_field, described_input, field_with_arguments, input, input_object, named, non_null,
         non_null_list, object,
     },
+};
+use prony_source::dialect::{
+    AGGREGATE, CONDITIONS, ORDER, aggregate_members, filter_argument, logical_inputs, page_arguments,
+    sort_argument,
 };
 
 use crate::contribution::{
@@ -127,20 +131,16 @@ impl TableNames {
         let (row, clauses, sort) = (derived(""), derived("Clauses"), derived("Sort"));
         let (aggregate, fields) = (derived("Aggregate"), derived("Fields"));
         let (pks, pk_columns) = (derived("Pks"), derived("PkColumns"));
-        let filter = unshared_input(name!("where"), named(&clauses));
-        let aggregate_arguments = vec![described_input(filter, pool.description(descriptions::WHERE))];
+        let aggregate_arguments = vec![filter_argument(pool, &clauses)];
         let mut list_arguments = aggregate_arguments.clone();
         let mut columns = table.columns.iter().enumerate();
         let sorts = |(number, column): (usize, &Column)| {
             is_sortable(&column.kind) && granted.allows(ColumnUse::Sort, index, number)
         };
         if columns.any(sorts) {
-            let order = unshared_input(name!("sort"), list(&sort));
-            list_arguments.push(described_input(order, pool.description(descriptions::SORT)));
+            list_arguments.push(sort_argument(pool, &sort));
         }
-        let counts = [(name!("limit"), descriptions::LIMIT), (name!("offset"), descriptions::OFFSET)];
-        list_arguments
-            .extend(counts.map(|(count, text)| pool.described_input(&count, named(&name!("Int")), text)));
+        list_arguments.extend(page_arguments(pool));
         Self { row, clauses, sort, aggregate, fields, pks, pk_columns, list_arguments, aggregate_arguments }
     }
 }
@@ -211,24 +211,20 @@ impl Writer<'_> {
                 && self.granted.can(Verb::Aggregate, target_index)
             {
                 let name = self.pool.name(aggregate);
-                let text = self.pool.description(descriptions::AGGREGATE);
+                let text = self.pool.description(AGGREGATE);
                 fields.push(described_field(aggregate_field(&name, target), text));
             }
         }
-        self.contribution.types.push(object(&self.tables[index].row, Some(&of_row(table)), fields));
+        let text = of_row(table).into();
+        self.contribution.types.push(object(&self.tables[index].row, Some(text), fields));
     }
 
     fn clauses_type(&mut self, index: usize, table: &Table) {
         let own = self.tables[index].clauses.clone();
         let mut fields = Vec::with_capacity(table.columns.len() + table.relations.len() + 3);
-        for (operator, operand) in
-            [(name!("and"), list(&own)), (name!("or"), list(&own)), (name!("not"), named(&own))]
-        {
-            // A column or relation of such a name hides the operator.
-            if table.row_field(&operator).is_none() {
-                fields.push(unshared_input(operator, operand));
-            }
-        }
+        // A column or relation of such a name hides the operator.
+        let operators = logical_inputs(&mut self.pool, &own).into_iter();
+        fields.extend(operators.filter(|operator| table.row_field(&operator.name).is_none()));
         for (number, (column, name)) in table.columns.iter().zip(&self.column_names).enumerate() {
             if self.granted.allows(ColumnUse::Filter, index, number) {
                 fields.push(self.pool.input(name, named(&self.columns.filter(&column.kind))));
@@ -243,7 +239,8 @@ impl Writer<'_> {
             let target = &self.tables[target_index];
             fields.push(self.pool.input(&name, named(&target.clauses)));
         }
-        self.contribution.types.push(input_object(&own, None, fields));
+        let text = self.pool.description(CONDITIONS);
+        self.contribution.types.push(input_object(&own, Some(text), fields));
     }
 
     fn sort_type(&mut self, index: usize, table: &Table) {
@@ -257,7 +254,8 @@ impl Writer<'_> {
         if !fields.is_empty() {
             self.columns.sorts = true;
             let name = &self.tables[index].sort;
-            self.contribution.types.push(input_object(name, None, fields));
+            let text = self.pool.description(ORDER);
+            self.contribution.types.push(input_object(name, Some(text), fields));
             self.contribution.only_listed.push(name.clone());
         }
     }
@@ -269,14 +267,9 @@ impl Writer<'_> {
                 fields.push(self.pool.field(name, self.columns.aggregated(&column.kind)));
             }
         }
-        let count = (name!("count"), non_null(&name!("Int")));
-        let mut members = vec![self.pool.described_field(&count.0, count.1, descriptions::COUNT)];
         let names = &self.tables[index];
-        if !fields.is_empty() {
-            for function in [name!("sum"), name!("avg"), name!("max"), name!("min")] {
-                members.push(field_with_arguments(&function, Vec::new(), named(&names.fields)));
-            }
-        }
+        let values = (!fields.is_empty()).then_some(&names.fields);
+        let members = aggregate_members(&mut self.pool, values);
         self.contribution.types.push(object(&names.aggregate, None, members));
         self.contribution.summaries.extend([names.aggregate.clone(), names.fields.clone()]);
         if !fields.is_empty() {
@@ -291,7 +284,7 @@ impl Writer<'_> {
         self.contribution.query.push(described_field(list_field(&list_name, names), text));
         if self.granted.can(Verb::Aggregate, index) {
             let aggregate_name = unshared_name(&format!("{}_aggregate", table.list_name));
-            let text = self.pool.description(descriptions::AGGREGATE);
+            let text = self.pool.description(AGGREGATE);
             self.contribution.query.push(described_field(aggregate_field(&aggregate_name, names), text));
         }
     }
@@ -333,7 +326,7 @@ impl Writer<'_> {
             return;
         }
         self.columns.changes = true;
-        let key = unshared_input(name!("pk_columns"), non_null(&self.tables[index].pk_columns));
+        let key = input(&name!("pk_columns"), non_null(&self.tables[index].pk_columns));
         let key = described_input(key, self.pool.description(descriptions::KEY));
         if updates {
             let mut arguments = vec![key.clone()];
@@ -384,13 +377,6 @@ impl Writer<'_> {
 /// A name that no other table has.
 fn unshared_name(text: &str) -> Name {
     Name::new(text).expect("the model holds only GraphQL names")
-}
-
-/// An argument or a field of an input object whose type no other table has.
-fn unshared_input(name: Name, input: Type) -> Node<InputValueDefinition> {
-    let (description, default_value) = (None, None);
-    let directives = DirectiveList::default();
-    Node::new(InputValueDefinition { description, name, ty: Node::new(input), default_value, directives })
 }
 
 fn list_field(name: &Name, target: &TableNames) -> Node<FieldDefinition> {

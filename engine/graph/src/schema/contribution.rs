@@ -2,6 +2,7 @@
 //! for all types together the interfaces `GraphNode` and `GraphRelationship`. Which names there are is the model's business.
 
 mod changes;
+mod descriptions;
 mod inputs;
 mod mutations;
 
@@ -15,7 +16,10 @@ use apollo_compiler::{
 use prony_graph_store::{Kind, Side};
 use prony_graphql::schema::{
     Contribution,
-    build::{Pool, enumeration, field_with_arguments, input, list, named, non_null, non_null_list, object},
+    build::{
+        Pool, described_field, enumeration, field_with_arguments, list, named, non_null, non_null_list,
+        object,
+    },
 };
 
 use crate::{
@@ -24,11 +28,16 @@ use crate::{
         rights::{Grant, PropertyUse},
     },
     schema::{
+        contribution::descriptions::{
+            of_given_property, of_list, of_neighbours, of_one, of_property, of_side,
+        },
         grants::Grants,
-        model::{Model, PropertyModel, TypeId, TypeModel},
+        model::{Model, TypeId, TypeModel},
     },
 };
-use prony_source::dialect::names;
+use prony_source::dialect::{
+    AGGREGATE, aggregate_members, filter_argument, names, page_arguments, sort_argument,
+};
 
 pub(crate) const NODE: Name = name!("GraphNode");
 pub(crate) const RELATIONSHIP: Name = name!("GraphRelationship");
@@ -44,10 +53,13 @@ pub(crate) fn contribution(model: &Model, restrictions: Option<&Restrictions>) -
         grants: Grants { model, restrictions },
         pool: Pool::default(),
         contribution: Contribution::default(),
+        own_fields: Vec::new(),
+        typed_neighbours: Vec::new(),
         kinds: Vec::new(),
         has_node_key: false,
     };
     for side in [Side::Nodes, Side::Relationships] {
+        writer.begin(side);
         writer.interface(side);
         writer.common_inputs(side);
         for (id, of) in model.side(side).all() {
@@ -84,6 +96,10 @@ struct Writer<'m> {
     grants: Grants<'m>,
     pool: Pool,
     contribution: Contribution,
+    /// Fields that each type of the side at hand has: they are the same for all.
+    own_fields: Vec<Node<FieldDefinition>>,
+    /// Lists and aggregates of neighbours of one type, which nodes of all types have.
+    typed_neighbours: Vec<Node<FieldDefinition>>,
     /// Of the properties seen, each once.
     kinds: Vec<Kind>,
     /// Whether the input that names a node of any type is there.
@@ -118,121 +134,128 @@ fn valid(text: &str) -> Name {
     Name::new(text).expect("the model holds only GraphQL names")
 }
 
-fn described(field: Node<FieldDefinition>, description: &str) -> Node<FieldDefinition> {
-    let mut field = field;
-    field.make_mut().description = Some(Node::new_str(description));
-    field
-}
-
 impl Writer<'_> {
-    fn interface(&mut self, side: Side) {
-        let (name, description) = match side {
-            Side::Nodes => (NODE, "A node, whatever its type."),
-            Side::Relationships => (RELATIONSHIP, "A relationship, whatever its type."),
+    /// Makes what all types of a side have.
+    fn begin(&mut self, side: Side) {
+        self.own_fields = self.own_fields(side);
+        self.typed_neighbours = match side {
+            Side::Nodes => self.typed_neighbours(),
+            Side::Relationships => Vec::new(),
         };
-        let fields = self.own_fields(side);
+    }
+
+    /// A field without arguments.
+    fn member(&mut self, name: &Name, ty: Type, text: &str) -> Node<FieldDefinition> {
+        self.field(name, Vec::new(), ty, text)
+    }
+
+    fn field(
+        &mut self,
+        name: &Name,
+        arguments: Vec<Node<InputValueDefinition>>,
+        ty: Type,
+        text: &str,
+    ) -> Node<FieldDefinition> {
+        described_field(field_with_arguments(name, arguments, ty), self.pool.description(text))
+    }
+
+    fn interface(&mut self, side: Side) {
+        let name = match side {
+            Side::Nodes => NODE,
+            Side::Relationships => RELATIONSHIP,
+        };
         let definition = InterfaceType {
-            description: Some(Node::new_str(description)),
+            description: Some(self.pool.description(of_side(side).any)),
             name: name.clone(),
             implements_interfaces: IndexSet::default(),
             directives: DirectiveList::default(),
-            fields: by_name(fields),
+            fields: by_name(self.own_fields.clone()),
         };
         self.contribution.types.push((name, ExtendedType::Interface(Node::new(definition))));
     }
 
     /// What each node or relationship has.
     fn own_fields(&mut self, side: Side) -> Vec<Node<FieldDefinition>> {
-        let id = self.pool.field(&name!("_id"), non_null(&name!("BigInt")));
-        let type_name = self.pool.field(&name!("_type"), non_null(&name!("String")));
+        let (big_int, string) = (non_null(&name!("BigInt")), non_null(&name!("String")));
+        let id = self.member(&name!("_id"), big_int, of_side(side).id);
+        let type_name = self.member(&name!("_type"), string.clone(), descriptions::TYPE);
         match side {
             Side::Nodes => {
-                let key = self.pool.field(&name!("_key"), non_null(&name!("String")));
+                let key = self.member(&name!("_key"), string, descriptions::KEY);
                 let around = self.around();
-                let neighbors =
-                    [around.clone(), self.list_arguments(&name!("GraphNode"), "relationship")].concat();
-                let relationships =
-                    [around.clone(), self.list_arguments(&name!("GraphRelationship"), "node")].concat();
-                let mut fields = vec![
-                    id,
-                    type_name,
-                    key,
-                    described(
-                        field_with_arguments(&name!("neighbors"), neighbors, non_null_list(&NODE)),
-                        "The nodes at the other ends of its relationships, one for each relationship.",
-                    ),
-                    field_with_arguments(
-                        &name!("relationships"),
-                        relationships,
-                        non_null_list(&RELATIONSHIP),
-                    ),
-                ];
+                let neighbors = [around.clone(), self.list_arguments(&NODE, "relationship")].concat();
+                let relationships = [around.clone(), self.list_arguments(&RELATIONSHIP, "node")].concat();
+                let (nodes, all) = (non_null_list(&NODE), non_null_list(&RELATIONSHIP));
+                let neighbors = self.field(&name!("neighbors"), neighbors, nodes, descriptions::NEIGHBORS);
+                let text = descriptions::RELATIONSHIPS_OF_NODE;
+                let relationships = self.field(&name!("relationships"), relationships, all, text);
+                let mut fields = vec![id, type_name, key, neighbors, relationships];
                 if self.grants.can_count_relationships() {
-                    fields.push(described(
-                        field_with_arguments(&name!("degree"), around, non_null(&name!("Int"))),
-                        "How many relationships it has.",
-                    ));
+                    let count = non_null(&name!("Int"));
+                    fields.push(self.field(&name!("degree"), around, count, descriptions::DEGREE));
                 }
                 fields
             }
             Side::Relationships => {
-                let end = |name: Name| field_with_arguments(&name, Vec::new(), named(&NODE));
-                vec![
-                    id,
-                    type_name,
-                    end(name!("from")),
-                    end(name!("to")),
-                    described(
-                        end(name!("node")),
-                        "The end that is not the node above; `to` where there is none.",
-                    ),
-                ]
+                let ends = [
+                    (name!("from"), descriptions::FROM),
+                    (name!("to"), descriptions::TO),
+                    (name!("node"), descriptions::OTHER_END),
+                ];
+                let ends = ends.map(|(name, text)| self.member(&name, named(&NODE), text));
+                [id, type_name].into_iter().chain(ends).collect()
             }
         }
     }
 
     /// Which relationships of a node are meant.
     fn around(&mut self) -> Vec<Node<InputValueDefinition>> {
-        let mut arguments = vec![input(&name!("direction"), named(&name!("GraphDirection")))];
+        let pool = &mut self.pool;
+        let direction = named(&name!("GraphDirection"));
+        let mut arguments =
+            vec![pool.described_input(&name!("direction"), direction, descriptions::DIRECTION)];
         if self.grants.selected(Side::Relationships).next().is_some() {
-            arguments.push(input(&name!("types"), list(&name!("GraphRelationshipType"))));
+            let types = list(&name!("GraphRelationshipType"));
+            arguments.push(pool.described_input(&name!("types"), types, descriptions::TYPES));
         }
         arguments
     }
 
     /// `where`, `sort`, `limit` and `offset` of a list of the type; `other` filters by what is at the other side.
     fn list_arguments(&mut self, of: &Name, other: &str) -> Vec<Node<InputValueDefinition>> {
-        let mut arguments = vec![input(&name!("where"), named(&valid(&format!("{of}Clauses"))))];
-        match other {
-            "node" => arguments.push(input(&name!("node"), named(&name!("GraphNodeClauses")))),
+        let pool = &mut self.pool;
+        let mut arguments = vec![filter_argument(pool, &valid(&format!("{of}Clauses")))];
+        let filter = match other {
+            "node" => Some((name!("node"), name!("GraphNodeClauses"), descriptions::BY_NODE)),
             "relationship" => {
-                arguments.push(input(&name!("relationship"), named(&name!("GraphRelationshipClauses"))));
+                let filter = name!("GraphRelationshipClauses");
+                Some((name!("relationship"), filter, descriptions::BY_RELATIONSHIP))
             }
-            _ => {}
-        }
-        arguments.push(input(&name!("sort"), list(&valid(&format!("{of}Sort")))));
-        for count in [name!("limit"), name!("offset")] {
-            arguments.push(self.pool.input(&count, named(&name!("Int"))));
-        }
+            _ => None,
+        };
+        arguments
+            .extend(filter.map(|(name, filter, text)| pool.described_input(&name, named(&filter), text)));
+        arguments.push(sort_argument(pool, &valid(&format!("{of}Sort"))));
+        arguments.extend(page_arguments(pool));
         arguments
     }
 
     fn object(&mut self, side: Side, id: TypeId, of: &TypeModel) {
-        let mut fields = self.own_fields(side);
+        let mut fields = self.own_fields.clone();
         let grants = self.grants;
         for property in grants.properties(side, id, PropertyUse::Read) {
             self.see(property.kind);
-            fields.push(self.pool.field(&valid(&property.field), value_type(property.kind)));
+            let (name, ty) = (valid(&property.field), value_type(property.kind));
+            fields.push(self.pool.described_field(&name, ty, &of_property(property)));
         }
-        if side == Side::Nodes {
-            fields.extend(self.typed_neighbours(of));
-        }
-        let (interface, what) = match side {
-            Side::Nodes => (NODE, "A node"),
-            Side::Relationships => (RELATIONSHIP, "A relationship"),
+        // A property of the same name hides one of them, and so does what is joined.
+        fields.extend(self.typed_neighbours.iter().filter(|field| is_free(of, &field.name)).cloned());
+        let interface = match side {
+            Side::Nodes => NODE,
+            Side::Relationships => RELATIONSHIP,
         };
         let definition = ObjectType {
-            description: Some(Node::new_str(&format!("{what} of type `{}`.", of.name))),
+            description: Some(of_one(side, of).into()),
             name: valid(&of.type_name),
             implements_interfaces: [ComponentName::from(interface)].into_iter().collect(),
             directives: DirectiveList::default(),
@@ -241,8 +264,8 @@ impl Writer<'_> {
         self.contribution.types.push((definition.name.clone(), ExtendedType::Object(Node::new(definition))));
     }
 
-    /// Lists of neighbours of one type, under the name of the type's list. A property of the same name hides it, and so does what is joined.
-    fn typed_neighbours(&mut self, of: &TypeModel) -> Vec<Node<FieldDefinition>> {
+    /// Lists and aggregates of neighbours of one type, under the name of the type's list.
+    fn typed_neighbours(&mut self) -> Vec<Node<FieldDefinition>> {
         let model = self.model;
         if model.nodes.types.len() > MAX_TYPED_NEIGHBOURS {
             return Vec::new();
@@ -257,13 +280,12 @@ impl Writer<'_> {
                 .filter(|argument| !["sort", "limit", "offset"].contains(&argument.name.as_str()))
                 .cloned()
                 .collect();
-            let aggregate = format!("{}_aggregate", target.list_name);
-            if is_free(of, &target.list_name) {
-                fields.push(field_with_arguments(&valid(&target.list_name), arguments, non_null_list(&row)));
-            }
-            if is_free(of, &aggregate) && grants.can(Side::Nodes, id, Grant::Aggregate) {
+            let (name, ty) = (valid(&target.list_name), non_null_list(&row));
+            fields.push(self.field(&name, arguments, ty, &of_neighbours(target)));
+            if grants.can(Side::Nodes, id, Grant::Aggregate) {
+                let name = valid(&format!("{}_aggregate", target.list_name));
                 let output = non_null(&derived(target, "Aggregate"));
-                fields.push(field_with_arguments(&valid(&aggregate), aggregated, output));
+                fields.push(self.field(&name, aggregated, output, AGGREGATE));
             }
         }
         fields
@@ -273,7 +295,8 @@ impl Writer<'_> {
         let grants = self.grants;
         let mut fields = Vec::new();
         if side == Side::Nodes {
-            fields.push(self.pool.field(&name!("_key"), named(&name!("String"))));
+            let ty = named(&name!("String"));
+            fields.push(self.pool.described_field(&name!("_key"), ty, descriptions::KEYS));
         }
         let aggregated = grants.properties(side, id, PropertyUse::Aggregate);
         for property in aggregated.filter(|property| is_aggregated(property.kind)) {
@@ -282,19 +305,19 @@ impl Writer<'_> {
                 Kind::Integer => name!("Float"),
                 kind => scalar_name(kind),
             };
-            fields.push(self.pool.field(&valid(&property.field), named(&output)));
+            let (name, text) = (valid(&property.field), of_given_property(property));
+            fields.push(self.pool.described_field(&name, named(&output), &text));
         }
-        let mut members = vec![self.pool.field(&name!("count"), non_null(&name!("Int")))];
+        let values = derived(of, "Fields");
+        let members = aggregate_members(&mut self.pool, (!fields.is_empty()).then_some(&values));
         if !fields.is_empty() {
-            let name = derived(of, "Fields");
-            for function in [name!("sum"), name!("avg"), name!("max"), name!("min")] {
-                members.push(field_with_arguments(&function, Vec::new(), named(&name)));
-            }
-            self.contribution.summaries.push(name.clone());
-            self.contribution.types.push(object(&name, None, fields));
+            let text = self.pool.description(descriptions::VALUES);
+            self.contribution.summaries.push(values.clone());
+            self.contribution.types.push(object(&values, Some(text), fields));
         }
         let name = derived(of, "Aggregate");
-        self.contribution.types.push(object(&name, None, members));
+        let text = self.pool.description(AGGREGATE);
+        self.contribution.types.push(object(&name, Some(text), members));
         self.contribution.summaries.push(name);
     }
 
@@ -302,48 +325,50 @@ impl Writer<'_> {
         let row = valid(&of.type_name);
         let arguments = self.list_arguments(&row, "");
         let aggregated = vec![arguments[0].clone()];
-        let aggregate = valid(&format!("{}_aggregate", of.list_name));
-        let query = &mut self.contribution.query;
-        query.push(field_with_arguments(&valid(&of.list_name), arguments, non_null_list(&row)));
+        let list = field_with_arguments(&valid(&of.list_name), arguments, non_null_list(&row));
+        self.contribution.query.push(described_field(list, of_list(side, of)));
         if self.grants.can(side, id, Grant::Aggregate) {
-            query.push(field_with_arguments(&aggregate, aggregated, non_null(&derived(of, "Aggregate"))));
+            let name = valid(&format!("{}_aggregate", of.list_name));
+            let output = non_null(&derived(of, "Aggregate"));
+            let aggregate = self.field(&name, aggregated, output, AGGREGATE);
+            self.contribution.query.push(aggregate);
         }
         if side == Side::Nodes {
+            let (key, id) = (named(&name!("String")), named(&name!("BigInt")));
             let arguments = vec![
-                input(&name!("_key"), named(&name!("String"))),
-                input(&name!("_id"), named(&name!("BigInt"))),
+                self.pool.described_input(&name!("_key"), key, descriptions::GIVEN_KEY),
+                self.pool.described_input(&name!("_id"), id, of_side(side).given_id),
             ];
-            let one = field_with_arguments(&valid(&of.single_name), arguments, named(&row));
-            query.push(described(one, "The node with this key, or with this id."));
+            let one = self.field(&valid(&of.single_name), arguments, named(&row), descriptions::ONE);
+            self.contribution.query.push(one);
         }
     }
 
     fn roots_of_all(&mut self) {
-        let id = || vec![input(&name!("_id"), non_null(&name!("BigInt")))];
         let roots = [
-            (name!("graph_node"), name!("graph_nodes"), NODE),
-            (name!("graph_relationship"), name!("graph_relationships"), RELATIONSHIP),
+            (Side::Nodes, name!("graph_node"), name!("graph_nodes"), NODE),
+            (Side::Relationships, name!("graph_relationship"), name!("graph_relationships"), RELATIONSHIP),
         ];
-        for (one, all, of) in roots {
+        for (side, one, all, of) in roots {
+            let texts = of_side(side);
+            let id = self.pool.described_input(&name!("_id"), non_null(&name!("BigInt")), texts.given_id);
+            let one = self.field(&one, vec![id], named(&of), texts.any_by_id);
             let arguments = self.list_arguments(&of, "");
-            self.contribution.query.push(field_with_arguments(&one, id(), named(&of)));
-            self.contribution.query.push(field_with_arguments(&all, arguments, non_null_list(&of)));
+            let all = self.field(&all, arguments, non_null_list(&of), texts.of_all_types);
+            self.contribution.query.extend([one, all]);
         }
     }
 
     /// Types that belong to no type of the graph.
     fn shared(&mut self) {
         let directions = [name!("all"), name!("in"), name!("out")];
-        let types = &mut self.contribution.types;
-        types.push(enumeration(
-            &name!("GraphDirection"),
-            Some("Seen from the node; `all` where none is given."),
-            directions,
-        ));
+        let text = self.pool.description(descriptions::DIRECTIONS);
+        self.contribution.types.push(enumeration(&name!("GraphDirection"), Some(text), directions));
         let names: Vec<Name> =
             self.grants.selected(Side::Relationships).map(|(_, of)| valid(&of.type_name)).collect();
         if !names.is_empty() {
-            types.push(enumeration(&name!("GraphRelationshipType"), None, names));
+            let text = self.pool.description(descriptions::RELATIONSHIP_TYPES);
+            self.contribution.types.push(enumeration(&name!("GraphRelationshipType"), Some(text), names));
         }
         self.shared_inputs();
     }
@@ -370,9 +395,4 @@ pub(crate) const fn is_aggregated(kind: Kind) -> bool {
 
 fn by_name(fields: Vec<Node<FieldDefinition>>) -> IndexMap<Name, Component<FieldDefinition>> {
     fields.into_iter().map(|field| (field.name.clone(), Component::from(field))).collect()
-}
-
-/// The field of a property in an input.
-fn input_of(property: &PropertyModel, ty: Type) -> Node<InputValueDefinition> {
-    input(&valid(&property.field), ty)
 }

@@ -188,6 +188,31 @@ fn the_schema_of_a_small_graph() {
     expect_file!["small.graphql"].assert_eq(&served.offered().schema.sdl());
 }
 
+/// There may be thousands of types: what they have alike is there once.
+#[test]
+fn types_share_fields_and_descriptions() {
+    let served = Served::empty();
+    served.write(|write| {
+        for of in ["User", "Person"] {
+            write.make_type(Side::Nodes, of)?;
+            write.declare(Side::Nodes, of, "age", Kind::Integer)?;
+        }
+        Ok(())
+    });
+    let offered = served.offered();
+    let object = |name: &str| offered.schema.valid().get_object(name).unwrap();
+    for field in ["_id", "_key", "neighbors", "relationships", "degree", "age", "users", "people_aggregate"] {
+        let [one, other] = ["User", "Person"].map(|name| &object(name).fields[field].node);
+        assert!(one.ptr_eq(other) && one.description.is_some(), "{field}");
+    }
+    let shares = |root: &str, fields: [&str; 2]| {
+        let texts = fields.map(|field| object(root).fields[field].description.clone().unwrap());
+        assert!(texts[0].ptr_eq(&texts[1]), "{fields:?}");
+    };
+    shares("Mutation", ["createUser", "createPerson"]);
+    shares("Query", ["users_aggregate", "people_aggregate"]);
+}
+
 /// Three properties of which only the first is a name were enough to make names that GraphQL reserves.
 #[test]
 fn names_without_letters_are_numbered() {

@@ -117,9 +117,9 @@ pub fn described_field(
 /// The same argument or field of an input object, with a description.
 pub fn described_input(
     mut input: Node<InputValueDefinition>,
-    description: Node<str>,
+    description: impl Into<Node<str>>,
 ) -> Node<InputValueDefinition> {
-    input.make_mut().description = Some(description);
+    input.make_mut().description = Some(description.into());
     input
 }
 
@@ -155,11 +155,11 @@ pub fn non_null_list(name: &Name) -> Type {
 /// `type Name { … }`, ready for [`super::Contribution::types`]. A later field of the same name is dropped.
 pub fn object(
     name: &Name,
-    description: Option<&str>,
+    description: Option<Node<str>>,
     fields: impl IntoIterator<Item = Node<FieldDefinition>>,
 ) -> (Name, ExtendedType) {
     let definition = ObjectType {
-        description: description.map(Node::new_str),
+        description,
         name: name.clone(),
         implements_interfaces: IndexSet::default(),
         directives: schema::DirectiveList::default(),
@@ -171,11 +171,11 @@ pub fn object(
 /// `input Name { … }`.
 pub fn input_object(
     name: &Name,
-    description: Option<&str>,
+    description: Option<Node<str>>,
     fields: impl IntoIterator<Item = Node<InputValueDefinition>>,
 ) -> (Name, ExtendedType) {
     let definition = InputObjectType {
-        description: description.map(Node::new_str),
+        description,
         name: name.clone(),
         directives: schema::DirectiveList::default(),
         fields: fields.into_iter().map(|field| (field.name.clone(), Component::from(field))).collect(),
@@ -186,7 +186,7 @@ pub fn input_object(
 /// `enum Name { … }`.
 pub fn enumeration(
     name: &Name,
-    description: Option<&str>,
+    description: Option<Node<str>>,
     values: impl IntoIterator<Item = Name>,
 ) -> (Name, ExtendedType) {
     let value = |value: Name| {
@@ -198,7 +198,7 @@ pub fn enumeration(
         (value, Component::new(definition))
     };
     let definition = EnumType {
-        description: description.map(Node::new_str),
+        description,
         name: name.clone(),
         directives: schema::DirectiveList::default(),
         values: values.into_iter().map(value).collect(),
@@ -207,13 +207,17 @@ pub fn enumeration(
 }
 
 /// `scalar Name @specifiedBy(url: …)`.
-pub fn scalar(name: &Name, description: Option<&str>, specified_by: Option<&str>) -> (Name, ExtendedType) {
+pub fn scalar(
+    name: &Name,
+    description: Option<Node<str>>,
+    specified_by: Option<&str>,
+) -> (Name, ExtendedType) {
     let directive = |url: &str| {
         let url = Argument { name: name!("url"), value: Node::new(Value::String(url.into())) };
         Component::new(Directive { name: name!("specifiedBy"), arguments: vec![Node::new(url)] })
     };
     let definition = ScalarType {
-        description: description.map(Node::new_str),
+        description,
         name: name.clone(),
         directives: schema::DirectiveList(specified_by.map(directive).into_iter().collect()),
     };

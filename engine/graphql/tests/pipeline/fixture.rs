@@ -79,7 +79,7 @@ pub(crate) fn table(
         let target = pool.name(target);
         fields.push(build::field_with_arguments(&field, arguments, build::non_null_list(&target)));
     }
-    contribution.types.push(build::object(&row_type, Some("A row."), fields));
+    contribution.types.push(build::object(&row_type, Some("A row.".into()), fields));
     let (and, not) = (pool.name("and"), pool.name("not"));
     let inputs = [
         pool.input(&and, build::list(&clauses)),

@@ -4,21 +4,22 @@ use prony_graphql::{
     Name,
     compiler::{
         Node,
-        ast::{FieldDefinition, InputValueDefinition},
+        ast::{FieldDefinition, InputValueDefinition, Type},
         name,
     },
     schema::{
         Contribution,
         build::{
-            Pool, described_field, enumeration, field_with_arguments, input, input_object, list, named,
-            non_null, non_null_list, object,
+            Pool, described_field, enumeration, field_with_arguments, input_object, named, non_null,
+            non_null_list, object,
         },
     },
 };
 use prony_series_store::Kind;
-use prony_source::dialect::shared_type;
+use prony_source::dialect::{CONDITIONS, filter_argument, logical_inputs, page_arguments, shared_type};
 
 use super::{
+    descriptions::{self, of_entity, of_list, of_method, of_summaries, of_value, of_values},
     lower::{METHODS, PERIODS},
     model::{Model, ServedType},
     names::ServedAttribute,
@@ -32,8 +33,9 @@ const TIME_SUMMARY: Name = name!("SeriesTimeSummary");
 
 /// All types and root fields of the model. Each query is a live query too.
 pub(super) fn contribution(model: &Model) -> Contribution {
-    let mut writer =
-        SchemaWriter { pool: Pool::default(), contribution: Contribution::default(), points: Vec::new() };
+    let mut pool = Pool::default();
+    let filter = filter_argument(&mut pool, &WHERE);
+    let mut writer = SchemaWriter { pool, filter, contribution: Contribution::default(), points: Vec::new() };
     for of in &model.types {
         writer.entity(of);
         writer.row(of);
@@ -49,6 +51,8 @@ pub(super) fn contribution(model: &Model) -> Contribution {
 
 struct SchemaWriter {
     pool: Pool,
+    /// Which entities a list or subscription has: the same for all types.
+    filter: Node<InputValueDefinition>,
     contribution: Contribution,
     /// Types of points that are used, each once.
     points: Vec<(Name, Name)>,
@@ -69,20 +73,6 @@ fn valid(text: &str) -> Name {
     Name::new(text).expect("the model holds only GraphQL names")
 }
 
-/// What cannot be told by a field's name.
-const fn description_of(method: Method) -> Option<&'static str> {
-    match method {
-        Method::First => Some("The first value by time."),
-        Method::Last => Some("The last value by time."),
-        Method::StdDev => Some("The standard deviation of a sample; null of one value."),
-        Method::Percentile(_) => Some("A percentile, between two values where it lies there."),
-        Method::TimeWeightedAvg => Some(
-            "The average by the time for which each value held: until the next one, and the last until the end of its period or `to`.",
-        ),
-        _ => None,
-    }
-}
-
 fn row_type(of: &ServedType) -> Name {
     valid(&format!("{}Row", of.type_name))
 }
@@ -92,94 +82,97 @@ fn readable(of: &ServedType) -> impl Iterator<Item = &ServedAttribute> {
 }
 
 impl SchemaWriter {
-    fn text(&mut self, name: &Name) -> Node<FieldDefinition> {
-        self.pool.field(name, non_null(&name!("String")))
+    /// A field without arguments, which is shared with all that are alike.
+    fn field(&mut self, name: &Name, ty: Type, text: &str) -> Node<FieldDefinition> {
+        self.pool.described_field(name, ty, text)
+    }
+
+    fn text(&mut self, name: &Name, text: &str) -> Node<FieldDefinition> {
+        self.field(name, non_null(&name!("String")), text)
+    }
+
+    /// A field with arguments.
+    fn list(
+        &mut self,
+        name: &str,
+        arguments: Vec<Node<InputValueDefinition>>,
+        ty: Type,
+        text: &str,
+    ) -> Node<FieldDefinition> {
+        described_field(field_with_arguments(&valid(name), arguments, ty), self.pool.description(text))
     }
 
     /// Which rows or periods of an entity a list has.
     fn time_arguments(&mut self) -> Vec<Node<InputValueDefinition>> {
-        let mut arguments = Vec::new();
-        for name in [name!("from"), name!("to")] {
-            arguments.push(self.pool.input(&name, named(&name!("String"))));
-        }
-        for name in [name!("last"), name!("limit"), name!("offset")] {
-            arguments.push(self.pool.input(&name, named(&name!("Int"))));
-        }
-        arguments
+        let texts = [
+            (name!("from"), name!("String"), descriptions::FROM),
+            (name!("to"), name!("String"), descriptions::TO),
+            (name!("last"), name!("Int"), descriptions::LAST),
+        ];
+        let own = texts.map(|(name, ty, text)| self.pool.described_input(&name, named(&ty), text));
+        own.into_iter().chain(page_arguments(&mut self.pool)).collect()
     }
 
     fn entity(&mut self, of: &ServedType) {
-        let time = |pool: &mut Pool, name: Name| pool.field(&name, named(&name!("String")));
+        let time = named(&name!("String"));
         let mut fields = vec![
-            self.text(&name!("id")),
-            self.text(&name!("type")),
-            self.text(&name!("servicePath")),
-            time(&mut self.pool, name!("firstTime")),
-            time(&mut self.pool, name!("lastTime")),
+            self.text(&name!("id"), descriptions::ID),
+            self.text(&name!("type"), descriptions::TYPE),
+            self.text(&name!("servicePath"), descriptions::SERVICE_PATH),
+            self.field(&name!("firstTime"), time.clone(), descriptions::FIRST_TIME),
+            self.field(&name!("lastTime"), time, descriptions::LAST_TIME),
         ];
         let arguments = self.time_arguments();
-        let rows = field_with_arguments(&name!("rows"), arguments.clone(), non_null_list(&row_type(of)));
-        fields.push(described_field(
-            rows,
-            "In the order of their times, from `from` to `to`, both included; with `last` the last of them.",
-        ));
+        let rows = non_null_list(&row_type(of));
+        fields.push(self.list("rows", arguments.clone(), rows, descriptions::ROWS));
+        let period = self.pool.described_input(&name!("period"), named(&PERIOD), descriptions::PERIOD);
         for attribute in &of.attributes {
             let (value, point) = value_types(attribute.kind);
             if attribute.is_readable {
                 let ty = non_null_list(&point);
-                fields.push(field_with_arguments(&valid(&attribute.field), arguments.clone(), ty));
+                fields.push(self.list(&attribute.field, arguments.clone(), ty, &of_values(attribute)));
                 if !self.points.iter().any(|(known, _)| *known == point) {
                     self.points.push((point, value));
                 }
             }
             if let Some(aggregate) = &attribute.aggregate {
                 let summary = if attribute.kind == Kind::Time { TIME_SUMMARY } else { SUMMARY };
-                let mut arguments = arguments.clone();
-                arguments.push(self.pool.input(&name!("period"), named(&PERIOD)));
+                let arguments = [&*arguments, std::slice::from_ref(&period)].concat();
                 let ty = non_null_list(&summary);
-                fields.push(field_with_arguments(&valid(aggregate), arguments, ty));
+                fields.push(self.list(aggregate, arguments, ty, &of_summaries(attribute)));
             }
         }
-        let description = match &*of.tenant {
-            "" => format!("An entity of type `{}`, under one service path.", of.name),
-            tenant => {
-                format!("An entity of type `{}` of tenant `{tenant}`, under one service path.", of.name)
-            }
-        };
-        self.contribution.types.push(object(&valid(&of.type_name), Some(&description), fields));
+        self.contribution.types.push(object(&valid(&of.type_name), Some(of_entity(of).into()), fields));
     }
 
     fn row(&mut self, of: &ServedType) {
-        let mut fields =
-            vec![self.text(&name!("id")), self.text(&name!("servicePath")), self.text(&name!("time"))];
+        let mut fields = vec![
+            self.text(&name!("id"), descriptions::ID),
+            self.text(&name!("servicePath"), descriptions::SERVICE_PATH),
+            self.text(&name!("time"), descriptions::TIME),
+        ];
         for attribute in readable(of) {
             let (value, _) = value_types(attribute.kind);
-            fields.push(self.pool.field(&valid(&attribute.field), named(&value)));
+            fields.push(self.field(&valid(&attribute.field), named(&value), &of_value(attribute)));
         }
-        let description = "What was notified of an entity at one time.";
-        self.contribution.types.push(object(&row_type(of), Some(description), fields));
+        let text = self.pool.description(descriptions::ROW);
+        self.contribution.types.push(object(&row_type(of), Some(text), fields));
     }
 
     fn roots(&mut self, of: &ServedType) {
         let entity = valid(&of.type_name);
-        let filter = self.pool.input(&name!("where"), named(&WHERE));
-        let mut arguments = vec![filter.clone()];
-        for count in [name!("limit"), name!("offset")] {
-            arguments.push(self.pool.input(&count, named(&name!("Int"))));
-        }
+        let filter = self.filter.clone();
+        let arguments = [filter.clone()].into_iter().chain(page_arguments(&mut self.pool)).collect();
         let many = field_with_arguments(&valid(&of.list_name), arguments, non_null_list(&entity));
+        let many = described_field(many, of_list(of));
+        let (id, path) = (non_null(&name!("String")), named(&name!("String")));
         let arguments = vec![
-            self.pool.input(&name!("id"), non_null(&name!("String"))),
-            self.pool.input(&name!("servicePath"), named(&name!("String"))),
+            self.pool.described_input(&name!("id"), id, descriptions::ID),
+            self.pool.described_input(&name!("servicePath"), path, descriptions::SERVICE_PATH),
         ];
-        let one = field_with_arguments(&valid(&of.single_name), arguments, named(&entity));
-        let one = described_field(
-            one,
-            "The entity with this id; without a service path the first that was notified.",
-        );
+        let one = self.list(&of.single_name, arguments, named(&entity), descriptions::ONE);
         self.contribution.query.extend([many, one]);
-        let rows = field_with_arguments(&valid(&of.event_name), vec![filter], non_null(&row_type(of)));
-        let rows = described_field(rows, "Each row as it is notified, once it is durable.");
+        let rows = self.list(&of.event_name, vec![filter], non_null(&row_type(of)), descriptions::EVENTS);
         self.contribution.subscription.push(rows);
     }
 
@@ -187,54 +180,49 @@ impl SchemaWriter {
     fn shared(&mut self, model: &Model) {
         let has_metadata = model.types.iter().flat_map(|of| readable(of)).any(|of| of.metadata.is_some());
         let has_time_attribute = model.types.iter().any(|of| of.time_attribute.is_some());
-        let text = name!("String");
         for (point, value) in std::mem::take(&mut self.points) {
-            let mut fields = vec![self.text(&name!("time")), self.pool.field(&name!("value"), named(&value))];
+            let mut fields = vec![
+                self.text(&name!("time"), descriptions::TIME),
+                self.field(&name!("value"), named(&value), descriptions::VALUE),
+            ];
             if has_metadata {
-                let field = self.pool.field(&name!("metadata"), named(&name!("JSON")));
-                fields.push(described_field(field, "What was notified with the value."));
+                let json = named(&name!("JSON"));
+                fields.push(self.field(&name!("metadata"), json, descriptions::METADATA));
             }
             if has_time_attribute {
-                let field = self.pool.field(&name!("timeAttribute"), named(&name!("String")));
-                fields.push(described_field(
-                    field,
-                    "What gave the time of the row, as `TimeInstant` or `temperature.observedAt`.",
-                ));
+                let text = named(&name!("String"));
+                fields.push(self.field(&name!("timeAttribute"), text, descriptions::TIME_ATTRIBUTE));
             }
-            self.contribution.types.push(object(&point, None, fields));
+            let text = self.pool.description(descriptions::POINT);
+            self.contribution.types.push(object(&point, Some(text), fields));
         }
-        let count = self.pool.field(&name!("count"), non_null(&name!("BigInt")));
-        for (name, value, kind) in [(SUMMARY, name!("Float"), Kind::Double), (TIME_SUMMARY, text, Kind::Time)]
-        {
-            let from = described_field(
-                field_with_arguments(&name!("from"), Vec::new(), non_null(&name!("String"))),
-                "When the period begins; without a period the time of the first row.",
-            );
-            let functions = METHODS
-                .iter()
-                .filter(|(_, method)| *method != Method::Count && can_aggregate(kind, *method))
-                .map(|(function, method)| {
-                    let field = self.pool.field(&valid(function), named(&value));
-                    description_of(*method).map_or(field.clone(), |text| described_field(field, text))
-                });
-            let fields: Vec<_> = [from, count.clone()].into_iter().chain(functions).collect();
-            let description =
-                "Of all values of a period that are not null; periods without any are left out.";
-            self.contribution.types.push(object(&name, Some(description), fields));
-        }
+        self.summary(&SUMMARY, &name!("Float"), Kind::Double);
+        self.summary(&TIME_SUMMARY, &name!("String"), Kind::Time);
         let periods = PERIODS.iter().map(|(name, _)| valid(name));
-        self.contribution.types.push(enumeration(&PERIOD, Some("Of the calendar, in UTC."), periods));
+        let text = self.pool.description(descriptions::PERIODS);
+        self.contribution.types.push(enumeration(&PERIOD, Some(text), periods));
         let comparisons = named(&name!("StrWhere"));
-        let filter = [
-            input(&name!("and"), list(&WHERE)),
-            input(&name!("or"), list(&WHERE)),
-            input(&name!("not"), named(&WHERE)),
-            input(&name!("id"), comparisons.clone()),
-            input(&name!("servicePath"), comparisons),
-        ];
-        self.contribution.types.push(input_object(&WHERE, None, filter));
+        let own = [(name!("id"), descriptions::ID), (name!("servicePath"), descriptions::SERVICE_PATH)];
+        let own = own.map(|(name, text)| self.pool.described_input(&name, comparisons.clone(), text));
+        let filter = logical_inputs(&mut self.pool, &WHERE).into_iter().chain(own);
+        let text = self.pool.description(CONDITIONS);
+        self.contribution.types.push(input_object(&WHERE, Some(text), filter));
         for name in [name!("BigInt"), name!("JSON"), name!("StrWhere")] {
             self.contribution.types.extend(shared_type(&name, &mut self.pool));
         }
+    }
+
+    /// What values of a kind come to.
+    fn summary(&mut self, name: &Name, value: &Name, kind: Kind) {
+        let mut fields = vec![self.text(&name!("from"), descriptions::SUMMARY_FROM)];
+        for (function, method) in METHODS.iter().filter(|(_, method)| can_aggregate(kind, *method)) {
+            let ty = match method {
+                Method::Count => non_null(&name!("BigInt")),
+                _ => named(value),
+            };
+            fields.push(self.field(&valid(function), ty, of_method(*method)));
+        }
+        let text = self.pool.description(descriptions::SUMMARY);
+        self.contribution.types.push(object(name, Some(text), fields));
     }
 }

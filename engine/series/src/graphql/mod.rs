@@ -4,6 +4,7 @@
 //! [`respond`] finds and writes it, [`events`] tells of new rows.
 
 mod contribution;
+mod descriptions;
 mod events;
 mod execute;
 mod lower;

@@ -6,12 +6,13 @@ use prony_graphql::{
     json,
     schema::{
         Contribution,
-        build::{field_with_arguments, non_null, non_null_list, object},
+        build::{described_field, field_with_arguments, non_null, non_null_list, object},
     },
     selection::Field,
 };
 use prony_series_store::Catalog;
 
+use super::descriptions;
 use crate::hidden;
 
 /// The root field.
@@ -51,24 +52,24 @@ fn members(field: &Field, typename: &'static str) -> Vec<(Name, Member)> {
 pub(super) fn contribution() -> Contribution {
     let (of, attribute) = (name!("SeriesType"), name!("SeriesAttribute"));
     let (text, whole) = (name!("String"), name!("Int"));
-    let field = |name: &Name, ty| field_with_arguments(name, Vec::new(), ty);
+    let field =
+        |name: &Name, ty, text: &str| described_field(field_with_arguments(name, Vec::new(), ty), text);
     let of_type = [
-        field(&name!("tenant"), non_null(&text)),
-        field(&name!("name"), non_null(&text)),
-        field(&name!("entityCount"), non_null(&whole)),
-        field(&name!("attributes"), non_null_list(&attribute)),
+        field(&name!("tenant"), non_null(&text), descriptions::TENANT),
+        field(&name!("name"), non_null(&text), descriptions::TYPE_NAME),
+        field(&name!("entityCount"), non_null(&whole), descriptions::ENTITY_COUNT),
+        field(&name!("attributes"), non_null_list(&attribute), descriptions::ATTRIBUTES),
     ];
-    let of_attribute = [field(&name!("name"), non_null(&text)), field(&name!("type"), non_null(&text))];
+    let of_attribute = [
+        field(&name!("name"), non_null(&text), descriptions::ATTRIBUTE_NAME),
+        field(&name!("type"), non_null(&text), descriptions::ATTRIBUTE_TYPE),
+    ];
     Contribution {
         types: vec![
-            object(&of, Some("A type of entities that have series."), of_type),
-            object(
-                &attribute,
-                Some("An attribute of a type, with the type that it was first given."),
-                of_attribute,
-            ),
+            object(&of, Some(descriptions::OF_TYPE.into()), of_type),
+            object(&attribute, Some(descriptions::ATTRIBUTE.into()), of_attribute),
         ],
-        query: vec![field(&TYPES_FIELD, non_null_list(&of))],
+        query: vec![field(&TYPES_FIELD, non_null_list(&of), descriptions::TYPES)],
         ..Contribution::default()
     }
 }

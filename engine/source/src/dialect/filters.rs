@@ -1,6 +1,7 @@
 //! Types that belong to no table or node: scalars, and filter inputs with the operators that each allows. Sources that share
 //! one define it alike, so that they can be served side by side.
 
+use super::described::CONDITIONS;
 use prony_graphql::{
     Name,
     compiler::{ast::Type, name, schema::ExtendedType},
@@ -80,18 +81,22 @@ pub fn shared_type(name: &Name, pool: &mut Pool) -> Option<(Name, ExtendedType)>
         return Some(filter_input(name, operand, operators, pool));
     }
     if let Some((name, description, specified_by)) = CUSTOM_SCALARS.iter().find(|(known, ..)| known == name) {
-        return Some(scalar(name, Some(description), Some(specified_by)));
+        return Some(scalar(name, Some(pool.description(description)), Some(specified_by)));
     }
     match name.as_str() {
         "ChangeOperation" => Some(enumeration(
             name,
-            Some("What has become of a row, a node or a relationship."),
+            Some(pool.description("What has become of a row, a node or a relationship.")),
             [name!("INSERT"), name!("UPDATE"), name!("DELETE")],
         )),
-        "SortOperator" => Some(enumeration(name, None, [name!("asc"), name!("desc")])),
+        "SortOperator" => {
+            let text =
+                pool.description("Ascending, where nulls come last, or descending, where they come first.");
+            Some(enumeration(name, Some(text), [name!("asc"), name!("desc")]))
+        }
         "Result" => {
             let result = pool.field(&name!("result"), non_null(&name!("Boolean")));
-            Some(object(name, Some("Whether a row was changed."), [result]))
+            Some(object(name, Some(pool.description("Whether a row was changed.")), [result]))
         }
         _ => None,
     }
@@ -111,7 +116,33 @@ pub fn filter_input(
             "is_null" => named(&name!("Boolean")),
             _ => named(operand),
         };
-        pool.input(operator, input)
+        match described(operator) {
+            Some(text) => pool.described_input(operator, input, text),
+            None => pool.input(operator, input),
+        }
     });
-    input_object(name, None, fields)
+    let fields: Vec<_> = fields.collect();
+    input_object(name, Some(pool.description(CONDITIONS)), fields)
+}
+
+/// What an operator demands of a value.
+fn described(operator: &Name) -> Option<&'static str> {
+    let text = match operator.as_str() {
+        "eq" => "It equals this.",
+        "ne" => "It differs from this; a null does not.",
+        "gt" => "It is greater.",
+        "gte" => "It is greater or equal.",
+        "lt" => "It is less.",
+        "lte" => "It is less or equal.",
+        "in" => "It is one of these.",
+        "not_in" => "It is none of these; a null is not.",
+        "is_null" => "It is null, or with `false` it is not.",
+        "like" => "It matches this pattern, in which `%` stands for any characters and `_` for one.",
+        "ilike" => "As `like`, whatever the case of letters.",
+        "starts_with" => "It begins with this.",
+        "contains" => "It has this in it.",
+        "ends_with" => "It ends with this.",
+        _ => return None,
+    };
+    Some(text)
 }

@@ -8,11 +8,11 @@ use apollo_compiler::{
 };
 use prony_graphql::schema::{
     Contribution,
-    build::{Pool, field_with_arguments, input, list, named, non_null, object},
+    build::{Pool, described_field, field_with_arguments, named, non_null, object},
 };
 
 use crate::changes::names::{ChangeIndex, KEY, OPERATION, PREVIOUS_KEY};
-use prony_source::dialect::shared_type;
+use prony_source::dialect::{operations_argument, shared_type};
 
 use crate::{
     model::Model,
@@ -30,9 +30,11 @@ pub fn add(
         contribution.types.iter().map(|(name, _)| (name.as_str(), name.clone())).collect();
     let filters = filters(&contribution.query);
     let operation = name!("ChangeOperation");
-    let operations = input(&name!("operations"), list(&operation));
+    let pool = &mut Pool::default();
+    let operations = operations_argument(pool);
     let member = |name: &Name, ty| field_with_arguments(name, Vec::new(), ty);
     let operation_member = member(&name_of(OPERATION), non_null(&operation));
+    let of_each = pool.description("Each change of a row, in the order of the commits.");
     let (key_name, previous_key_name) = (name_of(KEY), name_of(PREVIOUS_KEY));
     let (mut types, mut fields) = (Vec::new(), Vec::new());
     for names in &index.tables {
@@ -60,12 +62,13 @@ pub fn add(
         ];
         types.push(object(&change, None, members));
         let arguments = vec![operations.clone(), filters[&*clauses].clone()];
-        fields.push(field_with_arguments(&name_of(&names.field), arguments, non_null(&change)));
+        let field = field_with_arguments(&name_of(&names.field), arguments, non_null(&change));
+        fields.push(described_field(field, of_each.clone()));
     }
     if types.is_empty() {
         return;
     }
-    types.extend(shared_type(&operation, &mut Pool::default()));
+    types.extend(shared_type(&operation, pool));
     contribution.types.extend(types);
     contribution.subscription.extend(fields);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use apollo_compiler::{Name, ast::Type, name};
+use apollo_compiler::{Name, Node, ast::Type, name};
 use prony_graphql::schema::{
     Contribution,
     build::{Pool, enumeration, named},
@@ -116,7 +116,7 @@ impl<'m> ColumnTypes<'m> {
             }
             types.push(enumeration(
                 &name,
-                found.comment.as_deref(),
+                found.comment.as_deref().map(Node::new_str),
                 found.labels.iter().map(|label| pool.name(label)),
             ));
         }

@@ -8,13 +8,7 @@ use crate::{
     model::{Cardinality, Column, ColumnId, Relation, Table},
 };
 
-pub(super) const WHERE: &str = "Which rows: all conditions must hold.";
-pub(super) const SORT: &str = "The order of the rows: the first column counts most.";
-pub(super) const LIMIT: &str = "At most so many rows.";
-pub(super) const OFFSET: &str = "So many rows are passed over.";
 pub(super) const KEY: &str = "The key of the row.";
-pub(super) const AGGREGATE: &str = "The number of rows, and sums, averages and extremes of their columns.";
-pub(super) const COUNT: &str = "The number of rows.";
 pub(super) const CREATE: &str = "Creates a row and answers its key.";
 pub(super) const UPDATE: &str = "Sets the given columns of the row that has the key.";
 pub(super) const DELETE: &str = "Deletes the row that has the key.";

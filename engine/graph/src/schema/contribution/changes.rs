@@ -1,33 +1,42 @@
 //! Subscriptions to the changes of a type: the field, and the type of its events.
 
-use apollo_compiler::{Node, name};
+use apollo_compiler::name;
 use prony_graph_store::Side;
-use prony_graphql::schema::build::{field_with_arguments, input, list, named, non_null, object};
+use prony_graphql::schema::build::{described_field, field_with_arguments, named, non_null, object};
+use prony_source::dialect::{filter_argument, operations_argument};
 
-use crate::schema::contribution::{Writer, derived, described, valid};
-use crate::schema::model::TypeModel;
+use crate::schema::{
+    contribution::{
+        Writer, derived,
+        descriptions::{self, of_changes, of_side},
+        valid,
+    },
+    model::TypeModel,
+};
 
 impl Writer<'_> {
     pub(super) fn changes(&mut self, side: Side, of: &TypeModel) {
         let row = valid(&of.type_name);
-        let (thing, thing_name) = match side {
-            Side::Nodes => (name!("node"), "The node"),
-            Side::Relationships => (name!("relationship"), "The relationship"),
+        let texts = of_side(side);
+        let thing = match side {
+            Side::Nodes => name!("node"),
+            Side::Relationships => name!("relationship"),
         };
         let event = derived(of, "Change");
-        let operation = self.pool.field(&name!("operation"), non_null(&name!("ChangeOperation")));
-        let thing = described(
-            field_with_arguments(&thing, Vec::new(), non_null(&row)),
-            &format!("{thing_name} as it was after the change; where it was deleted, as it was before."),
-        );
-        self.contribution.types.push(object(&event, None, [operation, thing]));
-        let mut arguments = vec![input(&name!("operations"), list(&name!("ChangeOperation")))];
+        let kind = non_null(&name!("ChangeOperation"));
+        let operation = self.pool.described_field(&name!("operation"), kind, texts.change);
+        let thing = self.member(&thing, non_null(&row), texts.changed);
+        let text = self.pool.description(texts.change);
+        self.contribution.types.push(object(&event, Some(text), [operation, thing]));
+        let mut arguments = vec![operations_argument(&mut self.pool)];
         if side == Side::Nodes {
-            arguments.push(input(&name!("_key"), named(&name!("String"))));
+            let (name, ty) = (name!("_key"), named(&name!("String")));
+            arguments.push(self.pool.described_input(&name, ty, descriptions::CHANGES_OF_KEY));
         }
-        arguments.push(input(&name!("_id"), named(&name!("BigInt"))));
-        arguments.push(input(&name!("where"), named(&derived(of, "Clauses"))));
-        let field: Node<_> = field_with_arguments(&valid(&of.change_field()), arguments, non_null(&event));
-        self.contribution.subscription.push(field);
+        let (name, ty) = (name!("_id"), named(&name!("BigInt")));
+        arguments.push(self.pool.described_input(&name, ty, texts.changes_of_id));
+        arguments.push(filter_argument(&mut self.pool, &derived(of, "Clauses")));
+        let field = field_with_arguments(&valid(&of.change_field()), arguments, non_null(&event));
+        self.contribution.subscription.push(described_field(field, of_changes(side, of)));
     }
 }

@@ -3,12 +3,12 @@
 use apollo_compiler::{Name, Node, ast::InputValueDefinition, name};
 use prony_graph_store::{Kind, Side};
 use prony_graphql::schema::build::{input, input_object, list, named};
-use prony_source::dialect::{filter_input, shared_type};
+use prony_source::dialect::{CONDITIONS, ORDER, filter_input, logical_inputs, shared_type};
 
 use crate::{
     planning::rights::PropertyUse,
     schema::{
-        contribution::{NODE, RELATIONSHIP, Writer, input_of, scalar_name, valid},
+        contribution::{NODE, RELATIONSHIP, Writer, descriptions, scalar_name, valid},
         model::{PropertyModel, TypeId, TypeModel},
     },
 };
@@ -83,11 +83,7 @@ impl Writer<'_> {
         of_all: bool,
     ) {
         let clauses = valid(&format!("{of}Clauses"));
-        let mut fields = vec![
-            input(&name!("and"), list(&clauses)),
-            input(&name!("or"), list(&clauses)),
-            input(&name!("not"), named(&clauses)),
-        ];
+        let mut fields = Vec::from(logical_inputs(&mut self.pool, &clauses));
         let mut own = vec![(name!("_id"), Kind::Integer)];
         if side == Side::Nodes {
             own.push((name!("_key"), Kind::String));
@@ -95,24 +91,30 @@ impl Writer<'_> {
         if of_all {
             own.push((name!("_type"), Kind::String));
         }
-        fields.extend(own.iter().map(|(name, kind)| input(name, named(&filter_name(*kind)))));
+        for (name, kind) in &own {
+            fields.push(self.pool.input(name, named(&filter_name(*kind))));
+        }
         if side == Side::Relationships {
             for end in [name!("from"), name!("to")] {
-                fields.push(input(&end, named(&name!("GraphNodeClauses"))));
+                fields.push(self.pool.input(&end, named(&name!("GraphNodeClauses"))));
             }
         }
         for property in filtered {
             self.see(property.kind);
-            fields.push(input_of(property, named(&filter_name(property.kind))));
+            fields.push(self.pool.input(&valid(&property.field), named(&filter_name(property.kind))));
         }
         let order = named(&name!("SortOperator"));
         let sort = valid(&format!("{of}Sort"));
         let mut keys: Vec<Node<InputValueDefinition>> =
-            own.iter().map(|(name, _)| input(name, order.clone())).collect();
-        keys.extend(sorted.into_iter().map(|property| input_of(property, order.clone())));
+            own.iter().map(|(name, _)| self.pool.input(name, order.clone())).collect();
+        for property in sorted {
+            keys.push(self.pool.input(&valid(&property.field), order.clone()));
+        }
+        let texts = [CONDITIONS, ORDER].map(|text| Some(self.pool.description(text)));
+        let [of_clauses, of_sort] = texts;
         let contribution = &mut self.contribution;
-        contribution.types.push(input_object(&clauses, None, fields));
-        contribution.types.push(input_object(&sort, None, keys));
+        contribution.types.push(input_object(&clauses, of_clauses, fields));
+        contribution.types.push(input_object(&sort, of_sort, keys));
         contribution.only_listed.push(sort);
     }
 
@@ -137,9 +139,8 @@ impl Writer<'_> {
                     let operand = list(&scalar_name(kind));
                     let mut fields: Vec<_> = LISTS.iter().map(|name| input(name, operand.clone())).collect();
                     fields.push(input(&name!("is_null"), named(&name!("Boolean"))));
-                    let description =
-                        "A list begins with, contains or ends with the values one behind the other.";
-                    self.contribution.types.push(input_object(&name, Some(description), fields));
+                    let text = self.pool.description(descriptions::LISTS);
+                    self.contribution.types.push(input_object(&name, Some(text), fields));
                 }
             }
         }

@@ -16,10 +16,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Alternating rounds; the median is quoted.
 pub(crate) const ROUNDS: usize = 5;
-/// A run's seconds: Java needs the first to compile what it runs, and they are not counted; nor is the end.
-const SECONDS: u32 = 25;
-const WARM_UP: Duration = Duration::from_secs(14);
+/// Java needs long to compile what it runs, and on slow machines until its rate is what it stays at.
+const JAVA_WARM_UP: Duration = Duration::from_secs(42);
+const WARM_UP: Duration = Duration::from_secs(5);
 const COUNTED: Duration = Duration::from_secs(9);
+/// What is counted is not the end.
+const REST: Duration = Duration::from_secs(2);
 const USERS: u32 = 100;
 const MANY_USERS: u32 = 1_000;
 
@@ -58,13 +60,13 @@ pub(crate) fn beside_jmeter(rounds: usize) {
         for users in [USERS, MANY_USERS] {
             let (mut theirs, mut ours) = (Vec::new(), Vec::new());
             for round in 1..=rounds {
-                theirs.push(run(study, port, users, |folder| {
+                theirs.push(run(study, port, users, JAVA_WARM_UP, |folder| {
                     let command = jmeter.command();
                     let given = command.get_args().map(OsString::from).collect::<Vec<_>>();
                     let log = folder.join("jmeter.log").display().to_string();
                     start(folder, "java", &given, &["-t", "plan.jmx", "-l", "out.jtl", "-j", &log])
                 }));
-                ours.push(run(study, port, users, |folder| {
+                ours.push(run(study, port, users, WARM_UP, |folder| {
                     start(folder, PRONY, &[], &["run", "plan.jmx", "-l", "out.jtl", "--quiet", "-t", "1"])
                 }));
                 println!("{}", of_round(study.name, users, (round, rounds), theirs.last(), ours.last()));
@@ -119,14 +121,14 @@ fn line(name: &str, users: u32, theirs: &[Run], ours: &[Run]) -> Vec<String> {
 }
 
 /// One run in a folder of its own, looked at between its warm-up and its end.
-fn run(study: &Study, port: u16, users: u32, start: impl FnOnce(&Path) -> Child) -> Run {
+fn run(study: &Study, port: u16, users: u32, warm_up: Duration, start: impl FnOnce(&Path) -> Child) -> Run {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    fs::write(folder.path().join("plan.jmx"), (study.plan)(port, users, Length::Seconds(SECONDS)))
-        .expect("room for a plan");
+    let length = Length::Seconds((warm_up + COUNTED + REST).as_secs() as u32);
+    fs::write(folder.path().join("plan.jmx"), (study.plan)(port, users, length)).expect("room for a plan");
     fs::write(folder.path().join("rows.csv"), rows()).expect("room for rows");
     let mut child = start(folder.path());
     let pid = child.id();
-    thread::sleep(WARM_UP);
+    thread::sleep(warm_up);
     let (from_ms, cpu_before) = (now_ms(), cpu_seconds(pid));
     thread::sleep(COUNTED);
     let (until_ms, cpu_after) = (now_ms(), cpu_seconds(pid));

@@ -135,6 +135,9 @@ fn main() -> ExitCode {
         return read
             .map_or_else(|error| explain(&error), |arguments| finished(run::jmeter::execute(&arguments)));
     }
+    if let Some(refusal) = run::folder::refusal(&given) {
+        return finished(Err(anyhow::Error::msg(refusal)));
+    }
     let line = match CommandLine::try_parse_from(&given) {
         Ok(line) => line,
         Err(error) => return explain(&error),

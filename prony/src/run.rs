@@ -1,5 +1,6 @@
 //! `prony run`: runs the load test that a plan or a URL with flags describes, shows how it goes, and prints the result.
 
+pub(crate) mod folder;
 pub(crate) mod jmeter;
 pub(crate) mod k6;
 mod k6_names;

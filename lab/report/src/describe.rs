@@ -84,6 +84,7 @@ pub(crate) fn left_out(result: &ResultFile) -> String {
 
 /// One line a scenario, each with its name and start where there are several.
 pub(crate) fn scenario_lines(plan: &PlanSummary) -> Vec<String> {
+    let scenario = |summary| scenario(summary, plan.is_script());
     match plan.scenarios.as_slice() {
         [one] => vec![scenario(one)],
         several => {
@@ -93,14 +94,18 @@ pub(crate) fn scenario_lines(plan: &PlanSummary) -> Vec<String> {
     }
 }
 
-fn scenario(summary: &ScenarioSummary) -> String {
+fn scenario(summary: &ScenarioSummary, is_script: bool) -> String {
     if summary.load.is_open() {
         load(&summary.load)
     } else if summary.load.users_max() == 0 {
         // Of subscribers alone, who have a table of their own.
         "no users".to_owned()
     } else {
-        format!("{}, {}", load(&summary.load), pacing(summary.pacing))
+        let pacing = match summary.pacing {
+            Pacing::ThinkTime(ThinkTime::None) if is_script => "waits as its script says".to_owned(),
+            pacing => self::pacing(pacing),
+        };
+        format!("{}, {pacing}", load(&summary.load))
     }
 }
 

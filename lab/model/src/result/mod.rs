@@ -156,6 +156,11 @@ impl PlanSummary {
         summary
     }
 
+    /// Whether a script makes the requests, and waits between them as it says.
+    pub fn is_script(&self) -> bool {
+        !self.requests.is_empty() && self.requests.iter().all(|request| request.method.is_empty())
+    }
+
     fn planned(plan: &Plan) -> Self {
         let requests = plan.requests().iter().map(|request| RequestSummary {
             name: request.name.clone(),

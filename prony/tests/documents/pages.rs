@@ -149,7 +149,7 @@ pages! {
     given []
     left_out [("the configuration has 2 faults", SHAPE), ("[interceptors]\n", PART)]
     subscriptions "docs/subscriptions.md"
-    given [("onUserChanged", "sleep 3 # A reader is slower, and the schema has followed the graph.")]
+    given []
     left_out [
         ("'graphql-ws'", VENDOR),
         ("'graphql-sse'", VENDOR),

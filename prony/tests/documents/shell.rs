@@ -32,7 +32,7 @@ declare -A servers
 trap 'kill -9 "${servers[@]}" $(jobs -p) 2>/dev/null' EXIT
 status=0
 shorten() { sed -i -E 's/\bduration = "[^"]*"/duration = "1s"/g; s/^warm_up = .*/warm_up = "200ms"/' *.toml examples/plans/*.toml 2>/dev/null || true; }
-trap 'printf "%s %s\n" $? "${BASH_COMMAND%%$'\n'*}" >> "$FAILURES"' ERR
+trap 'printf "%s %s\n" $? "${BASH_COMMAND%%[[:cntrl:]]*}" >> "$FAILURES"' ERR
 curl() { command curl --silent --show-error "$@"; }
 stop() {
   [ -z "${servers[$1]}" ] || { kill -$2 "${servers[$1]}"; wait "${servers[$1]}"; } 2>/dev/null || true
@@ -299,10 +299,15 @@ impl Shell {
     /// Leaves a stream open until the page ends.
     fn listen(&mut self, command: &str, script: &mut String) {
         let log = self.log_of(&format!("stream-{}", self.streams.len()));
-        let _ = writeln!(script, "{} > {} &", bare(command), log.display());
-        // Its first bytes say that it is open.
-        let _ =
-            writeln!(script, "for n in $(seq 100); do [ -s {} ] && break; sleep 0.1; done", log.display());
+        let (command, named) = (bare(command), log.display());
+        // Its first bytes say that it is open. A reader is slower than the schema of a graph, which follows what was written to it.
+        let _ = writeln!(
+            script,
+            "for again in $(seq 50); do {command} > {named} & stream=$!
+               for n in $(seq 100); do [ -s {named} ] && break; sleep 0.1; done; sleep 0.2
+               grep -q GRAPHQL_VALIDATION_FAILED {named} || break; wait $stream || true
+             done"
+        );
         self.streams.push(Stream { log, shown: String::new(), place: String::new() });
     }
 

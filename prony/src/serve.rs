@@ -47,13 +47,13 @@ impl SettingsArguments {
     /// Reads the file and resolves everything.
     pub(crate) fn resolve(self) -> anyhow::Result<Settings> {
         let again = self.clone();
-        let mut settings = self.read()?;
-        settings.reload = again.config.clone().map(|path| {
+        let reload = again.config.clone().map(|path| {
             let stamp = move || std::fs::metadata(&path).and_then(|file| file.modified()).ok();
             let read = move || again.clone().read().map_err(|error| format!("{error:#}"));
             Reload::new(read, stamp)
         });
-        Ok(settings)
+        let settings = self.read()?;
+        Ok(Settings { reload, ..settings })
     }
 
     fn read(self) -> anyhow::Result<Settings> {

@@ -88,29 +88,99 @@ fn the_schema_has_what_is_granted_and_nothing_else() {
     };
     expect![[r#"
         type Query {
-          users(where: UserClauses, sort: [UserSort!], limit: Int, offset: Int): [User!]!
-          users_aggregate(where: UserClauses): UserAggregate!
-          user(_key: String, _id: BigInt): User
-          likes_relationships(where: LIKESClauses, sort: [LIKESSort!], limit: Int, offset: Int): [LIKES!]!
-          graph_node(_id: BigInt!): GraphNode
-          graph_nodes(where: GraphNodeClauses, sort: [GraphNodeSort!], limit: Int, offset: Int): [GraphNode!]!
-          graph_relationship(_id: BigInt!): GraphRelationship
-          graph_relationships(where: GraphRelationshipClauses, sort: [GraphRelationshipSort!], limit: Int, offset: Int): [GraphRelationship!]!
+          users(
+            where: UserClauses,
+            sort: [UserSort!],
+            limit: Int,
+            offset: Int,
+          ): [User!]!
+          users_aggregate(
+            where: UserClauses,
+          ): UserAggregate!
+          user(
+            _key: String,
+            _id: BigInt,
+          ): User
+          likes_relationships(
+            where: LIKESClauses,
+            sort: [LIKESSort!],
+            limit: Int,
+            offset: Int,
+          ): [LIKES!]!
+          graph_node(
+            _id: BigInt!,
+          ): GraphNode
+          graph_nodes(
+            where: GraphNodeClauses,
+            sort: [GraphNodeSort!],
+            limit: Int,
+            offset: Int,
+          ): [GraphNode!]!
+          graph_relationship(
+            _id: BigInt!,
+          ): GraphRelationship
+          graph_relationships(
+            where: GraphRelationshipClauses,
+            sort: [GraphRelationshipSort!],
+            limit: Int,
+            offset: Int,
+          ): [GraphRelationship!]!
         type Mutation {
-          updateUser(pk_columns: UserPkColumns!, score: Float): Result
-          createProduct(_key: String!, name: String): Product
-          deleteProduct(pk_columns: ProductPkColumns!): Result
+          updateUser(
+            pk_columns: UserPkColumns!,
+            score: Float,
+          ): Result
+          createProduct(
+            _key: String!,
+            name: String,
+          ): Product
+          deleteProduct(
+            pk_columns: ProductPkColumns!,
+          ): Result
         type User implements GraphNode {
           _id: BigInt!
           _type: String!
           _key: String!
           The nodes at the other ends of its relationships, one for each relationship.
-          neighbors(direction: GraphDirection, types: [GraphRelationshipType!], where: GraphNodeClauses, relationship: GraphRelationshipClauses, sort: [GraphNodeSort!], limit: Int, offset: Int): [GraphNode!]!
-          relationships(direction: GraphDirection, types: [GraphRelationshipType!], where: GraphRelationshipClauses, node: GraphNodeClauses, sort: [GraphRelationshipSort!], limit: Int, offset: Int): [GraphRelationship!]!
+          neighbors(
+            Which way the relationships lead, seen from the node; `all` where none is given.
+            direction: GraphDirection,
+            types: [GraphRelationshipType!],
+            where: GraphNodeClauses,
+            relationship: GraphRelationshipClauses,
+            sort: [GraphNodeSort!],
+            limit: Int,
+            offset: Int,
+          ): [GraphNode!]!
+          relationships(
+            Which way the relationships lead, seen from the node; `all` where none is given.
+            direction: GraphDirection,
+            types: [GraphRelationshipType!],
+            where: GraphRelationshipClauses,
+            node: GraphNodeClauses,
+            sort: [GraphRelationshipSort!],
+            limit: Int,
+            offset: Int,
+          ): [GraphRelationship!]!
           name: String
           score: Float
-          users(direction: GraphDirection, types: [GraphRelationshipType!], where: UserClauses, relationship: GraphRelationshipClauses, sort: [UserSort!], limit: Int, offset: Int): [User!]!
-          users_aggregate(direction: GraphDirection, types: [GraphRelationshipType!], where: UserClauses, relationship: GraphRelationshipClauses): UserAggregate!
+          users(
+            Which way the relationships lead, seen from the node; `all` where none is given.
+            direction: GraphDirection,
+            types: [GraphRelationshipType!],
+            where: UserClauses,
+            relationship: GraphRelationshipClauses,
+            sort: [UserSort!],
+            limit: Int,
+            offset: Int,
+          ): [User!]!
+          users_aggregate(
+            Which way the relationships lead, seen from the node; `all` where none is given.
+            direction: GraphDirection,
+            types: [GraphRelationshipType!],
+            where: UserClauses,
+            relationship: GraphRelationshipClauses,
+          ): UserAggregate!
         type UserFields {
           _key: String
           score: Float
@@ -119,10 +189,44 @@ fn the_schema_has_what_is_granted_and_nothing_else() {
           _type: String!
           _key: String!
           The nodes at the other ends of its relationships, one for each relationship.
-          neighbors(direction: GraphDirection, types: [GraphRelationshipType!], where: GraphNodeClauses, relationship: GraphRelationshipClauses, sort: [GraphNodeSort!], limit: Int, offset: Int): [GraphNode!]!
-          relationships(direction: GraphDirection, types: [GraphRelationshipType!], where: GraphRelationshipClauses, node: GraphNodeClauses, sort: [GraphRelationshipSort!], limit: Int, offset: Int): [GraphRelationship!]!
-          users(direction: GraphDirection, types: [GraphRelationshipType!], where: UserClauses, relationship: GraphRelationshipClauses, sort: [UserSort!], limit: Int, offset: Int): [User!]!
-          users_aggregate(direction: GraphDirection, types: [GraphRelationshipType!], where: UserClauses, relationship: GraphRelationshipClauses): UserAggregate!"#]].assert_eq(&["Query", "Mutation", "User", "UserFields", "Product"].map(root).join("\n"));
+          neighbors(
+            Which way the relationships lead, seen from the node; `all` where none is given.
+            direction: GraphDirection,
+            types: [GraphRelationshipType!],
+            where: GraphNodeClauses,
+            relationship: GraphRelationshipClauses,
+            sort: [GraphNodeSort!],
+            limit: Int,
+            offset: Int,
+          ): [GraphNode!]!
+          relationships(
+            Which way the relationships lead, seen from the node; `all` where none is given.
+            direction: GraphDirection,
+            types: [GraphRelationshipType!],
+            where: GraphRelationshipClauses,
+            node: GraphNodeClauses,
+            sort: [GraphRelationshipSort!],
+            limit: Int,
+            offset: Int,
+          ): [GraphRelationship!]!
+          users(
+            Which way the relationships lead, seen from the node; `all` where none is given.
+            direction: GraphDirection,
+            types: [GraphRelationshipType!],
+            where: UserClauses,
+            relationship: GraphRelationshipClauses,
+            sort: [UserSort!],
+            limit: Int,
+            offset: Int,
+          ): [User!]!
+          users_aggregate(
+            Which way the relationships lead, seen from the node; `all` where none is given.
+            direction: GraphDirection,
+            types: [GraphRelationshipType!],
+            where: UserClauses,
+            relationship: GraphRelationshipClauses,
+          ): UserAggregate!"#]]
+    .assert_eq(&["Query", "Mutation", "User", "UserFields", "Product"].map(root).join("\n"));
 }
 
 #[test]

@@ -29,20 +29,27 @@ impl From<Arc<AccessSettings>> for Reloaded {
 pub struct Reload {
     read: Arc<dyn Fn() -> Result<Reloaded, String> + Send + Sync>,
     stamp: Arc<dyn Fn() -> Option<SystemTime> + Send + Sync>,
+    stamp_at_start: Option<SystemTime>,
 }
 
 impl Reload {
     /// `read` reads all of the configuration, or says what is wrong with it; `stamp` is when it was last changed, none where it
-    /// is not there.
+    /// is not there. Made before it is read for the start, so that a change meanwhile is seen.
     pub fn new<R: Into<Reloaded>>(
         read: impl Fn() -> Result<R, String> + Send + Sync + 'static,
         stamp: impl Fn() -> Option<SystemTime> + Send + Sync + 'static,
     ) -> Self {
-        Self { read: Arc::new(move || read().map(Into::into)), stamp: Arc::new(stamp) }
+        let stamp_at_start = stamp();
+        Self { read: Arc::new(move || read().map(Into::into)), stamp: Arc::new(stamp), stamp_at_start }
     }
 
     pub(crate) fn read(&self) -> Result<Reloaded, String> {
         (self.read)()
+    }
+
+    /// When what the server has begun with was last changed.
+    pub(crate) fn stamp_at_start(&self) -> Option<SystemTime> {
+        self.stamp_at_start
     }
 
     pub(crate) fn stamp(&self) -> Option<SystemTime> {

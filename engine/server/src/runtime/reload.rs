@@ -26,7 +26,7 @@ pub(crate) async fn follow(site: Arc<Site>) {
             reload_sources(&site);
         }
     };
-    let mut seen = reload.stamp();
+    let mut seen = reload.stamp_at_start();
     loop {
         let is_asked = tokio::select! {
             () = hung_up(&mut hangup) => true,

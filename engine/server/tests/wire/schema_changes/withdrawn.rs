@@ -301,8 +301,10 @@ fn a_table_with_enumerated_columns_is_not_touched_by_another_that_goes() {
 #[test]
 fn subscriptions_with_interceptors_end_too() {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let module =
-        "export function after(rows) { for (const row of [rows].flat()) if (row.label) row.label += '!'; }";
+    // An event has its row below itself.
+    let module = "export function after(result) {
+        for (const one of [result].flat()) { const row = one.shelf ?? one; if (row.label) row.label += '!'; }
+    }";
     fs::write(folder.path().join("shelf.js"), module).expect("it can be written");
     let rest = "[interceptors.sources.shop.tables]\nshelf = \"shelf.js\"\n";
     for database in [Database::sqlite(), Database::Postgres(TestDatabase::create())] {

@@ -84,7 +84,7 @@ pub(crate) fn left_out(result: &ResultFile) -> String {
 
 /// One line a scenario, each with its name and start where there are several.
 pub(crate) fn scenario_lines(plan: &PlanSummary) -> Vec<String> {
-    let scenario = |summary| scenario(summary, plan.is_script());
+    let scenario = |summary: &ScenarioSummary| scenario(summary, plan.is_script());
     match plan.scenarios.as_slice() {
         [one] => vec![scenario(one)],
         several => {

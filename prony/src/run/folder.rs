@@ -20,6 +20,10 @@ pub(crate) fn refusal(line: &[OsString]) -> Option<String> {
     Some(described(Path::new(&rest[at])))
 }
 
+fn is_plan(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
+}
+
 fn described(folder: &Path) -> String {
     let shown = folder.display();
     let mut files: Vec<String> = fs::read_dir(folder)
@@ -28,7 +32,7 @@ fn described(folder: &Path) -> String {
         .flatten()
         .filter(|entry| entry.path().is_file())
         .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| name.ends_with(".toml") || matches!(Kind::of(name).flags, Flags::K6 | Flags::Jmeter))
+        .filter(|name| is_plan(name) || matches!(Kind::of(name).flags, Flags::K6 | Flags::Jmeter))
         .collect();
     files.sort();
     let Some(first) = files.first() else {

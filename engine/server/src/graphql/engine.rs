@@ -22,7 +22,7 @@ use super::{
     documents::{Documents, DocumentsError},
     interception::{bypassed_interceptors, interceptor_faults},
     merging::{MergeInputs, collision, joined},
-    reconfiguration::Reconfiguration,
+    reconfiguration::{Reconfiguration, join_faults},
     served::{Served, described, role_faults},
     withdrawal::ServedSchemas,
 };
@@ -298,7 +298,7 @@ impl Engine {
         let candidates = Candidates { joins: &next.joins, given: &given, ..self.candidates(&before, access) };
         let served = candidates.choose_given(|served| {
             let mut faults = self.faults_of(served, access);
-            faults.extend(next.join_faults(served, &before));
+            faults.extend(join_faults(served, &before));
             faults
         })?;
         next.take(&self.sources);

@@ -100,15 +100,6 @@ impl Reconfiguration {
         self.sources.iter().map(|source| source.as_ref().map(|source| source.schema())).collect()
     }
 
-    /// Joins that do not fit; those that a source keeps waiting that has not said yet what it offers, or that were left out
-    /// before, are no fault.
-    pub(super) fn join_faults(&self, served: &Served, before: &Served) -> Vec<String> {
-        if served.sources.iter().any(|source| source.is_pending()) {
-            return Vec::new();
-        }
-        served.join_faults.iter().filter(|fault| !before.join_faults.contains(fault)).cloned().collect()
-    }
-
     /// Has the sources offer it from now on.
     pub(super) fn take(self, named: &[NamedSource]) {
         for (NamedSource { name, .. }, next) in named.iter().zip(self.sources) {
@@ -119,4 +110,13 @@ impl Reconfiguration {
             }
         }
     }
+}
+
+/// Joins that do not fit; those that a source keeps waiting that has not said yet what it offers, or that were left out
+/// before, are no fault.
+pub(super) fn join_faults(served: &Served, before: &Served) -> Vec<String> {
+    if served.sources.iter().any(|source| source.is_pending()) {
+        return Vec::new();
+    }
+    served.join_faults.iter().filter(|fault| !before.join_faults.contains(fault)).cloned().collect()
 }

@@ -91,7 +91,13 @@ impl Served {
         Ok(Self::of(generation, merged, inputs.joins, description, cache_bytes))
     }
 
-    fn of(generation: u64, merged: Merged, description: Description, cache_bytes: usize) -> Self {
+    fn of(
+        generation: u64,
+        merged: Merged,
+        join_settings: &Arc<[JoinSettings]>,
+        description: Description,
+        cache_bytes: usize,
+    ) -> Self {
         let Merged { schema, schemas: sources, reserved, refused, joins, join_faults } = merged;
         // Documents are small beside plans with their statements, but there are as many.
         let half = cache_bytes / 2;

@@ -151,12 +151,11 @@ async fn taken(site: &Arc<Site>, reload: &Reload) -> Result<Arc<AccessSettings>,
             Some((tls, _)) => other_tls(&at, tls)?,
             None => None,
         };
-        match next {
-            Some(next) => at.engine.reconfigure(next, &access)?,
-            None => {
-                at.engine.check_roles(&access).map_err(|faults| faults.join("\n"))?;
-                at.engine.replace_interceptors(&access)?;
-            }
+        if let Some(next) = next {
+            at.engine.reconfigure(next, &access)?;
+        } else {
+            at.engine.check_roles(&access).map_err(|faults| faults.join("\n"))?;
+            at.engine.replace_interceptors(&access)?;
         }
         if let (Some(serving), Some(prepared)) = (&at.tls, tls) {
             serving.take(prepared);

@@ -127,7 +127,7 @@ impl AskedNames {
         now: &Model,
         changes: impl FnOnce(TableId) -> Option<&'n ChangeNames>,
     ) -> Option<String> {
-        if std::ptr::eq(now, &*self.model) {
+        if std::ptr::eq(now, Arc::as_ptr(&self.model)) {
             return None;
         }
         let tables =

@@ -99,12 +99,13 @@ fn tables_and_the_join_between_them_are_renamed_as_one() {
     let new = "{ positions(where: {id: {gte: 3}}) { id Gr__e buyer { name } } clients { name } }";
     // The columns' names stay what the rules of names make of them.
     let types = site.ask(r#"{ __type(name: "Line") { fields { name } } }"#);
-    let size = types.split('"').find(|name| name.starts_with("Gr")).expect("the column is served").to_owned();
-    let new = new.replace("Gr__e", &size);
+    let grown =
+        types.split('"').find(|name| name.starts_with("Gr")).expect("the column is served").to_owned();
+    let new = new.replace("Gr__e", &grown);
     assert!(is_unknown(site, &new));
     pair.write(&renamed, &clients, &join);
     let expected = format!(
-        r#"{{"data":{{"positions":[{{"id":3,"{size}":"\"quoted\"","buyer":null}},{{"id":4,"{size}":null,"buyer":{{"name":"Ünal"}}}}],"clients":[{{"name":"another"}},{{"name":"Ünal"}}]}}}}"#
+        r#"{{"data":{{"positions":[{{"id":3,"{grown}":"\"quoted\"","buyer":null}},{{"id":4,"{grown}":null,"buyer":{{"name":"Ünal"}}}}],"clients":[{{"name":"another"}},{{"name":"Ünal"}}]}}}}"#
     );
     site.until(&new, &expected);
     assert!(is_unknown(site, LINE));

@@ -92,7 +92,7 @@ impl Reloading {
         let read = move || {
             let tls = to_read.lock().expect("no test panics with it").clone()?;
             let connections = Some((tls, RedisSettings::default()));
-            Ok::<_, String>(Reloaded { access: Arc::<AccessSettings>::default(), connections })
+            Ok::<_, String>(Reloaded { access: Arc::<AccessSettings>::default(), connections, served: None })
         };
         let stamp = move || {
             let seconds = Duration::from_secs(to_stamp.load(Ordering::SeqCst));

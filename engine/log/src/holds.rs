@@ -1,19 +1,19 @@
 //! A file that is slow, for tests: what is done to it waits as long as the test likes, and then may fail.
 
-use crate::power_loss::{Journal, is_called};
 use crate::step::Step;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Which file is held up, and who waits for it.
 #[derive(Debug, Default)]
 pub(crate) struct Holds {
-    state: Mutex<State>,
+    state: Mutex<HeldFile>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct HeldFile {
     name: Option<&'static str>,
     waiting: usize,
     /// So many of those that waited are to find no room.
@@ -21,7 +21,7 @@ struct State {
 }
 
 impl Holds {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HeldFile> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -31,7 +31,7 @@ impl Holds {
 
     /// As long as the file of a step is held up; whether the step is to fail for want of room.
     pub(crate) fn wait(&self, step: Step<'_>) -> bool {
-        let is_held = |state: &State| state.name.is_some_and(|name| is_called(step.path(), name));
+        let is_held = |state: &HeldFile| state.name.is_some_and(|name| is_called(step.path(), name));
         let mut state = self.lock();
         if !is_held(&state) {
             return false;
@@ -57,26 +57,31 @@ impl Holds {
     }
 }
 
+/// Whether the last name of a path begins so.
+pub fn is_called(path: &Path, begin: &str) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin))
+}
+
 /// Dropped, it lets the file go.
 #[derive(Debug)]
-pub struct Held(pub(crate) Arc<Journal>);
+pub struct Held(pub(crate) Arc<Holds>);
 
 impl Held {
     /// Whether somebody comes to wait for the file within this time.
     pub fn is_waited_for(&self, within: Duration) -> bool {
-        let holds = &self.0.holds;
+        let holds = &self.0;
         let waited = holds.changed.wait_timeout_while(holds.lock(), within, |state| state.waiting == 0);
         waited.unwrap_or_else(PoisonError::into_inner).0.waiting > 0
     }
 
     /// Lets the file go; those who wait for it find no room.
     pub fn fail(self) {
-        self.0.holds.end(true);
+        self.0.end(true);
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.0.holds.end(false);
+        self.0.end(false);
     }
 }

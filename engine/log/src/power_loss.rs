@@ -15,8 +15,8 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use crate::holds::Held;
 use crate::holds::Holds;
+pub use crate::holds::{Held, is_called};
 
 /// The least that a disk writes whole.
 const SECTOR: usize = 512;
@@ -65,7 +65,7 @@ pub struct Journal {
     root: PathBuf,
     events: Mutex<Vec<DiskEvent>>,
     faults: Mutex<Failing>,
-    pub(crate) holds: Holds,
+    pub(crate) holds: Arc<Holds>,
 }
 
 /// How many steps there were, which fail, and what those that failed were.
@@ -122,7 +122,7 @@ impl Journal {
 
     fn begin_with(root: &Path, faults: Option<Faults>) -> Arc<Self> {
         let faults = Mutex::new(Failing { faults, ..Failing::default() });
-        let (root, events, holds) = (root.to_owned(), Mutex::default(), Holds::default());
+        let (root, events, holds) = (root.to_owned(), Mutex::default(), Arc::default());
         let journal = Arc::new(Self { root, events, faults, holds });
         lock(&JOURNALS).push(Arc::clone(&journal));
         journal
@@ -134,9 +134,9 @@ impl Journal {
     }
 
     /// Holds up all that is done to files of this name, until what is returned is dropped.
-    pub fn hold(self: &Arc<Self>, name: &'static str) -> Held {
+    pub fn hold(&self, name: &'static str) -> Held {
         self.holds.begin(name);
-        Held(Arc::clone(self))
+        Held(Arc::clone(&self.holds))
     }
 
     /// How many steps there were, those that read included.
@@ -240,11 +240,6 @@ impl Lie {
             _ => false,
         }
     }
-}
-
-/// Whether the last name of a path begins so.
-pub fn is_called(path: &Path, begin: &str) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin))
 }
 
 /// The number of a file; none for a directory.

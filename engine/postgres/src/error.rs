@@ -13,6 +13,13 @@ use tokio_postgres::error::{DbError, Severity};
 
 use crate::discover::DiscoverError;
 
+const OUTCOME_UNKNOWN: &str = "the connection to the database broke while the change was being committed: whether it was made is unknown; \
+                               look before you repeat it";
+const BEYOND_GRANT: &str = "nothing was changed: the field needs more than the database is set to grant, such as temporary files \
+                            (temp_file_limit); ask for less";
+const EXHAUSTED: &str =
+    "nothing was changed: the database has run out of memory or connections; try again in a moment";
+
 /// Why a source could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot open postgres database {target}: {reason}")]
@@ -176,11 +183,7 @@ impl Failure {
             FailureKind::ConnectionLost => {
                 (ErrorCode::SourceUnavailable, "the connection to the database broke; nothing was changed")
             }
-            FailureKind::OutcomeUnknown => (
-                ErrorCode::OutcomeUnknown,
-                "the connection to the database broke while the change was being committed: whether it was made \
-                 is unknown; look before you repeat it",
-            ),
+            FailureKind::OutcomeUnknown => (ErrorCode::OutcomeUnknown, OUTCOME_UNKNOWN),
             FailureKind::Timeout => {
                 let message = format!(
                     "the statement ran longer than {statement_timeout_ms} ms and was cancelled; ask for fewer \
@@ -202,16 +205,9 @@ impl Failure {
                 ErrorCode::LimitExceeded,
                 "the field asks for more than one statement can hold; ask for less",
             ),
-            FailureKind::BeyondGrant => (
-                ErrorCode::LimitExceeded,
-                "nothing was changed: the field needs more than the database is set to grant, such as temporary \
-                 files (temp_file_limit); ask for less",
-            ),
+            FailureKind::BeyondGrant => (ErrorCode::LimitExceeded, BEYOND_GRANT),
             FailureKind::DiskFull => (ErrorCode::SourceUnavailable, DISK_FULL),
-            FailureKind::Exhausted => (
-                ErrorCode::Overloaded,
-                "nothing was changed: the database has run out of memory or connections; try again in a moment",
-            ),
+            FailureKind::Exhausted => (ErrorCode::Overloaded, EXHAUSTED),
             FailureKind::BadValue => return (ErrorCode::BadUserInput, bad_value_message(values)),
             FailureKind::Constraint(constraint) => {
                 return (ErrorCode::ConstraintViolation, self.constraint_message(constraint));

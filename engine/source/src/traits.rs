@@ -4,7 +4,7 @@
 //! offers at one moment, from which the schema is made and root fields are planned. A [`SourceSession`] is one core's part
 //! of a source; it runs what any of its schemas has planned, also after another schema has come.
 
-use std::{fmt::Debug, path::PathBuf, pin::Pin, rc::Rc, sync::Arc};
+use std::{any::Any, fmt::Debug, path::PathBuf, pin::Pin, rc::Rc, sync::Arc};
 
 use futures_util::{
     Stream,
@@ -22,7 +22,6 @@ use serde_json::Value;
 use crate::{
     AcceptedCodings, Explanation, Metric, NotReady, OperationRequest, OperationResult, PreparedField,
     ReservedNames,
-    config::SourceOpener,
     http_api::{ApiConnection, ApiLimits, HttpApi},
     interceptors::{RowAccess, RowQuery},
     permissions::{PermissionFault, Permissions},
@@ -74,13 +73,13 @@ pub trait Source: Debug + Send + Sync {
     /// [`changed`](Self::changed).
     fn reload(&self) {}
 
-    /// What it would offer by what a configuration says of it now, where that is something else; only settings that can change
+    /// What it would offer by what a configuration says of it now ([`SourceOpener::settings`](crate::config::SourceOpener::settings)), where that is something else; only settings that can change
     /// while it is served are looked at.
     ///
     /// # Errors
     /// Settings that do not fit what it has, or that a restart alone changes; in words.
-    fn reconfigured<'a>(&'a self, opener: &'a dyn SourceOpener) -> Reconfiguring<'a> {
-        let _ = opener;
+    fn reconfigured<'a>(&'a self, settings: Option<&'a dyn Any>) -> Reconfiguring<'a> {
+        let _ = settings;
         Box::pin(std::future::ready(Ok(None)))
     }
 

@@ -1,6 +1,7 @@
 //! A relational database as a source, whichever it is: its schema, its plans and its sessions.
 
 use std::{
+    any::Any,
     fmt::Debug,
     path::PathBuf,
     rc::Rc,
@@ -22,7 +23,6 @@ use prony_graphql::{
 use prony_source::{
     ChangeSignal, DataVersion, Events, Explanation, FieldPlan, FieldRequest, Metric, NotReady, PreparedField,
     Reconfiguring, ReservedNames, Runs, Source, SourceSchema, SourceSession,
-    config::SourceOpener,
     interceptors::{RowAccess, RowQuery},
     permissions::{PermissionFault, Permissions},
 };
@@ -303,9 +303,10 @@ impl<D: Database> Source for RelationalSource<D> {
         self.following.reload();
     }
 
-    fn reconfigured<'a>(&'a self, opener: &'a dyn SourceOpener) -> Reconfiguring<'a> {
-        Box::pin(async {
-            match opener.settings().and_then(|settings| settings.downcast_ref()) {
+    fn reconfigured<'a>(&'a self, settings: Option<&'a dyn Any>) -> Reconfiguring<'a> {
+        let given = settings.and_then(|settings| settings.downcast_ref());
+        Box::pin(async move {
+            match given {
                 Some(given) => self.next_offer(given).await,
                 None => Ok(None),
             }

@@ -12,6 +12,7 @@ mod reload;
 mod resolve;
 mod route;
 mod settings;
+mod source;
 mod traces;
 mod traces_environment;
 mod typed;
@@ -40,8 +41,9 @@ pub use self::{
     route::Route,
     settings::{
         AccessLogForm, AccessLogSettings, CoreChoice, Functions, GivenSource, LogFormat, OperationLimits,
-        Settings, SourceSettings,
+        Settings,
     },
+    source::SourceSettings,
     traces::TracesSettings,
     typed::CommandLine,
 };

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::SystemTime};
 
 use prony_access::AccessSettings;
 
-use super::{redis::RedisSettings, settings::SourceSettings};
+use super::{redis::RedisSettings, source::SourceSettings};
 use crate::{joins::JoinSettings, tls::TlsSettings};
 
 /// What of a configuration counts while the server runs.

@@ -10,7 +10,8 @@ use prony_source::config::{
 use super::{
     options::{Section, TLS_PATHS},
     redis,
-    settings::{Settings, SourceSettings},
+    settings::Settings,
+    source::SourceSettings,
     traces_environment,
     typed::{Given, Typed, TypedSource},
 };

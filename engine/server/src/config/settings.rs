@@ -6,15 +6,13 @@ use ::http::request::Parts;
 use prony_access::{AccessSettings, Openness};
 use prony_graphql::{document::limits::Limits, request::Asked};
 use prony_resolvers::Resolvers;
-use prony_source::{
-    Source,
-    config::{SourceOpener, SourceUrl},
-};
+use prony_source::Source;
 
 use super::{
     redis::RedisSettings,
     reload::{Reload, Reloaded},
     route::Route,
+    source::SourceSettings,
     traces::TracesSettings,
 };
 use crate::{
@@ -230,15 +228,6 @@ impl Default for AccessLogSettings {
 pub enum AccessLogForm {
     Text,
     Json,
-}
-
-/// One source, ready to be opened.
-#[derive(Debug, Clone)]
-pub struct SourceSettings {
-    /// For logs, metrics and `/health`; unique.
-    pub name: String,
-    pub url: SourceUrl,
-    pub opener: Arc<dyn SourceOpener>,
 }
 
 impl From<Settings> for Reloaded {

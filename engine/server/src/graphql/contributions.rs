@@ -14,6 +14,9 @@ use prony_source::{FieldRequest, PreparedField, Source, SourceSchema};
 
 use super::plan::NO_SOURCE;
 
+/// The address of sources that no configuration names.
+pub(super) const OF_PROGRAM: &str = "this program";
+
 /// An open source under its name.
 #[derive(Debug)]
 pub(crate) struct NamedSource {

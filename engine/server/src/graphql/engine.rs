@@ -18,21 +18,19 @@ use prony_access::{AccessSettings, Role, explain};
 
 use super::{
     candidates::Candidates,
-    contributions::NamedSource,
+    contributions::{NamedSource, OF_PROGRAM},
     documents::{Documents, DocumentsError},
     interception::{bypassed_interceptors, interceptor_faults},
     merging::{MergeInputs, collision, joined},
-    reconfiguration::{Reconfiguration, join_faults},
+    reconfiguration::{self, Reconfiguration, join_faults},
     served::{Served, described, role_faults},
     withdrawal::ServedSchemas,
 };
 use crate::{
     config::{Functions, Settings, SourceSettings},
+    joins::JoinSettings,
     tls::TlsError,
 };
-
-/// The address of sources that no configuration names.
-pub(super) const OF_PROGRAM: &str = "this program";
 
 /// Why the sources cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -279,8 +277,21 @@ impl Engine {
     }
 
     /// What is served of a source, for who waits until it is something else.
-    pub(super) fn follow(&self, source: SourceId) -> watch::Receiver<Arc<dyn SourceSchema>> {
+    pub(crate) fn follow(&self, source: SourceId) -> watch::Receiver<Arc<dyn SourceSchema>> {
         self.schemas.follow(source)
+    }
+
+    /// What is other by these sources and joins; none where nothing is.
+    ///
+    /// # Errors
+    /// As of [`reconfiguration::reconfigured`].
+    pub(crate) async fn reconfigured(
+        &self,
+        settings: &[SourceSettings],
+        joins: &[JoinSettings],
+    ) -> Result<Option<Reconfiguration>, String> {
+        let before = Arc::clone(&self.served().join_settings);
+        reconfiguration::reconfigured(&self.sources, settings, (&before, joins)).await
     }
 
     /// Has what was made of a configuration served from now on, with its roles and interceptors: all of it or nothing.

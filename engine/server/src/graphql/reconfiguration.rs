@@ -6,8 +6,7 @@ use std::sync::Arc;
 use prony_source::{Reconfigured, SourceSchema, config::SourceOpener};
 
 use super::{
-    contributions::NamedSource,
-    engine::{Engine, OF_PROGRAM},
+    contributions::{NamedSource, OF_PROGRAM},
     served::Served,
 };
 use crate::{config::SourceSettings, joins::JoinSettings};
@@ -20,65 +19,64 @@ pub(crate) struct Reconfiguration {
     pub(super) joins: Arc<[JoinSettings]>,
 }
 
-impl Engine {
-    /// What is other by these sources and joins; none where nothing is. A source that has come or gone counts from a restart on.
-    ///
-    /// # Errors
-    /// Settings of sources that do not fit what they have, of all sources.
-    pub(crate) async fn reconfigured(
-        &self,
-        settings: &[SourceSettings],
-        joins: &[JoinSettings],
-    ) -> Result<Option<Reconfiguration>, String> {
-        let mut faults = Vec::new();
-        let mut sources = Vec::with_capacity(self.sources().len());
-        for source in self.sources() {
-            let given = settings.iter().find(|given| given.name == source.name);
-            let next = match given {
-                Some(given) => look_again(source, &given.opener).await,
-                None => Ok(None),
-            };
-            sources.push(next.unwrap_or_else(|fault| {
-                faults.push(fault);
-                None
-            }));
-        }
-        if !faults.is_empty() {
-            return Err(faults.join("\n"));
-        }
-        self.warn_of_others(settings);
-        let known = self.served();
-        let is_same = sources.iter().all(Option::is_none) && *known.join_settings == *joins;
-        Ok((!is_same).then(|| Reconfiguration { sources, joins: joins.into() }))
-    }
-
-    /// Says what of the sources counts from a restart on.
-    fn warn_of_others(&self, settings: &[SourceSettings]) {
-        for given in settings {
-            let source = &*given.name;
-            match self.sources().iter().find(|known| known.name == given.name) {
-                None => {
-                    tracing::warn!(
-                        source,
-                        "a source has come into the configuration; it is served after a restart"
-                    );
-                }
-                Some(known) if known.address != given.url.without_secrets() => {
-                    tracing::warn!(
-                        source,
-                        "the source has another address now; it is opened there after a restart"
-                    );
-                }
-                Some(_) => {}
-            }
-        }
-        let is_gone = |known: &&NamedSource| {
-            known.address != OF_PROGRAM && settings.iter().all(|given| given.name != known.name)
+/// What is other of these sources, which are `known`, by settings and joins; none where nothing is. A source that has come or gone counts
+/// from a restart on.
+///
+/// # Errors
+/// Settings of sources that do not fit what they have, of all sources.
+pub(super) async fn reconfigured(
+    known: &[NamedSource],
+    settings: &[SourceSettings],
+    joins: (&[JoinSettings], &[JoinSettings]),
+) -> Result<Option<Reconfiguration>, String> {
+    let mut faults = Vec::new();
+    let mut sources = Vec::with_capacity(known.len());
+    for source in known {
+        let given = settings.iter().find(|given| given.name == source.name);
+        let next = match given {
+            Some(given) => look_again(source, &given.opener).await,
+            None => Ok(None),
         };
-        for known in self.sources().iter().filter(is_gone) {
-            let source = &*known.name;
-            tracing::warn!(source, "a source has gone from the configuration; it is served until a restart");
+        sources.push(next.unwrap_or_else(|fault| {
+            faults.push(fault);
+            None
+        }));
+    }
+    if !faults.is_empty() {
+        return Err(faults.join("\n"));
+    }
+    warn_of_others(known, settings);
+    let (joins_before, joins) = joins;
+    let is_same = sources.iter().all(Option::is_none) && joins_before == joins;
+    Ok((!is_same).then(|| Reconfiguration { sources, joins: joins.into() }))
+}
+
+/// Says what of the sources counts from a restart on.
+fn warn_of_others(known: &[NamedSource], settings: &[SourceSettings]) {
+    for given in settings {
+        let source = &*given.name;
+        match known.iter().find(|known| known.name == given.name) {
+            None => {
+                tracing::warn!(
+                    source,
+                    "a source has come into the configuration; it is served after a restart"
+                );
+            }
+            Some(known) if known.address != given.url.without_secrets() => {
+                tracing::warn!(
+                    source,
+                    "the source has another address now; it is opened there after a restart"
+                );
+            }
+            Some(_) => {}
         }
+    }
+    let is_gone = |known: &&NamedSource| {
+        known.address != OF_PROGRAM && settings.iter().all(|given| given.name != known.name)
+    };
+    for known in known.iter().filter(is_gone) {
+        let source = &*known.name;
+        tracing::warn!(source, "a source has gone from the configuration; it is served until a restart");
     }
 }
 
@@ -88,7 +86,7 @@ async fn look_again(
 ) -> Result<Option<Box<dyn Reconfigured>>, String> {
     let prefixed = is_prefixed.then(|| opener.with_name_prefix(name)).flatten();
     let opener = prefixed.as_ref().unwrap_or(opener);
-    source.reconfigured(&**opener).await.map_err(|fault| {
+    source.reconfigured(opener.settings()).await.map_err(|fault| {
         let faults: Vec<String> = fault.lines().map(|fault| format!("source `{name}`: {fault}")).collect();
         faults.join("\n")
     })

@@ -13,7 +13,6 @@ use prony_source::{Events, SourceSchema};
 use tokio::sync::watch;
 
 use super::{
-    engine::Engine,
     plan::{Plan, Step},
     served::Served,
 };
@@ -51,8 +50,9 @@ pub(crate) struct Withdrawal {
 }
 
 impl Withdrawal {
-    pub(crate) fn of(engine: &Engine, plan: &Arc<Plan>, source: SourceId) -> Self {
-        Self { plan: Arc::clone(plan), schemas: engine.follow(source) }
+    /// With what is served of the field's source.
+    pub(crate) fn of(plan: &Arc<Plan>, schemas: watch::Receiver<Arc<dyn SourceSchema>>) -> Self {
+        Self { plan: Arc::clone(plan), schemas }
     }
 
     /// What of the field is not served any more as it was asked for.

@@ -92,7 +92,7 @@ fn open(core: &Rc<CoreEngine>, prepared: &Prepared, key: Key) -> Result<Rc<Feed>
         }
         None if plan.interception.is_some() => (intercepted(core, prepared, *source, &Rc::default()), None),
         None => {
-            let withdrawal = Withdrawal::of(core.engine(), plan, *source);
+            let withdrawal = Withdrawal::of(plan, core.engine().follow(*source));
             (withdrawal.end(session.subscribe(root, variables)?), None)
         }
     };

@@ -51,7 +51,7 @@ pub(super) fn answers(
         source,
         variables: variables.clone(),
         signal,
-        withdrawal: Withdrawal::of(core.engine(), plan, source),
+        withdrawal: Withdrawal::of(plan, core.engine().follow(source)),
         shared,
         interval: core.settings().subscriptions.live_interval,
         last: None,

@@ -127,11 +127,9 @@ impl<P> ChangesPlan<P> {
             outputs.push(ChangeOutput { response_key: selected.response_key.as_str().into(), kind });
         }
         let is_filtered = outputs.iter().any(|output| matches!(output.kind, ChangeKind::Asked(_)));
-        let filter = if is_filtered || filter.is_everything() {
-            None
-        } else {
-            Some(ask(&field.response_key, field.position, Vec::new())?)
-        };
+        let is_asked = !is_filtered && !filter.is_everything();
+        let asks = || ask(&field.response_key, field.position, Vec::new());
+        let filter = is_asked.then(asks).transpose()?;
         let visible = restrictions.and_then(|restrictions| visible_rows(model, names, field, restrictions));
         needed.add_filter(table, visible.as_ref().map_or(&Filter::everything(), |list| &list.filter));
         let visible = visible

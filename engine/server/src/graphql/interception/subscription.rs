@@ -69,7 +69,7 @@ async fn begun(
             match session.change_signal(root) {
                 Some(signal) => live(&plan, &variables, signal),
                 None => match session.subscribe(root, &variables) {
-                    Ok(events) => Withdrawal::of(feed.core.engine(), &plan, *source).end(events),
+                    Ok(events) => Withdrawal::of(&plan, feed.core.engine().follow(*source)).end(events),
                     Err(error) => {
                         refuses();
                         return only(FieldResult::failed(error));

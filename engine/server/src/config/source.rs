@@ -1,0 +1,14 @@
+//! One source of a configuration.
+
+use std::sync::Arc;
+
+use prony_source::config::{SourceOpener, SourceUrl};
+
+/// One source, ready to be opened.
+#[derive(Debug, Clone)]
+pub struct SourceSettings {
+    /// For logs, metrics and `/health`; unique.
+    pub name: String,
+    pub url: SourceUrl,
+    pub opener: Arc<dyn SourceOpener>,
+}

@@ -17,6 +17,7 @@ const CHECKS: [&str; 9] = [
     "test:series",
     "test:site",
 ];
+/// Of the program; which one it is does not matter.
 const A_TEST: &str = "selftest";
 /// Where documents find pictures, from `web/`.
 const PICTURES: &str = "../docs/images";

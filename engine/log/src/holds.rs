@@ -1,5 +1,6 @@
 //! A file that is slow, for tests: what is done to it waits as long as the test likes, and then may fail.
 
+use crate::mutex::lock;
 use crate::step::Step;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,7 +23,7 @@ struct HeldFile {
 
 impl Holds {
     fn lock(&self) -> MutexGuard<'_, HeldFile> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     pub(crate) fn begin(&self, name: &'static str) {

@@ -22,6 +22,7 @@ mod group_commit;
 mod holds;
 pub mod lock;
 pub mod log_state;
+mod mutex;
 #[cfg(feature = "power-loss")]
 pub mod power_loss;
 pub mod recover;

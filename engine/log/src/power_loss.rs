@@ -13,19 +13,16 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::holds::Holds;
 pub use crate::holds::{Held, is_called};
+use crate::mutex::lock;
 
 /// The least that a disk writes whole.
 const SECTOR: usize = 512;
 
 static JOURNALS: Mutex<Vec<Arc<Journal>>> = Mutex::new(Vec::new());
-
-fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
-    what.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Takes a step, and writes it down where somebody wants to know.
 pub(crate) fn perform<T>(step: Step<'_>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
@@ -65,7 +62,7 @@ pub struct Journal {
     root: PathBuf,
     events: Mutex<Vec<DiskEvent>>,
     faults: Mutex<Failing>,
-    pub(crate) holds: Arc<Holds>,
+    holds: Arc<Holds>,
 }
 
 /// How many steps there were, which fail, and what those that failed were.

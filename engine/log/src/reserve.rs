@@ -4,12 +4,13 @@
 
 use crate::disk::DiskFile;
 use crate::error::is_disk_full;
+use crate::mutex::lock;
 pub use crate::restorer::Attempt;
 use crate::restorer::{Restore, Restorer};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -162,7 +163,7 @@ impl Restore for Room {
 
 impl Room {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 
     /// False where there is no room.

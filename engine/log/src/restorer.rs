@@ -1,6 +1,7 @@
 //! The thread on which room is taken again: there only while somebody wants to know whether there is some, so that nobody waits for a
 //! disk with a lock.
 
+use crate::mutex::lock;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
@@ -40,10 +41,6 @@ struct Attempts {
     is_running: bool,
     is_closed: bool,
     wakers: Vec<Waker>,
-}
-
-fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
-    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Restorer {

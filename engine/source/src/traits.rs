@@ -73,8 +73,8 @@ pub trait Source: Debug + Send + Sync {
     /// [`changed`](Self::changed).
     fn reload(&self) {}
 
-    /// What it would offer by what a configuration says of it now ([`SourceOpener::settings`](crate::config::SourceOpener::settings)), where that is something else; only settings that can change
-    /// while it is served are looked at.
+    /// What it would offer by what a configuration says of it now, where that is something else; only settings that can change while it
+    /// is served are looked at. They are those of [its opener](crate::config::SourceOpener::settings).
     ///
     /// # Errors
     /// Settings that do not fit what it has, or that a restart alone changes; in words.

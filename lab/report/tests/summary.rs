@@ -6,6 +6,8 @@ mod common;
 
 use common::{closed, open, subscribed, subscribed_alone};
 use expect_test::{Expect, expect};
+use prony_model::ThinkTime;
+use prony_model::load::Pacing;
 use prony_model::plan::wire::{Protocol, Spoken};
 use prony_report::{ReadError, WrkShown, json, read, side_by_side, summary, wrk};
 
@@ -103,6 +105,21 @@ fn subscribers_stand_beneath_the_figures() {
           FAILED  missed == 0                   40
     "#]]
     .assert_eq(beneath);
+}
+
+#[test]
+fn what_a_script_waits_is_not_said_for_it() {
+    let check = |method: &str, expected: &Expect| {
+        let mut result = closed();
+        result.plan.scenarios[0].pacing = Pacing::ThinkTime(ThinkTime::None);
+        result.plan.requests.iter_mut().for_each(|request| method.clone_into(&mut request.method));
+        expected.assert_eq(summary(&result).lines().next().unwrap());
+    };
+    check("GET", &expect!["shop: http://shop.test, closed loop, up to 100 users, no think time, seed 1"]);
+    check(
+        "",
+        &expect!["shop: http://shop.test, closed loop, up to 100 users, waits as its script says, seed 1"],
+    );
 }
 
 #[test]

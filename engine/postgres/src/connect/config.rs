@@ -15,7 +15,7 @@ use prony_sql::{
     slow_statements::threshold,
 };
 
-use crate::{connect::room::Room, error::OpenError};
+use crate::{connect::disk_space::DiskSpace, error::OpenError};
 
 /// What the server is told that we are.
 const APPLICATION: &str = "prony";
@@ -67,7 +67,7 @@ pub(crate) struct Target {
     /// Of all cores together.
     pub(crate) budget: Arc<Budget>,
     pub(crate) counts: PoolCounts,
-    pub(crate) room: Room,
+    pub(crate) disk_space: DiskSpace,
     /// Statements that take so long are logged.
     pub(crate) slow_after: Duration,
     pub(crate) explains_slow: bool,
@@ -91,7 +91,7 @@ impl Target {
             pool_mode: settings.pool_mode,
             budget: Budget::new(settings.max_connections.into()),
             counts: PoolCounts::default(),
-            room: Room::default(),
+            disk_space: DiskSpace::default(),
             slow_after: threshold(settings.slow_statement_ms),
             explains_slow: settings.slow_statement_plan,
             refused: Mutex::default(),

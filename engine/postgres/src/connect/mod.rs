@@ -1,10 +1,10 @@
 //! Connections: where they lead, their pool, and statements pipelined over them.
 
 pub(crate) mod config;
+pub(crate) mod disk_space;
 pub(crate) mod link;
 pub(crate) mod opener;
 pub(crate) mod pool;
-pub(crate) mod room;
 pub(crate) mod session_setup;
 pub(crate) mod single;
 pub(crate) mod slow;

@@ -203,7 +203,7 @@ impl DatabaseSession<PostgresDatabase> for Session {
             }
         };
         let written = self.core.write(model, &steps, begin.as_ref()).await;
-        self.core.note_room(&written);
+        self.core.note_disk_space(&written);
         match written {
             Ok(outcomes) => outcomes.into_iter().map(FieldResult::data).collect(),
             Err(StepFailure { step, failure }) => {
@@ -230,7 +230,7 @@ impl DatabaseSession<PostgresDatabase> for Session {
 
     async fn readiness(&self) -> Result<(), NotReady> {
         self.health().map_err(|_| NotReady::Unreachable)?;
-        self.core.target.room.readiness(SystemTime::now())
+        self.core.target.disk_space.readiness(SystemTime::now())
     }
 }
 
@@ -369,12 +369,12 @@ impl Core {
         }
     }
 
-    /// What a transaction shows of the room on the database's disk; most failures show nothing of it.
-    fn note_room<T>(&self, written: &Result<T, StepFailure>) {
+    /// What a transaction shows of the space on the database's disk; most failures show nothing of it.
+    fn note_disk_space<T>(&self, written: &Result<T, StepFailure>) {
         match written {
-            Ok(_) => self.target.room.written(),
+            Ok(_) => self.target.disk_space.written(),
             Err(StepFailure { failure, .. }) if failure.kind == FailureKind::DiskFull => {
-                self.target.room.refused(SystemTime::now());
+                self.target.disk_space.refused(SystemTime::now());
             }
             Err(_) => {}
         }

@@ -65,7 +65,7 @@ pub fn aggregate_members(pool: &mut Pool, values: Option<&Name>) -> Vec<Node<Fie
     ];
     let mut members = vec![count];
     if let Some(values) = values {
-        members.extend(functions.clone().map(|(name, text)| {
+        members.extend(functions.map(|(name, text)| {
             described_field(field_with_arguments(&name, Vec::new(), named(values)), pool.description(text))
         }));
     }

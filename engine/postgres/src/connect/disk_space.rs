@@ -1,4 +1,4 @@
-//! Whether the database's disk is full, as far as writes have shown it: how much room it has is seen where it runs, and that may be
+//! Whether the database's disk is full, as far as writes have shown it: how much space it has is seen where it runs, and that may be
 //! another machine.
 
 use std::{
@@ -10,12 +10,12 @@ use prony_source::NotReady;
 
 /// What the last write of any core has shown.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
-    /// When it was refused for want of room; none where it succeeded.
+pub(crate) struct DiskSpace {
+    /// When it was refused for want of space; none where it succeeded.
     refused_at: Mutex<Option<SystemTime>>,
 }
 
-impl Room {
+impl DiskSpace {
     pub(crate) fn refused(&self, now: SystemTime) {
         *self.refused_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
     }

@@ -340,6 +340,54 @@ fn a_write_that_found_no_room_as_the_reserve_took_it_in_vain_is_made() {
     short.check();
 }
 
+/// A bug: the node stayed in the snapshot, and was there after the next start. The log said nothing of it.
+#[test]
+fn a_snapshot_has_nothing_of_what_a_full_disk_refuses_while_it_is_taken() {
+    let short = Short::and_full();
+    let part = short.root.path().join("a/graph/snapshot.part");
+    let has_ghost = || std::fs::read(&part).is_ok_and(|bytes| bytes.windows(5).any(|text| text == b"ghost"));
+    thread::scope(|scope| {
+        let held = short.journal.hold("snapshot.part");
+        let snapshot = scope.spawn(|| short.store.snapshot());
+        assert!(held.is_waited_for(PATIENCE), "nobody writes the snapshot");
+        let refused = short.write_at_once(|write| {
+            write.create_node("N", "ghost", &[])?;
+            drop(held);
+            // Time for a snapshot that waits for no write. One that needs longer proves nothing here.
+            let until = Instant::now() + Duration::from_millis(300);
+            while !has_ghost() && Instant::now() < until {
+                thread::yield_now();
+            }
+            Ok(())
+        });
+        assert!(refused.unwrap_err().is_disk_full());
+        snapshot.join().unwrap().unwrap();
+    });
+    assert!(!short.is_there("ghost"));
+    // A deletion does not write over what the snapshot may have too many.
+    short.delete("3").unwrap();
+    short.check();
+}
+
+/// Clients that are refused go on asking; the snapshot is what makes room again.
+#[test]
+fn a_snapshot_is_taken_though_writes_are_refused_all_the_while() {
+    let short = Short::and_full();
+    thread::scope(|scope| {
+        let snapshot = scope.spawn(|| short.store.snapshot());
+        let mut number = 0;
+        while !snapshot.is_finished() {
+            number += 1;
+            // Taken once there is room.
+            let _ =
+                short.store.try_write(|write| write.create_node("N", &format!("more {number}"), &[]), drop);
+        }
+        snapshot.join().unwrap().unwrap();
+    });
+    short.add("late").unwrap();
+    short.check();
+}
+
 /// Whoever opens the graph next has the file for itself.
 #[test]
 fn a_store_is_not_closed_while_its_reserve_is_being_taken() {

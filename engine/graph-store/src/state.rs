@@ -20,7 +20,7 @@ pub(crate) type Shared = CommitQueue<GraphState>;
 #[derive(Debug)]
 pub(crate) struct GraphState {
     pub(crate) memory: ArcSwap<Memory>,
-    /// Counts how often writes were taken back.
+    /// Counts how often writes were taken back that the log could not be given. Those that are refused are counted by [`Writer::taken_back`].
     pub(crate) rollbacks: AtomicU64,
     pub(crate) trigger: LengthTrigger,
     pub(crate) listeners: Register<Listener>,

@@ -21,6 +21,9 @@ pub(crate) struct Writer {
     pub(crate) in_flight: Option<Undo>,
     /// Somebody wants to hear of changes.
     pub(crate) is_listened_to: bool,
+    /// Counts how often an operation has taken back what it had changed: all of it, where it is refused, or a part. A snapshot reads what it has
+    /// read meanwhile again.
+    pub(crate) taken_back: u64,
 }
 
 /// Whether changes leave less behind than there was; also where there are none.
@@ -111,6 +114,7 @@ impl Writer {
     fn take_back_to(&mut self, position: PendingPosition, memory: &ArcSwap<Memory>) {
         self.pending.frame.truncate(position.frame_bytes);
         let later = self.pending.attached.undo.split_off(position.steps);
+        self.taken_back += u64::from(later.len() > 0);
         later.run(&mut self.state, memory);
     }
 

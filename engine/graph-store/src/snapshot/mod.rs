@@ -2,15 +2,20 @@
 //!
 //! What is written is each slot as it was at some moment after the log's file of the same number was begun. Read
 //! together with that file and those after it, it gives the graph as it is (see [`crate::types::change`]).
+//!
+//! What is taken back is in no file of the log, and so must not be in a snapshot either. Where an operation takes back what it has changed, the slots that
+//! were read meanwhile are read again (`slots.rs`); where the log fails, the snapshot is written anew (`snapshotter.rs`).
 
 pub(crate) mod check;
 pub(crate) mod recover;
+pub(crate) mod slots;
 pub(crate) mod snapshotter;
 pub(crate) mod throttle;
 
 use crate::format::{LOG, SNAPSHOT};
-use crate::memory::Memory;
+use crate::snapshot::slots::SlotReader;
 use crate::snapshot::throttle::Throttle;
+use crate::state::Shared;
 use crate::types::change::{Change, Side};
 use crate::types::schema::Type;
 use crate::types::value::Kind;
@@ -76,12 +81,12 @@ pub(crate) struct Written {
 pub(crate) fn write(
     directory: &Path,
     number: u64,
-    memory: &Memory,
+    shared: &Shared,
     is_given_up: &AtomicBool,
     throttle: &mut Throttle<'_>,
 ) -> Result<Written, SnapshotError> {
     let temporary = temporary_path(directory);
-    let written = write_file(&temporary, number, memory, is_given_up, throttle)
+    let written = write_file(&temporary, number, shared, is_given_up, throttle)
         .map_err(|cause| SnapshotError::Write { path: temporary.clone(), cause: cause.into() })
         .and_then(|report| {
             // What it takes the place of goes for good.
@@ -210,7 +215,7 @@ fn write_type(side: Side, number: u16, of: &Type, to: &mut Vec<u8>) {
 fn write_file(
     path: &Path,
     number: u64,
-    memory: &Memory,
+    shared: &Shared,
     is_given_up: &AtomicBool,
     throttle: &mut Throttle<'_>,
 ) -> io::Result<SnapshotReport> {
@@ -218,36 +223,43 @@ fn write_file(
     file.write_all_at(&head(SNAPSHOT, number), 0)?;
     let mut frames = FrameWriter::new(&file, is_given_up);
     let mut report = SnapshotReport { number, nodes: 0, relationships: 0, bytes: 0 };
-    let schema = memory.schema.load_full();
+    let mut slots = SlotReader::begin(shared);
+    let schema = slots.schema();
     for side in [Side::Nodes, Side::Relationships] {
         for (number, of) in schema.side(side).all() {
             frames.add(|to| write_type(side, number, of, to))?;
         }
     }
-    // One for all, given up in each rest: a new one for each slot would also free what others have replaced.
-    let mut guard = crossbeam_epoch::pin();
-    for at in memory.slots(Side::Nodes) {
-        if throttle.is_rest_due() {
-            guard.repin_after(|| throttle.rest());
-        }
-        if let Some((key, properties)) = memory.node(at, &guard) {
-            frames.add(|to| Change::PutNode { at, key, properties }.write(to))?;
-            report.nodes += 1;
-        }
-    }
-    for at in memory.slots(Side::Relationships) {
-        if throttle.is_rest_due() {
-            guard.repin_after(|| throttle.rest());
-        }
-        if let Some(ends) = memory.shown_relationship(at, &guard) {
-            let (from, to, properties) = (ends.from, ends.to, ends.properties);
-            frames.add(|out| Change::PutRelationship { at, from, to, properties }.write(out))?;
-            report.relationships += 1;
-        }
-    }
-    drop(guard);
+    report.nodes = write_slots(&mut slots, Side::Nodes, &mut frames, throttle)?;
+    report.relationships = write_slots(&mut slots, Side::Relationships, &mut frames, throttle)?;
     frames.finish()?;
     file.sync_all()?;
     report.bytes = file.bytes()?;
     Ok(report)
+}
+
+/// How many of the slots are filled.
+fn write_slots(
+    slots: &mut SlotReader<'_>,
+    side: Side,
+    frames: &mut FrameWriter<'_>,
+    throttle: &mut Throttle<'_>,
+) -> io::Result<u64> {
+    let (memory, schema) = (slots.memory(), slots.schema());
+    let mut write = |change: &[u8]| frames.add(|to| to.extend_from_slice(change));
+    let mut filled = 0;
+    // One for all, given up in each rest: a new one for each slot would also free what others have replaced.
+    let mut guard = crossbeam_epoch::pin();
+    let numbers = schema.side(side).all().map(|(number, _)| number);
+    for at in numbers.flat_map(|number| memory.slots_of(side, number)) {
+        let is_rest_due = throttle.is_rest_due();
+        if is_rest_due || slots.is_full() {
+            filled += slots.confirm(&guard, &mut write)?;
+        }
+        if is_rest_due {
+            guard.repin_after(|| throttle.rest());
+        }
+        slots.read(side, at, &guard);
+    }
+    Ok(filled + slots.confirm(&guard, &mut write)?)
 }

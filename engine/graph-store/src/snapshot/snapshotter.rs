@@ -181,9 +181,8 @@ impl Snapshotter {
             let rotated = next.and_then(|next| self.shared.rotate_log(next));
             let (number, bytes_before) = rotated.map_err(|cause| SnapshotError::Rotate(cause.into()))?;
             let before = self.shared.state.rollbacks.load(Ordering::SeqCst);
-            let memory = self.shared.state.memory.load_full();
-            let written = snapshot::write(&self.directory, number, &memory, &self.is_closing, &mut throttle)?;
-            drop(memory);
+            let written =
+                snapshot::write(&self.directory, number, &self.shared, &self.is_closing, &mut throttle)?;
             // All that the snapshot has seen must be in the log before it counts.
             self.shared.sync_log().map_err(SnapshotError::Log)?;
             if self.shared.state.rollbacks.load(Ordering::SeqCst) == before {
@@ -192,7 +191,7 @@ impl Snapshotter {
                 self.bytes_last.store(report.bytes - HEAD_BYTES as u64, Ordering::Relaxed);
                 return Ok(report);
             }
-            // It has seen writes that were taken back since.
+            // It has writes that the log could not be given.
         }
     }
 

@@ -53,6 +53,8 @@ pub struct Settings {
     pub shutdown_delay: Duration,
     /// How long requests in flight may take after that.
     pub grace: Duration,
+    /// How long of that connections without a request are kept for one more; at most half of it.
+    pub idle_grace: Duration,
     /// Whether everybody may do everything, also from other machines.
     pub open: bool,
     /// Names under which a server that listens on loopback addresses alone may be asked for, beside this machine's own; `*` for
@@ -265,6 +267,7 @@ impl Default for Settings {
             max_memory_bytes: None,
             shutdown_delay: Duration::ZERO,
             grace: Duration::from_secs(10),
+            idle_grace: Duration::from_millis(500),
             open: false,
             hosts: Vec::new(),
             cors_origins: Vec::new(),

@@ -14,6 +14,7 @@ use super::{
     connections::{Arrival, Entrance},
     core::CoreThread,
     crowd::Crowd,
+    listen::BACKLOG,
     load::{Load, LoadPlace},
     refusal::respond_and_close,
     stop::{StopPhase, Stopping},
@@ -43,7 +44,7 @@ pub(super) struct Acceptor<'a> {
 }
 
 impl Acceptor<'_> {
-    /// Accepts until stopping begins; the listeners are closed when it returns.
+    /// Accepts until stopping begins, and then those who wait already; the listeners are closed when it returns.
     pub(super) async fn run(
         &self,
         listeners: Vec<(StandardTcpListener, Entrance)>,
@@ -62,24 +63,55 @@ impl Acceptor<'_> {
             _ = loops.next() => {}
             () = stopping.reached(StopPhase::Draining) => {}
         }
+        drop(loops);
+        for (listener, entrance) in listeners {
+            self.accept_waiting(&listener.into_std()?, entrance, &refusals)?;
+        }
+        Ok(())
+    }
+
+    /// Accepts those whom the system has connected already: the end of the listener would reset their connections, though they may have sent a
+    /// request. Who is faster than that waits no longer than the others.
+    fn accept_waiting(
+        &self,
+        listener: &StandardTcpListener,
+        entrance: Entrance,
+        refusals: &Arc<Semaphore>,
+    ) -> io::Result<()> {
+        for _ in 0..BACKLOG {
+            match listener.accept() {
+                Ok((socket, _)) => {
+                    socket.set_nonblocking(true)?;
+                    self.admit(TcpStream::from_std(socket)?, entrance, refusals);
+                }
+                Err(error) if is_the_clients(&error) => {}
+                // Nobody waits any more.
+                Err(_) => break,
+            }
+        }
         Ok(())
     }
 
     async fn accept(&self, listener: &TcpListener, entrance: Entrance, refusals: &Arc<Semaphore>) {
         loop {
             match listener.accept().await {
-                Ok((socket, _)) if entrance == Entrance::Admin => {
-                    if self.operators.open_connections() < admin::MAX_CONNECTIONS {
-                        self.give(socket, entrance, |_| self.operators.take_place());
-                    }
-                }
-                Ok((socket, _)) => self.hand_over(socket, refusals),
+                Ok((socket, _)) => self.admit(socket, entrance, refusals),
                 Err(error) if is_the_clients(&error) => {}
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(PAUSE_AFTER_REFUSAL).await;
                 }
             }
+        }
+    }
+
+    fn admit(&self, socket: TcpStream, entrance: Entrance, refusals: &Arc<Semaphore>) {
+        match entrance {
+            Entrance::Public => self.hand_over(socket, refusals),
+            Entrance::Admin if self.operators.open_connections() < admin::MAX_CONNECTIONS => {
+                self.give(socket, entrance, |_| self.operators.take_place());
+            }
+            Entrance::Admin => {}
         }
     }
 
@@ -121,4 +153,42 @@ fn refuse(socket: TcpStream, refusals: &Arc<Semaphore>) {
         let _permit = permit;
         respond_and_close(socket, REFUSAL).await;
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::TcpStream as StandardTcpStream, thread};
+
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::runtime::{listen, stop};
+
+    /// A bug of the first version: their connections were reset, and whoever had sent a request could not know its fate.
+    #[test]
+    fn those_who_wait_when_stopping_begins_are_accepted() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let listener = listen::bind(([127, 0, 0, 1], 0).into()).expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        let clients = [(); 3].map(|()| StandardTcpStream::connect(address).expect("it listens"));
+        let (inbox, mut arrivals) = mpsc::unbounded_channel();
+        let cores = [CoreThread { load: Arc::default(), inbox, thread: thread::spawn(|| {}) }];
+        let (stopper, stopping) = stop::channel();
+        stopper.raise(StopPhase::Draining);
+        let crowd = Crowd::default();
+        let acceptor = Acceptor {
+            cores: &cores,
+            max_connections: clients.len(),
+            has_tls: false,
+            crowd: &crowd,
+            operators: Arc::default(),
+        };
+        let accepted = runtime.block_on(acceptor.run(vec![(listener, Entrance::Public)], stopping));
+        accepted.expect("sockets can be taken");
+        for client in &clients {
+            let arrival = arrivals.try_recv().expect("each is given to a core");
+            assert_eq!(arrival.socket.peer_addr().ok(), client.local_addr().ok());
+        }
+        assert!(StandardTcpStream::connect(address).is_err(), "nobody listens any more");
+    }
 }

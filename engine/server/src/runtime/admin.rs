@@ -8,7 +8,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use super::{
-    connections::Connections,
+    connections::{Connections, DrainPhase, Entry},
     guard::{Guard, drive},
     stream::{BoundedStream, Progress},
     transport::Transport,
@@ -24,6 +24,7 @@ pub(super) const MAX_CONNECTIONS: usize = 64;
 /// Serves the connection until it ends.
 pub(super) async fn serve(
     socket: TcpStream,
+    entry: Entry,
     protocol: http1::Builder,
     engine: Rc<CoreEngine>,
     connections: Rc<Connections>,
@@ -31,7 +32,7 @@ pub(super) async fn serve(
     let progress = Rc::new(Progress::default());
     let write_timeout = engine.settings().write_timeout;
     let stream = BoundedStream::new(Transport::Plain(socket), write_timeout, Rc::clone(&progress));
-    let mut guard = Guard::new(connections.enter(), &engine, Rc::clone(&progress));
+    let mut guard = Guard::new(entry, &engine, Rc::clone(&progress));
     let service = service_fn(|request: Request<Incoming>| {
         progress.begin();
         let (engine, progress) = (&engine, &progress);
@@ -43,7 +44,9 @@ pub(super) async fn serve(
     });
     let mut connection = protocol.serve_connection(TokioIo::new(stream), service);
     let shut_down = |connection: Pin<&mut _>| http1::Connection::graceful_shutdown(connection);
-    if let Err(error) = drive(Pin::new(&mut connection), &mut guard, &connections, shut_down).await {
+    // Nothing is changed here, so that whoever is not responded to may ask again.
+    let is_due = |phase: DrainPhase, _: &Progress| phase.is_stopping();
+    if let Err(error) = drive(Pin::new(&mut connection), &mut guard, &connections, is_due, shut_down).await {
         tracing::debug!(%error, "connection ended early");
     }
 }

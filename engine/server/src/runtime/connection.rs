@@ -4,13 +4,14 @@
 use std::{
     cell::Cell,
     convert::Infallible,
-    future::poll_fn,
+    future::{Future, poll_fn},
     net::{IpAddr, Ipv4Addr},
     pin::Pin,
     rc::Rc,
     task::Poll,
 };
 
+use http::{HeaderValue, Version, header};
 use http_body_util::BodyExt as _;
 use hyper::{
     Request,
@@ -23,7 +24,7 @@ use tokio::net::TcpStream;
 
 use super::{
     admin,
-    connections::{Arrival, Connections, Entrance},
+    connections::{Arrival, Connections, DrainPhase, Entrance, Entry},
     guard::{Guard, drive},
     handshake::{self, Secured},
     http2,
@@ -36,7 +37,7 @@ use crate::{
     access::Peer,
     config::Settings,
     graphql::{CoreEngine, ExecutionContext as _},
-    http::{self, reply::ReplyBody, simple::Responder},
+    http::{self as web, Reply, reply::ReplyBody, simple::Responder},
     subscriptions::{self, Upgrade},
 };
 
@@ -60,6 +61,7 @@ pub(crate) fn protocol(settings: &Settings) -> http1::Builder {
 /// that is not, by hyper.
 pub(crate) async fn serve(
     arrival: Arrival,
+    entry: Entry,
     protocol: http1::Builder,
     engine: Rc<CoreEngine>,
     connections: Rc<Connections>,
@@ -67,7 +69,7 @@ pub(crate) async fn serve(
     let Arrival { socket, entrance, place } = arrival;
     let Ok(socket) = TcpStream::from_std(socket) else { return };
     if entrance == Entrance::Admin {
-        Box::pin(admin::serve(socket, protocol, engine, connections)).await;
+        Box::pin(admin::serve(socket, entry, protocol, engine, connections)).await;
         return drop(place);
     }
     let address = socket.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
@@ -76,7 +78,8 @@ pub(crate) async fn serve(
         None => (Transport::Plain(socket), false),
         Some(tls) => {
             // In a place of its own: its state is larger than that of all that follows.
-            let Some(secured) = Box::pin(handshake::secure(tls, socket)).await else { return };
+            let handshake = Box::pin(handshake::secure(tls, socket));
+            let Some(secured) = until_idle_close(handshake, &entry, &connections).await else { return };
             let Secured { stream, is_http2, certificate } = secured;
             peer.certificate = certificate;
             (Transport::Tls(Box::new(stream)), is_http2)
@@ -84,12 +87,28 @@ pub(crate) async fn serve(
     };
     let progress = Rc::new(Progress::default());
     let stream = BoundedStream::new(transport, engine.settings().write_timeout, Rc::clone(&progress));
-    let guard = Guard::new(connections.enter(), &engine, Rc::clone(&progress));
+    let guard = Guard::new(entry, &engine, Rc::clone(&progress));
     if is_http2 {
         Box::pin(http2::serve(stream, peer, engine, connections, guard)).await;
     } else {
         serve_http1(stream, peer, place, protocol, engine, connections, guard).await;
     }
+}
+
+/// None also where the server stops and closes the connections without a request: a client that is not known yet has sent none.
+async fn until_idle_close(
+    mut handshake: impl Future<Output = Option<Secured>> + Unpin,
+    entry: &Entry,
+    connections: &Connections,
+) -> Option<Secured> {
+    poll_fn(|context| {
+        entry.register(context.waker());
+        match Pin::new(&mut handshake).poll(context) {
+            Poll::Pending if connections.phase().closes_idle() => Poll::Ready(None),
+            polled => polled,
+        }
+    })
+    .await
 }
 
 async fn serve_http1(
@@ -107,7 +126,9 @@ async fn serve_http1(
         if guard.is_silent_too_long(context) {
             return Poll::Ready(Ok(Next::Closed));
         }
-        simple.poll(context, connections.draining())
+        let phase = connections.phase();
+        guard.progress.note_phase(phase);
+        simple.poll(context, phase)
     });
     match ended.await {
         Ok(Next::Closed) => {
@@ -141,6 +162,7 @@ async fn serve_by_hyper(
         progress.begin();
         request.extensions_mut().insert(peer.clone());
         Box::pin(async {
+            let version = request.version();
             // Only the first request's may be here already.
             let mut response = match made.take() {
                 Some(response) => {
@@ -148,9 +170,13 @@ async fn serve_by_hyper(
                     let _ = request.into_body().collect().await;
                     *response
                 }
-                None => http::answer(&engine, &apis, request).await?,
+                None => web::answer(&engine, &apis, request).await?,
             };
-            upgrade.set(response.extensions_mut().remove());
+            let upgraded: Option<Upgrade> = response.extensions_mut().remove();
+            if connections.phase().is_stopping() && upgraded.is_none() && version == Version::HTTP_11 {
+                tell_last(&mut response);
+            }
+            upgrade.set(upgraded);
             match response.body_mut() {
                 ReplyBody::Whole(_) => progress.end(),
                 ReplyBody::Stream(stream) => stream.hold(Box::new(Streaming(Rc::clone(&progress)))),
@@ -160,7 +186,11 @@ async fn serve_by_hyper(
     });
     let mut connection = protocol.serve_connection(TokioIo::new(stream), service);
     let shut_down = |connection: Pin<&mut _>| http1::Connection::graceful_shutdown(connection);
-    let outcome = drive(Pin::new(&mut connection), &mut guard, &connections, shut_down).await;
+    // Hyper would close a connection without a request at once.
+    let is_due = |phase: DrainPhase, progress: &Progress| {
+        phase.closes_idle() || (phase.is_stopping() && progress.is_busy())
+    };
+    let outcome = drive(Pin::new(&mut connection), &mut guard, &connections, is_due, shut_down).await;
     if let Err(error) = outcome {
         tracing::debug!(%error, "connection ended early");
     } else if let Some(upgrade) = upgrade.take() {
@@ -176,6 +206,11 @@ async fn serve_by_hyper(
             socket.await;
         });
     }
+}
+
+/// Hyper closes the connection behind it (RFC 9112, section 9.6). It would say so itself only of a response that is made after it was told to end.
+fn tell_last(response: &mut Reply) {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
 }
 
 /// The request of a stream is answered when the stream has ended.

@@ -61,12 +61,15 @@ async fn run(
     let engine = CoreEngine::attach(index, site);
     let protocol = connection::protocol(engine.settings());
     while let Some(arrival) = arrivals.recv().await {
-        let task = connection::serve(arrival, protocol.clone(), Rc::clone(&engine), Rc::clone(&connections));
+        let (entry, engine) = (connections.enter(), Rc::clone(&engine));
+        let task = connection::serve(arrival, entry, protocol.clone(), engine, Rc::clone(&connections));
         tokio::task::spawn_local(task);
     }
     engine.hub.stop();
+    // Before the grace ends, so that they are closed and not dropped.
+    let idle_kept = engine.settings().idle_grace.min(engine.settings().grace / 2);
     tokio::select! {
-        () = connections.drain() => {}
+        () = connections.drain(idle_kept) => {}
         () = stopping.reached(StopPhase::Now) => {}
     }
 }
@@ -187,6 +190,22 @@ mod tests {
         create(store, "larger", &text);
         assert!(store.room().now_or_never().is_none(), "there is no room");
         (listening, go_on)
+    }
+
+    /// A bug of the first version: those whose tasks had not begun when stopping did were dropped.
+    #[test]
+    fn who_has_come_before_stopping_begins_is_responded_to() {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let core = Core::serve(directory.path());
+        let mut streams: Vec<_> = (0..100).map(|_| core.send("GET /live", "")).collect();
+        let Core { thread: CoreThread { inbox, thread, .. }, stopper: _stopper, .. } = core;
+        drop(inbox);
+        for stream in &mut streams {
+            let answer = answer(stream);
+            assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        }
+        drop(streams);
+        thread.join().expect("the core has not panicked");
     }
 
     #[test]

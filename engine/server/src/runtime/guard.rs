@@ -11,17 +11,18 @@ use std::{
 use tokio::time::{Instant, Sleep};
 
 use super::{
-    connections::{Connections, Entry},
+    connections::{Connections, DrainPhase, Entry},
     stream::Progress,
 };
 use crate::graphql::{CoreEngine, ExecutionContext as _};
 
 /// Has hyper serve a connection until it ends, its client is silent too long, or the server stops: `shut_down` tells it to end
-/// behind what it has begun.
+/// behind what it has begun, once that `is_due`.
 pub(super) async fn drive<C>(
     mut connection: Pin<&mut C>,
     guard: &mut Guard,
     connections: &Connections,
+    is_due: impl Fn(DrainPhase, &Progress) -> bool,
     shut_down: impl Fn(Pin<&mut C>),
 ) -> hyper::Result<()>
 where
@@ -32,9 +33,11 @@ where
         if guard.is_silent_too_long(context) {
             return Poll::Ready(Ok(()));
         }
-        // Polled before it is shut down, so that it knows of the request for which it was given the connection.
+        let phase = connections.phase();
+        guard.progress.note_phase(phase);
+        // Polled before it is shut down, so that it knows of the request for which it was given the connection, and of what has come.
         let mut polled = connection.as_mut().poll(context);
-        while polled.is_pending() && connections.draining() && !is_shutting_down {
+        while polled.is_pending() && !is_shutting_down && is_due(phase, &guard.progress) {
             shut_down(connection.as_mut());
             is_shutting_down = true;
             polled = connection.as_mut().poll(context);

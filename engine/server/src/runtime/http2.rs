@@ -13,7 +13,7 @@ use hyper::{Request, body::Incoming, rt::Executor, server::conn::http2, service:
 use hyper_util::rt::{TokioIo, TokioTimer};
 
 use super::{
-    connections::Connections,
+    connections::{Connections, DrainPhase},
     guard::{Guard, drive},
     stream::{BoundedStream, Progress},
 };
@@ -71,7 +71,9 @@ pub(super) async fn serve(
     });
     let connection = pin!(protocol.serve_connection(TokioIo::new(stream), service));
     let shut_down = |connection: Pin<&mut _>| http2::Connection::graceful_shutdown(connection);
-    if let Err(error) = drive(connection, &mut guard, &connections, shut_down).await {
+    // A client is told which of its requests are not responded to any more, and may send those elsewhere (RFC 9113, section 6.8).
+    let is_due = |phase: DrainPhase, _: &Progress| phase.is_stopping();
+    if let Err(error) = drive(connection, &mut guard, &connections, is_due, shut_down).await {
         tracing::debug!(%error, "connection ended early");
     }
 }

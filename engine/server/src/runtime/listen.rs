@@ -10,7 +10,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 /// Connections that the kernel completes before they are accepted. Enough for a burst of load generators;
 /// the kernel cuts it to `net.core.somaxconn`.
-const BACKLOG: i32 = 4096;
+pub(super) const BACKLOG: i32 = 4096;
 
 /// An address could not be listened on.
 #[derive(Debug, thiserror::Error)]

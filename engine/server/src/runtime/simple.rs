@@ -16,7 +16,10 @@ use tokio::{
     time::Sleep,
 };
 
-use super::stream::{BoundedStream, Progress};
+use super::{
+    connections::DrainPhase,
+    stream::{BoundedStream, Progress},
+};
 use crate::http::{
     ApiConnections, Reply,
     simple::{
@@ -123,7 +126,7 @@ impl SimpleConnection {
     }
 
     /// Ready when the connection has ended or is hyper's.
-    pub(super) fn poll(&mut self, context: &mut Context<'_>, is_stopping: bool) -> Poll<io::Result<Next>> {
+    pub(super) fn poll(&mut self, context: &mut Context<'_>, phase: DrainPhase) -> Poll<io::Result<Next>> {
         loop {
             if self.responder.is_waiting() {
                 self.last_begins = self.out.len();
@@ -133,7 +136,7 @@ impl SimpleConnection {
                 self.apart = apart;
                 self.progress.end();
             }
-            if is_stopping {
+            if phase.is_stopping() {
                 self.tell_last();
             }
             ready!(self.poll_write(context))?;
@@ -155,7 +158,7 @@ impl SimpleConnection {
                 Poll::Ready(0) => return Poll::Ready(Ok(Next::HandOver(Handover::Incomplete))),
                 Poll::Ready(_) => {}
                 // A request that had come before is responded to.
-                Poll::Pending if is_stopping && self.unread.is_empty() => {
+                Poll::Pending if phase.closes_idle() && self.unread.is_empty() => {
                     return Poll::Ready(Ok(Next::Closed));
                 }
                 Poll::Pending => return self.poll_missing(context),

@@ -17,7 +17,7 @@ use tokio::{
     time::Sleep,
 };
 
-use super::transport::Transport;
+use super::{connections::DrainPhase, transport::Transport};
 
 /// Bytes that are given to the system at once.
 const PIECE_BYTES: usize = 256 << 10;
@@ -32,8 +32,8 @@ const PIECE_BUFFERS: usize = 16;
 /// that is gone does not, and until we write the two look the same.
 const PATIENCE_AFTER_END: Duration = Duration::from_secs(1);
 
-/// How long, and how much, a client may go on sending after the last answer; to close with unread bytes would reset
-/// the connection before the client has read why.
+/// How long, and how much, a client may go on sending after the last answer; to close with unread bytes, or before bytes that are
+/// on their way, would reset the connection before the client has read why.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 4 << 20;
 
@@ -81,9 +81,23 @@ pub(super) struct Progress {
     streams: Cell<usize>,
     answered: Cell<u64>,
     written: Cell<u64>,
+    /// How many were answered when the server began to stop.
+    answered_at_stop: Cell<Option<u64>>,
 }
 
 impl Progress {
+    /// How far stopping has come; to be called before anything is responded to in a phase.
+    pub(super) fn note_phase(&self, phase: DrainPhase) {
+        if phase.is_stopping() && self.answered_at_stop.get().is_none() {
+            self.answered_at_stop.set(Some(self.answered.get()));
+        }
+    }
+
+    /// Whether the client has a response since the server stops.
+    fn has_last_response(&self) -> bool {
+        self.answered_at_stop.get().is_some_and(|before| self.answered.get() > before)
+    }
+
     pub(super) fn begin(&self) {
         self.busy.set(true);
     }
@@ -319,6 +333,10 @@ impl AsyncWrite for BoundedStream {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = Pin::new(&mut self.stream).poll_shutdown(context);
         ready!(self.bound(context, outcome))?;
+        if self.progress.has_last_response() {
+            // What its client has sent before it read that this was the last may still be on its way.
+            self.lingering.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER)));
+        }
         self.poll_linger(context).map(Ok)
     }
 }
@@ -332,24 +350,51 @@ mod tests {
 
     use super::*;
 
+    /// A connection, and what its client has.
+    async fn connected(progress: &Rc<Progress>) -> (BoundedStream, net::TcpStream) {
+        let listener = net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let client =
+            net::TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+        let (accepted, _) = listener.accept().expect("the client has connected");
+        accepted.set_nonblocking(true).expect("sockets can be so");
+        let stream = TcpStream::from_std(accepted).expect("the runtime takes it");
+        stream.writable().await.expect("it is connected");
+        let timeout = Duration::from_secs(20);
+        (BoundedStream::new(Transport::Plain(stream), timeout, Rc::clone(progress)), client)
+    }
+
+    /// To close at once would reset the connection of a client that has sent more meanwhile.
+    #[test]
+    fn a_stream_lingers_after_a_response_that_is_the_last_because_the_server_stops() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let is_open = |phase: DrainPhase, responses: u32| {
+            runtime.block_on(async {
+                let progress = Rc::<Progress>::default();
+                let (mut stream, _client) = connected(&progress).await;
+                progress.note_phase(phase);
+                for _ in 0..responses {
+                    progress.begin();
+                    progress.end();
+                }
+                let waker = noop_waker();
+                Pin::new(&mut stream).poll_shutdown(&mut Context::from_waker(&waker)).is_pending()
+            })
+        };
+        assert!(!is_open(DrainPhase::Serving, 1), "its client goes on elsewhere");
+        assert!(!is_open(DrainPhase::ClosingIdle, 0), "nothing was responded to");
+        assert!(is_open(DrainPhase::LastResponses, 1));
+    }
+
     /// However fast a client reads, others of its core have a turn after each of its megabytes.
     #[test]
     fn a_long_response_is_written_in_pieces_and_turns() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
-            let listener = net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
-            let mut client =
-                net::TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+            let (mut stream, mut client) = connected(&Rc::default()).await;
             let reader = thread::spawn(move || {
                 let mut buffer = vec![0; 1 << 20];
                 while client.read(&mut buffer).is_ok_and(|read| read > 0) {}
             });
-            let (accepted, _) = listener.accept().expect("the client has connected");
-            accepted.set_nonblocking(true).expect("sockets can be so");
-            let stream = TcpStream::from_std(accepted).expect("the runtime takes it");
-            stream.writable().await.expect("it is connected");
-            let timeout = Duration::from_secs(20);
-            let mut stream = BoundedStream::new(Transport::Plain(stream), timeout, Rc::default());
             let response = vec![0; 16 << 20];
             for vectored in [false, true] {
                 let mut written = 0;

@@ -1,14 +1,78 @@
 //! Starting where somebody is already, and stopping while somebody is served.
 
-use std::time::Duration;
+use std::{
+    io::Write as _,
+    net::{SocketAddr, TcpStream},
+    time::Duration,
+};
 
 use prony_server::runtime;
 use prony_testkit::chinook::sqlite_copy;
 
 use crate::{
     sockets::Socket,
-    support::{Server, Wire, post_with, query, settings},
+    support::{PATIENCE, Server, Wire, post_with, query, settings},
 };
+
+/// Returns once the server has begun to stop.
+fn until_nobody_listens(address: SocketAddr) {
+    while TcpStream::connect(address).is_ok() {}
+}
+
+/// Asks until the server has heard that it stops, and says so; that response.
+fn last_response(wire: &mut Wire, request: &str) -> String {
+    loop {
+        wire.send(request);
+        let response = wire.response();
+        if response.contains("connection: close") {
+            return response;
+        }
+    }
+}
+
+/// A bug of the first version: connections without a request were closed at once, and what their clients were just sending was lost.
+#[test]
+fn a_request_that_comes_after_the_signal_is_the_last_of_its_connection() {
+    let server = Server::with(|settings| {
+        settings.grace = 3 * PATIENCE;
+        settings.idle_grace = PATIENCE;
+    });
+    let address = server.address();
+    let simple = query("{ __typename }");
+    // With a header that is hyper's.
+    let headers = "content-type: application/json\r\nconnection: any\r\n";
+    let by_hyper = post_with(headers, r#"{"query":"{ __typename }"}"#);
+    let [unused, mut kept, mut kept_by_hyper] = [(); 3].map(|()| server.connect());
+    for (wire, request) in [(&mut kept, &simple), (&mut kept_by_hyper, &by_hyper)] {
+        wire.send(request);
+        let response = wire.response();
+        assert!(!response.contains("connection: close"), "{response}");
+    }
+    let stopping = std::thread::spawn(move || server.running.stop());
+    until_nobody_listens(address);
+    for (mut wire, request) in [(unused, &simple), (kept, &simple), (kept_by_hyper, &by_hyper)] {
+        let response = last_response(&mut wire, request);
+        assert!(response.contains("Query"), "{response}");
+        assert_eq!(wire.rest(), "");
+    }
+    stopping.join().expect("it stops");
+}
+
+#[test]
+fn a_client_that_sends_slowly_does_not_keep_the_server() {
+    let server = Server::with(|settings| settings.grace = Duration::from_millis(100));
+    let mut slow = server.connect();
+    let stopping = std::thread::spawn(move || server.running.stop());
+    // Never silent, and never at the end of a head.
+    let bytes = b"GET /health HTTP/1.1\r\nhost: localhost\r\nslow: ".iter().chain(std::iter::repeat(&b'a'));
+    for byte in bytes {
+        if stopping.is_finished() || slow.stream.write_all(&[*byte]).is_err() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    stopping.join().expect("it stops");
+}
 
 #[test]
 fn requests_in_flight_finish_and_their_connections_close() {

@@ -5,7 +5,7 @@ mod jtl;
 use crate::summaries::SummaryFlags;
 use anyhow::{Context as _, bail};
 use prony_model::ResultFile;
-use prony_report::{Document, NamedDocument, figures_csv, html, read_document, series_csv};
+use prony_report::{Document, NamedDocument, PageForm, figures_csv, html, read_document, series_csv};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -46,7 +46,7 @@ pub(crate) fn execute(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
         documents.push(read_file(&path)?);
     }
     if let Some(path) = &arguments.html {
-        write(path, &html(&documents))?;
+        write(path, &html(&documents, PageForm::Plots))?;
     }
     if let Some(path) = &arguments.csv {
         write_csv(path, &documents)?;

@@ -1,8 +1,9 @@
-//! The repository's own commands: `cargo xtask test` (everything), `tidy`, `fuzz`, `screenshots` and `release`.
+//! The repository's own commands: `cargo xtask test` (everything), `tidy`, `fuzz`, `screenshots`, `release` and `first-try`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 
 mod counts;
 mod deploy;
+mod first_try;
 mod fuzz;
 mod metadata;
 mod npm;
@@ -31,10 +32,11 @@ usage: cargo xtask COMMAND
                   changes bytes that others send, for N seconds (60) a target, looking for faults
   screenshots [NAME…]
                   the pictures of docs/images, from the program as it is
-  release [FILE]  an archive of the binary, or of FILE, with its bill of materials and checksums";
+  release [FILE]  an archive of the binary, or of FILE, with its bill of materials and checksums
+  first-try FILE  how long it takes from FILE, such an archive or a binary, to an answer and a load test";
 
 /// The commands, for the check that documents mention no others.
-const COMMANDS: &[&str] = &["test", "tidy", "fuzz", "screenshots", "release"];
+const COMMANDS: &[&str] = &["test", "tidy", "fuzz", "screenshots", "release", "first-try"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Some((command, names)) if command == "screenshots" => web::picture(&root(), names),
         Some((command, [])) if command == "release" => release::run(&root(), None),
         Some((command, [binary])) if command == "release" => release::run(&root(), Some(binary)),
+        Some((command, [file])) if command == "first-try" => first_try::run(&root(), file),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

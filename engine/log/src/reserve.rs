@@ -6,11 +6,11 @@ use crate::disk::DiskFile;
 use crate::error::is_disk_full;
 use crate::mutex::lock;
 pub use crate::restorer::Attempt;
-use crate::restorer::{Restore, Restorer};
+use crate::restorer::Restorer;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -24,27 +24,18 @@ const RESERVE_PART: u64 = 8;
 /// The least that is given up at a time.
 const RELEASED_BYTES_MIN: u64 = 64 * 1024;
 
-/// The file, and how much of it there is.
+/// The file, and the thread that takes it again.
 #[derive(Debug)]
 pub struct Reserve {
-    room: Arc<Room>,
+    file: Arc<Mutex<ReserveFile>>,
+    /// Of [`ReserveFile::is_whole`], for those who do not wait for the disk.
+    is_whole: Arc<AtomicBool>,
     restorer: Restorer,
-    /// Of [`Room::failed`], when it was last looked at.
-    failed_seen: AtomicU64,
 }
 
-/// What is shared with the thread that takes it again.
+/// How much of it there is.
 #[derive(Debug)]
-struct Room {
-    inner: Mutex<Inner>,
-    /// The last attempt has found room for all of it, and nothing was given up since.
-    is_whole: AtomicBool,
-    /// How often there was not enough, a part of which may have been taken: whoever wrote at that moment may have found no room either.
-    failed: AtomicU64,
-}
-
-#[derive(Debug)]
-struct Inner {
+struct ReserveFile {
     path: PathBuf,
     /// None where the file cannot be had for another reason than that there is no room: then nothing is kept back.
     file: Option<DiskFile>,
@@ -52,6 +43,10 @@ struct Inner {
     held: u64,
     /// A snapshot has its room.
     is_lent: bool,
+    /// There was not enough, and a part of it may have been taken: whoever wrote at that moment may have found no room either.
+    was_in_the_way: bool,
+    /// The last attempt has found room for all of it, and nothing was given up since.
+    is_whole: Arc<AtomicBool>,
 }
 
 /// How much is kept back beside files of so many bytes.
@@ -62,44 +57,35 @@ fn wanted(bytes: u64) -> u64 {
 impl Reserve {
     /// Beside files of so many bytes. Where there is no room for it, it is tried again by [`Self::restore`].
     pub fn open(directory: &Path, bytes: u64) -> Self {
-        let path = directory.join(RESERVE);
-        let open = || match DiskFile::open(path.clone()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => DiskFile::create(path.clone()),
-            opened => opened,
-        };
-        let file = open().ok();
-        let held = file.as_ref().and_then(|file| file.bytes().ok()).unwrap_or(0);
-        let room = Room {
-            inner: Mutex::new(Inner { path, file, wanted: wanted(bytes), held, is_lent: false }),
-            is_whole: AtomicBool::new(false),
-            failed: AtomicU64::new(0),
-        };
-        room.fill(&mut room.lock());
-        Self { room: Arc::new(room), restorer: Restorer::default(), failed_seen: AtomicU64::new(0) }
+        let is_whole = Arc::new(AtomicBool::new(false));
+        let mut file = ReserveFile::open(directory.join(RESERVE), wanted(bytes), Arc::clone(&is_whole));
+        file.fill();
+        Self { file: Arc::new(Mutex::new(file)), is_whole, restorer: Restorer::default() }
     }
 
     /// The files have so many bytes now; it becomes larger, not smaller.
     pub fn grow_for(&self, bytes: u64) {
-        let mut inner = self.room.lock();
-        inner.wanted = inner.wanted.max(wanted(bytes));
-        if !inner.is_lent {
-            self.room.fill(&mut inner);
+        let mut file = lock(&self.file);
+        file.wanted = file.wanted.max(wanted(bytes));
+        if !file.is_lent {
+            file.fill();
         }
     }
 
     /// False where there is no room for it. While a snapshot has it, that is where there is not room for all of another one.
     pub fn restore(&self) -> bool {
-        self.room.restore()
+        lock(&self.file).restore()
     }
 
     /// What [`Self::restore`] would say, as far as that is known; does nothing.
     pub fn is_whole(&self) -> bool {
-        self.room.is_whole.load(Relaxed)
+        self.is_whole.load(Relaxed)
     }
 
     /// Has [`Self::restore`] done, on another thread and after this call. Returns at once.
     pub fn ask(&self) -> Attempt {
-        self.restorer.ask(&self.room)
+        let file = Arc::clone(&self.file);
+        self.restorer.ask(move || lock(&file).restore())
     }
 
     /// What came of an attempt; false where that is not known within this time.
@@ -114,32 +100,30 @@ impl Reserve {
 
     /// Gives up a part, for a frame of so many bytes that only removes; false where there is nothing left.
     pub fn release(&self, bytes: u64) -> bool {
-        let mut inner = self.room.lock();
+        let mut file = lock(&self.file);
         let part = bytes.saturating_mul(2).max(RELEASED_BYTES_MIN);
-        let held = inner.held;
-        held > 0 && self.room.shorten(&mut inner, held.saturating_sub(part))
+        let held = file.held;
+        held > 0 && file.shorten(held.saturating_sub(part))
     }
 
     /// Whether a part of it was taken and given back since this was asked the last time: who found no room meanwhile may find some now.
     /// Waits for an attempt that is being made.
     pub fn was_in_the_way(&self) -> bool {
-        let _inner = self.room.lock();
-        let failed = self.room.failed.load(Relaxed);
-        self.failed_seen.swap(failed, Relaxed) != failed
+        std::mem::take(&mut lock(&self.file).was_in_the_way)
     }
 
     /// Gives up all of it until it is [given back](Self::give_back); false where there is nothing.
     pub fn lend(&self) -> bool {
-        let mut inner = self.room.lock();
-        inner.is_lent = inner.held > 0 && self.room.shorten(&mut inner, 0);
-        inner.is_lent
+        let mut file = lock(&self.file);
+        file.is_lent = file.held > 0 && file.shorten(0);
+        file.is_lent
     }
 
     /// Takes it again; false where there is no room for it.
     pub fn give_back(&self) -> bool {
-        let mut inner = self.room.lock();
-        inner.is_lent = false;
-        self.room.fill(&mut inner)
+        let mut file = lock(&self.file);
+        file.is_lent = false;
+        file.fill()
     }
 
     /// Nothing is done to the file from now on by another thread.
@@ -148,68 +132,73 @@ impl Reserve {
     }
 }
 
-impl Restore for Room {
-    fn restore(&self) -> bool {
-        let mut inner = self.lock();
-        if !inner.is_lent {
-            return self.fill(&mut inner);
+impl ReserveFile {
+    /// As it is, whatever is wanted.
+    fn open(path: PathBuf, wanted: u64, is_whole: Arc<AtomicBool>) -> Self {
+        let open = || match DiskFile::open(path.clone()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => DiskFile::create(path.clone()),
+            opened => opened,
+        };
+        let file = open().ok();
+        let held = file.as_ref().and_then(|file| file.bytes().ok()).unwrap_or(0);
+        Self { path, file, wanted, held, is_lent: false, was_in_the_way: false, is_whole }
+    }
+
+    /// As [`Reserve::restore`].
+    fn restore(&mut self) -> bool {
+        if !self.is_lent {
+            return self.fill();
         }
-        let is_enough = |free: Free| free.granted > RESERVE_PART * inner.wanted;
-        let is_whole = Free::of(&inner.path).is_some_and(is_enough);
+        let is_enough = |free: Free| free.granted > RESERVE_PART * self.wanted;
+        let is_whole = Free::of(&self.path).is_some_and(is_enough);
         self.is_whole.store(is_whole, Relaxed);
         is_whole
-    }
-}
-
-impl Room {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        lock(&self.inner)
     }
 
     /// False where there is no room.
-    fn fill(&self, inner: &mut Inner) -> bool {
-        let is_whole = self.try_to_fill(inner);
+    fn fill(&mut self) -> bool {
+        let is_whole = self.try_to_fill();
         self.is_whole.store(is_whole, Relaxed);
         is_whole
     }
 
-    fn try_to_fill(&self, inner: &mut Inner) -> bool {
-        let (Some(file), wanted) = (&inner.file, inner.wanted) else { return true };
-        if inner.held >= wanted {
+    fn try_to_fill(&mut self) -> bool {
+        let (Some(file), wanted) = (&self.file, self.wanted) else { return true };
+        if self.held >= wanted {
             return true;
         }
         // A file system may take what there is before it says that it is not enough, and others need that meanwhile.
-        if Free::of(&inner.path).is_some_and(|free| free.all < wanted - inner.held) {
+        if Free::of(&self.path).is_some_and(|free| free.all < wanted - self.held) {
             return false;
         }
         match file.allocate(wanted) {
             Ok(()) => {
-                inner.held = wanted;
+                self.held = wanted;
                 true
             }
             // The limit is not on the disk: nothing that is kept back helps.
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => true,
             Err(error) if is_disk_full(&error) || error.kind() == io::ErrorKind::Interrupted => {
                 // A part of it may have been taken.
-                let held = inner.held;
-                self.shorten(inner, held);
-                self.failed.fetch_add(1, Relaxed);
+                self.shorten(self.held);
+                self.was_in_the_way = true;
                 false
             }
             Err(_) => {
-                inner.file = None;
-                let _ = crate::disk::remove(&inner.path);
+                self.file = None;
+                let _ = crate::disk::remove(&self.path);
                 true
             }
         }
     }
 
-    fn shorten(&self, inner: &mut Inner, bytes: u64) -> bool {
-        let Some(file) = &inner.file else { return false };
+    /// Cuts the file to so many bytes, where that can be done.
+    fn shorten(&mut self, bytes: u64) -> bool {
+        let Some(file) = &self.file else { return false };
         let is_shorter = file.set_len(bytes).is_ok();
         if is_shorter {
             self.is_whole.store(false, Relaxed);
-            inner.held = bytes;
+            self.held = bytes;
         }
         is_shorter
     }

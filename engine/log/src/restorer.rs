@@ -7,12 +7,6 @@ use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What is tried.
-pub(crate) trait Restore: Send + Sync + 'static {
-    /// Whether it is done. Blocks.
-    fn restore(&self) -> bool;
-}
-
 /// One that begins after it was asked for; those who ask while one is under way share the next.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt(u64);
@@ -44,17 +38,17 @@ struct Attempts {
 }
 
 impl Restorer {
-    /// Has it tried, from now on. Returns at once.
-    pub(crate) fn ask(&self, what: &Arc<impl Restore>) -> Attempt {
+    /// Has it tried, from now on, by what blocks and says whether it is done: always the same. Returns at once.
+    pub(crate) fn ask(&self, restore: impl Fn() -> bool + Send + 'static) -> Attempt {
         let mut attempts = lock(&self.state.attempts);
         let attempt = Attempt(attempts.begun + 1);
         attempts.asked = attempt.0;
         if attempts.is_running || attempts.is_closed {
             return attempt;
         }
-        let (state, what) = (Arc::clone(&self.state), Arc::clone(what));
+        let state = Arc::clone(&self.state);
         let thread = std::thread::Builder::new().name("log-reserve".to_owned());
-        if let Ok(thread) = thread.spawn(move || state.run(&*what)) {
+        if let Ok(thread) = thread.spawn(move || state.run(restore)) {
             attempts.is_running = true;
             // The one before has ended, or is about to.
             *lock(&self.thread) = Some(thread);
@@ -117,12 +111,12 @@ impl Attempts {
 }
 
 impl State {
-    fn run(&self, what: &impl Restore) {
+    fn run(&self, restore: impl Fn() -> bool) {
         let mut attempts = lock(&self.attempts);
         while attempts.begun < attempts.asked && !attempts.is_closed {
             attempts.begun += 1;
             drop(attempts);
-            let is_restored = what.restore();
+            let is_restored = restore();
             attempts = lock(&self.attempts);
             attempts.end(is_restored);
             self.tell(attempts);
@@ -148,31 +142,26 @@ mod tests {
     /// Longer than anything takes; only a failing test waits for it.
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// Says that an attempt has begun, and ends it as it is told.
-    struct Told(Mutex<(Sender<()>, Receiver<bool>)>);
-
-    impl Restore for Told {
-        fn restore(&self) -> bool {
-            let (begun, told) = &*lock(&self.0);
-            begun.send(()).expect("the test goes on");
-            told.recv_timeout(PATIENCE).expect("the test goes on")
-        }
-    }
-
-    fn told() -> (Arc<Told>, Receiver<()>, Sender<bool>) {
+    /// What says that an attempt has begun, and ends it as it is told.
+    fn told() -> (impl Fn() -> bool + Clone + Send + 'static, Receiver<()>, Sender<bool>) {
         let ((begins, begun), (tell, told)) = (channel(), channel());
-        (Arc::new(Told(Mutex::new((begins, told)))), begun, tell)
+        let told = Arc::new(Mutex::new(told));
+        let restore = move || {
+            begins.send(()).expect("the test goes on");
+            lock(&told).recv_timeout(PATIENCE).expect("the test goes on")
+        };
+        (restore, begun, tell)
     }
 
     #[test]
     fn who_asks_hears_of_an_attempt_that_began_afterwards() {
-        let (what, begun, tell) = told();
+        let (restore, begun, tell) = told();
         let restorer = Restorer::default();
         let context = Context::from_waker(Waker::noop());
-        let first = restorer.ask(&what);
+        let first = restorer.ask(restore.clone());
         begun.recv_timeout(PATIENCE).expect("it begins");
         // Room that is made now, the first may not have seen.
-        let (second, too) = (restorer.ask(&what), restorer.ask(&what));
+        let (second, too) = (restorer.ask(restore.clone()), restorer.ask(restore.clone()));
         assert!(restorer.poll(first, &context).is_pending() && !restorer.wait(first, Duration::ZERO));
         tell.send(false).expect("it waits");
         assert!(!restorer.wait(first, PATIENCE));
@@ -182,7 +171,7 @@ mod tests {
         assert!(restorer.wait(second, PATIENCE) && restorer.wait(too, PATIENCE));
         assert_eq!(restorer.poll(too, &context), Poll::Ready(true));
         // Nobody asks any more, and nothing is tried until somebody does.
-        let third = restorer.ask(&what);
+        let third = restorer.ask(restore);
         begun.recv_timeout(PATIENCE).expect("it begins");
         tell.send(true).expect("it waits");
         assert!(restorer.wait(third, PATIENCE));
@@ -191,11 +180,11 @@ mod tests {
 
     #[test]
     fn behind_the_end_nothing_is_tried_and_nobody_waits() {
-        let (what, begun, tell) = told();
+        let (restore, begun, tell) = told();
         let restorer = Restorer::default();
-        let first = restorer.ask(&what);
+        let first = restorer.ask(restore.clone());
         begun.recv_timeout(PATIENCE).expect("it begins");
-        let next = restorer.ask(&what);
+        let next = restorer.ask(restore.clone());
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| restorer.wait(next, PATIENCE));
             scope.spawn(|| restorer.close());
@@ -203,6 +192,6 @@ mod tests {
             tell.send(true).expect("it waits");
         });
         assert!(restorer.wait(first, PATIENCE), "it had begun");
-        assert!(!restorer.wait(restorer.ask(&what), PATIENCE) && begun.try_recv().is_err());
+        assert!(!restorer.wait(restorer.ask(restore), PATIENCE) && begun.try_recv().is_err());
     }
 }

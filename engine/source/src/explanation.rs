@@ -46,7 +46,7 @@ pub enum Runs {
 /// What the value of a parameter is like, without the value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ValueShape {
-    /// What it is compared with, or is: `albums.ArtistId`, `limit`, `offset`, `row above`.
+    /// What it is compared with, or is: `albums.ArtistId` or `public.albums.artist_id`, `limit`, `offset`, `row above`.
     pub of: String,
     /// As the database calls it.
     #[serde(rename = "type")]

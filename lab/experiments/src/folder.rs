@@ -6,7 +6,7 @@ use std::{
 };
 
 use prony_model::{ResultFile, result::Machine};
-use prony_report::{NamedDocument, StudyData, read_document, study_html};
+use prony_report::{NamedDocument, PageForm, StudyData, read_document, study_html};
 use serde::Serialize;
 
 use crate::error::LabError;
@@ -63,7 +63,7 @@ impl Folder {
         };
         let documents: Vec<_> = files.iter().filter_map(document).collect();
         let path = self.path.join(NAME);
-        fs::write(&path, study_html(study, &documents))
+        fs::write(&path, study_html(study, &documents, PageForm::Plots))
             .map_err(LabError::io(format!("write {}", path.display())))?;
         Ok(NAME)
     }

@@ -7,14 +7,12 @@ mod common;
 use common::{
     closed, day, hostile, named, named_comparison, named_search, open, samples, study, subscribed_alone, void,
 };
-use prony_report::{
-    NamedDocument, SampleCounts, html, labelled_runs, plain_html, plain_samples_html, plain_study_html,
-    samples_html, study_html,
-};
+use prony_report::{NamedDocument, PageForm, SampleCounts, html, labelled_runs, samples_html, study_html};
 use std::{env, error::Error, fs, path::PathBuf};
 
-/// Why there are no plots.
-const MISSING: &str = "they were left out for a test";
+/// What the names of pages end with, by how they show their data.
+const FORMS: [(&str, PageForm<'_>); 2] =
+    [("", PageForm::Plots), ("-plain", PageForm::Plain("they were left out for a test"))];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(env::args().nth(1).ok_or("name a folder")?);
@@ -39,8 +37,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("two", vec![named("a.prony.json", closed()), named("b.prony.json", open())]),
     ];
     for (name, documents) in &pages {
-        fs::write(folder.join(format!("{name}.html")), html(documents))?;
-        fs::write(folder.join(format!("{name}-plain.html")), plain_html(documents, MISSING))?;
+        for (ending, form) in FORMS {
+            fs::write(folder.join(format!("{name}{ending}.html")), html(documents, form))?;
+        }
         for result in labelled_runs(documents) {
             let file = folder.join(format!("{name}-{}", result.file));
             fs::write(file, serde_json::to_string(result.result)?)?;
@@ -53,10 +52,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         statistics: &statistics,
         timeline: &timeline,
     };
-    fs::write(folder.join("samples.html"), samples_html(&counts))?;
-    fs::write(folder.join("samples-plain.html"), plain_samples_html(&counts, MISSING))?;
     let runs = &pages[8].1;
-    fs::write(folder.join("study.html"), study_html(study(), runs))?;
-    fs::write(folder.join("study-plain.html"), plain_study_html(study(), runs, MISSING))?;
+    for (ending, form) in FORMS {
+        fs::write(folder.join(format!("samples{ending}.html")), samples_html(&counts, form))?;
+        fs::write(folder.join(format!("study{ending}.html")), study_html(study(), runs, form))?;
+    }
     Ok(())
 }

@@ -29,11 +29,11 @@ mod wrk;
 pub use comparison::comparison_summary;
 pub use csv_text::{figures_csv, series_csv};
 pub use page::{
+    PageForm,
     data::{BarData, BarGroupData, BarsData, StudyData, StudyLineData, StudyPlotData, TableData, Unit},
     html,
     live::{LiveMoment, LivePage},
-    plain_html, plain_study_html,
-    samples::{SampleCounts, plain_samples_html, samples_html},
+    samples::{SampleCounts, samples_html},
     study_html,
 };
 pub use progress::ProgressDisplay;

@@ -12,7 +12,7 @@ use prony_model::search::{
 };
 use prony_model::{Conclusion, Nanos};
 use prony_report::{
-    Document, NamedDocument, comparison_summary, html, plain_html, read_document, search_summary,
+    Document, NamedDocument, PageForm, comparison_summary, html, read_document, search_summary,
 };
 
 /// A run whose figures are scaled; without findings, so that they do not hide the rest.
@@ -256,10 +256,10 @@ fn check_page(document: Document, exit: &str) {
     };
     let last = terminal.lines().next_back().unwrap().to_owned();
     let documents = [NamedDocument { name: "file".to_owned(), document }];
-    let plain = plain_html(&documents, "it is a test");
+    let plain = html(&documents, PageForm::Plain("it is a test"));
     let shown = last.replace('<', "&lt;");
     assert!(plain.contains(&format!("<p>{shown}</p>\n<p>{exit}</p>\n")), "{last}: {plain}");
-    let page = html(&documents);
+    let page = html(&documents, PageForm::Plots);
     let Some((_, rest)) = page.split_once("<script type=\"application/json\" id=\"data\">") else { return };
     let data: serde_json::Value = serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap();
     assert_eq!((&data["verdict"]["text"], &data["verdict"]["exit_code"]), (&last.into(), &exit.into()));

@@ -11,11 +11,11 @@ use expect_test::{Expect, expect};
 use prony_model::Nanos;
 use prony_model::measurement::observation::{Observation, ObservedSeries, ObservedUnit};
 use prony_model::result::{OverTime, ResultFile};
-use prony_report::{NamedDocument, html, plain_html, study_html};
+use prony_report::{NamedDocument, PageForm, html, study_html};
 
 /// The data within a page; nothing where the program is built without npm.
 fn data(documents: &[NamedDocument]) -> Option<serde_json::Value> {
-    data_of(&html(documents))
+    data_of(&html(documents, PageForm::Plots))
 }
 
 fn data_of(page: &str) -> Option<serde_json::Value> {
@@ -141,7 +141,8 @@ fn a_day_is_drawn_from_few_points_and_keeps_its_extremes() {
         line["values"].as_array().unwrap().iter().filter_map(serde_json::Value::as_f64).fold(0.0, f64::max)
     };
     assert!((highest("max") - 4_000.0).abs() < 1e-9, "the one slow second is there");
-    assert!(html(&documents).len() < 400_000, "{}", html(&documents).len());
+    let page = html(&documents, PageForm::Plots);
+    assert!(page.len() < 400_000, "{}", page.len());
 }
 
 #[test]
@@ -177,7 +178,7 @@ fn searches_and_comparisons_have_their_answers() {
 #[test]
 fn an_experiment_stands_before_its_runs() {
     let documents = [named("a", open()), named("b", closed())];
-    let page = study_html(study(), &documents);
+    let page = study_html(study(), &documents, PageForm::Plots);
     assert!(page.contains("<title>What does it carry?</title>"));
     // Tables and words stand on the page without scripts too.
     for text in
@@ -193,7 +194,8 @@ fn an_experiment_stands_before_its_runs() {
 #[test]
 fn names_are_never_markup() {
     let documents = [named("r", hostile())];
-    for page in [html(&documents), plain_html(&documents, "<b>")] {
+    for form in [PageForm::Plots, PageForm::Plain("<b>")] {
+        let page = html(&documents, form);
         assert!(!page.contains("<img") && !page.contains("<script>") && !page.contains("<b>"));
     }
     if let Some(data) = data(&documents) {
@@ -203,7 +205,7 @@ fn names_are_never_markup() {
 
 #[test]
 fn the_plain_page_has_the_tables_and_says_what_is_missing() {
-    let page = plain_html(&[named("r", closed())], "npm is not installed");
+    let page = html(&[named("r", closed())], PageForm::Plain("npm is not installed"));
     let body = page.split_once("</style>").unwrap().1;
     expect![[r#"
 

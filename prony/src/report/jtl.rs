@@ -3,7 +3,7 @@
 use super::{ReportArguments, write};
 use anyhow::{Context as _, bail};
 use prony_jtl::{FileFacts, Statistics, Timeline, read};
-use prony_report::{SampleCounts, samples_html};
+use prony_report::{PageForm, SampleCounts, samples_html};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
@@ -125,7 +125,7 @@ impl Counted {
             statistics: &self.statistics,
             timeline: &self.timeline,
         };
-        write(path, &samples_html(&counts))?;
+        write(path, &samples_html(&counts, PageForm::Plots))?;
         write(&path.with_file_name(STATISTICS_FILE), &self.json()?)
     }
 

@@ -39,7 +39,7 @@ fn plans_are_told_without_values_in_all_models() {
                 assert!(plan.contains("cost=") && !plan.contains("actual"), "{plan}");
                 assert!(!plan.contains("geheim") && !plan.contains("hidden"), "values are not told: {plan}");
             }
-            let name = told.statements[0].values.iter().find(|value| value.of == "customers.name");
+            let name = told.statements[0].values.iter().find(|value| value.of == "public.customers.name");
             assert_eq!(name.and_then(|value| value.length), Some(6), "{told:#?}");
             let hints: Vec<&str> = told
                 .statements
@@ -48,7 +48,7 @@ fn plans_are_told_without_values_in_all_models() {
                 .map(|hint| &*hint.message)
                 .collect();
             assert!(
-                hints.iter().any(|hint| hint.contains("an index on customers(name) would help")),
+                hints.iter().any(|hint| hint.contains("an index on public.customers(name) would help")),
                 "{hints:#?}"
             );
         }
@@ -68,7 +68,7 @@ fn an_index_that_is_missing_is_named_and_one_that_is_there_is_not() {
         };
         let told = hints(explained(&served, &session, text, none()).await);
         assert_eq!(told.len(), 1, "{told:#?}");
-        assert_eq!((&*told[0].table, told[0].columns.join(",")), ("orders", "customer_id".to_owned()));
+        assert_eq!((&*told[0].table, told[0].columns.join(",")), ("public.orders", "customer_id".to_owned()));
         database.execute("create index on orders (customer_id); analyze orders;");
         assert_eq!(hints(explained(&served, &session, text, none()).await), []);
         // Nothing of it is left at the connection, and it goes on being used.

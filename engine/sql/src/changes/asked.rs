@@ -7,8 +7,10 @@ use std::{
 };
 
 use crate::{
-    catalog::ColumnKind,
-    changes::names::ChangeNames,
+    changes::{
+        columns::{column_now, table_now},
+        names::ChangeNames,
+    },
     model::{ColumnId, Model, Relation, RelationId, Table, TableId},
     plan::{AggregateKind, Filter, Output, OutputKind, Root, RowsPlan},
 };
@@ -130,21 +132,27 @@ impl AskedNames {
         if std::ptr::eq(now, Arc::as_ptr(&self.model)) {
             return None;
         }
-        let tables =
-            || self.tables.iter().map(|(id, fields)| (self.model.table(*id), now.find_table(*id), fields));
         // A table that is gone is the reason for fields that are.
-        tables()
-            .find_map(|(own, theirs, _)| match theirs {
-                None => Some(format!("the table `{}` is not served any more", own.qualified_name())),
-                Some(theirs) if theirs.type_name != own.type_name => {
-                    Some(other_name("table", &own.qualified_name()))
-                }
-                Some(_) => None,
-            })
+        self.tables
+            .keys()
+            .find_map(|id| self.missing_table(now, *id))
             .or_else(|| self.other_root(now, changes))
             .or_else(|| {
-                tables().find_map(|(own, theirs, fields)| fields.missing((&*self.model, own), (now, theirs?)))
+                self.tables.iter().find_map(|(id, fields)| {
+                    fields.missing((&*self.model, self.model.table(*id)), (now, now.find_table(*id)?))
+                })
             })
+    }
+
+    fn missing_table(&self, now: &Model, id: TableId) -> Option<String> {
+        let own = self.model.table(id);
+        match table_now(own, now, id) {
+            Err(missing) => Some(missing),
+            Ok(theirs) if theirs.type_name != own.type_name => {
+                Some(other_name("table", &own.qualified_name()))
+            }
+            Ok(_) => None,
+        }
     }
 
     /// Where the root field has another name in a model that has its table.
@@ -179,14 +187,12 @@ impl AskedFields {
         let table = own.qualified_name();
         let column = self.columns.iter().find_map(|id| {
             let column = own.column(*id);
-            let name = format!("{}` of `{table}", column.name);
-            match theirs.columns.iter().find(|other| other.name == column.name) {
-                None => Some(format!("the column `{name}` is not served any more")),
-                Some(other) if other.field != column.field => Some(other_name("column", &name)),
-                Some(other) if !is_same_kind((model, &column.kind), (now, &other.kind)) => {
-                    Some(format!("the column `{name}` is served with another type now"))
+            match column_now((model, own, column), (now, theirs)) {
+                Err(missing) => Some(missing),
+                Ok(other) if other.field != column.field => {
+                    Some(other_name("column", &format!("{}` of `{table}", column.name)))
                 }
-                Some(_) => None,
+                Ok(_) => None,
             }
         });
         column.or_else(|| {
@@ -196,22 +202,6 @@ impl AskedFields {
             })?;
             Some(format!("the field `{}` of `{table}` is not served any more, or is another", relation.field))
         })
-    }
-}
-
-/// Whether values of one model's column are those of the other's. Enumerated types have other places in other models.
-pub(crate) fn is_same_kind(
-    (model, own): (&Model, &ColumnKind),
-    (now, theirs): (&Model, &ColumnKind),
-) -> bool {
-    match (own, theirs) {
-        (ColumnKind::Enum(own), ColumnKind::Enum(theirs)) => {
-            model.enums[*own].name == now.enums[*theirs].name
-        }
-        (ColumnKind::Array(own), ColumnKind::Array(theirs)) => {
-            is_same_kind((model, &**own), (now, &**theirs))
-        }
-        _ => own == theirs,
     }
 }
 

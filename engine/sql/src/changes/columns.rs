@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    changes::{RowChange, RowValues, asked::is_same_kind},
+    catalog::ColumnKind,
+    changes::{RowChange, RowValues},
     model::{Column, ColumnId, Model, Table, TableId},
     plan::{Filter, Output, OutputKind},
 };
@@ -63,24 +64,35 @@ pub(super) struct ColumnPlaces {
 }
 
 impl ColumnPlaces {
-    /// From the table of one model to that of another, of which changes are told; none where what is needed is not there.
-    pub(super) fn find(model: &Model, theirs: &Model, id: TableId, needed: &[ColumnId]) -> Option<Self> {
-        let (own, other) = (model.table(id), theirs.find_table(id)?);
+    /// From the table of one model to that of another, of which changes are told.
+    ///
+    /// # Errors
+    /// What is needed and not there, in words.
+    pub(super) fn find(
+        model: &Model,
+        theirs: &Model,
+        id: TableId,
+        needed: &[ColumnId],
+    ) -> Result<Self, String> {
+        let own = model.table(id);
+        let other = table_now(own, theirs, id)?;
         let columns: Box<[Option<usize>]> = own
             .columns
             .iter()
             .map(|column| other.columns.iter().position(|other| is_same((model, column), (theirs, other))))
             .collect();
-        let is_there = |id: &ColumnId| columns[usize::from(id.0)].is_some();
-        if !needed.iter().all(is_there) {
-            return None;
+        if let Some(id) = needed.iter().find(|id| columns[usize::from(id.0)].is_none()) {
+            let column = own.column(*id);
+            column_now((model, own, column), (theirs, other))?;
+            // Of the same kind, as GraphQL has it, and another type of the database.
+            return Err(other_type(own, column));
         }
         let place_in_key = |id: &ColumnId| {
             let name = &own.column(*id).name;
             other.primary_key.iter().position(|place| other.column(*place).name == *name)
         };
         let key = own.primary_key.iter().map(place_in_key).collect::<Option<Box<[usize]>>>();
-        Some(Self { columns, key })
+        Ok(Self { columns, key })
     }
 
     /// The change with the values of the own table's columns; null stands where there is none, which nobody needs.
@@ -105,23 +117,53 @@ impl ColumnPlaces {
     }
 }
 
-/// Whether values of one model's column are those of the other's.
+/// The table of the same number in another model.
+///
+/// # Errors
+/// That there is none, in words.
+pub(super) fn table_now<'n>(own: &Table, now: &'n Model, id: TableId) -> Result<&'n Table, String> {
+    now.find_table(id).ok_or_else(|| format!("the table `{}` is not served any more", own.qualified_name()))
+}
+
+/// The column of the same name in another model's table, whose values are of the same kind.
+///
+/// # Errors
+/// Why there is none, in words.
+pub(super) fn column_now<'n>(
+    (model, own, column): (&Model, &Table, &Column),
+    (now, theirs): (&Model, &'n Table),
+) -> Result<&'n Column, String> {
+    let Some(other) = theirs.columns.iter().find(|other| other.name == column.name) else {
+        let table = own.qualified_name();
+        return Err(format!("the column `{}` of `{table}` is not served any more", column.name));
+    };
+    if is_same_kind((model, &column.kind), (now, &other.kind)) {
+        Ok(other)
+    } else {
+        Err(other_type(own, column))
+    }
+}
+
+fn other_type(own: &Table, column: &Column) -> String {
+    format!("the column `{}` of `{}` is served with another type now", column.name, own.qualified_name())
+}
+
+/// Whether a column of another model holds what this one does, as the database has it.
 fn is_same((model, column): (&Model, &Column), (theirs, other): (&Model, &Column)) -> bool {
     other.name == column.name
         && other.database_type == column.database_type
         && is_same_kind((model, &column.kind), (theirs, &other.kind))
 }
 
-/// What is wrong with a subscription to a table's changes in another model, in words; none where it goes on.
-pub(super) fn missing(model: &Model, now: &Model, id: TableId, needed: &[ColumnId]) -> Option<String> {
-    let own = model.table(id);
-    let name = own.qualified_name();
-    let Some(theirs) = now.find_table(id) else {
-        return Some(format!("the table `{name}` is not served any more"));
-    };
-    let column = needed
-        .iter()
-        .map(|id| own.column(*id))
-        .find(|&column| !theirs.columns.iter().any(|other| is_same((model, column), (now, other))))?;
-    Some(format!("the column `{}` of `{name}` is gone or holds something else", column.name))
+/// Whether values of one model's column are those of the other's. Enumerated types have other places in other models.
+fn is_same_kind((model, own): (&Model, &ColumnKind), (now, theirs): (&Model, &ColumnKind)) -> bool {
+    match (own, theirs) {
+        (ColumnKind::Enum(own), ColumnKind::Enum(theirs)) => {
+            model.enums[*own].name == now.enums[*theirs].name
+        }
+        (ColumnKind::Array(own), ColumnKind::Array(theirs)) => {
+            is_same_kind((model, &**own), (now, &**theirs))
+        }
+        _ => own == theirs,
+    }
 }

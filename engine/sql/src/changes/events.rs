@@ -19,7 +19,7 @@ use serde_json::Value as Json;
 
 use crate::changes::{
     Lost, Operation, Reader, RowChange, RowValues, Transaction,
-    columns::{self, ColumnPlaces},
+    columns::ColumnPlaces,
     plan::{ChangeKind, ChangeOutput, ChangesPlan},
 };
 use crate::{
@@ -71,7 +71,9 @@ impl<P: 'static> Watch<P> {
                     Ok((transaction, index)) => {
                         watch.change(&transaction.model, &transaction.changes[index]).await
                     }
-                    Err(Lost::Renewed) => watch.missing(&*feed.model()?).map(|missing| watch.ended(&missing)),
+                    Err(Lost::Renewed) => {
+                        watch.places(&*feed.model()?).err().map(|missing| watch.ended(&missing))
+                    }
                     Err(lost) => Some(Told::Event(watch.failed(ErrorCode::EventsLost, lost.to_string()))),
                 }
             }
@@ -86,9 +88,9 @@ impl<P: 'static> Watch<P> {
         }))
     }
 
-    /// Why it cannot go on with these tables.
-    fn missing(&self, now: &Model) -> Option<String> {
-        columns::missing(&self.model, now, self.plan.table, &self.plan.needed)
+    /// Where what its events need is in a model of now, or why it cannot go on with that.
+    fn places(&self, now: &Model) -> Result<ColumnPlaces, String> {
+        ColumnPlaces::find(&self.model, now, self.plan.table, &self.plan.needed)
     }
 
     fn ended(&self, missing: &str) -> Told {
@@ -101,9 +103,9 @@ impl<P: 'static> Watch<P> {
         if Arc::ptr_eq(model, &self.model) || change.table != self.plan.table {
             return self.event(change).await.map(Told::Event);
         }
-        match ColumnPlaces::find(&self.model, model, change.table, &self.plan.needed) {
-            Some(places) => self.event(&places.translate(change)).await.map(Told::Event),
-            None => self.missing(model).map(|missing| self.ended(&missing)),
+        match self.places(model) {
+            Ok(places) => self.event(&places.translate(change)).await.map(Told::Event),
+            Err(missing) => Some(self.ended(&missing)),
         }
     }
 

@@ -2,10 +2,7 @@
 
 use prony_source::PlanHint;
 
-use crate::{
-    builder::ComparedTable,
-    model::{Model, Table},
-};
+use crate::{builder::ComparedTable, model::Model};
 
 /// One hint a table that is read whole, where the statement says by which columns its rows are found.
 pub(super) fn hints(model: &Model, compared: &[ComparedTable], scanned: &[Box<str>]) -> Vec<PlanHint> {
@@ -22,18 +19,10 @@ pub(super) fn hints(model: &Model, compared: &[ComparedTable], scanned: &[Box<st
         if columns.is_empty() {
             continue;
         }
-        let hint = PlanHint::new(&name(table), columns);
+        let hint = PlanHint::new(&table.qualified_name(), columns);
         if !hints.contains(&hint) {
             hints.push(hint);
         }
     }
     hints
-}
-
-/// With its schema, where that is not the usual one.
-fn name(table: &Table) -> String {
-    match table.schema.as_deref() {
-        Some(schema) if schema != "public" => format!("{schema}.{}", table.name),
-        _ => table.name.to_string(),
-    }
 }

@@ -12,7 +12,7 @@ pub(super) fn shape(model: &Model, parameter: &Parameter, variables: &Variables)
         Parameter::Column { table, column, value, list } => {
             let table = model.table(*table);
             let column = table.column(*column);
-            let of = format!("{}.{}", table.name, column.name);
+            let of = format!("{}.{}", table.qualified_name(), column.name);
             let value_type = column.database_type.to_string();
             of_value(
                 &dialect::json(value, variables),

@@ -217,6 +217,43 @@ fn rows_of_transactions_that_wait_are_asked_for_together_and_told_in_order() {
 }
 
 #[test]
+fn other_tables_end_those_who_need_what_is_not_in_them() {
+    let gone = |what: &str| format!("the {what} is not served any more");
+    let other_type = "the column `label` of `shelf` is served with another type now".to_owned();
+    for (change, reason) in [
+        ("drop table shelf", gone("table `shelf`")),
+        ("alter table shelf rename column label to title", gone("column `label` of `shelf`")),
+        // Of the same type in GraphQL, and of another.
+        (
+            "drop table shelf; create table shelf (id integer primary key, label text not null)",
+            other_type.clone(),
+        ),
+        ("drop table shelf; create table shelf (id integer primary key, label integer not null)", other_type),
+    ] {
+        let made = Made::sqlite(
+            "create table box (id integer primary key);
+             create table shelf (id integer primary key, label varchar(20) not null);",
+        );
+        on_a_core(async {
+            let bed = Bed::over(&made.address()).await;
+            let mut shelves = bed.subscribe(
+                "subscription { onShelfChanged(where: {label: {ne: \"b\"}}) { key { id } } }",
+                "{}",
+            );
+            let mut boxes = bed.subscribe("subscription { onBoxChanged { key { id } } }", "{}");
+            made.execute(change);
+            bed.renew(Bed::over(&made.address()).await.model());
+            let expected = format!(
+                r#"{{"data":null,"errors":[{{"message":"{reason}; subscribe again, by the schema of now","locations":[{{"line":1,"column":16}}],"path":["onShelfChanged"],"extensions":{{"code":"SUBSCRIPTION_ENDED"}}}}]}}"#
+            );
+            assert_eq!(shelves.next().await, expected, "{change}");
+            bed.ask("mutation { createBox(id: 1) { id } }").await;
+            assert_eq!(boxes.next().await, r#"{"data":{"onBoxChanged":{"key":{"id":1}}}}"#, "{change}");
+        });
+    }
+}
+
+#[test]
 fn tables_without_a_key_views_and_collisions() {
     let made = Made::sqlite(
         "create table member (id integer primary key); create table member_change (id integer primary key);

@@ -134,6 +134,11 @@ impl Bed {
         TableId(index as u32)
     }
 
+    /// The tables of the database are those of another model from now on.
+    pub(super) fn renew(&self, model: &Arc<Model>) {
+        self.feed.renew(model);
+    }
+
     /// Hears of these tables.
     pub(super) fn listen(&self, tables: &[&str]) -> Reader {
         let tables: Vec<TableId> = tables.iter().map(|name| self.table(name)).collect();

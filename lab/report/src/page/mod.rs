@@ -35,36 +35,32 @@ const POINTS_MIN: usize = 300;
 const INTERVALS_OF_ALL: usize = 1_440;
 const INTERVALS_MIN: usize = 30;
 
+/// How a page shows its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageForm<'a> {
+    /// With plots; plain where the program was built without what draws them.
+    Plots,
+    /// Tables alone, with a sentence on why that is so.
+    Plain(&'a str),
+}
+
 /// One page for all documents.
-pub fn html(documents: &[NamedDocument]) -> String {
-    filled(&page_data(documents))
+pub fn html(documents: &[NamedDocument], form: PageForm<'_>) -> String {
+    shown(&page_data(documents), form)
 }
 
 /// The page of an experiment: what it found, and the runs of which that was made.
-pub fn study_html(study: StudyData, documents: &[NamedDocument]) -> String {
-    filled(&study_data(study, documents))
-}
-
-fn study_data(study: StudyData, documents: &[NamedDocument]) -> PageData {
+pub fn study_html(study: StudyData, documents: &[NamedDocument], form: PageForm<'_>) -> String {
     let title = study.title.clone();
-    PageData { title, study: Some(study), side_by_side: None, ..page_data(documents) }
+    let data = PageData { title, study: Some(study), side_by_side: None, ..page_data(documents) };
+    shown(&data, form)
 }
 
-fn filled(data: &PageData) -> String {
-    match TEMPLATE {
-        Ok(template) => fill(template, data),
-        Err(missing) => plain::page(data, missing),
+fn shown(data: &PageData, form: PageForm<'_>) -> String {
+    match (form, TEMPLATE) {
+        (PageForm::Plots, Ok(template)) => fill(template, data),
+        (PageForm::Plots, Err(missing)) | (PageForm::Plain(missing), _) => plain::page(data, missing),
     }
-}
-
-/// As [`html`], but always the plain page.
-pub fn plain_html(documents: &[NamedDocument], missing: &str) -> String {
-    plain::page(&page_data(documents), missing)
-}
-
-/// As [`study_html`], but always the plain page.
-pub fn plain_study_html(study: StudyData, documents: &[NamedDocument], missing: &str) -> String {
-    plain::page(&study_data(study, documents), missing)
 }
 
 fn fill(template: &str, data: &PageData) -> String {

@@ -1,7 +1,7 @@
 //! JMeter's samples as the page shows them: the tables of its dashboard, its graphs over time, and how long samples took.
 
 use super::data::{LineData, PageData, PlotData, SamplesData, TableData, Unit};
-use super::{digits, distribution, filled, plain};
+use super::{PageForm, digits, distribution, shown};
 use crate::table::{bytes, grouped};
 use prony_jtl::{ErrorCount, Figures, Graphs, Line, Statistics, Timeline};
 use prony_model::Nanos;
@@ -28,22 +28,14 @@ pub struct SampleCounts<'a> {
 }
 
 /// One page for all files, which are the parts of one run.
-pub fn samples_html(counts: &SampleCounts<'_>) -> String {
-    filled(&page_data(counts))
-}
-
-/// As [`samples_html`], but always the plain page.
-pub fn plain_samples_html(counts: &SampleCounts<'_>, missing: &str) -> String {
-    plain::page(&page_data(counts), missing)
-}
-
-fn page_data(counts: &SampleCounts<'_>) -> PageData {
-    PageData {
+pub fn samples_html(counts: &SampleCounts<'_>, form: PageForm<'_>) -> String {
+    let data = PageData {
         title: counts.names.join(", "),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         samples: Some(samples_data(counts)),
         ..PageData::default()
-    }
+    };
+    shown(&data, form)
 }
 
 fn samples_data(counts: &SampleCounts<'_>) -> SamplesData {

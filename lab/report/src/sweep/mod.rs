@@ -8,7 +8,7 @@ mod text;
 
 pub use runs::{SweepReport, SweepRun};
 
-use crate::page::study_html;
+use crate::page::{PageForm, study_html};
 use crate::read::NamedDocument;
 use columns::Columns;
 
@@ -34,6 +34,6 @@ impl SweepReport<'_> {
 
     /// The page, with all runs below the plots.
     pub fn html(&self, documents: &[NamedDocument]) -> String {
-        study_html(plots::study(self), documents)
+        study_html(plots::study(self), documents, PageForm::Plots)
     }
 }

@@ -74,7 +74,12 @@ fn events_go_on_where_what_they_ask_is_there_and_end_where_not() {
         assert_eq!(events.next(), event("u"));
         site.database.execute("ALTER TABLE shelf RENAME COLUMN place TO spot");
         let told = events.next();
-        assert!(told.contains(r#""code":"SUBSCRIPTION_ENDED""#) && told.contains("`place` of"), "{told}");
+        assert!(
+            told.contains(r#""code":"SUBSCRIPTION_ENDED""#)
+                && told.contains("`place` of")
+                && told.contains("not served any more"),
+            "{told}"
+        );
         assert_eq!(events.next(), COMPLETE);
         // Those that begin now are of the tables of now.
         site.until("{ shelves(limit: 1) { spot } }", "north");

@@ -247,12 +247,22 @@ impl Counted {
         share(self.satisfied as f64 + self.tolerated as f64 / 2.0, self.samples as f64)
     }
 
-    fn figures(&self, name: &str) -> Figures {
-        let percentile = |of: f64| {
-            let value = self.times.percentile_of_few(of).map_or(0.0, Nanos::as_millis_f64);
-            // Whole milliseconds were recorded; a histogram gives the end of its bucket.
-            value.round().clamp(self.least_ms.min(self.most_ms) as f64, self.most_ms as f64)
+    /// In milliseconds, between two samples where the percentile falls between them, as JMeter's dashboard estimates it: the place is
+    /// `of / 100 * (n + 1)`, which is the `LEGACY` estimation of Commons Math.
+    fn percentile(&self, of: f64) -> f64 {
+        let least = self.least_ms.min(self.most_ms) as f64;
+        // Whole milliseconds were recorded; a histogram gives the end of its bucket.
+        let at = |rank: u64| {
+            let value = self.times.at_rank(rank).map_or(0.0, Nanos::as_millis_f64);
+            value.round().clamp(least, self.most_ms as f64)
         };
+        let place = (of / 100.0 * (self.samples as f64 + 1.0)).clamp(1.0, self.samples.max(1) as f64);
+        let (below, above) = (at(place.floor() as u64), at(place.ceil() as u64));
+        below + (above - below) * place.fract()
+    }
+
+    fn figures(&self, name: &str) -> Figures {
+        let percentile = |of: f64| self.percentile(of);
         let seconds = self.last_ms.saturating_sub(self.first_ms).max(1) as f64 / 1e3;
         let rate = |count: u64| if self.samples == 0 { 0.0 } else { count as f64 / seconds };
         Figures {

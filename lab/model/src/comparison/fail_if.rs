@@ -92,7 +92,7 @@ pub(super) fn parse_metric(word: &str) -> Option<Metric> {
         "errors" => Some(Metric::Errors),
         _ => {
             let percentile: f64 = word.strip_prefix('p')?.parse().ok()?;
-            (0.0..100.0).contains(&percentile).then_some(Metric::Percentile(percentile))
+            (0.0..=100.0).contains(&percentile).then_some(Metric::Percentile(percentile))
         }
     }
 }

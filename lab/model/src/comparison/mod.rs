@@ -28,7 +28,7 @@ pub const PAIRS_MIN: usize = 3;
 const RESOLUTION_NS: f64 = 500.0;
 const RESOLUTION_SHARE: f64 = 0.001;
 /// Figures that every comparison looks at, as far as all runs have samples enough.
-const METRICS: [Metric; 10] = [
+const METRICS: [Metric; 12] = [
     Metric::Rate,
     Metric::Errors,
     Metric::Mean,
@@ -39,6 +39,8 @@ const METRICS: [Metric; 10] = [
     Metric::Percentile(99.0),
     Metric::Percentile(99.9),
     Metric::Percentile(99.99),
+    Metric::Percentile(99.999),
+    Metric::Percentile(100.0),
 ];
 
 /// One run of each, next to each other in time.

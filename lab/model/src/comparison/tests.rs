@@ -191,7 +191,7 @@ fn conditions_are_read_and_mistakes_named() {
     for (text, part) in [
         ("p99 > 5%", "has not the form"),
         ("p99 worse than 5", "`5` is not a share"),
-        ("p100 worse than 5%", "unknown figure `p100`"),
+        ("p101 worse than 5%", "unknown figure `p101`"),
         ("speed worse than 5%", "unknown figure `speed`"),
     ] {
         let error = FailIf::parse(text).unwrap_err().to_string();

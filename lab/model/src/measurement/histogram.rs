@@ -85,6 +85,15 @@ impl Latencies {
         Some(value.clamp(self.min, self.max))
     }
 
+    /// The `rank`th of the times that were recorded, from 1, to the histogram's resolution.
+    pub fn at_rank(&self, rank: u64) -> Option<Nanos> {
+        let buckets = self.buckets.as_ref()?;
+        // Half a place below the rank's share, so that no rounding reaches the next one.
+        let share = (rank.clamp(1, self.count()) as f64 - 0.5) / self.count() as f64;
+        let value = Nanos::from_micros(buckets.value_at_quantile(share));
+        Some(value.clamp(self.min, self.max))
+    }
+
     /// How many were at or below a time, to the histogram's resolution.
     pub fn count_up_to(&self, time: Nanos) -> u64 {
         self.buckets.as_ref().map_or(0, |buckets| buckets.count_between(0, time.as_micros().max(1)))

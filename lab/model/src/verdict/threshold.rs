@@ -60,6 +60,9 @@ impl TimeFigure {
     }
 }
 
+/// What signs of comparison begin with.
+const SIGNS: [char; 3] = ['<', '>', '='];
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparator {
     Less,
@@ -101,7 +104,7 @@ impl Threshold {
     /// Reads one or several, separated by commas.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, Vec<ThresholdError>> {
         let (mut thresholds, mut errors) = (Vec::new(), Vec::new());
-        for part in text.split(',').map(str::trim) {
+        for part in parts(text).map(str::trim) {
             match Self::parse(part) {
                 Ok(threshold) => thresholds.push(threshold),
                 Err(reason) => errors.push(ThresholdError { text: part.to_owned(), reason }),
@@ -111,7 +114,7 @@ impl Threshold {
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        let at = text.find(['<', '>', '=']).ok_or("has no comparison; write for example `p95<500ms`")?;
+        let at = comparison_at(text).ok_or("has no comparison; write for example `p95<500ms`")?;
         let (left, right) = text.split_at(at);
         let (comparison, bound) =
             split_comparison(right).ok_or("has no comparison; write `<`, `<=`, `>`, `>=` or `==`")?;
@@ -220,6 +223,31 @@ impl Metric {
     }
 }
 
+/// Where a threshold's sign of comparison begins. What is in braces is a name, which may hold such signs: `p99{name:GET /items?id=1}<1s`.
+fn comparison_at(text: &str) -> Option<usize> {
+    let from = scope_end(text).unwrap_or(0);
+    text[from..].find(SIGNS).map(|at| from + at)
+}
+
+/// The end of the braces, which is the first closing one that a comparison follows; none where the text begins without braces, or does not close them.
+fn scope_end(text: &str) -> Option<usize> {
+    let open = text.find(['{', '<', '>', '=', ',']).filter(|at| text[*at..].starts_with('{'))?;
+    let closes = text[open..].match_indices('}').map(|(at, _)| open + at + 1);
+    closes.into_iter().find(|end| text[*end..].trim_start().starts_with(SIGNS))
+}
+
+/// A list's thresholds, between commas that are in no braces.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let from = scope_end(text).unwrap_or(0);
+        let Some(comma) = text[from..].find(',') else { return rest.take() };
+        rest = Some(&text[from + comma + 1..]);
+        Some(&text[..from + comma])
+    })
+}
+
 fn split_comparison(text: &str) -> Option<(Comparator, &str)> {
     let operators = [
         ("==", Comparator::Equal),
@@ -313,6 +341,19 @@ mod tests {
             Missed All Equal 0
             Events All GreaterOrEqual 1000
             Lost All Equal 0
+        "#]],
+        );
+    }
+
+    #[test]
+    fn names_may_hold_signs_and_commas() {
+        check(
+            "p99{name:GET /items?id=1}<1s, max{name:list, then <b>page</b>}<=2s,errors{name:{id}=x, y} < 1%, rate>5",
+            &expect![[r#"
+            Percentile(99.0) Request("GET /items?id=1") Less 1000000000
+            Max Request("list, then <b>page</b>") LessOrEqual 2000000000
+            Errors Request("{id}=x, y") Less 0.01
+            Rate All Greater 5
         "#]],
         );
     }

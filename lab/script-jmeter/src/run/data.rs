@@ -95,8 +95,9 @@ impl DataSets {
         };
         match source.draw(set, delimiter) {
             Ok(true) => {
-                for (at, name) in source.names.iter().enumerate() {
-                    context.vars.set(name, source.row.get(at).map_or("", String::as_str));
+                // As in JMeter, a row that is shorter than the names leaves the others as they are.
+                for (name, value) in source.names.iter().zip(&source.row) {
+                    context.vars.set(name, value);
                 }
                 Going::On
             }

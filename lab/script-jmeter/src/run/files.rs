@@ -124,15 +124,13 @@ impl Files {
         Ok(line)
     }
 
-    /// Begins a file of rows anew, under an alias where one is given.
-    pub(crate) fn open_rows(&self, name: &str, alias: &str) {
-        let alias = if alias.trim().is_empty() { name } else { alias.trim() };
-        lock(&self.rows).remove(alias);
-        if alias != name
-            && let Ok(rows) = self.read_rows(name)
-        {
-            lock(&self.rows).insert(alias.to_owned(), rows);
+    /// Gives a file of rows another name, with rows of its own; the first call of a run counts, as in JMeter.
+    pub(crate) fn open_rows(&self, name: &str, alias: &str) -> Result<(), String> {
+        if !lock(&self.rows).contains_key(alias) {
+            let rows = self.read_rows(name)?;
+            lock(&self.rows).entry(alias.to_owned()).or_insert(rows);
         }
+        Ok(())
     }
 
     pub(crate) fn next_row(&self, name: &str) -> Result<Vec<String>, String> {

@@ -48,9 +48,11 @@ pub(super) fn time_shift(call: &FunctionCall, context: &mut Context<'_>) -> Stri
         },
     };
     let shift = call.argument(2, context);
-    let Some(date) = shifted(&date, shift.trim()) else {
-        return fault(context, "__timeShift", &shift, "a duration such as P1D or -PT2H");
-    };
+    // As in JMeter, a shift that cannot be read is told and moves nothing.
+    let date = shifted(&date, shift.trim()).unwrap_or_else(|| {
+        fault(context, "__timeShift", &shift, "a duration such as P1D or -PT2H");
+        date
+    });
     let value = match format {
         Some(format) => write(&date, &format),
         None => date.timestamp().as_millisecond().to_string(),
@@ -106,17 +108,66 @@ fn zoned(milliseconds: i64) -> Zoned {
     at.to_zoned(TimeZone::system())
 }
 
-/// Moved by a duration of ISO 8601; an empty one moves nothing.
+/// Moved by a duration as `java.time.Duration.parse` reads it; an empty one moves nothing.
 fn shifted(date: &Zoned, shift: &str) -> Option<Zoned> {
     if shift.is_empty() {
         return Some(date.clone());
     }
-    let (sign, rest) = match shift.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, shift.strip_prefix('+').unwrap_or(shift)),
+    date.checked_add(duration(shift)?).ok()
+}
+
+/// Days of 24 hours, hours, minutes and seconds, in this order and each with a sign of its own: `P1D`, `-PT2H`, `P10DT-1H-5.5S`.
+fn duration(text: &str) -> Option<SignedDuration> {
+    let upper = text.to_ascii_uppercase();
+    let (is_negative, rest) = signed(&upper);
+    let (days, times) = match rest.strip_prefix('P')?.split_once('T') {
+        // A `T` has something behind it.
+        Some((_, "")) => return None,
+        Some((days, times)) => (days, times),
+        None => (rest.strip_prefix('P')?, ""),
     };
-    let span: jiff::Span = rest.parse().ok()?;
-    date.checked_add(span.checked_mul(sign).ok()?).ok()
+    if days.is_empty() && times.is_empty() {
+        return None;
+    }
+    let (mut total, rest) = part(days, 'D', 86_400)?;
+    if !rest.is_empty() {
+        return None;
+    }
+    let mut rest = times;
+    for (unit, seconds) in [('H', 3_600), ('M', 60), ('S', 1)] {
+        let (of_unit, behind) = part(rest, unit, seconds)?;
+        total = total.checked_add(of_unit)?;
+        rest = behind;
+    }
+    if !rest.is_empty() {
+        return None;
+    }
+    if is_negative { total.checked_neg() } else { Some(total) }
+}
+
+/// One number with its unit from the front, and what is behind it; zero where the text has none of this unit. Seconds may have a fraction.
+fn part(text: &str, unit: char, seconds: i64) -> Option<(SignedDuration, &str)> {
+    let Some((number, behind)) = text.split_once(unit) else { return Some((SignedDuration::ZERO, text)) };
+    let (is_negative, digits) = signed(number);
+    let (whole, fraction) = match digits.split_once(['.', ',']) {
+        Some((whole, fraction)) if unit == 'S' && fraction.len() <= 9 => (whole, fraction),
+        Some(_) => return None,
+        None => (digits, ""),
+    };
+    if whole.is_empty() || !whole.bytes().chain(fraction.bytes()).all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let nanoseconds = if fraction.is_empty() { 0 } else { format!("{fraction:0<9}").parse().ok()? };
+    let value = SignedDuration::new(whole.parse::<i64>().ok()?.checked_mul(seconds)?, nanoseconds);
+    Some((if is_negative { value.checked_neg()? } else { value }, behind))
+}
+
+/// True for a minus sign, and what is behind the sign.
+fn signed(text: &str) -> (bool, &str) {
+    match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    }
 }
 
 /// The letters of a pattern in runs of the same one, and texts.

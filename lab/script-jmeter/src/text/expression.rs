@@ -123,6 +123,11 @@ impl FunctionCall {
         Some(self.argument(index, context)).filter(|value| !value.is_empty())
     }
 
+    /// The value of an argument that is written, though it may be empty: `${__P(host,)}` has an empty default.
+    pub(crate) fn written(&self, index: usize, context: &mut Context<'_>) -> Option<String> {
+        Some(self.arguments.get(index)?.value(context))
+    }
+
     /// Keeps a result under the name in an argument, where one is given.
     pub(crate) fn keep(&self, index: usize, value: &str, context: &mut Context<'_>) {
         let name = self.argument(index, context);

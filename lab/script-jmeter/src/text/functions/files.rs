@@ -7,9 +7,11 @@ use crate::run::context::Context;
 pub(super) fn csv_read(call: &FunctionCall, context: &mut Context<'_>) -> String {
     let (name, column) = (call.argument(0, context), call.argument(1, context));
     let column = column.trim();
-    if let Some(alias) = column.strip_prefix('*') {
-        // Opens a file anew, as itself or under another name.
-        context.shared.files.open_rows(&name, alias);
+    // A name with its asterisk is the file's other name from now on, with rows of its own: `*A`.
+    if column.starts_with('*') {
+        if let Err(message) = context.shared.files.open_rows(&name, column) {
+            context.shared.log(&format!("__CSVRead: {message}"));
+        }
         return String::new();
     }
     if column.eq_ignore_ascii_case("next") || column.eq_ignore_ascii_case("next()") {

@@ -8,13 +8,13 @@ use rand::{Rng as _, RngExt as _};
 pub(super) fn p(call: &FunctionCall, context: &mut Context<'_>) -> String {
     let name = call.argument(0, context);
     let known = context.shared.properties.get(name.trim());
-    known.unwrap_or_else(|| call.given(1, context).unwrap_or_else(|| "1".to_owned()))
+    known.unwrap_or_else(|| call.written(1, context).unwrap_or_else(|| "1".to_owned()))
 }
 
 pub(super) fn property(call: &FunctionCall, context: &mut Context<'_>) -> String {
     let name = call.argument(0, context);
     let known = context.shared.properties.get(name.trim());
-    let value = known.unwrap_or_else(|| call.given(2, context).unwrap_or(name));
+    let value = known.unwrap_or_else(|| call.written(2, context).unwrap_or(name));
     call.keep(1, &value, context);
     value
 }
@@ -40,7 +40,7 @@ pub(super) fn v(call: &FunctionCall, context: &mut Context<'_>) -> String {
     let name = call.argument(0, context);
     match context.vars.get(&name) {
         Some(value) => value.to_owned(),
-        None => call.given(1, context).unwrap_or(name),
+        None => call.written(1, context).unwrap_or(name),
     }
 }
 
@@ -185,7 +185,7 @@ pub(super) fn log_nothing(call: &FunctionCall, context: &mut Context<'_>) -> Str
 pub(super) fn environment(call: &FunctionCall, context: &mut Context<'_>) -> String {
     let name = call.argument(0, context);
     let value = std::env::var(name.trim());
-    let value = value.unwrap_or_else(|_| call.given(2, context).unwrap_or(name));
+    let value = value.unwrap_or_else(|_| call.written(2, context).unwrap_or(name));
     call.keep(1, &value, context);
     value
 }

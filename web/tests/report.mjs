@@ -134,6 +134,40 @@ const tests = [
       }),
   ],
   [
+    'a finding of a part of the run is marked in the plots, in its words beneath them, and leads there',
+    (browser, folder) =>
+      withPage(browser, folder, 'open', desk, async (page) => {
+        await drawn(page, 7);
+        // The first of six timeouts is in the first second, the last in the 26th.
+        const button = page.locator('.finding[data-key=timeouts-censor] .jump');
+        demand((await button.innerText()).replaceAll('\u00a0', ' ') === 'Show in the plots: 0 s to 26 s', `the button says ${await button.innerText()}`);
+        demand((await page.locator('.finding .jump').count()) === 1, 'a finding of the whole run is said to be of a part');
+        const listed = await page.locator('.events li').evaluateAll((all) => all.map((entry) => entry.textContent.replaceAll('\u00a0', ' ')));
+        demand(listed.some((text) => text.startsWith('0 s to 26 s F timeouts-censor: 6 requests timed out')), `events are ${listed}`);
+        await page.locator('.chosen input').first().fill('27');
+        await page.locator('.chosen input').first().press('Enter');
+        await page.waitForFunction(() => document.querySelector('.chosen input').value === '27');
+        await button.focus();
+        await page.keyboard.press('Enter');
+        await page.waitForFunction(() => document.querySelector('.chosen input').value === '0' && document.querySelector('.events').open);
+        await page.waitForFunction(() => document.querySelector('section.time h2').getBoundingClientRect().top < 300);
+        demand(await page.evaluate(() => document.activeElement.matches('.time .canvas')), 'the first plot has no focus');
+        await page.keyboard.press('Home');
+        await page.waitForFunction(() => document.querySelector('.time .at').textContent.endsWith('timeouts-censor'));
+      }),
+  ],
+  [
+    'of several runs, a finding leads to the run that has it',
+    (browser, folder) =>
+      withPage(browser, folder, 'two', desk, async (page) => {
+        const button = page.locator('.finding[data-key=timeouts-censor] .jump');
+        demand((await page.locator('[role=tab][aria-selected=true]').innerText()) === 'shop', 'the other run is not chosen at first');
+        await button.click();
+        await page.waitForFunction(() => document.querySelector('[role=tab][aria-selected=true]').textContent === 'steady rate');
+        await page.waitForFunction(() => document.querySelector('.run .chosen input:last-of-type').value === '30');
+      }),
+  ],
+  [
     'requests are sorted by any column, by keyboard, and have lines over time',
     (browser, folder) =>
       withPage(browser, folder, 'closed', desk, async (page) => {

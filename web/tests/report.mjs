@@ -103,6 +103,34 @@ const tests = [
     },
   ],
   [
+    'histograms, bars and the heat map have round values with their units, and say what they count',
+    async (browser, folder) => {
+      const texts = async (page, selector) => (await page.locator(selector).allInnerTexts()).map((text) => text.replaceAll('\u00a0', ' '));
+      await withPage(browser, folder, 'closed', desk, async (page) => {
+        await drawn(page, 7);
+        const histogram = '.histogram.role-response';
+        const levels = (await texts(page, `${histogram} .levels span`)).map(Number);
+        const step = levels[1] - levels[0];
+        demand(levels.length >= 3 && levels[0] === 0 && [1, 2, 5].includes(Number(String(step)[0])), `the levels are ${levels}`);
+        demand(levels.every((level, place) => level === place * step), `the levels are ${levels}`);
+        demand((await texts(page, `${histogram} .axis-name`)).join() === 'samples,time', 'the axes have no names');
+        demand((await page.locator(`${histogram} line.level`).count()) === levels.length, 'a level has no line');
+        const scale = await texts(page, '.heat-scale');
+        demand(scale.length === 1 && scale[0].startsWith('successes in a cell'), `the scale says ${scale}`);
+        const counts = await texts(page, '.heat-scale .counts span');
+        demand(counts[0] === '1' && counts.every((count) => /^[125]0*( k| M)?$/.test(count)), `the counts are ${counts}`);
+      });
+      await withPage(browser, folder, 'study', desk, async (page) => {
+        await page.locator('.bars .levels').waitFor();
+        const levels = await texts(page, '.bars .levels span');
+        demand(levels.join() === '0,50 ms,100 ms', `the levels are ${levels}`);
+        demand((await texts(page, '.bars .axis-name')).join() === 'time', 'the axis has no name');
+        const [lowest, highest] = await page.locator('.bars .levels span').evaluateAll((all) => [all[0], all.at(-1)].map((label) => label.getBoundingClientRect().top));
+        demand(highest < lowest, 'the highest value is not above the lowest');
+      });
+    },
+  ],
+  [
     'a chosen part of the run has its own percentiles, counted anew',
     (browser, folder) =>
       withPage(browser, folder, 'open', desk, async (page) => {

@@ -75,6 +75,20 @@ fn a_run_has_its_plots_and_tables() {
 }
 
 #[test]
+fn the_plot_of_failures_says_what_it_counts() {
+    let note = |result| {
+        let data = data(&[named("r", result)])?;
+        let plots = data["runs"][0]["plots"].as_array().unwrap().clone();
+        let plot = plots.into_iter().find(|plot| plot["id"] == "failures").unwrap();
+        assert_eq!(plot["axis"], "failures a second");
+        Some(plot["note"].as_str().unwrap().to_owned())
+    };
+    let Some(of_seconds) = note(closed()) else { return };
+    assert_eq!(of_seconds, "requests that failed; those with an expected status are the successes");
+    assert_eq!(note(day()).unwrap(), format!("{of_seconds}; means over 5m00s"));
+}
+
+#[test]
 fn subscribers_have_plots_and_a_spectrum_of_their_own() {
     check(
         &[named("r", subscribed())],

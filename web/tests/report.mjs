@@ -217,7 +217,7 @@ const tests = [
       withPage(browser, folder, 'open', desk, async (page) => {
         await drawn(page, 7);
         const names = await page.locator('.observer summary .name').allInnerTexts();
-        demand(names.length === 2 && names[1].startsWith('lab'), `observers are ${names}`);
+        demand(names.length === 2 && names[1] === 'lab (what makes the load)', `observers are ${names}`);
         const canvases = await page.locator('canvas').count();
         await page.getByRole('button', { name: 'ramp' }).or(page.getByRole('button', { name: 'steady state' })).first().click();
         await page.locator('.observer summary').first().click();

@@ -258,6 +258,27 @@ const tests = [
         demand(new Set(before).size === before.length, 'an id stands twice');
       }),
   ],
+  ...[
+    ['reduce', 'auto'],
+    ['no-preference', 'smooth'],
+  ].map(([reducedMotion, behavior]) => [
+    `where less motion is asked for, a finding leads to its place at once and nothing moves: prefers-reduced-motion is ${reducedMotion}`,
+    (browser, folder) =>
+      withPage(browser, folder, 'open', { ...desk, reducedMotion }, async (page) => {
+        await drawn(page, 7);
+        const style = await page.evaluate(() => getComputedStyle(document.documentElement).scrollBehavior);
+        demand(style === behavior, `scrolling is ${style}`);
+        // In the moment of the click itself, before any frame is drawn.
+        const isAtOnce = await page.evaluate(() => {
+          document.querySelector('.finding .jump').click();
+          return scrollY > 0;
+        });
+        demand(isAtOnce === (reducedMotion === 'reduce'), `the page ${isAtOnce ? 'is there at once' : 'scrolls'}`);
+        await page.waitForFunction(() => document.querySelector('section.time h2').getBoundingClientRect().top < 300);
+        const moving = await page.evaluate(() => document.getAnimations().map(({ effect }) => effect.target.outerHTML.slice(0, 100)));
+        demand(moving.length === 0, `something moves: ${moving}`);
+      }),
+  ]),
   [
     'a day is small and opens soon',
     async (browser, folder) => {

@@ -23,6 +23,19 @@ function pattern(word) {
 
 const FORBIDDEN = words();
 
+/** The words of a text that are not used: where each begins, and what is said of it. */
+export function wordsIn(text) {
+  return FORBIDDEN.flatMap(({ word, instead, pattern }) =>
+    [...text.matchAll(pattern)].map(({ index }) => ({ index, message: `"${word}" is not used; write ${instead} (docs/glossary.md)` })),
+  );
+}
+
+/** The same of a text in a program. A single word is a name, such as that of a property, and no sentence: only what is a name itself is wrong there. */
+export function wordsInProgram(text) {
+  const found = wordsIn(text);
+  return /\S\s+\S/.test(text) ? found : found.filter(({ message }) => /^"[^"]*[A-Z]/.test(message));
+}
+
 /** A rule of textlint. */
 export default function glossary({ Syntax, RuleError, report, getSource, getFilePath }) {
   let isTable = false;
@@ -32,13 +45,7 @@ export default function glossary({ Syntax, RuleError, report, getSource, getFile
     },
     [Syntax.Str](node) {
       if (isTable) return;
-      const text = getSource(node);
-      for (const { word, instead, pattern } of FORBIDDEN) {
-        for (const found of text.matchAll(pattern)) {
-          const message = `"${word}" is not used; write ${instead} (docs/glossary.md)`;
-          report(node, new RuleError(message, { index: found.index }));
-        }
-      }
+      for (const { index, message } of wordsIn(getSource(node))) report(node, new RuleError(message, { index }));
     },
   };
 }

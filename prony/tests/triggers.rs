@@ -263,9 +263,9 @@ fn what_cannot_be_done_says_why_and_returns_2() {
     let address = nowhere.trim_start_matches("postgres://postgres@");
     expect![[r#"
         error: cannot look after the triggers: there is no table `log` with a primary key; no table has one
-        error: cannot look after the triggers: cannot open postgres database ADDRESS: database "nowhere" does not exist (SQLSTATE 3D000); create it, or correct the name in the URL: db error: FATAL: database "nowhere" does not exist
+        error: cannot look after the triggers: cannot open the PostgreSQL database ADDRESS: database "nowhere" does not exist (SQLSTATE 3D000); create it, or correct the name in the URL: db error: FATAL: database "nowhere" does not exist
         error: `sqlite:shop.db` is no PostgreSQL database, and only these tell of changes made by others; write postgres://user:password@host:port/database
-        error: cannot look after the triggers: cannot open postgres database of this URL: a parameter has no =; write name=value, or postgres://user:password@host:port/database
+        error: cannot look after the triggers: cannot open the PostgreSQL database of this URL: a parameter has no =; write name=value, or postgres://user:password@host:port/database
     "#]]
     .assert_eq(&all.replace(address, "ADDRESS"));
 }

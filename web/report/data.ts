@@ -73,7 +73,9 @@ export interface RequestOverTimeData {
 
 export interface AnnotationData {
   at_s: number;
-  kind: 'stage' | 'pause' | 'compaction' | 'fault' | 'clock' | 'worker';
+  /** Of a part of the run; absent of a moment. */
+  to_s?: number;
+  kind: 'stage' | 'pause' | 'compaction' | 'fault' | 'clock' | 'worker' | 'finding';
   text: string;
 }
 
@@ -90,6 +92,8 @@ export interface FindingData {
   seen: string;
   cause: string;
   try_next: string;
+  /** Where it is marked in the plots; absent of what is true of the whole run. */
+  span_s?: [from: number, to: number];
 }
 
 export interface VerdictData {

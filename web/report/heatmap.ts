@@ -1,7 +1,8 @@
-// Latency over time as a heat map: the darker, the more requests took so long at that time.
+// Latency over time as a heat map: the darker, the more requests took so long at that time, as a scale beneath it says.
 import type uPlot from 'uplot';
 import { chart } from '../shared/chart';
-import { moment, grouped } from '../shared/format';
+import { h } from '../shared/dom';
+import { moment, grouped, tick } from '../shared/format';
 import { color } from '../shared/theme';
 import { bucketFrom, percentile, sum, together } from './buckets';
 import type { OverTimeData } from './data';
@@ -9,6 +10,8 @@ import { marks, type Marks } from './marks';
 
 /** Cells are at least so large, in pixels of the page. */
 const [widthMin, heightMin] = [3, 5];
+/** How dark a cell of one among millions is: it is still to be seen. */
+const palest = 0.14;
 
 export function heatMap(data: OverTimeData, run: Marks, group: string, span: [number, number]): HTMLElement | null {
   const { from, counts } = together(data, 0, data.latencies.length);
@@ -23,6 +26,7 @@ export function heatMap(data: OverTimeData, run: Marks, group: string, span: [nu
     values: [null, ...data.latencies.map((_, index) => percentile(together(data, index, index + 1), percent, true)), null],
   });
   const lines = [line('p50', 50), line('p99', 99)];
+  let most = 1;
   return chart({
     title: 'Latency heat map',
     note: `successes in intervals of ${moment(data.interval_s)}; the darker, the more`,
@@ -36,13 +40,45 @@ export function heatMap(data: OverTimeData, run: Marks, group: string, span: [nu
     group,
     xLabel: moment,
     xName: 'time since the start',
-    underlay: (plot) => cells(plot, data, range),
-    overlay: (plot) => marks(plot, run, null),
+    underlay: (plot) => {
+      most = cells(plot, data, range);
+    },
+    overlay: (plot) => {
+      marks(plot, run, null);
+      showScale(plot, most);
+    },
   });
 }
 
-/** Neighbours are drawn as one where they would be too small to see. */
-function cells(plot: uPlot, data: OverTimeData, [low, high]: [number, number]): void {
+/** From the palest to the darkest, 0 to 1: as far from 1 to 10 as from 10 to 100, nearly. */
+const darkness = (count: number, most: number): number => Math.log1p(count) / Math.log1p(most);
+
+/** How many successes a cell of which darkness stands for, of those that are shown; it stands beneath the plot. */
+function showScale(plot: uPlot, most: number): void {
+  const figure = plot.root.closest('figure');
+  const old = figure?.querySelector<HTMLElement>('.heat-scale');
+  if (!figure || old?.dataset.most === String(most)) return;
+  const factors = most < 100 ? [1, 2, 5] : [1];
+  const counts = Array.from({ length: Math.floor(Math.log10(most)) + 1 }, (_, power) => factors.map((factor) => factor * 10 ** power)).flat();
+  const labels = counts
+    .filter((count) => count <= most)
+    .map((count) => {
+      const label = h('span', {}, tick(count, 'count'));
+      label.style.left = `${darkness(count, most) * 100}%`;
+      return label;
+    });
+  const scale = h(
+    'div',
+    { class: 'heat-scale', 'data-most': String(most) },
+    h('span', { class: 'note' }, 'successes in a cell'),
+    h('div', { class: 'shades' }, h('div', { class: 'shade' }), h('div', { class: 'counts' }, ...labels)),
+  );
+  if (old) old.replaceWith(scale);
+  else plot.root.parentElement?.after(scale);
+}
+
+/** Neighbours are drawn as one where they would be too small to see. Returns how many successes the darkest has. */
+function cells(plot: uPlot, data: OverTimeData, [low, high]: [number, number]): number {
   const { ctx } = plot;
   const { left, top, width, height } = plot.bbox;
   const { min = 0, max = 1 } = plot.scales.x ?? {};
@@ -70,9 +106,9 @@ function cells(plot: uPlot, data: OverTimeData, [low, high]: [number, number]): 
   for (const { x, row, count } of found) {
     const [x0, x1] = [x, x + wide].map((index) => plot.valToPos(index * data.interval_s, 'x', true)) as [number, number];
     const [y0, y1] = [row, row + 1].map((index) => plot.valToPos(Math.max(bucketFrom(index * tall), 1e-3), 'y', true)) as [number, number];
-    // A single sample among millions is still to be seen.
-    ctx.globalAlpha = 0.14 + 0.86 * (Math.log1p(count) / Math.log1p(most));
+    ctx.globalAlpha = palest + (1 - palest) * darkness(count, most);
     ctx.fillRect(Math.floor(x0), Math.floor(y1), Math.max(Math.ceil(x1 - x0), 1), Math.max(Math.ceil(y0 - y1), 1));
   }
   ctx.restore();
+  return most;
 }

@@ -1,17 +1,20 @@
 // Counts by time, in ranges that grow by the same factor.
 import type { HistogramData } from './data';
 import { h, newId, svg } from '../shared/dom';
-import { grouped, milliseconds, tick } from '../shared/format';
+import { axisName, grouped, milliseconds, tick } from '../shared/format';
+import { roundLevels } from '../shared/round';
+import { type Axis, headroom, levelLines, withAxis } from './axis';
 
 const [width, height] = [600, 110];
 
 export function histogramPlot(data: HistogramData): HTMLElement {
   const highest = data.counts.reduce((left, right) => Math.max(left, right), 1);
   const each = width / data.counts.length;
+  const axis: Axis = { name: axisName('count', ['samples']), unit: 'count', levels: roundLevels(highest, true), top: highest * headroom };
   const bars = data.counts.map((count, index) => {
     if (count === 0) return null;
     // A single sample among millions is still to be seen.
-    const size = Math.max((count / highest) * height, 1.5);
+    const size = Math.max((count / axis.top) * height, 1.5);
     const [from, to] = [data.bounds_ms[index] ?? 0, data.bounds_ms[index + 1] ?? 0];
     const bar = svg('rect', {
       x: String(index * each + 0.5),
@@ -31,14 +34,14 @@ export function histogramPlot(data: HistogramData): HTMLElement {
   const graphic = svg(
     'svg',
     { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': description },
+    ...levelLines(axis, width, height),
     ...bars,
   );
   return h(
     'figure',
     { class: `plot histogram role-${data.role}`, 'aria-labelledby': id },
     h('figcaption', {}, h('h3', { id }, data.name), h('span', { class: 'note' }, `samples by time; ${grouped(data.samples)} in all, the highest bar ${grouped(highest)}`)),
-    graphic,
-    scale(at(0), at(1)),
+    withAxis(graphic, axis, h('div', { 'aria-hidden': 'true' }, scale(at(0), at(1)), h('div', { class: 'axis-name across' }, axisName('milliseconds', [])))),
   );
 }
 
@@ -57,5 +60,5 @@ function scale(low: number, high: number): HTMLElement {
       if (share < 0.06 || share > 0.94) label.style.transform = share < 0.5 ? 'none' : 'translateX(-100%)';
       return label;
     });
-  return h('div', { class: 'ticks', 'aria-hidden': 'true' }, ...labels);
+  return h('div', { class: 'ticks' }, ...labels);
 }

@@ -20,7 +20,7 @@ import { besideEachOther } from './sides';
 import { studySections } from './study';
 import { claims, findings, heading, thresholds, verdict } from './top';
 
-const elapsed = "Response time is JMeter's elapsed time: from just before a request is sent to its last byte, and not from when it was due.";
+const elapsed = "Response time is JMeter's elapsed time: from the moment before a request is sent to its last byte, and not from when it was due.";
 
 const place = document.getElementById('report');
 const text = document.getElementById('data')?.textContent;

@@ -15,6 +15,7 @@ const kinds: Record<AnnotationData['kind'], { letter: string; color: string; nam
   fault: { letter: '!', color: 'bad', name: 'fault of an observer' },
   clock: { letter: 'T', color: 'bad', name: 'clock' },
   worker: { letter: 'W', color: 'bad', name: 'workers' },
+  finding: { letter: 'F', color: 'warn', name: 'finding' },
 };
 
 /** All but the steady state is shaded; each window is named where it has room for its name. */
@@ -46,27 +47,44 @@ export function shade(plot: uPlot, windows: WindowData[], isNamed: boolean): voi
   ctx.restore();
 }
 
-/** Events as ticks beneath the top, and the objectives of the plot with this id as lines. */
+/** Events at the bottom, and the objectives of the plot with this id as lines. */
 export function marks(plot: uPlot, { annotations, objectives }: Marks, id: string | null): void {
+  ticks(plot, annotations);
+  lines(plot, objectives.filter((objective) => objective.plot === id));
+}
+
+/** Moments as ticks, parts of the run as bars along the axis; findings have their letters above those of others. */
+function ticks(plot: uPlot, annotations: AnnotationData[]): void {
+  const { ctx } = plot;
+  const { left, top, width, height } = plot.bbox;
+  const [ratio, right, bottom] = [devicePixelRatio, left + width, top + height];
+  const place = (seconds: number) => Math.round(plot.valToPos(seconds, 'x', true));
+  const free = [-Infinity, -Infinity];
+  ctx.save();
+  ctx.font = `${9 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
+  ctx.textAlign = 'center';
+  ctx.textBaseline = 'bottom';
+  for (const { at_s, to_s, kind } of annotations) {
+    const [from, to] = [place(at_s), place(to_s ?? at_s)];
+    if (to < left || from > right) continue;
+    const { letter, color: name } = kinds[kind];
+    const [x, row] = [Math.max(from, left), kind === 'finding' ? 1 : 0];
+    ctx.fillStyle = color(name);
+    ctx.fillRect(x, bottom - 10 * ratio, Math.max(1, Math.floor(ratio)), 10 * ratio);
+    if (to > x) ctx.fillRect(x, bottom - 4 * ratio, Math.min(to, right) - x, 4 * ratio);
+    if (x > free[row]!) {
+      ctx.fillText(letter, Math.max(x, left + 4 * ratio), bottom - (11 + row * 10) * ratio);
+      free[row] = x + 10 * ratio;
+    }
+  }
+  ctx.restore();
+}
+
+function lines(plot: uPlot, objectives: ObjectiveData[]): void {
   const { ctx } = plot;
   const { left, top, width, height } = plot.bbox;
   const ratio = devicePixelRatio;
   ctx.save();
-  ctx.font = `${9 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
-  let free = -Infinity;
-  for (const { at_s, kind } of annotations) {
-    const x = Math.round(plot.valToPos(at_s, 'x', true));
-    if (x < left || x > left + width) continue;
-    const { letter, color: name } = kinds[kind];
-    ctx.fillStyle = color(name);
-    ctx.fillRect(x, top + height - 10 * ratio, Math.max(1, Math.floor(ratio)), 10 * ratio);
-    if (x > free) {
-      ctx.textAlign = 'center';
-      ctx.textBaseline = 'bottom';
-      ctx.fillText(letter, x, top + height - 11 * ratio);
-      free = x + 10 * ratio;
-    }
-  }
   ctx.textAlign = 'right';
   ctx.textBaseline = 'bottom';
   ctx.font = `${10 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
@@ -74,7 +92,7 @@ export function marks(plot: uPlot, { annotations, objectives }: Marks, id: strin
   ctx.fillStyle = color('bad');
   ctx.lineWidth = 1.2 * ratio;
   ctx.setLineDash([5 * ratio, 4 * ratio]);
-  for (const { value, text } of objectives.filter((objective) => objective.plot === id)) {
+  for (const { value, text } of objectives) {
     const y = Math.round(plot.valToPos(value, 'y', true));
     if (!(y >= top && y <= top + height)) continue;
     ctx.beginPath();
@@ -92,6 +110,13 @@ export function beyond(objectives: ObjectiveData[], id: string, highest: number)
   return above.length > 0 ? `above the plot: ${above.map(({ text }) => text).join(', ')}` : '';
 }
 
+/** The kinds of the findings that are of this moment: their words stand beneath the plots. */
+export function findingsAt(annotations: AnnotationData[], seconds: number): string {
+  // What is drawn is so at the end of its second.
+  const found = annotations.filter(({ at_s, to_s, kind }) => kind === 'finding' && at_s <= seconds && seconds <= (to_s ?? at_s + 1));
+  return found.map(({ text }) => text.split(':', 1)[0]).join(', ');
+}
+
 /** The events in words, and what their letters mean. */
 export function events(annotations: AnnotationData[]): HTMLElement | null {
   if (annotations.length === 0) return null;
@@ -101,6 +126,6 @@ export function events(annotations: AnnotationData[]): HTMLElement | null {
     'details',
     { class: 'events' },
     h('summary', {}, `Events: ${grouped(annotations.length)}`, h('span', { class: 'note' }, ` marked in the plots: ${legend}`)),
-    h('ol', {}, ...annotations.map(({ at_s, kind, text }) => h('li', {}, h('span', { class: 'value' }, moment(at_s)), ` ${kinds[kind].letter} ${text}`))),
+    h('ol', {}, ...annotations.map(({ at_s, to_s, kind, text }) => h('li', {}, h('span', { class: 'value' }, to_s === undefined ? moment(at_s) : `${moment(at_s)} to ${moment(to_s)}`), ` ${kinds[kind].letter} ${text}`))),
   );
 }

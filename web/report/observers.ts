@@ -25,7 +25,7 @@ function observer(name: string, plots: PlotData[], figures: TableData | null, ru
   return h(
     'details',
     { class: 'observer', 'data-key': name },
-    h('summary', {}, h('span', { class: 'name' }, isLab(name) ? `${name} (the load generator itself)` : name), h('span', { class: 'note' }, said.join(' · '))),
+    h('summary', {}, h('span', { class: 'name' }, isLab(name) ? `${name} (what makes the load)` : name), h('span', { class: 'note' }, said.join(' · '))),
     rows.length > figuresMax &&
       h('dl', { class: 'all' }, ...rows.map(([, figure = '', value = '']) => h('div', {}, h('dt', {}, figure), h('dd', {}, value)))),
     h('div', { class: 'grid' }, ...own.flatMap((plot) => timePlots(plot, run, group, true, span)).map(([, plot]) => plot)),

@@ -7,6 +7,7 @@ import { chosenPart } from './chosen';
 import type { RunData, TableData } from './data';
 import { heatMap } from './heatmap';
 import { histogramPlot } from './histogram';
+import { groupOf, onJump } from './jump';
 import { events } from './marks';
 import { observersOf } from './observers';
 import { requestTable } from './requests';
@@ -48,14 +49,14 @@ export function chooser(runs: RunData[], onChoice: () => void): HTMLElement {
     choose((to + count) % count, true);
     event.preventDefault();
   });
+  runs.forEach((run, index) => onJump(run.label, () => choose(index, false)));
   choose(0, false);
   return section('Each run', 'runs', list, panel);
 }
 
 /** All of one run; `isOnly`: what its top would say stands above already. */
 export function details(run: RunData, isOnly: boolean): HTMLElement {
-  // Runs of a page have different labels.
-  const group = `run ${run.label}`;
+  const group = groupOf(run.label);
   // Of subscribers alone there are none.
   const figures = run.tables.find((data) => data.id === 'figures');
   const tables = run.tables.filter((data) => data !== figures);

@@ -4,6 +4,7 @@ import { chart, type Line } from '../shared/chart';
 import type { SearchData, StepData } from './data';
 import { h, section } from '../shared/dom';
 import { grouped } from '../shared/format';
+import { roundStep } from '../shared/round';
 import { table } from '../shared/tables';
 import { color } from '../shared/theme';
 
@@ -84,8 +85,7 @@ function reached(data: SearchData): HTMLElement {
 function splits(x: number[]): (min: number, max: number) => number[] {
   return (min, max) => {
     const span = max - min || x[0] || 1;
-    const power = 10 ** Math.floor(Math.log10(span / 3));
-    const step = [1, 2, 5, 10].map((factor) => factor * power).find((step) => span / step <= 5) ?? span;
+    const step = roundStep(span, 5);
     const found: number[] = [];
     for (let split = Math.ceil(min / step) * step; split <= max; split += step) found.push(split);
     return found;

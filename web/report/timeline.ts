@@ -2,7 +2,7 @@
 import { chart, isWide } from '../shared/chart';
 import { moment, shown, type Unit } from '../shared/format';
 import type { LineData, PlotData } from './data';
-import { beyond, marks, type Marks, shade } from './marks';
+import { beyond, findingsAt, marks, type Marks, shade } from './marks';
 
 /** Areas between percentiles: where most, nearly all and the slowest responses lie. */
 const ranges = [
@@ -51,6 +51,7 @@ function timePlot(data: PlotData, run: Marks, group: string, isObserved: boolean
     isHeaded: !isObserved,
     bands: bands.filter(({ lower, upper }) => lower >= 0 && upper >= 0),
     xLabel: moment,
+    xNote: (seconds) => findingsAt(run.annotations, seconds),
     xName: 'time since the start',
     yName: data.axis,
     underlay: (plot) => shade(plot, run.windows, !isObserved),

@@ -2,6 +2,10 @@
 import { h, section } from '../shared/dom';
 import { utc } from '../shared/format';
 import type { FindingData, PageData, RunData, VerdictData } from './data';
+import { jumpButton } from './jump';
+
+/** Of more runs that have a finding in a part of them, the first ones have a button. */
+const jumpsMax = 6;
 
 const judgements = { kept: '✓ kept', failed: '✗ failed', undecided: '? undecided', void: '– void' };
 
@@ -46,22 +50,23 @@ export function summaryLine(run: RunData): HTMLElement {
 
 /** Each kind once, with the runs that have it; what voids comes first. */
 export function findings(runs: RunData[]): HTMLElement | null {
-  const kinds = new Map<string, { finding: FindingData; labels: string[] }>();
+  const kinds = new Map<string, { finding: FindingData; labels: string[]; jumps: HTMLElement[] }>();
   for (const run of runs) {
     for (const finding of run.findings) {
-      const known = kinds.get(finding.kind);
-      if (known) known.labels.push(run.label);
-      else kinds.set(finding.kind, { finding, labels: [run.label] });
+      const known = kinds.get(finding.kind) ?? { finding, labels: [], jumps: [] };
+      kinds.set(finding.kind, known);
+      known.labels.push(run.label);
+      if (finding.span_s && run.plots.length > 0) known.jumps.push(jumpButton(run.label, finding.span_s, runs.length === 1));
     }
   }
   if (kinds.size === 0) return null;
   const where = (labels: string[]) =>
     runs.length === 1 ? null : labels.length <= 3 ? labels.join(', ') : `in ${labels.length} of ${runs.length} runs`;
   const shown = [...kinds.values()].sort((left, right) => Number(right.finding.voids) - Number(left.finding.voids));
-  return section('Findings', 'findings', ...shown.map(({ finding, labels }) => card(finding, where(labels))));
+  return section('Findings', 'findings', ...shown.map(({ finding, labels, jumps }) => card(finding, where(labels), jumps.slice(0, jumpsMax))));
 }
 
-function card(finding: FindingData, where: string | null): HTMLElement {
+function card(finding: FindingData, where: string | null, jumps: HTMLElement[]): HTMLElement {
   return h(
     'article',
     { class: finding.voids ? 'finding voids' : 'finding', 'data-key': finding.kind },
@@ -73,6 +78,7 @@ function card(finding: FindingData, where: string | null): HTMLElement {
       where !== null && h('span', { class: 'note' }, where),
     ),
     h('p', { class: 'seen' }, finding.seen),
+    jumps.length > 0 && h('div', { class: 'jumps' }, ...jumps),
     h(
       'details',
       { open: finding.voids },

@@ -1,7 +1,7 @@
 // Pictures of what people see, for the README and the documentation: `node screenshots/main.mjs FOLDER [NAME…]`, or `cargo xtask screenshots`. Each page is
 // pictured in light, in dark and on a phone, from the program that cargo has built, with its documentation (PRONY_DOCS=on, or --release).
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -9,7 +9,7 @@ import { demand, drawn, launch, views } from '../tests/page.mjs';
 import { withRun } from '../tests/run.mjs';
 import { program, withProgram, withSources } from '../tests/server.mjs';
 import { write } from './png.mjs';
-import { QUERY, fillColdRoom, makeShop, plan, writePlan } from './shop.mjs';
+import { QUERY, fillColdRoom, makeShop, plan, writePlan, writeSamples } from './shop.mjs';
 import { seen } from './terminal.mjs';
 
 const [folder, ...names] = process.argv.slice(2);
@@ -55,25 +55,62 @@ function measure(own, ...options) {
   }
 }
 
-/** The page of all results of a folder. */
-function report(own) {
-  measure(own, 'report', 'results', '--html', 'page.html');
-  return pathToFileURL(join(own, 'page.html')).href;
+/** The page of all results of a folder, or of a file. */
+function report(own, of = 'results') {
+  measure(own, 'report', of, '--html', 'page.html');
+  return join(own, 'page.html');
 }
 
-/** The page of what was measured at a server of the shop, on each screen. */
-function measured(browser, name, begin) {
+/** The page that a sweep has left. */
+function sweepPage(own) {
+  const folder = readdirSync(join(own, 'results')).find((name) => name.startsWith('sweep-'));
+  demand(folder, 'the sweep has left no folder');
+  return join(own, 'results', folder, 'report.html');
+}
+
+/** A page of results on each screen, from a section of it on. */
+function pictured(browser, name, path, section) {
+  return onScreens(browser, async (page, view) => {
+    await page.goto(pathToFileURL(path).href, { waitUntil: 'load' });
+    await drawn(page);
+    if (section) await page.locator(section).first().evaluate((part) => part.scrollIntoView({ behavior: 'instant' }));
+    await shoot(page, `${name}-${view}`);
+  }, WITH_PLOTS);
+}
+
+/** The page of what was measured at a server of the shop. */
+function measured(browser, name, begin, { pageOf = report, section } = {}) {
   return withSources(makeShop, (url) =>
     inFolder(async (own) => {
       begin(own, url);
-      const page = report(own);
-      await onScreens(browser, async (shown, view) => {
-        await shown.goto(page, { waitUntil: 'load' });
-        await drawn(shown);
-        await shoot(shown, `${name}-${view}`);
-      }, WITH_PLOTS);
+      await pictured(browser, name, pageOf(own), section);
     }),
   );
+}
+
+/** A panel of the console, with the query of the shop in the editor. */
+function panel(browser, name, title, work, height) {
+  return withSources(makeShop, (url) =>
+    onScreens(browser, async (page, view) => {
+      await page.goto(`${url}/?${new URLSearchParams({ query: QUERY })}`, { waitUntil: 'networkidle' });
+      await page.locator('.graphiql-query-editor .CodeMirror').waitFor();
+      await page.getByRole('button', { name: `Show ${title}` }).focus();
+      await page.keyboard.press('Enter');
+      await page.locator('.prony-panel h2', { hasText: title }).waitFor();
+      await work(page);
+      await shoot(page, `${name}-${view}`);
+    }, height),
+  );
+}
+
+/** Asks the query again and again for a while, so that there is something to see. */
+function ask(page, forMs) {
+  const post = async ({ query, forMs }) => {
+    const until = performance.now() + forMs;
+    const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ query }) };
+    while (performance.now() < until) await fetch('/graphql', request).then((response) => response.text());
+  };
+  return page.evaluate(post, { query: QUERY, forMs });
 }
 
 const scenes = {
@@ -87,6 +124,17 @@ const scenes = {
         await shoot(page, `console-${view}`);
       }),
     ),
+  explain: (browser) =>
+    panel(browser, 'explain', 'Explain', async (page) => {
+      await page.getByRole('button', { name: 'Explain the operation' }).focus();
+      await page.keyboard.press('Enter');
+      await page.locator('.prony-panel .said', { hasText: /field/ }).waitFor();
+    }, 1000),
+  server: (browser) =>
+    panel(browser, 'server', 'Server', async (page) => {
+      await page.locator('.prony-panel canvas').nth(3).waitFor();
+      await ask(page, 12_000);
+    }, 1000),
   series: (browser) =>
     withSources(
       (own) => `series:${join(own, 'series')}`,
@@ -104,6 +152,29 @@ const scenes = {
     measured(browser, 'report', (own, url) => {
       writePlan(own, 'shop.toml', url, 8, '25s');
       measure(own, 'run', 'shop.toml', '--threads', '1', '--quiet');
+    }),
+  results: (browser) =>
+    measured(browser, 'results', (own, url) => {
+      for (const users of [4, 8, 16]) {
+        writeFileSync(join(own, 'shop.toml'), plan(url, users, '8s').replace('name = "shop"', `name = "shop-${users}-users"`));
+        measure(own, 'run', 'shop.toml', '--threads', '1', '--quiet');
+      }
+    }, { section: 'section.beside' }),
+  find: (browser) =>
+    measured(browser, 'find', (own, url) => {
+      writePlan(own, 'shop.toml', url, 64, '10s', '');
+      const search = ['--vary', 'rate', '--slo', 'p95<20ms,errors<1%', '--from', '250', '--ramp', '500ms', '--hold', '2s', '--repeats', '2', '--resolution', '10%'];
+      measure(own, 'find', 'shop.toml', ...search, '--threads', '1', '--quiet');
+    }, { section: 'section.search' }),
+  sweep: (browser) =>
+    measured(browser, 'sweep', (own, url) => {
+      writePlan(own, 'shop.toml', url, 8, '10s', '');
+      measure(own, 'sweep', 'shop.toml', '--users', '4,8,16,32', '--ramp', '1s', '--warm-up', '1s', '--hold', '6s', '--threads', '1', '--quiet');
+    }, { pageOf: sweepPage }),
+  samples: (browser) =>
+    inFolder(async (own) => {
+      writeSamples(own, 'samples.jtl');
+      await pictured(browser, 'samples', report(own, 'samples.jtl'));
     }),
   comparison: (browser) =>
     measured(browser, 'comparison', (own, url) => {

@@ -66,6 +66,22 @@ name = "country"
 graphql = { query = "{ customers(where: {country: {eq: \\"SE\\"}}, limit: 50) { name orders_aggregate { count } } }" }
 `;
 
+/** Ten minutes of the same shop as JMeter would write them: the first buyers wait for a cache, and for a minute orders fail. */
+export function writeSamples(folder, name) {
+  const requests = [['list', 18, 6], ['orders', 55, 3], ['country', 30, 1]];
+  const labels = requests.flatMap(([label, took, share]) => Array(share).fill([label, took]));
+  const row = (_, index) => {
+    const [label, took] = labels[(index * 7) % labels.length];
+    const [minute, chance] = [index / 1_200, ((index * 7_919) % 1_000) / 1_000];
+    const isFailed = label === 'orders' && minute >= 6 && minute < 7 && chance < 0.3;
+    const elapsed = Math.round((took + took * chance ** 8 * 6) * (1 + 2 * Math.exp(-minute * 2)) + (isFailed ? 800 : 0));
+    const [code, message] = isFailed ? [503, 'Service Unavailable'] : [200, 'OK'];
+    return [START + index * 50, elapsed, label, code, message, `Customers 1-${1 + (index % 8)}`, !isFailed, 1_800, 320, 8, 8, Math.max(elapsed - 3, 1), 0].join();
+  };
+  const head = 'timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes,grpThreads,allThreads,Latency,Connect';
+  writeFileSync(join(folder, name), [head, ...Array.from({ length: 12_000 }, row), ''].join('\n'));
+}
+
 /** A file of the plan. */
 export function writePlan(folder, name, ...about) {
   writeFileSync(join(folder, name), plan(...about));

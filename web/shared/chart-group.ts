@@ -43,6 +43,11 @@ export function setSpan(name: string, span: Range): void {
   if (showsAll) group.range = span;
 }
 
+/** All that there is to show. */
+export function wholeRange(name: string): Range | null {
+  return member(name).span;
+}
+
 /** What the plots show: a chosen part, or all. */
 export function shownRange(name: string): Range | null {
   const group = member(name);

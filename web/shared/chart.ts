@@ -50,6 +50,8 @@ export interface Chart {
   bands?: { upper: number; lower: number; color: string }[];
   xLabel: (value: number) => string;
   xTick?: (value: number) => string;
+  /** Said beside the place under the cursor, where there is something to say of it. */
+  xNote?: (value: number) => string;
   /** `width` is that of the plot in pixels. */
   xSplits?: (min: number, max: number, width: number) => number[];
   xIsLog?: boolean;
@@ -220,7 +222,8 @@ function madeChart(spec: Chart): { element: HTMLElement; update: (next: Chart) =
   }
 
   function showAt(index: number | null | undefined): void {
-    at.textContent = typeof index === 'number' ? spec.xLabel(spec.x[index] ?? 0) : '';
+    const place = typeof index === 'number' ? (spec.x[index] ?? 0) : null;
+    at.textContent = place === null ? '' : [spec.xLabel(place), spec.xNote?.(place)].filter(Boolean).join(' · ');
     spec.lines.forEach((line, place) => {
       const element = readings[place];
       if (element) element.textContent = typeof index === 'number' ? text(line.values[index], line.unit) : '';

@@ -9,7 +9,7 @@ import { demand, fits, keepsRules, launch, open, views } from './page.mjs';
 import { emptyGraph, withServer } from './server.mjs';
 
 const [given, folder] = process.argv.slice(2);
-/** GraphiQL's tabs, which hold buttons, and the editors' scrolling part, which the keyboard reaches by their text. */
+/** GraphiQL's tabs, which hold buttons, and the editors' scrolling part, which the keyboard reaches by their text: docs/building.md says so too. */
 const GRAPHIQL = ['.graphiql-tab', '.CodeMirror-scroll'];
 const plain = fileURLToPath(new URL('../../engine/server/plain', import.meta.url));
 

@@ -70,6 +70,18 @@ const tests = {
         await context.close();
       }
     }),
+  'its dot breathes, and not where less motion is asked for': (browser) =>
+    withRun('10m', async ({ url }) => {
+      for (const [reducedMotion, expected] of [['reduce', 0], ['no-preference', 1]]) {
+        const { context, page, faults } = await open(browser, url.split('#')[0], { ...views[0], reducedMotion });
+        await page.goto(url);
+        await page.locator('.live.running').waitFor();
+        const moving = await page.evaluate(() => document.getAnimations().map(({ animationName }) => animationName));
+        demand(moving.length === expected, `with ${reducedMotion} these move: ${moving}`);
+        demand(faults.length === 0, faults.join('\n'));
+        await context.close();
+      }
+    }),
   'zoom, cursor, sorting, focus, scrolling and what is unfolded stay': (browser) =>
     withRun('10m', async ({ url }) => {
       const { context, page, faults } = await open(browser, url.split('#')[0], views[0]);

@@ -103,6 +103,34 @@ const tests = [
     },
   ],
   [
+    'histograms, bars and the heat map have round values with their units, and say what they count',
+    async (browser, folder) => {
+      const texts = async (page, selector) => (await page.locator(selector).allInnerTexts()).map((text) => text.replaceAll('\u00a0', ' '));
+      await withPage(browser, folder, 'closed', desk, async (page) => {
+        await drawn(page, 7);
+        const histogram = '.histogram.role-response';
+        const levels = (await texts(page, `${histogram} .levels span`)).map(Number);
+        const step = levels[1] - levels[0];
+        demand(levels.length >= 3 && levels[0] === 0 && [1, 2, 5].includes(Number(String(step)[0])), `the levels are ${levels}`);
+        demand(levels.every((level, place) => level === place * step), `the levels are ${levels}`);
+        demand((await texts(page, `${histogram} .axis-name`)).join() === 'samples,time', 'the axes have no names');
+        demand((await page.locator(`${histogram} line.level`).count()) === levels.length, 'a level has no line');
+        const scale = await texts(page, '.heat-scale');
+        demand(scale.length === 1 && scale[0].startsWith('successes in a cell'), `the scale says ${scale}`);
+        const counts = await texts(page, '.heat-scale .counts span');
+        demand(counts[0] === '1' && counts.every((count) => /^[125]0*( k| M)?$/.test(count)), `the counts are ${counts}`);
+      });
+      await withPage(browser, folder, 'study', desk, async (page) => {
+        await page.locator('.bars .levels').waitFor();
+        const levels = await texts(page, '.bars .levels span');
+        demand(levels.join() === '0,50 ms,100 ms', `the levels are ${levels}`);
+        demand((await texts(page, '.bars .axis-name')).join() === 'time', 'the axis has no name');
+        const [lowest, highest] = await page.locator('.bars .levels span').evaluateAll((all) => [all[0], all.at(-1)].map((label) => label.getBoundingClientRect().top));
+        demand(highest < lowest, 'the highest value is not above the lowest');
+      });
+    },
+  ],
+  [
     'a chosen part of the run has its own percentiles, counted anew',
     (browser, folder) =>
       withPage(browser, folder, 'open', desk, async (page) => {
@@ -134,6 +162,40 @@ const tests = [
       }),
   ],
   [
+    'a finding of a part of the run is marked in the plots, in its words beneath them, and leads there',
+    (browser, folder) =>
+      withPage(browser, folder, 'open', desk, async (page) => {
+        await drawn(page, 7);
+        // The first of six timeouts is in the first second, the last in the 26th.
+        const button = page.locator('.finding[data-key=timeouts-censor] .jump');
+        demand((await button.innerText()).replaceAll('\u00a0', ' ') === 'Show in the plots: 0 s to 26 s', `the button says ${await button.innerText()}`);
+        demand((await page.locator('.finding .jump').count()) === 1, 'a finding of the whole run is said to be of a part');
+        const listed = await page.locator('.events li').evaluateAll((all) => all.map((entry) => entry.textContent.replaceAll('\u00a0', ' ')));
+        demand(listed.some((text) => text.startsWith('0 s to 26 s F timeouts-censor: 6 requests timed out')), `events are ${listed}`);
+        await page.locator('.chosen input').first().fill('27');
+        await page.locator('.chosen input').first().press('Enter');
+        await page.waitForFunction(() => document.querySelector('.chosen input').value === '27');
+        await button.focus();
+        await page.keyboard.press('Enter');
+        await page.waitForFunction(() => document.querySelector('.chosen input').value === '0' && document.querySelector('.events').open);
+        await page.waitForFunction(() => document.querySelector('section.time h2').getBoundingClientRect().top < 300);
+        demand(await page.evaluate(() => document.activeElement.matches('.time .canvas')), 'the first plot has no focus');
+        await page.keyboard.press('Home');
+        await page.waitForFunction(() => document.querySelector('.time .at').textContent.endsWith('timeouts-censor'));
+      }),
+  ],
+  [
+    'of several runs, a finding leads to the run that has it',
+    (browser, folder) =>
+      withPage(browser, folder, 'two', desk, async (page) => {
+        const button = page.locator('.finding[data-key=timeouts-censor] .jump');
+        demand((await page.locator('[role=tab][aria-selected=true]').innerText()) === 'shop', 'the other run is not chosen at first');
+        await button.click();
+        await page.waitForFunction(() => document.querySelector('[role=tab][aria-selected=true]').textContent === 'steady rate');
+        await page.waitForFunction(() => document.querySelector('.run .chosen input:last-of-type').value === '30');
+      }),
+  ],
+  [
     'requests are sorted by any column, by keyboard, and have lines over time',
     (browser, folder) =>
       withPage(browser, folder, 'closed', desk, async (page) => {
@@ -155,7 +217,7 @@ const tests = [
       withPage(browser, folder, 'open', desk, async (page) => {
         await drawn(page, 7);
         const names = await page.locator('.observer summary .name').allInnerTexts();
-        demand(names.length === 2 && names[1].startsWith('lab'), `observers are ${names}`);
+        demand(names.length === 2 && names[1] === 'lab (what makes the load)', `observers are ${names}`);
         const canvases = await page.locator('canvas').count();
         await page.getByRole('button', { name: 'ramp' }).or(page.getByRole('button', { name: 'steady state' })).first().click();
         await page.locator('.observer summary').first().click();
@@ -196,6 +258,27 @@ const tests = [
         demand(new Set(before).size === before.length, 'an id stands twice');
       }),
   ],
+  ...[
+    ['reduce', 'auto'],
+    ['no-preference', 'smooth'],
+  ].map(([reducedMotion, behavior]) => [
+    `where less motion is asked for, a finding leads to its place at once and nothing moves: prefers-reduced-motion is ${reducedMotion}`,
+    (browser, folder) =>
+      withPage(browser, folder, 'open', { ...desk, reducedMotion }, async (page) => {
+        await drawn(page, 7);
+        const style = await page.evaluate(() => getComputedStyle(document.documentElement).scrollBehavior);
+        demand(style === behavior, `scrolling is ${style}`);
+        // In the moment of the click itself, before any frame is drawn.
+        const isAtOnce = await page.evaluate(() => {
+          document.querySelector('.finding .jump').click();
+          return scrollY > 0;
+        });
+        demand(isAtOnce === (reducedMotion === 'reduce'), `the page ${isAtOnce ? 'is there at once' : 'scrolls'}`);
+        await page.waitForFunction(() => document.querySelector('section.time h2').getBoundingClientRect().top < 300);
+        const moving = await page.evaluate(() => document.getAnimations().map(({ effect }) => effect.target.outerHTML.slice(0, 100)));
+        demand(moving.length === 0, `something moves: ${moving}`);
+      }),
+  ]),
   [
     'a day is small and opens soon',
     async (browser, folder) => {

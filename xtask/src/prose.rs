@@ -1,4 +1,5 @@
-//! The prose of the documents: textlint reads it with the rules of `prose/`, among them the words that the glossary forbids.
+//! The prose of the documents: textlint reads it with the rules of `prose/`, among them the words that the glossary forbids, which the
+//! texts of programs are read for too.
 
 use std::path::Path;
 

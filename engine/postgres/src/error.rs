@@ -22,7 +22,7 @@ const EXHAUSTED: &str =
 
 /// Why a source could not be opened.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot open postgres database {target}: {reason}")]
+#[error("cannot open the PostgreSQL database {target}: {reason}")]
 pub struct OpenError {
     pub kind: OpenErrorKind,
     /// Host, port and database; never a password.

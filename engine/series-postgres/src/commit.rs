@@ -267,7 +267,7 @@ impl Committer {
         let paths: Vec<&str> = new.iter().map(|(.., path)| *path).collect();
         let found = growth.entities(&of, &entities, &paths).await?;
         if found.len() != new.len() {
-            return Err(Fault::new("entities that were just added are not there").into());
+            return Err(Fault::new("entities that this transaction added are not there").into());
         }
         new.iter().zip(found).for_each(|((id, ..), known)| draft.set_series(*id, known));
         Ok(())

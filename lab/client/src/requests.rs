@@ -51,7 +51,7 @@ impl<C> Requests<C> {
         if let RequestPlace::Frames(_) = entry {
             *entry = RequestPlace::Request(self.spare.pop().unwrap_or_default());
         }
-        let RequestPlace::Request(request) = entry else { unreachable!("it has just been made one") };
+        let RequestPlace::Request(request) = entry else { unreachable!("it was made one above") };
         (id, request)
     }
 

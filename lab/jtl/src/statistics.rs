@@ -117,7 +117,7 @@ impl Statistics {
         if is_new {
             self.labels.entry(name.to_owned()).or_default();
         }
-        self.labels.get_mut(name).expect("a label that was not there was just made")
+        self.labels.get_mut(name).expect("a label that was not there was made above")
     }
 
     /// Adds what another part has counted.

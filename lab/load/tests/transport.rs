@@ -183,7 +183,7 @@ fn a_self_signed_certificate_is_trusted_where_just_that_one_is_given() {
     let message = reason(TlsOptions { server_name: Some("other.test".to_owned()), ..trusting });
     assert!(message.contains("its certificate is for 127.0.0.1, and not for other.test"), "{message}");
     let message = reason(self::trusting(&certificates));
-    assert!(message.contains("trust just that one with --cacert FILE"), "{message}");
+    assert!(message.contains("trust that one alone with --cacert FILE"), "{message}");
 }
 
 #[test]

@@ -7,14 +7,15 @@ use prony_model::measurement::clock::{ClockEvent, ClockEventKind};
 use prony_model::measurement::counts::Computing;
 use prony_model::measurement::figures::LatencyFigures;
 use prony_model::measurement::histogram::Latencies;
+use prony_model::measurement::record::OutcomeKind;
 use prony_model::measurement::tally::{Tally, TallyShape};
 use prony_model::plan::wire::Connections;
 use prony_model::response::pointer::Pointer;
 use prony_model::result::{
-    LabFigures, Machine, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, WorkerFigures,
-    verdicts, window_results,
+    LabFigures, Machine, Origin, OverTime, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION,
+    SecondRow, WorkerFigures, verdicts, window_results,
 };
-use prony_model::subscription::figures::Subscribers;
+use prony_model::subscription::figures::{SubscriberRow, Subscribers};
 use prony_model::subscription::tally::SubscriptionTally;
 use prony_model::subscription::{FanOutDraft, SubscriptionDraft};
 use prony_model::verdict::Judgement;
@@ -172,7 +173,7 @@ impl Run {
             verdict: None,
             windows,
             series: Vec::new(),
-            over_time: prony_model::result::OverTime::default(),
+            over_time: OverTime::default(),
             lab: self.lab.clone(),
             observers: Vec::new(),
             counted: prony_model::result::Counted::default(),
@@ -570,4 +571,108 @@ fn what_a_worker_finds_of_itself_is_said_of_it() {
     };
     let seen = "worker `größer`: the busiest thread of the lab was busy for 90 %";
     check(FindingKind::GeneratorBound, seen, &of_worker, &workers(|_| {}));
+}
+
+/// When a finding was so, in milliseconds of a run of ten calm seconds in which this happened.
+fn span(kind: FindingKind, run: &Run, happened: impl Fn(&mut ResultFile)) -> Option<(u64, u64)> {
+    let plan = run.plan();
+    let mut result = run.result(&plan);
+    let calm = |second| SecondRow {
+        second,
+        successes: 100,
+        p99_ns: Some(Nanos::from_millis(10)),
+        late_p99_ns: Some(Nanos::from_micros(50)),
+        ..SecondRow::default()
+    };
+    result.series = (0..10).map(calm).collect();
+    happened(&mut result);
+    let findings = judge(&plan, &result, &run.place);
+    let found = findings.iter().find(|finding| finding.kind == kind).unwrap();
+    found.span.map(|span| (span.from_ns.0 / 1_000_000, span.to_ns.0 / 1_000_000))
+}
+
+#[test]
+fn findings_of_some_seconds_say_which() {
+    let timeouts = vec![Outcome::Transport(TransportError::Timeout); 10];
+    let run = Run { failures: timeouts, ..Run::default() };
+    let timed_out = |seconds: [usize; 2]| {
+        span(FindingKind::TimeoutsCensor, &run, |result| {
+            seconds.into_iter().for_each(|second| result.series[second].timeouts = 5);
+        })
+    };
+    assert_eq!(timed_out([3, 5]), Some((3_000, 6_000)));
+    assert_eq!(timed_out([9, 9]), Some((9_000, 10_000)));
+    assert_eq!(timed_out([0, 9]), None, "the whole run is no part of it");
+
+    let run = Run { failures: vec![Outcome::Status(503); 60], ..Run::default() };
+    let failed = span(FindingKind::ErrorsDominate, &run, |result| {
+        (result.series[2].failures, result.series[4].failures) = (60, 5);
+    });
+    assert_eq!(failed, Some((2_000, 3_000)), "five of 105 are no more than 5 %");
+
+    let run = Run { lab: late_by(Nanos::from_millis(2)), ..Run::default() };
+    let late = |by| span(FindingKind::GeneratorBound, &run, |result| result.series[7].late_p99_ns = Some(by));
+    assert_eq!(late(Nanos::from_millis(2)), Some((7_000, 8_000)));
+    assert_eq!(late(Nanos::from_millis(1)), None);
+
+    let run = Run { dropped: Some(5), ..Run::default() };
+    let dropped = span(FindingKind::StartsDropped, &run, |result| result.series[4].dropped = 5);
+    assert_eq!(dropped, Some((4_000, 5_000)));
+    let run = Run { dropped: Some(50), ..Run::default() };
+    let dropped = span(FindingKind::RateNotReached, &run, |result| result.series[4].dropped = 50);
+    assert_eq!(dropped, Some((4_000, 5_000)));
+}
+
+#[test]
+fn findings_on_machines_say_when() {
+    let mut run = Run::default();
+    run.lab.connections.ports_exhausted = 7;
+    let exhausted = span(FindingKind::PortsExhausted, &run, |result| {
+        let failures = [(OutcomeKind::Connect, vec![0, 3, 0, 1, 0])].into();
+        result.over_time = OverTime { interval_ns: Nanos::from_secs(2), failures, ..OverTime::default() };
+    });
+    assert_eq!(exhausted, Some((2_000, 8_000)));
+
+    let event = ClockEvent { kind: ClockEventKind::WallStep, at_ns: Nanos::from_secs(3), by_ns: 500_000_000 };
+    let run = Run { lab: LabFigures { clock: vec![event], ..LabFigures::default() }, ..Run::default() };
+    assert_eq!(span(FindingKind::Clock, &run, |_| {}), Some((3_000, 3_000)));
+
+    let lost = workers(|worker| worker.lost_at_ns = Some(Nanos::from_secs(3)));
+    let missing = span(FindingKind::WorkerLost, &lost, |result| {
+        result.series[4..].iter_mut().for_each(|row| row.workers_missing = 1);
+    });
+    assert_eq!(missing, Some((4_000, 10_000)));
+    assert_eq!(span(FindingKind::WorkerLost, &lost, |_| {}), Some((3_000, 3_000)));
+    let late = workers(|worker| worker.start_late_ns = Nanos::from_millis(12));
+    assert_eq!(span(FindingKind::WorkerLate, &late, |_| {}), Some((0, 12)));
+}
+
+#[test]
+fn findings_on_subscribers_say_when() {
+    let late = heard(Heard { not_due: 7, ..Heard::WELL });
+    assert_eq!(span(FindingKind::SubscribersLate, &late, |_| {}), Some((0, 3_000)));
+    let lost = |losses: u64| {
+        span(FindingKind::SubscribersMissing, &heard(Heard::WELL), |result| {
+            let group = &mut result.subscribers.groups[0];
+            (group.links.subscribed, group.links.completed) = (19, losses);
+            let active = |second| match second {
+                0..2 => 20,
+                2..9 => 19,
+                _ => 0,
+            };
+            result.subscribers.series = (0..10)
+                .map(|second| SubscriberRow { second, active: active(second), ..SubscriberRow::default() })
+                .collect();
+        })
+    };
+    assert_eq!(lost(1), Some((2_000, 3_000)), "all are given up at the end");
+    assert_eq!(lost(0), None, "one that never came into force is of no moment");
+}
+
+#[test]
+fn findings_of_older_files_have_no_span() {
+    let text = r#"{"kind":"clock","voids_claim":false,"seen":"","cause":"","try_next":""}"#;
+    let finding: Finding = serde_json::from_str(text).unwrap();
+    assert_eq!(finding.span, None);
+    assert_eq!(serde_json::to_string(&finding).unwrap(), text);
 }

@@ -86,7 +86,7 @@ mod tests {
 
     fn found(kind: FindingKind) -> Finding {
         let (seen, cause, try_next) = (String::new(), String::new(), String::new());
-        Finding { kind, voids_claim: false, seen, cause, try_next }
+        Finding { kind, voids_claim: false, seen, cause, try_next, span: None }
     }
 
     fn open() -> Progress {

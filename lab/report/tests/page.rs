@@ -11,6 +11,7 @@ use expect_test::{Expect, expect};
 use prony_model::Nanos;
 use prony_model::measurement::observation::{Observation, ObservedSeries, ObservedUnit};
 use prony_model::result::{OverTime, ResultFile};
+use prony_model::verdict::finding::{Finding, FindingKind, TimeSpan};
 use prony_report::{NamedDocument, PageForm, html, study_html};
 
 /// The data within a page; nothing where the program is built without npm.
@@ -71,6 +72,20 @@ fn a_run_has_its_plots_and_tables() {
             table "failures (steady state)"
         "#]],
     );
+}
+
+#[test]
+fn the_plot_of_failures_says_what_it_counts() {
+    let note = |result| {
+        let data = data(&[named("r", result)])?;
+        let plots = data["runs"][0]["plots"].as_array().unwrap().clone();
+        let plot = plots.into_iter().find(|plot| plot["id"] == "failures").unwrap();
+        assert_eq!(plot["axis"], "failures a second");
+        Some(plot["note"].as_str().unwrap().to_owned())
+    };
+    let Some(of_seconds) = note(closed()) else { return };
+    assert_eq!(of_seconds, "requests that failed; those with an expected status are the successes");
+    assert_eq!(note(day()).unwrap(), format!("{of_seconds}; means over 5m00s"));
 }
 
 #[test]
@@ -276,6 +291,20 @@ fn plots_are_marked_with_what_happened_and_with_what_was_asked() {
         faults: vec![(at(20), "the file was rotated".to_owned())],
     }];
     result.series[25].workers_missing = 2;
+    let span = |from_ns, to_ns| Some(TimeSpan { from_ns, to_ns });
+    let finding = |kind: FindingKind, seen: &str, span| Finding {
+        kind,
+        voids_claim: false,
+        seen: seen.to_owned(),
+        cause: String::new(),
+        try_next: String::new(),
+        span,
+    };
+    result.findings = vec![
+        finding(FindingKind::TimeoutsCensor, "4 requests timed out", span(at(14), at(17))),
+        finding(FindingKind::Clock, "the wall clock was set", span(at(18), at(18))),
+        finding(FindingKind::TooShort, "of the whole run", None),
+    ];
     let Some(data) = data(&[named("r", result)]) else { return };
     let run = &data["runs"][0];
     let marks: Vec<_> = run["annotations"].as_array().unwrap().iter().map(ToString::to_string).collect();
@@ -284,9 +313,16 @@ fn plots_are_marked_with_what_happened_and_with_what_was_asked() {
         {"at_s":7.0,"kind":"compaction","text":"collector größe.log: compactions"}
         {"at_s":10.0,"kind":"stage","text":"100 users"}
         {"at_s":12.0,"kind":"pause","text":"collector größe.log: pause (mixed) 25.0 ms"}
+        {"at_s":14.0,"to_s":17.0,"kind":"finding","text":"timeouts-censor: 4 requests timed out"}
+        {"at_s":18.0,"kind":"finding","text":"clock: the wall clock was set"}
         {"at_s":20.0,"kind":"fault","text":"collector größe.log: the file was rotated"}
         {"at_s":25.0,"kind":"worker","text":"2 workers are missing from here on"}"#]]
     .assert_eq(&marks.join("\n"));
+    let spans: Vec<_> =
+        run["findings"].as_array().unwrap().iter().map(|found| found["span_s"].clone()).collect();
+    let expected =
+        [serde_json::json!([14.0, 17.0]), serde_json::json!([18.0, 18.0]), serde_json::Value::Null];
+    assert_eq!(spans, expected);
     let lines: Vec<_> = run["objectives"].as_array().unwrap().iter().map(ToString::to_string).collect();
     expect![[r#"
         {"plot":"percentiles","value":500.0,"text":"p95<500ms"}

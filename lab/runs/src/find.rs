@@ -122,7 +122,7 @@ fn step_of(file: &mut SearchFile, load: u32) -> &mut SearchStep {
     if file.steps.last().is_none_or(|step| step.load != load || step.verdict.is_some()) {
         file.steps.push(SearchStep { load, verdict: None, note: None, runs: Vec::new() });
     }
-    file.steps.last_mut().expect("a step was just pushed where there was none")
+    file.steps.last_mut().expect("a step was pushed where there was none")
 }
 
 fn finish(runs: &Runs, search: &Search, file: &mut SearchFile, state: RunState) {

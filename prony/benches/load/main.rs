@@ -1,7 +1,7 @@
 //! Measurements of `prony run` beside tools that others wrote, against targets that others wrote. One subcommand a
 //! question; each prints the table that `docs/benchmarks.md` quotes. Target and tool have one processor each.
 //!
-//! `cargo bench -p prony --bench load -- closed|rate|lua|tls|http2|users|find|compare|k6|k6-memory|k6-init|k6-agreement|k6-arrivals|outputs`
+//! `cargo bench -p prony --bench load -- closed|rate|lua|tls|http2|users|find|compare|k6|k6-memory|k6-init|k6-agreement|k6-arrivals|outputs|live`
 //!
 //! Needs nginx, wrk and openssl; `http2` h2load; those of scripts k6, and they pin nothing; `tls` and `http2` oha, where it is found.
 
@@ -9,6 +9,7 @@
 
 mod arrivals;
 mod closed;
+mod live;
 #[path = "../common/nginx.rs"]
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
 mod nginx;
@@ -53,9 +54,10 @@ fn main() {
         Some("k6-agreement") => scripts::agreement(),
         Some("k6-arrivals") => arrivals::rates(),
         Some("outputs") => outputs::cost(),
+        Some("live") => live::cost(),
         _ => println!(
             "name a measurement: closed, lua, rate, tls, http2, users, find, compare, k6, k6-memory, k6-init, \
-             k6-agreement, k6-arrivals, outputs"
+             k6-agreement, k6-arrivals, outputs, live"
         ),
     }
 }

@@ -54,7 +54,7 @@ fn certificate(error: &CertificateError) -> String {
         // Such as the one that `openssl req -x509` makes, which is an authority's.
         CertificateError::Other(reason) => (
             format!("its certificate does not fit a server ({})", reason.0),
-            "trust just that one with --cacert FILE (tls.ca)",
+            "trust that one alone with --cacert FILE (tls.ca)",
         ),
         error => (format!("its certificate cannot be checked ({error})"), "replace it"),
     };

@@ -29,6 +29,8 @@ pub struct SecondRow {
     pub covered_ns: Nanos,
     /// Load generators whose share of the second is not in it, because they were lost.
     pub workers_missing: u32,
+    /// How late the lab itself was with its starts, 99 of 100 at most; absent without any, and in files of older versions.
+    pub late_p99_ns: Option<Nanos>,
 }
 
 impl SecondRow {
@@ -49,6 +51,7 @@ impl SecondRow {
             max_ns: times.max(),
             covered_ns: Nanos::from_secs(1),
             workers_missing: 0,
+            late_p99_ns: tally.lateness.percentile_of_few(99.0),
         }
     }
 
@@ -61,6 +64,7 @@ impl SecondRow {
         self.failures += late.interval_failures;
         self.timeouts += late.interval_timeouts;
         self.bytes_received += late.interval_bytes_received;
+        self.late_p99_ns = self.late_p99_ns.max(late.lateness.percentile_of_few(99.0));
         if let Some(times) = times {
             self.p50_ns = times.percentile_of_few(50.0);
             self.p95_ns = times.percentile_of_few(95.0);
@@ -87,6 +91,7 @@ table! {
     } and {
         covered_ns: Nanos = Nanos::from_secs(1),
         workers_missing: u32 = 0,
+        late_p99_ns: Option<Nanos> = None,
     }
 }
 

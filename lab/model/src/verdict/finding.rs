@@ -1,5 +1,6 @@
-//! What can be found about a result: the kind, the number, the cause and the remedy.
+//! What can be found about a result: the kind, the number, the cause and the remedy, and when it was so.
 
+use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -85,11 +86,33 @@ pub struct Finding {
     pub seen: String,
     pub cause: String,
     pub try_next: String,
+    /// When it was so; absent of what is true of the whole run, and in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<TimeSpan>,
+}
+
+/// A part of a run, counted from its start; a moment where both ends are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimeSpan {
+    pub from_ns: Nanos,
+    pub to_ns: Nanos,
 }
 
 impl Finding {
     pub(super) fn new(kind: FindingKind, seen: String, cause: &str, try_next: &str) -> Self {
-        Self { kind, voids_claim: kind.voids(), seen, cause: cause.to_owned(), try_next: try_next.to_owned() }
+        Self {
+            kind,
+            voids_claim: kind.voids(),
+            seen,
+            cause: cause.to_owned(),
+            try_next: try_next.to_owned(),
+            span: None,
+        }
+    }
+
+    /// The same, of this part of the run.
+    pub(super) fn during(self, span: Option<TimeSpan>) -> Self {
+        Self { span, ..self }
     }
 
     /// The same, of a load that comes when the plan says: the lab's lateness is then part of each response time, which is

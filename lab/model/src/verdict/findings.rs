@@ -1,5 +1,6 @@
 //! Whether a result can be believed: what limits, voids or shades it, each with its number, cause and remedy.
 
+mod spans;
 mod starts;
 mod workers;
 
@@ -11,7 +12,7 @@ use crate::measurement::histogram::SAMPLES_BEYOND_MIN;
 use crate::measurement::record::OutcomeKind;
 use crate::plan::Plan;
 use crate::plan::wire::Connections;
-use crate::result::{LabFigures, ResultFile, RunState};
+use crate::result::{LabFigures, ResultFile, RunState, SecondRow};
 use crate::subscription::figures::SubscriberGroup;
 use crate::units::{Nanos, per_second};
 use crate::verdict::finding::{Finding, FindingKind};
@@ -57,7 +58,7 @@ pub fn judge(plan: &Plan, result: &ResultFile, place: &TargetPlace) -> Vec<Findi
     let candidates = [
         generator_bound(result)
             .map(|finding| if sets_its_load(plan) { finding.with_bounds() } else { finding }),
-        ports_exhausted(&result.lab),
+        ports_exhausted(result),
         errors_dominate(result),
         ramp_in_verdict(result),
         too_few_samples(result).filter(|_| has_requests),
@@ -117,18 +118,26 @@ fn generator_bound(result: &ResultFile) -> Option<Finding> {
         let percent = lateness_share * 100.0;
         let seen =
             format!("1 % of sends were late by {late} or more, {percent:.0} % of the p99 latency of {felt}");
-        Finding::new(FindingKind::GeneratorBound, seen, cause, remedy)
+        let span = spans::seconds(result, is_late);
+        Finding::new(FindingKind::GeneratorBound, seen, cause, remedy).during(span)
     })
 }
 
-fn ports_exhausted(lab: &LabFigures) -> Option<Finding> {
-    let count = lab.connections.ports_exhausted;
+/// True of a second in which sends were so late that the lab distorts its latencies.
+fn is_late(row: &SecondRow) -> bool {
+    let felt = row.p99_ns.unwrap_or_default().0.max(1) as f64;
+    row.late_p99_ns.is_some_and(|late| late > LATENESS_FLOOR && late.0 as f64 / felt > LATENESS_SHARE_MAX)
+}
+
+fn ports_exhausted(result: &ResultFile) -> Option<Finding> {
+    let count = result.lab.connections.ports_exhausted;
     (count > 0).then(|| {
         let seen = format!("{count} connections could not be opened: no port of this machine was left");
         let cause =
             "closed connections keep their ports for a minute, and each source address has a limited range";
         let remedy = "keep connections, widen net.ipv4.ip_local_port_range, or use several machines";
-        Finding::new(FindingKind::PortsExhausted, seen, cause, remedy)
+        let span = spans::failures(result, OutcomeKind::Connect);
+        Finding::new(FindingKind::PortsExhausted, seen, cause, remedy).during(span)
     })
 }
 
@@ -141,12 +150,12 @@ fn errors_dominate(result: &ResultFile) -> Option<Finding> {
         let percent = all.error_share() * 100.0;
         let seen = format!("{percent:.1} % of {} requests failed, most of them: {worst}", all.requests);
         let cause = "failures are often faster than answers, so rate and latency are not those of the work";
-        Finding::new(
-            FindingKind::ErrorsDominate,
-            seen,
-            cause,
-            "see the target's log for the first failures; lower the load",
-        )
+        let remedy = "see the target's log for the first failures; lower the load";
+        let span = spans::seconds(result, |row| {
+            let failed = row.failures + row.timeouts;
+            share(failed, failed + row.successes) > ERROR_SHARE_MAX
+        });
+        Finding::new(FindingKind::ErrorsDominate, seen, cause, remedy).during(span)
     })
 }
 
@@ -188,12 +197,9 @@ fn timeouts_censor(plan: &Plan, result: &ResultFile) -> Option<Finding> {
             plan.timeout()
         );
         let cause = "how long they would have taken is unknown; latencies hold successes only";
-        Finding::new(
-            FindingKind::TimeoutsCensor,
-            seen,
-            cause,
-            "raise `timeout`, or read no percentile above that one",
-        )
+        let remedy = "raise `timeout`, or read no percentile above that one";
+        let span = spans::seconds(result, |row| row.timeouts > 0);
+        Finding::new(FindingKind::TimeoutsCensor, seen, cause, remedy).during(span)
     })
 }
 
@@ -302,7 +308,9 @@ fn subscribers_missing(result: &ResultFile) -> Option<Finding> {
             "read the reasons; raise the target's limits, connect more slowly (`rate`), or ask for fewer clients",
         )
     };
-    Some(Finding::new(FindingKind::SubscribersMissing, seen, cause, remedy))
+    let is_lost = links.lost_count() + links.completed > 0;
+    let span = is_lost.then(|| spans::lost_subscriptions(result)).flatten();
+    Some(Finding::new(FindingKind::SubscribersMissing, seen, cause, remedy).during(span))
 }
 
 /// Mutations came before all subscriptions were in force.
@@ -318,7 +326,11 @@ fn subscribers_late(result: &ResultFile) -> Option<Finding> {
         );
         let cause = "users began to mutate while subscribers were still connecting; nobody can say whether those events were due";
         let remedy = "begin the scenarios later (`start`), or connect faster (`rate`)";
-        Finding::new(FindingKind::SubscribersLate, seen, cause, remedy)
+        let links = &group.links;
+        let span = links.last_subscribed_ns.and_then(|last| {
+            spans::part(result, links.first_attempt_ns.unwrap_or_default(), last)
+        });
+        Finding::new(FindingKind::SubscribersLate, seen, cause, remedy).during(span)
     })
 }
 
@@ -387,5 +399,5 @@ fn clock(result: &ResultFile) -> Option<Finding> {
             "let the time service settle before a run; put logs and result together by hand",
         )
     };
-    Some(Finding::new(FindingKind::Clock, seen, cause, remedy))
+    Some(Finding::new(FindingKind::Clock, seen, cause, remedy).during(Some(spans::moment(at))))
 }

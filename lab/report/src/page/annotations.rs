@@ -1,5 +1,5 @@
 //! What plots over time are marked with: stages of the load, pauses and compactions that observers saw, faults, steps of the
-//! clock and lost workers, and the lines of objectives.
+//! clock and lost workers, findings of a part of the run, and the lines of objectives.
 
 use super::data::{AnnotationData, ObjectiveData};
 use super::digits;
@@ -8,6 +8,7 @@ use prony_model::Nanos;
 use prony_model::measurement::clock::ClockEventKind;
 use prony_model::measurement::observation::{Observation, ObservedUnit};
 use prony_model::result::ResultFile;
+use prony_model::verdict::finding::{Finding, TimeSpan};
 use prony_model::verdict::threshold::{Metric, Scope, Threshold};
 
 /// Of one kind, the longest or first; more would cover the plot.
@@ -34,12 +35,25 @@ pub(super) fn annotations(result: &ResultFile) -> Vec<AnnotationData> {
         annotation(event.at_ns, "clock", text)
     }));
     all.extend(lost_workers(result));
+    all.extend(result.findings.iter().filter_map(finding));
     all.sort_by(|left, right| left.at_s.total_cmp(&right.at_s));
     all
 }
 
 fn annotation(at: Nanos, kind: &'static str, text: String) -> AnnotationData {
-    AnnotationData { at_s: digits(at.as_secs_f64(), 7), kind, text }
+    AnnotationData { at_s: digits(at.as_secs_f64(), 7), to_s: None, kind, text }
+}
+
+/// In seconds, as far as they are drawn.
+pub(super) fn span_s(span: TimeSpan) -> (f64, f64) {
+    (digits(span.from_ns.as_secs_f64(), 7), digits(span.to_ns.as_secs_f64(), 7))
+}
+
+/// In its own words; those of the whole run are no event in it.
+fn finding(finding: &Finding) -> Option<AnnotationData> {
+    let (at_s, to_s) = span_s(finding.span?);
+    let text = format!("{}: {}", finding.kind.name(), finding.seen);
+    Some(AnnotationData { at_s, to_s: (to_s > at_s).then_some(to_s), kind: "finding", text })
 }
 
 /// Where the load begins to move otherwise than before.

@@ -98,11 +98,14 @@ pub(crate) struct RequestOverTimeData {
     pub p95_ms: Vec<Option<f64>>,
 }
 
-/// Something that happened at a moment of a run.
+/// Something that happened at a moment of a run, or was so for a part of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct AnnotationData {
     pub at_s: f64,
-    /// `stage`, `pause`, `compaction`, `fault`, `clock` or `worker`.
+    /// Of a part of the run; absent of a moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_s: Option<f64>,
+    /// `stage`, `pause`, `compaction`, `fault`, `clock`, `worker` or `finding`.
     pub kind: &'static str,
     pub text: String,
 }
@@ -125,6 +128,9 @@ pub(crate) struct FindingData {
     pub seen: String,
     pub cause: String,
     pub try_next: String,
+    /// Where it is marked in the plots; absent of what is true of the whole run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span_s: Option<(f64, f64)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -80,6 +80,9 @@ fn added(parts: &[Vec<u64>]) -> Vec<u64> {
     sum
 }
 
+/// What the plot of failures counts: by second there are counts of failures alone.
+const FAILURES_NOTE: &str = "requests that failed; those with an expected status are the successes";
+
 /// Failures a second by kind, unexpected statuses one by one; nothing where none failed.
 pub(super) fn failures_plot(result: &ResultFile) -> Option<PlotData> {
     let length = covered(result);
@@ -113,9 +116,9 @@ pub(super) fn failures_plot(result: &ResultFile) -> Option<PlotData> {
         id: "failures".to_owned(),
         title: "Failures by status and kind".to_owned(),
         unit: Unit::PerSecond,
-        note: describe::joined([several, rest]),
+        note: describe::joined([Some(FAILURES_NOTE.to_owned()), several, rest]),
         may_be_log: false,
-        axis: None,
+        axis: Some("failures a second"),
         times: (0..length).map(end).collect(),
         lines,
     })

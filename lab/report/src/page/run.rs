@@ -103,6 +103,7 @@ fn finding(finding: &Finding) -> FindingData {
         seen: finding.seen.clone(),
         cause: finding.cause.clone(),
         try_next: finding.try_next.clone(),
+        span_s: finding.span.map(annotations::span_s),
     }
 }
 

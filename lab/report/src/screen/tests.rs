@@ -20,7 +20,7 @@ const PLAIN: ScreenLooks = ScreenLooks { has_colors: false, reflows: false };
 
 fn found(kind: FindingKind, seen: &str) -> Finding {
     let (cause, try_next) = (String::new(), String::new());
-    Finding { kind, voids_claim: kind.voids(), seen: seen.to_owned(), cause, try_next }
+    Finding { kind, voids_claim: kind.voids(), seen: seen.to_owned(), cause, try_next, span: None }
 }
 
 /// Times from 1 ms up, most of them short.

@@ -350,6 +350,7 @@ pub fn day() -> ResultFile {
                 max_ns: time(slowest),
                 covered_ns: Nanos::from_secs(1),
                 workers_missing: 0,
+                late_p99_ns: None,
             }
         })
         .collect();

@@ -265,7 +265,7 @@ impl LogState {
         }
         match &mut self.output {
             Output::Writing(sender, _) => sender,
-            Output::Idle(_) => unreachable!("it was just set"),
+            Output::Idle(_) => unreachable!("it was set above"),
         }
     }
 

@@ -93,7 +93,7 @@ impl Row {
 pub(crate) const EXECUTION: [&str; 4] = ["duration", "iterations", "stages", "scenarios"];
 
 pub const OPTIONS: &[Row] = &[
-    row("vus", "K6_VUS", Form::Integer).flag("vus", "COUNT", "Virtual users").short('u'),
+    row("vus", "K6_VUS", Form::Integer).flag("vus", "COUNT", "Users").short('u'),
     row("duration", "K6_DURATION", Form::Duration)
         .flag("duration", "TIME", "How long the test lasts")
         .short('d'),

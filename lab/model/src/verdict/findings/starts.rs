@@ -1,6 +1,6 @@
 //! Findings on starts of open models: those that were dropped, and rates that were not reached.
 
-use super::{BUSY_SHARE_MAX, REACHED_SHARE_MIN};
+use super::{BUSY_SHARE_MAX, REACHED_SHARE_MIN, spans};
 use crate::measurement::figures::share;
 use crate::measurement::tally::StartCounts;
 use crate::result::{ResultFile, ScenarioSummary, WindowResult};
@@ -23,7 +23,8 @@ pub(super) fn starts_dropped(result: &ResultFile) -> Option<Finding> {
         "{dropped} of the {due} iterations of `{name}` that were due were dropped, {percent:.2} %: no user was free"
     );
     let (cause, remedy) = why(result, scenario, &starts);
-    Some(Finding::new(FindingKind::StartsDropped, seen, &cause, &remedy))
+    let span = spans::seconds(result, |row| row.dropped > 0);
+    Some(Finding::new(FindingKind::StartsDropped, seen, &cause, &remedy).during(span))
 }
 
 pub(super) fn rate_not_reached(result: &ResultFile) -> Option<Finding> {
@@ -45,7 +46,8 @@ pub(super) fn rate_not_reached(result: &ResultFile) -> Option<Finding> {
             "more users; where the latency grows with them the target is at its limit: ask for less".to_owned(),
         ),
     };
-    Some(Finding::new(FindingKind::RateNotReached, seen, &cause, &remedy))
+    let span = spans::seconds(result, |row| row.dropped > 0);
+    Some(Finding::new(FindingKind::RateNotReached, seen, &cause, &remedy).during(span))
 }
 
 fn open_scenarios<'a>(

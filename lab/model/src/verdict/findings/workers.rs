@@ -1,5 +1,6 @@
 //! What is found about the workers of a run that was made by several: lost ones, clocks, late starts, machines that differ.
 
+use super::spans;
 use crate::result::{ResultFile, WorkerFigures};
 use crate::units::Nanos;
 use crate::verdict::finding::{Finding, FindingKind};
@@ -23,18 +24,19 @@ pub(super) fn worker_lost(result: &ResultFile) -> Option<Finding> {
         result.plan.users()
     );
     let remedy = "see that machine and its way to the NATS server, and measure again; --on-worker-lost end ends such a run at once";
+    let span = spans::seconds(result, |row| row.workers_missing > 0).unwrap_or_else(|| spans::moment(at));
     let missing = result.series.iter().filter(|row| row.workers_missing > 0).count();
     if lost.iter().all(|worker| worker.taken_over_from.is_some()) {
         let cause = format!(
             "others made its load again after {missing} of {} seconds without it; `workers_missing` says in which",
             result.series.len()
         );
-        let finding = Finding::new(FindingKind::WorkerLost, seen, &cause, remedy);
+        let finding = Finding::new(FindingKind::WorkerLost, seen, &cause, remedy).during(Some(span));
         let is_small = missing as f64 <= MISSING_SHARE_MAX * result.series.len() as f64;
         return Some(Finding { voids_claim: finding.voids_claim && !is_small, ..finding });
     }
     let cause = "from then on the load was less than the plan's; `workers_missing` says in which seconds";
-    Some(Finding::new(FindingKind::WorkerLost, seen, cause, remedy))
+    Some(Finding::new(FindingKind::WorkerLost, seen, cause, remedy).during(Some(span)))
 }
 
 pub(super) fn workers_apart(result: &ResultFile) -> Option<Finding> {
@@ -64,7 +66,8 @@ pub(super) fn worker_late(result: &ResultFile) -> Option<Finding> {
     let cause =
         "what was due before then was made up for at once, and its latencies count from when it was due";
     let remedy = "measure again; a machine that is late has other work, or hears of the start too late";
-    Some(Finding::new(FindingKind::WorkerLate, seen, cause, remedy))
+    let span = spans::part(result, Nanos::ZERO, by);
+    Some(Finding::new(FindingKind::WorkerLate, seen, cause, remedy).during(span))
 }
 
 /// The worker with the most of something, where that is more than workers may be apart.

@@ -83,7 +83,7 @@ impl Stacks {
         if self.free.borrow().is_empty() {
             self.grow()?;
         }
-        let place = self.free.borrow_mut().pop().expect("the pool has just grown");
+        let place = self.free.borrow_mut().pop().expect("the pool has grown");
         self.taken.set(self.taken.get() + 1);
         Ok(PooledStack { place, pool: Rc::clone(self) })
     }

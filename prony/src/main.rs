@@ -3,6 +3,8 @@
 //!
 //! Exit codes: 0 passed, 1 failed, 3 void, by the rule of `prony_model::verdict::rule`; 2 could not run.
 
+#[cfg(test)]
+mod command_reference;
 mod compare;
 mod completions;
 mod docs;

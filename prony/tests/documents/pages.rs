@@ -118,6 +118,9 @@ pages! {
         ("SOURCE_FAILED", SHAPE),
         ("fullchain.pem", FORMS),
     ]
+    metrics "docs/metrics.md"
+    given []
+    left_out []
     graphql "docs/graphql.md"
     given []
     left_out []

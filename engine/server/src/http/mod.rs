@@ -6,6 +6,8 @@ pub(crate) mod authentication;
 mod body;
 mod console;
 mod cors;
+#[cfg(test)]
+mod error_codes;
 mod events;
 mod explain;
 mod framing;

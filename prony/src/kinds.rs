@@ -7,12 +7,12 @@ use prony_server::config::Kinds;
 use prony_sqlite::SqliteKind;
 use prony_upstream::UpstreamKind;
 
-#[cfg(test)]
-mod documented;
-
 /// In the order in which help and messages name them.
 pub(crate) static KINDS: Kinds<'static> =
     &[&SqliteKind, &PostgresKind, &GraphKind, &SeriesKind, &UpstreamKind];
+
+#[cfg(test)]
+mod documented;
 
 #[cfg(test)]
 mod tests {

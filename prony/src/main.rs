@@ -3,8 +3,6 @@
 //!
 //! Exit codes: 0 passed, 1 failed, 3 void, by the rule of `prony_model::verdict::rule`; 2 could not run.
 
-#[cfg(test)]
-mod command_reference;
 mod compare;
 mod completions;
 mod docs;
@@ -226,3 +224,6 @@ fn write_out(mut out: impl std::io::Write, text: &[u8]) -> std::io::Result<()> {
         written => written,
     }
 }
+
+#[cfg(test)]
+mod command_reference;

@@ -4,6 +4,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
     fs,
     path::Path,
     process::Command,
@@ -210,7 +211,8 @@ fn the_list_of_metrics_is_what_servers_tell() {
             Some(labels) => labels.iter().map(|label| format!("`{label}`")).collect::<Vec<_>>().join(", "),
             None => listed().unwrap_or("?").to_owned(),
         };
-        wanted += &format!("| `{name}` | {kind} | {labels} | {help} |\n");
+        // Writing to a string cannot fail.
+        let _ = writeln!(wanted, "| `{name}` | {kind} | {labels} | {help} |");
     }
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         fs::write(&path, format!("{}{wanted}{}", &page[..from], &page[to..])).expect("it can be written");

@@ -6,8 +6,6 @@ pub(crate) mod authentication;
 mod body;
 mod console;
 mod cors;
-#[cfg(test)]
-mod error_codes;
 mod events;
 mod explain;
 mod framing;
@@ -297,3 +295,6 @@ fn metrics(core: &CoreEngine) -> Reply {
         Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod error_codes;

@@ -12,6 +12,9 @@ pub(crate) static KINDS: Kinds<'static> =
     &[&SqliteKind, &PostgresKind, &GraphKind, &SeriesKind, &UpstreamKind];
 
 #[cfg(test)]
+mod documented;
+
+#[cfg(test)]
 mod tests {
     use std::path::Path;
 

@@ -224,3 +224,6 @@ fn write_out(mut out: impl std::io::Write, text: &[u8]) -> std::io::Result<()> {
         written => written,
     }
 }
+
+#[cfg(test)]
+mod command_reference;

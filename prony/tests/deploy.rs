@@ -1,7 +1,14 @@
 //! What stands in `deploy/` beside what a server is: the metrics that alerts and dashboard name are ones that there are, and the
-//! configuration of the manifest is one that is served.
+//! configuration of the manifest is one that is served. The list of metrics in `docs/metrics.md` is held here too, for want of such servers
+//! elsewhere.
 
-use std::{collections::BTreeSet, fs, path::Path, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    fs,
+    path::Path,
+    process::Command,
+};
 
 use prony_testkit::{
     PronyProcess, RedisServer, TestDatabase,
@@ -45,6 +52,51 @@ fn sample_names(metrics: &str) -> BTreeSet<String> {
     names
 }
 
+/// A family of metrics, as the list in the documentation has it.
+#[derive(Debug, PartialEq, Eq)]
+struct MetricRow {
+    kind: String,
+    /// Names of labels of its samples; none is known where there is no sample.
+    labels: Option<BTreeSet<String>>,
+    help: String,
+}
+
+/// What a server says of each family, by the name of its samples, without a histogram's ends.
+fn metric_rows(metrics: &str) -> BTreeMap<String, MetricRow> {
+    let mut rows = BTreeMap::new();
+    let about = |mark: &'static str| {
+        let lines = metrics.lines().filter_map(move |line| line.strip_prefix(mark));
+        lines
+            .map(|line| line.split_once(' ').expect("something follows the name"))
+            .collect::<BTreeMap<_, _>>()
+    };
+    let helps = about("# HELP ");
+    for (name, kind) in about("# TYPE ") {
+        let samples = metrics.lines().filter_map(|line| {
+            let rest = line.strip_prefix(name)?;
+            let ends = ["_total", "_bucket", "_sum", "_count", ""];
+            ends.iter().find_map(|end| rest.strip_prefix(end).filter(|rest| rest.starts_with(['{', ' '])))
+        });
+        let labels = samples.map(labels_of).reduce(|mut all, more| {
+            all.extend(more);
+            all
+        });
+        let end = if kind == "counter" { "_total" } else { "" };
+        let help = helps[name].trim_end_matches('.').to_owned();
+        rows.insert(format!("{name}{end}"), MetricRow { kind: kind.to_owned(), labels, help });
+    }
+    rows
+}
+
+/// Of `{name="value",other="value"} 1`. `le` is of all histograms.
+fn labels_of(sample: &str) -> BTreeSet<String> {
+    let inside =
+        sample.strip_prefix('{').and_then(|rest| rest.rsplit_once('}')).map_or("", |(inside, _)| inside);
+    let names = inside.split("=\"").filter_map(|part| part.rsplit(['"', ',']).next());
+    let names = names.filter(|name| !name.is_empty() && *name != "le");
+    names.map(str::to_owned).collect()
+}
+
 /// What begins as metrics of a server do.
 fn named_metrics(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
@@ -52,7 +104,7 @@ fn named_metrics(text: &str) -> BTreeSet<String> {
     words.filter(is_metric).map(str::to_owned).collect()
 }
 
-/// Of all kinds of sources, with shared limits and an audit log; a gateway before it has TLS.
+/// Of all kinds of sources, with shared limits, both logs and traces; another has TLS.
 struct Everything {
     url: String,
     secure_url: String,
@@ -74,11 +126,14 @@ fn everything() -> Everything {
     let text = format!(
         "[server]\nlisten = [\"127.0.0.1:0\"]\ncpus = 1\n[auth]\nanonymous = \"visitor\"\n[roles.visitor]\nunrestricted = true\n\
          [limits]\nredis = \"redis://127.0.0.1:{}\"\naudit_log = \"{}\"\n\
+         [log]\naccess_log = \"{}\"\n[traces]\nendpoint = \"http://127.0.0.1:1\"\n\
          [[source]]\nname = \"members\"\nurl = \"{}\"\nlisten = true\n\
          [[source]]\nname = \"donuts\"\nupstream = \"{}/graphql\"\n\
+         [source.token_exchange]\nendpoint = \"http://127.0.0.1:1/token\"\n\
          [[source]]\nname = \"social\"\nurl = \"graph:{}\"\n[[source]]\nname = \"air\"\nurl = \"series:{}\"\n",
         redis.port(),
         path("audit"),
+        path("access"),
         database.url(),
         behind.wait_for_url(),
         path("social"),
@@ -132,6 +187,52 @@ fn alerts_and_dashboards_name_metrics_that_there_are() {
     let panels = dashboard["panels"].as_array().expect("it has panels");
     let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64()).collect();
     assert_eq!(ids.len(), panels.len(), "panels share an id");
+}
+
+/// Where a family has no sample the page knows its labels.
+#[test]
+fn the_list_of_metrics_is_what_servers_tell() {
+    let everything = everything();
+    let mut rows = metric_rows(&metrics(&everything.url));
+    rows.extend(
+        metric_rows(&metrics(&everything.secure_url)).into_iter().filter(|(name, _)| name.contains("_tls_")),
+    );
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md");
+    let page = fs::read_to_string(&path).expect("the documentation is there");
+    let (begin, end) = ("<!-- metrics -->\n", "<!-- end of metrics -->");
+    let from = page.find(begin).expect("the list begins") + begin.len();
+    let to = page.find(end).expect("the list ends");
+    let mut wanted = String::from("| metric | kind | labels | meaning |\n|---|---|---|---|\n");
+    for (name, MetricRow { kind, labels, help }) in &rows {
+        let listed = || {
+            page.lines().find_map(|line| line.strip_prefix(&format!("| `{name}` | "))?.split(" | ").nth(1))
+        };
+        let labels = match labels {
+            Some(labels) => labels.iter().map(|label| format!("`{label}`")).collect::<Vec<_>>().join(", "),
+            None => listed().unwrap_or("?").to_owned(),
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(wanted, "| `{name}` | {kind} | {labels} | {help} |");
+    }
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        fs::write(&path, format!("{}{wanted}{}", &page[..from], &page[to..])).expect("it can be written");
+        return;
+    }
+    assert_eq!(&page[from..to], wanted, "run the test with UPDATE_EXPECT=1");
+}
+
+#[test]
+fn rows_of_metrics_are_read() {
+    let text = "# HELP a Some.\n# TYPE a counter\na_total{b=\"x, y\",c=\"\"} 1\n# HELP a_b Others\n# TYPE a_b gauge\n";
+    let row = |kind: &str, labels: Option<&[&str]>, help: &str| MetricRow {
+        kind: kind.to_owned(),
+        labels: labels.map(|labels| labels.iter().map(|label| (*label).to_owned()).collect()),
+        help: help.to_owned(),
+    };
+    let expected =
+        [("a_total", row("counter", Some(&["b", "c"]), "Some")), ("a_b", row("gauge", None, "Others"))];
+    let expected = BTreeMap::from(expected.map(|(name, row)| (name.to_owned(), row)));
+    assert_eq!(metric_rows(text), expected);
 }
 
 /// The text of the manifest's `prony.toml`, a block scalar of YAML.

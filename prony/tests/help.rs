@@ -1,4 +1,4 @@
-//! What the program says of itself: manual pages for all commands, completions for all shells.
+//! What the program says of itself: manual pages for all commands, completions for all shells, the documentation.
 
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
@@ -37,6 +37,24 @@ fn each_command_has_a_manual_page() {
     let hidden = fs::read_dir(&directory).expect("it was made").flatten();
     let hidden = hidden.filter(|entry| entry.file_name().to_string_lossy().contains("selftest-target"));
     assert_eq!(hidden.count(), 0, "what is hidden has no page");
+}
+
+/// Only some builds have it; `web/tests/site.mjs` looks at what they write.
+#[test]
+fn documentation_is_written_or_told_to_be_absent() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let target = folder.path().join("new/site");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    let output = command.args(["docs", "--write"]).arg(&target).output().expect("prony runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        let index = fs::read_to_string(target.join("index.html")).expect("there is a first page");
+        assert!(index.contains("Prony") && target.join("docs/run.html").is_file(), "{index}");
+    } else {
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("this program was built without its documentation"), "{said}");
+        assert!(!target.exists(), "nothing is written");
+    }
 }
 
 #[test]

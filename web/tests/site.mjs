@@ -1,10 +1,13 @@
 // Opens the documentation in a real browser: `node tests/site.mjs [SCREENSHOT-FOLDER]`. It must ask no other server, list every group of the
-// README, have no link that leads nowhere, fit a phone, keep the rules of accessibility, find what is searched, by keyboard too.
+// README, have no link that leads nowhere, fit a phone, keep the rules of accessibility, find what is searched, by keyboard too. What is written
+// into a folder must be the same.
 // PRONY names the program, which must have been built with its documentation (PRONY_DOCS=on, or --release).
-import { mkdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { demand, fits, keepsRules, launch, open, views } from './page.mjs';
-import { withProgram } from './server.mjs';
+import { program, withProgram } from './server.mjs';
 
 const [folder] = process.argv.slice(2);
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
@@ -42,6 +45,19 @@ async function crawl(url) {
   return [...seen.keys()];
 }
 
+/** Paths of all files of a folder and those below it, as in `/docs/run.html`. */
+function listed(folder) {
+  const names = readdirSync(folder, { recursive: true }).filter((name) => statSync(join(folder, name)).isFile());
+  return names.map((name) => `/${name}`);
+}
+
+/** What a page leads to or loads on its own server and no file of the site is, as a web server finds files. */
+function lost(path, html, files) {
+  const links = [...html.matchAll(/ (?:href|src)="([^"]+)"/g)].map(([, link]) => new URL(link.replaceAll('&amp;', '&'), `http://site${path}`));
+  const paths = links.filter((link) => link.origin === 'http://site').map((link) => decodeURIComponent(link.pathname));
+  return paths.filter((wanted) => !files.has(wanted.endsWith('/') ? `${wanted}index.html` : wanted)).map((wanted) => `${path}: ${wanted}`);
+}
+
 /** Pages that are opened on every screen. */
 const SAMPLES = ['/', '/docs/configuration.html', '/docs/latency.html', '/docs/benchmarks.html'];
 
@@ -65,6 +81,30 @@ const checks = {
       demand(pages.includes(`/${path.replace(/\.md$/, '.html')}`), `${path} is not reached`);
     }
     demand((await fetch(`${url}/docs/none`)).status === 404, 'a page that is not there');
+  },
+  async 'what is written into a folder is what is served, and its links are files'({ url }) {
+    const temporary = mkdtempSync(join(tmpdir(), 'prony-site-'));
+    try {
+      const target = join(temporary, 'new/site');
+      const write = () => spawnSync(program(), ['docs', '--write', target], { encoding: 'utf8' });
+      const written = write();
+      demand(written.status === 0, written.stderr);
+      const files = new Set(listed(target));
+      demand(written.stdout === `${files.size} files in ${target}\n`, written.stdout);
+      for (const path of ['/index.html', '/404.html', '/docs/run.html']) demand(files.has(path), `${path} is not there`);
+      const missing = [];
+      for (const path of files) {
+        const content = readFileSync(join(target, path));
+        const served = Buffer.from(await (await fetch(url + path)).arrayBuffer());
+        demand(served.equals(content), `${path} is not what is served`);
+        if (path.endsWith('.html')) missing.push(...lost(path, content.toString(), files));
+      }
+      demand(missing.length === 0, `links to no file: ${missing.slice(0, 10).join(', ')}`);
+      const again = write();
+      demand(again.status === 2 && again.stderr.includes('is not empty'), `over what is there: ${again.status} ${again.stderr}`);
+    } finally {
+      rmSync(temporary, { recursive: true, force: true });
+    }
   },
   async 'the groups of the README are in the side bar'({ page, url }) {
     await page.goto(url, { waitUntil: 'networkidle' });

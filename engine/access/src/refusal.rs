@@ -29,6 +29,16 @@ pub struct AuthRefusal {
 }
 
 impl RefusalKind {
+    /// All that there are.
+    pub const ALL: [Self; 6] = [
+        Self::NoCredentials,
+        Self::InvalidRequest,
+        Self::InvalidToken,
+        Self::InsufficientScope,
+        Self::RoleNotAllowed,
+        Self::Unavailable,
+    ];
+
     /// For labels of metrics.
     pub fn name(self) -> &'static str {
         match self {

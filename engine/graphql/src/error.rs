@@ -18,77 +18,70 @@ pub enum PathSegment {
     Index(usize),
 }
 
-/// What went wrong, to match on; [`ErrorCode::as_str`] is what `extensions.code` carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ErrorCode {
-    /// The text is no GraphQL document.
-    ParseFailed,
-    /// The document does not fit the schema.
-    ValidationFailed,
-    /// Variables or arguments have values that their types or limits refuse.
-    BadUserInput,
-    /// A limit of the server was reached (depth, aliases, tokens, …).
-    LimitExceeded,
-    /// No persisted document has the name that the request gives.
-    DocumentNotFound,
-    /// Documents cannot be registered by clients here.
-    DocumentsNotSupported,
-    /// The source cannot be reached; another try may succeed.
-    SourceUnavailable,
-    /// Whether a mutation was made is not known to the server either: look before it is repeated.
-    OutcomeUnknown,
-    /// The source is asked for more than it has room for; another try later may succeed.
-    Overloaded,
-    /// The statement ran out of time and was cancelled.
-    Timeout,
-    /// A constraint of the database refused a mutation (unique, foreign key, not null, check).
-    ConstraintViolation,
-    /// It is not known who asks.
-    Unauthenticated,
-    /// Who asks may not do it.
-    Forbidden,
-    /// Who asks has reached a limit of requests.
-    TooManyRequests,
-    /// A stored value does not fit its GraphQL type.
-    ValueOutOfRange,
-    /// Events came faster than they could be told, or nobody knows which there were; the subscription goes on without them.
-    EventsLost,
-    /// What the subscription was about is gone; nothing more comes.
-    SubscriptionEnded,
-    /// A function of the operator's that is called around the field has failed; what it is about is in the log only.
-    InterceptorFailed,
-    /// The tables are not as the operation expects them; the schema of now may have another.
-    SchemaChanged,
-    /// Anything else the source reported; details are in the log only.
-    SourceFailed,
+/// One line a code, so that none is left out of the list.
+macro_rules! error_codes {
+    ($($(#[$doc:meta])* $name:ident => $text:literal,)*) => {
+        /// What went wrong, to match on; [`ErrorCode::as_str`] is what `extensions.code` carries.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum ErrorCode {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl ErrorCode {
+            /// All that there are; `docs/errors.md` tells of each.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The upper-case word that clients match on.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)*
+                }
+            }
+        }
+    };
 }
 
-impl ErrorCode {
-    /// The upper-case word that clients match on.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ParseFailed => "GRAPHQL_PARSE_FAILED",
-            Self::ValidationFailed => "GRAPHQL_VALIDATION_FAILED",
-            Self::BadUserInput => "BAD_USER_INPUT",
-            Self::LimitExceeded => "LIMIT_EXCEEDED",
-            Self::DocumentNotFound => "PERSISTED_QUERY_NOT_FOUND",
-            Self::DocumentsNotSupported => "PERSISTED_QUERY_NOT_SUPPORTED",
-            Self::SourceUnavailable => "SOURCE_UNAVAILABLE",
-            Self::OutcomeUnknown => "OUTCOME_UNKNOWN",
-            Self::Overloaded => "OVERLOADED",
-            Self::Timeout => "TIMEOUT",
-            Self::ConstraintViolation => "CONSTRAINT_VIOLATION",
-            Self::Unauthenticated => "UNAUTHENTICATED",
-            Self::Forbidden => "FORBIDDEN",
-            Self::TooManyRequests => "TOO_MANY_REQUESTS",
-            Self::ValueOutOfRange => "VALUE_OUT_OF_RANGE",
-            Self::EventsLost => "EVENTS_LOST",
-            Self::SubscriptionEnded => "SUBSCRIPTION_ENDED",
-            Self::InterceptorFailed => "INTERCEPTOR_FAILED",
-            Self::SchemaChanged => "SCHEMA_CHANGED",
-            Self::SourceFailed => "SOURCE_FAILED",
-        }
-    }
+error_codes! {
+    /// The text is no GraphQL document.
+    ParseFailed => "GRAPHQL_PARSE_FAILED",
+    /// The document does not fit the schema.
+    ValidationFailed => "GRAPHQL_VALIDATION_FAILED",
+    /// Variables or arguments have values that their types or limits refuse.
+    BadUserInput => "BAD_USER_INPUT",
+    /// A limit of the server was reached (depth, aliases, tokens, …).
+    LimitExceeded => "LIMIT_EXCEEDED",
+    /// No persisted document has the name that the request gives.
+    DocumentNotFound => "PERSISTED_QUERY_NOT_FOUND",
+    /// Documents cannot be registered by clients here.
+    DocumentsNotSupported => "PERSISTED_QUERY_NOT_SUPPORTED",
+    /// The source cannot be reached; another try may succeed.
+    SourceUnavailable => "SOURCE_UNAVAILABLE",
+    /// Whether a mutation was made is not known to the server either: look before it is repeated.
+    OutcomeUnknown => "OUTCOME_UNKNOWN",
+    /// The source is asked for more than it has room for; another try later may succeed.
+    Overloaded => "OVERLOADED",
+    /// The statement ran out of time and was cancelled.
+    Timeout => "TIMEOUT",
+    /// A constraint of the database refused a mutation (unique, foreign key, not null, check).
+    ConstraintViolation => "CONSTRAINT_VIOLATION",
+    /// It is not known who asks.
+    Unauthenticated => "UNAUTHENTICATED",
+    /// Who asks may not do it.
+    Forbidden => "FORBIDDEN",
+    /// Who asks has reached a limit of requests.
+    TooManyRequests => "TOO_MANY_REQUESTS",
+    /// A stored value does not fit its GraphQL type.
+    ValueOutOfRange => "VALUE_OUT_OF_RANGE",
+    /// Events came faster than they could be told, or nobody knows which there were; the subscription goes on without them.
+    EventsLost => "EVENTS_LOST",
+    /// What the subscription was about is gone; nothing more comes.
+    SubscriptionEnded => "SUBSCRIPTION_ENDED",
+    /// A function of the operator's that is called around the field has failed; what it is about is in the log only.
+    InterceptorFailed => "INTERCEPTOR_FAILED",
+    /// The tables are not as the operation expects them; the schema of now may have another.
+    SchemaChanged => "SCHEMA_CHANGED",
+    /// Anything else the source reported; details are in the log only.
+    SourceFailed => "SOURCE_FAILED",
 }
 
 /// An error of a request or of one field of it.

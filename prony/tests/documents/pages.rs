@@ -118,6 +118,9 @@ pages! {
         ("SOURCE_FAILED", SHAPE),
         ("fullchain.pem", FORMS),
     ]
+    metrics "docs/metrics.md"
+    given []
+    left_out []
     graphql "docs/graphql.md"
     given []
     left_out []
@@ -192,6 +195,18 @@ pages! {
         ("duration = \"60s\"", PART),
         ("[[subscriptions]]", PART),
     ]
+    find_the_limit "docs/find-the-limit.md"
+    given []
+    left_out [("the limit is between 195/s", SHAPE)]
+    from_k6 "docs/from-k6.md"
+    given []
+    left_out []
+    from_wrk "docs/from-wrk.md"
+    given []
+    left_out []
+    from_jmeter "docs/from-jmeter.md"
+    given []
+    left_out []
     find "docs/find.md"
     given [("plan.toml", TARGET)]
     left_out [("--hold 2s --repeats 2", SHAPE), ("190/s: 183.5/s", SHAPE)]

@@ -116,3 +116,32 @@ impl From<ReadError> for Problem {
         Self::new(kind, why)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The page of errors, `docs/errors.md`, has each type with its status.
+    #[test]
+    fn all_types_are_on_the_page() {
+        let page = include_str!("../../../../docs/errors.md");
+        let (_, table) =
+            page.split_once("| type of NGSI-LD | status |\n|---|---|\n").expect("the table begins");
+        let row = |kind: ProblemKind| {
+            let (status, name, _) = kind.parts();
+            name.map(|name| format!("| `{name}` | {} |", status.as_u16()))
+        };
+        let kinds = [
+            ProblemKind::InvalidRequest,
+            ProblemKind::BadRequestData,
+            ProblemKind::ResourceNotFound,
+            ProblemKind::OperationNotSupported,
+            ProblemKind::TooComplexQuery,
+            ProblemKind::TooManyResults,
+            ProblemKind::InternalError,
+        ];
+        let rows: Vec<String> = kinds.into_iter().filter_map(row).collect();
+        let listed: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
+        assert_eq!(listed, rows);
+    }
+}

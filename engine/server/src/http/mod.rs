@@ -295,3 +295,6 @@ fn metrics(core: &CoreEngine) -> Reply {
         Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod error_codes;

@@ -49,16 +49,6 @@ pub(crate) enum OutcomeKind {
 const OUTCOMES: [&str; 4] = ["success", "field_errors", "refused", "bad_request"];
 const KINDS: [&str; 4] = ["query", "mutation", "subscription", "unknown"];
 
-/// Why requests are not let in.
-const AUTH_REFUSALS: [RefusalKind; 6] = [
-    RefusalKind::NoCredentials,
-    RefusalKind::InvalidRequest,
-    RefusalKind::InvalidToken,
-    RefusalKind::InsufficientScope,
-    RefusalKind::RoleNotAllowed,
-    RefusalKind::Unavailable,
-];
-
 /// One core's counters; only the core's thread writes them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -78,8 +68,8 @@ pub(crate) struct CoreMetrics {
     events: [AtomicU64; 2],
     live_answers: AtomicU64,
     slow_consumers: Arc<AtomicU64>,
-    /// By the place in [`AUTH_REFUSALS`].
-    auth_refusals: [AtomicU64; AUTH_REFUSALS.len()],
+    /// By the place in [`RefusalKind::ALL`].
+    auth_refusals: [AtomicU64; RefusalKind::ALL.len()],
     /// By the reason's place in [`Handover::ALL`].
     handovers: [AtomicU64; Handover::ALL.len()],
     operations: OperationCounts,
@@ -135,7 +125,7 @@ impl CoreMetrics {
     }
 
     pub(crate) fn auth_refused(&self, kind: RefusalKind) {
-        if let Some(place) = AUTH_REFUSALS.iter().position(|known| *known == kind) {
+        if let Some(place) = RefusalKind::ALL.iter().position(|known| *known == kind) {
             add(&self.auth_refusals[place], 1);
         }
     }
@@ -340,7 +330,7 @@ impl Metrics {
             (labels(&[("reason", reason.label())]), count)
         });
         let handovers = handovers.to_vec();
-        let refusals = AUTH_REFUSALS.iter().enumerate().map(|(place, kind)| {
+        let refusals = RefusalKind::ALL.iter().enumerate().map(|(place, kind)| {
             let count = self.sum(|core| core.auth_refusals[place].load(Relaxed)) as f64;
             (labels(&[("reason", kind.name())]), count)
         });

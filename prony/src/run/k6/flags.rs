@@ -9,7 +9,7 @@ use crate::run::workers::WorkersFlags;
 use crate::terminal::{ColorChoice, TerminalFlags};
 use anyhow::bail;
 use clap::builder::ArgAction;
-use clap::{Arg, ArgMatches, CommandFactory as _, FromArgMatches as _, Parser};
+use clap::{Arg, ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser};
 use prony_metrics::outputs::OutputSpec;
 use prony_runs::k6::{Given, LogFlags};
 use prony_runs::{Flags, Kind};
@@ -162,12 +162,14 @@ impl K6Arguments {
         }
     }
 
+    /// All flags: Prony's own, those of the table of options, and those that are refused.
+    pub(crate) fn whole_command() -> Command {
+        Self::command().args(option_flags()).args(refused_flags())
+    }
+
     fn parse_all(rest: &[OsString]) -> Result<Self, clap::Error> {
         let name = OsString::from("prony run");
-        let matches = Self::command()
-            .args(option_flags())
-            .args(refused_flags())
-            .try_get_matches_from([&name].into_iter().chain(rest))?;
+        let matches = Self::whole_command().try_get_matches_from([&name].into_iter().chain(rest))?;
         let mut arguments = Self::from_arg_matches(&matches)?;
         arguments.options = given_flags(&matches);
         let (kind, mode) = (arguments.kind.as_deref(), arguments.compatibility_mode.as_deref());

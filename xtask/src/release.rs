@@ -23,7 +23,7 @@ pub(crate) fn run(root: &Path, binary: Option<&str>) -> Result<bool> {
     let binary = if let Some(given) = binary {
         std::path::absolute(given).context("the current directory is gone")?
     } else {
-        let commit = output(root, &["git", "rev-parse", "--short", "HEAD"])?;
+        let commit = output(root, &["git", "rev-parse", "--short=12", "HEAD"])?;
         let commit = format!("PRONY_COMMIT={}", commit.trim());
         if !run_command(
             root,

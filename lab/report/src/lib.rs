@@ -30,7 +30,7 @@ pub use comparison::comparison_summary;
 pub use csv_text::{figures_csv, series_csv};
 pub use page::{
     data::{BarData, BarGroupData, BarsData, StudyData, StudyLineData, StudyPlotData, TableData, Unit},
-    html,
+    has_pages, html,
     live::{LiveMoment, LivePage},
     plain_html, plain_study_html,
     samples::{SampleCounts, plain_samples_html, samples_html},

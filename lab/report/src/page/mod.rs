@@ -50,6 +50,11 @@ fn study_data(study: StudyData, documents: &[NamedDocument]) -> PageData {
     PageData { title, study: Some(study), side_by_side: None, ..page_data(documents) }
 }
 
+/// Whether results become the page, and not the plain one.
+pub fn has_pages() -> bool {
+    TEMPLATE.is_ok()
+}
+
 fn filled(data: &PageData) -> String {
     match TEMPLATE {
         Ok(template) => fill(template, data),

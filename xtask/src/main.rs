@@ -1,7 +1,8 @@
-//! The repository's own commands: `cargo xtask test` (everything), `tidy`, `fuzz`, `screenshots` and `release`.
+//! The repository's own commands: `cargo xtask test` (everything), `tidy`, `fuzz`, `screenshots`, `release` and `deb`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 
 mod counts;
+mod deb;
 mod deploy;
 mod fuzz;
 mod metadata;
@@ -31,10 +32,11 @@ usage: cargo xtask COMMAND
                   changes bytes that others send, for N seconds (60) a target, looking for faults
   screenshots [NAME…]
                   the pictures of docs/images, from the program as it is
-  release [FILE]  an archive of the binary, or of FILE, with its bill of materials and checksums";
+  release [FILE]  an archive of the binary, or of FILE, with its bill of materials and checksums
+  deb             a Debian package, by cargo-deb";
 
 /// The commands, for the check that documents mention no others.
-const COMMANDS: &[&str] = &["test", "tidy", "fuzz", "screenshots", "release"];
+const COMMANDS: &[&str] = &["test", "tidy", "fuzz", "screenshots", "release", "deb"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Some((command, names)) if command == "screenshots" => web::picture(&root(), names),
         Some((command, [])) if command == "release" => release::run(&root(), None),
         Some((command, [binary])) if command == "release" => release::run(&root(), Some(binary)),
+        Some((command, [])) if command == "deb" => deb::run(&root()),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

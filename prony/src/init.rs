@@ -65,7 +65,8 @@ pub(crate) fn execute(arguments: &InitArguments) -> anyhow::Result<ExitCode> {
     }
     let sources = if arguments.sources.is_empty() { vec![ask()?] } else { arguments.sources.clone() };
     let line = CommandLine { sources, ..CommandLine::default() };
-    let settings = config::load(KINDS, None, line, &variable)?;
+    let mut settings = config::load(KINDS, None, line, &variable)?;
+    settings.only_look();
     logs::start("warn", settings.log_format)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let engine = LocalSet::new().block_on(&runtime, Engine::open(&settings))?;

@@ -239,6 +239,15 @@ impl From<Settings> for Reloaded {
 }
 
 impl Settings {
+    /// For commands that serve nothing: the sources are opened so that nothing of them is changed.
+    pub fn only_look(&mut self) {
+        for source in &mut self.sources {
+            if let Some(opener) = source.opener.only_looking() {
+                source.opener = opener;
+            }
+        }
+    }
+
     /// Nothing says who may ask, and not that everybody may.
     pub(crate) fn lets_only_this_machine_in(&self) -> bool {
         self.access.openness == Openness::LoopbackOnly && !self.open

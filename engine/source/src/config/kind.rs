@@ -127,6 +127,12 @@ pub trait SourceOpener: Debug + Send + Sync {
         None
     }
 
+    /// The same for who serves nothing and wants to know what there is: opened so that nothing of it is changed. None where opening changes
+    /// nothing anyway.
+    fn only_looking(&self) -> Option<Arc<dyn SourceOpener>> {
+        None
+    }
+
     /// Its settings, for [`Source::reconfigured`] of a source of its kind; none where no setting changes while it is served.
     fn settings(&self) -> Option<&dyn Any> {
         None

@@ -92,7 +92,7 @@ fn ask() -> anyhow::Result<String> {
     let mut text = String::new();
     std::io::stdin().lock().read_line(&mut text)?;
     match text.trim() {
-        "" => bail!("nothing was named"),
+        "" => bail!("nothing was named; write a file of SQLite, a directory, or {known}"),
         source => Ok(source.to_owned()),
     }
 }
@@ -109,7 +109,7 @@ fn configuration(sources: &[SourceOutline], addresses: &[&str]) -> (String, Vec<
     }
     let mut secrets = Vec::new();
     for (source, address) in sources.iter().zip(addresses) {
-        let (address, variable) = without_password(address, secrets.len());
+        let (address, variables) = without_passwords(address, secrets.len());
         let fields = named(&source.list_fields);
         let _ = write!(
             text,
@@ -122,7 +122,7 @@ fn configuration(sources: &[SourceOutline], addresses: &[&str]) -> (String, Vec<
         let options = kind.map(|kind| kind.options()).unwrap_or_default();
         let is_of_kind = |key: &&str| options.iter().any(|option| option.spec().key == *key);
         add_options(&mut text, Section::Source, SHOWN_OF_SOURCES.iter().copied().filter(is_of_kind));
-        secrets.extend(variable);
+        secrets.extend(variables);
     }
     (text, secrets)
 }
@@ -145,17 +145,19 @@ fn named(fields: &[String]) -> String {
     }
 }
 
-/// An address whose password is a variable of the environment, and the variable's name.
-fn without_password(address: &str, before: usize) -> (String, Option<String>) {
-    let Some((scheme, rest)) = address.split_once("://") else { return (address.to_owned(), None) };
-    let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let Some(at) = rest[..authority_end].rfind('@') else { return (address.to_owned(), None) };
-    let Some((user, password)) = rest[..at].split_once(':') else { return (address.to_owned(), None) };
-    if password.is_empty() || password.starts_with("${") {
-        return (address.to_owned(), None);
+/// An address whose passwords are variables of the environment, and the variables' names; `before` are there already.
+fn without_passwords(address: &str, before: usize) -> (String, Vec<String>) {
+    let kind = KINDS.iter().find(|kind| kind.address().fits(address));
+    let mut places = kind.map(|kind| kind.secrets(address)).unwrap_or_default();
+    places.retain(|place| !address[place.clone()].starts_with("${"));
+    let name = if address.starts_with("http") { "UPSTREAM_PASSWORD" } else { "PGPASSWORD" };
+    let variable = |number| if number == 0 { name.to_owned() } else { format!("{name}_{}", number + 1) };
+    let variables: Vec<String> = (before..before + places.len()).map(variable).collect();
+    let mut text = address.to_owned();
+    for (place, variable) in places.into_iter().zip(&variables).rev() {
+        text.replace_range(place, &format!("${{{variable}}}"));
     }
-    let variable = if before == 0 { "PGPASSWORD".to_owned() } else { format!("PGPASSWORD_{}", before + 1) };
-    (format!("{scheme}://{user}:${{{variable}}}{}", &rest[at..]), Some(variable))
+    (text, variables)
 }
 
 /// A text of TOML.
@@ -200,7 +202,10 @@ fn next_steps(
     }
     text.push_str("\nnext:\n");
     for variable in secrets {
-        let _ = writeln!(text, "  export {variable}=…            # its password is not in the file");
+        let _ = writeln!(
+            text,
+            "  export {variable}=…            # the password, as it stood in the address; it is not in the file"
+        );
     }
     let _ = writeln!(text, "  prony serve --config {}", path.display());
     if let Some(key) = key {
@@ -215,12 +220,23 @@ mod tests {
 
     #[test]
     fn passwords_become_variables() {
-        let of = |address| without_password(address, 0).0;
-        assert_eq!(of("postgres://ann:s3:cr@t@h/shop?x=1"), "postgres://ann:${PGPASSWORD}@h/shop?x=1");
-        for same in ["sqlite:a:b@c.db", "postgres://ann@h/d", "postgres://h/a:b@c", "postgres://ann:${X}@h/d"]
-        {
-            assert_eq!(of(same), same);
+        for (address, expected) in [
+            ("postgres://ann:s3:cr@t@h/shop?x=1", "postgres://ann:${PGPASSWORD}@h/shop?x=1"),
+            ("postgres://ann:s/cret@h/shop", "postgres://ann:${PGPASSWORD}@h/shop"),
+            ("postgres://h/shop?user=ann&password=s", "postgres://h/shop?user=ann&password=${PGPASSWORD}"),
+            (
+                "postgres://ann:a@h/shop?password=b&sslmode=require",
+                "postgres://ann:${PGPASSWORD}@h/shop?password=${PGPASSWORD_2}&sslmode=require",
+            ),
+            ("series+postgres://ann:s/cret@h/shop", "series+postgres://ann:${PGPASSWORD}@h/shop"),
+            ("series+questdb://ann:s@h?http=h:9000", "series+questdb://ann:${PGPASSWORD}@h?http=h:9000"),
+            ("https://ann:s@h/graphql", "https://ann:${UPSTREAM_PASSWORD}@h/graphql"),
+        ] {
+            assert_eq!(without_passwords(address, 0).0, expected);
         }
-        assert_eq!(without_password("postgres://a:b@h", 1).1.as_deref(), Some("PGPASSWORD_2"));
+        for same in ["sqlite:a:b@c.db", "graph:a:b@c", "postgres://ann@h/d", "postgres://ann:${X}@h/d"] {
+            assert_eq!(without_passwords(same, 0), (same.to_owned(), vec![]));
+        }
+        assert_eq!(without_passwords("postgres://a:b@h", 1).1, ["PGPASSWORD_2"]);
     }
 }

@@ -116,7 +116,7 @@ fn serving_switches_to_wal_unless_the_journal_is_kept() {
     served(folder, "sqlite:shop.db?journal=keep");
     assert!(!is_wal(&file), "by its address");
     let configuration =
-        "[server]\nlisten = \"127.0.0.1:0\"\n[[source]]\nurl = \"sqlite:shop.db\"\njournal = \"keep\"\n";
+        "[server]\nlisten = [\"127.0.0.1:0\"]\n[[source]]\nurl = \"sqlite:shop.db\"\njournal = \"keep\"\n";
     fs::write(folder.join("prony.toml"), configuration).expect("it is writable");
     let mut process = prony(folder, &["serve", "--config", "prony.toml"]);
     process.wait_for_url();

@@ -84,6 +84,12 @@ impl InTerminal {
         }
     }
 
+    /// Types a line once the program asks for it.
+    fn answer(&self, question: &str, answer: &str) {
+        self.wait_for(|seen| seen.contains(question));
+        (&self.master).write_all(format!("{answer}\n").as_bytes()).unwrap();
+    }
+
     fn signal(&self) {
         kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
     }
@@ -355,5 +361,36 @@ fn there_is_no_screen_where_nobody_watches_one() {
         });
         let (status, _) = terminal.end();
         assert!(status.success());
+    }
+}
+
+#[test]
+fn init_asks_for_what_no_flag_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let tables = "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT)";
+    let database = rusqlite::Connection::open(directory.path().join("shop.db")).unwrap();
+    database.execute_batch(tables).unwrap();
+    let terminal = InTerminal::start(directory.path(), (120, 40), &["init"], "linux");
+    terminal.answer("What is to be served?", "shop.db");
+    terminal.answer("Where is it to listen?", "0.0.0.0:8099");
+    // The default is another one where others reach it.
+    terminal.answer("Is an API key to be needed? [yes]", "");
+    terminal.answer("May those who have none read every table", "yes");
+    terminal.answer("Are there to be pages for people", "no");
+    let (status, lines) = terminal.end();
+    let said = lines.join("\n");
+    assert!(status.success(), "{said}");
+    assert!(said.contains("[127.0.0.1:8080]"), "the default is shown\n{said}");
+    assert!(said.contains("X-Api-Key: prony_"), "{said}");
+    let written = fs::read_to_string(directory.path().join("prony.toml")).unwrap();
+    for line in [
+        "listen = [\"0.0.0.0:8099\"]",
+        "console = false",
+        "[auth]",
+        "anonymous = \"visitor\"",
+        "[roles.visitor.sources.shop.tables.customers]",
+        "[roles.owner]",
+    ] {
+        assert!(written.lines().any(|written| written == line), "{line} is not in\n{written}");
     }
 }

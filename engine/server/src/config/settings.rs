@@ -25,6 +25,8 @@ use crate::{
 pub struct Settings {
     /// At least one; a port 0 becomes a free one.
     pub listen: Vec<SocketAddr>,
+    /// What the start says of variables that were passed over.
+    pub notes: Vec<String>,
     /// Of operators: there are `/metrics`, `/health`, `/ready` and `/live` alone, and elsewhere no `/metrics`. Empty where these have no
     /// listeners of their own.
     pub admin_listen: Vec<SocketAddr>,
@@ -258,6 +260,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 8080))],
+            notes: Vec::new(),
             admin_listen: Vec::new(),
             cores: CoreChoice::All,
             max_connections: 50_000,

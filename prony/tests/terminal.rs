@@ -33,7 +33,16 @@ struct InTerminal {
 }
 
 impl InTerminal {
-    fn start(directory: &Path, (columns, rows): (u16, u16), arguments: &[&str], term: &str) -> Self {
+    fn start(directory: &Path, size: (u16, u16), arguments: &[&str], term: &str) -> Self {
+        Self::start_with(directory, size, arguments, &[("TERM", term)])
+    }
+
+    fn start_with(
+        directory: &Path,
+        (columns, rows): (u16, u16),
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -48,10 +57,10 @@ impl InTerminal {
             .stdin(end())
             .stdout(end())
             .stderr(end())
-            .env("TERM", term)
             .env_remove("CI")
             .env_remove("NO_COLOR")
             .env_remove("XTERM_VERSION")
+            .envs(variables.iter().copied())
             .spawn()
             .unwrap();
         let parser = Arc::new(Mutex::new(vt100::Parser::new(size(rows), size(columns), SCROLLBACK)));
@@ -69,6 +78,16 @@ impl InTerminal {
 
     fn seen(&self) -> String {
         self.parser.lock().unwrap().screen().contents()
+    }
+
+    /// Whether anything that is seen has a colour.
+    fn has_colors(&self) -> bool {
+        let parser = self.parser.lock().unwrap();
+        let screen = parser.screen();
+        let (rows, columns) = screen.size();
+        let places = (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
+        let mut cells = places.filter_map(|(row, column)| screen.cell(row, column));
+        cells.any(|cell| cell.fgcolor() != vt100::Color::Default)
     }
 
     /// Waits until something is seen.
@@ -392,5 +411,19 @@ fn init_asks_for_what_no_flag_says() {
         "[roles.owner]",
     ] {
         assert!(written.lines().any(|written| written == line), "{line} is not in\n{written}");
+    }
+}
+
+#[test]
+fn the_servers_log_has_no_colors_where_no_color_is_set() {
+    for (value, has_colors) in [("1", false), ("", true)] {
+        let directory = tempfile::tempdir().unwrap();
+        let arguments = ["serve", "graph:people", "--listen", "127.0.0.1:0", "--cpus", "1"];
+        let variables = [("TERM", "xterm-256color"), ("NO_COLOR", value)];
+        let terminal = InTerminal::start_with(directory.path(), (120, 40), &arguments, &variables);
+        terminal.wait_for(|seen| seen.contains("listening on"));
+        assert_eq!(terminal.has_colors(), has_colors, "NO_COLOR={value:?}");
+        terminal.signal();
+        assert!(terminal.end().0.success());
     }
 }

@@ -36,6 +36,19 @@ fn database(path: &Path) {
 }
 
 #[test]
+fn a_variable_that_is_passed_over_is_told_at_the_start() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    database(&folder.path().join("shop.db"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.args(["serve", "shop.db", "--listen", "127.0.0.1:0"]).current_dir(folder.path());
+    command.env("PRONY_WRITE_TIMEOUT_MS", "1000");
+    let mut process = PronyProcess::start_command(command);
+    process.wait_for_url();
+    let said = process.stop().stderr;
+    assert!(said.contains("did you mean `PRONY_SERVER_WRITE_TIMEOUT_MS`?"), "{said}");
+}
+
+#[test]
 fn a_path_is_what_it_holds() {
     let folder = tempfile::tempdir().expect("a directory can be made");
     let folder = folder.path();

@@ -23,14 +23,7 @@ pub(crate) fn run(root: &Path, binary: Option<&str>) -> Result<bool> {
     let binary = if let Some(given) = binary {
         std::path::absolute(given).context("the current directory is gone")?
     } else {
-        let commit = output(root, &["git", "rev-parse", "--short=12", "HEAD"])?;
-        let commit = format!("PRONY_COMMIT={}", commit.trim());
-        if !run_command(
-            root,
-            &["env", &commit, "cargo", "build", "--release", "--locked", "--package", PACKAGE],
-        )?
-        .0
-        {
+        if !run_command(root, &["cargo", "build", "--release", "--locked", "--package", PACKAGE])?.0 {
             return Ok(false);
         }
         target_directory(root).join("release").join(PACKAGE)

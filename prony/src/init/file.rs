@@ -21,7 +21,6 @@ const SHOWN_OF_SOURCES: &[&str] = &[
     "max_limit",
     "statement_timeout_ms",
     "read_only",
-    "journal",
     "subscriptions",
     "exclude_tables",
     "durability",

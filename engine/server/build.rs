@@ -33,14 +33,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=plain");
-    let console = match embed::build(&SOURCES, "build", Path::new("dist/console/index.html")) {
-        Ok(page) => page.parent().ok_or("a page lies in a folder")?.to_owned(),
+    let (console, is_whole) = match embed::build(&SOURCES, "build", Path::new("dist/console/index.html")) {
+        Ok(page) => (page.parent().ok_or("a page lies in a folder")?.to_owned(), true),
         Err(reason) => {
             println!("cargo::warning=the console is the plain page: {reason}");
-            PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("plain")
+            (PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("plain"), false)
         }
     };
-    fs::write(out.join("pages.rs"), table(&console)?)?;
+    let mut text = table(&console)?;
+    writeln!(text, "pub(crate) const IS_WHOLE: bool = {is_whole};")?;
+    fs::write(out.join("pages.rs"), text)?;
     Ok(())
 }
 

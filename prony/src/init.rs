@@ -1,55 +1,43 @@
-//! `prony init`: looks at what is to be served and writes a first configuration with remarks, for its user to go on with.
+//! `prony init`: looks at what is to be served and writes a first configuration with remarks, for its user to go on with. Where it is not told
+//! what to serve, it asks for that and for what a first configuration decides.
+
+mod choices;
+mod file;
 
 use std::{
     fmt::Write as _,
     fs,
-    io::{BufRead as _, IsTerminal as _, Write as _},
-    path::PathBuf,
+    io::{IsTerminal as _, Write as _},
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use anyhow::{Context as _, bail};
 use prony_server::{
-    config::{self, CommandLine, KEY_RANDOM_BYTES, ListedOption, Section, new_key},
+    config::{self, CommandLine, KEY_RANDOM_BYTES, NewKey, new_key},
     graphql::{Engine, SourceOutline},
 };
 use tokio::task::LocalSet;
 
+use self::{
+    choices::{ChoiceArguments, Choices, Questions, WhoAsks},
+    file::{OWNER, configuration, named},
+};
 use crate::{kinds::KINDS, logs, serve::variable};
 
-/// In the order in which somebody who begins wants to know of them.
-const SHOWN: &[(Section, &[&str])] = &[
-    (Section::Server, &["listen", "hosts", "cors_origins", "console", "max_connections"]),
-    (Section::Graphql, &["introspection", "max_depth", "max_operation_bytes"]),
-    (Section::Log, &["format", "access_log", "request_ids"]),
-];
-const SHOWN_OF_SOURCES: &[&str] = &[
-    "default_limit",
-    "max_limit",
-    "statement_timeout_ms",
-    "read_only",
-    "subscriptions",
-    "exclude_tables",
-    "durability",
-];
-/// Root fields that the remarks name.
-const NAMED_FIELDS: usize = 12;
 /// Remarks on a source that are shown; `prony serve` logs them all.
 const SHOWN_NOTES: usize = 6;
-/// The role and the name of the key that `--key` makes.
-const OWNER: &str = "owner";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct InitArguments {
-    /// What to serve, as `prony serve` takes it; asked for where it is left out
+    /// What to serve, as `prony serve` takes it; where it is left out, it and all that flags do not say is asked for
     #[arg(value_name = "SOURCE")]
     sources: Vec<String>,
     /// The file to write
     #[arg(short, long, value_name = "FILE", default_value = "prony.toml")]
     output: PathBuf,
-    /// Make an API key, and let nobody in without one
-    #[arg(long)]
-    key: bool,
+    #[command(flatten)]
+    choices: ChoiceArguments,
     /// Replace the file
     #[arg(long)]
     force: bool,
@@ -63,126 +51,72 @@ pub(crate) fn execute(arguments: &InitArguments) -> anyhow::Result<ExitCode> {
             path.display()
         );
     }
-    let sources = if arguments.sources.is_empty() { vec![ask()?] } else { arguments.sources.clone() };
+    let mut questions = Questions::new(std::io::stdin().lock());
+    let is_asked = arguments.sources.is_empty();
+    let sources = if is_asked { vec![source(&mut questions)?] } else { arguments.sources.clone() };
     let line = CommandLine { sources, ..CommandLine::default() };
-    let settings = config::load(KINDS, None, line, &variable)?;
+    let mut settings = config::load(KINDS, None, line, &variable)?;
+    settings.only_look();
     logs::start("warn", settings.log_format)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let engine = LocalSet::new().block_on(&runtime, Engine::open(&settings))?;
+    let (outline, default) = (engine.outline(), settings.listen[0]);
+    let choices = if is_asked {
+        Choices::asked(&arguments.choices, default, &mut questions)?
+    } else {
+        Choices::given(&arguments.choices, default)?
+    };
+    check_visitors(choices, &outline)?;
     let addresses: Vec<&str> = settings.sources.iter().map(|source| source.url.0.as_str()).collect();
-    let (mut text, secrets) = configuration(&engine.outline(), &addresses);
-    let key = arguments.key.then(|| make_key(&mut text)).transpose()?;
+    let key = choices.who.needs_key().then(make_key).transpose()?;
+    let record = key.as_ref().map(record);
+    let (text, secrets) = configuration(&outline, &addresses, choices, record.as_deref());
     let mut options = fs::OpenOptions::new();
     let options = options.write(true).create(true).truncate(true).create_new(!arguments.force);
     let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.with_context(|| format!("cannot write {}", path.display()))?;
-    crate::print(&next_steps(&engine.outline(), path, &secrets, key.as_deref()))?;
+    let printed = key.as_ref().map(|key| key.printed.as_str());
+    crate::print(&next_steps(&outline, path, &secrets, printed))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Asks whoever sits at the terminal.
-fn ask() -> anyhow::Result<String> {
+fn source(questions: &mut Questions<std::io::StdinLock<'_>>) -> anyhow::Result<String> {
     let known: Vec<&str> = KINDS.iter().map(|kind| kind.address().whole).collect();
     let known = config::alternatives(&known);
     if !std::io::stdin().is_terminal() {
         bail!("what is to be served? Write it behind `prony init`: {known}");
     }
-    crate::print(&format!("What is to be served? A file of SQLite, a directory, or {known}\n> "))?;
-    let mut text = String::new();
-    std::io::stdin().lock().read_line(&mut text)?;
-    match text.trim() {
-        "" => bail!("nothing was named"),
+    let prompt = format!("What is to be served? A file of SQLite, a directory, or {known}\n> ");
+    match questions.line(&prompt)?.as_str() {
+        "" => bail!("nothing was named; write a file of SQLite, a directory, or {known}"),
         source => Ok(source.to_owned()),
     }
 }
 
-/// The file, and the variables of the environment that it needs in place of passwords.
-fn configuration(sources: &[SourceOutline], addresses: &[&str]) -> (String, Vec<String>) {
-    let mut text = String::from(
-        "# What `prony serve --config` serves with this file; `prony init` has written it. Lines without a # at their beginning count.\n\
-         # All options: `prony docs`, Configuration.\n",
-    );
-    for (section, keys) in SHOWN {
-        let _ = write!(text, "\n[{}]\n", section.key());
-        add_options(&mut text, *section, keys.iter().copied());
-    }
-    let mut secrets = Vec::new();
-    for (source, address) in sources.iter().zip(addresses) {
-        let (address, variable) = without_password(address, secrets.len());
-        let fields = named(&source.list_fields);
-        let _ = write!(
-            text,
-            "\n[[source]]\n# {}{fields}\nname = {}\nurl = {}\n",
-            source.contents,
-            quoted(&source.name),
-            quoted(&address)
+/// Their role is made of tables.
+fn check_visitors(choices: Choices, sources: &[SourceOutline]) -> anyhow::Result<()> {
+    let has_tables = sources.iter().any(|source| !source.table_names.is_empty());
+    if choices.who == WhoAsks::KeyAndVisitors && !has_tables {
+        bail!(
+            "visitors may read tables, and there are none; leave --visitors out and write the role into the file"
         );
-        let kind = KINDS.iter().find(|kind| kind.address().fits(&address));
-        let options = kind.map(|kind| kind.options()).unwrap_or_default();
-        let is_of_kind = |key: &&str| options.iter().any(|option| option.spec().key == *key);
-        add_options(&mut text, Section::Source, SHOWN_OF_SOURCES.iter().copied().filter(is_of_kind));
-        secrets.extend(variable);
     }
-    (text, secrets)
+    Ok(())
 }
 
-/// Options as remarks: what each does, and its default.
-fn add_options<'a>(text: &mut String, section: Section, keys: impl Iterator<Item = &'a str>) {
-    let options = config::options(KINDS);
-    for key in keys {
-        let is_it = |option: &&ListedOption| option.section == section && option.spec().key == key;
-        let option = options.iter().find(is_it).expect("the keys that are shown are options");
-        let _ = write!(text, "# {}\n# {} = {}\n", option.help, option.spec().key, option.spec().default);
-    }
-}
-
-fn named(fields: &[String]) -> String {
-    match fields.len() {
-        0 => String::new(),
-        count if count > NAMED_FIELDS => format!(": {}, …", fields[..NAMED_FIELDS].join(", ")),
-        _ => format!(": {}", fields.join(", ")),
-    }
-}
-
-/// An address whose password is a variable of the environment, and the variable's name.
-fn without_password(address: &str, before: usize) -> (String, Option<String>) {
-    let Some((scheme, rest)) = address.split_once("://") else { return (address.to_owned(), None) };
-    let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let Some(at) = rest[..authority_end].rfind('@') else { return (address.to_owned(), None) };
-    let Some((user, password)) = rest[..at].split_once(':') else { return (address.to_owned(), None) };
-    if password.is_empty() || password.starts_with("${") {
-        return (address.to_owned(), None);
-    }
-    let variable = if before == 0 { "PGPASSWORD".to_owned() } else { format!("PGPASSWORD_{}", before + 1) };
-    (format!("{scheme}://{user}:${{{variable}}}{}", &rest[at..]), Some(variable))
-}
-
-/// A text of TOML.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// Adds a key and its role; gives the key.
-fn make_key(text: &mut String) -> anyhow::Result<String> {
+fn make_key() -> anyhow::Result<NewKey> {
     let mut random = [0; KEY_RANDOM_BYTES];
     getrandom::fill(&mut random).context("the system gives no random bytes")?;
-    let key = new_key(&random);
-    let record = key.record(OWNER, OWNER, None).replace("[[api_key]]", "[[auth.api_key]]");
-    let _ = write!(
-        text,
-        "\n# Who may ask: nobody without a key. `prony key new` makes more of them, `prony docs` has tokens and other roles.\n[auth]\n\n{}\n\n\
-         [roles.{OWNER}]\nunrestricted = true\n",
-        record.trim_end()
-    );
-    Ok(key.printed)
+    Ok(new_key(&random))
 }
 
-fn next_steps(
-    sources: &[SourceOutline],
-    path: &std::path::Path,
-    secrets: &[String],
-    key: Option<&str>,
-) -> String {
+/// What a configuration keeps of a key.
+fn record(key: &NewKey) -> String {
+    key.record(OWNER, OWNER, None).replace("[[api_key]]", "[[auth.api_key]]")
+}
+
+fn next_steps(sources: &[SourceOutline], path: &Path, secrets: &[String], key: Option<&str>) -> String {
     let mut text = format!("wrote {}\n", path.display());
     for source in sources {
         let _ = writeln!(text, "  {}: {}{}", source.name, source.contents, named(&source.list_fields));
@@ -199,27 +133,14 @@ fn next_steps(
     }
     text.push_str("\nnext:\n");
     for variable in secrets {
-        let _ = writeln!(text, "  export {variable}=…            # its password is not in the file");
+        let _ = writeln!(
+            text,
+            "  export {variable}=…            # the password, as it stood in the address; it is not in the file"
+        );
     }
     let _ = writeln!(text, "  prony serve --config {}", path.display());
     if let Some(key) = key {
         let _ = write!(text, "\nthe key, which is shown once and is nowhere kept:\n  X-Api-Key: {key}\n");
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn passwords_become_variables() {
-        let of = |address| without_password(address, 0).0;
-        assert_eq!(of("postgres://ann:s3:cr@t@h/shop?x=1"), "postgres://ann:${PGPASSWORD}@h/shop?x=1");
-        for same in ["sqlite:a:b@c.db", "postgres://ann@h/d", "postgres://h/a:b@c", "postgres://ann:${X}@h/d"]
-        {
-            assert_eq!(of(same), same);
-        }
-        assert_eq!(without_password("postgres://a:b@h", 1).1.as_deref(), Some("PGPASSWORD_2"));
-    }
 }

@@ -36,18 +36,18 @@ mod summaries;
 mod sweep;
 mod terminal;
 mod triggers;
+mod version;
 mod worker;
 
 use anyhow::Context as _;
 use std::process::ExitCode;
-use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 use prony_server::observe::allocations::CountingAllocator;
 
 /// Serves the data you have as a fast API, and measures any HTTP API honestly.
 #[derive(Debug, Parser)]
-#[command(name = "prony", version = VERSION.as_str(), max_term_width = 100)]
+#[command(name = "prony", version = version::VERSION.as_str(), max_term_width = 100)]
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -113,12 +113,6 @@ enum Command {
 }
 
 const COULD_NOT_RUN: u8 = 2;
-
-/// With the commit, where whoever built it has said that.
-static VERSION: LazyLock<String> = LazyLock::new(|| {
-    let version = env!("CARGO_PKG_VERSION");
-    option_env!("PRONY_COMMIT").map_or_else(|| version.to_owned(), |commit| format!("{version} ({commit})"))
-});
 
 /// Counts for the micro-benchmarks, and nowhere else.
 #[global_allocator]

@@ -18,6 +18,7 @@ pub(crate) struct SchemaArguments {
 
 pub(crate) fn execute(arguments: SchemaArguments) -> anyhow::Result<ExitCode> {
     let mut settings = arguments.settings.resolve()?;
+    settings.only_look();
     // Only what is wrong; the schema is what was asked for.
     if settings.log_level == "info" {
         "warn".clone_into(&mut settings.log_level);

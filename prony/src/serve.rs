@@ -103,6 +103,7 @@ pub(crate) fn execute(arguments: ServeArguments) -> anyhow::Result<ExitCode> {
 
 /// Prints what a role may do.
 fn explain(mut settings: Settings, role: &str) -> anyhow::Result<ExitCode> {
+    settings.only_look();
     if settings.log_level == "info" {
         "warn".clone_into(&mut settings.log_level);
     }

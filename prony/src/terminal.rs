@@ -92,7 +92,8 @@ fn can_show_screen() -> bool {
     has_term && !is_set("CI") && std::io::stderr().is_terminal()
 }
 
-fn is_set(variable: &str) -> bool {
+/// Whether a variable of the environment has a value; an empty one is none (<https://no-color.org>).
+pub(crate) fn is_set(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
 

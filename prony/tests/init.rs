@@ -101,3 +101,33 @@ fn nothing_is_written_of_what_cannot_be_opened() {
         assert!(!directory.path().join("prony.toml").exists());
     }
 }
+
+#[test]
+fn flags_decide_who_may_ask() {
+    let (directory, database) = (tempfile::tempdir().unwrap(), sqlite_copy());
+    let database = database.path().to_str().unwrap();
+    let refused = init(directory.path(), &[database, "--listen", "0.0.0.0:0"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("add --key"), "{}", text(&refused.stderr));
+    assert!(!directory.path().join("prony.toml").exists());
+    let arguments = [
+        database,
+        "--listen",
+        "0.0.0.0:0",
+        "--key",
+        "--visitors",
+        "--console",
+        "false",
+        "-o",
+        "visitors.toml",
+    ];
+    let output = init(directory.path(), &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.current_dir(directory.path()).args(["serve", "--config", "visitors.toml", "--cpus", "1"]);
+    let mut process = PronyProcess::start_command(command);
+    let url = process.wait_for_url().replace("0.0.0.0", "127.0.0.1");
+    let visitor = ask(&url, "");
+    assert!(visitor.contains(r#"{"Name":"AC/DC"}"#), "{visitor}");
+    assert!(ask(&url, "X-Api-Key: prony_no\r\n").starts_with("HTTP/1.1 401"));
+}

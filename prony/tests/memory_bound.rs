@@ -48,7 +48,7 @@ fn serve(bound_bytes: u64) -> Served {
         .args(["--listen", "127.0.0.1:0", "--cpus", "2"])
         .args(["--max-memory-bytes", &bound_bytes.to_string()])
         // Who does not read is held as long as the test takes.
-        .env("PRONY_WRITE_TIMEOUT_MS", (2 * PATIENCE).as_millis().to_string());
+        .env("PRONY_SERVER_WRITE_TIMEOUT_MS", (2 * PATIENCE).as_millis().to_string());
     let mut process = PronyProcess::start_command(command);
     let address = process.wait_for_url().trim_start_matches("http://").to_owned();
     Served { process, address, _directory: directory }

@@ -36,6 +36,19 @@ fn database(path: &Path) {
 }
 
 #[test]
+fn a_variable_that_is_passed_over_is_told_at_the_start() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    database(&folder.path().join("shop.db"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.args(["serve", "shop.db", "--listen", "127.0.0.1:0"]).current_dir(folder.path());
+    command.env("PRONY_WRITE_TIMEOUT_MS", "1000");
+    let mut process = PronyProcess::start_command(command);
+    process.wait_for_url();
+    let said = process.stop().stderr;
+    assert!(said.contains("did you mean `PRONY_SERVER_WRITE_TIMEOUT_MS`?"), "{said}");
+}
+
+#[test]
 fn a_path_is_what_it_holds() {
     let folder = tempfile::tempdir().expect("a directory can be made");
     let folder = folder.path();
@@ -67,7 +80,13 @@ fn a_path_that_holds_nothing_to_serve_is_refused() {
         ),
         (
             "sqlite:shop.db?mode=memory",
-            "`?mode=memory`: behind a file `?mode=ro` and `?mode=rw` are known".to_owned(),
+            "`?mode=memory`: behind a file `?mode=ro`, `?mode=rw`, `?journal=keep` and `?journal=wal` are known"
+                .to_owned(),
+        ),
+        (
+            "sqlite:shop.db?mode=rw&journal=off",
+            "`?journal=off`: behind a file `?mode=ro`, `?mode=rw`, `?journal=keep` and `?journal=wal` are known"
+                .to_owned(),
         ),
     ] {
         let said = refused(folder, &[argument]);
@@ -94,4 +113,53 @@ fn a_file_may_be_opened_for_reading_alone() {
     assert_eq!(fs::read(folder.join("shop.db")).expect("it is there"), before, "not switched to WAL");
     assert!(schema("sqlite:odd?mode=ro").contains("type Mutation"), "that is its name");
     assert!(schema("sqlite:shop.db?mode=rw").contains("type Mutation"));
+}
+
+/// Bytes 18 and 19 of a header (<https://sqlite.org/fileformat.html#the_database_header>): 1 is a journal that is undone, 2 is WAL.
+fn is_wal(path: &Path) -> bool {
+    fs::read(path).expect("it is there")[18..20] == [2, 2]
+}
+
+#[test]
+fn serving_switches_to_wal_unless_the_journal_is_kept() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let folder = folder.path();
+    let file = folder.join("shop.db");
+    database(&file);
+    served(folder, "sqlite:shop.db?journal=keep");
+    assert!(!is_wal(&file), "by its address");
+    let configuration =
+        "[server]\nlisten = [\"127.0.0.1:0\"]\n[[source]]\nurl = \"sqlite:shop.db\"\njournal = \"keep\"\n";
+    fs::write(folder.join("prony.toml"), configuration).expect("it is writable");
+    let mut process = prony(folder, &["serve", "--config", "prony.toml"]);
+    process.wait_for_url();
+    let said = process.stop().stderr;
+    assert!(said.contains("the database keeps its journal"), "{said}");
+    assert!(!is_wal(&file), "by its configuration");
+    served(folder, "sqlite:shop.db?mode=rw&journal=wal");
+    assert!(is_wal(&file));
+}
+
+#[test]
+fn commands_that_only_look_leave_a_file_as_it_is() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let folder = folder.path();
+    let file = folder.join("shop.db");
+    database(&file);
+    let before = fs::read(&file).expect("it is there");
+    let configuration = "[[source]]\nurl = \"sqlite:shop.db\"\n[auth]\nanonymous = \"visitor\"\n\
+                         [roles.visitor.sources.shop.tables.things]\nselect = { columns = [\"id\"] }\n";
+    fs::write(folder.join("roles.toml"), configuration).expect("it is writable");
+    let tests = "[[test]]\nname = \"none\"\nquery = \"{ things { id } }\"\ndata = { things = [] }\n";
+    fs::write(folder.join("tests.toml"), tests).expect("it is writable");
+    for arguments in [
+        &["schema", "shop.db"][..],
+        &["init", "shop.db"],
+        &["serve", "--config", "roles.toml", "--explain-role", "visitor"],
+        &["permissions", "test", "tests.toml", "--config", "roles.toml"],
+    ] {
+        let finished = prony(folder, arguments).wait();
+        assert_eq!(finished.status.code(), Some(0), "{arguments:?}: {}{}", finished.stdout, finished.stderr);
+        assert_eq!(fs::read(&file).expect("it is there"), before, "{arguments:?}");
+    }
 }

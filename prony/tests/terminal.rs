@@ -33,7 +33,16 @@ struct InTerminal {
 }
 
 impl InTerminal {
-    fn start(directory: &Path, (columns, rows): (u16, u16), arguments: &[&str], term: &str) -> Self {
+    fn start(directory: &Path, size: (u16, u16), arguments: &[&str], term: &str) -> Self {
+        Self::start_with(directory, size, arguments, &[("TERM", term)])
+    }
+
+    fn start_with(
+        directory: &Path,
+        (columns, rows): (u16, u16),
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -48,10 +57,10 @@ impl InTerminal {
             .stdin(end())
             .stdout(end())
             .stderr(end())
-            .env("TERM", term)
             .env_remove("CI")
             .env_remove("NO_COLOR")
             .env_remove("XTERM_VERSION")
+            .envs(variables.iter().copied())
             .spawn()
             .unwrap();
         let parser = Arc::new(Mutex::new(vt100::Parser::new(size(rows), size(columns), SCROLLBACK)));
@@ -71,6 +80,16 @@ impl InTerminal {
         self.parser.lock().unwrap().screen().contents()
     }
 
+    /// Whether anything that is seen has a colour.
+    fn has_colors(&self) -> bool {
+        let parser = self.parser.lock().unwrap();
+        let screen = parser.screen();
+        let (rows, columns) = screen.size();
+        let places = (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
+        let mut cells = places.filter_map(|(row, column)| screen.cell(row, column));
+        cells.any(|cell| cell.fgcolor() != vt100::Color::Default)
+    }
+
     /// Waits until something is seen.
     fn wait_for(&self, what: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
@@ -82,6 +101,12 @@ impl InTerminal {
             assert!(begun.elapsed() < PATIENCE, "not seen:\n{seen}");
             thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Types a line once the program asks for it.
+    fn answer(&self, question: &str, answer: &str) {
+        self.wait_for(|seen| seen.contains(question));
+        (&self.master).write_all(format!("{answer}\n").as_bytes()).unwrap();
     }
 
     fn signal(&self) {
@@ -355,5 +380,50 @@ fn there_is_no_screen_where_nobody_watches_one() {
         });
         let (status, _) = terminal.end();
         assert!(status.success());
+    }
+}
+
+#[test]
+fn init_asks_for_what_no_flag_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let tables = "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT)";
+    let database = rusqlite::Connection::open(directory.path().join("shop.db")).unwrap();
+    database.execute_batch(tables).unwrap();
+    let terminal = InTerminal::start(directory.path(), (120, 40), &["init"], "linux");
+    terminal.answer("What is to be served?", "shop.db");
+    terminal.answer("Where is it to listen?", "0.0.0.0:8099");
+    // The default is another one where others reach it.
+    terminal.answer("Is an API key to be needed? [yes]", "");
+    terminal.answer("May those who have none read every table", "yes");
+    terminal.answer("Are there to be pages for people", "no");
+    let (status, lines) = terminal.end();
+    let said = lines.join("\n");
+    assert!(status.success(), "{said}");
+    assert!(said.contains("[127.0.0.1:8080]"), "the default is shown\n{said}");
+    assert!(said.contains("X-Api-Key: prony_"), "{said}");
+    let written = fs::read_to_string(directory.path().join("prony.toml")).unwrap();
+    for line in [
+        "listen = [\"0.0.0.0:8099\"]",
+        "console = false",
+        "[auth]",
+        "anonymous = \"visitor\"",
+        "[roles.visitor.sources.shop.tables.customers]",
+        "[roles.owner]",
+    ] {
+        assert!(written.lines().any(|written| written == line), "{line} is not in\n{written}");
+    }
+}
+
+#[test]
+fn the_servers_log_has_no_colors_where_no_color_is_set() {
+    for (value, has_colors) in [("1", false), ("", true)] {
+        let directory = tempfile::tempdir().unwrap();
+        let arguments = ["serve", "graph:people", "--listen", "127.0.0.1:0", "--cpus", "1"];
+        let variables = [("TERM", "xterm-256color"), ("NO_COLOR", value)];
+        let terminal = InTerminal::start_with(directory.path(), (120, 40), &arguments, &variables);
+        terminal.wait_for(|seen| seen.contains("listening on"));
+        assert_eq!(terminal.has_colors(), has_colors, "NO_COLOR={value:?}");
+        terminal.signal();
+        assert!(terminal.end().0.success());
     }
 }

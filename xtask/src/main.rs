@@ -1,7 +1,8 @@
-//! The repository's own commands: `cargo xtask test` (everything), `tidy`, `fuzz`, `screenshots`, `release` and `first-try`.
+//! The repository's own commands: `cargo xtask test` (everything), `tidy`, `fuzz`, `screenshots`, `release`, `deb` and `first-try`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 
 mod counts;
+mod deb;
 mod deploy;
 mod first_try;
 mod fuzz;
@@ -33,10 +34,11 @@ usage: cargo xtask COMMAND
   screenshots [NAME…]
                   the pictures of docs/images, from the program as it is
   release [FILE]  an archive of the binary, or of FILE, with its bill of materials and checksums
+  deb             a Debian package, by cargo-deb
   first-try FILE  how long it takes from FILE, such an archive or a binary, to an answer and a load test";
 
 /// The commands, for the check that documents mention no others.
-const COMMANDS: &[&str] = &["test", "tidy", "fuzz", "screenshots", "release", "first-try"];
+const COMMANDS: &[&str] = &["test", "tidy", "fuzz", "screenshots", "release", "deb", "first-try"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Some((command, names)) if command == "screenshots" => web::picture(&root(), names),
         Some((command, [])) if command == "release" => release::run(&root(), None),
         Some((command, [binary])) if command == "release" => release::run(&root(), Some(binary)),
+        Some((command, [])) if command == "deb" => deb::run(&root()),
         Some((command, [file])) if command == "first-try" => first_try::run(&root(), file),
         _ => {
             eprintln!("{USAGE}");

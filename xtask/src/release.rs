@@ -13,7 +13,7 @@ use crate::{
     stages::run_command,
 };
 
-const PACKAGE: &str = "prony";
+pub(crate) const PACKAGE: &str = "prony";
 /// What lies beside the binary.
 const BESIDE: [&str; 6] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "docs", "deploy"];
 const SUMS: &str = "SHA256SUMS";
@@ -23,14 +23,7 @@ pub(crate) fn run(root: &Path, binary: Option<&str>) -> Result<bool> {
     let binary = if let Some(given) = binary {
         std::path::absolute(given).context("the current directory is gone")?
     } else {
-        let commit = output(root, &["git", "rev-parse", "--short", "HEAD"])?;
-        let commit = format!("PRONY_COMMIT={}", commit.trim());
-        if !run_command(
-            root,
-            &["env", &commit, "cargo", "build", "--release", "--locked", "--package", PACKAGE],
-        )?
-        .0
-        {
+        if !run_command(root, &["cargo", "build", "--release", "--locked", "--package", PACKAGE])?.0 {
             return Ok(false);
         }
         target_directory(root).join("release").join(PACKAGE)
@@ -105,12 +98,12 @@ fn platform(said: &str) -> Result<String> {
     Ok(host.context("rustc does not say for which platform it builds")?.to_owned())
 }
 
-fn target_directory(root: &Path) -> PathBuf {
+pub(crate) fn target_directory(root: &Path) -> PathBuf {
     let given = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     root.join(given.unwrap_or_else(|| PathBuf::from("target")))
 }
 
-fn output(directory: &Path, words: &[&str]) -> Result<String> {
+pub(crate) fn output(directory: &Path, words: &[&str]) -> Result<String> {
     let ran = Command::new(words[0]).args(&words[1..]).current_dir(directory).output();
     let ran = ran.with_context(|| format!("cannot run {}", words[0]))?;
     if !ran.status.success() {

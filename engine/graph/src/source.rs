@@ -260,6 +260,10 @@ impl SourceSchema for GraphSchema {
         self.grants().list_fields()
     }
 
+    fn table_names(&self) -> Vec<String> {
+        self.grants().type_names()
+    }
+
     fn example(&self) -> Option<String> {
         self.grants().example()
     }

@@ -26,3 +26,4 @@ pub use connector::{Canceller, Connected, Connector, PgConnection};
 pub use environment::Environment;
 pub use error::{ConnectError, ConnectErrorKind, describe};
 pub use tls::{Tls, TlsStream};
+pub use uri::secrets;

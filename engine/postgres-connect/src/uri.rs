@@ -1,6 +1,8 @@
 //! Connection strings of the form `postgres://user:password@host:port,host:port/database?parameter=value` (PostgreSQL manual,
 //! "Connection URIs").
 
+use std::ops::Range;
+
 use percent_encoding::percent_decode_str;
 
 use crate::given::Given;
@@ -12,12 +14,19 @@ pub(crate) fn is_one(text: &str) -> bool {
     SCHEMES.iter().any(|scheme| text.starts_with(scheme))
 }
 
-/// # Errors
-/// What is wrong, without any value.
-pub(crate) fn parse(text: &str) -> Result<Given, String> {
+/// A string's parts as they are written, with `%XX`.
+struct UriParts<'t> {
+    user: Option<&'t str>,
+    password: Option<&'t str>,
+    hosts: &'t str,
+    database: Option<&'t str>,
+    /// What stands behind `?`, without empty ones.
+    parameters: Vec<&'t str>,
+}
+
+fn split(text: &str) -> UriParts<'_> {
     let rest = SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme)).unwrap_or(text);
-    let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
-    let mut given = Given::new();
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     // Passwords with a slash or an at sign that is not encoded are read all the same, as far as that is clear.
     let authority_end = rest.rfind('@').map_or(0, |at| at + 1);
     let path = rest[authority_end..].find('/').map(|slash| authority_end + slash);
@@ -26,18 +35,44 @@ pub(crate) fn parse(text: &str) -> Result<Given, String> {
         None => (rest, None),
     };
     let (credentials, hosts) = authority.rsplit_once('@').map_or((None, authority), |(a, b)| (Some(a), b));
-    if let Some(credentials) = credentials {
-        let (user, password) = credentials.split_once(':').map_or((credentials, None), |(a, b)| (a, Some(b)));
-        put(&mut given, "user", user)?;
-        if let Some(password) = password {
-            put(&mut given, "password", password)?;
-        }
+    let (user, password) = match credentials.map(|text| text.split_once(':').ok_or(text)) {
+        None => (None, None),
+        Some(Err(user)) => (Some(user), None),
+        Some(Ok((user, password))) => (Some(user), Some(password)),
+    };
+    let parameters = query.split('&').filter(|pair| !pair.is_empty()).collect();
+    UriParts { user, password, hosts, database, parameters }
+}
+
+/// Where passwords stand in a URI, as it is read here: byte positions, in their order. Its scheme may be missing.
+pub fn secrets(text: &str) -> Vec<Range<usize>> {
+    let parts = split(text);
+    let of_parameters = parts.parameters.iter().filter_map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        let name = decoded("the name of a parameter", name).ok()?;
+        ["password", "sslpassword"].contains(&name.as_str()).then_some(value)
+    });
+    // All are slices of the text.
+    let place = |part: &str| {
+        let start = part.as_ptr().addr() - text.as_ptr().addr();
+        start..start + part.len()
+    };
+    parts.password.into_iter().chain(of_parameters).filter(|part| !part.is_empty()).map(place).collect()
+}
+
+/// # Errors
+/// What is wrong, without any value.
+pub(crate) fn parse(text: &str) -> Result<Given, String> {
+    let UriParts { user, password, hosts, database, parameters } = split(text);
+    let mut given = Given::new();
+    for (name, value) in [("user", user), ("password", password)] {
+        put(&mut given, name, value.unwrap_or_default())?;
     }
     put_hosts(&mut given, hosts)?;
     if let Some(database) = database {
         put(&mut given, "dbname", database)?;
     }
-    for pair in query.into_iter().flat_map(|query| query.split('&')).filter(|pair| !pair.is_empty()) {
+    for pair in parameters {
         let (name, value) = pair.split_once('=').ok_or("a parameter behind ? has no =; write name=value")?;
         // As clients for Java write it.
         let (name, value) =
@@ -121,6 +156,24 @@ mod tests {
             ("postgres://u:p@ss/word@h/d", vec!["dbname=d", "host=h", "password=p@ss/word", "user=u"]),
         ] {
             assert_eq!(read(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn passwords_are_found_where_they_are_read() {
+        for (text, expected) in [
+            ("postgres://ann:s3:cr@t@h/shop?x=1", vec!["s3:cr@t"]),
+            ("postgres://ann:s/cret@h/shop", vec!["s/cret"]),
+            ("postgres://h/shop?user=ann&password=s%20", vec!["s%20"]),
+            ("postgres://ann:one@h?pass%77ord=two&sslpassword=three", vec!["one", "two", "three"]),
+            ("me:pw@db:1/qdb?https=other", vec!["pw"]),
+            ("postgres://ann@h/d?passfile=f", vec![]),
+            ("postgres://ann:@h/d?password=", vec![]),
+        ] {
+            let found: Vec<&str> = secrets(text).into_iter().map(|place| &text[place]).collect();
+            assert_eq!(found, expected, "{text}");
+            let read = parse(text).unwrap().remove("password").unwrap_or_default();
+            assert!(read.is_empty() || found.iter().any(|part| decoded("", part).unwrap() == read), "{text}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! PostgreSQL databases as a kind of source.
 
-use std::{any::Any, sync::Arc};
+use std::{any::Any, ops::Range, sync::Arc};
 
 use prony_source::{
     Source,
@@ -28,6 +28,10 @@ impl SourceKind for PostgresKind {
             short: "postgres://…",
             whole: "postgres://USER:PASSWORD@HOST/DATABASE",
         }
+    }
+
+    fn secrets(&self, address: &str) -> Vec<Range<usize>> {
+        prony_postgres_connect::secrets(address)
     }
 
     fn options(&self) -> Vec<&'static dyn ConfigOption> {

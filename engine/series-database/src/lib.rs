@@ -10,6 +10,9 @@ mod kinds;
 mod loaded;
 mod moment;
 
+/// Where passwords stand in an address.
+pub use prony_postgres_connect::secrets;
+
 pub use crate::{
     column::{Column, list_of, plain, push_row, quoted},
     condition::Condition,

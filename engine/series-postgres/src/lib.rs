@@ -21,6 +21,8 @@ mod settings;
 mod upkeep;
 mod wanted;
 
+pub use prony_series_database::secrets;
+
 pub use crate::{
     engine::PostgresEngine,
     error::OpenError,

@@ -1,6 +1,7 @@
 //! Series as a kind of source.
 
 use std::{
+    ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
     time::Instant,
@@ -107,6 +108,16 @@ impl SourceKind for SeriesKind {
 
     fn address_of(&self, path: &Path) -> Option<String> {
         prony_series_store::is_store(path).then(|| format!("{PREFIX}{}", path.display()))
+    }
+
+    /// Both databases are read as addresses of PostgreSQL's.
+    fn secrets(&self, address: &str) -> Vec<Range<usize>> {
+        let Some((_, rest)) = address.strip_prefix(ON).and_then(|address| address.split_once("://")) else {
+            return Vec::new();
+        };
+        let before = address.len() - rest.len();
+        let places = prony_series_postgres::secrets(rest).into_iter();
+        places.map(|place| place.start + before..place.end + before).collect()
     }
 
     fn options(&self) -> Vec<&'static dyn ConfigOption> {

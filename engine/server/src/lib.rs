@@ -139,7 +139,7 @@ pub use prony_resolvers::{self as resolvers, outputs};
 pub use prony_source as source;
 
 pub use self::{
-    http::Route,
+    http::{HAS_CONSOLE, Route},
     library::Server,
     service::{Service, ServiceBody},
     subscriptions::ConnectionInit,

@@ -186,6 +186,11 @@ pub trait SourceSchema: Debug + Send + Sync {
     /// Root fields to name in the log, in the order of the schema: those that return lists, where there are such.
     fn list_fields(&self) -> Vec<&str>;
 
+    /// Tables, or types, as a configuration names them: those whose rows can be read. None where it names none.
+    fn table_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// A query that works and shows what can be asked.
     fn example(&self) -> Option<String> {
         None

@@ -1,6 +1,6 @@
 //! What a console says of a model, or of what a role sees of it: how much there is, and a query to begin with.
 
-use std::fmt::Write as _;
+use std::{collections::HashMap, fmt::Write as _};
 
 use crate::{
     catalog::{ColumnKind, TableKind},
@@ -33,6 +33,19 @@ impl<'m> Shown<'m> {
 
     pub(crate) fn list_fields(self) -> Vec<&'m str> {
         self.tables().map(|(_, table)| &*table.list_name).collect()
+    }
+
+    /// With its schema where another schema has a table of the name.
+    pub(crate) fn table_names(self) -> Vec<String> {
+        let mut counts: HashMap<&str, u32> = HashMap::new();
+        for table in &self.model.tables {
+            *counts.entry(&table.name).or_default() += 1;
+        }
+        let name = |table: &Table| match counts[&*table.name] {
+            1 => table.name.to_string(),
+            _ => table.qualified_name(),
+        };
+        self.tables().map(|(_, table)| name(table)).collect()
     }
 
     /// A query over the table that leads to the most: a few of its columns, and of the rows it refers to.

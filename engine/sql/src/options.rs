@@ -7,13 +7,19 @@ use prony_source::{
 
 use crate::{
     session_settings,
-    settings::{PoolMode, RelationalSettings, ResolverModel},
+    settings::{JournalMode, PoolMode, RelationalSettings, ResolverModel},
     tables,
 };
 
 const RESOLVERS: &[&str] = &["subquery", "per-nest", "bucket"];
 
 const POOL_MODES: &[&str] = &["session", "transaction"];
+
+const JOURNALS: &[&str] = &["wal", "keep"];
+
+fn journal(value: &TypedValue) -> JournalMode {
+    if &*value.text() == "keep" { JournalMode::Keep } else { JournalMode::Wal }
+}
 
 fn pool_mode(value: &TypedValue) -> PoolMode {
     if &*value.text() == "transaction" { PoolMode::Transaction } else { PoolMode::Session }
@@ -58,6 +64,7 @@ pub static OPTIONS: &[OptionOf<RelationalSettings>] = &[
     OptionOf::READ_ONLY,
     OptionOf::new("listen", Some("listen-changes"), ValueKind::Boolean, "false", "Whether changes that others make in a PostgreSQL database are heard of; needs `prony triggers install`", |source, value| { source.listen = value.boolean(); Ok(()) }),
     OptionOf::new("schema_check_ms", None, ValueKind::Number(0, 86_400_000), "1000", "How often a SQLite or PostgreSQL database is asked whether its tables have changed; 0 for at SIGHUP and after statements that fail because of that alone", |source, value| { source.schema_check_ms = value.number() as u32; Ok(()) }),
+    OptionOf::new("journal", Some("journal"), ValueKind::Word(JOURNALS), "\"wal\"", "Whether a SQLite file that is written is switched to WAL, in which readers and the writer do not wait for each other, or keeps its journal as it is", |source, value| { source.journal = journal(value); Ok(()) }),
 ];
 
 /// Tables inside of `[[source]]` that [`configure`] reads.

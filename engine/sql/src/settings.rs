@@ -33,6 +33,17 @@ pub enum PoolMode {
     Transaction,
 }
 
+/// What becomes of the journal of a SQLite file that is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum JournalMode {
+    /// It is switched to WAL, which the file then keeps for all programs.
+    #[default]
+    Wal,
+    /// It stays as it is.
+    Keep,
+}
+
 /// Settings of one relational source; every field has a safe default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -55,6 +66,10 @@ pub struct RelationalSettings {
     /// How long the start waits for a PostgreSQL that is not up yet.
     pub connect_wait_ms: u32,
     pub pool_mode: PoolMode,
+    pub journal: JournalMode,
+    /// Whether it is opened by a command that serves nothing: nothing of it is changed, whatever mutations it is shown to have.
+    #[serde(skip)]
+    pub only_looks: bool,
     /// Statements that take so long are logged; 0 is none.
     pub slow_statement_ms: u32,
     /// Whether PostgreSQL is asked for the plan of such a statement.
@@ -117,6 +132,8 @@ impl Default for RelationalSettings {
             lock_timeout_ms: 5000,
             connect_wait_ms: 15_000,
             pool_mode: PoolMode::default(),
+            journal: JournalMode::default(),
+            only_looks: false,
             slow_statement_ms: 0,
             slow_statement_plan: false,
             include_tables: Vec::new(),

@@ -403,6 +403,10 @@ impl<D: Database> SourceSchema for RelationalSchema<D> {
         self.shown().list_fields()
     }
 
+    fn table_names(&self) -> Vec<String> {
+        self.shown().table_names()
+    }
+
     fn example(&self) -> Option<String> {
         self.shown().example()
     }

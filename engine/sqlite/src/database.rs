@@ -22,7 +22,7 @@ use crate::{
     error::unavailable,
     file::{
         catalog_reader::{self, SqliteCatalogReader},
-        open::{Opener, open},
+        open::{Opener, Writing, open},
     },
     read::{
         pool::Pool,
@@ -63,7 +63,7 @@ impl SqliteDatabase {
         settings: &RelationalSettings,
         busy_timeout: Duration,
     ) -> Result<(Self, Catalog), OpenError> {
-        let found = open(path, busy_timeout, settings.common.read_only)?;
+        let found = open(path, busy_timeout, Writing::of(settings))?;
         let (version, catalog) = catalog_reader::read_opened(&found.connection, path)
             .map_err(|source| OpenError::Discover { path: path.to_owned(), source })?;
         let (opener, settings) = (Arc::new(found.opener), Arc::new(settings.clone()));

@@ -10,7 +10,10 @@ use prony_source::{
     Source,
     config::{AddressForm, ConfigOption, Faults, Opening, SourceEntry, SourceKind, SourceOpener, all},
 };
-use prony_sql::{options, settings::RelationalSettings};
+use prony_sql::{
+    options,
+    settings::{JournalMode, RelationalSettings},
+};
 
 /// Sources at `sqlite:FILE`.
 #[derive(Debug)]
@@ -54,13 +57,18 @@ impl SourceKind for SqliteKind {
         let path = match path.split_once('?') {
             // A name may have the character, too.
             Some((file, query)) if !Path::new(path).exists() => {
-                match query {
-                    "mode=ro" => settings.common.read_only = true,
-                    "mode=rw" => {}
-                    _ => {
-                        let message =
-                            format!("`?{query}`: behind a file `?mode=ro` and `?mode=rw` are known");
-                        faults.push(entry.url_origin.clone(), message);
+                for parameter in query.split('&') {
+                    match parameter {
+                        "mode=ro" => settings.common.read_only = true,
+                        "mode=rw" => {}
+                        "journal=keep" => settings.journal = JournalMode::Keep,
+                        "journal=wal" => settings.journal = JournalMode::Wal,
+                        _ => {
+                            let message = format!(
+                                "`?{parameter}`: behind a file `?mode=ro`, `?mode=rw`, `?journal=keep` and `?journal=wal` are known"
+                            );
+                            faults.push(entry.url_origin.clone(), message);
+                        }
                     }
                 }
                 file
@@ -81,6 +89,11 @@ impl SourceOpener for SqliteOpener {
 
     fn with_name_prefix(&self, prefix: &str) -> Option<Arc<dyn SourceOpener>> {
         let settings = self.settings.with_name_prefix(prefix)?;
+        Some(Arc::new(Self { path: self.path.clone(), settings }))
+    }
+
+    fn only_looking(&self) -> Option<Arc<dyn SourceOpener>> {
+        let settings = RelationalSettings { only_looks: true, ..self.settings.clone() };
         Some(Arc::new(Self { path: self.path.clone(), settings }))
     }
 

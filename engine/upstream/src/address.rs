@@ -1,6 +1,6 @@
 //! Addresses of upstreams: `http://HOST:PORT/PATH`, `https://…`, and `http://unix:/SOCKET:/PATH` for Unix-domain sockets.
 
-use std::{fmt, path::PathBuf};
+use std::{fmt, ops::Range, path::PathBuf};
 
 use http::{Uri, uri::Scheme};
 
@@ -38,6 +38,15 @@ pub(crate) enum AddressError {
 const UNIX: &str = "http://unix:";
 
 impl Address {
+    /// Where the password of an address stands in it.
+    pub(crate) fn password(text: &str) -> Option<Range<usize>> {
+        let uri: Uri = text.parse().ok()?;
+        let authority = uri.authority()?.as_str();
+        let (name, password) = authority.rsplit_once('@')?.0.split_once(':')?;
+        let start = text.find(authority)? + name.len() + 1;
+        (!password.is_empty()).then_some(start..start + password.len())
+    }
+
     pub(crate) fn parse(text: &str) -> Result<Self, AddressError> {
         if let Some(rest) = text.strip_prefix(UNIX) {
             let (socket, target) = rest.split_once(":/").ok_or(AddressError::Socket)?;
@@ -119,5 +128,18 @@ mod tests {
             "`http://unix:` needs a socket and a path behind it: http://unix:/run/api.sock:/graphql",
         );
         check("ftp://a/", "an upstream begins with http:// or https://");
+    }
+
+    #[test]
+    fn passwords_are_found() {
+        for (text, expected) in [
+            ("https://ann:pass@a/?x=pass", Some("pass")),
+            ("https://ann@a/", None),
+            ("https://ann:@a/", None),
+            ("https://a:1/b:c@d", None),
+            ("http://unix:/run/a.sock:/graphql", None),
+        ] {
+            assert_eq!(Address::password(text).map(|place| &text[place]), expected, "{text}");
+        }
     }
 }

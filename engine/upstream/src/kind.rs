@@ -1,6 +1,6 @@
 //! GraphQL servers as a kind of source.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{ops::Range, path::PathBuf, sync::Arc, time::Duration};
 
 use http::{HeaderName, HeaderValue};
 use prony_source::{
@@ -151,6 +151,10 @@ impl SourceKind for UpstreamKind {
 
     fn address_key(&self) -> Option<&'static str> {
         Some("upstream")
+    }
+
+    fn secrets(&self, address: &str) -> Vec<Range<usize>> {
+        Address::password(address).into_iter().collect()
     }
 
     fn options(&self) -> Vec<&'static dyn ConfigOption> {

@@ -31,7 +31,7 @@ pub use csv_text::{figures_csv, series_csv};
 pub use page::{
     PageForm,
     data::{BarData, BarGroupData, BarsData, StudyData, StudyLineData, StudyPlotData, TableData, Unit},
-    html,
+    has_pages, html,
     live::{LiveMoment, LivePage},
     samples::{SampleCounts, samples_html},
     study_html,

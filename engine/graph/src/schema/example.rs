@@ -25,6 +25,11 @@ impl<'m> Grants<'m> {
         self.selected(Side::Nodes).map(|(_, of)| &*of.list_name).collect()
     }
 
+    /// Types of nodes as the store has them.
+    pub(crate) fn type_names(self) -> Vec<String> {
+        self.selected(Side::Nodes).map(|(_, of)| of.name.to_string()).collect()
+    }
+
     /// A query over the first type, and what is around its nodes; of a role without types, none.
     pub(crate) fn example(self) -> Option<String> {
         let Some((id, of)) = self.selected(Side::Nodes).next() else {

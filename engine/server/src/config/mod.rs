@@ -82,11 +82,12 @@ pub fn load_for(
         file.map_or_else(Default::default, |(path, text)| file::read(program, &inputs, path, text));
     let variables = std::mem::take(&mut line.variables);
     let read = |path: &Path| std::fs::read_to_string(path);
-    let of_environment = environment::values(&options(kinds), variables, &read, &mut faults);
+    let (of_environment, notes) = environment::values(&options(kinds), variables, &read, &mut faults);
     let mut line = from_line(line, &mut faults);
     // The later one wins.
     line.values.splice(..0, of_environment);
     let mut settings = resolve::resolve(kinds, file, line, variable, &mut faults);
+    settings.notes = notes;
     match ServiceManager::from_environment(variable, std::process::id()) {
         Ok(manager) => settings.service_manager = manager,
         Err(fault) => faults.push(Origin::Argument, fault),

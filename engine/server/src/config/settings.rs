@@ -25,6 +25,8 @@ use crate::{
 pub struct Settings {
     /// At least one; a port 0 becomes a free one.
     pub listen: Vec<SocketAddr>,
+    /// What the start says of variables that were passed over.
+    pub notes: Vec<String>,
     /// Of operators: there are `/metrics`, `/health`, `/ready` and `/live` alone, and elsewhere no `/metrics`. Empty where these have no
     /// listeners of their own.
     pub admin_listen: Vec<SocketAddr>,
@@ -241,6 +243,15 @@ impl From<Settings> for Reloaded {
 }
 
 impl Settings {
+    /// For commands that serve nothing: the sources are opened so that nothing of them is changed.
+    pub fn only_look(&mut self) {
+        for source in &mut self.sources {
+            if let Some(opener) = source.opener.only_looking() {
+                source.opener = opener;
+            }
+        }
+    }
+
     /// Nothing says who may ask, and not that everybody may.
     pub(crate) fn lets_only_this_machine_in(&self) -> bool {
         self.access.openness == Openness::LoopbackOnly && !self.open
@@ -251,6 +262,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 8080))],
+            notes: Vec::new(),
             admin_listen: Vec::new(),
             cores: CoreChoice::All,
             max_connections: 50_000,

@@ -67,6 +67,8 @@ pub struct SourceOutline {
     pub contents: String,
     /// Root fields that give lists.
     pub list_fields: Vec<String>,
+    /// Tables or types, as roles name them.
+    pub table_names: Vec<String>,
     /// What is served otherwise than in the source, or left out, and why.
     pub notes: Vec<String>,
 }
@@ -239,6 +241,7 @@ impl Engine {
             name: source.name.clone(),
             contents: schema.contents(),
             list_fields: schema.list_fields().into_iter().map(str::to_owned).collect(),
+            table_names: schema.table_names(),
             notes: schema.notes().to_vec(),
         };
         self.sources.iter().zip(&served.sources).map(outline).collect()

@@ -46,6 +46,9 @@ use crate::{
     subscriptions,
 };
 
+/// Whether this build has the console, and not the plain page in its place.
+pub const HAS_CONSOLE: bool = console::IS_WHOLE;
+
 /// Answers one request; what goes wrong is an answer too.
 pub(crate) async fn answer(
     core: &Rc<CoreEngine>,

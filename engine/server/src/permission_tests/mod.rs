@@ -24,11 +24,14 @@ use crate::{
     site::Site,
 };
 
-/// Opens the sources and makes all requests, one after the other; call it inside a `LocalSet`.
+/// Opens the sources, for reading alone where no mutations are tested, and makes all requests, one after the other; call it inside a `LocalSet`.
 ///
 /// # Errors
 /// The sources cannot be opened, or roles do not fit them.
-pub async fn run(settings: Settings, tests: &PermissionTests) -> Result<Vec<TestOutcome>, OpenError> {
+pub async fn run(mut settings: Settings, tests: &PermissionTests) -> Result<Vec<TestOutcome>, OpenError> {
+    if !tests.mutations {
+        settings.only_look();
+    }
     let engine = Engine::open(&settings).await?;
     let core = CoreEngine::attach(0, Arc::new(Site::new(settings, engine, 1)?));
     let mut outcomes = Vec::with_capacity(tests.tests.len());

@@ -93,6 +93,9 @@ pub fn serve(settings: Settings) -> Result<(), StartError> {
 }
 
 fn begin(mut settings: Settings, inherited: Vec<TcpListener>) -> Result<Running, StartError> {
+    for note in &settings.notes {
+        tracing::warn!("{note}");
+    }
     let tls = Tls::load(&settings.tls)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let cpus = cpus::apply(&settings.cores)

@@ -71,3 +71,49 @@ fn faults_name_the_variable() {
     "#]]
     .assert_eq(&format!("{faults}\n"));
 }
+
+/// As Kubernetes sets them where a Service of the namespace is named `prony-server`, or `prony`.
+#[test]
+fn what_kubernetes_says_of_services_is_passed_over_with_a_word() {
+    let links = [
+        ("PRONY_SERVER_SERVICE_HOST", "10.0.0.1"),
+        ("PRONY_SERVER_SERVICE_PORT", "80"),
+        ("PRONY_SERVER_SERVICE_PORT_HTTP", "80"),
+        ("PRONY_SERVER_PORT", "tcp://10.0.0.1:80"),
+        ("PRONY_SERVER_PORT_80_TCP", "tcp://10.0.0.1:80"),
+        ("PRONY_SERVER_PORT_80_TCP_PROTO", "tcp"),
+        ("PRONY_SERVER_PORT_80_TCP_PORT", "80"),
+        ("PRONY_SERVER_PORT_80_TCP_ADDR", "10.0.0.1"),
+    ];
+    let settings = load(FILE, with(&links)).expect("none is an option");
+    let said = "PRONY_SERVER_SERVICE_HOST and 7 more variables are passed over: Kubernetes sets them for a Service of that name; \
+                with `enableServiceLinks: false` in the pod's spec it does not";
+    assert_eq!(settings.notes, [said]);
+    let of_prony = [("PRONY_SERVICE_HOST", "10.0.0.1"), ("PRONY_PORT", "udp://10.0.0.1:80")];
+    assert!(load(FILE, with(&of_prony)).expect("none is an option").notes.is_empty());
+    let faults = load(FILE, with(&[("PRONY_SERVER_PORT", "8080")])).expect_err("it is meant for an option");
+    assert!(faults.to_string().contains("PRONY_SERVER_PORT: there is no such option"), "{faults}");
+}
+
+#[test]
+fn a_variable_that_seems_to_be_meant_for_an_option_is_told() {
+    let settings = load(
+        FILE,
+        with(&[
+            ("PRONY_WRITE_TIMEOUT_MS", "1"),
+            ("PRONY_SEVER_MAX_HEADERS", "8"),
+            ("PRONY_AUTH_ANONYMOUS", "visitor"),
+            ("PRONY_DB_PASSWORD", "secret"),
+            ("PRONY_AUTH_SECRET", "secret"),
+            ("PRONY_CONFIG", "prony.toml"),
+        ]),
+    )
+    .expect("none of them is a fault");
+    expect![[r#"
+        PRONY_WRITE_TIMEOUT_MS is passed over: there is no such option; did you mean `PRONY_SERVER_WRITE_TIMEOUT_MS`?
+        PRONY_SEVER_MAX_HEADERS is passed over: there is no such option; did you mean `PRONY_SERVER_MAX_HEADERS`?
+        PRONY_AUTH_ANONYMOUS is passed over: `anonymous` of [auth] has no variable and is written into the file of --config
+    "#]]
+    .assert_eq(&format!("{}\n", settings.notes.join("\n")));
+    assert_eq!(settings.max_headers, 7);
+}

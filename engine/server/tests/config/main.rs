@@ -152,6 +152,8 @@ fn flags_win_over_the_file_and_variables_are_filled_in() {
                         lock_timeout_ms: 5000,
                         connect_wait_ms: 15000,
                         pool_mode: Session,
+                        journal: Wal,
+                        only_looks: false,
                         slow_statement_ms: 0,
                         slow_statement_plan: false,
                         include_tables: [],

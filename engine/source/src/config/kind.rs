@@ -1,7 +1,7 @@
 //! Kinds of sources: what the server must know of a kind to take its sources from a configuration. A new kind of source is
 //! a crate with a [`SourceKind`] and a line where the kinds are listed.
 
-use std::{any::Any, borrow::Cow, error::Error, fmt::Debug, path::Path, sync::Arc};
+use std::{any::Any, borrow::Cow, error::Error, fmt::Debug, ops::Range, path::Path, sync::Arc};
 
 use futures_util::future::LocalBoxFuture;
 use toml::{Spanned, de::DeValue};
@@ -29,6 +29,11 @@ pub trait SourceKind: Debug + Send + Sync {
     /// The address of a file or directory that is there and of this kind, where somebody has given nothing but its path.
     fn address_of(&self, _path: &Path) -> Option<String> {
         None
+    }
+
+    /// Where passwords stand in an address of this kind: byte positions, in their order, for who writes it where others read it.
+    fn secrets(&self, _address: &str) -> Vec<Range<usize>> {
+        Vec::new()
     }
 
     /// Options of `[[source]]`, in the order of the reference. Kinds may share some: one key, one flag, one meaning.
@@ -124,6 +129,12 @@ pub trait SourceOpener: Debug + Send + Sync {
 
     /// The same with names that begin so, where its user has chosen none; none of a source that has no such names.
     fn with_name_prefix(&self, _prefix: &str) -> Option<Arc<dyn SourceOpener>> {
+        None
+    }
+
+    /// The same for who serves nothing and wants to know what there is: opened so that nothing of it is changed. None where opening changes
+    /// nothing anyway.
+    fn only_looking(&self) -> Option<Arc<dyn SourceOpener>> {
         None
     }
 

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use prony_sql::settings::{JournalMode, RelationalSettings};
 use rusqlite::{Connection, OpenFlags, config::DbConfig, ffi};
 use thiserror::Error;
 
@@ -121,13 +122,36 @@ pub(crate) struct Opened {
     pub(crate) connection: Connection,
 }
 
+/// Whether a file is to be written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Writing {
+    /// For this reason it is not.
+    No(&'static str),
+    Yes(JournalMode),
+}
+
+impl Writing {
+    pub(crate) fn of(settings: &RelationalSettings) -> Self {
+        if settings.common.read_only {
+            Self::No("`read_only` is set")
+        } else if settings.only_looks {
+            Self::No("it is only looked at")
+        } else {
+            Self::Yes(settings.journal)
+        }
+    }
+}
+
 /// Checks the file, switches it to WAL where it can and may be written, and opens a first reader.
-pub(crate) fn open(path: &Path, busy_timeout: Duration, read_only: bool) -> Result<Opened, OpenError> {
+pub(crate) fn open(path: &Path, busy_timeout: Duration, writing: Writing) -> Result<Opened, OpenError> {
     check_file(path)?;
     let mut opener = Opener { path: path.to_owned(), busy_timeout, immutable: false };
-    let read_only = if read_only { Some("`read_only` is set".to_owned()) } else { prepare_writing(&opener)? };
+    let read_only = match writing {
+        Writing::No(reason) => Some(reason.to_owned()),
+        Writing::Yes(journal) => prepare_writing(&opener, journal)?,
+    };
     let connection = match opener.reader(busy_timeout).and_then(touch) {
-        Err(error) if read_only.is_some() && is_cannot_open(&error) => {
+        Err(error) if read_only.is_some() && is_kept_from_its_wal(&error) => {
             opener.immutable = true;
             tracing::info!(path = %path.display(), "read as immutable: its WAL cannot be used where it lies");
             opener.reader(busy_timeout).and_then(touch)
@@ -170,13 +194,14 @@ fn check_file(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Switches to WAL, so that readers and the writer do not wait for each other. Gives the reason where the
-/// file cannot be written.
-fn prepare_writing(opener: &Opener) -> Result<Option<String>, OpenError> {
+/// Switches to WAL, so that readers and the writer do not wait for each other, unless the file is to keep its journal. Gives the reason where
+/// the file cannot be written.
+fn prepare_writing(opener: &Opener, journal: JournalMode) -> Result<Option<String>, OpenError> {
     let path = &opener.path;
     let connection = match opener.writer() {
         Ok(connection) => connection,
-        Err(error) if is_cannot_open(&error) => {
+        // Where its folder is read-only, the index of a WAL cannot be made, and SQLite says so as soon as it reads.
+        Err(error) if is_kept_from_its_wal(&error) => {
             return Ok(Some("the file cannot be opened for writing".into()));
         }
         Err(error) => return Err(classify(path, opener.busy_timeout, error)),
@@ -186,13 +211,12 @@ fn prepare_writing(opener: &Opener) -> Result<Option<String>, OpenError> {
         return Ok(Some("the file is read-only".into()));
     }
     let mode = connection.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0));
-    let mode = match mode {
-        Err(error) if is_cannot_open(&error) || is_read_only(&error) => {
-            return Ok(Some("the file's directory is read-only".into()));
-        }
-        other => other.map_err(|error| classify(path, opener.busy_timeout, error))?,
-    };
+    let mode = mode.map_err(|error| classify(path, opener.busy_timeout, error))?;
     if mode == "wal" {
+        return Ok(None);
+    }
+    if journal == JournalMode::Keep {
+        tracing::info!(path = %path.display(), mode, "the database keeps its journal: writing holds up reading");
         return Ok(None);
     }
     match switch_to_wal(&connection, opener.busy_timeout) {
@@ -239,6 +263,17 @@ fn classify(path: &Path, waited: Duration, source: rusqlite::Error) -> OpenError
 
 fn is_cannot_open(error: &rusqlite::Error) -> bool {
     matches!(primary_code(error), Some(ffi::SQLITE_CANTOPEN))
+}
+
+/// Whether a WAL, or its index, can be neither opened nor made. A journal that must be rolled back first is another matter: what it would undo
+/// must not be read.
+fn is_kept_from_its_wal(error: &rusqlite::Error) -> bool {
+    let extended = match error {
+        rusqlite::Error::SqliteFailure(failure, _) => failure.extended_code,
+        _ => return false,
+    };
+    is_cannot_open(error)
+        || [ffi::SQLITE_READONLY_DIRECTORY, ffi::SQLITE_READONLY_CANTINIT].contains(&extended)
 }
 
 fn is_busy(error: &rusqlite::Error) -> bool {

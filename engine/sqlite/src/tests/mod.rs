@@ -3,6 +3,7 @@
 mod bad_days;
 mod chinook;
 mod harness;
+mod journals;
 mod mutations;
 mod properties;
 mod queries;

@@ -56,6 +56,11 @@ pub fn study_html(study: StudyData, documents: &[NamedDocument], form: PageForm<
     shown(&data, form)
 }
 
+/// Whether results become the page, and not the plain one.
+pub fn has_pages() -> bool {
+    TEMPLATE.is_ok()
+}
+
 fn shown(data: &PageData, form: PageForm<'_>) -> String {
     match (form, TEMPLATE) {
         (PageForm::Plots, Ok(template)) => fill(template, data),

@@ -79,15 +79,11 @@ fn sources_of_environment() -> Vec<String> {
     variable(SOURCES).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
-/// A variable of the environment, or what is in the file that the variable with `_FILE` behind its name names.
+/// A variable of the environment, or of the file that another one names; a file that cannot be read is told.
 pub(crate) fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().or_else(|| {
-        let in_file = format!("{name}{}", config::FILE_SUFFIX);
-        let path = std::env::var_os(&in_file)?;
-        let read = std::fs::read_to_string(&path)
-            .with_context(|| format!("cannot read {}, which {in_file} names", path.display()));
-        let content = read.map_err(|error| crate::say(&error)).ok()?;
-        Some(content.trim_end_matches(['\r', '\n']).to_owned())
+    config::process_variable(name).unwrap_or_else(|fault| {
+        crate::say(&fault.into());
+        None
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
-use prony_source::config::{Faults, FileEntry, substitute};
+use prony_source::config::{Faults, FileEntry, substitute_of_process};
 use serde::Deserialize;
 
 use crate::address::Address;
@@ -64,9 +64,7 @@ impl ExchangeSettings {
     }
 
     fn of(table: ExchangeTable) -> Result<Self, String> {
-        let known = |text: String| {
-            substitute(&text, &|variable| std::env::var(variable).ok()).map_err(|fault| fault.to_string())
-        };
+        let known = |text: String| substitute_of_process(&text).map_err(|fault| fault.to_string());
         let optional = |text: Option<String>| text.map(known).transpose();
         let endpoint = known(table.endpoint)?;
         let endpoint =

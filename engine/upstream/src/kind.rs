@@ -7,7 +7,7 @@ use prony_source::{
     Source,
     config::{
         AddressForm, ConfigOption, Faults, FileEntry, Opening, OptionOf, SourceEntry, SourceKind,
-        SourceOpener, TypedValue, ValueKind, all, substitute,
+        SourceOpener, TypedValue, ValueKind, all, substitute_of_process,
     },
 };
 
@@ -227,8 +227,7 @@ fn texts(
 /// Values may name variables of the environment, in which credentials are best kept.
 fn header(name: &str, value: &str) -> CheckedText {
     let name = forwarded(&[name.to_owned()])?.remove(0);
-    let value =
-        substitute(value, &|variable| std::env::var(variable).ok()).map_err(|fault| fault.to_string())?;
+    let value = substitute_of_process(value).map_err(|fault| fault.to_string())?;
     HeaderValue::try_from(&value).map_err(|_| format!("the value of `{name}` is none of a header"))?;
     Ok((name, value))
 }

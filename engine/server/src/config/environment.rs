@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use prony_source::config::{Faults, GivenValue, Origin, suggestion};
+use prony_source::config::{FILE_SUFFIX, Faults, GivenValue, Origin, suggestion};
 
 use super::{
     options::{ListedOption, Section},
@@ -11,8 +11,6 @@ use super::{
 };
 
 const PREFIX: &str = "PRONY_";
-/// Behind a variable's name: it names a file that has the value.
-pub const FILE_SUFFIX: &str = "_FILE";
 
 /// What the option is called in the environment.
 fn variable_of(option: &ListedOption) -> String {

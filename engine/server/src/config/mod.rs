@@ -27,12 +27,12 @@ use self::typed::{Typed, from_line};
 pub use prony_access::{AccessSettings, KEY_RANDOM_BYTES, NewKey, new_key};
 pub use prony_source::config::{
     ConfigOption, Fault, Faults, Kinds, OptionSpec, Origin, SourceUrl, TypedValue, ValueKind,
+    process_variable,
 };
 
 pub use crate::{joins::JoinSettings, service_manager::ServiceManager, subscriptions::SubscriptionSettings};
 
 pub use self::{
-    environment::FILE_SUFFIX,
     options::{ListedOption, Section, options},
     redis::RedisSettings,
     reference::reference,

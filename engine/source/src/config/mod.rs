@@ -13,7 +13,7 @@ mod value;
 pub use self::{
     address::{AddressForm, SourceUrl},
     common::{CommonSettings, DURABILITY, RECOVER},
-    environment::{VariableFault, substitute},
+    environment::{FILE_SUFFIX, VariableFault, process_variable, substitute, substitute_of_process},
     fault::{Fault, Faults, Origin, suggestion},
     file::{FileEntry, FileText},
     kind::{Kinds, Opening, ServerDefault, SourceEntry, SourceKind, SourceOpener, SourceSection},

@@ -11,6 +11,7 @@ mod hub;
 mod live;
 mod operations;
 mod outbox;
+mod payload;
 mod protocol;
 mod reservations;
 mod settings;

@@ -26,9 +26,10 @@ use prony_graphql::{
 use prony_source::enter_request;
 
 use super::{
-    feeds::{self, Subscription, on_one_line},
+    feeds::{self, Subscription},
     hub::Subscriber,
     outbox::{Item, Outbox, Serial, Stop},
+    payload::Payload,
     traces,
     wrap::Wrap,
 };
@@ -204,7 +205,7 @@ impl Operations {
                 let kind = Some(OperationKind::Subscription);
                 self.core.metrics().request_ended(kind, OutcomeKind::Refused, &clock.times());
                 let body = response::refuse(&error.into_errors(NOT_ALLOWED), self.core.engine().detail());
-                self.outbox.push(Item::Result { serial, wrap, payload: on_one_line(body) });
+                self.outbox.push(Item::Result { serial, wrap, payload: Payload::short(body) });
                 self.outbox.push(Item::Completed { serial, id });
             }
         }
@@ -278,17 +279,17 @@ async fn single(
         outbox.stop(Stop::Broken);
         return;
     };
-    let (outcome, body) = match finished {
+    let (outcome, payload) = match finished {
         Ok(Finished { ending, body, .. }) if ending.has_errors => {
-            (OutcomeKind::FieldErrors, body.bytes.into())
+            (OutcomeKind::FieldErrors, Payload::of_one(body))
         }
-        Ok(Finished { body, .. }) => (OutcomeKind::Success, body.bytes.into()),
+        Ok(Finished { body, .. }) => (OutcomeKind::Success, Payload::of_one(body)),
         Err(error) => {
             let errors = error.into_errors(NOT_ALLOWED);
-            (OutcomeKind::Refused, response::refuse(&errors, core.engine().detail()))
+            (OutcomeKind::Refused, Payload::short(response::refuse(&errors, core.engine().detail())))
         }
     };
     core.metrics().request_ended(Some(kind), outcome, &clock.times());
-    outbox.push(Item::Result { serial, wrap, payload: on_one_line(body) });
+    outbox.push(Item::Result { serial, wrap, payload });
     outbox.push(Item::Completed { serial, id });
 }

@@ -9,9 +9,9 @@ pub struct SubscriptionSettings {
     pub max_operations: usize,
     /// Messages that wait for a client that does not read; one more cuts it.
     pub max_queued_messages: usize,
-    /// Bytes of messages that wait; more cut the client.
+    /// Bytes of messages that wait, beside the longest; more cut the client.
     pub max_queued_bytes: usize,
-    /// Bytes of the responses of a connection's queries and mutations while they are written.
+    /// Bytes of the responses of a connection's queries and mutations, while they are written and until they are sent.
     pub max_connection_bytes: usize,
     /// Bytes of one message of a client.
     pub max_message_bytes: usize,

@@ -4,17 +4,18 @@
 use std::{
     pin::Pin,
     rc::Rc,
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
-use prony_graphql::request::RequestParameters;
+use prony_graphql::{budget::ResponseBudget, request::RequestParameters};
 use tokio::time::{Instant, Sleep};
 
 use super::{
     operations::{NOT_ALLOWED, Operations},
-    outbox::{Bounds, Item, Outbox, Stop},
+    outbox::{Bounds, Item, Outbox, Stop, no_room},
     protocol,
     reservations::{Claim, Order},
     wrap::Wrap,
@@ -45,8 +46,22 @@ pub(crate) struct EventStream {
     mode: Mode,
     /// Said first.
     opening: Option<BytesMut>,
+    /// Counts the long messages among what is written next.
+    held: Vec<Arc<ResponseBudget>>,
     ended: bool,
     _counted: Counted,
+}
+
+/// Bytes that are given to the connection together, with what counts them until they are sent.
+struct HeldPiece {
+    bytes: Bytes,
+    _held: Vec<Arc<ResponseBudget>>,
+}
+
+impl AsRef<[u8]> for HeldPiece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 impl Stream for EventStream {
@@ -100,6 +115,7 @@ impl EventStream {
             expiry: None,
             mode,
             opening: Some(COMMENT.into()),
+            held: Vec::new(),
             ended: false,
             _counted: core.metrics().stream_opens(),
             core: Rc::clone(core),
@@ -120,11 +136,7 @@ impl EventStream {
         if !is_over || self.ended {
             return;
         }
-        let errors = protocol::error_list("the credentials have expired");
-        for id in self.operations.ids() {
-            let id = matches!(self.mode, Mode::Single(_)).then_some(&**id);
-            write_errors(out, id, &errors);
-        }
+        self.write_end(out, "the credentials have expired");
         self.operations.clear();
         self.ended = true;
     }
@@ -142,7 +154,7 @@ impl EventStream {
             self.poll_expiry(context, &mut out);
         }
         if !out.is_empty() {
-            return Poll::Ready(Some(out.freeze()));
+            return Poll::Ready(Some(self.piece(out.freeze())));
         }
         if self.ended {
             return Poll::Ready(None);
@@ -155,6 +167,13 @@ impl EventStream {
         // Wakes the connection when the next one is due.
         let _ = self.keep_alive.as_mut().poll(context);
         Poll::Ready(Some(Bytes::from_static(COMMENT)))
+    }
+
+    fn piece(&mut self, bytes: Bytes) -> Bytes {
+        if self.held.is_empty() {
+            return bytes;
+        }
+        Bytes::from_owner(HeldPiece { bytes, _held: std::mem::take(&mut self.held) })
     }
 
     fn poll_orders(&mut self, context: &mut Context<'_>) {
@@ -197,7 +216,11 @@ impl EventStream {
             match self.outbox.pop() {
                 Some(Item::Text(text)) => out.extend_from_slice(&text),
                 Some(Item::Result { wrap, payload, .. }) => {
-                    for part in [&wrap.before, &payload[..], wrap.after] {
+                    match payload.hold_copy(&self.core.site().responses) {
+                        Ok(held) => self.held.extend(held),
+                        Err(error) => return self.outbox.has_no_room(error),
+                    }
+                    for part in [&wrap.before, &payload.bytes[..], wrap.after] {
                         out.extend_from_slice(part);
                     }
                 }
@@ -220,19 +243,24 @@ impl EventStream {
         }
     }
 
+    /// Says of all operations why they end.
+    fn write_end(&self, out: &mut BytesMut, why: &str) {
+        let errors = protocol::error_list(why);
+        for id in self.operations.ids() {
+            let id = matches!(self.mode, Mode::Single(_)).then_some(&**id);
+            write_errors(out, id, &errors);
+        }
+    }
+
     /// What the inside wants ended. A client takes a stream that ends before `complete` for a broken connection, and comes
     /// back, as it should when the server stops.
     fn stop(&mut self, stop: Stop, out: &mut BytesMut) {
         match stop {
-            Stop::Slow { messages, bytes } => {
-                let errors = protocol::error_list(&format!(
-                    "the client reads too slowly: {messages} messages, {bytes} bytes wait for it"
-                ));
-                for id in self.operations.ids() {
-                    let id = matches!(self.mode, Mode::Single(_)).then_some(&**id);
-                    write_errors(out, id, &errors);
-                }
-            }
+            Stop::Slow { messages, bytes } => self.write_end(
+                out,
+                &format!("the client reads too slowly: {messages} messages, {bytes} bytes wait for it"),
+            ),
+            Stop::NoRoom { max_bytes } => self.write_end(out, &no_room(max_bytes)),
             Stop::Broken => {}
             Stop::Restart => {
                 self.operations.end_subscriptions();

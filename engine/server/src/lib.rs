@@ -125,6 +125,7 @@ mod joins;
 mod library;
 mod memory;
 pub mod observe;
+mod pace;
 pub mod permission_tests;
 pub mod runtime;
 mod service;

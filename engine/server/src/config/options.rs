@@ -134,6 +134,7 @@ static SERVER: Options = &[
     OptionOf::new("header_timeout_ms", None, ValueKind::MILLISECONDS, "60000", "Time from a connection's start or its last response to the end of a request's headers", set!(header_timeout, milliseconds)),
     OptionOf::new("body_timeout_ms", None, ValueKind::MILLISECONDS, "30000", "Time from the end of the headers to the end of the body; more gets a 408", set!(body_timeout, milliseconds)),
     OptionOf::new("write_timeout_ms", None, ValueKind::MILLISECONDS, "30000", "How long a client may leave a response unread", set!(write_timeout, milliseconds)),
+    OptionOf::new("min_rate_bytes", None, ValueKind::Number(0, 1 << 40), "1024", "Bytes a second that a client must read of a response that waits for it, on average over write_timeout_ms of waiting, and as many more for each MiB that waits; and that it must send of a body that is read piece by piece, over body_timeout_ms; 0 for any", set!(min_rate_bytes, number)),
     OptionOf::new("max_header_bytes", None, ValueKind::Number(8192, 1 << 20), "32768", "Bytes of a request's line and headers; more gets a 431", set!(max_header_bytes, size)),
     OptionOf::new("max_headers", None, ValueKind::Number(1, 10_000), "100", "Headers of a request; more gets a 431", set!(max_headers, size)),
     OptionOf::new("max_uri_bytes", None, ValueKind::Number(16, 65_534), "16384", "Bytes of a request's path and query; more gets a 414", set!(max_uri_bytes, size)),

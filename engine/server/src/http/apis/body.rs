@@ -13,22 +13,28 @@ use hyper::body::Body;
 use prony_source::http_api::{BodyError, RequestBody};
 use tokio::time::Sleep;
 
-use crate::{config::Settings, http::body::broken};
+use crate::{
+    config::Settings,
+    http::body::broken,
+    pace::{LeastRate, Pace, time_of},
+};
 
 #[derive(Debug)]
 pub(super) struct StreamedRequestBody<B> {
     body: B,
     read_bytes: u64,
     max_bytes: u64,
-    timeout: Duration,
+    /// Its time is the timeout.
+    rate: LeastRate,
+    pace: Pace,
     /// Armed while the client is waited for.
     pause: Option<Pin<Box<Sleep>>>,
 }
 
 impl<B> StreamedRequestBody<B> {
-    pub(super) const fn new(body: B, settings: &Settings) -> Self {
-        let (max_bytes, timeout) = (settings.max_bulk_bytes, settings.body_timeout);
-        Self { body, read_bytes: 0, max_bytes, timeout, pause: None }
+    pub(super) fn new(body: B, settings: &Settings) -> Self {
+        let (max_bytes, rate) = (settings.max_bulk_bytes, settings.body_rate());
+        Self { body, read_bytes: 0, max_bytes, rate, pace: Pace::default(), pause: None }
     }
 }
 
@@ -43,9 +49,19 @@ impl<B: Body<Data = Bytes, Error: Display> + Unpin> StreamedRequestBody<B> {
             // Trailers say nothing that we need.
             let Ok(piece) = piece else { continue };
             self.read_bytes += piece.len() as u64;
-            let is_over = self.read_bytes > self.max_bytes;
-            return Poll::Ready(Some(if is_over { Err(too_large(self.max_bytes)) } else { Ok(piece) }));
+            let fault = self.fault(piece.len());
+            return Poll::Ready(Some(fault.map_or(Ok(piece), Err)));
         }
+    }
+
+    /// Why a piece that has come is the last one.
+    fn fault(&mut self, bytes: usize) -> Option<BodyError> {
+        let pause = self.pause.take();
+        let waited = pause.map_or(Duration::ZERO, |pause| time_of(&pause, self.rate.span));
+        if self.read_bytes > self.max_bytes {
+            return Some(too_large(self.max_bytes));
+        }
+        self.pace.is_too_slow(self.rate, waited, bytes, 0).then(|| too_slow(self.rate.bytes_per_s))
     }
 }
 
@@ -59,14 +75,19 @@ impl<B: Body<Data = Bytes, Error: Display> + Debug + Unpin> RequestBody for Stre
             self.pause = None;
             return Poll::Ready(piece);
         }
-        let timeout = self.timeout;
+        let timeout = self.rate.span;
         let pause = self.pause.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
         ready!(pause.as_mut().poll(context));
-        Poll::Ready(Some(Err(too_slow(timeout))))
+        Poll::Ready(Some(Err(too_late(timeout))))
     }
 }
 
-fn too_slow(timeout: Duration) -> BodyError {
+fn too_slow(bytes_per_s: u64) -> BodyError {
+    let message = format!("the body came at less than {bytes_per_s} bytes a second (min_rate_bytes)");
+    BodyError { status: StatusCode::REQUEST_TIMEOUT, message }
+}
+
+fn too_late(timeout: Duration) -> BodyError {
     let message = format!("nothing came for {} ms (body_timeout_ms)", timeout.as_millis());
     BodyError { status: StatusCode::REQUEST_TIMEOUT, message }
 }

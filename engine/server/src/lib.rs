@@ -124,6 +124,7 @@ pub mod http;
 mod joins;
 mod library;
 mod memory;
+mod networks;
 pub mod observe;
 mod pace;
 pub mod permission_tests;

@@ -107,7 +107,7 @@ where
         Ok(context) => context,
         Err(refusal) => return authentication::refused(&refusal),
     };
-    let body = match read_body(&**core, head.headers, body, Media::Json).await {
+    let body = match read_body(&**core, &head, body, Media::Json).await {
         Ok(body) => body,
         Err(response) => return response,
     };

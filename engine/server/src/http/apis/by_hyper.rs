@@ -102,7 +102,7 @@ fn api_request<'r>(head: &'r Parts, body: &'r RequestState) -> ApiRequest<'r> {
 
 async fn read_whole(core: &CoreEngine, head: &Parts, body: RequestState) -> Result<Bytes, BodyError> {
     match body {
-        RequestState::Unread(body) => body::read(&head.headers, body, core.site()).await,
+        RequestState::Unread(body) => body::read(head, body, core.site()).await,
         RequestState::Whole(_) => unreachable!("an API that is given the whole body needs no other"),
     }
 }

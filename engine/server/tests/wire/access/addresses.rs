@@ -1,0 +1,69 @@
+//! Limits by the address of a client, as a trusted proxy names it. This machine itself is not limited.
+
+use std::{io::Write as _, time::Instant};
+
+use prony_server::config::Settings;
+
+use super::{ACCESS, access};
+use crate::support::{PATIENCE, Server, Wire};
+
+const ONE: &str = "192.0.2.1";
+const OTHER: &str = "192.0.2.2";
+
+/// A server that believes this machine's `X-Forwarded-For`.
+fn behind_a_proxy(change: impl FnOnce(&mut Settings)) -> Server {
+    let access = access(&ACCESS.replacen("[auth]\n", "[auth]\ntrusted_proxies = [\"127.0.0.1\"]\n", 1));
+    Server::with(|settings| {
+        settings.access = access;
+        change(settings);
+    })
+}
+
+fn header(address: Option<&str>) -> String {
+    address.map(|address| format!("x-forwarded-for: {address}\r\n")).unwrap_or_default()
+}
+
+/// A body without its end.
+fn begin_body(server: &Server, address: Option<&str>) -> Wire {
+    let mut wire = server.connect();
+    let from = header(address);
+    wire.send(format!(
+        "POST /graphql HTTP/1.1\r\nhost: localhost\r\n{from}content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+    ));
+    wire.send(format!("{:x}\r\n{{\"x\":\"{}\r\n", 45_000, "x".repeat(44_994)));
+    wire
+}
+
+/// The response to such a body with its end.
+fn ask_with_body(server: &Server, address: Option<&str>) -> String {
+    let mut wire = begin_body(server, address);
+    // Of one that is refused the connection may be closed by now.
+    let _ = wire.stream.write_all(b"2\r\n\"}\r\n0\r\n\r\n");
+    wire.response()
+}
+
+#[test]
+fn bodies_of_one_address_that_do_not_end_leave_room_for_others() {
+    let server = behind_a_proxy(|settings| {
+        settings.max_unfinished_bodies_bytes = 400_000;
+        settings.max_body_bytes = 50_000;
+    });
+    let _unfinished = [begin_body(&server, Some(ONE)), begin_body(&server, Some(ONE))];
+    let deadline = Instant::now() + PATIENCE;
+    let refused = loop {
+        let response = ask_with_body(&server, Some(ONE));
+        if !response.starts_with("HTTP/1.1 400") {
+            break response;
+        }
+        // The first two have not been read yet.
+        assert!(Instant::now() < deadline, "{response}");
+    };
+    assert!(refused.starts_with("HTTP/1.1 429 Too Many Requests"), "{refused}");
+    let message =
+        "from this address have more than 100000 bytes together (a quarter of max_unfinished_bodies_bytes)";
+    assert!(refused.contains(message), "{refused}");
+    for address in [Some(OTHER), None] {
+        let response = ask_with_body(&server, address);
+        assert!(response.starts_with("HTTP/1.1 400"), "they are no requests of GraphQL: {response}");
+    }
+}

@@ -131,6 +131,7 @@ static SERVER: Options = &[
     OptionOf::new("cpus", Some("cpus"), ValueKind::Number(1, 1024), "all", "How many processors to use, one core thread each", |settings, value| { settings.cores = CoreChoice::Count(value.size()); Ok(()) }),
     OptionOf::new("cores", Some("cores"), ValueKind::List, "[]", "The processors to use, one core thread held on each: \"0,2\" or \"0-3\"", cores),
     OptionOf::new("max_connections", Some("max-connections"), COUNT, "50000", "Connections over all cores; one more gets a 503", set!(max_connections, size)),
+    OptionOf::new("max_connections_per_address", None, LEVELS, "a tenth", "Connections from one address, of IPv6 from one network of 64 bits; one more gets a 429. This machine and trusted proxies are not limited; 0 for no limit; by default a tenth of max_connections, at least 64", |settings, value| { settings.max_connections_per_address = Some(value.size()); Ok(()) }),
     OptionOf::new("header_timeout_ms", None, ValueKind::MILLISECONDS, "60000", "Time from a connection's start or its last response to the end of a request's headers", set!(header_timeout, milliseconds)),
     OptionOf::new("body_timeout_ms", None, ValueKind::MILLISECONDS, "30000", "Time from the end of the headers to the end of the body; more gets a 408", set!(body_timeout, milliseconds)),
     OptionOf::new("write_timeout_ms", None, ValueKind::MILLISECONDS, "30000", "How long a client may leave a response unread", set!(write_timeout, milliseconds)),

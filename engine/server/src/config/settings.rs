@@ -31,6 +31,8 @@ pub struct Settings {
     pub cores: CoreChoice,
     /// Connections over all cores; one more gets a 503.
     pub max_connections: usize,
+    /// From one address; 0 for no limit of its own, none for a part of all.
+    pub max_connections_per_address: Option<usize>,
     /// From the connection's start, or from the last response, to the end of a request's headers.
     pub header_timeout: Duration,
     /// From the end of the headers to the end of the body.
@@ -264,6 +266,7 @@ impl Default for Settings {
             admin_listen: Vec::new(),
             cores: CoreChoice::All,
             max_connections: 50_000,
+            max_connections_per_address: None,
             header_timeout: Duration::from_secs(60),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),

@@ -1,7 +1,12 @@
 //! The acceptor: takes sockets from all listeners and hands each to the core with the fewest connections, so
 //! that few connections spread evenly too.
 
-use std::{io, net::TcpListener as StandardTcpListener, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::{IpAddr, TcpListener as StandardTcpListener},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::{
@@ -14,10 +19,11 @@ use super::{
     connections::{Arrival, Entrance},
     core::CoreThread,
     crowd::Crowd,
-    load::{Load, LoadPlace},
+    load::{ConnectionLimits, Load, LoadPlace, NoRoom},
     refusal::respond_and_close,
     stop::{StopPhase, Stopping},
 };
+use crate::access::Access;
 
 /// Pause after the system refused a socket (descriptors used up), so that the acceptor does not spin.
 const PAUSE_AFTER_REFUSAL: Duration = Duration::from_millis(50);
@@ -30,11 +36,18 @@ const REFUSAL: &[u8] =
     retry-after: 1\r\nconnection: close\r\ncontent-length: 79\r\n\r\n\
     {\"errors\":[{\"message\":\"the server is at its limit of connections; try later\"}]}";
 
+const REFUSAL_OF_ADDRESS: &[u8] =
+    b"HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json; charset=utf-8\r\n\
+    retry-after: 1\r\nconnection: close\r\ncontent-length: 120\r\n\r\n\
+    {\"errors\":[{\"message\":\"this address has as many connections as one may have (max_connections_per_address); try later\"}]}";
+
 /// What is behind the listeners.
 #[derive(Debug)]
 pub(super) struct Acceptor<'a> {
     pub(super) cores: &'a [CoreThread],
-    pub(super) max_connections: usize,
+    pub(super) limits: ConnectionLimits,
+    /// Says which proxies are trusted: they are not limited by their address.
+    pub(super) access: &'a Access,
     /// Who comes with TLS would not understand why there is no room.
     pub(super) has_tls: bool,
     pub(super) crowd: &'a Crowd,
@@ -73,7 +86,7 @@ impl Acceptor<'_> {
                         self.give(socket, entrance, |_| self.operators.take_place());
                     }
                 }
-                Ok((socket, _)) => self.hand_over(socket, refusals),
+                Ok((socket, peer)) => self.hand_over(socket, peer.ip(), refusals),
                 Err(error) if is_the_clients(&error) => {}
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -83,16 +96,16 @@ impl Acceptor<'_> {
         }
     }
 
-    fn hand_over(&self, socket: TcpStream, refusals: &Arc<Semaphore>) {
+    fn hand_over(&self, socket: TcpStream, peer: IpAddr, refusals: &Arc<Semaphore>) {
         let open: usize = self.cores.iter().map(|core| core.load.open_connections()).sum();
-        if open >= self.max_connections {
-            if !self.has_tls {
-                refuse(socket, refusals);
-            }
-            return;
-        }
+        let share = match self.limits.take(open, self.access.peer_network(peer)) {
+            Ok(share) => share,
+            Err(_) if self.has_tls => return,
+            Err(NoRoom::All) => return refuse(socket, REFUSAL, refusals),
+            Err(NoRoom::Address) => return refuse(socket, REFUSAL_OF_ADDRESS, refusals),
+        };
         self.crowd.note(open + 1);
-        self.give(socket, Entrance::Public, |core| core.load.take_place());
+        self.give(socket, Entrance::Public, |core| core.load.take_place().with_share(share));
     }
 
     /// Gives the socket to the core with the fewest connections.
@@ -115,10 +128,10 @@ fn is_the_clients(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }
 
-fn refuse(socket: TcpStream, refusals: &Arc<Semaphore>) {
+fn refuse(socket: TcpStream, response: &'static [u8], refusals: &Arc<Semaphore>) {
     let Ok(permit) = Arc::clone(refusals).try_acquire_owned() else { return };
     tokio::task::spawn_local(async move {
         let _permit = permit;
-        respond_and_close(socket, REFUSAL).await;
+        respond_and_close(socket, response).await;
     });
 }

@@ -21,7 +21,7 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use http::{HeaderMap, request::Parts};
+use http::{Extensions, HeaderMap, request::Parts};
 use prony_access::{
     AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, LastToken, LimitCounts,
     Openness, RefusalKind, client_address,
@@ -136,11 +136,16 @@ impl Access {
 
     /// Who the client of a request is to limits by address; none where it is not limited.
     pub(crate) fn client_network(&self, head: &Parts) -> Option<IpAddr> {
-        let address = peer(head).address;
+        self.network_of_request(&head.headers, &head.extensions)
+    }
+
+    /// The same of a request that is whole.
+    pub(crate) fn network_of_request(&self, headers: &HeaderMap, extensions: &Extensions) -> Option<IpAddr> {
+        let address = extensions.get::<Peer>().unwrap_or(&peer::UNKNOWN).address;
         if !self.is_closed() {
             return network_of(address);
         }
-        let lines = head.headers.get_all("x-forwarded-for").iter();
+        let lines = headers.get_all("x-forwarded-for").iter();
         let lines = lines.filter_map(|value| std::str::from_utf8(value.as_bytes()).ok());
         let current = self.current.load();
         let limited = current.as_ref().map_or(Some(address), |policy| policy.limited_address(address, lines));

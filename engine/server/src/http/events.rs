@@ -1,7 +1,7 @@
 //! GraphQL over server-sent events: which request makes, feeds or ends a stream (PROTOCOL.md of the npm package
 //! graphql-sse). The streams themselves are `subscriptions`'.
 
-use std::{fmt::Display, rc::Rc};
+use std::{fmt::Display, net::IpAddr, rc::Rc};
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -34,11 +34,12 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 /// Distinct connections mode: the answer is a stream of the results of this one operation.
 pub(super) fn distinct(
     core: &Rc<CoreEngine>,
+    network: Option<IpAddr>,
     context: RequestContext,
     parameters: RequestParameters,
     allowed: AllowedKinds,
 ) -> Reply {
-    match EventStream::distinct(core, context, parameters, allowed) {
+    match EventStream::distinct(core, network, context, parameters, allowed) {
         Some(stream) => streaming(stream),
         None => not_allowed("POST, OPTIONS", "GET may only query and subscribe; send mutations with POST"),
     }
@@ -89,7 +90,7 @@ fn open<B>(core: &Rc<CoreEngine>, request: &Request<B>) -> Reply {
         return not_found();
     };
     match reservations.claim(&token, reservation) {
-        Some(claim) => streaming(EventStream::single(core, claim)),
+        Some(claim) => streaming(EventStream::single(core, network(core, request), claim)),
         None => refusal(StatusCode::CONFLICT, JSON, "this stream is open already; reserve another with PUT"),
     }
 }
@@ -170,6 +171,11 @@ fn not_found() -> Reply {
 /// From the header or, where a browser's `EventSource` cannot send one, from the parameter.
 fn token<B>(request: &Request<B>) -> Option<String> {
     header_text(request.headers()).or_else(|| parameter(request, "token"))
+}
+
+/// Of the client, where it is limited by its address.
+fn network<B>(core: &CoreEngine, request: &Request<B>) -> Option<IpAddr> {
+    core.site().access.network_of_request(request.headers(), request.extensions())
 }
 
 fn no_token() -> Reply {

@@ -90,6 +90,7 @@ where
         Ok(context) => context,
         Err(refusal) => return bad(&**core, authentication::refused(&refusal)),
     };
+    let network = core.site().access.client_network(&head);
     let (parameters, allowed) = match head.method {
         Method::POST => match read_body(&**core, &head, body, Media::Json).await {
             Ok(body) => (RequestParameters::from_json(&body), AllowedKinds::All),
@@ -105,7 +106,7 @@ where
         }
     };
     match parameters {
-        Ok(parameters) => events::distinct(core, context, parameters, allowed),
+        Ok(parameters) => events::distinct(core, network, context, parameters, allowed),
         Err(fault) => bad(&**core, refusal(StatusCode::BAD_REQUEST, JSON, &explained(&fault))),
     }
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 pub struct SubscriptionSettings {
     /// Operations that are open at a time on one connection.
     pub max_operations: usize,
+    /// Subscriptions that are open at a time from one address; 0 for no limit.
+    pub max_subscriptions_per_address: usize,
     /// Messages that wait for a client that does not read; one more cuts it.
     pub max_queued_messages: usize,
     /// Bytes of messages that wait, beside the longest; more cut the client.
@@ -33,6 +35,7 @@ impl Default for SubscriptionSettings {
     fn default() -> Self {
         Self {
             max_operations: 100,
+            max_subscriptions_per_address: 10_000,
             max_queued_messages: 1000,
             max_queued_bytes: 4 << 20,
             max_connection_bytes: 256 << 20,

@@ -166,7 +166,7 @@ enum Client {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     fn new(stream: WebSocketStream<S>, upgrade: Upgrade, core: Rc<CoreEngine>) -> Self {
-        let Upgrade { dialect, head } = upgrade;
+        let Upgrade { dialect, head, network } = upgrade;
         let settings = &core.settings().subscriptions;
         let outbox = core.hub.outbox(Bounds::of(settings));
         let timer = Box::pin(tokio::time::sleep(settings.init_timeout));
@@ -178,7 +178,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
                 max_operations,
             )
             .meeting(head.is_some()),
-            operations: Operations::new(Rc::clone(&core), Rc::clone(&outbox)),
+            operations: Operations::new(Rc::clone(&core), Rc::clone(&outbox), network),
             outbox,
             core,
             timer,

@@ -2,6 +2,7 @@
 //! package graphql-sse: one operation a stream, or all operations of a client on one reserved stream.
 
 use std::{
+    net::IpAddr,
     pin::Pin,
     rc::Rc,
     sync::Arc,
@@ -79,15 +80,16 @@ enum Mode {
 }
 
 impl EventStream {
-    /// A stream for one operation. Errors from before its execution are events too; none only where the method does not allow
+    /// A stream for one operation; `network` where its client is limited by its address. Errors from before its execution are events too; none only where the method does not allow
     /// its kind.
     pub(crate) fn distinct(
         core: &Rc<CoreEngine>,
+        network: Option<IpAddr>,
         context: RequestContext,
         parameters: RequestParameters,
         allowed: AllowedKinds,
     ) -> Option<Self> {
-        let mut stream = Self::new(core, Mode::Distinct);
+        let mut stream = Self::new(core, network, Mode::Distinct);
         stream.ends_with(&context);
         match stream.operations.start("".into(), context, parameters, allowed, wrap(None)) {
             Ok(()) => {}
@@ -101,15 +103,15 @@ impl EventStream {
     }
 
     /// A reserved stream.
-    pub(crate) fn single(core: &Rc<CoreEngine>, claim: Claim) -> Self {
-        Self::new(core, Mode::Single(claim))
+    pub(crate) fn single(core: &Rc<CoreEngine>, network: Option<IpAddr>, claim: Claim) -> Self {
+        Self::new(core, network, Mode::Single(claim))
     }
 
-    fn new(core: &Rc<CoreEngine>, mode: Mode) -> Self {
+    fn new(core: &Rc<CoreEngine>, network: Option<IpAddr>, mode: Mode) -> Self {
         let settings = &core.settings().subscriptions;
         let outbox = core.hub.outbox(Bounds::of(settings));
         Self {
-            operations: Operations::new(Rc::clone(core), Rc::clone(&outbox)),
+            operations: Operations::new(Rc::clone(core), Rc::clone(&outbox), network),
             outbox,
             keep_alive: Box::pin(tokio::time::sleep(settings.ping_interval)),
             expiry: None,

@@ -3,9 +3,13 @@
 use std::{io::Write as _, time::Instant};
 
 use prony_server::config::Settings;
+use serde_json::json;
 
-use super::{ACCESS, access};
-use crate::support::{PATIENCE, Server, Wire};
+use super::{ACCESS, access, token};
+use crate::{
+    sockets::{Socket, TRANSPORT, subscribe},
+    support::{PATIENCE, Server, Wire},
+};
 
 const ONE: &str = "192.0.2.1";
 const OTHER: &str = "192.0.2.2";
@@ -66,4 +70,42 @@ fn bodies_of_one_address_that_do_not_end_leave_room_for_others() {
         let response = ask_with_body(&server, address);
         assert!(response.starts_with("HTTP/1.1 400"), "they are no requests of GraphQL: {response}");
     }
+}
+
+/// A WebSocket of a customer.
+fn socket(server: &Server, address: &'static str) -> Socket {
+    let headers = [("sec-websocket-protocol", TRANSPORT), ("x-forwarded-for", address)];
+    let mut socket = Socket::open_at(server.address(), &headers);
+    let payload = json!({"Authorization": format!("Bearer {}", token("customer", 2))});
+    socket.send(&json!({"type": "connection_init", "payload": payload}).to_string());
+    assert_eq!(socket.next(), r#"{"type":"connection_ack"}"#);
+    socket
+}
+
+/// Subscribes, and says why that is refused.
+fn refusal(socket: &mut Socket, id: &str) -> Option<String> {
+    socket.send(&subscribe(id, "subscription { onInvoiceChanged { operation } }"));
+    // A query behind it is answered when the subscription has begun, or has been refused.
+    socket.send(&subscribe("q", "{ __typename }"));
+    let mut first = socket.next();
+    let refused = (!first.contains("__typename")).then(|| std::mem::replace(&mut first, socket.next()));
+    assert!(first.contains("__typename"), "{first}");
+    assert!(socket.next().contains("complete"));
+    refused
+}
+
+#[test]
+fn subscriptions_of_one_address_are_bounded_over_all_its_connections() {
+    let server = behind_a_proxy(|settings| settings.subscriptions.max_subscriptions_per_address = 2);
+    let (mut first, mut second) = (socket(&server, ONE), socket(&server, ONE));
+    assert_eq!(refusal(&mut first, "a"), None);
+    assert_eq!(refusal(&mut second, "b"), None);
+    for socket in [&mut first, &mut second] {
+        let refused = refusal(socket, "c").expect("there are two");
+        assert!(refused.contains("TOO_MANY_REQUESTS"), "{refused}");
+        assert!(refused.contains("(max_subscriptions_per_address)"), "{refused}");
+    }
+    assert_eq!(refusal(&mut socket(&server, OTHER), "a"), None);
+    first.send(r#"{"id":"a","type":"complete"}"#);
+    assert_eq!(refusal(&mut first, "c"), None, "one has ended");
 }

@@ -206,7 +206,7 @@ static SUBSCRIPTIONS: Options = &[
     OptionOf::new("ping_interval_ms", None, ValueKind::MILLISECONDS, "30000", "How often a WebSocket is pinged, and a quiet stream gets a comment", set!(subscriptions.ping_interval, milliseconds)),
     OptionOf::new("ping_timeout_ms", None, ValueKind::MILLISECONDS, "10000", "How long a WebSocket may be silent after a ping", set!(subscriptions.ping_timeout, milliseconds)),
     OptionOf::new("live_interval_ms", None, ValueKind::MILLISECONDS, "50", "Time between two answers of one live query, however often its tables change", set!(subscriptions.live_interval, milliseconds)),
-    OptionOf::new("max_reservations", None, COUNT, "10000", "Streams that are reserved and not opened yet", set!(subscriptions.max_reservations, size)),
+    OptionOf::new("max_reservations", None, COUNT, "10000", "Streams that are reserved and not opened yet; one address may have a tenth, at least 64, and more get a 429", set!(subscriptions.max_reservations, size)),
     OptionOf::new("reservation_timeout_ms", None, ValueKind::MILLISECONDS, "10000", "How long a reserved stream may wait to be opened", set!(subscriptions.reservation_timeout, milliseconds)),
 ];
 

@@ -22,7 +22,7 @@ use crate::{
         CoreEngine, ExecutionContext as _, RequestContext,
         pipeline::{AllowedKinds, check},
     },
-    subscriptions::{EventStream, OrderFault},
+    subscriptions::{EventStream, OrderFault, ReservationFault},
 };
 
 pub(super) const ALLOW: &str = "GET, POST, PUT, DELETE, OPTIONS";
@@ -51,7 +51,7 @@ where
     B: Body<Data = Bytes, Error: Display>,
 {
     match *request.method() {
-        Method::PUT => reserve(core),
+        Method::PUT => reserve(core, request).await,
         Method::GET => open(core, &request),
         Method::POST => start(core, request).await,
         Method::DELETE => stop(core, &request),
@@ -72,14 +72,26 @@ fn streaming(stream: EventStream) -> Reply {
     response
 }
 
-fn reserve(core: &Rc<CoreEngine>) -> Reply {
-    match core.site().reservations.reserve(&core.settings().subscriptions) {
-        Ok(Some(token)) => reply(StatusCode::CREATED, TEXT, token.into_string()),
-        Ok(None) => {
+/// Who may not ask for operations may not reserve a stream for them.
+async fn reserve<B>(core: &Rc<CoreEngine>, request: Request<B>) -> Reply {
+    let (head, _) = request.into_parts();
+    if let Err(refusal) = authentication::context(&**core, &head).await {
+        return authentication::refused(&refusal);
+    }
+    let network = core.site().access.client_network(&head);
+    match core.site().reservations.reserve(network, &core.settings().subscriptions) {
+        Ok(token) => reply(StatusCode::CREATED, TEXT, token.into_string()),
+        Err(ReservationFault::TooMany) => {
             let message = "too many streams are reserved and not opened (max_reservations); try later";
             refusal(StatusCode::SERVICE_UNAVAILABLE, JSON, message)
         }
-        Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string()),
+        Err(ReservationFault::TooManyOfAddress) => {
+            let message = "this address has reserved as many streams as one may have that are not opened (a tenth of max_reservations)";
+            refusal(StatusCode::TOO_MANY_REQUESTS, JSON, message)
+        }
+        Err(ReservationFault::NoRandomness(error)) => {
+            refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string())
+        }
     }
 }
 

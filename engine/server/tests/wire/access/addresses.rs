@@ -5,7 +5,7 @@ use std::{io::Write as _, time::Instant};
 use prony_server::config::Settings;
 use serde_json::json;
 
-use super::{ACCESS, access, token};
+use super::{ACCESS, access, bearer, serve, token};
 use crate::{
     sockets::{Socket, TRANSPORT, subscribe},
     support::{PATIENCE, Server, Wire},
@@ -108,4 +108,34 @@ fn subscriptions_of_one_address_are_bounded_over_all_its_connections() {
     assert_eq!(refusal(&mut socket(&server, OTHER), "a"), None);
     first.send(r#"{"id":"a","type":"complete"}"#);
     assert_eq!(refusal(&mut first, "c"), None, "one has ended");
+}
+
+fn reserve(server: &Server, headers: &str) -> String {
+    server
+        .ask(format!("PUT /graphql/stream HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: 0\r\n\r\n"))
+}
+
+#[test]
+fn reservations_of_one_address_leave_room_for_others() {
+    let server = behind_a_proxy(|settings| {
+        settings.subscriptions.max_reservations = 100;
+        settings.subscriptions.reservation_timeout = 10 * PATIENCE;
+    });
+    for _ in 0..64 {
+        assert!(reserve(&server, &header(Some(ONE))).starts_with("HTTP/1.1 201"));
+    }
+    let refused = reserve(&server, &header(Some(ONE)));
+    assert!(refused.starts_with("HTTP/1.1 429") && refused.contains("max_reservations"), "{refused}");
+    assert!(reserve(&server, &header(Some(OTHER))).starts_with("HTTP/1.1 201"));
+}
+
+#[test]
+fn who_may_not_ask_may_not_reserve_a_stream() {
+    let server = serve(&ACCESS.replace("anonymous = \"visitor\"", ""));
+    let refused = reserve(&server, "");
+    assert!(refused.starts_with("HTTP/1.1 401 Unauthorized"), "{refused}");
+    let wrong = reserve(&server, "authorization: Bearer x.y.z\r\n");
+    assert!(wrong.starts_with("HTTP/1.1 401 Unauthorized"), "{wrong}");
+    let reserved = reserve(&server, &bearer(&token("customer", 2)));
+    assert!(reserved.starts_with("HTTP/1.1 201 Created"), "{reserved}");
 }

@@ -22,7 +22,7 @@ use super::{
     hub::{Answer, Feed, Key, LiveFeed, LiveProgress, Subscriber},
     live,
     outbox::{Item, Stop},
-    payload::Payload,
+    payload::ResultPayload,
 };
 use crate::graphql::{
     Asker, CoreEngine, ExecutionContext as _, Withdrawal, interception,
@@ -165,7 +165,7 @@ impl Drop for End {
 impl Feed {
     fn publish(&self, core: &CoreEngine, result: FieldResult) {
         let (_, body) = pipeline::assemble(core, &self.plan, &mut [result]);
-        let payload = match Payload::of_all(body, &core.site().responses) {
+        let payload = match ResultPayload::of_all(body, &core.site().responses) {
             Ok(payload) => payload,
             Err(error) => return self.has_no_room(error),
         };
@@ -182,7 +182,7 @@ impl Feed {
         let data = if result.errors.is_empty() { None } else { result.data.clone() };
         let errors: Vec<_> = result.errors.iter().map(|error| (error.code, error.message.clone())).collect();
         let (_, body) = pipeline::assemble(core, &self.plan, &mut [result]);
-        let payload = match Payload::of_all(body, &core.site().responses) {
+        let payload = match ResultPayload::of_all(body, &core.site().responses) {
             Ok(payload) => payload,
             Err(error) => return self.has_no_room(error),
         };

@@ -19,7 +19,7 @@ use tokio::sync::{Notify, futures::Notified};
 
 use super::{
     outbox::{Bounds, Outbox, Serial, Stop},
-    payload::Payload,
+    payload::ResultPayload,
     wrap::Wrap,
 };
 use crate::graphql::plan::Plan;
@@ -69,7 +69,7 @@ pub(super) struct LiveFeed {
     pub(super) shared: Rc<LiveProgress>,
     pub(super) last: RefCell<Option<Answer>>,
     /// Held, so that the last answer counts as long as it is here.
-    pub(super) last_payload: RefCell<Option<Payload>>,
+    pub(super) last_payload: RefCell<Option<ResultPayload>>,
 }
 
 /// What a feed of a live query shares with those who make its answers.

@@ -30,7 +30,7 @@ use super::{
     feeds::{self, Subscription},
     hub::Subscriber,
     outbox::{Item, Outbox, Serial, Stop},
-    payload::Payload,
+    payload::ResultPayload,
     traces,
     wrap::Wrap,
 };
@@ -225,7 +225,7 @@ impl Operations {
                 let kind = Some(OperationKind::Subscription);
                 self.core.metrics().request_ended(kind, OutcomeKind::Refused, &clock.times());
                 let body = response::refuse(&error.into_errors(NOT_ALLOWED), self.core.engine().detail());
-                self.outbox.push(Item::Result { serial, wrap, payload: Payload::short(body) });
+                self.outbox.push(Item::Result { serial, wrap, payload: ResultPayload::short(body) });
                 self.outbox.push(Item::Completed { serial, id });
             }
         }
@@ -301,12 +301,12 @@ async fn single(
     };
     let (outcome, payload) = match finished {
         Ok(Finished { ending, body, .. }) if ending.has_errors => {
-            (OutcomeKind::FieldErrors, Payload::of_one(body))
+            (OutcomeKind::FieldErrors, ResultPayload::of_one(body.bytes, body.budget))
         }
-        Ok(Finished { body, .. }) => (OutcomeKind::Success, Payload::of_one(body)),
+        Ok(Finished { body, .. }) => (OutcomeKind::Success, ResultPayload::of_one(body.bytes, body.budget)),
         Err(error) => {
             let errors = error.into_errors(NOT_ALLOWED);
-            (OutcomeKind::Refused, Payload::short(response::refuse(&errors, core.engine().detail())))
+            (OutcomeKind::Refused, ResultPayload::short(response::refuse(&errors, core.engine().detail())))
         }
     };
     core.metrics().request_ended(Some(kind), outcome, &clock.times());

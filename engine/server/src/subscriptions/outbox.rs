@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use prony_graphql::budget::TooLarge;
 
-use super::{hub::Hub, payload::Payload, settings::SubscriptionSettings, wrap::Wrap};
+use super::{hub::Hub, payload::ResultPayload, settings::SubscriptionSettings, wrap::Wrap};
 
 /// Tells the operations of a core apart, also those that had the same id one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ pub(crate) enum Item {
     /// A whole message.
     Text(Bytes),
     /// A result of an operation; the payload is shared with all who get the same.
-    Result { serial: Serial, wrap: Wrap, payload: Payload },
+    Result { serial: Serial, wrap: Wrap, payload: ResultPayload },
     /// Asks the client whether it is there.
     Ping,
     /// An operation has ended.
@@ -141,7 +141,7 @@ impl Outbox {
 
     /// As [`Self::push`], of an answer that makes the one before it worthless: where that still waits, this one takes its
     /// place.
-    pub(crate) fn push_newest(&self, serial: Serial, wrap: Wrap, payload: Payload) {
+    pub(crate) fn push_newest(&self, serial: Serial, wrap: Wrap, payload: ResultPayload) {
         let mut inner = self.inner.borrow_mut();
         let waiting = inner.items.iter_mut().find_map(|item| match item {
             Item::Result { serial: known, payload, .. } if *known == serial => Some(payload),
@@ -281,7 +281,7 @@ mod tests {
         let outbox = outbox(2, 10);
         let wrap = Wrap { before: Bytes::new(), after: b"" };
         let push = |serial, payload: &'static str| {
-            outbox.push_newest(Serial(serial), wrap.clone(), Payload::short(payload.into()));
+            outbox.push_newest(Serial(serial), wrap.clone(), ResultPayload::short(payload.into()));
         };
         push(1, "old");
         outbox.push(text("t"));
@@ -300,7 +300,7 @@ mod tests {
         let outbox = outbox(9, 10);
         let wrap = Wrap { before: Bytes::new(), after: b"" };
         let push = |serial, payload: &'static str| {
-            outbox.push_newest(Serial(serial), wrap.clone(), Payload::short(payload.into()));
+            outbox.push_newest(Serial(serial), wrap.clone(), ResultPayload::short(payload.into()));
         };
         push(1, "a");
         push(1, "alone it always fits");
@@ -318,10 +318,10 @@ mod tests {
     fn a_message_without_room_ends_the_connection_and_frees_what_waits() {
         let process = ResponseBudget::new(ResponseLimit::Process, 1 << 20);
         let outbox = outbox(9, 1 << 20);
-        let payload = Payload::of_all(vec![b' '; 1 << 20], &process).expect("there is room");
+        let payload = ResultPayload::of_all(vec![b' '; 1 << 20], &process).expect("there is room");
         let wrap = Wrap { before: Bytes::new(), after: b"" };
         outbox.push(Item::Result { serial: Serial(1), wrap, payload });
-        let refused = Payload::of_all(vec![b' '; 1 << 20], &process).expect_err("there is no room");
+        let refused = ResultPayload::of_all(vec![b' '; 1 << 20], &process).expect_err("there is no room");
         outbox.has_no_room(refused);
         assert_eq!(outbox.stopped(), Some(Stop::NoRoom { max_bytes: 1 << 20 }));
         assert_eq!(process.used_bytes(), 0, "what waited is dropped");
@@ -335,7 +335,7 @@ mod tests {
         let result = |serial| Item::Result {
             serial: Serial(serial),
             wrap: Wrap { before: Bytes::from_static(b"<"), after: b">" },
-            payload: Payload::short(b"x".to_vec()),
+            payload: ResultPayload::short(b"x".to_vec()),
         };
         outbox.push(result(1));
         outbox.push(text("t"));

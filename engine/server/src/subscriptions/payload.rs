@@ -6,24 +6,22 @@ use bytes::Bytes;
 use memchr::memchr2;
 use prony_graphql::budget::{ResponseBudget, TooLarge};
 
-use crate::graphql::outcome::{HeldBytes, ResponseBody, held_by};
-
 /// The bytes of a result; its clones share them.
 #[derive(Debug, Clone)]
-pub(crate) struct Payload {
+pub(crate) struct ResultPayload {
     pub(super) bytes: Bytes,
     /// Counts them; none where they are few.
-    held: HeldBytes,
+    held: Option<Arc<ResponseBudget>>,
     /// Whether others have the same bytes, so that the copy that is written to a client counts anew.
     is_shared: bool,
 }
 
-impl Payload {
+impl ResultPayload {
     /// Of one client, who was charged for it while it was written.
-    pub(super) fn of_one(ResponseBody { bytes, budget }: ResponseBody) -> Self {
+    pub(super) fn of_one(bytes: Bytes, budget: Option<Arc<ResponseBudget>>) -> Self {
         // Kept responses, and those of a shared execution, stay where they are.
         let is_shared = budget.is_none() || !bytes.is_unique();
-        let held = budget.as_ref().and_then(held_by);
+        let held = budget.filter(|budget| budget.used_bytes() > 0);
         Self { bytes: on_one_line(bytes), held, is_shared }
     }
 
@@ -45,7 +43,10 @@ impl Payload {
     ///
     /// # Errors
     /// There is no room for it beside all other responses of the process.
-    pub(super) fn hold_copy(&self, process: &Arc<ResponseBudget>) -> Result<HeldBytes, TooLarge> {
+    pub(super) fn hold_copy(
+        &self,
+        process: &Arc<ResponseBudget>,
+    ) -> Result<Option<Arc<ResponseBudget>>, TooLarge> {
         if self.is_shared { process.hold(self.bytes.len()) } else { Ok(self.held.clone()) }
     }
 }
@@ -88,8 +89,7 @@ mod tests {
         let process = process();
         let operation = process.part(ResponseLimit::Operation, 3 * MANY);
         ResponseMeter::new(3 * MANY, Some(&operation)).check(2 * MANY).expect("there is room");
-        let body = ResponseBody { bytes: vec![b' '; 2 * MANY].into(), budget: Some(operation) };
-        let payload = Payload::of_one(body);
+        let payload = ResultPayload::of_one(vec![b' '; 2 * MANY].into(), Some(operation));
         let copy = payload.hold_copy(&process).expect("its room is its own");
         drop(payload);
         assert_eq!(process.used_bytes(), 2 * MANY, "the copy has not been sent");
@@ -100,13 +100,13 @@ mod tests {
     #[test]
     fn an_event_counts_once_for_all_and_once_for_each_copy_that_is_not_sent() {
         let process = process();
-        let payload = Payload::of_all(vec![b' '; MANY], &process).expect("there is room");
+        let payload = ResultPayload::of_all(vec![b' '; MANY], &process).expect("there is room");
         let others = [payload.clone(), payload.clone()];
         assert_eq!(process.used_bytes(), MANY);
         let copies = others.each_ref().map(|other| other.hold_copy(&process).expect("there is room"));
         assert_eq!(process.used_bytes(), 3 * MANY);
         assert_eq!(payload.hold_copy(&process).map(|_| ()).map_err(TooLarge::max_bytes), Err(3 * MANY));
-        assert!(Payload::of_all(vec![b' '; MANY], &process).is_err());
+        assert!(ResultPayload::of_all(vec![b' '; MANY], &process).is_err());
         drop((payload, others));
         assert_eq!(process.used_bytes(), 2 * MANY);
         drop(copies);
@@ -117,7 +117,7 @@ mod tests {
     fn a_kept_response_counts_for_each_who_is_sent_it() {
         let process = process();
         let kept = Bytes::from(vec![b' '; MANY]);
-        let payload = Payload::of_one(ResponseBody { bytes: kept.clone(), budget: None });
+        let payload = ResultPayload::of_one(kept.clone(), None);
         let copy = payload.hold_copy(&process).expect("there is room");
         assert_eq!(process.used_bytes(), MANY);
         drop(copy);

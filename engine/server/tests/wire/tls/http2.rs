@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::{DONUT, Secure, config_of};
-use crate::support::PATIENCE;
+use crate::support::{PATIENCE, Server};
 
 /// A connection, served by a task of the runtime.
 async fn connect(secure: &Secure) -> SendRequest<Bytes> {
@@ -79,10 +79,16 @@ fn requests_are_responded_to_beside_each_other() {
 /// No write waits for a client that gives no window: the server has all in its hands.
 #[test]
 fn a_client_that_gives_no_window_loses_its_connection() {
-    let secure = Secure::donuts(|settings| {
-        settings.write_timeout = Duration::from_millis(200);
-        settings.limits.max_root_fields = 1000;
-    });
+    let secure = Secure::new(
+        |_| {},
+        |tls| {
+            Server::donuts(|settings| {
+                tls(settings);
+                settings.write_timeout = Duration::from_millis(200);
+                settings.limits.max_root_fields = 1000;
+            })
+        },
+    );
     with(async {
         let send = connect(&secure).await;
         let fields = (0..900)

@@ -2,10 +2,11 @@
 //! that few connections spread evenly too.
 
 use std::{
+    cell::Cell,
     io,
     net::{IpAddr, TcpListener as StandardTcpListener},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
@@ -31,6 +32,9 @@ const PAUSE_AFTER_REFUSAL: Duration = Duration::from_millis(50);
 /// Clients that are told at the same time that the server is full; more are closed without a word.
 const REFUSALS_AT_ONCE: usize = 64;
 
+/// The log says not more often that connections are refused.
+const SAY_EVERY: Duration = Duration::from_secs(10);
+
 const REFUSAL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json; charset=utf-8\r\n\
     retry-after: 1\r\nconnection: close\r\ncontent-length: 79\r\n\r\n\
@@ -53,6 +57,8 @@ pub(super) struct Acceptor<'a> {
     pub(super) crowd: &'a Crowd,
     /// Connections of operators, which are not among those of the cores.
     pub(super) operators: Arc<Load>,
+    /// When the log has last said that connections are refused.
+    pub(super) said: Cell<Option<Instant>>,
 }
 
 impl Acceptor<'_> {
@@ -100,12 +106,34 @@ impl Acceptor<'_> {
         let open: usize = self.cores.iter().map(|core| core.load.open_connections()).sum();
         let share = match self.limits.take(open, self.access.peer_network(peer)) {
             Ok(share) => share,
-            Err(_) if self.has_tls => return,
-            Err(NoRoom::All) => return refuse(socket, REFUSAL, refusals),
-            Err(NoRoom::Address) => return refuse(socket, REFUSAL_OF_ADDRESS, refusals),
+            Err(room) => {
+                self.say(room, peer);
+                if !self.has_tls {
+                    refuse(socket, room, refusals);
+                }
+                return;
+            }
         };
         self.crowd.note(open + 1);
         self.give(socket, Entrance::Public, |core| core.load.take_place().with_share(share));
+    }
+
+    /// Tells the log.
+    fn say(&self, room: NoRoom, peer: IpAddr) {
+        if self.said.get().is_some_and(|said| said.elapsed() < SAY_EVERY) {
+            return;
+        }
+        self.said.set(Some(Instant::now()));
+        match room {
+            NoRoom::All => tracing::warn!(
+                "connections are refused: there are as many as there may be (max_connections, or the limit on open files)"
+            ),
+            NoRoom::Address => tracing::warn!(
+                address = %peer,
+                "connections of an address are refused: it has as many as one may have (max_connections_per_address); a proxy is named in \
+                 trusted_proxies"
+            ),
+        }
     }
 
     /// Gives the socket to the core with the fewest connections.
@@ -128,7 +156,11 @@ fn is_the_clients(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }
 
-fn refuse(socket: TcpStream, response: &'static [u8], refusals: &Arc<Semaphore>) {
+fn refuse(socket: TcpStream, room: NoRoom, refusals: &Arc<Semaphore>) {
+    let response = match room {
+        NoRoom::All => REFUSAL,
+        NoRoom::Address => REFUSAL_OF_ADDRESS,
+    };
     let Ok(permit) = Arc::clone(refusals).try_acquire_owned() else { return };
     tokio::task::spawn_local(async move {
         let _permit = permit;

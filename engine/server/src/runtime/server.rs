@@ -1,6 +1,7 @@
 //! Starting and stopping the whole: listeners first, then the sources, then the cores, then the acceptor.
 
 use std::{
+    cell::Cell,
     convert::Infallible,
     io,
     net::{SocketAddr, TcpListener},
@@ -315,8 +316,15 @@ fn control(
         let _ = ready.send(Ok(()));
         let crowd = Crowd::default();
         let operators = Arc::new(Load::default());
-        let acceptor =
-            Acceptor { cores: &cores, limits, access: &site.access, has_tls, crowd: &crowd, operators };
+        let acceptor = Acceptor {
+            cores: &cores,
+            limits,
+            access: &site.access,
+            has_tls,
+            crowd: &crowd,
+            operators,
+            said: Cell::default(),
+        };
         tokio::select! {
             outcome = acceptor.run(listeners, of_acceptor) => if let Err(error) = outcome {
                 tracing::error!(%error, "the acceptor failed");

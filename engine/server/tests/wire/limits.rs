@@ -64,6 +64,19 @@ fn the_body_is_limited_whether_it_says_its_length_or_not() {
     assert!(server.ask(post(&fits)).contains("\"Query\""));
 }
 
+/// Before the time for bodies is over, which is longer than this test waits.
+#[test]
+fn a_chunk_whose_size_cannot_be_is_refused_at_once() {
+    let server = Server::start();
+    for size in ["10000000000000000", "x", "-1"] {
+        let response = server.ask(format!(
+            "POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+             transfer-encoding: chunked\r\n\r\n{size}\r\n{{"
+        ));
+        assert!(response.starts_with("HTTP/1.1 400 Bad Request"), "{size}: {response}");
+    }
+}
+
 #[test]
 fn ten_thousand_aliases_are_refused() {
     let server = Server::start();

@@ -50,6 +50,20 @@ impl ResponseBudget {
         Arc::new(Self { limit, max_bytes, used_bytes: AtomicUsize::new(0), whole })
     }
 
+    /// Charges bytes that are there already, until what is returned is dropped; none, and nothing is charged, where they are no more
+    /// than the first step.
+    ///
+    /// # Errors
+    /// Where they are more than there may be.
+    pub fn hold(self: &Arc<Self>, bytes: usize) -> Result<Option<Arc<Self>>, TooLarge> {
+        if bytes <= STEP_BYTES {
+            return Ok(None);
+        }
+        let held = self.part(self.limit, usize::MAX);
+        held.charge(bytes)?;
+        Ok(Some(held))
+    }
+
     /// Bytes that are charged now.
     pub fn used_bytes(&self) -> usize {
         self.used_bytes.load(Relaxed)
@@ -122,6 +136,15 @@ impl ResponseMeter {
         self.charged_bytes = wanted;
         self.allowed_bytes = wanted.min(self.max_bytes);
         Ok(())
+    }
+}
+
+impl TooLarge {
+    /// How many there may be.
+    pub fn max_bytes(self) -> usize {
+        match self {
+            Self::Field { max_bytes } | Self::Together { max_bytes, .. } => max_bytes,
+        }
     }
 }
 
@@ -204,6 +227,19 @@ mod tests {
         assert_eq!(meter(&second).check(2 * MIB), together(ResponseLimit::Process, 3 * MIB));
         drop(one);
         assert_eq!(meter(&second).check(2 * MIB), Ok(()));
+    }
+
+    #[test]
+    fn bytes_that_are_there_count_until_they_are_gone() {
+        let process = ResponseBudget::new(ResponseLimit::Process, MIB);
+        assert!(process.hold(STEP_BYTES).expect("nothing is charged").is_none());
+        let held = process.hold(MIB - 1).expect("there is room").expect("they are many");
+        assert_eq!(process.used_bytes(), MIB - 1);
+        let refused = process.hold(STEP_BYTES + 1).map(|_| ());
+        assert_eq!(refused, together(ResponseLimit::Process, MIB));
+        assert_eq!(refused.map_err(TooLarge::max_bytes), Err(MIB));
+        drop(held);
+        assert_eq!(process.used_bytes(), 0);
     }
 
     /// Charges are steps, whatever the size of rows is.

@@ -22,6 +22,7 @@ use crate::{
     graphql::{Asker, Engine, Mutations, OpenError, RequestContext, ResponseCache, SharedExecutions},
     http::{apis::HttpApis, hosts::Hosts, unfinished::UnfinishedBodies},
     memory::MemoryBound,
+    networks::NetworkCounts,
     observe::{AccessLog, Audit, Metrics, OperationLabels, References, Tracer},
     subscriptions::Reservations,
     tls::Tls,
@@ -46,6 +47,8 @@ pub(crate) struct Site {
     notes_requests: bool,
     pub(crate) reservations: Arc<Reservations>,
     pub(crate) unfinished_bodies: UnfinishedBodies,
+    /// Subscriptions of clients by their addresses.
+    pub(crate) subscribers: Arc<NetworkCounts>,
     pub(crate) memory: MemoryBound,
     /// Of the responses of all requests.
     pub(crate) responses: Arc<ResponseBudget>,
@@ -98,6 +101,7 @@ impl Site {
             notes_requests,
             reservations: Arc::default(),
             unfinished_bodies: UnfinishedBodies::default(),
+            subscribers: Arc::default(),
             memory,
             responses,
             wanted_headers,

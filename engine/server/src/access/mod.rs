@@ -11,6 +11,7 @@ mod shared_limits;
 mod spans;
 
 use std::{
+    iter,
     net::IpAddr,
     sync::{
         Arc,
@@ -20,7 +21,7 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use http::{HeaderMap, request::Parts};
+use http::{Extensions, HeaderMap, request::Parts};
 use prony_access::{
     AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, LastToken, LimitCounts,
     Openness, RefusalKind, client_address,
@@ -39,6 +40,7 @@ use crate::{
     clock::unix_now,
     config::RedisSettings,
     graphql::{Asker, RoleSchemas},
+    networks::network_of,
 };
 
 /// Who is let in. What is configured is replaced as a whole; who was let in before stays so until the end of the request.
@@ -132,6 +134,32 @@ impl Access {
         self.is_closed.load(Ordering::Acquire)
     }
 
+    /// Who the client of a request is to limits by address; none where it is not limited.
+    pub(crate) fn client_network(&self, head: &Parts) -> Option<IpAddr> {
+        self.network_of_request(&head.headers, &head.extensions)
+    }
+
+    /// The same of a request that is whole.
+    pub(crate) fn network_of_request(&self, headers: &HeaderMap, extensions: &Extensions) -> Option<IpAddr> {
+        let address = extensions.get::<Peer>().unwrap_or(&peer::UNKNOWN).address;
+        if !self.is_closed() {
+            return network_of(address);
+        }
+        let lines = headers.get_all("x-forwarded-for").iter();
+        let lines = lines.filter_map(|value| std::str::from_utf8(value.as_bytes()).ok());
+        let current = self.current.load();
+        let limited = current.as_ref().map_or(Some(address), |policy| policy.limited_address(address, lines));
+        limited.and_then(network_of)
+    }
+
+    /// Who the other end of a connection is to limits by address; none where it is not limited.
+    pub(crate) fn peer_network(&self, address: IpAddr) -> Option<IpAddr> {
+        let current = self.current.load();
+        let limited =
+            current.as_ref().map_or(Some(address), |policy| policy.limited_address(address, iter::empty()));
+        limited.and_then(network_of)
+    }
+
     /// Who asks, of the headers of a request. `last` is kept with its connection.
     pub(crate) fn try_identify<'h>(
         &self,
@@ -167,6 +195,21 @@ impl Access {
 }
 
 impl AccessPolicy {
+    /// Of a client; none where all that is known of it is that a trusted proxy asks for it.
+    fn limited_address<'h>(
+        &self,
+        peer: IpAddr,
+        forwarded_for: impl Iterator<Item = &'h str>,
+    ) -> Option<IpAddr> {
+        let trusted = &self.roles.settings.trusted_proxies;
+        if trusted.is_empty() {
+            return Some(peer);
+        }
+        let forwarded_for: Vec<&str> = forwarded_for.collect();
+        let client = client_address(peer, &forwarded_for, trusted);
+        (!trusted.iter().any(|range| range.contains(client))).then_some(client)
+    }
+
     /// The credentials, and from which address the client asks, as far as proxies are trusted.
     fn read<'a, 'h: 'a>(
         &'a self,

@@ -16,7 +16,7 @@ use super::{
     traces::TracesSettings,
 };
 use crate::{
-    graphql::DocumentSettings, joins::JoinSettings, service_manager::ServiceManager,
+    graphql::DocumentSettings, joins::JoinSettings, pace::LeastRate, service_manager::ServiceManager,
     subscriptions::SubscriptionSettings, tls::TlsSettings,
 };
 
@@ -33,12 +33,16 @@ pub struct Settings {
     pub cores: CoreChoice,
     /// Connections over all cores; one more gets a 503.
     pub max_connections: usize,
+    /// From one address; 0 for no limit of its own, none for a part of all.
+    pub max_connections_per_address: Option<usize>,
     /// From the connection's start, or from the last response, to the end of a request's headers.
     pub header_timeout: Duration,
     /// From the end of the headers to the end of the body.
     pub body_timeout: Duration,
     /// How long a client may leave a response unread.
     pub write_timeout: Duration,
+    /// Bytes a second that a client must read of a response that waits for it, and send of a bulk creation's body; 0 for any.
+    pub min_rate_bytes: u64,
     pub max_header_bytes: usize,
     pub max_headers: usize,
     pub max_uri_bytes: usize,
@@ -252,6 +256,16 @@ impl Settings {
         }
     }
 
+    /// How fast a client must read.
+    pub(crate) fn response_rate(&self) -> LeastRate {
+        LeastRate { bytes_per_s: self.min_rate_bytes, span: self.write_timeout }
+    }
+
+    /// How fast a client must send a body that is read piece by piece.
+    pub(crate) fn body_rate(&self) -> LeastRate {
+        LeastRate { bytes_per_s: self.min_rate_bytes, span: self.body_timeout }
+    }
+
     /// Nothing says who may ask, and not that everybody may.
     pub(crate) fn lets_only_this_machine_in(&self) -> bool {
         self.access.openness == Openness::LoopbackOnly && !self.open
@@ -266,9 +280,11 @@ impl Default for Settings {
             admin_listen: Vec::new(),
             cores: CoreChoice::All,
             max_connections: 50_000,
+            max_connections_per_address: None,
             header_timeout: Duration::from_secs(60),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),
+            min_rate_bytes: 1024,
             max_header_bytes: 32 << 10,
             max_headers: 100,
             max_uri_bytes: 16 << 10,

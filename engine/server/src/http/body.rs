@@ -8,7 +8,7 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use futures_util::poll;
-use http::{HeaderMap, StatusCode, header};
+use http::{StatusCode, header, request::Parts};
 use http_body_util::BodyExt;
 use hyper::body::Body;
 use prony_source::http_api::BodyError;
@@ -18,17 +18,17 @@ use crate::{config::Settings, site::Site};
 
 /// Reads the whole body. One that says it is too long is refused before it is read.
 pub(crate) async fn read<B: Body<Data = Bytes, Error: Display>>(
-    headers: &HeaderMap,
+    head: &Parts,
     body: B,
     site: &Site,
 ) -> Result<Bytes, BodyError> {
-    let Settings { max_body_bytes: max_bytes, body_timeout: timeout, max_unfinished_bodies_bytes, .. } =
-        site.settings;
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let Settings { max_body_bytes: max_bytes, body_timeout: timeout, .. } = site.settings;
+    let announced =
+        head.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if announced.is_some_and(|bytes: u64| bytes > max_bytes as u64) {
         return Err(too_large(max_bytes));
     }
-    let unfinished = site.unfinished_bodies.begin(max_unfinished_bodies_bytes);
+    let unfinished = site.unfinished_bodies.begin(site.access.client_network(head), &site.settings);
     let mut whole = pin!(collect(body, max_bytes, unfinished));
     // Most bodies have come with their headers, and need no timer.
     if let Poll::Ready(outcome) = poll!(whole.as_mut()) {

@@ -1,7 +1,7 @@
 //! GraphQL over server-sent events: which request makes, feeds or ends a stream (PROTOCOL.md of the npm package
 //! graphql-sse). The streams themselves are `subscriptions`'.
 
-use std::{fmt::Display, rc::Rc};
+use std::{fmt::Display, net::IpAddr, rc::Rc};
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -22,7 +22,7 @@ use crate::{
         CoreEngine, ExecutionContext as _, RequestContext,
         pipeline::{AllowedKinds, check},
     },
-    subscriptions::{EventStream, OrderFault},
+    subscriptions::{EventStream, OrderFault, ReservationFault},
 };
 
 pub(super) const ALLOW: &str = "GET, POST, PUT, DELETE, OPTIONS";
@@ -34,11 +34,12 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 /// Distinct connections mode: the answer is a stream of the results of this one operation.
 pub(super) fn distinct(
     core: &Rc<CoreEngine>,
+    network: Option<IpAddr>,
     context: RequestContext,
     parameters: RequestParameters,
     allowed: AllowedKinds,
 ) -> Reply {
-    match EventStream::distinct(core, context, parameters, allowed) {
+    match EventStream::distinct(core, network, context, parameters, allowed) {
         Some(stream) => streaming(stream),
         None => not_allowed("POST, OPTIONS", "GET may only query and subscribe; send mutations with POST"),
     }
@@ -50,7 +51,7 @@ where
     B: Body<Data = Bytes, Error: Display>,
 {
     match *request.method() {
-        Method::PUT => reserve(core),
+        Method::PUT => reserve(core, request).await,
         Method::GET => open(core, &request),
         Method::POST => start(core, request).await,
         Method::DELETE => stop(core, &request),
@@ -71,14 +72,26 @@ fn streaming(stream: EventStream) -> Reply {
     response
 }
 
-fn reserve(core: &Rc<CoreEngine>) -> Reply {
-    match core.site().reservations.reserve(&core.settings().subscriptions) {
-        Ok(Some(token)) => reply(StatusCode::CREATED, TEXT, token.into_string()),
-        Ok(None) => {
+/// Who may not ask for operations may not reserve a stream for them.
+async fn reserve<B>(core: &Rc<CoreEngine>, request: Request<B>) -> Reply {
+    let (head, _) = request.into_parts();
+    if let Err(refusal) = authentication::context(&**core, &head).await {
+        return authentication::refused(&refusal);
+    }
+    let network = core.site().access.client_network(&head);
+    match core.site().reservations.reserve(network, &core.settings().subscriptions) {
+        Ok(token) => reply(StatusCode::CREATED, TEXT, token.into_string()),
+        Err(ReservationFault::TooMany) => {
             let message = "too many streams are reserved and not opened (max_reservations); try later";
             refusal(StatusCode::SERVICE_UNAVAILABLE, JSON, message)
         }
-        Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string()),
+        Err(ReservationFault::TooManyOfAddress) => {
+            let message = "this address has reserved as many streams as one may have that are not opened (a tenth of max_reservations)";
+            refusal(StatusCode::TOO_MANY_REQUESTS, JSON, message)
+        }
+        Err(ReservationFault::NoRandomness(error)) => {
+            refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string())
+        }
     }
 }
 
@@ -89,7 +102,7 @@ fn open<B>(core: &Rc<CoreEngine>, request: &Request<B>) -> Reply {
         return not_found();
     };
     match reservations.claim(&token, reservation) {
-        Some(claim) => streaming(EventStream::single(core, claim)),
+        Some(claim) => streaming(EventStream::single(core, network(core, request), claim)),
         None => refusal(StatusCode::CONFLICT, JSON, "this stream is open already; reserve another with PUT"),
     }
 }
@@ -107,7 +120,7 @@ where
         Ok(context) => context,
         Err(refusal) => return authentication::refused(&refusal),
     };
-    let body = match read_body(&**core, head.headers, body, Media::Json).await {
+    let body = match read_body(&**core, &head, body, Media::Json).await {
         Ok(body) => body,
         Err(response) => return response,
     };
@@ -170,6 +183,11 @@ fn not_found() -> Reply {
 /// From the header or, where a browser's `EventSource` cannot send one, from the parameter.
 fn token<B>(request: &Request<B>) -> Option<String> {
     header_text(request.headers()).or_else(|| parameter(request, "token"))
+}
+
+/// Of the client, where it is limited by its address.
+fn network<B>(core: &CoreEngine, request: &Request<B>) -> Option<IpAddr> {
+    core.site().access.network_of_request(request.headers(), request.extensions())
 }
 
 fn no_token() -> Reply {

@@ -56,7 +56,7 @@ where
         }
         Err(refusal) => return authentication::refused(&refusal),
     };
-    let body = match read_body(&**core, head.headers, body, Media::Json).await {
+    let body = match read_body(&**core, &head, body, Media::Json).await {
         Ok(body) => body,
         Err(refused) => return refused,
     };

@@ -90,8 +90,9 @@ where
         Ok(context) => context,
         Err(refusal) => return bad(&**core, authentication::refused(&refusal)),
     };
+    let network = core.site().access.client_network(&head);
     let (parameters, allowed) = match head.method {
-        Method::POST => match read_body(&**core, head.headers, body, Media::Json).await {
+        Method::POST => match read_body(&**core, &head, body, Media::Json).await {
             Ok(body) => (RequestParameters::from_json(&body), AllowedKinds::All),
             Err(response) => return bad(&**core, response),
         },
@@ -105,7 +106,7 @@ where
         }
     };
     match parameters {
-        Ok(parameters) => events::distinct(core, context, parameters, allowed),
+        Ok(parameters) => events::distinct(core, network, context, parameters, allowed),
         Err(fault) => bad(&**core, refusal(StatusCode::BAD_REQUEST, JSON, &explained(&fault))),
     }
 }
@@ -118,7 +119,7 @@ where
     let context =
         authentication::context(core, &head).await.map_err(|refusal| authentication::refused(&refusal))?;
     let context = context_of(context, &head.headers);
-    let body = read_body(core, head.headers, body, media).await?;
+    let body = read_body(core, &head, body, media).await?;
     let parse = || RequestParameters::from_json(&body);
     Ok(pipeline::respond(core, context, parse, AllowedKinds::QueriesAndMutations).await)
 }

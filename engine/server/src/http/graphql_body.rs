@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use hyper::body::Body;
 use prony_source::http_api::BodyError;
 
@@ -17,7 +17,7 @@ use crate::{config::Settings, graphql::ExecutionContext};
 /// Only JSON is taken, so that a page of another origin cannot send mutations as a form does.
 pub(super) async fn read_body<B>(
     core: &impl ExecutionContext,
-    headers: HeaderMap,
+    head: &Parts,
     body: B,
     media: Media,
 ) -> Result<Bytes, Reply>
@@ -25,11 +25,11 @@ where
     B: Body<Data = Bytes, Error: Display>,
 {
     let settings = core.settings();
-    if !media::is_json(&headers) && !may_leave_it_unsaid(settings, &headers) {
+    if !media::is_json(&head.headers) && !may_leave_it_unsaid(settings, &head.headers) {
         let message = "the body must be JSON in UTF-8: send `content-type: application/json`";
         return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, media.header(), message));
     }
-    body::read(&headers, body, core.site()).await.map_err(|fault| broken_body(&fault, media))
+    body::read(head, body, core.site()).await.map_err(|fault| broken_body(&fault, media))
 }
 
 /// A page can send a body of no type without its browser's asking first: then it must be a page that may.

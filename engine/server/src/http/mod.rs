@@ -226,7 +226,9 @@ async fn route_other(core: &Rc<CoreEngine>, path: Path, request: Request<Incomin
             cors::options(request.headers(), &core.settings().cors_origins, path.allow(&core.site().apis))
         }
         Path::Graphql if subscriptions::wants_socket(request.headers()) => {
-            subscriptions::open_socket(&request, core.settings(), core.site().wants_heads())
+            let site = core.site();
+            let network = site.access.network_of_request(request.headers(), request.extensions());
+            subscriptions::open_socket(&request, core.settings(), site.wants_heads(), network)
         }
         // Their futures are as large as all others together.
         Path::Graphql => Box::pin(graphql::answer(core, request)).await,

@@ -21,12 +21,12 @@ pub(super) fn find<'r>(routes: &'r [Route], path: &str) -> Option<&'r Route> {
 /// The body is read within the server's limits.
 pub(super) async fn answer(site: &Site, route: &Route, request: Request<Incoming>) -> Reply {
     let (mut head, body) = request.into_parts();
-    // A program sees requests as it does on the fast path.
-    head.extensions.remove::<Peer>();
-    let body = match body::read(&head.headers, body, site).await {
+    let body = match body::read(&head, body, site).await {
         Ok(body) => body,
         Err(fault) => return refusal(fault.status, JSON, &fault.message),
     };
+    // A program sees requests as it does on the fast path.
+    head.extensions.remove::<Peer>();
     call(route, Request::from_parts(head, body)).map(whole)
 }
 

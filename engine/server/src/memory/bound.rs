@@ -27,8 +27,8 @@ const SAY_EVERY: Duration = Duration::from_secs(10);
 /// its sockets and files, and for what comes between two looks.
 const TENTHS: u64 = 9;
 
-/// What the process may hold.
-#[derive(Debug)]
+/// What the process may hold; clones share what is known of it.
+#[derive(Debug, Clone)]
 pub(crate) struct MemoryBound {
     /// None where there is no bound, or nobody can say how much is held.
     max_bytes: Option<u64>,

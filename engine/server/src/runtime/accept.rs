@@ -1,7 +1,13 @@
 //! The acceptor: takes sockets from all listeners and hands each to the core with the fewest connections, so
 //! that few connections spread evenly too.
 
-use std::{io, net::TcpListener as StandardTcpListener, sync::Arc, time::Duration};
+use std::{
+    cell::Cell,
+    io,
+    net::{IpAddr, TcpListener as StandardTcpListener},
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::{
@@ -15,10 +21,11 @@ use super::{
     core::CoreThread,
     crowd::Crowd,
     listen::BACKLOG,
-    load::{Load, LoadPlace},
+    load::{ConnectionLimits, Load, LoadPlace, NoRoom},
     refusal::respond_and_close,
     stop::{StopPhase, Stopping},
 };
+use crate::access::Access;
 
 /// Pause after the system refused a socket (descriptors used up), so that the acceptor does not spin.
 const PAUSE_AFTER_REFUSAL: Duration = Duration::from_millis(50);
@@ -26,21 +33,33 @@ const PAUSE_AFTER_REFUSAL: Duration = Duration::from_millis(50);
 /// Clients that are told at the same time that the server is full; more are closed without a word.
 const REFUSALS_AT_ONCE: usize = 64;
 
+/// The log says not more often that connections are refused.
+const SAY_EVERY: Duration = Duration::from_secs(10);
+
 const REFUSAL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json; charset=utf-8\r\n\
     retry-after: 1\r\nconnection: close\r\ncontent-length: 79\r\n\r\n\
     {\"errors\":[{\"message\":\"the server is at its limit of connections; try later\"}]}";
 
+const REFUSAL_OF_ADDRESS: &[u8] =
+    b"HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json; charset=utf-8\r\n\
+    retry-after: 1\r\nconnection: close\r\ncontent-length: 120\r\n\r\n\
+    {\"errors\":[{\"message\":\"this address has as many connections as one may have (max_connections_per_address); try later\"}]}";
+
 /// What is behind the listeners.
 #[derive(Debug)]
 pub(super) struct Acceptor<'a> {
     pub(super) cores: &'a [CoreThread],
-    pub(super) max_connections: usize,
+    pub(super) limits: ConnectionLimits,
+    /// Says which proxies are trusted: they are not limited by their address.
+    pub(super) access: &'a Access,
     /// Who comes with TLS would not understand why there is no room.
     pub(super) has_tls: bool,
     pub(super) crowd: &'a Crowd,
     /// Connections of operators, which are not among those of the cores.
     pub(super) operators: Arc<Load>,
+    /// When the log has last said that connections are refused.
+    pub(super) said: Cell<Option<Instant>>,
 }
 
 impl Acceptor<'_> {
@@ -80,9 +99,9 @@ impl Acceptor<'_> {
     ) -> io::Result<()> {
         for _ in 0..BACKLOG {
             match listener.accept() {
-                Ok((socket, _)) => {
+                Ok((socket, peer)) => {
                     socket.set_nonblocking(true)?;
-                    self.admit(TcpStream::from_std(socket)?, entrance, refusals);
+                    self.admit(TcpStream::from_std(socket)?, peer.ip(), entrance, refusals);
                 }
                 Err(error) if is_the_clients(&error) => {}
                 // Nobody waits any more.
@@ -95,7 +114,7 @@ impl Acceptor<'_> {
     async fn accept(&self, listener: &TcpListener, entrance: Entrance, refusals: &Arc<Semaphore>) {
         loop {
             match listener.accept().await {
-                Ok((socket, _)) => self.admit(socket, entrance, refusals),
+                Ok((socket, peer)) => self.admit(socket, peer.ip(), entrance, refusals),
                 Err(error) if is_the_clients(&error) => {}
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -105,9 +124,9 @@ impl Acceptor<'_> {
         }
     }
 
-    fn admit(&self, socket: TcpStream, entrance: Entrance, refusals: &Arc<Semaphore>) {
+    fn admit(&self, socket: TcpStream, peer: IpAddr, entrance: Entrance, refusals: &Arc<Semaphore>) {
         match entrance {
-            Entrance::Public => self.hand_over(socket, refusals),
+            Entrance::Public => self.hand_over(socket, peer, refusals),
             Entrance::Admin if self.operators.open_connections() < admin::MAX_CONNECTIONS => {
                 self.give(socket, entrance, |_| self.operators.take_place());
             }
@@ -115,16 +134,38 @@ impl Acceptor<'_> {
         }
     }
 
-    fn hand_over(&self, socket: TcpStream, refusals: &Arc<Semaphore>) {
+    fn hand_over(&self, socket: TcpStream, peer: IpAddr, refusals: &Arc<Semaphore>) {
         let open: usize = self.cores.iter().map(|core| core.load.open_connections()).sum();
-        if open >= self.max_connections {
-            if !self.has_tls {
-                refuse(socket, refusals);
+        let share = match self.limits.take(open, self.access.peer_network(peer)) {
+            Ok(share) => share,
+            Err(room) => {
+                self.say(room, peer);
+                if !self.has_tls {
+                    refuse(socket, room, refusals);
+                }
+                return;
             }
+        };
+        self.crowd.note(open + 1);
+        self.give(socket, Entrance::Public, |core| core.load.take_place().with_share(share));
+    }
+
+    /// Tells the log.
+    fn say(&self, room: NoRoom, peer: IpAddr) {
+        if self.said.get().is_some_and(|said| said.elapsed() < SAY_EVERY) {
             return;
         }
-        self.crowd.note(open + 1);
-        self.give(socket, Entrance::Public, |core| core.load.take_place());
+        self.said.set(Some(Instant::now()));
+        match room {
+            NoRoom::All => tracing::warn!(
+                "connections are refused: there are as many as there may be (max_connections, or the limit on open files)"
+            ),
+            NoRoom::Address => tracing::warn!(
+                address = %peer,
+                "connections of an address are refused: it has as many as one may have (max_connections_per_address); a proxy is named in \
+                 trusted_proxies"
+            ),
+        }
     }
 
     /// Gives the socket to the core with the fewest connections.
@@ -147,11 +188,15 @@ fn is_the_clients(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }
 
-fn refuse(socket: TcpStream, refusals: &Arc<Semaphore>) {
+fn refuse(socket: TcpStream, room: NoRoom, refusals: &Arc<Semaphore>) {
+    let response = match room {
+        NoRoom::All => REFUSAL,
+        NoRoom::Address => REFUSAL_OF_ADDRESS,
+    };
     let Ok(permit) = Arc::clone(refusals).try_acquire_owned() else { return };
     tokio::task::spawn_local(async move {
         let _permit = permit;
-        respond_and_close(socket, REFUSAL).await;
+        respond_and_close(socket, response).await;
     });
 }
 
@@ -175,13 +220,15 @@ mod tests {
         let cores = [CoreThread { load: Arc::default(), inbox, thread: thread::spawn(|| {}) }];
         let (stopper, stopping) = stop::channel();
         stopper.raise(StopPhase::Draining);
-        let crowd = Crowd::default();
+        let (crowd, access) = (Crowd::default(), Access::new(&Arc::default(), None));
         let acceptor = Acceptor {
             cores: &cores,
-            max_connections: clients.len(),
+            limits: ConnectionLimits::new(clients.len(), None),
+            access: &access,
             has_tls: false,
             crowd: &crowd,
             operators: Arc::default(),
+            said: Cell::default(),
         };
         let accepted = runtime.block_on(acceptor.run(vec![(listener, Entrance::Public)], stopping));
         accepted.expect("sockets can be taken");

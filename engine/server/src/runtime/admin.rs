@@ -30,8 +30,8 @@ pub(super) async fn serve(
     connections: Rc<Connections>,
 ) {
     let progress = Rc::new(Progress::default());
-    let write_timeout = engine.settings().write_timeout;
-    let stream = BoundedStream::new(Transport::Plain(socket), write_timeout, Rc::clone(&progress));
+    let rate = engine.settings().response_rate();
+    let stream = BoundedStream::new(Transport::Plain(socket), rate, Rc::clone(&progress));
     let mut guard = Guard::new(entry, &engine, Rc::clone(&progress));
     let service = service_fn(|request: Request<Incoming>| {
         progress.begin();

@@ -86,7 +86,7 @@ pub(crate) async fn serve(
         }
     };
     let progress = Rc::new(Progress::default());
-    let stream = BoundedStream::new(transport, engine.settings().write_timeout, Rc::clone(&progress));
+    let stream = BoundedStream::new(transport, engine.settings().response_rate(), Rc::clone(&progress));
     let guard = Guard::new(entry, &engine, Rc::clone(&progress));
     if is_http2 {
         Box::pin(http2::serve(stream, peer, engine, connections, guard)).await;

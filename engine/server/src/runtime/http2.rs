@@ -6,6 +6,7 @@ use std::{
     future::Future,
     pin::{Pin, pin},
     rc::Rc,
+    sync::Arc,
 };
 
 use http::{HeaderValue, StatusCode, header};
@@ -15,7 +16,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use super::{
     connections::{Connections, DrainPhase},
     guard::{Guard, drive},
-    stream::{BoundedStream, Progress},
+    http2_body::{CountedBody, Unsent},
+    stream::{BoundedStream, Progress, TOO_SLOW},
 };
 use crate::{
     access::Peer,
@@ -62,19 +64,31 @@ pub(super) async fn serve(
     connections: Rc<Connections>,
     mut guard: Guard,
 ) {
-    let protocol = protocol(engine.settings());
-    let progress = Rc::clone(&guard.progress);
+    let (protocol, rate) = (protocol(engine.settings()), engine.settings().response_rate());
+    let (progress, unsent) = (Rc::clone(&guard.progress), Arc::<Unsent>::default());
+    let of_responses = Arc::clone(&unsent);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer.clone());
         let (engine, open) = (Rc::clone(&engine), OpenStream::begin(&progress));
-        async move { Ok::<_, Infallible>(respond(&engine, request, open).await) }
+        let unsent = Arc::clone(&of_responses);
+        async move {
+            let reply = respond(&engine, request, open).await;
+            Ok::<_, Infallible>(reply.map(|body| CountedBody::new(body, unsent)))
+        }
     });
     let connection = pin!(protocol.serve_connection(TokioIo::new(stream), service));
     let shut_down = |connection: Pin<&mut _>| http2::Connection::graceful_shutdown(connection);
     // A client is told which of its requests are not responded to any more, and may send those elsewhere (RFC 9113, section 6.8).
     let is_due = |phase: DrainPhase, _: &Progress| phase.is_stopping();
-    if let Err(error) = drive(connection, &mut guard, &connections, is_due, shut_down).await {
-        tracing::debug!(%error, "connection ended early");
+    tokio::select! {
+        outcome = drive(connection, &mut guard, &connections, is_due, shut_down) => {
+            if let Err(error) = outcome {
+                tracing::debug!(%error, "connection ended early");
+            }
+        }
+        () = unsent.taken_too_slowly(rate) => {
+            tracing::debug!(error = TOO_SLOW, "connection ended early");
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod guard;
 mod handshake;
 mod heartbeat;
 mod http2;
+mod http2_body;
 mod listen;
 mod load;
 mod refusal;

@@ -1,6 +1,7 @@
 //! Starting and stopping the whole: listeners first, then the sources, then the cores, then the acceptor.
 
 use std::{
+    cell::Cell,
     convert::Infallible,
     io,
     net::{SocketAddr, TcpListener},
@@ -23,7 +24,7 @@ use super::{
     descriptors,
     heartbeat::Heartbeats,
     listen::{self, InheritedError, ListenError},
-    load::Load,
+    load::{ConnectionLimits, Load},
     reload,
     stop::{self, StopPhase, Stopper, Stopping},
 };
@@ -301,7 +302,10 @@ fn control(
             return;
         }
     };
-    let max_connections = descriptors::connections(settings.max_connections);
+    let limits = ConnectionLimits::new(
+        descriptors::connections(settings.max_connections),
+        settings.max_connections_per_address,
+    );
     let has_tls = tls.is_some();
     let of_acceptor = stopping.clone();
     let opened = LocalSet::new().block_on(&runtime, async {
@@ -315,7 +319,15 @@ fn control(
         let _ = ready.send(Ok(()));
         let crowd = Crowd::default();
         let operators = Arc::new(Load::default());
-        let acceptor = Acceptor { cores: &cores, max_connections, has_tls, crowd: &crowd, operators };
+        let acceptor = Acceptor {
+            cores: &cores,
+            limits,
+            access: &site.access,
+            has_tls,
+            crowd: &crowd,
+            operators,
+            said: Cell::default(),
+        };
         tokio::select! {
             outcome = acceptor.run(listeners, of_acceptor) => if let Err(error) = outcome {
                 tracing::error!(%error, "the acceptor failed");

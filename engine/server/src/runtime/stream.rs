@@ -1,4 +1,4 @@
-//! A connection's stream of bytes: writes are bounded in time, so that a client that does not read loses its connection;
+//! A connection's stream of bytes: writes are bounded in time, so that a client that does not read, or hardly, loses its connection;
 //! the end of a client's sending does not cancel its request at once; and closing does not take back the last answer.
 
 use std::{
@@ -18,6 +18,10 @@ use tokio::{
 };
 
 use super::{connections::DrainPhase, transport::Transport};
+use crate::pace::{LeastRate, Pace, time_of};
+
+/// Why the connection of a client ends that reads, and reads too little.
+pub(super) const TOO_SLOW: &str = "the client reads its response too slowly (min_rate_bytes)";
 
 /// Bytes that are given to the system at once.
 const PIECE_BYTES: usize = 256 << 10;
@@ -43,7 +47,9 @@ type Timer = Pin<Box<Sleep>>;
 #[derive(Debug)]
 pub(super) struct BoundedStream {
     stream: Transport,
-    write_timeout: Duration,
+    /// Its time is the write timeout.
+    rate: LeastRate,
+    pace: Pace,
     progress: Rc<Progress>,
     /// Was read before, and is to be read again.
     unread: Vec<u8>,
@@ -134,10 +140,11 @@ impl Progress {
 }
 
 impl BoundedStream {
-    pub(super) fn new(stream: Transport, write_timeout: Duration, progress: Rc<Progress>) -> Self {
+    pub(super) fn new(stream: Transport, rate: LeastRate, progress: Rc<Progress>) -> Self {
         Self {
             stream,
-            write_timeout,
+            rate,
+            pace: Pace::default(),
             progress,
             unread: Vec::new(),
             idle: true,
@@ -210,6 +217,7 @@ impl BoundedStream {
         &mut self,
         context: &mut Context<'_>,
         outcome: Poll<io::Result<usize>>,
+        given_bytes: usize,
     ) -> Poll<io::Result<usize>> {
         self.turn_bytes = match &outcome {
             Poll::Ready(Ok(bytes)) => self.turn_bytes + bytes,
@@ -218,16 +226,29 @@ impl BoundedStream {
         if outcome.is_ready() {
             self.progress.written.set(self.progress.written.get() + 1);
         }
-        self.bound(context, outcome)
+        let written = if let Poll::Ready(Ok(bytes)) = &outcome { *bytes } else { 0 };
+        self.bound(context, outcome, written, given_bytes - written)
     }
 
-    /// What waits for the client to read waits no longer than the write timeout.
-    fn bound<T>(&mut self, context: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    /// What waits for the client to read waits no longer than the write timeout, and is read at the least rate. So many bytes were
+    /// written, and so many wait behind them.
+    fn bound<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        outcome: Poll<io::Result<T>>,
+        written_bytes: usize,
+        waiting_bytes: usize,
+    ) -> Poll<io::Result<T>> {
+        let timeout = self.rate.span;
         if outcome.is_ready() {
-            self.blocked = None;
+            let blocked = self.blocked.take();
+            let waited = blocked.map_or(Duration::ZERO, |timer| time_of(&timer, timeout));
+            let is_too_slow = self.pace.is_too_slow(self.rate, waited, written_bytes, waiting_bytes);
+            if is_too_slow {
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, TOO_SLOW)));
+            }
             return outcome;
         }
-        let timeout = self.write_timeout;
         let timer = self.blocked.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
         ready!(timer.as_mut().poll(context));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its response")))
@@ -300,7 +321,7 @@ impl AsyncWrite for BoundedStream {
         ready!(self.poll_turn(context));
         let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
         let outcome = Pin::new(&mut self.stream).poll_write(context, piece);
-        self.bound_write(context, outcome)
+        self.bound_write(context, outcome, bytes.len())
     }
 
     fn poll_write_vectored(
@@ -312,7 +333,8 @@ impl AsyncWrite for BoundedStream {
         let mut pieces = [IoSlice::new(&[]); PIECE_BUFFERS];
         let count = first_bytes(slices, &mut pieces);
         let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, &pieces[..count]);
-        self.bound_write(context, outcome)
+        let given_bytes = slices.iter().map(|slice| slice.len()).sum();
+        self.bound_write(context, outcome, given_bytes)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -321,7 +343,7 @@ impl AsyncWrite for BoundedStream {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = Pin::new(&mut self.stream).poll_flush(context);
-        ready!(self.bound(context, outcome))?;
+        ready!(self.bound(context, outcome, 0, 0))?;
         self.made_at_flush = self.progress.answered();
         if matches!(self.ended, StreamEnd::Early { .. }) && self.has_responded() {
             // Who reads is the same task, and waits for the timer.
@@ -332,7 +354,7 @@ impl AsyncWrite for BoundedStream {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = Pin::new(&mut self.stream).poll_shutdown(context);
-        ready!(self.bound(context, outcome))?;
+        ready!(self.bound(context, outcome, 0, 0))?;
         if self.progress.has_last_response() {
             // What its client has sent before it read that this was the last may still be on its way.
             self.lingering.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER)));
@@ -359,8 +381,8 @@ mod tests {
         accepted.set_nonblocking(true).expect("sockets can be so");
         let stream = TcpStream::from_std(accepted).expect("the runtime takes it");
         stream.writable().await.expect("it is connected");
-        let timeout = Duration::from_secs(20);
-        (BoundedStream::new(Transport::Plain(stream), timeout, Rc::clone(progress)), client)
+        let rate = LeastRate { bytes_per_s: 0, span: Duration::from_secs(20) };
+        (BoundedStream::new(Transport::Plain(stream), rate, Rc::clone(progress)), client)
     }
 
     /// To close at once would reset the connection of a client that has sent more meanwhile.

@@ -126,7 +126,7 @@ impl Service {
     }
 
     fn answer_socket<B>(&self, mut request: Request<B>) -> Response<ServiceBody> {
-        let mut reply = subscriptions::open_socket(&request, &self.site().settings, false);
+        let mut reply = subscriptions::open_socket(&request, &self.site().settings, false, None);
         let Some(upgrade) = reply.extensions_mut().remove() else { return whole(reply) };
         let upgraded = hyper::upgrade::on(&mut request);
         let started = self.shared.threads.run(move |core| {

@@ -7,10 +7,9 @@ use std::{
     sync::Arc,
 };
 
-use bytes::Bytes;
 use futures_util::{StreamExt, future::abortable};
-use memchr::memchr2;
 use prony_graphql::{
+    budget::TooLarge,
     error::{ErrorCode, GraphqlError},
     request::Caller,
     response::FieldResult,
@@ -23,6 +22,7 @@ use super::{
     hub::{Answer, Feed, Key, LiveFeed, LiveProgress, Subscriber},
     live,
     outbox::{Item, Stop},
+    payload::ResultPayload,
 };
 use crate::graphql::{
     Asker, CoreEngine, ExecutionContext as _, Withdrawal, interception,
@@ -88,7 +88,7 @@ fn open(core: &Rc<CoreEngine>, prepared: &Prepared, key: Key) -> Result<Rc<Feed>
             } else {
                 live::answers(core, plan, *source, variables, signal, Rc::clone(&shared))
             };
-            (answers, Some(LiveFeed { shared, last: RefCell::default() }))
+            (answers, Some(LiveFeed { shared, last: RefCell::default(), last_payload: RefCell::default() }))
         }
         None if plan.interception.is_some() => (intercepted(core, prepared, *source, &Rc::default()), None),
         None => {
@@ -165,7 +165,10 @@ impl Drop for End {
 impl Feed {
     fn publish(&self, core: &CoreEngine, result: FieldResult) {
         let (_, body) = pipeline::assemble(core, &self.plan, &mut [result]);
-        let payload = on_one_line(body);
+        let payload = match ResultPayload::of_all(body, &core.site().responses) {
+            Ok(payload) => payload,
+            Err(error) => return self.has_no_room(error),
+        };
         let subscribers = self.subscribers.borrow();
         core.metrics().event_sent(subscribers.len());
         for (_, subscriber) in subscribers.iter() {
@@ -179,11 +182,18 @@ impl Feed {
         let data = if result.errors.is_empty() { None } else { result.data.clone() };
         let errors: Vec<_> = result.errors.iter().map(|error| (error.code, error.message.clone())).collect();
         let (_, body) = pipeline::assemble(core, &self.plan, &mut [result]);
-        let payload = on_one_line(body);
-        let answer =
-            if errors.is_empty() { Answer::Whole(payload.clone()) } else { Answer::Failed(data, errors) };
+        let payload = match ResultPayload::of_all(body, &core.site().responses) {
+            Ok(payload) => payload,
+            Err(error) => return self.has_no_room(error),
+        };
+        let answer = if errors.is_empty() {
+            Answer::Whole(payload.bytes.clone())
+        } else {
+            Answer::Failed(data, errors)
+        };
         let is_new = live.last.borrow().as_ref() != Some(&answer);
         live.last.replace(Some(answer));
+        live.last_payload.replace(Some(payload.clone()));
         let begun = live.shared.begun();
         let mut count = 0;
         for (_, subscriber) in self.subscribers.borrow().iter() {
@@ -202,17 +212,13 @@ impl Feed {
             core.metrics().event_sent(count);
         }
     }
-}
 
-/// Sources may write JSON with line breaks between its tokens, which would end a line of server-sent events. Within a
-/// text of JSON there are none.
-pub(crate) fn on_one_line(mut json: Vec<u8>) -> Bytes {
-    let mut from = 0;
-    while let Some(found) = memchr2(b'\n', b'\r', &json[from..]) {
-        json[from + found] = b' ';
-        from += found + 1;
+    /// What was to be sent cannot be held: who misses it must know that.
+    fn has_no_room(&self, error: TooLarge) {
+        for (_, subscriber) in self.subscribers.borrow().iter() {
+            subscriber.outbox.has_no_room(error);
+        }
     }
-    json.into()
 }
 
 impl Drop for Subscription {
@@ -224,17 +230,5 @@ impl Drop for Subscription {
             self.feed.leave(&self.core.hub);
             self.feed.task.abort();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn results_stay_on_one_line() {
-        let pretty = b"{\n  \"a\": \"x\\ny\",\r\n  \"b\": []\n}".to_vec();
-        assert_eq!(on_one_line(pretty), &b"{   \"a\": \"x\\ny\",    \"b\": [] }"[..]);
-        assert_eq!(on_one_line(Vec::new()), &b""[..]);
     }
 }

@@ -1,5 +1,7 @@
 //! The opening of a WebSocket (RFC 6455, section 4.2): what is checked before a connection leaves HTTP.
 
+use std::net::IpAddr;
+
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Version, header, request::Parts};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
@@ -14,6 +16,8 @@ pub(crate) struct Upgrade {
     pub(crate) dialect: Result<Dialect, Close>,
     /// Of the request, where functions want to know who asks.
     pub(crate) head: Option<Box<Parts>>,
+    /// Of the client, where it is limited by its address.
+    pub(crate) network: Option<IpAddr>,
 }
 
 const WEBSOCKET_VERSION: HeaderValue = HeaderValue::from_static("13");
@@ -26,8 +30,13 @@ pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
 }
 
 /// Answers the opening: 101 with an [`Upgrade`] in its extensions, or what is wrong.
-/// `wants_head` where who asks is found out once the socket is open.
-pub(crate) fn answer<B>(request: &Request<B>, settings: &Settings, wants_head: bool) -> Reply {
+/// `wants_head` where who asks is found out once the socket is open; `network` where the client is limited by its address.
+pub(crate) fn answer<B>(
+    request: &Request<B>,
+    settings: &Settings,
+    wants_head: bool,
+    network: Option<IpAddr>,
+) -> Reply {
     let headers = request.headers();
     let bad = |message| refusal(StatusCode::BAD_REQUEST, JSON, message);
     if request.method() != Method::GET || request.version() != Version::HTTP_11 {
@@ -58,7 +67,7 @@ pub(crate) fn answer<B>(request: &Request<B>, settings: &Settings, wants_head: b
     // Browsers let any page open a socket to anywhere.
     let is_allowed = comes_from_a_friend(headers, &settings.cors_origins);
     let head = (wants_head || settings.functions.want_caller()).then(|| Box::new(head_of(request)));
-    switch(key, dialect, is_allowed, head)
+    switch(key, dialect, is_allowed, head, network)
 }
 
 fn head_of<B>(request: &Request<B>) -> Parts {
@@ -71,7 +80,13 @@ fn head_of<B>(request: &Request<B>) -> Parts {
     head
 }
 
-fn switch(key: &HeaderValue, dialect: Option<Dialect>, is_allowed: bool, head: Option<Box<Parts>>) -> Reply {
+fn switch(
+    key: &HeaderValue,
+    dialect: Option<Dialect>,
+    is_allowed: bool,
+    head: Option<Box<Parts>>,
+    network: Option<IpAddr>,
+) -> Reply {
     let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
     let answers = response.headers_mut();
     answers.insert(header::UPGRADE, WEBSOCKET);
@@ -88,7 +103,7 @@ fn switch(key: &HeaderValue, dialect: Option<Dialect>, is_allowed: bool, head: O
         None => Err(Close::no_dialect()),
         Some(dialect) => Ok(dialect),
     };
-    response.extensions_mut().insert(Upgrade { dialect, head });
+    response.extensions_mut().insert(Upgrade { dialect, head, network });
     response
 }
 
@@ -126,7 +141,7 @@ mod tests {
         change(&mut request);
         let settings =
             Settings { cors_origins: vec!["https://shop.example".to_owned()], ..Settings::default() };
-        answer(&request, &settings, false)
+        answer(&request, &settings, false, None)
     }
 
     fn set(name: &'static str, value: &'static str) -> impl FnOnce(&mut Request<()>) {

@@ -19,6 +19,7 @@ use tokio::sync::{Notify, futures::Notified};
 
 use super::{
     outbox::{Bounds, Outbox, Serial, Stop},
+    payload::ResultPayload,
     wrap::Wrap,
 };
 use crate::graphql::plan::Plan;
@@ -67,6 +68,8 @@ pub(super) struct Feed {
 pub(super) struct LiveFeed {
     pub(super) shared: Rc<LiveProgress>,
     pub(super) last: RefCell<Option<Answer>>,
+    /// Held, so that the last answer counts as long as it is here.
+    pub(super) last_payload: RefCell<Option<ResultPayload>>,
 }
 
 /// What a feed of a live query shares with those who make its answers.

@@ -11,6 +11,7 @@ mod hub;
 mod live;
 mod operations;
 mod outbox;
+mod payload;
 mod protocol;
 mod reservations;
 mod settings;
@@ -22,7 +23,7 @@ mod wrap;
 pub(crate) use self::{
     handshake::{Upgrade, answer as open_socket, is_wanted as wants_socket},
     hub::Hub,
-    reservations::{OrderFault, Reservations},
+    reservations::{OrderFault, ReservationFault, Reservations},
     socket::serve as serve_socket,
     stream::EventStream,
 };

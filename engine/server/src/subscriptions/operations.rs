@@ -4,6 +4,7 @@
 use std::{
     cell::Cell,
     collections::HashMap,
+    net::IpAddr,
     panic::AssertUnwindSafe,
     pin::Pin,
     rc::Rc,
@@ -26,9 +27,10 @@ use prony_graphql::{
 use prony_source::enter_request;
 
 use super::{
-    feeds::{self, Subscription, on_one_line},
+    feeds::{self, Subscription},
     hub::Subscriber,
     outbox::{Item, Outbox, Serial, Stop},
+    payload::ResultPayload,
     traces,
     wrap::Wrap,
 };
@@ -39,6 +41,7 @@ use crate::{
         outcome::{RequestError, Seen},
         pipeline::{self, AllowedKinds, Finished, Prepared},
     },
+    networks::NetworkShare,
     observe::OutcomeKind,
 };
 
@@ -59,6 +62,8 @@ struct LetIn {
 pub(crate) struct Operations {
     core: Rc<CoreEngine>,
     outbox: Rc<Outbox>,
+    /// Of the client, where it is limited by its address.
+    network: Option<IpAddr>,
     open: HashMap<Rc<str>, Operation>,
     /// None until there is something that waits: most connections only ever subscribe.
     running: Option<FuturesUnordered<Running>>,
@@ -82,7 +87,10 @@ struct Operation {
 #[derive(Debug)]
 enum Work {
     Single(AbortHandle),
-    Subscribed(#[expect(dead_code, reason = "it is held until the operation ends")] (Subscription, Places)),
+    Subscribed(
+        #[expect(dead_code, reason = "it is held until the operation ends")]
+        (Subscription, Places, NetworkShare),
+    ),
 }
 
 impl Drop for Operation {
@@ -97,8 +105,8 @@ impl Drop for Operation {
 pub(crate) const NOT_ALLOWED: &str = "operations of this kind are not taken here; send it with POST";
 
 impl Operations {
-    pub(crate) fn new(core: Rc<CoreEngine>, outbox: Rc<Outbox>) -> Self {
-        Self { core, outbox, open: HashMap::new(), running: None, budget: None }
+    pub(crate) fn new(core: Rc<CoreEngine>, outbox: Rc<Outbox>, network: Option<IpAddr>) -> Self {
+        Self { core, outbox, network, open: HashMap::new(), running: None, budget: None }
     }
 
     /// Begins an operation under an id that is free.
@@ -183,13 +191,26 @@ impl Operations {
             id: Rc::clone(id),
             comes_after: Cell::default(),
         };
+        let share = self.share()?;
         let places = prepared.places_of_subscription(&*self.core)?;
         let subscription = feeds::subscribe(&self.core, prepared, subscriber)
             .map_err(|error| RequestError::Invalid(vec![error]))?;
         let times = clock.times();
         prepared.note_end(&*self.core, false, clock);
         self.core.metrics().request_ended(Some(OperationKind::Subscription), OutcomeKind::Success, &times);
-        Ok(Work::Subscribed((subscription, places)))
+        Ok(Work::Subscribed((subscription, places, share)))
+    }
+
+    /// Of one more subscription among those of its client's address.
+    fn share(&self) -> Result<NetworkShare, RequestError> {
+        let given = self.core.settings().subscriptions.max_subscriptions_per_address;
+        let most = if given == 0 { usize::MAX } else { given };
+        self.core.site().subscribers.take(self.network, most).ok_or_else(|| {
+            let message = format!(
+                "this address has {most} subscriptions, as many as one may have (max_subscriptions_per_address): end some"
+            );
+            RequestError::Invalid(vec![GraphqlError::new(ErrorCode::TooManyRequests, message)])
+        })
     }
 
     /// Begins a subscription that had to wait for that, or says why it does not begin.
@@ -204,7 +225,7 @@ impl Operations {
                 let kind = Some(OperationKind::Subscription);
                 self.core.metrics().request_ended(kind, OutcomeKind::Refused, &clock.times());
                 let body = response::refuse(&error.into_errors(NOT_ALLOWED), self.core.engine().detail());
-                self.outbox.push(Item::Result { serial, wrap, payload: on_one_line(body) });
+                self.outbox.push(Item::Result { serial, wrap, payload: ResultPayload::short(body) });
                 self.outbox.push(Item::Completed { serial, id });
             }
         }
@@ -278,17 +299,17 @@ async fn single(
         outbox.stop(Stop::Broken);
         return;
     };
-    let (outcome, body) = match finished {
+    let (outcome, payload) = match finished {
         Ok(Finished { ending, body, .. }) if ending.has_errors => {
-            (OutcomeKind::FieldErrors, body.bytes.into())
+            (OutcomeKind::FieldErrors, ResultPayload::of_one(body.bytes, body.budget))
         }
-        Ok(Finished { body, .. }) => (OutcomeKind::Success, body.bytes.into()),
+        Ok(Finished { body, .. }) => (OutcomeKind::Success, ResultPayload::of_one(body.bytes, body.budget)),
         Err(error) => {
             let errors = error.into_errors(NOT_ALLOWED);
-            (OutcomeKind::Refused, response::refuse(&errors, core.engine().detail()))
+            (OutcomeKind::Refused, ResultPayload::short(response::refuse(&errors, core.engine().detail())))
         }
     };
     core.metrics().request_ended(Some(kind), outcome, &clock.times());
-    outbox.push(Item::Result { serial, wrap, payload: on_one_line(body) });
+    outbox.push(Item::Result { serial, wrap, payload });
     outbox.push(Item::Completed { serial, id });
 }

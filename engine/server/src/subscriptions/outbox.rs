@@ -9,8 +9,9 @@ use std::{
 };
 
 use bytes::Bytes;
+use prony_graphql::budget::TooLarge;
 
-use super::{hub::Hub, settings::SubscriptionSettings, wrap::Wrap};
+use super::{hub::Hub, payload::ResultPayload, settings::SubscriptionSettings, wrap::Wrap};
 
 /// Tells the operations of a core apart, also those that had the same id one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,7 +23,7 @@ pub(crate) enum Item {
     /// A whole message.
     Text(Bytes),
     /// A result of an operation; the payload is shared with all who get the same.
-    Result { serial: Serial, wrap: Wrap, payload: Bytes },
+    Result { serial: Serial, wrap: Wrap, payload: ResultPayload },
     /// Asks the client whether it is there.
     Ping,
     /// An operation has ended.
@@ -33,7 +34,7 @@ impl Item {
     fn len_bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
-            Self::Result { wrap, payload, .. } => wrap.before.len() + payload.len() + wrap.after.len(),
+            Self::Result { wrap, payload, .. } => wrap.before.len() + payload.bytes.len() + wrap.after.len(),
             Self::Completed { id, .. } => id.len(),
             Self::Ping => 0,
         }
@@ -52,10 +53,19 @@ impl Item {
 pub(crate) enum Stop {
     /// More waits than the bounds allow.
     Slow { messages: usize, bytes: usize },
+    /// There is no room for a message beside the responses of all requests.
+    NoRoom { max_bytes: usize },
     /// A bug: something has panicked, and what it did for this client is lost.
     Broken,
     /// The server stops.
     Restart,
+}
+
+/// What a client is told that is cut by [`Stop::NoRoom`].
+pub(crate) fn no_room(max_bytes: usize) -> String {
+    format!(
+        "there is no room for a response beside all others: {max_bytes} bytes (max_responses_bytes); try again"
+    )
 }
 
 /// The bounds of one outbox.
@@ -98,7 +108,7 @@ impl Outbox {
     /// to end: a client that has missed one message cannot go on as if it had all.
     pub(crate) fn push(&self, item: Item) {
         let mut inner = self.inner.borrow_mut();
-        if matches!(inner.stop, Some(Stop::Slow { .. } | Stop::Broken)) {
+        if matches!(inner.stop, Some(Stop::Slow { .. } | Stop::NoRoom { .. } | Stop::Broken)) {
             return;
         }
         if inner.items.len() >= self.bounds.messages {
@@ -121,9 +131,17 @@ impl Outbox {
         }
     }
 
+    /// Ends the connection of a client for which a message cannot be held; what waits is dropped, as where too much does.
+    pub(crate) fn has_no_room(&self, error: TooLarge) {
+        let mut inner = self.inner.borrow_mut();
+        inner.stop.get_or_insert(Stop::NoRoom { max_bytes: error.max_bytes() });
+        inner.clear();
+        inner.wake();
+    }
+
     /// As [`Self::push`], of an answer that makes the one before it worthless: where that still waits, this one takes its
     /// place.
-    pub(crate) fn push_newest(&self, serial: Serial, wrap: Wrap, payload: Bytes) {
+    pub(crate) fn push_newest(&self, serial: Serial, wrap: Wrap, payload: ResultPayload) {
         let mut inner = self.inner.borrow_mut();
         let waiting = inner.items.iter_mut().find_map(|item| match item {
             Item::Result { serial: known, payload, .. } if *known == serial => Some(payload),
@@ -133,7 +151,7 @@ impl Outbox {
             drop(inner);
             return self.push(Item::Result { serial, wrap, payload });
         };
-        let (before, after) = (waiting.len(), payload.len());
+        let (before, after) = (waiting.bytes.len(), payload.bytes.len());
         *waiting = payload;
         inner.bytes = inner.bytes - before + after;
         if inner.check_bytes(self.bounds.bytes, &self.hub) {
@@ -183,8 +201,8 @@ impl Outbox {
 }
 
 impl Inner {
-    /// Cuts where too many bytes wait. The longest message counts for nothing, so that neither the bound makes a response
-    /// impossible nor what comes right behind one cuts a client that reads it.
+    /// Cuts where too many bytes wait. The longest message counts for nothing here, so that neither the bound makes a response
+    /// impossible nor what comes right behind one cuts a client that reads it; what it has is bounded by `max_responses_bytes`.
     fn check_bytes(&mut self, most: usize, hub: &Hub) -> bool {
         let longest = || self.items.iter().map(Item::len_bytes).max().unwrap_or(0);
         let is_too_much = self.bytes > most && self.bytes - longest() > most;
@@ -197,6 +215,10 @@ impl Inner {
     fn cut(&mut self, hub: &Hub) {
         self.stop.get_or_insert(Stop::Slow { messages: self.items.len(), bytes: self.bytes });
         hub.count_slow();
+        self.clear();
+    }
+
+    fn clear(&mut self) {
         self.items = VecDeque::new();
         self.bytes = 0;
     }
@@ -216,6 +238,8 @@ impl Drop for Outbox {
 
 #[cfg(test)]
 mod tests {
+    use prony_graphql::budget::{ResponseBudget, ResponseLimit};
+
     use super::*;
 
     fn outbox(messages: usize, bytes: usize) -> Rc<Outbox> {
@@ -257,7 +281,7 @@ mod tests {
         let outbox = outbox(2, 10);
         let wrap = Wrap { before: Bytes::new(), after: b"" };
         let push = |serial, payload: &'static str| {
-            outbox.push_newest(Serial(serial), wrap.clone(), Bytes::from_static(payload.as_bytes()));
+            outbox.push_newest(Serial(serial), wrap.clone(), ResultPayload::short(payload.into()));
         };
         push(1, "old");
         outbox.push(text("t"));
@@ -265,7 +289,7 @@ mod tests {
             push(1, newer);
         }
         assert_eq!((outbox.stopped(), outbox.inner.borrow().bytes), (None, 6));
-        assert!(matches!(outbox.pop(), Some(Item::Result { payload, .. }) if payload == "ccccc"));
+        assert!(matches!(outbox.pop(), Some(Item::Result { payload, .. }) if payload.bytes == "ccccc"));
         push(2, "x");
         push(1, "more");
         assert!(matches!(outbox.stopped(), Some(Stop::Slow { messages: 2, .. })));
@@ -276,7 +300,7 @@ mod tests {
         let outbox = outbox(9, 10);
         let wrap = Wrap { before: Bytes::new(), after: b"" };
         let push = |serial, payload: &'static str| {
-            outbox.push_newest(Serial(serial), wrap.clone(), Bytes::from_static(payload.as_bytes()));
+            outbox.push_newest(Serial(serial), wrap.clone(), ResultPayload::short(payload.into()));
         };
         push(1, "a");
         push(1, "alone it always fits");
@@ -291,12 +315,27 @@ mod tests {
     }
 
     #[test]
+    fn a_message_without_room_ends_the_connection_and_frees_what_waits() {
+        let process = ResponseBudget::new(ResponseLimit::Process, 1 << 20);
+        let outbox = outbox(9, 1 << 20);
+        let payload = ResultPayload::of_all(vec![b' '; 1 << 20], &process).expect("there is room");
+        let wrap = Wrap { before: Bytes::new(), after: b"" };
+        outbox.push(Item::Result { serial: Serial(1), wrap, payload });
+        let refused = ResultPayload::of_all(vec![b' '; 1 << 20], &process).expect_err("there is no room");
+        outbox.has_no_room(refused);
+        assert_eq!(outbox.stopped(), Some(Stop::NoRoom { max_bytes: 1 << 20 }));
+        assert_eq!(process.used_bytes(), 0, "what waited is dropped");
+        outbox.push(text("t"));
+        assert!(outbox.pop().is_none(), "nothing is queued for a connection that ends");
+    }
+
+    #[test]
     fn an_operation_takes_what_it_has_left_with_it() {
         let outbox = outbox(9, 100);
         let result = |serial| Item::Result {
             serial: Serial(serial),
             wrap: Wrap { before: Bytes::from_static(b"<"), after: b">" },
-            payload: Bytes::from_static(b"x"),
+            payload: ResultPayload::short(b"x".to_vec()),
         };
         outbox.push(result(1));
         outbox.push(text("t"));

@@ -3,6 +3,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
@@ -11,7 +12,10 @@ use prony_graphql::request::RequestParameters;
 use tokio::sync::mpsc;
 
 use super::settings::SubscriptionSettings;
-use crate::graphql::RequestContext;
+use crate::{
+    graphql::RequestContext,
+    networks::{NetworkCounts, NetworkShare},
+};
 
 /// What requests of other connections want of a stream.
 #[derive(Debug)]
@@ -23,9 +27,29 @@ pub(crate) enum Order {
 /// Orders that wait for a stream, which takes them whenever it is polled.
 const MAX_ORDERS: usize = 256;
 
+/// One of so many parts of what may wait to be opened is what one address may have.
+const PARTS: usize = 10;
+
+/// But so many at least: people behind one address.
+const NETWORK_MIN: usize = 64;
+
 /// The reserved and the open streams, by their tokens.
 #[derive(Debug, Default)]
-pub(crate) struct Reservations(Mutex<HashMap<Box<str>, Arc<Reservation>>>);
+pub(crate) struct Reservations {
+    streams: Mutex<HashMap<Box<str>, Arc<Reservation>>>,
+    /// Those that wait to be opened.
+    by_network: Arc<NetworkCounts>,
+}
+
+/// Why a stream is not reserved.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ReservationFault {
+    /// Too many wait to be opened.
+    TooMany,
+    /// As many as one address may have wait to be opened.
+    TooManyOfAddress,
+    NoRandomness(getrandom::Error),
+}
 
 /// One of them.
 #[derive(Debug)]
@@ -37,8 +61,8 @@ pub(crate) struct Reservation {
 
 #[derive(Debug)]
 struct ReservationState {
-    /// Until the stream is opened.
-    inbox: Option<mpsc::Receiver<Order>>,
+    /// Until the stream is opened, with the place that it has among those of its client's address.
+    inbox: Option<(mpsc::Receiver<Order>, NetworkShare)>,
     /// Ids in use.
     operations: HashSet<Box<str>>,
 }
@@ -62,31 +86,41 @@ pub(crate) struct Claim {
 }
 
 impl Reservations {
-    /// Reserves a stream; none where too many wait to be opened. The token is 128 random bits.
+    /// Reserves a stream for a client, of which the network is known where it is limited by its address. The token is 128 random bits.
     pub(crate) fn reserve(
         &self,
+        network: Option<IpAddr>,
         settings: &SubscriptionSettings,
-    ) -> Result<Option<Box<str>>, getrandom::Error> {
+    ) -> Result<Box<str>, ReservationFault> {
         let mut bits = [0; 16];
-        getrandom::fill(&mut bits)?;
+        getrandom::fill(&mut bits).map_err(ReservationFault::NoRandomness)?;
         let token: Box<str> = format!("{:032x}", u128::from_be_bytes(bits)).into();
-        let mut streams = lock(&self.0);
-        if streams.len() >= settings.max_reservations {
+        let mut streams = lock(&self.streams);
+        let forget_old = |streams: &mut HashMap<Box<str>, Arc<Reservation>>| {
             let now = Instant::now();
             streams.retain(|_, stream| !stream.is_over(now, settings));
+        };
+        if streams.len() >= settings.max_reservations {
+            forget_old(&mut *streams);
             if streams.values().filter(|stream| stream.waits()).count() >= settings.max_reservations {
-                return Ok(None);
+                return Err(ReservationFault::TooMany);
             }
         }
+        let most = (settings.max_reservations / PARTS).max(NETWORK_MIN);
+        let share = self.by_network.take(network, most).or_else(|| {
+            forget_old(&mut *streams);
+            self.by_network.take(network, most)
+        });
+        let share = share.ok_or(ReservationFault::TooManyOfAddress)?;
         let (orders, inbox) = mpsc::channel(MAX_ORDERS);
-        let inner = Mutex::new(ReservationState { inbox: Some(inbox), operations: HashSet::new() });
+        let inner = Mutex::new(ReservationState { inbox: Some((inbox, share)), operations: HashSet::new() });
         streams.insert(token.clone(), Arc::new(Reservation { orders, inner, made: Instant::now() }));
-        Ok(Some(token))
+        Ok(token)
     }
 
     /// The stream of a token that is still good.
     pub(crate) fn find(&self, token: &str, settings: &SubscriptionSettings) -> Option<Arc<Reservation>> {
-        let mut streams = lock(&self.0);
+        let mut streams = lock(&self.streams);
         if streams.get(token)?.is_over(Instant::now(), settings) {
             streams.remove(token);
             return None;
@@ -96,7 +130,7 @@ impl Reservations {
 
     /// Opens a reserved stream; none where it is open already.
     pub(crate) fn claim(self: &Arc<Self>, token: &str, reservation: Arc<Reservation>) -> Option<Claim> {
-        let inbox = lock(&reservation.inner).inbox.take()?;
+        let (inbox, _) = lock(&reservation.inner).inbox.take()?;
         Some(Claim { reservations: Arc::clone(self), token: token.into(), reservation, inbox })
     }
 }
@@ -164,7 +198,7 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        lock(&self.reservations.0).remove(&self.token);
+        lock(&self.reservations.streams).remove(&self.token);
     }
 }
 
@@ -186,7 +220,7 @@ mod tests {
     #[test]
     fn a_stream_is_opened_once_and_frees_its_place() {
         let (streams, settings) = (Arc::new(Reservations::default()), settings());
-        let token = streams.reserve(&settings).unwrap().unwrap();
+        let token = streams.reserve(None, &settings).unwrap();
         let found = streams.find(&token, &settings).unwrap();
         let claim = streams.claim(&token, Arc::clone(&found)).unwrap();
         assert!(streams.claim(&token, found).is_none());
@@ -197,24 +231,42 @@ mod tests {
     #[test]
     fn reservations_are_bounded_and_go_out_of_date() {
         let (streams, mut settings) = (Arc::new(Reservations::default()), settings());
-        let first = streams.reserve(&settings).unwrap().unwrap();
-        let second = streams.reserve(&settings).unwrap().unwrap();
+        let first = streams.reserve(None, &settings).unwrap();
+        let second = streams.reserve(None, &settings).unwrap();
         assert_ne!(first, second);
-        assert_eq!(streams.reserve(&settings).unwrap(), None);
+        assert_eq!(streams.reserve(None, &settings), Err(ReservationFault::TooMany));
         let open = streams.claim(&first, streams.find(&first, &settings).unwrap()).unwrap();
-        let third = streams.reserve(&settings).unwrap().unwrap();
-        assert_eq!(streams.reserve(&settings).unwrap(), None);
+        let third = streams.reserve(None, &settings).unwrap();
+        assert_eq!(streams.reserve(None, &settings), Err(ReservationFault::TooMany));
         settings.reservation_timeout = Duration::ZERO;
         assert!(streams.find(&third, &settings).is_none());
-        assert!(streams.reserve(&settings).unwrap().is_some());
+        streams.reserve(None, &settings).unwrap();
         assert!(streams.find(&first, &settings).is_some(), "open ones have no end");
+        drop(open);
+    }
+
+    #[test]
+    fn one_address_does_not_take_all_reservations() {
+        let streams = Arc::new(Reservations::default());
+        let mut settings = SubscriptionSettings { max_reservations: 1000, ..SubscriptionSettings::default() };
+        let [one, other] = ["192.0.2.1", "192.0.2.2"].map(|text| Some(text.parse().unwrap()));
+        let tokens: Vec<_> = (0..100).map(|_| streams.reserve(one, &settings).unwrap()).collect();
+        assert_eq!(streams.reserve(one, &settings), Err(ReservationFault::TooManyOfAddress));
+        for network in [other, None] {
+            streams.reserve(network, &settings).unwrap();
+        }
+        let open = streams.claim(&tokens[0], streams.find(&tokens[0], &settings).unwrap()).unwrap();
+        streams.reserve(one, &settings).expect("one of them waits no more");
+        assert_eq!(streams.reserve(one, &settings), Err(ReservationFault::TooManyOfAddress));
+        settings.reservation_timeout = Duration::ZERO;
+        streams.reserve(one, &settings).expect("the others are out of date");
         drop(open);
     }
 
     #[test]
     fn ids_are_used_once_at_a_time() {
         let (streams, settings) = (Arc::new(Reservations::default()), settings());
-        let token = streams.reserve(&settings).unwrap().unwrap();
+        let token = streams.reserve(None, &settings).unwrap();
         let stream = streams.find(&token, &settings).unwrap();
         let start = |id| stream.start(id, RequestContext::default(), RequestParameters::default(), 2);
         assert_eq!(start("a"), Ok(()));
@@ -244,7 +296,7 @@ mod tests {
     #[test]
     fn what_could_not_be_stopped_can_be_stopped_again() {
         let (streams, settings) = (Arc::new(Reservations::default()), settings());
-        let token = streams.reserve(&settings).unwrap().unwrap();
+        let token = streams.reserve(None, &settings).unwrap();
         let stream = streams.find(&token, &settings).unwrap();
         let start = || stream.start("a", RequestContext::default(), RequestParameters::default(), 2);
         for _ in 1..MAX_ORDERS / 2 {

@@ -7,11 +7,13 @@ use std::time::Duration;
 pub struct SubscriptionSettings {
     /// Operations that are open at a time on one connection.
     pub max_operations: usize,
+    /// Subscriptions that are open at a time from one address; 0 for no limit.
+    pub max_subscriptions_per_address: usize,
     /// Messages that wait for a client that does not read; one more cuts it.
     pub max_queued_messages: usize,
-    /// Bytes of messages that wait; more cut the client.
+    /// Bytes of messages that wait, beside the longest; more cut the client.
     pub max_queued_bytes: usize,
-    /// Bytes of the responses of a connection's queries and mutations while they are written.
+    /// Bytes of the responses of a connection's queries and mutations, while they are written and until they are sent.
     pub max_connection_bytes: usize,
     /// Bytes of one message of a client.
     pub max_message_bytes: usize,
@@ -33,6 +35,7 @@ impl Default for SubscriptionSettings {
     fn default() -> Self {
         Self {
             max_operations: 100,
+            max_subscriptions_per_address: 10_000,
             max_queued_messages: 1000,
             max_queued_bytes: 4 << 20,
             max_connection_bytes: 256 << 20,

@@ -38,7 +38,7 @@ use serde_json::Value as Json;
 use super::{
     handshake::Upgrade,
     operations::{NOT_ALLOWED, Operations},
-    outbox::{Bounds, Item, Outbox, Stop},
+    outbox::{Bounds, Item, Outbox, Stop, no_room},
     protocol::{Action, Close, Dialect, Session},
     settings::SubscriptionSettings,
 };
@@ -46,6 +46,7 @@ use crate::{
     access,
     graphql::{
         Asker, CoreEngine, ExecutionContext as _, Renewal, RequestContext,
+        outcome::HeldBytes,
         pipeline::{self, AllowedKinds},
     },
     http::authentication,
@@ -131,6 +132,8 @@ struct Socket<S> {
     /// To be said behind what waits.
     close: Option<Close>,
     client: Client,
+    /// Counts the message that is being sent, where it is long.
+    sending: HeldBytes,
     /// Pongs that were made since the client last had all that was written, and their bytes.
     pongs: (usize, usize),
     /// Where it matters who asks: the head of the opening, until that is known, and on where it is known for a time alone.
@@ -163,7 +166,7 @@ enum Client {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     fn new(stream: WebSocketStream<S>, upgrade: Upgrade, core: Rc<CoreEngine>) -> Self {
-        let Upgrade { dialect, head } = upgrade;
+        let Upgrade { dialect, head, network } = upgrade;
         let settings = &core.settings().subscriptions;
         let outbox = core.hub.outbox(Bounds::of(settings));
         let timer = Box::pin(tokio::time::sleep(settings.init_timeout));
@@ -175,7 +178,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
                 max_operations,
             )
             .meeting(head.is_some()),
-            operations: Operations::new(Rc::clone(&core), Rc::clone(&outbox)),
+            operations: Operations::new(Rc::clone(&core), Rc::clone(&outbox), network),
             outbox,
             core,
             timer,
@@ -183,6 +186,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             heard: false,
             close: None,
             client: Client::Talks,
+            sending: None,
             pongs: (0, 0),
             head,
             context: RequestContext::default(),
@@ -398,6 +402,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
                 1013,
                 format!("the client reads too slowly: {messages} messages, {bytes} bytes wait for it"),
             ),
+            Stop::NoRoom { max_bytes } => Close::new(1013, no_room(max_bytes)),
             Stop::Broken => Close::internal(),
             Stop::Restart => {
                 // Not completed: there will be more events, elsewhere or later.
@@ -451,18 +456,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     /// Ready when nothing waits.
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<tungstenite::Result<()>> {
         while self.client != Client::Closes {
+            if self.sending.is_some() {
+                ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+                self.sending = None;
+            }
             ready!(Pin::new(&mut self.stream).poll_ready(context))?;
             let Some(message) = self.next_message() else { break };
             Pin::new(&mut self.stream).start_send(message)?;
         }
-        Pin::new(&mut self.stream).poll_flush(context)
+        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        self.sending = None;
+        Poll::Ready(Ok(()))
     }
 
     fn next_message(&mut self) -> Option<Message> {
         while let Some(item) = self.outbox.pop() {
             match item {
                 Item::Text(text) => return Some(text_message(text)),
-                Item::Result { wrap, payload, .. } => return Some(text_message(wrap.around(&payload))),
+                Item::Result { wrap, payload, .. } => match payload.hold_copy(&self.core.site().responses) {
+                    Ok(held) => {
+                        self.sending = held;
+                        return Some(text_message(wrap.around(&payload.bytes)));
+                    }
+                    Err(error) => self.outbox.has_no_room(error),
+                },
                 Item::Ping => return Some(Message::Ping(Bytes::new())),
                 Item::Completed { serial, id } => {
                     if self.operations.completed(&id, serial)

@@ -2,19 +2,21 @@
 //! package graphql-sse: one operation a stream, or all operations of a client on one reserved stream.
 
 use std::{
+    net::IpAddr,
     pin::Pin,
     rc::Rc,
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
-use prony_graphql::request::RequestParameters;
+use prony_graphql::{budget::ResponseBudget, request::RequestParameters};
 use tokio::time::{Instant, Sleep};
 
 use super::{
     operations::{NOT_ALLOWED, Operations},
-    outbox::{Bounds, Item, Outbox, Stop},
+    outbox::{Bounds, Item, Outbox, Stop, no_room},
     protocol,
     reservations::{Claim, Order},
     wrap::Wrap,
@@ -45,8 +47,22 @@ pub(crate) struct EventStream {
     mode: Mode,
     /// Said first.
     opening: Option<BytesMut>,
+    /// Counts the long messages among what is written next.
+    held: Vec<Arc<ResponseBudget>>,
     ended: bool,
     _counted: Counted,
+}
+
+/// Bytes that are given to the connection together, with what counts them until they are sent.
+struct HeldPiece {
+    bytes: Bytes,
+    _held: Vec<Arc<ResponseBudget>>,
+}
+
+impl AsRef<[u8]> for HeldPiece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 impl Stream for EventStream {
@@ -64,15 +80,16 @@ enum Mode {
 }
 
 impl EventStream {
-    /// A stream for one operation. Errors from before its execution are events too; none only where the method does not allow
+    /// A stream for one operation; `network` where its client is limited by its address. Errors from before its execution are events too; none only where the method does not allow
     /// its kind.
     pub(crate) fn distinct(
         core: &Rc<CoreEngine>,
+        network: Option<IpAddr>,
         context: RequestContext,
         parameters: RequestParameters,
         allowed: AllowedKinds,
     ) -> Option<Self> {
-        let mut stream = Self::new(core, Mode::Distinct);
+        let mut stream = Self::new(core, network, Mode::Distinct);
         stream.ends_with(&context);
         match stream.operations.start("".into(), context, parameters, allowed, wrap(None)) {
             Ok(()) => {}
@@ -86,20 +103,21 @@ impl EventStream {
     }
 
     /// A reserved stream.
-    pub(crate) fn single(core: &Rc<CoreEngine>, claim: Claim) -> Self {
-        Self::new(core, Mode::Single(claim))
+    pub(crate) fn single(core: &Rc<CoreEngine>, network: Option<IpAddr>, claim: Claim) -> Self {
+        Self::new(core, network, Mode::Single(claim))
     }
 
-    fn new(core: &Rc<CoreEngine>, mode: Mode) -> Self {
+    fn new(core: &Rc<CoreEngine>, network: Option<IpAddr>, mode: Mode) -> Self {
         let settings = &core.settings().subscriptions;
         let outbox = core.hub.outbox(Bounds::of(settings));
         Self {
-            operations: Operations::new(Rc::clone(core), Rc::clone(&outbox)),
+            operations: Operations::new(Rc::clone(core), Rc::clone(&outbox), network),
             outbox,
             keep_alive: Box::pin(tokio::time::sleep(settings.ping_interval)),
             expiry: None,
             mode,
             opening: Some(COMMENT.into()),
+            held: Vec::new(),
             ended: false,
             _counted: core.metrics().stream_opens(),
             core: Rc::clone(core),
@@ -120,11 +138,7 @@ impl EventStream {
         if !is_over || self.ended {
             return;
         }
-        let errors = protocol::error_list("the credentials have expired");
-        for id in self.operations.ids() {
-            let id = matches!(self.mode, Mode::Single(_)).then_some(&**id);
-            write_errors(out, id, &errors);
-        }
+        self.write_end(out, "the credentials have expired");
         self.operations.clear();
         self.ended = true;
     }
@@ -142,7 +156,7 @@ impl EventStream {
             self.poll_expiry(context, &mut out);
         }
         if !out.is_empty() {
-            return Poll::Ready(Some(out.freeze()));
+            return Poll::Ready(Some(self.piece(out.freeze())));
         }
         if self.ended {
             return Poll::Ready(None);
@@ -155,6 +169,13 @@ impl EventStream {
         // Wakes the connection when the next one is due.
         let _ = self.keep_alive.as_mut().poll(context);
         Poll::Ready(Some(Bytes::from_static(COMMENT)))
+    }
+
+    fn piece(&mut self, bytes: Bytes) -> Bytes {
+        if self.held.is_empty() {
+            return bytes;
+        }
+        Bytes::from_owner(HeldPiece { bytes, _held: std::mem::take(&mut self.held) })
     }
 
     fn poll_orders(&mut self, context: &mut Context<'_>) {
@@ -197,7 +218,11 @@ impl EventStream {
             match self.outbox.pop() {
                 Some(Item::Text(text)) => out.extend_from_slice(&text),
                 Some(Item::Result { wrap, payload, .. }) => {
-                    for part in [&wrap.before, &payload[..], wrap.after] {
+                    match payload.hold_copy(&self.core.site().responses) {
+                        Ok(held) => self.held.extend(held),
+                        Err(error) => return self.outbox.has_no_room(error),
+                    }
+                    for part in [&wrap.before, &payload.bytes[..], wrap.after] {
                         out.extend_from_slice(part);
                     }
                 }
@@ -220,19 +245,24 @@ impl EventStream {
         }
     }
 
+    /// Says of all operations why they end.
+    fn write_end(&self, out: &mut BytesMut, why: &str) {
+        let errors = protocol::error_list(why);
+        for id in self.operations.ids() {
+            let id = matches!(self.mode, Mode::Single(_)).then_some(&**id);
+            write_errors(out, id, &errors);
+        }
+    }
+
     /// What the inside wants ended. A client takes a stream that ends before `complete` for a broken connection, and comes
     /// back, as it should when the server stops.
     fn stop(&mut self, stop: Stop, out: &mut BytesMut) {
         match stop {
-            Stop::Slow { messages, bytes } => {
-                let errors = protocol::error_list(&format!(
-                    "the client reads too slowly: {messages} messages, {bytes} bytes wait for it"
-                ));
-                for id in self.operations.ids() {
-                    let id = matches!(self.mode, Mode::Single(_)).then_some(&**id);
-                    write_errors(out, id, &errors);
-                }
-            }
+            Stop::Slow { messages, bytes } => self.write_end(
+                out,
+                &format!("the client reads too slowly: {messages} messages, {bytes} bytes wait for it"),
+            ),
+            Stop::NoRoom { max_bytes } => self.write_end(out, &no_room(max_bytes)),
             Stop::Broken => {}
             Stop::Restart => {
                 self.operations.end_subscriptions();

@@ -211,7 +211,8 @@ fn defaults_of_the_tables_are_the_defaults() {
             let (section, option) = (listed.section.key(), listed.spec());
             let has_another = section == "server" && source.contains("graph");
             // What is asked of the machine, or follows from other options.
-            let is_found = matches!(option.key, "cpus" | "max_memory_bytes" | "explain");
+            let is_found =
+                matches!(option.key, "cpus" | "max_memory_bytes" | "explain" | "max_connections_per_address");
             if is_found || has_another {
                 continue;
             }

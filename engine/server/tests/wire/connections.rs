@@ -1,6 +1,6 @@
 //! Connections: pipelining, pieces, keep-alive, half-closed ones, slow ones, too many.
 
-use std::{net::Shutdown, time::Duration};
+use std::{io::Read as _, net::Shutdown, time::Duration};
 
 use expect_test::expect;
 
@@ -147,6 +147,28 @@ fn a_client_that_does_not_read_loses_its_connection() {
         std::thread::yield_now();
     }
     let got = deaf.rest();
+    assert!(got.starts_with("HTTP/1.1 200 OK") && !got.ends_with("}}"), "it was sent completely");
+}
+
+/// It reads all the time, and never leaves the server without progress for as long as the write timeout.
+#[test]
+fn a_client_that_reads_too_slowly_loses_its_connection() {
+    let server = Server::with(|settings| {
+        settings.write_timeout = Duration::from_millis(400);
+        settings.min_rate_bytes = 1 << 40;
+        settings.limits.max_root_fields = 1000;
+    });
+    let fields = (0..200).fold(String::new(), |text, index| {
+        format!("{text}t{index}: tracks(limit: 3503) {{ Name Composer }} ")
+    });
+    let mut slow = server.connect();
+    slow.send(query(&format!("{{ {fields} }}")));
+    let (mut got, mut piece) = (Vec::new(), vec![0; 64 << 10]);
+    while let Ok(read @ 1..) = slow.stream.read(&mut piece) {
+        got.extend_from_slice(&piece[..read]);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let got = String::from_utf8_lossy(&got);
     assert!(got.starts_with("HTTP/1.1 200 OK") && !got.ends_with("}}"), "it was sent completely");
 }
 

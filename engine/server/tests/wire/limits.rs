@@ -9,7 +9,10 @@ use std::{
 use expect_test::expect;
 use socket2::SockRef;
 
-use crate::support::{PATIENCE, Server, check, get, give_options, post, post_with, query};
+use crate::{
+    sockets::{Socket, subscribe},
+    support::{PATIENCE, Server, check, get, give_options, post, post_with, query},
+};
 
 #[test]
 fn headers_are_limited() {
@@ -59,6 +62,19 @@ fn the_body_is_limited_whether_it_says_its_length_or_not() {
     assert!(server.ask(chunked).starts_with("HTTP/1.1 413 Payload Too Large"));
     let fits = format!("{{\"query\":\"{{ __typename }} #{}\"}}", "x".repeat(900));
     assert!(server.ask(post(&fits)).contains("\"Query\""));
+}
+
+/// Before the time for bodies is over, which is longer than this test waits.
+#[test]
+fn a_chunk_whose_size_cannot_be_is_refused_at_once() {
+    let server = Server::start();
+    for size in ["10000000000000000", "x", "-1"] {
+        let response = server.ask(format!(
+            "POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+             transfer-encoding: chunked\r\n\r\n{size}\r\n{{"
+        ));
+        assert!(response.starts_with("HTTP/1.1 400 Bad Request"), "{size}: {response}");
+    }
 }
 
 #[test]
@@ -135,6 +151,60 @@ fn responses_of_all_requests_share_the_bytes_of_the_process() {
     while server.ask(all_tracks(2)).contains("max_responses_bytes") {
         thread::yield_now();
     }
+}
+
+/// A server of few bytes of responses, on a connection of which more may wait.
+fn with_little_room() -> Server {
+    Server::with(|settings| {
+        settings.max_responses_bytes = 1_000_000;
+        settings.subscriptions.max_queued_bytes = 1 << 30;
+    })
+}
+
+/// Whether requests are refused for a time: one alone may have met another response that was being made.
+fn has_no_room(server: &Server) -> bool {
+    (0..5).all(|_| server.ask(all_tracks(2)).contains("max_responses_bytes"))
+}
+
+/// Has a client that does not read send again and again until there is no room for others, and has it go then.
+fn fill_and_leave<D>(server: &Server, mut deaf: D, mut send: impl FnMut(&mut D, u32)) {
+    let deadline = Instant::now() + PATIENCE;
+    for number in 0.. {
+        if has_no_room(server) {
+            break;
+        }
+        send(&mut deaf, number);
+        // While another response is made, its own would be refused, and nothing would be held.
+        thread::sleep(Duration::from_millis(20));
+        assert!(Instant::now() < deadline, "nothing is held for a client that does not read");
+    }
+    drop(deaf);
+    let deadline = Instant::now() + PATIENCE;
+    while server.ask(all_tracks(2)).contains("max_responses_bytes") {
+        assert!(Instant::now() < deadline, "it is held for a client that has gone");
+    }
+}
+
+#[test]
+fn responses_over_sockets_count_until_they_are_sent() {
+    let server = with_little_room();
+    let fields = (0..2).map(|index| format!("t{index}: tracks(limit: 3503) {{ Name Composer }} "));
+    let tracks = format!("{{ {} }}", fields.collect::<String>());
+    let deaf = Socket::ready(&server);
+    fill_and_leave(&server, deaf, |deaf, number| deaf.send(&subscribe(&number.to_string(), &tracks)));
+}
+
+#[test]
+fn responses_as_events_count_until_they_are_sent() {
+    let server = with_little_room();
+    let events = "accept: text/event-stream\r\ncontent-type: application/json\r\ncontent-length";
+    let deaf = server.connect();
+    SockRef::from(&deaf.stream).set_recv_buffer_size(4096).expect("TCP has the option");
+    fill_and_leave(&server, deaf, |deaf, _| {
+        let request = all_tracks(2).replace("content-type: application/json\r\ncontent-length", events);
+        assert!(request.contains("text/event-stream"), "{request:.300}");
+        deaf.send(request);
+    });
 }
 
 #[test]

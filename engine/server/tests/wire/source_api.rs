@@ -1,7 +1,7 @@
 //! The HTTP API of a source that the server knows by the seam alone, on the fast path and by hyper: what responds must not be
 //! seen.
 
-use std::{net::Shutdown, path::Path, sync::Arc, thread, time::Duration};
+use std::{io::Write as _, net::Shutdown, path::Path, sync::Arc, thread, time::Duration};
 
 use prony_server::config::{CoreChoice, GivenSource, Settings};
 use prony_testkit::Counters;
@@ -227,6 +227,7 @@ fn lines_are_counted_as_they_come_and_bodies_have_limits() {
         settings.max_bulk_bytes = 100;
         settings.max_body_bytes = 20;
         settings.body_timeout = Duration::from_millis(300);
+        settings.min_rate_bytes = 0;
     });
     let head = "POST /counters HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n";
     for (chunks, expected) in [
@@ -262,6 +263,26 @@ fn lines_are_counted_as_they_come_and_bodies_have_limits() {
         "{response}"
     );
     assert!(server.ask(get("/counters/a")).contains("\"value\":4}"));
+}
+
+/// It never leaves the server without a line for as long as the timeout.
+#[test]
+fn a_body_that_comes_too_slowly_is_refused() {
+    let server = serve(&Counters::default(), |settings| {
+        settings.body_timeout = Duration::from_millis(400);
+        settings.min_rate_bytes = 1 << 30;
+    });
+    let mut slow = server.connect();
+    slow.send("POST /counters HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n");
+    for _ in 0..100 {
+        // What comes behind the refusal may find no reader.
+        let _ = slow.stream.write_all(b"4\r\n1 a\n\r\n");
+        thread::sleep(Duration::from_millis(8));
+    }
+    let response = slow.response();
+    assert!(response.starts_with("HTTP/1.1 408 Request Timeout"), "{response}");
+    let message = "lines were counted: the body came at less than 1073741824 bytes a second (min_rate_bytes)";
+    assert!(response.contains(message), "{response}");
 }
 
 #[test]

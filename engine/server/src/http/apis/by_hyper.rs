@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 
 use bytes::Bytes;
-use http::{Request, StatusCode, request::Parts};
+use http::{HeaderValue, Request, StatusCode, header, request::Parts};
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use prony_source::{
@@ -14,7 +14,7 @@ use prony_source::{
 use super::{ApiConnections, ApiId, body::StreamedRequestBody, into_reply, refuse};
 use crate::{
     graphql::{CoreEngine, ExecutionContext as _},
-    http::{body, reply::Reply},
+    http::{body, graphql::OVERLOAD_RETRY_AFTER, reply::Reply},
 };
 
 /// The body of a request, as far as it has been read.
@@ -76,6 +76,10 @@ pub(super) async fn respond_over(
             Progress::Asynchronous(respond) => {
                 let made = respond(in_pieces(core, body)).await;
                 AsyncResponse { response, rest, closes_connection: closes } = made;
+                if response.status == StatusCode::SERVICE_UNAVAILABLE && core.site().memory.is_reached() {
+                    let retry_after = HeaderValue::from_static(OVERLOAD_RETRY_AFTER);
+                    response.headers.push((header::RETRY_AFTER, retry_after));
+                }
                 break;
             }
         }
@@ -98,15 +102,15 @@ fn api_request<'r>(head: &'r Parts, body: &'r RequestState) -> ApiRequest<'r> {
 
 async fn read_whole(core: &CoreEngine, head: &Parts, body: RequestState) -> Result<Bytes, BodyError> {
     match body {
-        RequestState::Unread(body) => body::read(&head.headers, body, core.site()).await,
+        RequestState::Unread(body) => body::read(head, body, core.site()).await,
         RequestState::Whole(_) => unreachable!("an API that is given the whole body needs no other"),
     }
 }
 
 fn in_pieces(core: &CoreEngine, body: RequestState) -> Box<dyn RequestBody> {
-    let settings = core.settings();
+    let (settings, memory) = (core.settings(), &core.site().memory);
     match body {
-        RequestState::Unread(body) => Box::new(StreamedRequestBody::new(body, settings)),
-        RequestState::Whole(read) => Box::new(StreamedRequestBody::new(Full::new(read), settings)),
+        RequestState::Unread(body) => Box::new(StreamedRequestBody::new(body, settings, memory)),
+        RequestState::Whole(read) => Box::new(StreamedRequestBody::new(Full::new(read), settings, memory)),
     }
 }

@@ -1,5 +1,6 @@
 //! Who asks, and what each role is served, over every way in.
 
+mod addresses;
 mod call_rules;
 mod explain;
 mod functions;

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::{DONUT, Secure, config_of};
-use crate::support::PATIENCE;
+use crate::support::{PATIENCE, Server};
 
 /// A connection, served by a task of the runtime.
 async fn connect(secure: &Secure) -> SendRequest<Bytes> {
@@ -73,6 +73,42 @@ fn requests_are_responded_to_beside_each_other() {
         assert_eq!(response.status(), StatusCode::OK);
         let response = ask(&send, get("/nowhere"), String::new()).await;
         assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    });
+}
+
+/// No write waits for a client that gives no window: the server has all in its hands.
+#[test]
+fn a_client_that_gives_no_window_loses_its_connection() {
+    let secure = Secure::new(
+        |_| {},
+        |tls| {
+            Server::donuts(|settings| {
+                tls(settings);
+                settings.write_timeout = Duration::from_millis(200);
+                settings.limits.max_root_fields = 1000;
+            })
+        },
+    );
+    with(async {
+        let send = connect(&secure).await;
+        let fields = (0..900)
+            .fold(String::new(), |text, index| format!("{text}{}{index}: __typename ", "a".repeat(110)));
+        let body = serde_json::json!({ "query": format!("{{ {fields} }}") }).to_string();
+        let mut ready = send.clone().ready().await.expect("the connection is open");
+        let request = post().body(()).expect("it is right");
+        let (response, mut stream) = ready.send_request(request, false).expect("the request is right");
+        stream.send_data(body.into(), true).expect("the server reads");
+        let response = response.await.expect("the server responds");
+        assert_eq!(response.status(), StatusCode::OK);
+        let mut events = response.into_body();
+        let mut bytes = 0;
+        let ended = loop {
+            match events.data().await {
+                Some(Ok(piece)) => bytes += piece.len(),
+                ended => break ended,
+            }
+        };
+        assert!(matches!(ended, Some(Err(_))), "all {bytes} bytes came");
     });
 }
 

@@ -136,6 +136,14 @@ fn a_url_shows_percentiles_histogram_and_statuses_unasked() {
     assert!(wide.unwrap() <= 80, "{}", ran.out);
 }
 
+#[test]
+fn a_rate_shows_the_same_as_a_closed_loop() {
+    let (peer, folder) = (half_broken(), tempfile::tempdir().unwrap());
+    let ran = prony(folder.path(), &["run", &peer.url(), "-c2", "-t1", "-d2s", "-R400"]);
+    ran.has(&["Recorded Latency)\n 50.000%", "\n 95.000%", "\n\n  Latency Histogram\n    up to"]);
+    ran.has(&["\n  status 200 to 399 ", "\n  status 500 "]);
+}
+
 /// The target takes the request and says nothing.
 #[test]
 fn where_no_request_came_to_its_end_nothing_has_passed() {

@@ -16,7 +16,8 @@ use std::fmt::Write as _;
 
 /// wrk's four, and two more.
 const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
-const PERCENTILES_OF_RATE: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
+/// wrk2's eight, and one more.
+const PERCENTILES_OF_RATE: [f64; 9] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 100.0];
 /// The observer of the lab itself, which is always there.
 const LAB: &str = "lab";
 /// What wrk and a URL without a plan take for good.
@@ -55,7 +56,10 @@ pub fn wrk(result: &ResultFile, shown: &WrkShown) -> String {
     let times = Latencies::from_base64(&whole.all.histograms.response).unwrap_or_default();
     match (times.is_empty(), is_open) {
         (true, _) => text.push_str(&distribution_of_failures(&whole.all)),
-        (false, true) => text.push_str(&recorded("Recorded Latency", &times, shown.latency)),
+        (false, true) => {
+            text.push_str(&recorded("Recorded Latency", &times, shown.latency));
+            text.push_str(&histogram_apart(&times));
+        }
         (false, false) => text.push_str(&distribution("Latency Distribution", &times)),
     }
     if is_open && shown.uncorrected {
@@ -110,6 +114,14 @@ fn histogram(times: &Latencies) -> String {
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text
+}
+
+/// The histogram between wrk2's tables: an empty line before and after, where programs look for the end of a table.
+fn histogram_apart(times: &Latencies) -> String {
+    match histogram(times) {
+        text if text.is_empty() => text,
+        text => text + "\n",
+    }
 }
 
 /// Dashes where there is nothing to take statistics of.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use expect_test::{Expect, expect};
+use prony_model::measurement::histogram::Latencies;
 use prony_model::measurement::tally::{Tally, TallyShape};
 use prony_model::result::{
     LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow, window_results,
@@ -176,13 +177,27 @@ fn a_rate_reads_as_from_wrk2() {
              50.000%    1.69ms
              75.000%    1.80ms
              90.000%    1.86ms
+             95.000%    1.88ms
              99.000%    1.90ms
             100.000%    1.90ms
+
+              Latency Histogram
+                up to    1.54ms   9.30 %  ██████████████████████████
+                up to    1.57ms   9.40 %  ███████████████████████████
+                up to    1.61ms   9.81 %  ████████████████████████████
+                up to    1.65ms   9.81 %  ████████████████████████████
+                up to    1.69ms  10.52 %  ██████████████████████████████
+                up to    1.73ms   9.61 %  ███████████████████████████
+                up to    1.77ms  10.01 %  ████████████████████████████
+                up to    1.81ms  10.31 %  █████████████████████████████
+                up to    1.86ms  10.62 %  ██████████████████████████████
+                up to    1.90ms  10.62 %  ██████████████████████████████
 
               Latency Distribution (HdrHistogram - Uncorrected Latency (measured without taking delayed starts into account))
              50.000%  694.00us
              75.000%  797.00us
              90.000%    0.86ms
+             95.000%    0.88ms
              99.000%    0.90ms
             100.000%    0.90ms
 
@@ -216,6 +231,7 @@ fn a_rate_reads_as_from_wrk2() {
              50.000%    1.69ms
              75.000%    1.80ms
              90.000%    1.86ms
+             95.000%    1.88ms
              99.000%    1.90ms
             100.000%    1.90ms
 
@@ -271,6 +287,18 @@ fn a_rate_reads_as_from_wrk2() {
             #[Max     =        1.899, Total count    =          989]
             #[Buckets =           22, SubBuckets     =         2048]
             ----------------------------------------------------------
+              Latency Histogram
+                up to    1.54ms   9.30 %  ██████████████████████████
+                up to    1.57ms   9.40 %  ███████████████████████████
+                up to    1.61ms   9.81 %  ████████████████████████████
+                up to    1.65ms   9.81 %  ████████████████████████████
+                up to    1.69ms  10.52 %  ██████████████████████████████
+                up to    1.73ms   9.61 %  ███████████████████████████
+                up to    1.77ms  10.01 %  ████████████████████████████
+                up to    1.81ms  10.31 %  █████████████████████████████
+                up to    1.86ms  10.62 %  ██████████████████████████████
+                up to    1.90ms  10.62 %  ██████████████████████████████
+
               999 requests in 10.00s, 1.91MB read
               Socket errors: connect 0, read 1, write 0, timeout 0
               Non-2xx or 3xx responses: 10
@@ -287,4 +315,14 @@ fn a_rate_reads_as_from_wrk2() {
             stopped early: the figures are of what ran until then
         "#]],
     );
+}
+
+#[test]
+fn few_responses_of_a_rate_have_no_histogram() {
+    let mut result = result(LoadModel::open(100.0, Nanos::from_secs(10), 10));
+    let mut times = Latencies::default();
+    (0..50).for_each(|index| times.record(Nanos::from_micros(500 + index)));
+    result.windows.last_mut().unwrap().all.histograms.response = times.to_base64();
+    let shown = wrk(&result, &WrkShown { url: "http://shop.test/".to_owned(), ..WrkShown::default() });
+    assert!(shown.contains("Recorded Latency") && !shown.contains("Latency Histogram"), "{shown}");
 }

@@ -42,6 +42,11 @@ fn the_summary_shows_findings_first_and_the_steady_state_beside_the_whole() {
           list       134       6.4  5.22 %  26.0 ms  48.0 ms    -  50.0 ms
           buy         66       3.2  4.55 %  25.0 ms        -    -  50.0 ms
 
+        status codes (steady state)
+                      responses   of all
+          status 200        190  95.00 %
+          status 503         10   5.00 %
+
         failures (steady state)
                       requests  of all
           status 503        10  5.00 %
@@ -99,6 +104,10 @@ fn subscribers_stand_beneath_the_figures() {
         subscribers, what went wrong (whole run)
                                        times
           prices: refused: status 503      3
+
+        status codes (steady state)
+                      responses    of all
+          status 200        200  100.00 %
 
         thresholds (steady state)
           kept  fan_out_latency p99<100ms  50.0 ms
@@ -236,6 +245,10 @@ fn an_open_model_shows_service_time_beside_response_time_and_what_observers_saw(
         checks (whole run)
                                     passed  failed  passed of all
           list: body contains "id"   2 980      14        99.53 %
+
+        status codes (steady state)
+                      responses    of all
+          status 200      2 994  100.00 %
 
         failures (steady state)
                    requests  of all

@@ -4,6 +4,7 @@
 
 use expect_test::{Expect, expect};
 use prony_model::measurement::histogram::Latencies;
+use prony_model::measurement::status_counts::StatusCounts;
 use prony_model::measurement::tally::{Tally, TallyShape};
 use prony_model::result::{
     LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow, window_results,
@@ -29,6 +30,11 @@ fn result(load: LoadModel) -> ResultFile {
             7 => Outcome::Transport(TransportError::Read),
             index if index % 100 == 0 => Outcome::Status(503),
             _ => Outcome::Success,
+        };
+        let status = match outcome {
+            Outcome::Transport(_) => None,
+            Outcome::Status(status) => Some(status),
+            _ => Some(if index % 50 == 1 { 301 } else { 200 }),
         };
         let first_byte = Some(ended);
         let (bytes_sent, bytes_received) = (100, 2_000);
@@ -105,9 +111,10 @@ fn a_closed_loop_reads_as_from_wrk() {
 
             responses and errors
                                              requests   of all
-              status 200 to 399                   989  98.90 %
-              connection lost while reading         1   0.10 %
-              status 503                           10   1.00 %
+              status 200                     969  96.90 %
+              status 301                      20   2.00 %
+              status 503                      10   1.00 %
+              connection lost while reading    1   0.10 %
 
             differs from wrk: latencies are those that were measured, where wrk adds back-filled estimates; they are of successes
             a closed loop asks less while it waits, which hides stalls (-R does not); the longest wait without any answer was 0 s
@@ -148,9 +155,10 @@ fn a_closed_loop_reads_as_from_wrk() {
 
             responses and errors
                                              requests   of all
-              status 200 to 399                   989  98.90 %
-              connection lost while reading         1   0.10 %
-              status 503                           10   1.00 %
+              status 200                     969  96.90 %
+              status 301                      20   2.00 %
+              status 503                      10   1.00 %
+              connection lost while reading    1   0.10 %
 
             differs from wrk: latencies are those that were measured, where wrk adds back-filled estimates; they are of successes
             a closed loop asks less while it waits, which hides stalls (-R does not); the longest wait without any answer was 0 s
@@ -209,9 +217,10 @@ fn a_rate_reads_as_from_wrk2() {
 
             responses and errors
                                              requests   of all
-              status 200 to 399                   989  98.90 %
-              connection lost while reading         1   0.10 %
-              status 503                           10   1.00 %
+              status 200                     969  96.90 %
+              status 301                      20   2.00 %
+              status 503                      10   1.00 %
+              connection lost while reading    1   0.10 %
 
             differs from wrk2: requests are sent when they are due, where wrk2 waits for the next whole millisecond (about 0.5 ms of its figures); latencies are of successes
             stopped early: the figures are of what ran until then
@@ -307,9 +316,10 @@ fn a_rate_reads_as_from_wrk2() {
 
             responses and errors
                                              requests   of all
-              status 200 to 399                   989  98.90 %
-              connection lost while reading         1   0.10 %
-              status 503                           10   1.00 %
+              status 200                     969  96.90 %
+              status 301                      20   2.00 %
+              status 503                      10   1.00 %
+              connection lost while reading    1   0.10 %
 
             differs from wrk2: requests are sent when they are due, where wrk2 waits for the next whole millisecond (about 0.5 ms of its figures); latencies are of successes
             stopped early: the figures are of what ran until then
@@ -325,4 +335,17 @@ fn few_responses_of_a_rate_have_no_histogram() {
     result.windows.last_mut().unwrap().all.histograms.response = times.to_base64();
     let shown = wrk(&result, &WrkShown { url: "http://shop.test/".to_owned(), ..WrkShown::default() });
     assert!(shown.contains("Recorded Latency") && !shown.contains("Latency Histogram"), "{shown}");
+}
+
+#[test]
+fn results_of_before_statuses_were_counted_one_by_one_say_which_were_expected() {
+    let mut result = result(LoadModel::constant(10, Nanos::from_secs(10)));
+    result.windows.last_mut().unwrap().all.responses = StatusCounts::default();
+    let shown = wrk(&result, &WrkShown::default());
+    for row in [
+        "\n  status 200 to 399                   989  98.90 %\n",
+        "\n  status 503                           10  ",
+    ] {
+        assert!(shown.contains(row), "{shown}");
+    }
 }

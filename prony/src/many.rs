@@ -9,7 +9,7 @@ use prony_load::Output;
 use prony_model::comparison::Side;
 use prony_model::search::{Interval, Vary};
 use prony_model::{LoadModel, Nanos, Plan, PlanDraft, ResultFile};
-use prony_report::{ProgressDisplay, StepHead, run_line, run_word, step_verdict};
+use prony_report::{ProgressDisplay, StepHead, TextLooks, run_line, run_word, step_verdict};
 use prony_runs::{Argument, Event, ManyOptions, OpenSettings, Subject, observe, result_path};
 use prony_workers::UserState;
 use std::num::NonZeroUsize;
@@ -126,6 +126,11 @@ impl Flags {
             format!("{summary}{place}")
         };
         crate::print(&text)
+    }
+
+    /// Of the summary.
+    pub(crate) fn looks(&self) -> TextLooks {
+        self.terminal.color.output_looks()
     }
 
     pub(crate) fn seed(&self) -> Option<u64> {

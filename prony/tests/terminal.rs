@@ -33,7 +33,17 @@ struct InTerminal {
 }
 
 impl InTerminal {
-    fn start(directory: &Path, (columns, rows): (u16, u16), arguments: &[&str], term: &str) -> Self {
+    fn start(directory: &Path, size: (u16, u16), arguments: &[&str], term: &str) -> Self {
+        Self::start_with(directory, size, arguments, &[("TERM", term)])
+    }
+
+    /// With variables of the environment.
+    fn start_with(
+        directory: &Path,
+        (columns, rows): (u16, u16),
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -48,10 +58,10 @@ impl InTerminal {
             .stdin(end())
             .stdout(end())
             .stderr(end())
-            .env("TERM", term)
             .env_remove("CI")
             .env_remove("NO_COLOR")
             .env_remove("XTERM_VERSION")
+            .envs(variables.iter().copied())
             .spawn()
             .unwrap();
         let parser = Arc::new(Mutex::new(vt100::Parser::new(size(rows), size(columns), SCROLLBACK)));
@@ -82,6 +92,18 @@ impl InTerminal {
             assert!(begun.elapsed() < PATIENCE, "not seen:\n{seen}");
             thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Whether anything that is seen is coloured or bold.
+    fn has_colours(&self) -> bool {
+        let parser = self.parser.lock().unwrap();
+        let (screen, (rows, columns)) = (parser.screen(), parser.screen().size());
+        let mut places = (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
+        places.any(|(row, column)| {
+            screen
+                .cell(row, column)
+                .is_some_and(|cell| cell.bold() || cell.fgcolor() != vt100::Color::Default)
+        })
     }
 
     fn signal(&self) {
@@ -355,5 +377,53 @@ fn there_is_no_screen_where_nobody_watches_one() {
         });
         let (status, _) = terminal.end();
         assert!(status.success());
+    }
+}
+
+/// What is printed to a pipe.
+fn piped(directory: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.args(arguments).current_dir(directory).env("TERM", "xterm").env_remove("NO_COLOR");
+    let output = command.envs(variables.iter().copied()).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn summaries_have_colours_on_a_terminal_and_in_pipes_where_they_are_asked_for() {
+    let peer = ScriptedPeer::answering(OK);
+    let directory = directory_with("plan.toml", &plan(&peer.url(), 1));
+    let directory = directory.path();
+    let text = piped(directory, &["run", "plan.toml", "--quiet", "--color", "always"], &[]);
+    for part in ["\u{1b}[1mplan\u{1b}[0m: http://", "\u{1b}[33m! too-short\u{1b}[0m: "] {
+        assert!(text.contains(part), "{part:?} in {text:?}");
+    }
+    let (always, never) =
+        (["report", "results", "--color", "always"], ["report", "results", "--color", "never"]);
+    let (no_color, none) = ([("NO_COLOR", "1"), ("TERM", "xterm")], [("TERM", "xterm")]);
+    assert!(piped(directory, &always, &no_color).contains("\u{1b}[1m"), "what is asked for outright counts");
+    for arguments in [&never[..], &["report", "results"][..]] {
+        assert!(!piped(directory, arguments, &[]).contains('\u{1b}'), "{arguments:?}");
+    }
+    let report = ["report", "results"];
+    for (arguments, variables, has_colours) in [
+        (&report[..], &none[..], true),
+        (&report[..], &no_color[..], false),
+        (&report[..], &[("TERM", "dumb")][..], false),
+        (&never[..], &none[..], false),
+        (&always[..], &no_color[..], true),
+    ] {
+        let terminal = InTerminal::start_with(directory, (100, 60), arguments, variables);
+        terminal.wait_for(|seen| seen.contains("the longest wait without any answer"));
+        assert_eq!(terminal.has_colours(), has_colours, "{arguments:?} {variables:?}");
+        terminal.end();
+    }
+}
+
+#[test]
+fn the_summary_of_a_k6_script_has_colours_in_a_pipe_where_they_are_asked_for() {
+    let directory = directory_with("one.js", "export default function () {}\n");
+    for (color, has_colours) in [("always", true), ("auto", false), ("never", false)] {
+        let text = piped(directory.path(), &["run", "one.js", "--quiet", "--color", color], &[]);
+        assert_eq!(text.contains("\u{1b}["), has_colours, "{color}: {text:?}");
     }
 }

@@ -24,6 +24,7 @@ mod summary;
 mod sweep;
 mod table;
 mod tables;
+mod text;
 mod wrk;
 
 pub use comparison::comparison_summary;
@@ -46,6 +47,7 @@ pub use standard_error::{ErrorLines, OutputLines, allow_screen, close_screen, le
 pub use summaries::{SUMMARY_FORMATS, SummaryFormat};
 pub use summary::{findings, side_by_side, summary, verdict};
 pub use sweep::{SweepReport, SweepRun};
+pub use text::TextLooks;
 pub use wrk::{WrkShown, wrk};
 
 use prony_model::ResultFile;

@@ -9,7 +9,7 @@ use expect_test::{Expect, expect};
 use prony_model::ThinkTime;
 use prony_model::load::Pacing;
 use prony_model::plan::wire::{Protocol, Spoken};
-use prony_report::{ReadError, WrkShown, json, read, side_by_side, summary, wrk};
+use prony_report::{ReadError, TextLooks, WrkShown, json, read, side_by_side, summary, wrk};
 
 #[test]
 fn the_summary_shows_findings_first_and_the_steady_state_beside_the_whole() {
@@ -60,12 +60,12 @@ fn the_summary_shows_findings_first_and_the_steady_state_beside_the_whole() {
         a closed loop asks less while it waits, which hides stalls; the longest wait without any answer was 0 s
 
         FAILED: errors<1%: 5.00 %
-    "#]].assert_eq(&summary(&closed()));
+    "#]].assert_eq(&summary(&closed(), TextLooks::PLAIN));
 }
 
 #[test]
 fn subscribers_stand_beneath_the_figures() {
-    let shown = summary(&subscribed());
+    let shown = summary(&subscribed(), TextLooks::PLAIN);
     let (_, beneath) = shown.split_once("  try: read the reasons").unwrap();
     let (_, beneath) = beneath.split_once("\n\nsubscribers").unwrap();
     let (beneath, _) = beneath.split_once("\nlab:").unwrap();
@@ -122,7 +122,7 @@ fn what_a_script_waits_is_not_said_for_it() {
         let mut result = closed();
         result.plan.scenarios[0].pacing = Pacing::ThinkTime(ThinkTime::None);
         result.plan.requests.iter_mut().for_each(|request| method.clone_into(&mut request.method));
-        expected.assert_eq(summary(&result).lines().next().unwrap());
+        expected.assert_eq(summary(&result, TextLooks::PLAIN).lines().next().unwrap());
     };
     check("GET", &expect!["shop: http://shop.test, closed loop, up to 100 users, no think time, seed 1"]);
     check(
@@ -138,7 +138,7 @@ fn what_was_spoken_is_said_where_it_is_not_what_plans_get_unasked() {
         result.plan.targets = vec!["https://a".to_owned(), "https://b".to_owned()];
         result.plan.wire.protocol = protocol;
         result.lab.spoken = spoken.to_vec();
-        let text = summary(&result);
+        let text = summary(&result, TextLooks::PLAIN);
         expected.assert_eq(text.lines().find(|line| line.starts_with("lab:")).unwrap());
     };
     let (one, two) = (Spoken::Http1, Spoken::Http2);
@@ -167,7 +167,7 @@ fn below_wrks_lines_stands_what_was_asked_to_be_watched() {
     let mut result = open();
     result.observers[1].name = "metrics http://shop.test/metrics".to_owned();
     result.observers[1].summary.clear();
-    let text = wrk(&result, &WrkShown::default());
+    let text = wrk(&result, &WrkShown::default(), TextLooks::PLAIN);
     let observed: Vec<_> = text.lines().rev().take_while(|line| !line.contains("differs from")).collect();
     expect![[r#"
         passed: every threshold was kept
@@ -271,7 +271,7 @@ fn an_open_model_shows_service_time_beside_response_time_and_what_observers_saw(
 
         passed: every threshold was kept
     "#]]
-    .assert_eq(&summary(&open()));
+    .assert_eq(&summary(&open(), TextLooks::PLAIN));
 }
 
 #[test]
@@ -320,9 +320,9 @@ fn several_results_stand_side_by_side() {
           kept  p95<500ms  3.44 ms
           kept  errors<5%   0.20 %
     "#]]
-    .assert_eq(&side_by_side(&[("a".to_owned(), &first), ("b".to_owned(), &second)]));
+    .assert_eq(&side_by_side(&[("a".to_owned(), &first), ("b".to_owned(), &second)], TextLooks::PLAIN));
     let (name, target) = (&first.plan.name, &first.plan.targets[0]);
-    let text = side_by_side(&[(format!("{name} #1"), &first)]);
+    let text = side_by_side(&[(format!("{name} #1"), &first)], TextLooks::PLAIN);
     assert!(
         text.starts_with(&format!("{name} #1: {target}")),
         "a label of the plan's name stands for it: {text}"
@@ -333,12 +333,12 @@ fn several_results_stand_side_by_side() {
 fn a_name_cannot_steer_the_terminal() {
     let mut result = closed();
     result.plan.name = "\u{1b}[2Jgone".to_owned();
-    assert!(summary(&result).starts_with("\u{fffd}[2Jgone: "));
+    assert!(summary(&result, TextLooks::PLAIN).starts_with("\u{fffd}[2Jgone: "));
 }
 
 #[test]
 fn of_subscribers_alone_no_figures_of_requests_are_shown() {
-    let shown = summary(&subscribed_alone());
+    let shown = summary(&subscribed_alone(), TextLooks::PLAIN);
     assert!(shown.starts_with("shop: http://shop.test, no users, seed"), "{shown}");
     assert!(shown.contains("subscribers (whole run)"), "{shown}");
     for absent in ["response time", "successes/s", "a closed loop asks less"] {

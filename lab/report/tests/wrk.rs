@@ -12,7 +12,7 @@ use prony_model::result::{
 use prony_model::subscription::figures::Subscribers;
 use prony_model::verdict::findings::{TargetPlace, judge};
 use prony_model::{LoadModel, Nanos, Outcome, PlanDraft, Record, RequestDraft, Target, TransportError};
-use prony_report::{WrkShown, wrk};
+use prony_report::{TextLooks, WrkShown, wrk};
 
 /// Ten connections for 10 s and a request each 10 ms; one in a hundred is answered with 503, one is reset. Each is
 /// sent 1 ms after it was due.
@@ -70,7 +70,7 @@ fn result(load: LoadModel) -> ResultFile {
 
 fn check(result: &ResultFile, latency: bool, uncorrected: bool, expected: &Expect) {
     let shown = WrkShown { url: "http://shop.test/".to_owned(), latency, uncorrected };
-    expected.assert_eq(&wrk(result, &shown));
+    expected.assert_eq(&wrk(result, &shown, TextLooks::PLAIN));
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn few_responses_of_a_rate_have_no_histogram() {
     let mut times = Latencies::default();
     (0..50).for_each(|index| times.record(Nanos::from_micros(500 + index)));
     result.windows.last_mut().unwrap().all.histograms.response = times.to_base64();
-    let shown = wrk(&result, &WrkShown { url: "http://shop.test/".to_owned(), ..WrkShown::default() });
+    let shown = wrk(&result, &WrkShown::default(), TextLooks::PLAIN);
     assert!(shown.contains("Recorded Latency") && !shown.contains("Latency Histogram"), "{shown}");
 }
 
@@ -341,7 +341,7 @@ fn few_responses_of_a_rate_have_no_histogram() {
 fn results_of_before_statuses_were_counted_one_by_one_say_which_were_expected() {
     let mut result = result(LoadModel::constant(10, Nanos::from_secs(10)));
     result.windows.last_mut().unwrap().all.responses = StatusCounts::default();
-    let shown = wrk(&result, &WrkShown::default());
+    let shown = wrk(&result, &WrkShown::default(), TextLooks::PLAIN);
     for row in [
         "\n  status 200 to 399                   989  98.90 %\n",
         "\n  status 503                           10  ",

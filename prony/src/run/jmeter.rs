@@ -191,7 +191,8 @@ fn finish(arguments: &JmeterArguments, lived: &PlanOutcome, place: &ResultPlace)
     if !arguments.json {
         crate::print(&format!("{}\n{}", lived.statistics.table(), lived.statistics.error_table()))?;
     }
-    print(&lived.result, arguments.json, None, place)?;
+    let looks = (!arguments.json).then(|| arguments.terminal.color.output_looks());
+    print(&lived.result, looks, None, place)?;
     let conclusion = RunVerdict::of_kept(&lived.result).conclusion;
     let conclusion = if arguments.strict { conclusion.strict() } else { conclusion };
     Ok(ExitCode::from(conclusion.exit_code()))

@@ -1,7 +1,8 @@
 //! What the terminal can show: a screen where somebody watches a measurement, lines elsewhere, and whether texts have colours.
 
 use prony_report::{
-    ErrorLines, ProgressDisplay, ScreenLooks, TextLooks, allow_screen, leave_screen, refresh_screen,
+    ErrorLines, ProgressDisplay, ScreenLooks, TextLooks, allow_screen, leave_screen, output_columns,
+    refresh_screen,
 };
 use std::env;
 use std::io::{IsTerminal as _, Write as _};
@@ -52,12 +53,14 @@ impl ColorChoice {
 
     /// Of standard output.
     pub(crate) fn output_looks(self) -> TextLooks {
-        TextLooks { has_colors: self.has_colors(std::io::stdout().is_terminal()) }
+        let is_terminal = std::io::stdout().is_terminal();
+        let columns = if is_terminal { output_columns() } else { None };
+        TextLooks { has_colors: self.has_colors(is_terminal), columns }
     }
 
     /// Of standard error.
     pub(crate) fn error_looks(self) -> TextLooks {
-        TextLooks { has_colors: self.has_colors(std::io::stderr().is_terminal()) }
+        TextLooks { has_colors: self.has_colors(std::io::stderr().is_terminal()), columns: None }
     }
 }
 

@@ -427,3 +427,22 @@ fn the_summary_of_a_k6_script_has_colours_in_a_pipe_where_they_are_asked_for() {
         assert_eq!(text.contains("\u{1b}["), has_colours, "{color}: {text:?}");
     }
 }
+
+#[test]
+fn results_beside_each_other_have_room_in_a_narrow_terminal() {
+    let peer = ScriptedPeer::answering(OK);
+    let directory = directory_with("plan.toml", &plan(&peer.url(), 1));
+    let directory = directory.path();
+    piped(directory, &["run", "plan.toml", "--quiet"], &[]);
+    let result = fs::read_dir(directory.join("results")).unwrap().next().unwrap().unwrap().path();
+    for copy in 0..4 {
+        fs::copy(&result, directory.join(format!("results/{copy}.prony.json"))).unwrap();
+    }
+    let rows =
+        |lines: &[String]| lines.iter().filter(|line| line.starts_with("  successes a second")).count();
+    let whole: Vec<_> = piped(directory, &["report", "results"], &[]).lines().map(str::to_owned).collect();
+    assert_eq!(rows(&whole), 1, "{whole:?}");
+    let (status, lines) = InTerminal::start(directory, (60, 40), &["report", "results"], "xterm").end();
+    assert!(status.success());
+    assert!(rows(&lines) > 1, "{}", lines.join("\n"));
+}

@@ -13,6 +13,9 @@ use prony_model::units::{per_second, percent};
 use prony_model::verdict::rule::Belief;
 use std::fmt::Write as _;
 
+/// What the table of figures loses where it is too wide: the interval, which the last column sums up, then A and B.
+const LOST: [usize; 3] = [4, 1, 2];
+
 /// For people; ends with a line break.
 pub fn comparison_summary(file: &ComparisonFile, looks: TextLooks) -> String {
     let mut text = StyledText::new(looks);
@@ -27,7 +30,7 @@ pub fn comparison_summary(file: &ComparisonFile, looks: TextLooks) -> String {
         .into_iter()
         .chain(file.comparison.figures.iter().map(|figure| row(figure, file.belief())))
         .collect();
-    TextTable::with_head(&rows).with_tone(judged::<5>).write(&mut text);
+    TextTable::with_head(&rows).with_tone(judged::<5>).losing(&LOST).write(&mut text);
     let confidence = file.comparison.confidence * 100.0;
     let order = if file.interleaved {
         "made in turns (A B B A)"

@@ -13,6 +13,7 @@ mod progress;
 mod progress_line;
 mod read;
 mod run_line;
+mod samples_text;
 mod screen;
 mod search;
 mod sparkline;
@@ -40,10 +41,13 @@ pub use page::{
 pub use progress::ProgressDisplay;
 pub use read::{Document, LabelledRun, NamedDocument, ReadError, labelled_runs, read, read_document};
 pub use run_line::{run_line, run_word, step_verdict};
+pub use samples_text::samples_table;
 pub use screen::{ScreenLooks, StepHead};
 pub use search::search_summary;
 pub use spectrum::spectrum;
-pub use standard_error::{ErrorLines, OutputLines, allow_screen, close_screen, leave_screen, refresh_screen};
+pub use standard_error::{
+    ErrorLines, OutputLines, allow_screen, close_screen, leave_screen, output_columns, refresh_screen,
+};
 pub use summaries::{SUMMARY_FORMATS, SummaryFormat};
 pub use summary::{findings, side_by_side, summary, verdict};
 pub use sweep::{SweepReport, SweepRun};

@@ -12,6 +12,9 @@ use prony_model::units::percent;
 use prony_model::verdict::finding::Finding;
 use std::fmt::Write as _;
 
+/// What the table of loads loses where it is too wide: p50, max, how many runs passed, p95, errors.
+const LOST: [usize; 5] = [5, 8, 1, 6, 4];
+
 /// For people; ends with a line break.
 pub fn search_summary(file: &SearchFile, looks: TextLooks) -> String {
     let mut text = StyledText::new(looks);
@@ -24,7 +27,7 @@ pub fn search_summary(file: &SearchFile, looks: TextLooks) -> String {
         text.push("\n");
     }
     text.push("\n");
-    TextTable::with_head(&steps_table(file)).with_tone(judged::<2>).write(&mut text);
+    TextTable::with_head(&steps_table(file)).with_tone(judged::<2>).losing(&LOST).write(&mut text);
     for line in failures(file) {
         let _ = writeln!(text, "  {line}");
     }

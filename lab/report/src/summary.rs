@@ -17,6 +17,8 @@ use std::fmt::Write as _;
 
 /// Bars of the small plots.
 const PLOT_WIDTH: usize = 60;
+/// What stands beside them.
+const PLOT_NAMES_COLUMNS: usize = 34;
 
 /// The whole summary, each line ended.
 pub fn summary(result: &ResultFile, looks: TextLooks) -> String {
@@ -26,7 +28,8 @@ pub fn summary(result: &ResultFile, looks: TextLooks) -> String {
     if result.plan.users() > 0 {
         text.push("\n");
         TextTable::of(&tables::figures(result)).write(&mut text);
-        text.push(&plots(result));
+        let room = looks.columns.map(|columns| columns.saturating_sub(PLOT_NAMES_COLUMNS).max(1));
+        text.push(&plots(result, room.map_or(PLOT_WIDTH, |room| room.min(PLOT_WIDTH))));
     }
     for table in tables::beneath(result) {
         push_table(&mut text, &table);
@@ -134,7 +137,7 @@ fn push_thresholds(text: &mut StyledText, result: &ResultFile, whose: &str) {
 }
 
 /// Rate and p99 over time; nothing for runs of a few seconds.
-fn plots(result: &ResultFile) -> String {
+fn plots(result: &ResultFile, width: usize) -> String {
     const SECONDS_MIN: usize = 5;
     let seconds = result.whole_seconds();
     if seconds.len() < SECONDS_MIN {
@@ -145,9 +148,9 @@ fn plots(result: &ResultFile) -> String {
     let highest = |values: &[Option<f64>]| values.iter().flatten().copied().fold(0.0, f64::max);
     format!(
         "\n  successes/s {}  up to {}\n  p99         {}  up to {}\n",
-        sparkline(&rates, PLOT_WIDTH, Gather::Mean),
+        sparkline(&rates, width, Gather::Mean),
         grouped(highest(&rates) as u64),
-        sparkline(&slowest, PLOT_WIDTH, Gather::Highest),
+        sparkline(&slowest, width, Gather::Highest),
         Nanos(highest(&slowest) as u64)
     )
 }

@@ -26,7 +26,9 @@ const EXPECTED: &str = "status 200 to 399";
 /// A histogram of fewer samples shows chance.
 const HISTOGRAM_SAMPLES_MIN: u64 = 100;
 const HISTOGRAM_RANGES: usize = 10;
-const HISTOGRAM_WIDTH: f64 = 30.0;
+const HISTOGRAM_WIDTH: usize = 30;
+/// What stands before its bars.
+const HISTOGRAM_NAMES_COLUMNS: usize = 30;
 const RULE: &str = "----------------------------------------------------------";
 
 /// What the command line asked to see.
@@ -132,10 +134,15 @@ fn push_histogram(text: &mut StyledText, times: &Latencies) -> bool {
         return false;
     };
     let highest = ranges.counts.iter().copied().max().unwrap_or(1).max(1) as f64;
+    let room = text
+        .looks()
+        .columns
+        .map_or(HISTOGRAM_WIDTH, |columns| columns.saturating_sub(HISTOGRAM_NAMES_COLUMNS));
+    let width = room.min(HISTOGRAM_WIDTH) as f64;
     push_name(text, "Latency Histogram");
     for (bound, count) in ranges.bounds_ns.iter().skip(1).zip(&ranges.counts) {
         let share = *count as f64 / times.count() as f64;
-        let bar = "█".repeat((*count as f64 / highest * HISTOGRAM_WIDTH).round() as usize);
+        let bar = "█".repeat((*count as f64 / highest * width).round() as usize);
         let bound = in_column(&format_us(bound / 1e3), 10);
         let line = format!("    up to{bound}{:>9}  {bar}", percent(share));
         let _ = writeln!(text, "{}", line.trim_end());

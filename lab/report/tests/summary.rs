@@ -4,12 +4,12 @@
 
 mod common;
 
-use common::{closed, open, subscribed, subscribed_alone};
+use common::{closed, open, samples, subscribed, subscribed_alone};
 use expect_test::{Expect, expect};
 use prony_model::ThinkTime;
 use prony_model::load::Pacing;
 use prony_model::plan::wire::{Protocol, Spoken};
-use prony_report::{ReadError, TextLooks, WrkShown, json, read, side_by_side, summary, wrk};
+use prony_report::{ReadError, TextLooks, WrkShown, json, read, samples_table, side_by_side, summary, wrk};
 
 #[test]
 fn the_summary_shows_findings_first_and_the_steady_state_beside_the_whole() {
@@ -343,5 +343,64 @@ fn of_subscribers_alone_no_figures_of_requests_are_shown() {
     assert!(shown.contains("subscribers (whole run)"), "{shown}");
     for absent in ["response time", "successes/s", "a closed loop asks less"] {
         assert!(!shown.contains(absent), "{absent}: {shown}");
+    }
+}
+
+#[test]
+fn colours_are_where_something_failed_was_kept_or_was_found() {
+    let looks = TextLooks { has_colors: true, columns: None };
+    let shown = summary(&closed(), looks).replace('\u{1b}', "^");
+    for part in [
+        "^[1mshop^[0m: http://shop.test",
+        "\n^[33m! too-few-samples^[0m: 190 successes",
+        "\n^[1mby request (steady state)^[0m\n",
+        "\n  ^[31mstatus 503^[0m        10",
+        "\n  ^[32mkept  p95<500ms^[0m ",
+        "\n  ^[31mFAILED  errors<1%^[0m ",
+        "\n  ^[33mUNDECIDED  p99<1s^[0m ",
+        "\n^[31mFAILED: errors<1%: 5.00 %^[0m\n",
+    ] {
+        assert!(shown.contains(part), "{part} in\n{shown}");
+    }
+    let colors = ["^[0m", "^[1m", "^[31m", "^[32m", "^[33m"];
+    let plain = colors.iter().fold(shown, |text, color| text.replace(color, ""));
+    assert_eq!(plain, summary(&closed(), TextLooks::PLAIN), "colours change nothing else");
+}
+
+#[test]
+fn tables_and_plots_have_room_in_terminals_of_any_width() {
+    let (first, mut second) = (closed(), open());
+    let name = "商品一覧を検索して並べ替え、最初の十件を取得する GET /api/v1/tenants/{tenant}/donuts";
+    for window in &mut second.windows {
+        window.by_request.push(window.by_request[0].clone());
+        name.clone_into(&mut window.by_request[0].name);
+    }
+    let runs: Vec<_> = (0..5).map(|index| (format!("results/shop-{index}.prony.json"), &first)).collect();
+    for columns in [40, 80, 120] {
+        let looks = TextLooks { has_colors: false, columns: Some(columns) };
+        let texts = [summary(&first, looks), summary(&second, looks), side_by_side(&runs, looks)];
+        // Sentences go on in the next line, as anywhere.
+        let is_row = |line: &&str| {
+            line.starts_with("  ") && !["cause:", "try:", "! after"].iter().any(|word| line.contains(word))
+        };
+        for line in texts.iter().flat_map(|text| text.lines()).filter(is_row) {
+            let width: usize = line.chars().map(|c| if c >= '\u{3000}' { 2 } else { 1 }).sum();
+            assert!(width <= columns, "{width} in {columns}: {line}");
+        }
+        assert!(texts[1].contains("商品") && texts[1].contains('…'), "{columns}: {}", texts[1]);
+        assert_eq!(texts[2].matches("  successes a second").count() > 1, columns < 120, "{}", texts[2]);
+    }
+}
+
+#[test]
+fn figures_of_jmeter_lose_columns_in_a_narrow_terminal_alone() {
+    let (statistics, _) = samples();
+    assert_eq!(samples_table(&statistics, TextLooks::PLAIN), statistics.table());
+    for columns in [40, 80, 120] {
+        let text = samples_table(&statistics, TextLooks { has_colors: false, columns: Some(columns) });
+        assert!(text.lines().all(|line| line.chars().count() <= columns), "{columns}:\n{text}");
+        for column in ["Label", "Error %", "99th"] {
+            assert!(text.contains(column), "{column} in {columns}:\n{text}");
+        }
     }
 }

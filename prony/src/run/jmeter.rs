@@ -13,6 +13,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use prony_load::{RunOptions, explain};
 use prony_model::Plan;
 use prony_model::verdict::conclusion::RunVerdict;
+use prony_report::samples_table;
 use prony_runs::jmeter::{Given, PlanOutcome, live as run_plan};
 use prony_runs::{Flags, Kind, observe};
 use prony_script_jmeter::JmeterPlan;
@@ -188,10 +189,11 @@ pub(crate) fn execute(arguments: &JmeterArguments) -> anyhow::Result<ExitCode> {
 
 /// The summary with JMeter's figures, and what the run comes to.
 fn finish(arguments: &JmeterArguments, lived: &PlanOutcome, place: &ResultPlace) -> anyhow::Result<ExitCode> {
-    if !arguments.json {
-        crate::print(&format!("{}\n{}", lived.statistics.table(), lived.statistics.error_table()))?;
-    }
     let looks = (!arguments.json).then(|| arguments.terminal.color.output_looks());
+    if let Some(looks) = looks {
+        let table = samples_table(&lived.statistics, looks);
+        crate::print(&format!("{table}\n{}", lived.statistics.error_table()))?;
+    }
     print(&lived.result, looks, None, place)?;
     let conclusion = RunVerdict::of_kept(&lived.result).conclusion;
     let conclusion = if arguments.strict { conclusion.strict() } else { conclusion };

@@ -34,6 +34,9 @@ const MEANINGS: [(&str, &str); 6] = [
     ),
 ];
 
+/// What the terminal's table loses where it is too wide: users, mean, requests, GC, p95, errors.
+const LOST: [usize; 6] = [7, 4, 1, 8, 5, 2];
+
 pub(super) fn markdown(report: &SweepReport<'_>) -> String {
     let (file, columns) = (report.file, Columns::of(report));
     let mut text = format!("# {}\n\n", plain(report.scenario));
@@ -73,7 +76,7 @@ pub(super) fn terminal(report: &SweepReport<'_>, looks: TextLooks) -> String {
     let mut text = StyledText::new(looks);
     text.push_as(Tone::Name, report.scenario);
     let _ = writeln!(text, ": {}\n", report.file.target);
-    TextTable::with_head(&rows).write(&mut text);
+    TextTable::with_head(&rows).losing(&LOST).write(&mut text);
     push_findings_of(&mut text, report.runs.iter().map(|run| run.result));
     text.push_verdict(&sentence(report));
     text.into_string()

@@ -1,7 +1,8 @@
-//! Text for people: what of it has colours, and that nothing in it steers a terminal.
+//! Text for people: what of it has colours, how wide it may be, and that nothing in it steers a terminal.
 //!
 //! Whoever prints a text says how it may look; which part is coloured how is said by a [`Tone`], and what that is, here alone.
 
+pub(crate) mod columns;
 pub(crate) mod table;
 
 use std::fmt::{self, Write};
@@ -10,11 +11,13 @@ use std::fmt::{self, Write};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextLooks {
     pub has_colors: bool,
+    /// Of the terminal. Where nobody knows, as of files and pipes, tables are as wide as they are.
+    pub columns: Option<usize>,
 }
 
 impl TextLooks {
     /// Of files and pipes.
-    pub const PLAIN: Self = Self { has_colors: false };
+    pub const PLAIN: Self = Self { has_colors: false, columns: None };
 }
 
 /// What a part of a text is to its reader.
@@ -69,6 +72,10 @@ pub(crate) struct StyledText {
 impl StyledText {
     pub(crate) const fn new(looks: TextLooks) -> Self {
         Self { text: String::new(), looks }
+    }
+
+    pub(crate) const fn looks(&self) -> TextLooks {
+        self.looks
     }
 
     pub(crate) fn push(&mut self, text: &str) {
@@ -133,7 +140,7 @@ mod tests {
 
     #[test]
     fn colours_are_those_of_a_tone_and_names_have_none_of_their_own() {
-        let colored = written(TextLooks { has_colors: true });
+        let colored = written(TextLooks { has_colors: true, columns: None });
         assert_eq!(
             colored.replace('\u{1b}', "^"),
             "^[1ma\u{fffd}[2Jb^[0m: 5\u{fffd}\n^[31mFAILED: p95<1s^[0m\n\n^[32mpassed: every threshold was kept^[0m\n\

@@ -85,7 +85,7 @@ impl Runner<'_, '_> {
                 Err(_) => Outcome::Transport(TransportError::Protocol),
             },
         };
-        let status = sample.code.parse().ok().filter(|_| transport.is_none());
+        let status = sample.code.parse::<u16>().ok().filter(|_| transport.is_none());
         let known = self.names.get(sample.label.as_str()).copied();
         let request = known.unwrap_or_else(|| {
             let index = self.workload.tables.name(&sample.label);

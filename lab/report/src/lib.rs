@@ -42,7 +42,7 @@ pub use progress::ProgressDisplay;
 pub use read::{Document, LabelledRun, NamedDocument, ReadError, labelled_runs, read, read_document};
 pub use run_line::{run_line, run_word, step_verdict};
 pub use samples_text::samples_table;
-pub use screen::{ScreenLooks, StepHead};
+pub use screen::{ScreenLooks, StepHead, StepsDone};
 pub use search::search_summary;
 pub use spectrum::spectrum;
 pub use standard_error::{

@@ -62,7 +62,7 @@ pub(crate) fn execute(arguments: &CompareArguments) -> anyhow::Result<ExitCode> 
     };
     arguments.flags.print(
         || serde_json::to_string_pretty(&file),
-        &prony_report::comparison_summary(&file),
+        &prony_report::comparison_summary(&file, arguments.flags.looks()),
         path.as_deref(),
     )?;
     let conclusion = file.kept_verdict().conclusion;

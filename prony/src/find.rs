@@ -88,7 +88,7 @@ pub(crate) fn execute(arguments: &FindArguments) -> anyhow::Result<ExitCode> {
     live.finish_with(&path, || Document::Search(Box::new(file.clone())));
     arguments.flags.print(
         || serde_json::to_string_pretty(&file),
-        &prony_report::search_summary(&file),
+        &prony_report::search_summary(&file, arguments.flags.looks()),
         Some(&path),
     )?;
     let conclusion = file.kept_verdict().conclusion;

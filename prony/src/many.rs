@@ -9,7 +9,7 @@ use prony_load::Output;
 use prony_model::comparison::Side;
 use prony_model::search::{Interval, Vary};
 use prony_model::{LoadModel, Nanos, Plan, PlanDraft, ResultFile};
-use prony_report::{ProgressDisplay, StepHead, run_line, run_word, step_verdict};
+use prony_report::{ProgressDisplay, StepHead, StepsDone, TextLooks, run_line, run_word, step_verdict};
 use prony_runs::{Argument, Event, ManyOptions, OpenSettings, Subject, observe, result_path};
 use prony_workers::UserState;
 use std::num::NonZeroUsize;
@@ -128,6 +128,11 @@ impl Flags {
         crate::print(&text)
     }
 
+    /// Of the summary.
+    pub(crate) fn looks(&self) -> TextLooks {
+        self.terminal.color.output_looks()
+    }
+
     pub(crate) fn seed(&self) -> Option<u64> {
         self.seed
     }
@@ -163,13 +168,14 @@ struct Display {
 impl Display {
     fn show(&mut self, event: &Event<'_>) {
         match event {
-            Event::StepRunBegins { load, step, run, repeats, interval, left } => {
+            Event::StepRunBegins { load, step, run, repeats, interval, left, steps_left } => {
                 let of = if run > repeats { String::new() } else { format!(" of {repeats}") };
                 self.display.begin(StepHead {
                     step: self.vary.show(*load),
                     position: format!("step {step}, run {run}{of}"),
                     range: self.range(interval),
                     left: *left,
+                    steps: steps_left.map(|to_go| StepsDone { done: step - 1, to_go }),
                 });
             }
             Event::SideRunBegins { side, pair, pairs, left } => {
@@ -178,13 +184,16 @@ impl Display {
                     self.display.say(&position);
                 }
                 let (step, left) = (format!("{side:?}"), Some(*left));
-                self.display.begin(StepHead { step, position, left, ..StepHead::default() });
+                let steps = Some(sides_done(*side, *pair, *pairs));
+                self.display.begin(StepHead { step, position, left, steps, ..StepHead::default() });
             }
             Event::CombinationBegins { label, number, count, left } => {
                 self.display.say(&format!("{number} of {count}: {label}; {left} left at least"));
                 let position = format!("{number} of {count}");
                 let (step, left) = ((*label).to_owned(), Some(*left));
-                self.display.begin(StepHead { step, position, left, ..StepHead::default() });
+                let steps = StepsDone { done: *number as u32 - 1, to_go: (count + 1 - number) as u32 };
+                let steps = Some(steps);
+                self.display.begin(StepHead { step, position, left, steps, ..StepHead::default() });
             }
             Event::CombinationKept { label, number, count } => {
                 self.display.say(&format!("{number} of {count}: {label}; measured before"));
@@ -236,6 +245,13 @@ impl Display {
     }
 }
 
+/// Runs of a comparison, which are made in turns.
+fn sides_done(side: Side, pair: u32, pairs: u32) -> StepsDone {
+    let before = 2 * (pair - 1);
+    let done = before + u32::from(side != Side::of_run(before as usize));
+    StepsDone { done, to_go: 2 * pairs - done }
+}
+
 /// `5%` as 0.05.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
@@ -249,4 +265,18 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
 pub(crate) fn duration(text: &str) -> Result<Nanos, String> {
     let duration = Nanos::parse(text).map_err(|error| error.to_string())?;
     if duration == Nanos::ZERO { Err("it must be longer than nothing".to_owned()) } else { Ok(duration) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_in_turns_are_counted() {
+        let counted = (0..6).map(|index| {
+            let StepsDone { done, to_go } = sides_done(Side::of_run(index), index as u32 / 2 + 1, 3);
+            (done, to_go)
+        });
+        assert_eq!(counted.collect::<Vec<_>>(), [(0, 6), (1, 5), (2, 4), (3, 3), (4, 2), (5, 1)]);
+    }
 }

@@ -3,9 +3,12 @@
 mod jtl;
 
 use crate::summaries::SummaryFlags;
+use crate::terminal::TerminalFlags;
 use anyhow::{Context as _, bail};
 use prony_model::ResultFile;
-use prony_report::{Document, NamedDocument, PageForm, figures_csv, html, read_document, series_csv};
+use prony_report::{
+    Document, NamedDocument, PageForm, TextLooks, figures_csv, html, read_document, series_csv,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -34,6 +37,8 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "FILE|DIR")]
     hgrm: Option<PathBuf>,
     #[command(flatten)]
+    terminal: TerminalFlags,
+    #[command(flatten)]
     summaries: SummaryFlags,
 }
 
@@ -61,7 +66,7 @@ pub(crate) fn execute(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     let asked_files = [&arguments.html, &arguments.csv, &arguments.hgrm].iter().any(|path| path.is_some());
     let is_asked = asked_files || arguments.json || !arguments.summaries.is_empty();
     if !is_asked {
-        crate::print(&terminal(&documents))?;
+        crate::print(&terminal(&documents, arguments.terminal.color.output_looks()))?;
     }
     arguments.summaries.write(|| documents)?;
     Ok(ExitCode::SUCCESS)
@@ -100,14 +105,14 @@ fn runs(documents: &[NamedDocument]) -> Vec<(String, &ResultFile)> {
     prony_report::labelled_runs(documents).into_iter().map(|run| (run.label, run.result)).collect()
 }
 
-fn terminal(documents: &[NamedDocument]) -> String {
+fn terminal(documents: &[NamedDocument], looks: TextLooks) -> String {
     match documents {
         [one] => match &one.document {
-            Document::Run(result) => prony_report::summary(result),
-            Document::Search(file) => prony_report::search_summary(file),
-            Document::Comparison(file) => prony_report::comparison_summary(file),
+            Document::Run(result) => prony_report::summary(result, looks),
+            Document::Search(file) => prony_report::search_summary(file, looks),
+            Document::Comparison(file) => prony_report::comparison_summary(file, looks),
         },
-        several => prony_report::side_by_side(&runs(several)),
+        several => prony_report::side_by_side(&runs(several), looks),
     }
 }
 

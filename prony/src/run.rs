@@ -17,7 +17,7 @@ use prony_load::{RunOptions, StopFlag, Url, explain, plan_schema, read_plan, run
 use prony_model::result::Progress;
 use prony_model::verdict::conclusion::RunVerdict;
 use prony_model::{Plan, ResultFile};
-use prony_report::{Document, NamedDocument, ProgressDisplay, WrkShown};
+use prony_report::{Document, NamedDocument, ProgressDisplay, TextLooks, WrkShown};
 use prony_runs::wrk::{self, SharedScript, WrkGiven, WrkLoad};
 use prony_runs::{Argument, Flags, UrlGiven, observe, url_bundle};
 use prony_script_wrk::{ScriptError, WrkScript};
@@ -123,7 +123,8 @@ pub(crate) fn execute(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     if let Some(script) = script {
         script.flush()?;
     }
-    print(&result, arguments.json, work.shown.as_ref(), &place)?;
+    let looks = (!arguments.json).then(|| arguments.terminal.color.output_looks());
+    print(&result, looks, work.shown.as_ref(), &place)?;
     if let Some(script) = script {
         script.done(&result)?;
     }
@@ -330,16 +331,17 @@ fn show(display: &mut ProgressDisplay, second: &Progress) {
     }
 }
 
+/// The summary, or without looks JSON.
 fn print(
     result: &ResultFile,
-    as_json: bool,
+    looks: Option<TextLooks>,
     shown: Option<&WrkShown>,
     place: &ResultPlace,
 ) -> anyhow::Result<()> {
+    let Some(looks) = looks else { return crate::print(&(prony_report::json(result)? + "\n")) };
     let summary = match shown {
-        _ if as_json => return crate::print(&(prony_report::json(result)? + "\n")),
-        Some(shown) => prony_report::wrk(result, shown),
-        None => prony_report::summary(result),
+        Some(shown) => prony_report::wrk(result, shown, looks),
+        None => prony_report::summary(result, looks),
     };
     crate::print(&(summary + &place.line()))
 }

@@ -233,7 +233,7 @@ impl Tables<'_> {
             let path = self.folder.join(name);
             fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         }
-        Ok(report.terminal())
+        Ok(report.terminal(self.arguments.flags.looks()))
     }
 
     /// The results that can be read, in the order of the combinations.

@@ -1,6 +1,9 @@
-//! What the terminal can show while a measurement goes: a screen where somebody watches, lines elsewhere.
+//! What the terminal can show: a screen where somebody watches a measurement, lines elsewhere, and whether texts have colours.
 
-use prony_report::{ErrorLines, ProgressDisplay, ScreenLooks, allow_screen, leave_screen, refresh_screen};
+use prony_report::{
+    ErrorLines, ProgressDisplay, ScreenLooks, TextLooks, allow_screen, leave_screen, output_columns,
+    refresh_screen,
+};
 use std::env;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::OnceLock;
@@ -18,7 +21,8 @@ static SETTLED: OnceLock<()> = OnceLock::new();
 
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct TerminalFlags {
-    /// Whether the screen has colours: auto leaves it to the terminal and the variable `NO_COLOR`.
+    /// Whether the screen and what is printed have colours: auto has them on a terminal, unless the variable `NO_COLOR` is set;
+    /// always in files and pipes too.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
     pub color: ColorChoice,
 }
@@ -32,12 +36,31 @@ pub(crate) enum ColorChoice {
 }
 
 impl ColorChoice {
-    pub(crate) fn has_colors(self) -> bool {
+    /// Whether nobody has asked for no colours.
+    pub(crate) fn allows_colors(self) -> bool {
         match self {
             Self::Auto => !is_set("NO_COLOR"),
             Self::Always => true,
             Self::Never => false,
         }
+    }
+
+    /// Of what goes to a terminal, or to a file or a pipe: the one place that decides.
+    fn has_colors(self, is_terminal: bool) -> bool {
+        let can_show = is_terminal && !env::var("TERM").is_ok_and(|term| term == "dumb");
+        self == Self::Always || can_show && self.allows_colors()
+    }
+
+    /// Of standard output.
+    pub(crate) fn output_looks(self) -> TextLooks {
+        let is_terminal = std::io::stdout().is_terminal();
+        let columns = if is_terminal { output_columns() } else { None };
+        TextLooks { has_colors: self.has_colors(is_terminal), columns }
+    }
+
+    /// Of standard error.
+    pub(crate) fn error_looks(self) -> TextLooks {
+        TextLooks { has_colors: self.has_colors(std::io::stderr().is_terminal()), columns: None }
     }
 }
 
@@ -67,7 +90,7 @@ pub(crate) fn settle(color: ColorChoice) {
         }
         // xterm and the console of Linux cut off what a narrower window has no room for.
         let reflows = !is_set("XTERM_VERSION") && env::var("TERM").is_ok_and(|term| term != "linux");
-        allow_screen(ScreenLooks { has_colors: color.has_colors(), reflows });
+        allow_screen(ScreenLooks { has_colors: color.allows_colors(), reflows });
         let previous = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             leave();

@@ -3,6 +3,7 @@
 use crate::interrupt;
 use crate::nats::NatsFlags;
 use crate::run::end_process;
+use crate::terminal::ColorChoice;
 use anyhow::Context as _;
 use prony_model::verdict::conclusion::RunVerdict;
 use prony_runs::{load_kinds, result_path};
@@ -79,6 +80,7 @@ fn take_up(arguments: &WorkerArguments) -> anyhow::Result<ExitCode> {
     let result = prony_workers::merge(&arguments.take_up, load_kinds(end_process))?;
     let path = result_path(&arguments.output, &result.plan.name);
     prony_load::replace_file(&path, &result).with_context(|| format!("cannot write {}", path.display()))?;
-    crate::print(&format!("{}result: {}\n", prony_report::summary(&result), path.display()))?;
+    let summary = prony_report::summary(&result, ColorChoice::Auto.output_looks());
+    crate::print(&format!("{summary}result: {}\n", path.display()))?;
     Ok(ExitCode::from(RunVerdict::of_kept(&result).conclusion.exit_code()))
 }

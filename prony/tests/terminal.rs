@@ -37,6 +37,7 @@ impl InTerminal {
         Self::start_with(directory, size, arguments, &[("TERM", term)])
     }
 
+    /// With variables of the environment.
     fn start_with(
         directory: &Path,
         (columns, rows): (u16, u16),
@@ -80,16 +81,6 @@ impl InTerminal {
         self.parser.lock().unwrap().screen().contents()
     }
 
-    /// Whether anything that is seen has a colour.
-    fn has_colors(&self) -> bool {
-        let parser = self.parser.lock().unwrap();
-        let screen = parser.screen();
-        let (rows, columns) = screen.size();
-        let places = (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
-        let mut cells = places.filter_map(|(row, column)| screen.cell(row, column));
-        cells.any(|cell| cell.fgcolor() != vt100::Color::Default)
-    }
-
     /// Waits until something is seen.
     fn wait_for(&self, what: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
@@ -107,6 +98,18 @@ impl InTerminal {
     fn answer(&self, question: &str, answer: &str) {
         self.wait_for(|seen| seen.contains(question));
         (&self.master).write_all(format!("{answer}\n").as_bytes()).unwrap();
+    }
+
+    /// Whether anything that is seen is coloured or bold.
+    fn has_colours(&self) -> bool {
+        let parser = self.parser.lock().unwrap();
+        let (screen, (rows, columns)) = (parser.screen(), parser.screen().size());
+        let mut places = (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
+        places.any(|(row, column)| {
+            screen
+                .cell(row, column)
+                .is_some_and(|cell| cell.bold() || cell.fgcolor() != vt100::Color::Default)
+        })
     }
 
     fn signal(&self) {
@@ -414,16 +417,83 @@ fn init_asks_for_what_no_flag_says() {
     }
 }
 
+/// What is printed to a pipe.
+fn piped(directory: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.args(arguments).current_dir(directory).env("TERM", "xterm").env_remove("NO_COLOR");
+    let output = command.envs(variables.iter().copied()).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
 #[test]
-fn the_servers_log_has_no_colors_where_no_color_is_set() {
-    for (value, has_colors) in [("1", false), ("", true)] {
+fn summaries_have_colours_on_a_terminal_and_in_pipes_where_they_are_asked_for() {
+    let peer = ScriptedPeer::answering(OK);
+    let directory = directory_with("plan.toml", &plan(&peer.url(), 1));
+    let directory = directory.path();
+    let text = piped(directory, &["run", "plan.toml", "--quiet", "--color", "always"], &[]);
+    for part in ["\u{1b}[1mplan\u{1b}[0m: http://", "\u{1b}[33m! too-short\u{1b}[0m: "] {
+        assert!(text.contains(part), "{part:?} in {text:?}");
+    }
+    let (always, never) =
+        (["report", "results", "--color", "always"], ["report", "results", "--color", "never"]);
+    let (no_color, none) = ([("NO_COLOR", "1"), ("TERM", "xterm")], [("TERM", "xterm")]);
+    assert!(piped(directory, &always, &no_color).contains("\u{1b}[1m"), "what is asked for outright counts");
+    for arguments in [&never[..], &["report", "results"][..]] {
+        assert!(!piped(directory, arguments, &[]).contains('\u{1b}'), "{arguments:?}");
+    }
+    let report = ["report", "results"];
+    for (arguments, variables, has_colours) in [
+        (&report[..], &none[..], true),
+        (&report[..], &no_color[..], false),
+        (&report[..], &[("TERM", "dumb")][..], false),
+        (&never[..], &none[..], false),
+        (&always[..], &no_color[..], true),
+    ] {
+        let terminal = InTerminal::start_with(directory, (100, 60), arguments, variables);
+        terminal.wait_for(|seen| seen.contains("the longest wait without any answer"));
+        assert_eq!(terminal.has_colours(), has_colours, "{arguments:?} {variables:?}");
+        terminal.end();
+    }
+}
+
+#[test]
+fn the_servers_log_has_no_colours_where_no_color_is_set() {
+    for (value, has_colours) in [("1", false), ("", true)] {
         let directory = tempfile::tempdir().unwrap();
         let arguments = ["serve", "graph:people", "--listen", "127.0.0.1:0", "--cpus", "1"];
         let variables = [("TERM", "xterm-256color"), ("NO_COLOR", value)];
         let terminal = InTerminal::start_with(directory.path(), (120, 40), &arguments, &variables);
         terminal.wait_for(|seen| seen.contains("listening on"));
-        assert_eq!(terminal.has_colors(), has_colors, "NO_COLOR={value:?}");
+        assert_eq!(terminal.has_colours(), has_colours, "NO_COLOR={value:?}");
         terminal.signal();
         assert!(terminal.end().0.success());
     }
+}
+
+#[test]
+fn the_summary_of_a_k6_script_has_colours_in_a_pipe_where_they_are_asked_for() {
+    let directory = directory_with("one.js", "export default function () {}\n");
+    for (color, has_colours) in [("always", true), ("auto", false), ("never", false)] {
+        let text = piped(directory.path(), &["run", "one.js", "--quiet", "--color", color], &[]);
+        assert_eq!(text.contains("\u{1b}["), has_colours, "{color}: {text:?}");
+    }
+}
+
+#[test]
+fn results_beside_each_other_have_room_in_a_narrow_terminal() {
+    let peer = ScriptedPeer::answering(OK);
+    let directory = directory_with("plan.toml", &plan(&peer.url(), 1));
+    let directory = directory.path();
+    piped(directory, &["run", "plan.toml", "--quiet"], &[]);
+    let result = fs::read_dir(directory.join("results")).unwrap().next().unwrap().unwrap().path();
+    for copy in 0..4 {
+        fs::copy(&result, directory.join(format!("results/{copy}.prony.json"))).unwrap();
+    }
+    let rows =
+        |lines: &[String]| lines.iter().filter(|line| line.starts_with("  successes a second")).count();
+    let whole: Vec<_> = piped(directory, &["report", "results"], &[]).lines().map(str::to_owned).collect();
+    assert_eq!(rows(&whole), 1, "{whole:?}");
+    let (status, lines) = InTerminal::start(directory, (60, 40), &["report", "results"], "xterm").end();
+    assert!(status.success());
+    assert!(rows(&lines) > 1, "{}", lines.join("\n"));
 }

@@ -116,7 +116,7 @@ fn a_url_that_always_fails_is_reported_in_full() {
         " 100.00 %",
         "FAILED: not one of ",
     ]);
-    assert!(!ran.out.contains("status 200 to 399"), "{}", ran.out);
+    assert!(!ran.out.contains("status 200"), "{}", ran.out);
     demand_dashes(&ran.out, "Latency ");
 }
 
@@ -125,15 +125,31 @@ fn a_url_shows_percentiles_histogram_and_statuses_unasked() {
     let (peer, folder) = (half_broken(), tempfile::tempdir().unwrap());
     let ran = prony(folder.path(), &["run", &peer.url(), "-c2", "-t1", "-d1s"]);
     assert_eq!(ran.code, Some(3), "{}", ran.out);
-    ran.has(&[
-        "  Latency Distribution\n     50%",
-        "  Latency Histogram\n    up to",
-        "\n  status 200 to 399 ",
-    ]);
+    ran.has(&["  Latency Distribution\n     50%", "  Latency Histogram\n    up to", "\n  status 200 "]);
     ran.has(&["\n  status 500 "]);
     let wide =
         ran.out.lines().filter(|line| line.starts_with("    up to")).map(|line| line.chars().count()).max();
     assert!(wide.unwrap() <= 80, "{}", ran.out);
+}
+
+#[test]
+fn successes_are_counted_by_their_status() {
+    let created = "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n";
+    let steps = [Step::ReadRequest, Step::Write(OK.into()), Step::ReadRequest, Step::Write(created.into())];
+    let peer = ScriptedPeer::start(vec![[&steps[..], &[Step::Repeat]].concat()]);
+    let folder = tempfile::tempdir().unwrap();
+    let ran = prony(folder.path(), &["run", &peer.url(), "-c1", "-n4"]);
+    ran.has(&["\n  status 200         2  50.00 %\n  status 201         2  50.00 %\n"]);
+    let all = &only_result(folder.path())["windows"].as_array().unwrap().last().unwrap()["all"].clone();
+    assert_eq!(all["responses"], serde_json::json!({"200": 2, "201": 2}), "{all}");
+}
+
+#[test]
+fn a_rate_shows_the_same_as_a_closed_loop() {
+    let (peer, folder) = (half_broken(), tempfile::tempdir().unwrap());
+    let ran = prony(folder.path(), &["run", &peer.url(), "-c2", "-t1", "-d2s", "-R400"]);
+    ran.has(&["Recorded Latency)\n 50.000%", "\n 95.000%", "\n\n  Latency Histogram\n    up to"]);
+    ran.has(&["\n  status 200 ", "\n  status 500 "]);
 }
 
 /// The target takes the request and says nothing.

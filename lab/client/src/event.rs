@@ -36,6 +36,16 @@ pub enum EventKind {
     Lost(Failure),
 }
 
+impl EventKind {
+    /// Of a response that is whole.
+    pub const fn status(&self) -> Option<u16> {
+        match self {
+            Self::Response(status) => Some(*status),
+            _ => None,
+        }
+    }
+}
+
 /// What is known of a request that has come to its end.
 #[derive(Debug)]
 pub struct Ended<C> {

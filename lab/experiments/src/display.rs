@@ -8,7 +8,7 @@ use std::{
 
 use prony_model::Nanos;
 use prony_model::result::Progress;
-use prony_report::{ProgressDisplay, StepHead};
+use prony_report::{ProgressDisplay, StepHead, StepsDone};
 
 /// How many steps there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,8 @@ impl Display {
         self.steps.set(self.steps.get() + 1);
         let left = length.plus(rest).plus(self.later.get());
         let position = position(self.steps.get(), self.steps_in_all.get());
-        let head = StepHead { step: text, position, left: Some(left), ..StepHead::default() };
+        let steps = steps_done(self.steps.get(), self.steps_in_all.get());
+        let head = StepHead { step: text, position, left: Some(left), steps, ..StepHead::default() };
         self.shown.borrow().begin(head);
         let shown = Rc::clone(&self.shown);
         move |progress: &Progress| shown.borrow_mut().show(progress)
@@ -82,6 +83,12 @@ fn position(step: u32, in_all: Option<StepCount>) -> String {
         Some(StepCount::About(count)) if step <= count => format!("step {step} of about {count}"),
         _ => format!("step {step}"),
     }
+}
+
+/// Where it is known how many there are, and the step is one of them.
+fn steps_done(step: u32, in_all: Option<StepCount>) -> Option<StepsDone> {
+    let (StepCount::Exactly(count) | StepCount::About(count)) = in_all?;
+    Some(StepsDone { done: step - 1, to_go: (count + 1).checked_sub(step).filter(|to_go| *to_go > 0)? })
 }
 
 /// `1 processor`, `2 processors`.
@@ -99,6 +106,10 @@ mod tests {
         assert_eq!(position(3, Some(StepCount::Exactly(12))), "step 3 of 12");
         assert_eq!(position(12, Some(StepCount::About(12))), "step 12 of about 12");
         assert_eq!(position(13, Some(StepCount::About(12))), "step 13");
+        let done = |step, in_all| steps_done(step, in_all).map(|steps| (steps.done, steps.to_go));
+        assert_eq!((done(3, None), done(13, Some(StepCount::About(12)))), (None, None));
+        assert_eq!(done(3, Some(StepCount::Exactly(12))), Some((2, 10)));
+        assert_eq!(done(12, Some(StepCount::About(12))), Some((11, 1)));
     }
 
     #[test]

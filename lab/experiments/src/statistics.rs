@@ -73,6 +73,7 @@ mod tests {
             rate_per_s: 4.0,
             outcomes: std::collections::BTreeMap::default(),
             statuses: std::collections::BTreeMap::default(),
+            responses: prony_model::measurement::status_counts::StatusCounts::default(),
             bytes_sent: 0,
             bytes_received: 0,
             response_time: LatencyFigures::of(&times),

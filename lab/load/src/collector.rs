@@ -417,6 +417,7 @@ mod tests {
                 first_byte: None,
                 ended: scheduled.plus(Nanos::from_millis(5)),
                 outcome: Outcome::Success,
+                status: None,
                 bytes_sent: 1,
                 bytes_received: 2,
             };

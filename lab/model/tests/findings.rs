@@ -150,6 +150,7 @@ impl Run {
                 first_byte: Some(end),
                 ended: end,
                 outcome,
+                status: None,
                 bytes_sent: 1,
                 bytes_received: 1,
             };

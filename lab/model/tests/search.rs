@@ -36,8 +36,17 @@ fn check(objectives: &str, run: &Run, expected: Trial, reason: &str) {
         let ended = start.plus(Nanos::from_millis(run.millis));
         let (request, scheduled, started, first_byte) = (0, start, start, Some(ended));
         let (bytes_sent, bytes_received) = (1, 1);
-        let record =
-            Record { request, scheduled, started, first_byte, ended, outcome, bytes_sent, bytes_received };
+        let record = Record {
+            request,
+            scheduled,
+            started,
+            first_byte,
+            ended,
+            outcome,
+            status: None,
+            bytes_sent,
+            bytes_received,
+        };
         tally.record(&windows, &record);
         let starts = tally.starts_at(&windows, start, 0);
         starts.due += 1;

@@ -37,6 +37,7 @@ fn records(second: u64) -> Vec<Record> {
         first_byte: Some(at(101)),
         ended: Nanos(at(100).0 + took_us * 1_000),
         outcome,
+        status: None,
         bytes_sent: 11,
         bytes_received: 1_000 + took_us,
     };

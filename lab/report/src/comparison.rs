@@ -1,8 +1,9 @@
 //! A comparison in a terminal: B against A, figure by figure, with intervals.
 
 use crate::describe;
-use crate::search::findings_of;
-use crate::table::aligned;
+use crate::search::{push_findings_of, push_state};
+use crate::text::table::{TextTable, judged};
+use crate::text::{StyledText, TextLooks, Tone};
 use prony_model::Nanos;
 use prony_model::comparison::{
     self, Compared, ComparedUnit, ComparisonFile, Difference, FailVerdict, Failure, PAIRS_MIN, Scale,
@@ -12,20 +13,24 @@ use prony_model::units::{per_second, percent};
 use prony_model::verdict::rule::Belief;
 use std::fmt::Write as _;
 
+/// What the table of figures loses where it is too wide: the interval, which the last column sums up, then A and B.
+const LOST: [usize; 3] = [4, 1, 2];
+
 /// For people; ends with a line break.
-pub fn comparison_summary(file: &ComparisonFile) -> String {
-    let [a, b] = [&file.a, &file.b].map(describe::compared);
-    let mut text = format!("A: {a}\nB: {b}\n");
-    if file.state != RunState::Completed {
-        text.push_str("stopped early: what follows is what was measured until then\n");
+pub fn comparison_summary(file: &ComparisonFile, looks: TextLooks) -> String {
+    let mut text = StyledText::new(looks);
+    for (side, subject) in [("A", &file.a), ("B", &file.b)] {
+        text.push_as(Tone::Name, side);
+        let _ = writeln!(text, ": {}", describe::compared(subject));
     }
+    push_state(&mut text, file.state);
     let pairs = file.comparison.pairs;
-    let _ = writeln!(text, "\n{}", headline(file));
+    let _ = writeln!(text, "\n{}\n", headline(file));
     let rows: Vec<_> = [header()]
         .into_iter()
         .chain(file.comparison.figures.iter().map(|figure| row(figure, file.belief())))
         .collect();
-    let _ = write!(text, "\n{}", aligned(&rows));
+    TextTable::with_head(&rows).with_tone(judged::<5>).losing(&LOST).write(&mut text);
     let confidence = file.comparison.confidence * 100.0;
     let order = if file.interleaved {
         "made in turns (A B B A)"
@@ -38,10 +43,12 @@ pub fn comparison_summary(file: &ComparisonFile) -> String {
     );
     if !file.fail_if.is_empty() {
         let rows: Vec<_> = file.fail_if.iter().map(|verdict| condition(verdict).to_vec()).collect();
-        let _ = write!(text, "\nconditions\n{}", aligned(&rows));
+        text.push_title("conditions");
+        TextTable::without_head(&rows).with_tone(judged::<1>).write(&mut text);
     }
-    let findings = findings_of(file.runs.iter().map(|run| &run.result));
-    format!("{text}{findings}\n{}\n", sentence(file))
+    push_findings_of(&mut text, file.runs.iter().map(|run| &run.result));
+    text.push_verdict(&sentence(file));
+    text.into_string()
 }
 
 /// What the comparison comes to in one sentence, by the one rule.

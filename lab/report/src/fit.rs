@@ -1,5 +1,7 @@
 //! Lines that are narrower than what they could say: the least important parts are left out.
 
+use crate::text::columns;
+
 /// Between two parts.
 pub(crate) const GAP: usize = 2;
 
@@ -33,6 +35,6 @@ impl Ranked for (u8, String) {
     }
 
     fn columns(&self) -> usize {
-        self.1.chars().count()
+        columns::width(&self.1)
     }
 }

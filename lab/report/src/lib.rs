@@ -13,6 +13,7 @@ mod progress;
 mod progress_line;
 mod read;
 mod run_line;
+mod samples_text;
 mod screen;
 mod search;
 mod sparkline;
@@ -24,6 +25,7 @@ mod summary;
 mod sweep;
 mod table;
 mod tables;
+mod text;
 mod wrk;
 
 pub use comparison::comparison_summary;
@@ -39,13 +41,17 @@ pub use page::{
 pub use progress::ProgressDisplay;
 pub use read::{Document, LabelledRun, NamedDocument, ReadError, labelled_runs, read, read_document};
 pub use run_line::{run_line, run_word, step_verdict};
-pub use screen::{ScreenLooks, StepHead};
+pub use samples_text::samples_table;
+pub use screen::{ScreenLooks, StepHead, StepsDone};
 pub use search::search_summary;
 pub use spectrum::spectrum;
-pub use standard_error::{ErrorLines, OutputLines, allow_screen, close_screen, leave_screen, refresh_screen};
+pub use standard_error::{
+    ErrorLines, OutputLines, allow_screen, close_screen, leave_screen, output_columns, refresh_screen,
+};
 pub use summaries::{SUMMARY_FORMATS, SummaryFormat};
 pub use summary::{findings, side_by_side, summary, verdict};
 pub use sweep::{SweepReport, SweepRun};
+pub use text::TextLooks;
 pub use wrk::{WrkShown, wrk};
 
 use prony_model::ResultFile;

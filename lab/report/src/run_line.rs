@@ -1,6 +1,7 @@
 //! The line that each run of a search or a comparison leaves, at most 80 columns wide; and the one of a load.
 
 use crate::table::decimal;
+use crate::text::columns::width;
 use prony_model::result::ResultFile;
 use prony_model::search::StepVerdict;
 use prony_model::units::percent;
@@ -20,11 +21,11 @@ pub fn run_line(what: &str, result: &ResultFile, outcome: &str) -> String {
         let times = times.iter().rev().cloned();
         format!("{what}: {}", parts.iter().cloned().chain(times).collect::<Vec<_>>().join(", "))
     };
-    while line(&times).chars().count() > COLUMNS && times.pop().is_some() {}
+    while width(&line(&times)) > COLUMNS && times.pop().is_some() {}
     let figures = line(&times);
     if outcome.is_empty() {
         figures
-    } else if figures.chars().count() + 2 + outcome.chars().count() <= COLUMNS {
+    } else if width(&figures) + 2 + width(outcome) <= COLUMNS {
         format!("{figures}; {outcome}")
     } else {
         format!("{figures}\n  {outcome}")

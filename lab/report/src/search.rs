@@ -1,7 +1,10 @@
 //! A search in a terminal: the interval, how each load went, and what is to be known of its runs.
 
 use crate::describe;
-use crate::table::{aligned, decimal, grouped};
+use crate::summary::push_finding;
+use crate::table::{decimal, grouped};
+use crate::text::table::{TextTable, judged};
+use crate::text::{StyledText, TextLooks, Tone};
 use prony_model::Nanos;
 use prony_model::result::{ResultFile, RunState};
 use prony_model::search::{SearchAnswer, SearchFile, SearchStep, StepVerdict, Trial};
@@ -9,22 +12,36 @@ use prony_model::units::percent;
 use prony_model::verdict::finding::Finding;
 use std::fmt::Write as _;
 
+/// What the table of loads loses where it is too wide: p50, max, how many runs passed, p95, errors.
+const LOST: [usize; 5] = [5, 8, 1, 6, 4];
+
 /// For people; ends with a line break.
-pub fn search_summary(file: &SearchFile) -> String {
-    let mut text = format!("{}: {}\n", file.name, describe::searched(file));
-    if file.state != RunState::Completed {
-        text.push_str("stopped early: what follows is what was measured until then\n");
-    }
+pub fn search_summary(file: &SearchFile, looks: TextLooks) -> String {
+    let mut text = StyledText::new(looks);
+    text.push_as(Tone::Name, &file.name);
+    let _ = writeln!(text, ": {}", describe::searched(file));
+    push_state(&mut text, file.state);
     let _ = writeln!(text, "\n{}", answer(file));
     if let Some(note) = disagreement(file) {
-        let _ = writeln!(text, "{note}");
+        text.push_as(Tone::Doubtful, &note);
+        text.push("\n");
     }
-    let _ = write!(text, "\n{}", aligned(&steps_table(file)));
+    text.push("\n");
+    TextTable::with_head(&steps_table(file)).with_tone(judged::<2>).losing(&LOST).write(&mut text);
     for line in failures(file) {
         let _ = writeln!(text, "  {line}");
     }
-    let results = file.steps.iter().flat_map(|step| &step.runs).map(|run| &run.result);
-    format!("{text}{}\n{}\n", findings_of(results), sentence(file))
+    push_findings_of(&mut text, file.steps.iter().flat_map(|step| &step.runs).map(|run| &run.result));
+    text.push_verdict(&sentence(file));
+    text.into_string()
+}
+
+/// Of a search or a comparison that did not come to its end.
+pub(crate) fn push_state(text: &mut StyledText, state: RunState) {
+    if state != RunState::Completed {
+        text.push_as(Tone::Doubtful, "stopped early: what follows is what was measured until then");
+        text.push("\n");
+    }
 }
 
 /// What the search comes to in one sentence, by the one rule.
@@ -146,7 +163,7 @@ fn failures(file: &SearchFile) -> Vec<String> {
 }
 
 /// Each kind of finding once, with how many of the runs have it and what one of them says.
-pub(crate) fn findings_of<'a>(results: impl Iterator<Item = &'a ResultFile>) -> String {
+pub(crate) fn push_findings_of<'a>(text: &mut StyledText, results: impl Iterator<Item = &'a ResultFile>) {
     let mut kinds: Vec<(usize, &Finding)> = Vec::new();
     let mut runs = 0;
     for result in results {
@@ -159,21 +176,13 @@ pub(crate) fn findings_of<'a>(results: impl Iterator<Item = &'a ResultFile>) -> 
         }
     }
     kinds.sort_by_key(|(_, finding)| (!finding.voids_claim, finding.kind));
-    let mut text = String::new();
     for (count, finding) in kinds {
         let weight = match finding {
             finding if finding.voids_claim => " (figures of such runs are not about the target)",
             finding if finding.is_upper_bound() => " (times of such runs are too long if anything)",
             _ => "",
         };
-        let _ = write!(
-            text,
-            "\n! {}{weight} in {count} of {runs} runs: {}\n  cause: {}\n  try: {}\n",
-            finding.kind.name(),
-            finding.seen,
-            finding.cause,
-            finding.try_next
-        );
+        text.push("\n");
+        push_finding(text, finding, &format!("{weight} in {count} of {runs} runs"));
     }
-    text
 }

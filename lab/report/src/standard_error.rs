@@ -90,6 +90,12 @@ impl Write for OutputLines {
     }
 }
 
+/// Of the terminal that standard output is; nothing where it is none, or does not say.
+pub fn output_columns() -> Option<usize> {
+    let size = Term::stdout().size_checked();
+    size.map(|(_, columns)| usize::from(columns)).filter(|columns| *columns > 0)
+}
+
 /// Opens a screen, if there may be one.
 pub(crate) fn open_screen(title: &str) -> bool {
     let mut shared = shared();

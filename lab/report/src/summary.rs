@@ -4,8 +4,10 @@
 use crate::describe;
 use crate::page::data::TableData;
 use crate::sparkline::{Gather, sparkline};
-use crate::table::{aligned, grouped};
+use crate::table::grouped;
 use crate::tables;
+use crate::text::table::{TextTable, judged};
+use crate::text::{StyledText, TextLooks, Tone};
 use prony_model::Nanos;
 use prony_model::measurement::observation::Observation;
 use prony_model::result::ResultFile;
@@ -15,95 +17,127 @@ use std::fmt::Write as _;
 
 /// Bars of the small plots.
 const PLOT_WIDTH: usize = 60;
+/// What stands beside them.
+const PLOT_NAMES_COLUMNS: usize = 34;
 
 /// The whole summary, each line ended.
-pub fn summary(result: &ResultFile) -> String {
-    let headline = result.headline();
-    let mut text = heading(result, &result.plan.name);
-    for finding in &result.findings {
-        text.push_str(&shown_finding(finding));
-    }
+pub fn summary(result: &ResultFile, looks: TextLooks) -> String {
+    let mut text = StyledText::new(looks);
+    push_heading(&mut text, result, &result.plan.name);
+    push_findings(&mut text, result);
     if result.plan.users() > 0 {
-        text.push('\n');
-        text.push_str(&shown_table(&tables::figures(result)));
-        text.push_str(&plots(result));
+        text.push("\n");
+        TextTable::of(&tables::figures(result)).write(&mut text);
+        let room = looks.columns.map(|columns| columns.saturating_sub(PLOT_NAMES_COLUMNS).max(1));
+        text.push(&plots(result, room.map_or(PLOT_WIDTH, |room| room.min(PLOT_WIDTH))));
     }
     for table in tables::beneath(result) {
-        let _ = write!(text, "\n{}\n{}", table.title, shown_table(&table));
+        push_table(&mut text, &table);
     }
-    if !result.thresholds.is_empty() {
-        let rows: Vec<_> = result.thresholds.iter().map(verdict_row).collect();
-        let name = describe::window_name(headline.window.kind);
-        let _ = write!(text, "\nthresholds ({name})\n{}", aligned(&rows));
-    }
+    push_thresholds(
+        &mut text,
+        result,
+        &format!("({})", describe::window_name(result.headline().window.kind)),
+    );
     for observer in &result.observers {
-        text.push_str(&observed(observer));
+        push_observed(&mut text, observer);
     }
-    text.push_str(&closing(result));
+    text.push(&closing(result));
     if let Some(verdict) = describe::verdict(result) {
-        let _ = writeln!(text, "\n{verdict}");
+        text.push_verdict(&verdict);
     }
-    harmless(&text)
+    text.into_string()
 }
 
 /// Several results, a column for each, beneath what was found on them.
-pub fn side_by_side(runs: &[(String, &ResultFile)]) -> String {
-    let mut text = String::new();
+pub fn side_by_side(runs: &[(String, &ResultFile)], looks: TextLooks) -> String {
+    let mut text = StyledText::new(looks);
     for (label, result) in runs {
         // Labels that nobody has chosen are the plans' names, with numbers.
         let is_named = label.starts_with(&result.plan.name);
         let name = if is_named { label.clone() } else { format!("{label}: {}", result.plan.name) };
-        text.push_str(&heading(result, &name));
-        for finding in &result.findings {
-            text.push_str(&shown_finding(finding));
-        }
+        push_heading(&mut text, result, &name);
+        push_findings(&mut text, result);
     }
-    let _ = write!(text, "\n{}", shown_table(&tables::side_by_side(runs)));
-    let named = runs.iter().filter(|(_, result)| !result.thresholds.is_empty());
-    for (label, result) in named {
-        let rows: Vec<_> = result.thresholds.iter().map(verdict_row).collect();
-        let _ = write!(text, "\nthresholds of {label}\n{}", aligned(&rows));
+    text.push("\n");
+    TextTable::of(&tables::side_by_side(runs)).write(&mut text);
+    for (label, result) in runs {
+        push_thresholds(&mut text, result, &format!("of {label}"));
     }
-    harmless(&text)
+    text.into_string()
 }
 
-fn heading(result: &ResultFile, name: &str) -> String {
+fn push_heading(text: &mut StyledText, result: &ResultFile, name: &str) {
     let plan = &result.plan;
     let loads = match describe::scenario_lines(plan).as_slice() {
         [one] => format!("{one}, "),
         several => format!("\n  {}\n  ", several.join("\n  ")),
     };
-    let state = describe::state_notice(result.state).map(|notice| format!("\n{notice}")).unwrap_or_default();
-    format!("{name}: {}, {loads}seed {}{state}\n", plan.targets.join(", "), plan.seed)
+    text.push_as(Tone::Name, name);
+    let _ = writeln!(text, ": {}, {loads}seed {}", plan.targets.join(", "), plan.seed);
+    if let Some(notice) = describe::state_notice(result.state) {
+        text.push_as(Tone::Doubtful, notice);
+        text.push("\n");
+    }
 }
 
 /// What was found, and nothing else; empty where nothing was.
-pub fn findings(result: &ResultFile) -> String {
-    result.findings.iter().map(shown_finding).collect()
+pub fn findings(result: &ResultFile, looks: TextLooks) -> String {
+    let mut text = StyledText::new(looks);
+    push_findings(&mut text, result);
+    text.into_string()
 }
 
 /// What the run comes to in one line; empty where nothing was asked of it and nothing is wrong.
-pub fn verdict(result: &ResultFile) -> String {
-    describe::verdict(result).map_or_else(String::new, |verdict| harmless(&format!("{verdict}\n")))
+pub fn verdict(result: &ResultFile, looks: TextLooks) -> String {
+    let mut text = StyledText::new(looks);
+    if let Some(verdict) = describe::verdict(result) {
+        text.push_as(Tone::of_judgement(&verdict), &verdict);
+        text.push("\n");
+    }
+    text.into_string()
 }
 
-pub(crate) fn shown_finding(finding: &Finding) -> String {
-    let weight = match finding.weight() {
+/// Each below an empty line.
+pub(crate) fn push_findings(text: &mut StyledText, result: &ResultFile) {
+    for finding in &result.findings {
+        text.push("\n");
+        push_finding(text, finding, &weight(finding));
+    }
+}
+
+/// What a finding does to the figures, to stand behind its name.
+pub(crate) fn weight(finding: &Finding) -> String {
+    match finding.weight() {
         "" => String::new(),
         weight => format!(" ({weight})"),
-    };
-    let name = finding.kind.name();
-    format!("\n! {name}{weight}: {}\n  cause: {}\n  try: {}\n", finding.seen, finding.cause, finding.try_next)
+    }
 }
 
-pub(crate) fn shown_table(table: &TableData) -> String {
-    let head = table.head.iter().any(|cell| !cell.is_empty()).then(|| table.head.clone());
-    let rows: Vec<_> = head.into_iter().chain(table.rows.iter().cloned()).collect();
-    aligned(&rows)
+/// `weight`: what stands behind its name.
+pub(crate) fn push_finding(text: &mut StyledText, finding: &Finding, weight: &str) {
+    text.push_as(Tone::Doubtful, &format!("! {}{weight}", finding.kind.name()));
+    let _ = writeln!(text, ": {}\n  cause: {}\n  try: {}", finding.seen, finding.cause, finding.try_next);
+}
+
+/// Below its title.
+pub(crate) fn push_table(text: &mut StyledText, table: &TableData) {
+    text.push_title(&table.title);
+    TextTable::of(table).write(text);
+}
+
+/// Nothing where the plan has none. `whose`: of which window or run they are.
+fn push_thresholds(text: &mut StyledText, result: &ResultFile, whose: &str) {
+    if result.thresholds.is_empty() {
+        return;
+    }
+    let rows: Vec<_> = result.thresholds.iter().map(verdict_row).collect();
+    text.push_title(&format!("thresholds {whose}"));
+    TextTable::without_head(&rows).with_tone(judged::<0>).write(text);
 }
 
 /// Rate and p99 over time; nothing for runs of a few seconds.
-fn plots(result: &ResultFile) -> String {
+fn plots(result: &ResultFile, width: usize) -> String {
     const SECONDS_MIN: usize = 5;
     let seconds = result.whole_seconds();
     if seconds.len() < SECONDS_MIN {
@@ -114,9 +148,9 @@ fn plots(result: &ResultFile) -> String {
     let highest = |values: &[Option<f64>]| values.iter().flatten().copied().fold(0.0, f64::max);
     format!(
         "\n  successes/s {}  up to {}\n  p99         {}  up to {}\n",
-        sparkline(&rates, PLOT_WIDTH, Gather::Mean),
+        sparkline(&rates, width, Gather::Mean),
         grouped(highest(&rates) as u64),
-        sparkline(&slowest, PLOT_WIDTH, Gather::Highest),
+        sparkline(&slowest, width, Gather::Highest),
         Nanos(highest(&slowest) as u64)
     )
 }
@@ -128,7 +162,7 @@ fn verdict_row(verdict: &Verdict) -> Vec<String> {
 }
 
 /// One line of figures; beneath it what could not be seen. Of metrics nobody knows which figure sums them up.
-pub(crate) fn observed(observer: &Observation) -> String {
+pub(crate) fn push_observed(text: &mut StyledText, observer: &Observation) {
     let figure = |figure: &prony_model::measurement::observation::ObservedFigure| {
         format!("{} {}", figure.name, describe::observed(figure.value, figure.unit))
     };
@@ -138,11 +172,14 @@ pub(crate) fn observed(observer: &Observation) -> String {
         (true, count) => format!("{} series, drawn by `prony report --html`", grouped(count as u64)),
         (false, _) => figures.join(", "),
     };
-    let mut text = format!("\n{}: {figures}\n", observer.name);
+    text.push("\n");
+    text.push_as(Tone::Name, &observer.name);
+    let _ = writeln!(text, ": {figures}");
     for (time, fault) in &observer.faults {
-        let _ = writeln!(text, "  ! after {time}: {fault}");
+        text.push("  ");
+        text.push_as(Tone::Doubtful, &format!("! after {time}: {fault}"));
+        text.push("\n");
     }
-    text
 }
 
 fn closing(result: &ResultFile) -> String {
@@ -183,10 +220,4 @@ fn closing(result: &ResultFile) -> String {
         )
     };
     text
-}
-
-/// Names come from plans and scripts: what would steer a terminal is not passed on.
-fn harmless(text: &str) -> String {
-    let safe = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
-    text.chars().map(safe).collect()
 }

@@ -1,26 +1,6 @@
-//! Columns of text: the first to the left, the others to the right.
+//! Cells of tables: counts, rates, bytes and times as terminal, pages and files show them.
 
 use prony_model::Nanos;
-
-/// Rows of equal width, each line indented by two. Empty without rows.
-pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<_> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column {
-            0 => format!("  {cell:<width$}"),
-            _ => format!("  {cell:>width$}"),
-        });
-        let line: String = cells.collect();
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
 
 /// With a space between groups of three digits.
 pub(crate) fn grouped(number: u64) -> String {

@@ -186,17 +186,25 @@ pub(crate) fn beneath(result: &ResultFile) -> Vec<TableData> {
         groups(window),
         tags(window),
         checks(&result.counted),
+        status_codes(window),
         failures(window),
     ];
     all.extend(tables.into_iter().flatten());
     all
 }
 
-/// How requests ended, expected statuses first: of a URL, where these are known.
+/// How requests ended: each status of a response, then why there was none. `expected` names the statuses of successes in
+/// results of before they were counted one by one.
 pub(crate) fn outcomes(window: &WindowResult, expected: &str) -> TableData {
     let all = &window.all;
-    let rows = failure_rows(window).into_iter();
-    let rows = [(expected.to_owned(), all.successes)].into_iter().chain(rows).filter(|(_, count)| *count > 0);
+    let rows: Vec<_> = if all.responses.is_empty() {
+        [(expected.to_owned(), all.successes)].into_iter().chain(failure_rows(window)).collect()
+    } else {
+        let lost = all.outcomes.iter().filter(|(kind, _)| !kind.is_answered());
+        let lost = lost.map(|(kind, count)| (kind.label().to_owned(), *count));
+        all.responses.all().map(status_row).chain(lost).collect()
+    };
+    let rows = rows.into_iter().filter(|(_, count)| *count > 0);
     let share = |count: u64| percent(count as f64 / all.requests.max(1) as f64);
     TableData {
         id: "outcomes",
@@ -207,6 +215,24 @@ pub(crate) fn outcomes(window: &WindowResult, expected: &str) -> TableData {
     }
 }
 
+/// Each status, expected or not. Nothing where there was no response, or none was counted by its status.
+fn status_codes(window: &WindowResult) -> Option<TableData> {
+    let responses = &window.all.responses;
+    let share = |count: u64| percent(count as f64 / responses.sum().max(1) as f64);
+    let rows = responses.all().map(status_row);
+    (!responses.is_empty()).then(|| TableData {
+        id: "status-codes",
+        title: format!("status codes ({})", window_name(window.window.kind)),
+        note: String::new(),
+        head: heads(["", "responses", "of all"]),
+        rows: rows.map(|(name, count)| vec![name, grouped(count), share(count)]).collect(),
+    })
+}
+
+fn status_row((status, count): (u16, u64)) -> (String, u64) {
+    (format!("status {status}"), count)
+}
+
 /// Kinds of failures, bad statuses one by one.
 fn failure_rows(window: &WindowResult) -> Vec<(String, u64)> {
     let mut rows = Vec::new();
@@ -214,7 +240,7 @@ fn failure_rows(window: &WindowResult) -> Vec<(String, u64)> {
     for (kind, count) in kinds {
         if *kind == OutcomeKind::Status {
             let statuses = window.all.statuses.iter();
-            rows.extend(statuses.map(|(status, count)| (format!("status {status}"), *count)));
+            rows.extend(statuses.map(|(status, count)| status_row((*status, *count))));
         } else {
             rows.push((kind.label().to_owned(), *count));
         }

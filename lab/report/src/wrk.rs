@@ -5,8 +5,9 @@
 use crate::describe;
 use crate::page::distribution::ranges;
 use crate::spectrum::spectrum;
-use crate::summary::{observed, shown_finding, shown_table};
+use crate::summary::{push_finding, push_observed, push_table, weight};
 use crate::tables;
+use crate::text::{StyledText, TextLooks, Tone};
 use prony_model::measurement::figures::Figures;
 use prony_model::measurement::histogram::Latencies;
 use prony_model::measurement::statistics::{Statistics, WrkTotals};
@@ -16,7 +17,8 @@ use std::fmt::Write as _;
 
 /// wrk's four, and two more.
 const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
-const PERCENTILES_OF_RATE: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
+/// wrk2's eight, and one more.
+const PERCENTILES_OF_RATE: [f64; 9] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 100.0];
 /// The observer of the lab itself, which is always there.
 const LAB: &str = "lab";
 /// What wrk and a URL without a plan take for good.
@@ -24,7 +26,9 @@ const EXPECTED: &str = "status 200 to 399";
 /// A histogram of fewer samples shows chance.
 const HISTOGRAM_SAMPLES_MIN: u64 = 100;
 const HISTOGRAM_RANGES: usize = 10;
-const HISTOGRAM_WIDTH: f64 = 30.0;
+const HISTOGRAM_WIDTH: usize = 30;
+/// What stands before its bars.
+const HISTOGRAM_NAMES_COLUMNS: usize = 30;
 const RULE: &str = "----------------------------------------------------------";
 
 /// What the command line asked to see.
@@ -38,78 +42,112 @@ pub struct WrkShown {
 }
 
 /// The whole text, each line ended.
-pub fn wrk(result: &ResultFile, shown: &WrkShown) -> String {
-    let findings: String = result.findings.iter().map(shown_finding).collect();
-    let mut text = if findings.is_empty() { findings } else { findings.trim_start().to_owned() + "\n" };
+pub fn wrk(result: &ResultFile, shown: &WrkShown, looks: TextLooks) -> String {
+    let mut text = StyledText::new(looks);
+    for finding in &result.findings {
+        push_finding(&mut text, finding, &weight(finding));
+        text.push("\n");
+    }
     let whole = result.windows.last().expect("a result always holds the whole run");
+    push_statistics(&mut text, result, &whole.all, &shown.url);
+    push_times(&mut text, result, &whole.all, shown);
+    push_totals(&mut text, &WrkTotals::of(result));
+    if whole.all.requests > 0 {
+        push_table(&mut text, &tables::outcomes(whole, EXPECTED));
+    }
+    text.push(&notes(result));
+    for observer in result.observers.iter().filter(|observer| observer.name != LAB) {
+        push_observed(&mut text, observer);
+    }
+    if let Some(verdict) = describe::verdict(result) {
+        text.push_verdict(&verdict);
+    }
+    text.into_string()
+}
+
+/// What was run, and how latencies and rates are spread.
+fn push_statistics(text: &mut StyledText, result: &ResultFile, all: &Figures, url: &str) {
     let duration = result.plan.scenarios.iter().map(|scenario| scenario.load.duration()).max();
     let duration = duration.unwrap_or_default().as_secs_f64();
-    let is_open = result.plan.is_open();
-    let _ = writeln!(text, "Running {} test @ {}", Units::SECONDS.format(duration, 0), shown.url);
-    let _ = writeln!(text, "  {} threads and {} connections", result.lab.threads, result.plan.users());
-    text.push_str("  Thread Stats   Avg      Stdev     Max   +/- Stdev\n");
-    let response = Statistics::of_response(&whole.all).unwrap_or_default();
-    text.push_str(&statistics_row("Latency", (response.count() > 0).then_some(&response), format_us));
+    text.push_as(Tone::Name, &format!("Running {} test @ {url}", Units::SECONDS.format(duration, 0)));
+    let _ = writeln!(text, "\n  {} threads and {} connections", result.lab.threads, result.plan.users());
+    push_name(text, "Thread Stats   Avg      Stdev     Max   +/- Stdev");
+    let response = Statistics::of_response(all).unwrap_or_default();
+    text.push(&statistics_row("Latency", (response.count() > 0).then_some(&response), format_us));
     let rates = Statistics::of_rates(result);
-    text.push_str(&statistics_row("Req/Sec", (rates.count() > 0).then_some(&rates), format_count));
-    let times = Latencies::from_base64(&whole.all.histograms.response).unwrap_or_default();
+    text.push(&statistics_row("Req/Sec", (rates.count() > 0).then_some(&rates), format_count));
+}
+
+/// From when requests were due, and where it is asked for also from when they were sent.
+fn push_times(text: &mut StyledText, result: &ResultFile, all: &Figures, shown: &WrkShown) {
+    let is_open = result.plan.is_open();
+    let times = Latencies::from_base64(&all.histograms.response).unwrap_or_default();
     match (times.is_empty(), is_open) {
-        (true, _) => text.push_str(&distribution_of_failures(&whole.all)),
-        (false, true) => text.push_str(&recorded("Recorded Latency", &times, shown.latency)),
-        (false, false) => text.push_str(&distribution("Latency Distribution", &times)),
+        (true, _) => push_distribution_of_failures(text, all),
+        (false, true) => {
+            push_recorded(text, "Recorded Latency", &times, shown.latency);
+            // An empty line before and after, where programs that read wrk2's tables look for the end of one.
+            if push_histogram(text, &times) {
+                text.push("\n");
+            }
+        }
+        (false, false) => push_distribution(text, "Latency Distribution", &times),
     }
     if is_open && shown.uncorrected {
-        let times = Latencies::from_base64(&whole.all.histograms.service).unwrap_or_default();
+        let times = Latencies::from_base64(&all.histograms.service).unwrap_or_default();
         let title = "Uncorrected Latency (measured without taking delayed starts into account)";
-        text.push_str(&recorded(title, &times, shown.latency));
+        push_recorded(text, title, &times, shown.latency);
     }
-    text.push_str(&totals_lines(&WrkTotals::of(result)));
-    if whole.all.requests > 0 {
-        let outcomes = tables::outcomes(whole, EXPECTED);
-        let _ = write!(text, "\n{}\n{}", outcomes.title, shown_table(&outcomes));
-    }
-    text.push_str(&notes(result));
-    let asked_for = result.observers.iter().filter(|observer| observer.name != LAB);
-    text.extend(asked_for.map(observed));
-    if let Some(verdict) = describe::verdict(result) {
-        let _ = writeln!(text, "\n{verdict}");
-    }
-    text
+}
+
+/// A name of lines below it.
+fn push_name(text: &mut StyledText, name: &str) {
+    text.push("  ");
+    text.push_as(Tone::Name, name);
+    text.push("\n");
 }
 
 /// wrk's percentiles, and a histogram where there are samples enough for one.
-fn distribution(title: &str, times: &Latencies) -> String {
-    let mut text = format!("  {title}\n");
+fn push_distribution(text: &mut StyledText, title: &str, times: &Latencies) {
+    push_name(text, title);
     let rows = percentile_rows(times, &PERCENTILES, 7, None);
-    text.push_str(if rows.is_empty() { "    too few responses for a percentile\n" } else { &rows });
-    text.push_str(&histogram(times));
-    text
+    text.push(if rows.is_empty() { "    too few responses for a percentile\n" } else { &rows });
+    push_histogram(text, times);
 }
 
 /// Nothing succeeded, so that these are the only times that there are.
-fn distribution_of_failures(all: &Figures) -> String {
+fn push_distribution_of_failures(text: &mut StyledText, all: &Figures) {
     let times = Latencies::from_base64(&all.histograms.errors).unwrap_or_default();
-    if times.is_empty() {
-        return String::new();
+    if !times.is_empty() {
+        push_distribution(
+            text,
+            &format!("Latency Distribution of the {} that failed", times.count()),
+            &times,
+        );
     }
-    distribution(&format!("Latency Distribution of the {} that failed", times.count()), &times)
 }
 
-fn histogram(times: &Latencies) -> String {
+/// False where there are too few samples for one.
+fn push_histogram(text: &mut StyledText, times: &Latencies) -> bool {
     let Some(ranges) = ranges(times, HISTOGRAM_RANGES).filter(|_| times.count() >= HISTOGRAM_SAMPLES_MIN)
     else {
-        return String::new();
+        return false;
     };
     let highest = ranges.counts.iter().copied().max().unwrap_or(1).max(1) as f64;
-    let mut text = "  Latency Histogram\n".to_owned();
+    let room = text
+        .looks()
+        .columns
+        .map_or(HISTOGRAM_WIDTH, |columns| columns.saturating_sub(HISTOGRAM_NAMES_COLUMNS));
+    let width = room.min(HISTOGRAM_WIDTH) as f64;
+    push_name(text, "Latency Histogram");
     for (bound, count) in ranges.bounds_ns.iter().skip(1).zip(&ranges.counts) {
         let share = *count as f64 / times.count() as f64;
-        let bar = "█".repeat((*count as f64 / highest * HISTOGRAM_WIDTH).round() as usize);
+        let bar = "█".repeat((*count as f64 / highest * width).round() as usize);
         let bound = in_column(&format_us(bound / 1e3), 10);
         let line = format!("    up to{bound}{:>9}  {bar}", percent(share));
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    text
+    true
 }
 
 /// Dashes where there is nothing to take statistics of.
@@ -126,15 +164,16 @@ fn statistics_row(name: &str, statistics: Option<&Statistics>, format: fn(f64) -
 }
 
 /// wrk2's table, and the spectrum where it is asked for.
-fn recorded(title: &str, times: &Latencies, with_spectrum: bool) -> String {
-    let mut text = format!("  Latency Distribution (HdrHistogram - {title})\n");
-    text.push_str(&percentile_rows(times, &PERCENTILES_OF_RATE, 7, Some(3)));
+fn push_recorded(text: &mut StyledText, title: &str, times: &Latencies, with_spectrum: bool) {
+    push_name(text, &format!("Latency Distribution (HdrHistogram - {title})"));
+    text.push(&percentile_rows(times, &PERCENTILES_OF_RATE, 7, Some(3)));
+    text.push("\n");
     if with_spectrum {
-        let _ = write!(text, "\n  Detailed Percentile spectrum:\n{}{RULE}\n", spectrum(times));
-    } else {
-        text.push('\n');
+        push_name(text, "Detailed Percentile spectrum:");
+        text.push(&spectrum(times));
+        text.push_as(Tone::Rule, RULE);
+        text.push("\n");
     }
-    text
 }
 
 /// Percentiles with too few samples beyond them are left out. As many decimals as there are, unless it is said.
@@ -150,24 +189,27 @@ fn percentile_rows(times: &Latencies, percentiles: &[f64], width: usize, decimal
     rows.collect()
 }
 
-fn totals_lines(totals: &WrkTotals) -> String {
+fn push_totals(text: &mut StyledText, totals: &WrkTotals) {
     let seconds = totals.duration_us as f64 / 1e6;
     let a_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let (time, read) = (format_us(totals.duration_us as f64), format_bytes(totals.bytes as f64));
-    let mut text = format!("  {} requests in {time}, {read}B read\n", totals.requests);
+    let _ = writeln!(text, "  {} requests in {time}, {read}B read", totals.requests);
+    let mut push_failed = |failed: &str| {
+        text.push("  ");
+        text.push_as(Tone::Failed, failed);
+        text.push("\n");
+    };
     if totals.socket_errors() > 0 {
         let WrkTotals { connect_errors, read_errors, write_errors, timeouts, .. } = totals;
-        let _ = writeln!(
-            text,
-            "  Socket errors: connect {connect_errors}, read {read_errors}, write {write_errors}, timeout {timeouts}"
-        );
+        push_failed(&format!(
+            "Socket errors: connect {connect_errors}, read {read_errors}, write {write_errors}, timeout {timeouts}"
+        ));
     }
     if totals.status_errors > 0 {
-        let _ = writeln!(text, "  Non-2xx or 3xx responses: {}", totals.status_errors);
+        push_failed(&format!("Non-2xx or 3xx responses: {}", totals.status_errors));
     }
     let _ = writeln!(text, "Requests/sec: {:9.2}", a_second(totals.requests));
     let _ = writeln!(text, "Transfer/sec: {:>10}B", format_bytes(a_second(totals.bytes)));
-    text
 }
 
 /// What a reader who knows wrk would take for granted, and should not.

@@ -12,7 +12,7 @@ use prony_model::search::{
 };
 use prony_model::{Conclusion, Nanos};
 use prony_report::{
-    Document, NamedDocument, PageForm, comparison_summary, html, read_document, search_summary,
+    Document, NamedDocument, PageForm, TextLooks, comparison_summary, html, read_document, search_summary,
 };
 
 /// A run whose figures are scaled; without findings, so that they do not hide the rest.
@@ -63,7 +63,7 @@ fn step(load: u32, verdict: StepVerdict, scale: f64, reason: &str) -> SearchStep
 }
 
 fn check(file: &SearchFile, expected: &Expect) {
-    expected.assert_eq(&search_summary(file));
+    expected.assert_eq(&search_summary(file, TextLooks::PLAIN));
     let again: SearchFile = serde_json::from_str(&serde_json::to_string(file).unwrap()).unwrap();
     assert_eq!(&again, file);
 }
@@ -127,7 +127,7 @@ fn where_the_lab_was_the_limit_no_claim_is_made() {
 #[test]
 fn open_ends_are_said() {
     let first_lines = |interval: Interval| {
-        let text = search_summary(&search(interval, Vec::new()));
+        let text = search_summary(&search(interval, Vec::new()), TextLooks::PLAIN);
         text.lines().nth(2).unwrap().to_owned() + "\n"
     };
     let text = first_lines(Interval { passed: Some(800), ..Interval::default() })
@@ -190,16 +190,18 @@ fn a_slower_b_is_said_to_be_slower_and_conditions_are_judged() {
 
         FAILED: p95 worse than 5%
     "#]]
-    .assert_eq(&comparison_summary(&file));
+    .assert_eq(&comparison_summary(&file, TextLooks::PLAIN));
 }
 
 #[test]
 fn without_a_difference_or_runs_enough_nothing_is_claimed() {
-    let headline = |file: &ComparisonFile| comparison_summary(file).lines().nth(3).unwrap().to_owned() + "\n";
+    let headline = |file: &ComparisonFile| {
+        comparison_summary(file, TextLooks::PLAIN).lines().nth(3).unwrap().to_owned() + "\n"
+    };
     let mut void = comparison(4, 2.0, &[]);
     void.runs[0].result.findings = common::closed().findings;
     void.runs[0].result.findings[0].voids_claim = true;
-    let rows = comparison_summary(&void);
+    let rows = comparison_summary(&void, TextLooks::PLAIN);
     assert!(rows.contains("  void\n") && !rows.contains("  WORSE\n"), "{rows}");
     let text = headline(&comparison(6, 1.0, &[])) + &headline(&comparison(1, 2.0, &[])) + &headline(&void);
     expect![[r#"
@@ -250,8 +252,8 @@ fn searches_and_comparisons_keep_their_verdict_and_older_files_get_one() {
 /// The last line of the terminal, and the page's verdict with what its exit code means.
 fn check_page(document: Document, exit: &str) {
     let terminal = match &document {
-        Document::Search(file) => search_summary(file),
-        Document::Comparison(file) => comparison_summary(file),
+        Document::Search(file) => search_summary(file, TextLooks::PLAIN),
+        Document::Comparison(file) => comparison_summary(file, TextLooks::PLAIN),
         Document::Run(_) => panic!("a run has its verdict among its own data"),
     };
     let last = terminal.lines().next_back().unwrap().to_owned();

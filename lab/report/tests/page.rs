@@ -69,6 +69,7 @@ fn a_run_has_its_plots_and_tables() {
             spectrum "response time" 190
             table "Figures"
             table "by request (steady state)"
+            table "status codes (steady state)"
             table "failures (steady state)"
         "#]],
     );
@@ -106,6 +107,7 @@ fn subscribers_have_plots_and_a_spectrum_of_their_own() {
             table "events (steady state)"
             table "deliveries (whole run)"
             table "subscribers, what went wrong (whole run)"
+            table "status codes (steady state)"
         "#]],
     );
 }
@@ -124,6 +126,7 @@ fn subscribers_alone_have_no_figures_of_requests() {
         table "events (steady state)"
         table "deliveries (whole run)"
         table "subscribers, what went wrong (whole run)"
+        table "status codes (steady state)"
     "#]],
     );
 }
@@ -146,6 +149,7 @@ fn a_day_is_drawn_from_few_points_and_keeps_its_extremes() {
             table "Figures"
             table "iterations (steady state)"
             table "checks (whole run)"
+            table "status codes (steady state)"
             table "failures (steady state)"
         "#]],
     );
@@ -172,6 +176,7 @@ fn searches_and_comparisons_have_their_answers() {
             spectrum "response time" 1000
             spectrum "service time" 1000
             table "Figures"
+            table "status codes (steady state)"
             search: "the limit is between 310/s and 340/s: the first kept every objective, the second did not (9.7 % apart)", void false
         "#]],
     );
@@ -185,6 +190,7 @@ fn searches_and_comparisons_have_their_answers() {
             spectrum "response time" 3000
             spectrum "service time" 3000
             table "Figures"
+            table "status codes (steady state)"
             comparison: "B is worse: mean, p50, p75, p90, p95, p99", void false
         "#]],
     );
@@ -254,6 +260,11 @@ fn the_plain_page_has_the_tables_and_says_what_is_missing() {
         <tr><td></td><th scope="col">requests</th><th scope="col">a second</th><th scope="col">errors</th><th scope="col">p50</th><th scope="col">p95</th><th scope="col">p99</th><th scope="col">max</th></tr>
         <tr><th scope="row">list</th><td>134</td><td>6.4</td><td>5.22 %</td><td>26.0 ms</td><td>48.0 ms</td><td>-</td><td>50.0 ms</td></tr>
         <tr><th scope="row">buy</th><td>66</td><td>3.2</td><td>4.55 %</td><td>25.0 ms</td><td>-</td><td>-</td><td>50.0 ms</td></tr>
+        </table></div>
+        <div class="wide" role="group" aria-label="status codes (steady state)" tabindex="0"><table><caption>status codes (steady state)</caption>
+        <tr><td></td><th scope="col">responses</th><th scope="col">of all</th></tr>
+        <tr><th scope="row">status 200</th><td>190</td><td>95.00 %</td></tr>
+        <tr><th scope="row">status 503</th><td>10</td><td>5.00 %</td></tr>
         </table></div>
         <div class="wide" role="group" aria-label="failures (steady state)" tabindex="0"><table><caption>failures (steady state)</caption>
         <tr><td></td><th scope="col">requests</th><th scope="col">of all</th></tr>

@@ -4,12 +4,12 @@
 
 mod common;
 
-use common::{closed, open, subscribed, subscribed_alone};
+use common::{closed, open, samples, subscribed, subscribed_alone};
 use expect_test::{Expect, expect};
 use prony_model::ThinkTime;
 use prony_model::load::Pacing;
 use prony_model::plan::wire::{Protocol, Spoken};
-use prony_report::{ReadError, WrkShown, json, read, side_by_side, summary, wrk};
+use prony_report::{ReadError, TextLooks, WrkShown, json, read, samples_table, side_by_side, summary, wrk};
 
 #[test]
 fn the_summary_shows_findings_first_and_the_steady_state_beside_the_whole() {
@@ -42,6 +42,11 @@ fn the_summary_shows_findings_first_and_the_steady_state_beside_the_whole() {
           list       134       6.4  5.22 %  26.0 ms  48.0 ms    -  50.0 ms
           buy         66       3.2  4.55 %  25.0 ms        -    -  50.0 ms
 
+        status codes (steady state)
+                      responses   of all
+          status 200        190  95.00 %
+          status 503         10   5.00 %
+
         failures (steady state)
                       requests  of all
           status 503        10  5.00 %
@@ -55,12 +60,12 @@ fn the_summary_shows_findings_first_and_the_steady_state_beside_the_whole() {
         a closed loop asks less while it waits, which hides stalls; the longest wait without any answer was 0 s
 
         FAILED: errors<1%: 5.00 %
-    "#]].assert_eq(&summary(&closed()));
+    "#]].assert_eq(&summary(&closed(), TextLooks::PLAIN));
 }
 
 #[test]
 fn subscribers_stand_beneath_the_figures() {
-    let shown = summary(&subscribed());
+    let shown = summary(&subscribed(), TextLooks::PLAIN);
     let (_, beneath) = shown.split_once("  try: read the reasons").unwrap();
     let (_, beneath) = beneath.split_once("\n\nsubscribers").unwrap();
     let (beneath, _) = beneath.split_once("\nlab:").unwrap();
@@ -100,6 +105,10 @@ fn subscribers_stand_beneath_the_figures() {
                                        times
           prices: refused: status 503      3
 
+        status codes (steady state)
+                      responses    of all
+          status 200        200  100.00 %
+
         thresholds (steady state)
           kept  fan_out_latency p99<100ms  50.0 ms
           FAILED  missed == 0                   40
@@ -113,7 +122,7 @@ fn what_a_script_waits_is_not_said_for_it() {
         let mut result = closed();
         result.plan.scenarios[0].pacing = Pacing::ThinkTime(ThinkTime::None);
         result.plan.requests.iter_mut().for_each(|request| method.clone_into(&mut request.method));
-        expected.assert_eq(summary(&result).lines().next().unwrap());
+        expected.assert_eq(summary(&result, TextLooks::PLAIN).lines().next().unwrap());
     };
     check("GET", &expect!["shop: http://shop.test, closed loop, up to 100 users, no think time, seed 1"]);
     check(
@@ -129,7 +138,7 @@ fn what_was_spoken_is_said_where_it_is_not_what_plans_get_unasked() {
         result.plan.targets = vec!["https://a".to_owned(), "https://b".to_owned()];
         result.plan.wire.protocol = protocol;
         result.lab.spoken = spoken.to_vec();
-        let text = summary(&result);
+        let text = summary(&result, TextLooks::PLAIN);
         expected.assert_eq(text.lines().find(|line| line.starts_with("lab:")).unwrap());
     };
     let (one, two) = (Spoken::Http1, Spoken::Http2);
@@ -158,7 +167,7 @@ fn below_wrks_lines_stands_what_was_asked_to_be_watched() {
     let mut result = open();
     result.observers[1].name = "metrics http://shop.test/metrics".to_owned();
     result.observers[1].summary.clear();
-    let text = wrk(&result, &WrkShown::default());
+    let text = wrk(&result, &WrkShown::default(), TextLooks::PLAIN);
     let observed: Vec<_> = text.lines().rev().take_while(|line| !line.contains("differs from")).collect();
     expect![[r#"
         passed: every threshold was kept
@@ -237,6 +246,10 @@ fn an_open_model_shows_service_time_beside_response_time_and_what_observers_saw(
                                     passed  failed  passed of all
           list: body contains "id"   2 980      14        99.53 %
 
+        status codes (steady state)
+                      responses    of all
+          status 200      2 994  100.00 %
+
         failures (steady state)
                    requests  of all
           timeout         6  0.20 %
@@ -258,7 +271,7 @@ fn an_open_model_shows_service_time_beside_response_time_and_what_observers_saw(
 
         passed: every threshold was kept
     "#]]
-    .assert_eq(&summary(&open()));
+    .assert_eq(&summary(&open(), TextLooks::PLAIN));
 }
 
 #[test]
@@ -307,9 +320,9 @@ fn several_results_stand_side_by_side() {
           kept  p95<500ms  3.44 ms
           kept  errors<5%   0.20 %
     "#]]
-    .assert_eq(&side_by_side(&[("a".to_owned(), &first), ("b".to_owned(), &second)]));
+    .assert_eq(&side_by_side(&[("a".to_owned(), &first), ("b".to_owned(), &second)], TextLooks::PLAIN));
     let (name, target) = (&first.plan.name, &first.plan.targets[0]);
-    let text = side_by_side(&[(format!("{name} #1"), &first)]);
+    let text = side_by_side(&[(format!("{name} #1"), &first)], TextLooks::PLAIN);
     assert!(
         text.starts_with(&format!("{name} #1: {target}")),
         "a label of the plan's name stands for it: {text}"
@@ -320,15 +333,74 @@ fn several_results_stand_side_by_side() {
 fn a_name_cannot_steer_the_terminal() {
     let mut result = closed();
     result.plan.name = "\u{1b}[2Jgone".to_owned();
-    assert!(summary(&result).starts_with("\u{fffd}[2Jgone: "));
+    assert!(summary(&result, TextLooks::PLAIN).starts_with("\u{fffd}[2Jgone: "));
 }
 
 #[test]
 fn of_subscribers_alone_no_figures_of_requests_are_shown() {
-    let shown = summary(&subscribed_alone());
+    let shown = summary(&subscribed_alone(), TextLooks::PLAIN);
     assert!(shown.starts_with("shop: http://shop.test, no users, seed"), "{shown}");
     assert!(shown.contains("subscribers (whole run)"), "{shown}");
     for absent in ["response time", "successes/s", "a closed loop asks less"] {
         assert!(!shown.contains(absent), "{absent}: {shown}");
+    }
+}
+
+#[test]
+fn colours_are_where_something_failed_was_kept_or_was_found() {
+    let looks = TextLooks { has_colors: true, columns: None };
+    let shown = summary(&closed(), looks).replace('\u{1b}', "^");
+    for part in [
+        "^[1mshop^[0m: http://shop.test",
+        "\n^[33m! too-few-samples^[0m: 190 successes",
+        "\n^[1mby request (steady state)^[0m\n",
+        "\n  ^[31mstatus 503^[0m        10",
+        "\n  ^[32mkept  p95<500ms^[0m ",
+        "\n  ^[31mFAILED  errors<1%^[0m ",
+        "\n  ^[33mUNDECIDED  p99<1s^[0m ",
+        "\n^[31mFAILED: errors<1%: 5.00 %^[0m\n",
+    ] {
+        assert!(shown.contains(part), "{part} in\n{shown}");
+    }
+    let colors = ["^[0m", "^[1m", "^[31m", "^[32m", "^[33m"];
+    let plain = colors.iter().fold(shown, |text, color| text.replace(color, ""));
+    assert_eq!(plain, summary(&closed(), TextLooks::PLAIN), "colours change nothing else");
+}
+
+#[test]
+fn tables_and_plots_have_room_in_terminals_of_any_width() {
+    let (first, mut second) = (closed(), open());
+    let name = "商品一覧を検索して並べ替え、最初の十件を取得する GET /api/v1/tenants/{tenant}/donuts";
+    for window in &mut second.windows {
+        window.by_request.push(window.by_request[0].clone());
+        name.clone_into(&mut window.by_request[0].name);
+    }
+    let runs: Vec<_> = (0..5).map(|index| (format!("results/shop-{index}.prony.json"), &first)).collect();
+    for columns in [40, 80, 120] {
+        let looks = TextLooks { has_colors: false, columns: Some(columns) };
+        let texts = [summary(&first, looks), summary(&second, looks), side_by_side(&runs, looks)];
+        // Sentences go on in the next line, as anywhere.
+        let is_row = |line: &&str| {
+            line.starts_with("  ") && !["cause:", "try:", "! after"].iter().any(|word| line.contains(word))
+        };
+        for line in texts.iter().flat_map(|text| text.lines()).filter(is_row) {
+            let width: usize = line.chars().map(|c| if c >= '\u{3000}' { 2 } else { 1 }).sum();
+            assert!(width <= columns, "{width} in {columns}: {line}");
+        }
+        assert!(texts[1].contains("商品") && texts[1].contains('…'), "{columns}: {}", texts[1]);
+        assert_eq!(texts[2].matches("  successes a second").count() > 1, columns < 120, "{}", texts[2]);
+    }
+}
+
+#[test]
+fn figures_of_jmeter_lose_columns_in_a_narrow_terminal_alone() {
+    let (statistics, _) = samples();
+    assert_eq!(samples_table(&statistics, TextLooks::PLAIN), statistics.table());
+    for columns in [40, 80, 120] {
+        let text = samples_table(&statistics, TextLooks { has_colors: false, columns: Some(columns) });
+        assert!(text.lines().all(|line| line.chars().count() <= columns), "{columns}:\n{text}");
+        for column in ["Label", "Error %", "99th"] {
+            assert!(text.contains(column), "{column} in {columns}:\n{text}");
+        }
     }
 }

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use expect_test::{Expect, expect};
+use prony_model::measurement::histogram::Latencies;
+use prony_model::measurement::status_counts::StatusCounts;
 use prony_model::measurement::tally::{Tally, TallyShape};
 use prony_model::result::{
     LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow, window_results,
@@ -10,7 +12,7 @@ use prony_model::result::{
 use prony_model::subscription::figures::Subscribers;
 use prony_model::verdict::findings::{TargetPlace, judge};
 use prony_model::{LoadModel, Nanos, Outcome, PlanDraft, Record, RequestDraft, Target, TransportError};
-use prony_report::{WrkShown, wrk};
+use prony_report::{TextLooks, WrkShown, wrk};
 
 /// Ten connections for 10 s and a request each 10 ms; one in a hundred is answered with 503, one is reset. Each is
 /// sent 1 ms after it was due.
@@ -28,6 +30,11 @@ fn result(load: LoadModel) -> ResultFile {
             7 => Outcome::Transport(TransportError::Read),
             index if index % 100 == 0 => Outcome::Status(503),
             _ => Outcome::Success,
+        };
+        let status = match outcome {
+            Outcome::Transport(_) => None,
+            Outcome::Status(status) => Some(status),
+            _ => Some(if index % 50 == 1 { 301 } else { 200 }),
         };
         let first_byte = Some(ended);
         let (bytes_sent, bytes_received) = (100, 2_000);
@@ -63,7 +70,7 @@ fn result(load: LoadModel) -> ResultFile {
 
 fn check(result: &ResultFile, latency: bool, uncorrected: bool, expected: &Expect) {
     let shown = WrkShown { url: "http://shop.test/".to_owned(), latency, uncorrected };
-    expected.assert_eq(&wrk(result, &shown));
+    expected.assert_eq(&wrk(result, &shown, TextLooks::PLAIN));
 }
 
 #[test]
@@ -104,9 +111,10 @@ fn a_closed_loop_reads_as_from_wrk() {
 
             responses and errors
                                              requests   of all
-              status 200 to 399                   989  98.90 %
-              connection lost while reading         1   0.10 %
-              status 503                           10   1.00 %
+              status 200                     969  96.90 %
+              status 301                      20   2.00 %
+              status 503                      10   1.00 %
+              connection lost while reading    1   0.10 %
 
             differs from wrk: latencies are those that were measured, where wrk adds back-filled estimates; they are of successes
             a closed loop asks less while it waits, which hides stalls (-R does not); the longest wait without any answer was 0 s
@@ -147,9 +155,10 @@ fn a_closed_loop_reads_as_from_wrk() {
 
             responses and errors
                                              requests   of all
-              status 200 to 399                   989  98.90 %
-              connection lost while reading         1   0.10 %
-              status 503                           10   1.00 %
+              status 200                     969  96.90 %
+              status 301                      20   2.00 %
+              status 503                      10   1.00 %
+              connection lost while reading    1   0.10 %
 
             differs from wrk: latencies are those that were measured, where wrk adds back-filled estimates; they are of successes
             a closed loop asks less while it waits, which hides stalls (-R does not); the longest wait without any answer was 0 s
@@ -176,13 +185,27 @@ fn a_rate_reads_as_from_wrk2() {
              50.000%    1.69ms
              75.000%    1.80ms
              90.000%    1.86ms
+             95.000%    1.88ms
              99.000%    1.90ms
             100.000%    1.90ms
+
+              Latency Histogram
+                up to    1.54ms   9.30 %  ██████████████████████████
+                up to    1.57ms   9.40 %  ███████████████████████████
+                up to    1.61ms   9.81 %  ████████████████████████████
+                up to    1.65ms   9.81 %  ████████████████████████████
+                up to    1.69ms  10.52 %  ██████████████████████████████
+                up to    1.73ms   9.61 %  ███████████████████████████
+                up to    1.77ms  10.01 %  ████████████████████████████
+                up to    1.81ms  10.31 %  █████████████████████████████
+                up to    1.86ms  10.62 %  ██████████████████████████████
+                up to    1.90ms  10.62 %  ██████████████████████████████
 
               Latency Distribution (HdrHistogram - Uncorrected Latency (measured without taking delayed starts into account))
              50.000%  694.00us
              75.000%  797.00us
              90.000%    0.86ms
+             95.000%    0.88ms
              99.000%    0.90ms
             100.000%    0.90ms
 
@@ -194,9 +217,10 @@ fn a_rate_reads_as_from_wrk2() {
 
             responses and errors
                                              requests   of all
-              status 200 to 399                   989  98.90 %
-              connection lost while reading         1   0.10 %
-              status 503                           10   1.00 %
+              status 200                     969  96.90 %
+              status 301                      20   2.00 %
+              status 503                      10   1.00 %
+              connection lost while reading    1   0.10 %
 
             differs from wrk2: requests are sent when they are due, where wrk2 waits for the next whole millisecond (about 0.5 ms of its figures); latencies are of successes
             stopped early: the figures are of what ran until then
@@ -216,6 +240,7 @@ fn a_rate_reads_as_from_wrk2() {
              50.000%    1.69ms
              75.000%    1.80ms
              90.000%    1.86ms
+             95.000%    1.88ms
              99.000%    1.90ms
             100.000%    1.90ms
 
@@ -271,6 +296,18 @@ fn a_rate_reads_as_from_wrk2() {
             #[Max     =        1.899, Total count    =          989]
             #[Buckets =           22, SubBuckets     =         2048]
             ----------------------------------------------------------
+              Latency Histogram
+                up to    1.54ms   9.30 %  ██████████████████████████
+                up to    1.57ms   9.40 %  ███████████████████████████
+                up to    1.61ms   9.81 %  ████████████████████████████
+                up to    1.65ms   9.81 %  ████████████████████████████
+                up to    1.69ms  10.52 %  ██████████████████████████████
+                up to    1.73ms   9.61 %  ███████████████████████████
+                up to    1.77ms  10.01 %  ████████████████████████████
+                up to    1.81ms  10.31 %  █████████████████████████████
+                up to    1.86ms  10.62 %  ██████████████████████████████
+                up to    1.90ms  10.62 %  ██████████████████████████████
+
               999 requests in 10.00s, 1.91MB read
               Socket errors: connect 0, read 1, write 0, timeout 0
               Non-2xx or 3xx responses: 10
@@ -279,12 +316,36 @@ fn a_rate_reads_as_from_wrk2() {
 
             responses and errors
                                              requests   of all
-              status 200 to 399                   989  98.90 %
-              connection lost while reading         1   0.10 %
-              status 503                           10   1.00 %
+              status 200                     969  96.90 %
+              status 301                      20   2.00 %
+              status 503                      10   1.00 %
+              connection lost while reading    1   0.10 %
 
             differs from wrk2: requests are sent when they are due, where wrk2 waits for the next whole millisecond (about 0.5 ms of its figures); latencies are of successes
             stopped early: the figures are of what ran until then
         "#]],
     );
+}
+
+#[test]
+fn few_responses_of_a_rate_have_no_histogram() {
+    let mut result = result(LoadModel::open(100.0, Nanos::from_secs(10), 10));
+    let mut times = Latencies::default();
+    (0..50).for_each(|index| times.record(Nanos::from_micros(500 + index)));
+    result.windows.last_mut().unwrap().all.histograms.response = times.to_base64();
+    let shown = wrk(&result, &WrkShown::default(), TextLooks::PLAIN);
+    assert!(shown.contains("Recorded Latency") && !shown.contains("Latency Histogram"), "{shown}");
+}
+
+#[test]
+fn results_of_before_statuses_were_counted_one_by_one_say_which_were_expected() {
+    let mut result = result(LoadModel::constant(10, Nanos::from_secs(10)));
+    result.windows.last_mut().unwrap().all.responses = StatusCounts::default();
+    let shown = wrk(&result, &WrkShown::default(), TextLooks::PLAIN);
+    for row in [
+        "\n  status 200 to 399                   989  98.90 %\n",
+        "\n  status 503                           10  ",
+    ] {
+        assert!(shown.contains(row), "{shown}");
+    }
 }

@@ -62,12 +62,13 @@ fn begins(search: &Search, file: &SearchFile, settings: &SearchSettings, load: u
     let (repeats, runs) = (settings.plan.repeats, search.runs_of_step());
     let decided = file.steps.iter().filter(|step| step.verdict.is_some()).count() as u32;
     let each = settings.shape.ramp.plus(settings.shape.hold);
-    let left = search.steps_likely().map(|steps| {
+    let steps_left = search.steps_likely();
+    let left = steps_left.map(|steps| {
         let of_this = u64::from(repeats.saturating_sub(runs).max(1));
         Nanos(each.0 * (of_this + u64::from(steps.saturating_sub(1) * repeats)))
     });
     let (step, run) = (decided + 1, runs + 1);
-    Event::StepRunBegins { load, step, run, repeats, interval: search.interval(), left }
+    Event::StepRunBegins { load, step, run, repeats, interval: search.interval(), left, steps_left }
 }
 
 fn step(

@@ -53,6 +53,8 @@ pub enum Event<'a> {
         interval: Interval,
         /// How long this run and those after it are likely to take, once that is known.
         left: Option<Nanos>,
+        /// Loads that are likely still to come, with this one, once that is known.
+        steps_left: Option<u32>,
     },
     StepRunEnds {
         load: u32,

@@ -178,6 +178,7 @@ mod tests {
             first_byte: (outcome != Outcome::Transport(TransportError::Connect)).then_some(at(5)),
             ended: at(ended_ms),
             outcome,
+            status: None,
             bytes_sent: 10,
             bytes_received: 20,
         }

@@ -21,5 +21,6 @@ mod tree;
 mod xpath;
 
 pub use error::{ElementFault, JmeterError, PlanError, PlanErrorKind};
-pub use session::{Given, JmeterPlan, JmeterWorkload, Part, Session, SessionClock};
+pub use run::shared::Logged;
+pub use session::{Given, JmeterPlan, JmeterWorkload, Part, Session, SessionClock, SessionLog};
 pub use share::{Counted, SharedLife};

@@ -107,6 +107,17 @@ impl SessionClock {
     }
 }
 
+/// What the plan of a session logs.
+#[derive(Debug)]
+pub struct SessionLog(Arc<Shared>);
+
+impl SessionLog {
+    /// What was logged since this was last asked for.
+    pub fn take(&self) -> Logged {
+        self.0.take_log()
+    }
+}
+
 /// The users of one part.
 #[derive(Debug)]
 pub struct JmeterWorkload(GroupsWorkload);
@@ -335,9 +346,9 @@ impl Session {
         SessionClock(Arc::clone(&self.shared))
     }
 
-    /// What plans have logged since this was last asked for.
-    pub fn take_log(&self) -> Vec<String> {
-        self.shared.take_log()
+    /// What plans log, for whoever tells it while they run.
+    pub fn log(&self) -> SessionLog {
+        SessionLog(Arc::clone(&self.shared))
     }
 
     /// Ends the files of results: what is missing of them.

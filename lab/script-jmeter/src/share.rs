@@ -1,6 +1,7 @@
 //! A plan whose users run on several machines: what another machine needs of it, whose turn it is at what users share, and what comes
 //! back of each share.
 
+use crate::run::shared::Logged;
 use crate::run::sink::{OutputRows, Sink, SinkLayout};
 use crate::session::{JmeterPlan, Session};
 use prony_jtl::Statistics;
@@ -28,6 +29,9 @@ pub struct Counted {
     statistics: Statistics,
     rows: Vec<OutputRows>,
     log: Vec<String>,
+    /// Lines that came too fast, and were not kept.
+    #[serde(default)]
+    log_lost: u64,
     /// The plan has ended the test.
     is_ended: bool,
 }
@@ -72,10 +76,12 @@ impl Session {
 
     /// Takes what was measured since this was last asked for, for [`Self::add`] of another machine.
     pub fn take_counted(&self) -> Counted {
+        let Logged { lines, lost } = self.shared.take_log();
         Counted {
             statistics: self.sink.take_statistics(),
             rows: self.sink.take_rows(),
-            log: self.take_log(),
+            log: lines,
+            log_lost: lost,
             is_ended: self.is_ended(),
         }
     }
@@ -84,6 +90,7 @@ impl Session {
     pub fn add(&self, counted: &Counted) -> Result<(), String> {
         self.sink.add(&counted.statistics, &counted.rows)?;
         counted.log.iter().for_each(|line| self.shared.log(line));
+        self.shared.add_lost_lines(counted.log_lost);
         if counted.is_ended {
             self.is_ended.store(true, Ordering::Relaxed);
         }

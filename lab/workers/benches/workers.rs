@@ -221,6 +221,7 @@ fn record(request: usize, scheduled: Nanos, took: Nanos) -> Record {
         first_byte: Some(scheduled.plus(Nanos(took.0 / 2))),
         ended: scheduled.plus(took),
         outcome: Outcome::Success,
+        status: Some(200),
         bytes_sent: 100,
         bytes_received: 900,
     }

@@ -450,6 +450,11 @@ mod tests {
             first_byte: Some(ended),
             ended,
             outcome,
+            status: match outcome {
+                Outcome::Transport(_) => None,
+                Outcome::Status(status) => Some(status),
+                _ => Some(200),
+            },
             bytes_sent: 7,
             bytes_received: took,
         }

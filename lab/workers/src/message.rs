@@ -213,6 +213,7 @@ mod tests {
                 first_byte: None,
                 ended: Nanos(took),
                 outcome,
+                status: Some(204),
                 bytes_sent: 3,
                 bytes_received: 5,
             };

@@ -3,7 +3,7 @@
 use super::{ReportArguments, write};
 use anyhow::{Context as _, bail};
 use prony_jtl::{FileFacts, Statistics, Timeline, read};
-use prony_report::{PageForm, SampleCounts, samples_html};
+use prony_report::{PageForm, SampleCounts, TextLooks, samples_html, samples_table};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
@@ -67,7 +67,7 @@ pub(super) fn execute(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         crate::print(&counted.json()?)?;
     } else if arguments.html.is_none() {
-        crate::print(&counted.text())?;
+        crate::print(&counted.text(arguments.terminal.color.output_looks()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -129,7 +129,7 @@ impl Counted {
         write(&path.with_file_name(STATISTICS_FILE), &self.json()?)
     }
 
-    fn text(&self) -> String {
+    fn text(&self, looks: TextLooks) -> String {
         let (names, statistics) = (self.names().join(", "), &self.statistics);
         if statistics.is_empty() {
             return format!("{names}: no samples\n");
@@ -141,6 +141,6 @@ impl Counted {
         for notice in self.notices() {
             let _ = writeln!(text, "{notice}");
         }
-        format!("{text}\n{apdex}\n{}{errors}", statistics.table())
+        format!("{text}\n{apdex}\n{}{errors}", samples_table(statistics, looks))
     }
 }

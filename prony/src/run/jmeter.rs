@@ -13,11 +13,13 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use prony_load::{RunOptions, explain};
 use prony_model::Plan;
 use prony_model::verdict::conclusion::RunVerdict;
-use prony_runs::jmeter::{Given, PlanOutcome, live as run_plan};
+use prony_report::samples_table;
+use prony_runs::jmeter::{Given, PlanLog, PlanOutcome, live as run_plan};
 use prony_runs::{Flags, Kind, observe};
 use prony_script_jmeter::JmeterPlan;
 use prony_workers::UserState;
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -169,12 +171,7 @@ pub(crate) fn execute(arguments: &JmeterArguments) -> anyhow::Result<ExitCode> {
     let options = outputs.listen(&plan, arguments.options(&plan, &place)?);
     let live = arguments.live.open(plan.name(), &place.label(), &options.stop)?;
     let options = live.watch(options);
-    let quiet = arguments.quiet;
-    let log = move |line: &str| {
-        if !quiet {
-            warn(line);
-        }
-    };
+    let log = (!arguments.quiet).then(|| PlanLog::new(warn, std::io::stderr().is_terminal()));
     let waiting = arguments.recruit(&plan, &options)?;
     let (mut recruited, local) = waiting.map(|waiting| (waiting.recruited, waiting.local)).unzip();
     let lived = run_plan(&jmeter, &plan, options, true, recruited.as_mut(), log)?;
@@ -188,10 +185,12 @@ pub(crate) fn execute(arguments: &JmeterArguments) -> anyhow::Result<ExitCode> {
 
 /// The summary with JMeter's figures, and what the run comes to.
 fn finish(arguments: &JmeterArguments, lived: &PlanOutcome, place: &ResultPlace) -> anyhow::Result<ExitCode> {
-    if !arguments.json {
-        crate::print(&format!("{}\n{}", lived.statistics.table(), lived.statistics.error_table()))?;
+    let looks = (!arguments.json).then(|| arguments.terminal.color.output_looks());
+    if let Some(looks) = looks {
+        let table = samples_table(&lived.statistics, looks);
+        crate::print(&format!("{table}\n{}", lived.statistics.error_table()))?;
     }
-    print(&lived.result, arguments.json, None, place)?;
+    print(&lived.result, looks, None, place)?;
     let conclusion = RunVerdict::of_kept(&lived.result).conclusion;
     let conclusion = if arguments.strict { conclusion.strict() } else { conclusion };
     Ok(ExitCode::from(conclusion.exit_code()))

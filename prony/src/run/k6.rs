@@ -86,7 +86,7 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     let settings = MeasureSettings {
         outputs: asked.files.clone(),
         no_thresholds: arguments.no_thresholds(),
-        no_color: !arguments.color().has_colors(),
+        no_color: !arguments.color().allows_colors(),
         share: None,
     };
     refuse_with_workers(arguments, &asked)?;
@@ -255,7 +255,7 @@ fn place_log(arguments: &K6Arguments, session: &Session, display: &ProgressDispl
         LogTarget::Errors => {
             let style = match session.log.style {
                 // As k6 does without colours.
-                None if !arguments.color().has_colors() => Style::Plain,
+                None if !arguments.color().allows_colors() => Style::Plain,
                 _ => session.log.style_of_errors(),
             };
             log.set_output(display.errors(), style, Reader::of(&std::io::stderr()));
@@ -317,8 +317,7 @@ fn summarise(
         if arguments.json {
             return Ok(());
         }
-        let with_colors = arguments.color().has_colors() && std::io::stdout().is_terminal();
-        return crate::print(&lived.summary.text(mode, with_colors));
+        return crate::print(&lived.summary.text(mode, arguments.color().output_looks().has_colors));
     };
     for (place, content) in contents {
         match place.as_str() {
@@ -359,9 +358,10 @@ fn tell_findings(
     if arguments.quiet {
         return Ok(());
     }
-    let findings = prony_report::findings(result);
+    let looks = arguments.color().error_looks();
+    let findings = prony_report::findings(result, looks);
     // What k6 has a code for is said above.
-    let verdict = match prony_report::verdict(result) {
+    let verdict = match prony_report::verdict(result, looks) {
         verdict if verdict.is_empty() || lived.ended.exit != Exit::Done => String::new(),
         verdict if code == Exit::Done.code() => {
             format!("\n{verdict}the exit code is k6's, {code}; --strict makes it 1\n")

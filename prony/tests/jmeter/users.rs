@@ -2,6 +2,8 @@
 
 use super::Trial;
 use super::plans::{csv, defaults, flag, get, group, group_with, plan, plan_with, post, script, text, timer};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 
 fn plan_of(trial: &Trial, below: &str) {
     trial.write("plan.jmx", &plan(&(trial.defaults() + below)));
@@ -202,4 +204,24 @@ fn searches_and_comparisons_run_plans_too() {
     ];
     let found = trial.prony(&arguments);
     assert!(found.out.contains("at least 2"), "{}{}", found.out, found.error);
+}
+
+/// The request that follows the line waits for a minute: whoever read the line only at the end of the run would find it sent.
+#[test]
+fn what_a_script_logs_is_told_while_the_run_goes() {
+    let trial = Trial::new();
+    let say = script("JSR223Sampler", "say", "javascript", "for (let i = 0; i < 3; i++) log.info('begun');");
+    plan_of(&trial, &group("Group", "1", "1", &(say + &get("after", "/ok", &timer("60000")))));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.current_dir(trial.folder.path()).args(["run", "plan.jmx", "--no-result"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let begun = |line: &String| line.contains("begun");
+    // In a pipe each is there, also where it repeats another.
+    let told: Vec<_> = (0..3).map(|_| lines.find(begun)).collect();
+    let sent = trial.server.seen().len();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(told.iter().all(Option::is_some), "{told:?}");
+    assert_eq!(sent, 0, "the run goes on");
 }

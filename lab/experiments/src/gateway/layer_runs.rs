@@ -119,6 +119,7 @@ pub(super) fn processor_time(runs: &[LayerRun], query: Query, layer: Layer) -> O
 #[cfg(test)]
 mod tests {
     use prony_model::measurement::figures::{Histograms, LatencyFigures};
+    use prony_model::measurement::status_counts::StatusCounts;
 
     use super::*;
 
@@ -131,6 +132,7 @@ mod tests {
             rate_per_s,
             outcomes: BTreeMap::new(),
             statuses: BTreeMap::new(),
+            responses: StatusCounts::default(),
             bytes_sent: 0,
             bytes_received: 0,
             response_time: LatencyFigures::default(),

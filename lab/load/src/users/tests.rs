@@ -137,6 +137,7 @@ impl<'a> World<'a> {
                 first_byte: None,
                 ended: now,
                 outcome: error.map_or(Outcome::Success, Outcome::Transport),
+                status: None,
                 bytes_sent: 0,
                 bytes_received: 0,
             });

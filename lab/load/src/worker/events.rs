@@ -20,6 +20,7 @@ impl Worker<'_> {
         match context.purpose {
             Purpose::Step { bytes_sent } => {
                 let (user, times) = (context.user, entry.times());
+                let status = kind.status();
                 let (outcome, error) = match kind {
                     EventKind::Response(status) => {
                         let (place, response) = (self.machine.place_of(user), entry.response(status));
@@ -28,7 +29,8 @@ impl Worker<'_> {
                     EventKind::Failed(Failure { error, .. }) => (Outcome::Transport(error), Some(error)),
                     _ => return Ok(()),
                 };
-                self.recorder.ended(&record(context, outcome, times, bytes_sent, entry.bytes().received));
+                let bytes = CallBytes { sent: bytes_sent, received: entry.bytes().received };
+                self.recorder.ended(&record(context, (outcome, status), times, bytes));
                 let now = times.ended;
                 self.client.release(request);
                 self.machine.on_request_end(user, error, now);
@@ -63,7 +65,7 @@ impl Worker<'_> {
             EventKind::Response(status) => {
                 if is_counted {
                     let outcome = outcome(&context, status);
-                    self.recorder.ended(&record(&context, outcome, &times, bytes.sent, bytes.received));
+                    self.recorder.ended(&record(&context, (outcome, Some(status)), &times, bytes));
                 }
                 let answer = sink.answer(status);
                 self.notify(user, WaitEvent::Answered { call: id, answer, times, peer, bytes })
@@ -71,7 +73,7 @@ impl Worker<'_> {
             EventKind::Failed(Failure { fault, .. }) => {
                 if is_counted {
                     let outcome = Outcome::Transport(fault.kind.transport());
-                    self.recorder.ended(&record(&context, outcome, &times, bytes.sent, bytes.received));
+                    self.recorder.ended(&record(&context, (outcome, None), &times, bytes));
                 }
                 self.notify(user, WaitEvent::Failed { call: id, fault, times, peer, bytes })
             }
@@ -205,7 +207,7 @@ impl Worker<'_> {
             _ => return Ok(()),
         };
         if matches!(context.purpose, Purpose::Stream { is_counted: true, .. }) {
-            self.recorder.ended(&record(&context, outcome, &times, bytes.sent, bytes.received));
+            self.recorder.ended(&record(&context, (outcome, kind.status()), &times, bytes));
         }
         let event = match kind {
             EventKind::Failed(Failure { fault, .. }) => ChannelEvent::Failed { fault, times, peer },
@@ -266,12 +268,12 @@ fn outcome(context: &Context, status: u16) -> Outcome {
     }
 }
 
+/// How it ended, and the status of its response, where one came.
 fn record(
     context: &Context,
-    outcome: Outcome,
+    (outcome, status): (Outcome, Option<u16>),
     times: &CallTimes,
-    bytes_sent: u64,
-    bytes_received: u64,
+    bytes: CallBytes,
 ) -> Record {
     Record {
         request: context.request,
@@ -280,7 +282,8 @@ fn record(
         first_byte: times.first_byte,
         ended: times.ended,
         outcome,
-        bytes_sent,
-        bytes_received,
+        status,
+        bytes_sent: bytes.sent,
+        bytes_received: bytes.received,
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::measurement::histogram::Latencies;
 use crate::measurement::record::OutcomeKind;
+use crate::measurement::status_counts::StatusCounts;
 use crate::measurement::tally::TallyCell;
 use crate::units::Nanos;
 use crate::verdict::threshold::Metric;
@@ -62,7 +63,11 @@ pub struct Figures {
     pub rate_per_s: f64,
     /// Without those that did not occur.
     pub outcomes: BTreeMap<OutcomeKind, u64>,
+    /// Unexpected ones.
     pub statuses: BTreeMap<u16, u64>,
+    /// Responses by status, expected or not; empty in results of before they were counted.
+    #[serde(default, skip_serializing_if = "StatusCounts::is_empty")]
+    pub responses: StatusCounts,
     pub bytes_sent: u64,
     pub bytes_received: u64,
     /// From when a request was due.
@@ -85,6 +90,7 @@ impl Figures {
             rate_per_s: if seconds > 0.0 { cell.delivered as f64 / seconds } else { 0.0 },
             outcomes: outcomes.filter(|(_, count)| *count > 0).collect(),
             statuses: cell.statuses.clone(),
+            responses: cell.responses.clone(),
             bytes_sent: cell.bytes_sent,
             bytes_received: cell.bytes_received,
             response_time: LatencyFigures::of(&cell.response),

@@ -9,4 +9,5 @@ pub mod observation;
 pub mod record;
 pub mod snapshot;
 pub mod statistics;
+pub mod status_counts;
 pub mod tally;

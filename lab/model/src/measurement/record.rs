@@ -16,6 +16,8 @@ pub struct Record {
     pub first_byte: Option<Nanos>,
     pub ended: Nanos,
     pub outcome: Outcome,
+    /// Of the response, where one came, whatever the outcome.
+    pub status: Option<u16>,
     pub bytes_sent: u64,
     pub bytes_received: u64,
 }

@@ -188,6 +188,11 @@ mod tests {
             first_byte,
             ended,
             outcome,
+            status: match outcome {
+                Outcome::Transport(_) => None,
+                Outcome::Status(status) => Some(status),
+                _ => Some(200),
+            },
             bytes_sent: 7,
             bytes_received: took,
         }

@@ -4,6 +4,7 @@ use crate::load::windows::Windows;
 use crate::measurement::counts::Counts;
 use crate::measurement::histogram::Latencies;
 use crate::measurement::record::{Outcome, OutcomeKind, Record};
+use crate::measurement::status_counts::StatusCounts;
 use crate::plan::Plan;
 use crate::subscription::tally::SubscriptionTally;
 use crate::units::Nanos;
@@ -18,6 +19,9 @@ pub struct TallyCell {
     outcomes: [u64; OutcomeKind::ALL.len()],
     /// Answered requests by unexpected status; a status has three digits, so this stays small.
     pub statuses: BTreeMap<u16, u64>,
+    /// Responses by status, expected or not.
+    #[serde(default)]
+    pub responses: StatusCounts,
     /// Successes that ended within the window, whenever they began: what was delivered in it.
     pub delivered: u64,
     pub bytes_sent: u64,
@@ -75,12 +79,16 @@ impl TallyCell {
         if let Outcome::Status(status) = record.outcome {
             *self.statuses.entry(status).or_default() += 1;
         }
+        if let Some(status) = record.status {
+            self.responses.add(status, 1);
+        }
     }
 
     pub fn merge(&mut self, other: &Self) {
         let Self {
             outcomes,
             statuses,
+            responses,
             delivered,
             bytes_sent,
             bytes_received,
@@ -96,6 +104,7 @@ impl TallyCell {
         for (status, count) in statuses {
             *self.statuses.entry(*status).or_default() += count;
         }
+        self.responses.merge(responses);
         self.delivered += delivered;
         self.bytes_sent += bytes_sent;
         self.bytes_received += bytes_received;
@@ -422,6 +431,11 @@ mod tests {
             first_byte: Some(at(ended)),
             ended: at(ended),
             outcome,
+            status: match outcome {
+                Outcome::Transport(_) => None,
+                Outcome::Status(status) => Some(status),
+                _ => Some(200),
+            },
             bytes_sent: 10,
             bytes_received: 20,
         }
@@ -445,6 +459,7 @@ mod tests {
         assert_eq!((cell.requests(), cell.successes(), cell.failures(), cell.answered()), (5, 1, 4, 3));
         assert_eq!((cell.response.count(), cell.errors.count(), cell.timeouts.count()), (1, 3, 1));
         assert_eq!(cell.statuses, BTreeMap::from([(503, 1)]));
+        assert_eq!(cell.responses.all().collect::<Vec<_>>(), [(200, 2), (503, 1)]);
         assert_eq!((cell.bytes_sent, cell.bytes_received), (50, 100));
     }
 
@@ -459,6 +474,28 @@ mod tests {
         first.merge(&second);
         assert_eq!((first.cell(0, 0).requests(), first.cell(0, 3).requests(), first.requests()), (1, 1, 4));
         assert_eq!(first.sum(&[0]).requests(), 2);
+    }
+
+    #[test]
+    fn statuses_of_successes_are_counted_one_by_one_and_merged() {
+        let windows =
+            Windows::of(&[(Nanos::ZERO, &LoadModel::constant(1, Nanos::from_secs(10)))], Nanos::ZERO);
+        let (mut first, mut second) = (Tally::new(&windows, ONE), Tally::new(&windows, ONE));
+        for (tally, status) in [(&mut first, 200), (&mut second, 204)] {
+            tally.record(&windows, &Record { status: Some(status), ..record(1, 2, Outcome::Success) });
+            tally.record(&windows, &Record { status: Some(301), ..record(1, 2, Outcome::Success) });
+        }
+        first.merge(&second);
+        let cell = first.sum(&[0]);
+        assert_eq!(cell.responses.all().collect::<Vec<_>>(), [(200, 1), (204, 1), (301, 2)]);
+        assert!(cell.statuses.is_empty(), "all were expected");
+    }
+
+    #[test]
+    fn cells_of_before_have_no_statuses_of_successes() {
+        let mut written = serde_json::to_value(TallyCell::default()).unwrap();
+        written.as_object_mut().unwrap().remove("responses").unwrap();
+        assert_eq!(serde_json::from_value::<TallyCell>(written).unwrap(), TallyCell::default());
     }
 
     #[test]

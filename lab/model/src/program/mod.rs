@@ -5,6 +5,7 @@
 //! the wire is; the runner translates it for HTTP/2.
 
 pub mod call;
+pub mod log_repeats;
 mod response;
 mod share;
 mod stop;

@@ -297,6 +297,7 @@ mod tests {
                     first_byte: None,
                     ended,
                     outcome: *outcome,
+                    status: None,
                     bytes_sent: 0,
                     bytes_received: 0,
                 },

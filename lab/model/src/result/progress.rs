@@ -165,6 +165,7 @@ mod tests {
                     first_byte,
                     ended,
                     outcome,
+                    status: None,
                     bytes_sent,
                     bytes_received,
                 },

@@ -15,7 +15,7 @@ pub(crate) use inline::InlineScreen;
 pub use painter::ScreenLooks;
 pub(crate) use painter::ScreenSize;
 pub(crate) use state::ScreenState;
-pub use state::StepHead;
+pub use state::{StepHead, StepsDone};
 
 #[cfg(test)]
 mod tests;

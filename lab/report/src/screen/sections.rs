@@ -1,7 +1,7 @@
 //! The rows of a screen: what each says, and how important it is.
 
 use super::rates::RateHistory;
-use super::state::{ScreenState, StepHead};
+use super::state::{ScreenState, StepHead, StepsDone};
 use crate::fit::Ranked;
 use crate::progress_line::rate;
 use crate::table::grouped;
@@ -30,6 +30,7 @@ pub(crate) enum Importance {
     Rate,
     Requests,
     Step,
+    Whole,
     LastSecond,
     Finding,
     Events,
@@ -110,6 +111,9 @@ pub(crate) fn sections(state: &ScreenState) -> Vec<Section<'_>> {
         return rows.0;
     }
     rows.line(Importance::Step, step(state));
+    if let Some((parts, share)) = whole(state) {
+        rows.add(Importance::Whole, Content::Bar(parts, share));
+    }
     if !state.known.is_empty() {
         rows.line(Importance::Known, known(&state.known));
     }
@@ -165,7 +169,7 @@ impl<'a> Rows<'a> {
 
 fn step(state: &ScreenState) -> Vec<Part> {
     let mut parts = Vec::new();
-    let Some(StepHead { step, position, range, left }) = &state.head else {
+    let Some(StepHead { step, position, range, .. }) = &state.head else {
         parts.push(Part::new(0, &state.title).with(Emphasis::Strong));
         return parts;
     };
@@ -179,11 +183,21 @@ fn step(state: &ScreenState) -> Vec<Part> {
     if !range.is_empty() {
         parts.push(Part::new(3, range));
     }
-    if let Some(left) = left {
-        let elapsed = state.progress.as_ref().map_or(Nanos::ZERO, |progress| progress.elapsed);
-        parts.push(Part::new(1, format!("about {} left", whole_seconds(left.since(elapsed)))));
-    }
     parts
+}
+
+/// How much of all runs is done, by their time, once it is known how long the rest takes.
+fn whole(state: &ScreenState) -> Option<(Vec<Part>, f64)> {
+    let head = state.head.as_ref()?;
+    let (spent, left) = (state.spent, head.left?);
+    let mut parts = vec![label("whole")];
+    if let Some(StepsDone { done, to_go }) = head.steps {
+        parts.push(Part::new(2, format!("{done} done, {to_go} to go")));
+    }
+    parts.push(Part::new(0, format!("about {} left", whole_seconds(left.since(state.elapsed())))));
+    let share =
+        spent.plus(state.elapsed()).as_secs_f64() / spent.plus(left).as_secs_f64().max(f64::MIN_POSITIVE);
+    Some((parts, share.min(1.0)))
 }
 
 /// The newest to the left, so that the oldest are left out.

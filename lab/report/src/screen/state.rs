@@ -18,6 +18,16 @@ pub struct StepHead {
     pub range: String,
     /// How long this one and all after it take, where that is known.
     pub left: Option<Nanos>,
+    /// How many there are, where that is known.
+    pub steps: Option<StepsDone>,
+}
+
+/// Steps of the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepsDone {
+    pub done: u32,
+    /// With the present one, as far as is known.
+    pub to_go: u32,
 }
 
 #[derive(Debug, Default)]
@@ -28,6 +38,8 @@ pub(crate) struct ScreenState {
     pub(crate) head: Option<StepHead>,
     /// Steps that are over, each with its verdict; the newest last.
     pub(crate) known: Vec<String>,
+    /// How long all runs before the present one took.
+    pub(crate) spent: Nanos,
     pub(crate) progress: Option<Progress>,
     pub(crate) rates: RateHistory,
     pub(crate) warning: Option<String>,
@@ -37,9 +49,15 @@ impl ScreenState {
     /// The next of many runs, of which nothing is known yet.
     pub(crate) fn begin(&mut self, head: StepHead) {
         self.head = Some(head);
+        self.spent = self.spent.plus(self.elapsed());
         self.progress = None;
         self.rates = RateHistory::default();
         self.warning = None;
+    }
+
+    /// Of the present run.
+    pub(crate) fn elapsed(&self) -> Nanos {
+        self.progress.as_ref().map_or(Nanos::ZERO, |progress| progress.elapsed)
     }
 
     pub(crate) fn remember(&mut self, step: String) {

@@ -2,7 +2,7 @@
 
 use super::inline::InlineScreen;
 use super::painter::{ScreenLooks, ScreenSize};
-use super::state::{ScreenState, StepHead};
+use super::state::{ScreenState, StepHead, StepsDone};
 use super::view::ScreenView;
 use expect_test::{Expect, expect};
 use prony_model::Nanos;
@@ -91,6 +91,7 @@ fn many() -> ScreenState {
         position: "step 3, run 2 of 3".to_owned(),
         range: "between 40 and 160 users".to_owned(),
         left: Some(Nanos::from_secs(250)),
+        steps: Some(StepsDone { done: 7, to_go: 5 }),
     });
     (0..30).for_each(|number| state.show(&troubled(number)));
     state.warning = Some("warning: cannot write the result: no space".to_owned());
@@ -157,7 +158,8 @@ fn a_terminal_that_is_low_or_narrow_loses_the_least_important_first() {
         120,
         24,
         &expect![[r#"
-        find-checkout  step 3, run 2 of 3  80 users  between 40 and 160 users  about 3m40s left
+        find-checkout  step 3, run 2 of 3  80 users  between 40 and 160 users
+        whole     7 done, 5 to go  about 3m40s left   12 % ━━━━━━────────────────────────────────────────────────
         before    160 users: FAILED  40 users: PASSED
         30.0 s  of 1m00s  30 s left   50 % ━━━━━━━━━━━━━━━━━━━━━━━━━━━───────────────────────────
         rate      500 of 650/s asked  1 300 users  ▃▃▄▄▄▅▅▆▆▇▇█▃▃▄▄▄▅▅▆▆▇▇█▃▃▄▄▄▅
@@ -179,8 +181,8 @@ fn a_terminal_that_is_low_or_narrow_loses_the_least_important_first() {
         80,
         12,
         &expect![[r#"
-        step 3, run 2 of 3  80 users  between 40 and 160 users  about 3m40s left
-        before    160 users: FAILED  40 users: PASSED
+        find-checkout  step 3, run 2 of 3  80 users  between 40 and 160 users
+        whole     7 done, 5 to go  about 3m40s left   12 % ━━━─────────────────────────
         30.0 s  of 1m00s  30 s left   50 % ━━━━━━━━━━━━━━━━━━━━━━──────────────────────
         rate      500 of 650/s asked  1 300 users  ▃▃▄▄▄▅▅▆▆▇▇█▃▃▄▄▄▅▅▆▆▇▇█▃▃▄▄▄▅
         total     223 300 requests  1 234 failed (0.55 %)  12 late  1 dropped
@@ -197,15 +199,45 @@ fn a_terminal_that_is_low_or_narrow_loses_the_least_important_first() {
         40,
         8,
         &expect![[r#"
-        80 users  about 3m40s left
+        step 3, run 2 of 3  80 users
+        7 done, 5 to go  about 3m40s left
         30.0 s  of 1m00s  30 s left   50 % ━━──
         500 of 650/s asked  1 300 users
         223 300 requests  1 234 failed (0.55 %)
         now       p99 98.0 ms  max 1.34 s
         ! errors-dominate: 16.03 % of requests
-        ! connection-churn: 12 % of requests ne
     "#]],
     );
+}
+
+#[test]
+fn the_bar_of_the_whole_goes_on_over_all_runs() {
+    let mut state = ScreenState { title: "sweep".to_owned(), ..ScreenState::default() };
+    let mut shown = String::new();
+    for done in 0..3_u32 {
+        let left = Some(Nanos::from_secs(60 * u64::from(3 - done)));
+        let steps = Some(StepsDone { done, to_go: 3 - done });
+        state.begin(StepHead { step: "a".to_owned(), left, steps, ..StepHead::default() });
+        for last in [0, 29, 59] {
+            state.show(&second(last));
+            shown += drawn(&state, 70, 12).lines().nth(1).unwrap();
+            shown.push('\n');
+        }
+    }
+    expect![[r#"
+        whole     0 done, 3 to go  about 2m59s left    0 % ──────────────────
+        whole     0 done, 3 to go  about 2m30s left   16 % ━━━───────────────
+        whole     0 done, 3 to go  about 2m00s left   33 % ━━━━━━────────────
+        whole     1 done, 2 to go  about 1m59s left   33 % ━━━━━━────────────
+        whole     1 done, 2 to go  about 1m30s left   50 % ━━━━━━━━━─────────
+        whole     1 done, 2 to go  about 1m00s left   66 % ━━━━━━━━━━━━──────
+        whole     2 done, 1 to go  about 59 s left   67 % ━━━━━━━━━━━━───────
+        whole     2 done, 1 to go  about 30 s left   83 % ━━━━━━━━━━━━━━━────
+        whole     2 done, 1 to go  about 0 s left  100 % ━━━━━━━━━━━━━━━━━━━━
+    "#]]
+    .assert_eq(&shown);
+    state.begin(StepHead { step: "a search of which no end is known".to_owned(), ..StepHead::default() });
+    assert!(!drawn(&state, 70, 12).contains("whole"));
 }
 
 #[test]
@@ -258,7 +290,7 @@ fn each_row_more_shows_all_that_one_less_does() {
                 "{columns}x{rows}: {text}"
             );
             // Beyond all rows the histogram becomes taller.
-            if text.lines().count() <= 13 {
+            if text.lines().count() <= 14 {
                 let stands = |line: &str| line.is_empty() || text.lines().any(|other| other == line);
                 assert!(lower.lines().all(stands), "{columns}x{rows}: {lower} in {text}");
             }

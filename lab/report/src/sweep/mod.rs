@@ -10,6 +10,7 @@ pub use runs::{SweepReport, SweepRun};
 
 use crate::page::{PageForm, study_html};
 use crate::read::NamedDocument;
+use crate::text::TextLooks;
 use columns::Columns;
 
 impl SweepReport<'_> {
@@ -28,8 +29,8 @@ impl SweepReport<'_> {
         text::markdown(self)
     }
 
-    pub fn terminal(&self) -> String {
-        text::terminal(self)
+    pub fn terminal(&self, looks: TextLooks) -> String {
+        text::terminal(self, looks)
     }
 
     /// The page, with all runs below the plots.

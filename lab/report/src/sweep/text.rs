@@ -3,9 +3,12 @@
 use super::columns::{Columns, gc_throughput, ms, percent, percentile_ms};
 use super::runs::{SweepReport, SweepRun};
 use crate::describe;
-use crate::search::findings_of;
+use crate::search::push_findings_of;
 use crate::summaries::markdown::{plain, table};
-use crate::table::{aligned, decimal};
+use crate::summary::weight;
+use crate::table::decimal;
+use crate::text::table::TextTable;
+use crate::text::{StyledText, TextLooks, Tone};
 use prony_model::Nanos;
 use prony_model::sweep::SweepStepState;
 use prony_model::units;
@@ -30,6 +33,9 @@ const MEANINGS: [(&str, &str); 6] = [
         "the largest heap that the JVM had of the system; after full collections: what was in use then",
     ),
 ];
+
+/// What the terminal's table loses where it is too wide: users, mean, requests, GC, p95, errors.
+const LOST: [usize; 6] = [7, 4, 1, 8, 5, 2];
 
 pub(super) fn markdown(report: &SweepReport<'_>) -> String {
     let (file, columns) = (report.file, Columns::of(report));
@@ -63,14 +69,17 @@ pub(super) fn markdown(report: &SweepReport<'_>) -> String {
     text
 }
 
-pub(super) fn terminal(report: &SweepReport<'_>) -> String {
+pub(super) fn terminal(report: &SweepReport<'_>, looks: TextLooks) -> String {
     let head = ["", "requests", "errors", "a second", "mean", "p95", "p99", "users", "GC"];
     let rows: Vec<Vec<String>> =
         [head.map(str::to_owned).into()].into_iter().chain(report.runs.iter().map(row)).collect();
-    let mut text = format!("{}: {}\n\n{}", report.scenario, report.file.target, aligned(&rows));
-    text.push_str(&findings_of(report.runs.iter().map(|run| run.result)));
-    let _ = writeln!(text, "\n{}", sentence(report));
-    text
+    let mut text = StyledText::new(looks);
+    text.push_as(Tone::Name, report.scenario);
+    let _ = writeln!(text, ": {}\n", report.file.target);
+    TextTable::with_head(&rows).losing(&LOST).write(&mut text);
+    push_findings_of(&mut text, report.runs.iter().map(|run| run.result));
+    text.push_verdict(&sentence(report));
+    text.into_string()
 }
 
 fn row(run: &SweepRun<'_>) -> Vec<String> {
@@ -104,11 +113,7 @@ pub(super) fn notes(report: &SweepReport<'_>) -> Vec<String> {
     let of_runs = report.runs.iter().flat_map(|run| {
         let label = run.step.combination.label();
         run.result.findings.iter().map(move |finding| {
-            let weight = match finding.weight() {
-                "" => String::new(),
-                weight => format!(" ({weight})"),
-            };
-            format!("{label}: {}{weight}: {}", finding.kind.name(), finding.seen)
+            format!("{label}: {}{}: {}", finding.kind.name(), weight(finding), finding.seen)
         })
     });
     let without = report.file.steps.iter().filter_map(|step| {

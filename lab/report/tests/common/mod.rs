@@ -224,6 +224,11 @@ fn request_record(request: usize, due: Nanos, started: Nanos, service: Nanos, ou
         first_byte: Some(ended),
         ended,
         outcome,
+        status: match outcome {
+            Outcome::Transport(_) => None,
+            Outcome::Status(status) => Some(status),
+            _ => Some(200),
+        },
         bytes_sent: 100,
         bytes_received: 2_000,
     }

@@ -1,9 +1,11 @@
 //! The life of a JMeter plan: its setUp groups, its load, its tearDown groups, each a run of its own that shares properties and
 //! files of results. Knows threads and sockets through `load` alone; the terminal is the caller's.
 
+mod log;
 mod share;
 mod subject;
 
+use log::LogTeller;
 use prony_jtl::{Statistics, WriteError};
 use prony_load::{RunError, RunOptions, StopFlag, run_workload};
 use prony_model::plan::PlanFaults;
@@ -14,6 +16,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use log::PlanLog;
 pub use prony_script_jmeter::{Given, JmeterError};
 pub(crate) use share::JMETER_PLANS;
 pub(crate) use subject::KIND;
@@ -48,20 +51,19 @@ pub fn is_named(text: &str) -> bool {
 }
 
 /// Runs a plan whose load is `plan`, which was made of its own; the load is made by workers where there are any. `log` is told what
-/// it logs.
+/// it logs meanwhile, where anybody wants to know.
 pub fn live(
     jmeter: &Arc<JmeterPlan>,
     plan: &Plan,
     options: RunOptions,
     writes_files: bool,
     workers: Option<&mut Recruited>,
-    mut log: impl FnMut(&str) + 'static,
+    log: Option<PlanLog>,
 ) -> Result<PlanOutcome, LifeError> {
     let session = jmeter.session(writes_files)?;
-    let mut tell = |session: &Session| session.take_log().iter().for_each(|line| log(line));
+    let teller = log.map(|log| LogTeller::start(session.log(), log));
     let stop = options.stop.clone();
     part(jmeter, &session, Part::Setup, &stop)?;
-    tell(&session);
     let clock = session.clock();
     let options = RunOptions { begins: Box::new(move |epoch| clock.begin(epoch)), ..options };
     let result = match workers {
@@ -70,10 +72,9 @@ pub fn live(
             share::run_shared(recruited, jmeter, &session, plan, options).map_err(LifeError::Workers)
         }
     };
-    tell(&session);
     // What the stop has ended was the load; tearDown groups tidy up behind it.
     let torn = part(jmeter, &session, Part::Teardown, &StopFlag::default());
-    tell(&session);
+    drop(teller);
     let missing = session.close();
     let result = result?;
     torn?;

@@ -61,7 +61,7 @@ impl Runner for JmeterRunner {
         options: RunOptions,
         workers: Option<&mut Recruited>,
     ) -> Result<ResultFile, SubjectError> {
-        match live(&self.0, plan, options, false, workers, |_| {}) {
+        match live(&self.0, plan, options, false, workers, None) {
             Ok(outcome) => Ok(outcome.result),
             Err(LifeError::Run(error)) => Err(error.into()),
             Err(LifeError::Workers(error)) => Err(error.into()),

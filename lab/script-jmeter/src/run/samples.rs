@@ -85,6 +85,7 @@ impl Runner<'_, '_> {
                 Err(_) => Outcome::Transport(TransportError::Protocol),
             },
         };
+        let status = sample.code.parse::<u16>().ok().filter(|_| transport.is_none());
         let known = self.names.get(sample.label.as_str()).copied();
         let request = known.unwrap_or_else(|| {
             let index = self.workload.tables.name(&sample.label);
@@ -98,6 +99,7 @@ impl Runner<'_, '_> {
             first_byte: (sample.latency > Nanos::ZERO).then(|| sample.start.plus(sample.latency)),
             ended: sample.end,
             outcome,
+            status,
             bytes_sent: sample.sent_bytes,
             bytes_received: sample.bytes,
         });

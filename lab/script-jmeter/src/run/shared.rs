@@ -10,8 +10,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Lines that are logged in one run; more say nothing new.
-const LOG_LINES_MAX: usize = 1_000;
+/// Lines that wait for being told: what plans log in a moment, some MB of memory.
+const LOG_LINES_MAX: usize = 4_096;
+/// Longer lines are cut: a script that logs bodies would otherwise fill the memory through those that wait.
+const LOG_LINE_BYTES_MAX: usize = 64 * 1024;
 
 /// A user's variables.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +43,26 @@ impl Variables {
     }
 }
 
+/// What plans have logged since that was last asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Logged {
+    pub lines: Vec<String>,
+    /// Lines that came too fast, and were not kept.
+    pub lost: u64,
+}
+
+impl Logged {
+    fn push(&mut self, line: &str) {
+        if self.lines.len() == LOG_LINES_MAX {
+            self.lost += 1;
+            return;
+        }
+        let end = LOG_LINE_BYTES_MAX.min(line.len());
+        let end = (0..=end).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
+        self.lines.push(line[..end].to_owned());
+    }
+}
+
 /// What all users of a run share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -52,7 +74,7 @@ pub(crate) struct Shared {
     counters: Mutex<FxHashMap<u32, u64>>,
     /// Whose turn it is to be counted.
     turns: Turns,
-    log: Mutex<Vec<String>>,
+    log: Mutex<Logged>,
 }
 
 impl Shared {
@@ -79,14 +101,16 @@ impl Shared {
 
     /// Something that the user should know and that does not end the run.
     pub(crate) fn log(&self, line: &str) {
-        let mut log = lock(&self.log);
-        if log.len() < LOG_LINES_MAX {
-            log.push(line.to_owned());
-        }
+        lock(&self.log).push(line);
+    }
+
+    /// Lines that another machine has not kept.
+    pub(crate) fn add_lost_lines(&self, lost: u64) {
+        lock(&self.log).lost += lost;
     }
 
     /// What was logged since this was last asked for.
-    pub(crate) fn take_log(&self) -> Vec<String> {
+    pub(crate) fn take_log(&self) -> Logged {
         std::mem::take(&mut lock(&self.log))
     }
 }
@@ -157,5 +181,19 @@ impl Clock {
 
     pub(crate) fn now_ms(&self) -> i64 {
         self.unix_ms(self.now())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_come_too_fast_are_counted_and_long_ones_cut() {
+        let mut log = Logged::default();
+        log.push(&"ö".repeat(LOG_LINE_BYTES_MAX));
+        (1..LOG_LINES_MAX + 7).for_each(|number| log.push(&number.to_string()));
+        assert_eq!((log.lines.len(), log.lost), (LOG_LINES_MAX, 7));
+        assert_eq!((log.lines[0].len(), log.lines[1].as_str()), (LOG_LINE_BYTES_MAX, "1"));
     }
 }

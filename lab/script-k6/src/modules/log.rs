@@ -1,7 +1,7 @@
 //! Lines of the log, as k6 writes them to standard error, without keeping whoever logs waiting: a thread writes them,
 //! and lines that come faster than it can are counted, not kept. Where a person watches, so are lines that repeat others.
 
-use super::log_repeats::{Fate, Repeated, Repeats};
+use prony_model::program::log_repeats::{LineFate, LogRepeats, RepeatedLine};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -53,9 +53,29 @@ impl Style {
         }
     }
 
-    fn repeated(self, since_begin: Duration, repeated: &Repeated) -> String {
-        let fields = repeated.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        self.line(since_begin, repeated.level, &repeated.message, &fields.collect::<Vec<_>>())
+    fn repeated(self, since_begin: Duration, repeated: &RepeatedLine<LineKey>) -> String {
+        let LineKey { level, fields } = &repeated.key;
+        let fields = fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        self.line(since_begin, *level, &repeated.message, &fields.collect::<Vec<_>>())
+    }
+}
+
+/// What a line has beside its message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct LineKey {
+    level: Level,
+    fields: Vec<(String, String)>,
+}
+
+impl LineKey {
+    fn of(level: Level, fields: &[(&str, &str)]) -> Self {
+        let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Self { level, fields: fields.collect() }
+    }
+
+    fn is(&self, level: Level, fields: &[(&str, &str)]) -> bool {
+        let own = self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        self.level == level && own.eq(fields.iter().copied())
     }
 }
 
@@ -75,7 +95,7 @@ struct LogState {
     style: Style,
     output: Output,
     /// Where a person watches; shared with the thread that writes.
-    repeats: Option<Arc<Mutex<Repeats>>>,
+    repeats: Option<Arc<Mutex<LogRepeats<LineKey>>>>,
 }
 
 /// Who reads a log.
@@ -93,7 +113,7 @@ impl Reader {
         if stream.is_terminal() { Self::Person } else { Self::Any }
     }
 
-    fn repeats(self) -> Option<Arc<Mutex<Repeats>>> {
+    fn repeats(self) -> Option<Arc<Mutex<LogRepeats<LineKey>>>> {
         (self == Self::Person).then(Arc::default)
     }
 }
@@ -164,11 +184,13 @@ impl Log {
         let message = &*self.without_secrets(message);
         let mut state = self.state();
         let since_begin = self.begun.elapsed();
-        let fate =
-            state.repeats.as_ref().map(|repeats| lock(repeats).take(since_begin, level, message, fields));
+        let fate = state.repeats.as_ref().map(|repeats| {
+            let (is, of) = (|key: &LineKey| key.is(level, fields), || LineKey::of(level, fields));
+            lock(repeats).take(since_begin, message, is, of)
+        });
         let before = match fate {
-            Some(Fate::Counted) => return,
-            Some(Fate::Written(before)) => before,
+            Some(LineFate::Counted) => return,
+            Some(LineFate::Written(before)) => before,
             None => Vec::new(),
         };
         let style = state.style;
@@ -281,7 +303,7 @@ impl LogState {
     }
 }
 
-fn lock(repeats: &Mutex<Repeats>) -> MutexGuard<'_, Repeats> {
+fn lock(repeats: &Mutex<LogRepeats<LineKey>>) -> MutexGuard<'_, LogRepeats<LineKey>> {
     repeats.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -291,7 +313,7 @@ struct LogWriter {
     target: Box<dyn Write + Send>,
     style: Style,
     begun: Instant,
-    repeats: Option<Arc<Mutex<Repeats>>>,
+    repeats: Option<Arc<Mutex<LogRepeats<LineKey>>>>,
 }
 
 impl LogWriter {

@@ -15,7 +15,6 @@ mod files;
 pub(crate) mod html;
 pub(crate) mod log;
 mod log_level;
-mod log_repeats;
 pub(crate) mod log_settings;
 pub(crate) mod samples;
 pub(crate) mod secrets;

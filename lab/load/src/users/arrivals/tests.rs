@@ -130,6 +130,7 @@ impl VirtualRun<'_> {
                 first_byte: None,
                 ended: at,
                 outcome: Outcome::Success,
+                status: None,
                 bytes_sent: 0,
                 bytes_received: 0,
             });

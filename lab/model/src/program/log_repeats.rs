@@ -1,10 +1,9 @@
-//! Lines of the log that repeat one another: users of a script say the same by the thousand, and a person wants to read it once.
+//! Lines of a script's log that repeat one another: users say the same by the thousand, and a person wants to read it once.
 //!
 //! The first is written at once. What comes again within a second is counted, whatever stands between the two, and how often is
 //! said with the line some seconds later, so that none is lost and none stands where it did not happen.
 
-use super::log_level::Level;
-use prony_model::units::counted;
+use crate::units::counted;
 use std::time::Duration;
 
 /// A line that comes again later than this is no repeat.
@@ -14,15 +13,15 @@ const SAY_AFTER: Duration = Duration::from_secs(3);
 /// Different lines of the last second; of more than these, repeats are said when the line is forgotten.
 const LINES_MAX: usize = 64;
 
-/// Lines that were written lately, each with how often it has come again. Times are from the beginning of the log.
-#[derive(Debug, Default)]
-pub(super) struct Repeats(Vec<Lately>);
+/// Lines that were written lately, each with how often it has come again. Times are from the beginning of the log. `K` is what a
+/// line has beside its message, such as a level.
+#[derive(Debug)]
+pub struct LogRepeats<K>(Vec<LatelyLogged<K>>);
 
 #[derive(Debug)]
-struct Lately {
-    level: Level,
+struct LatelyLogged<K> {
+    key: K,
     message: String,
-    fields: Vec<(String, String)>,
     last: Duration,
     unsaid: u64,
     /// Of the first that is unsaid.
@@ -31,35 +30,42 @@ struct Lately {
 
 /// How often a line has come again.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Repeated {
-    pub(super) level: Level,
-    pub(super) message: String,
-    pub(super) fields: Vec<(String, String)>,
+pub struct RepeatedLine<K> {
+    pub key: K,
+    /// With the count.
+    pub message: String,
 }
 
 /// What becomes of a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub enum LineFate<K> {
     Counted,
     /// It is to be written, behind these.
-    Written(Vec<Repeated>),
+    Written(Vec<RepeatedLine<K>>),
 }
 
-impl Repeats {
-    pub(super) fn take(
+impl<K> Default for LogRepeats<K> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K: Clone> LogRepeats<K> {
+    /// A line whose key is made only where it is to be written.
+    pub fn take(
         &mut self,
         now: Duration,
-        level: Level,
         message: &str,
-        fields: &[(&str, &str)],
-    ) -> Fate {
-        let known = self.0.iter_mut().find(|line| line.is(level, message, fields));
+        has_key: impl Fn(&K) -> bool,
+        key: impl FnOnce() -> K,
+    ) -> LineFate<K> {
+        let known = self.0.iter_mut().find(|line| line.message == message && has_key(&line.key));
         if let Some(line) = known.filter(|line| now.saturating_sub(line.last) <= SHORT) {
             if line.unsaid == 0 {
                 line.unsaid_since = now;
             }
             (line.last, line.unsaid) = (now, line.unsaid + 1);
-            return Fate::Counted;
+            return LineFate::Counted;
         }
         let mut said = self.forget(|line| now.saturating_sub(line.last) > SHORT);
         if self.0.len() == LINES_MAX
@@ -67,43 +73,35 @@ impl Repeats {
         {
             said.extend(self.0.remove(oldest).say());
         }
-        let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let message = message.to_owned();
-        self.0.push(Lately { level, message, fields, last: now, unsaid: 0, unsaid_since: now });
-        Fate::Written(said)
+        let (key, message) = (key(), message.to_owned());
+        self.0.push(LatelyLogged { key, message, last: now, unsaid: 0, unsaid_since: now });
+        LineFate::Written(said)
     }
 
     /// What has been unsaid for long enough.
-    pub(super) fn due(&mut self, now: Duration) -> Vec<Repeated> {
+    pub fn due(&mut self, now: Duration) -> Vec<RepeatedLine<K>> {
         let due = self.0.iter_mut().filter(|line| now.saturating_sub(line.unsaid_since) >= SAY_AFTER);
-        due.filter_map(Lately::say).collect()
+        due.filter_map(LatelyLogged::say).collect()
     }
 
     /// All that is unsaid; what comes next is no repeat.
-    pub(super) fn end(&mut self) -> Vec<Repeated> {
+    pub fn end(&mut self) -> Vec<RepeatedLine<K>> {
         self.forget(|_| true)
     }
 
-    fn forget(&mut self, is_over: impl Fn(&Lately) -> bool) -> Vec<Repeated> {
+    fn forget(&mut self, is_over: impl Fn(&LatelyLogged<K>) -> bool) -> Vec<RepeatedLine<K>> {
         let forgotten = self.0.extract_if(.., |line| is_over(line));
         forgotten.filter_map(|mut line| line.say()).collect()
     }
 }
 
-impl Lately {
-    fn is(&self, level: Level, message: &str, fields: &[(&str, &str)]) -> bool {
-        let own = self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        self.level == level && self.message == message && own.eq(fields.iter().copied())
-    }
-
-    fn say(&mut self) -> Option<Repeated> {
-        let Self { level, message, fields, unsaid, .. } = self;
-        let count = std::mem::take(unsaid);
-        let message = message.strip_suffix('\n').unwrap_or(message);
-        (count > 0).then(|| Repeated {
-            level: *level,
+impl<K: Clone> LatelyLogged<K> {
+    fn say(&mut self) -> Option<RepeatedLine<K>> {
+        let count = std::mem::take(&mut self.unsaid);
+        let message = self.message.strip_suffix('\n').unwrap_or(&self.message);
+        (count > 0).then(|| RepeatedLine {
+            key: self.key.clone(),
             message: format!("{message} (… repeated {})", counted(count, "time", "times")),
-            fields: fields.clone(),
         })
     }
 }
@@ -112,23 +110,18 @@ impl Lately {
 mod tests {
     use super::*;
 
-    fn take(repeats: &mut Repeats, milliseconds: u64, message: &str) -> Option<Vec<String>> {
-        match repeats.take(
-            Duration::from_millis(milliseconds),
-            Level::Info,
-            message,
-            &[("source", "console")],
-        ) {
-            Fate::Counted => None,
-            Fate::Written(before) => Some(texts(before)),
+    fn take(repeats: &mut LogRepeats<u8>, milliseconds: u64, message: &str) -> Option<Vec<String>> {
+        match repeats.take(Duration::from_millis(milliseconds), message, |key| *key == 7, || 7) {
+            LineFate::Counted => None,
+            LineFate::Written(before) => Some(texts(before)),
         }
     }
 
-    fn due(repeats: &mut Repeats, milliseconds: u64) -> Vec<String> {
+    fn due(repeats: &mut LogRepeats<u8>, milliseconds: u64) -> Vec<String> {
         texts(repeats.due(Duration::from_millis(milliseconds)))
     }
 
-    fn texts(said: Vec<Repeated>) -> Vec<String> {
+    fn texts(said: Vec<RepeatedLine<u8>>) -> Vec<String> {
         said.into_iter().map(|line| line.message).collect()
     }
 
@@ -138,7 +131,7 @@ mod tests {
 
     #[test]
     fn repeats_are_counted_among_other_lines_and_said_some_seconds_later() {
-        let mut repeats = Repeats::default();
+        let mut repeats = LogRepeats::default();
         assert_eq!(take(&mut repeats, 0, "a"), Some(nothing()));
         assert_eq!(take(&mut repeats, 1, "b"), Some(nothing()));
         for at in 2..1_236 {
@@ -151,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_comes_again_later_is_written_behind_what_is_unsaid() {
-        let mut repeats = Repeats::default();
+        let mut repeats = LogRepeats::default();
         take(&mut repeats, 0, "a");
         take(&mut repeats, 1_000, "a");
         assert_eq!(take(&mut repeats, 2_001, "a"), Some(vec!["a (… repeated 1 time)".to_owned()]));
@@ -161,20 +154,16 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_another_level_or_with_other_fields_are_others() {
-        let mut repeats = Repeats::default();
-        let at = Duration::ZERO;
-        let written = Fate::Written(Vec::new());
-        assert_eq!(repeats.take(at, Level::Info, "a", &[]), written);
-        assert_eq!(repeats.take(at, Level::Error, "a", &[]), written);
-        assert_eq!(repeats.take(at, Level::Info, "a", &[("vu", "1")]), written);
-        assert_eq!(repeats.take(at, Level::Info, "a", &[("vu", "2")]), written);
-        assert_eq!(repeats.take(at, Level::Info, "a", &[("vu", "1")]), Fate::Counted);
+    fn lines_with_another_key_are_others() {
+        let mut repeats = LogRepeats::default();
+        let mut take =
+            |key: u8| repeats.take(Duration::ZERO, "a", |known| *known == key, || key) == LineFate::Counted;
+        assert_eq!([1, 2, 1, 2, 3].map(&mut take), [false, false, true, true, false]);
     }
 
     #[test]
     fn of_too_many_different_lines_none_is_lost() {
-        let mut repeats = Repeats::default();
+        let mut repeats = LogRepeats::default();
         take(&mut repeats, 0, "first");
         take(&mut repeats, 1, "first");
         let mut said = Vec::new();

@@ -6,6 +6,7 @@ pub(crate) mod authentication;
 mod body;
 mod console;
 mod cors;
+pub(crate) mod date;
 mod events;
 mod explain;
 mod framing;
@@ -75,6 +76,7 @@ pub(crate) async fn answer(
     if let Some(origin) = origin {
         cors::mark(&mut response, origin);
     }
+    date::mark(&mut response);
     if let Some(noted) = noted {
         noted.mark(log, &mut response);
     }
@@ -104,6 +106,12 @@ async fn checked(core: &Rc<CoreEngine>, connections: &ApiConnections, request: R
 
 /// Answers a request of an operator.
 pub(crate) async fn answer_operator(core: &Rc<CoreEngine>, request: &Request<Incoming>) -> Reply {
+    let mut response = for_operator(core, request).await;
+    date::mark(&mut response);
+    response
+}
+
+async fn for_operator(core: &Rc<CoreEngine>, request: &Request<Incoming>) -> Reply {
     let head = framing::check(request.version(), request.headers(), &[]);
     if let Err(framing::HeadFault { status, message }) = head {
         return refusal(status, JSON, message);

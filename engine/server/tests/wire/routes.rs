@@ -124,6 +124,27 @@ fn responses_are_the_same_from_hyper() {
 }
 
 #[test]
+fn responses_from_hyper_have_our_date() {
+    let server = Server::route("/api/", answer);
+    // Hyper's own date, which stays ahead of a clock that is set back, would stand behind the length.
+    let paths =
+        ["/ready", "/health", "/nowhere", "/graphql?query=%7B__typename%7D", "/api/headers", "/api/trailer"];
+    for path in paths {
+        let mut wire = server.connect();
+        wire.send(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{BY_HYPER}\r\n"));
+        let (head, _) = wire.head_and_body();
+        let place = |name: &str| head.lines().position(|line| line.starts_with(name)).expect("it is there");
+        assert!(place("date: ") < place("content-length: "), "{path}: {head}");
+        assert_eq!(head.matches("date: ").count(), 1, "{path}: {head}");
+    }
+    // Of a function whose response the fast path does not write.
+    let mut wire = server.connect();
+    wire.send(get("/api/trailer"));
+    let (head, _) = wire.head_and_body();
+    assert!(head.find("date: ") < head.find("content-length: "), "{head}");
+}
+
+#[test]
 fn requests_sent_together_are_answered_once_each_and_in_their_order() {
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);

@@ -28,7 +28,7 @@ use crate::{
         apis::calls,
         at_the_bound_of_memory,
         authentication::is_unrestricted,
-        cors,
+        cors, date,
         noted::{self, RequestHead},
         path::Path,
         routes::{self, AtOnce},
@@ -265,6 +265,7 @@ impl Finish {
 
     /// As [`write`](Self::write), for a response that hyper writes.
     fn mark(self, log: &AccessLog, reply: &mut Reply) {
+        date::mark(reply);
         if let Some(Ok(origin)) = self.origin.map(|origin| HeaderValue::from_bytes(&origin)) {
             cors::mark(reply, origin);
         }

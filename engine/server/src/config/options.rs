@@ -145,7 +145,7 @@ static SERVER: Options = &[
     OptionOf::new("grace_ms", Some("grace-ms"), ValueKind::Number(0, 86_400_000), "10000", "How long requests in flight may take after the signal to stop, or after shutdown_delay_ms", set!(grace, milliseconds)),
     OptionOf::new("shutdown_delay_ms", Some("shutdown-delay-ms"), ValueKind::Number(0, 86_400_000), "0", "How long connections are still taken after the signal to stop, while /ready responds with 503", set!(shutdown_delay, milliseconds)),
     OptionOf::new("open", Some("open"), ValueKind::Boolean, "false", "Whether everybody who reaches the server may do everything, also from other machines than this one", set!(open, boolean)),
-    OptionOf::new("hosts", Some("host"), ValueKind::List, "[]", "Names under which a server on loopback addresses may be asked for, beside localhost (\"*\" for all); others get a 421", set!(hosts, list)),
+    OptionOf::new("hosts", Some("host"), ValueKind::List, "[]", "Names under which the server may be asked for, beside localhost (\"*\" for all); others get a 421. Where none is given a server on loopback addresses has localhost alone, another any name; one that others reach is asked for by addresses too", set!(hosts, list)),
     OptionOf::new("cors_origins", Some("cors-origin"), ValueKind::List, "[]", "Origins whose pages may call (\"*\" for all); empty allows none", set!(cors_origins, list)),
     OptionOf::new("console", Some("console"), ValueKind::Boolean, "true", "Whether / answers with GraphiQL", set!(console, boolean)),
 ];

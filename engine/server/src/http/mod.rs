@@ -116,8 +116,7 @@ async fn for_operator(core: &Rc<CoreEngine>, request: &Request<Incoming>) -> Rep
     if let Err(framing::HeadFault { status, message }) = head {
         return refusal(status, JSON, message);
     }
-    let is_near = core.settings().admin_listen.iter().all(|address| address.ip().is_loopback());
-    if is_near && !core.site().hosts.include_request(request.uri(), request.headers()) {
+    if !core.site().admin_hosts.include_request(request.uri(), request.headers()) {
         return refusal(StatusCode::MISDIRECTED_REQUEST, JSON, NOT_THIS_HOST);
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {

@@ -144,7 +144,12 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
     if let Some(reply) = at_the_bound_of_memory(core.site(), path) {
         return reply;
     }
+    let is_foreign_change =
+        changes(request.method()) && !comes_from_a_friend(request.headers(), origins(core));
     if let Some(route) = routes::find(&core.settings().functions.routes, request.uri().path()) {
+        if is_foreign_change {
+            return refusal(StatusCode::FORBIDDEN, JSON, FOREIGN_PAGE);
+        }
         return routes::answer(core.site(), route, request).await;
     }
     let api = match path {
@@ -153,9 +158,7 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
         _ => None,
     };
     match api {
-        Some(id) if changes(request.method()) && !comes_from_a_friend(request.headers(), origins(core)) => {
-            apis::refuse(apis, id, StatusCode::FORBIDDEN, FOREIGN_PAGE)
-        }
+        Some(id) if is_foreign_change => apis::refuse(apis, id, StatusCode::FORBIDDEN, FOREIGN_PAGE),
         Some(id) => {
             let (head, body) = request.into_parts();
             let asker = authentication::api_asker(&**core, &head).await;

@@ -115,12 +115,14 @@ impl Responder {
             }
             self.host = host.to_vec();
         }
-        let origins = &self.settings().cors_origins;
+        let Settings { cors_origins: origins, functions, .. } = self.settings();
         let comes_from_a_friend = || {
             let is_friend = |origin| cors::is_friend(origin, request.host, origins);
             request.method == Method::GET || request.origin.is_none_or(is_friend)
         };
-        comes_from_a_friend() || self.core.site().apis.find(request.path).is_none()
+        comes_from_a_friend()
+            || (self.core.site().apis.find(request.path).is_none()
+                && routes::find(&functions.routes, request.path).is_none())
     }
 
     fn route(&mut self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> (Responded, Option<Waiting>) {

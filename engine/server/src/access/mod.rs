@@ -25,6 +25,7 @@ use prony_access::{
     AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, LastToken, LimitCounts,
     Openness, RefusalKind, client_address,
 };
+use prony_source::{AskerRecord, current_request};
 use serde_json::Value as Json;
 
 use self::places::Queues;
@@ -132,6 +133,25 @@ impl Access {
         self.is_closed.load(Ordering::Acquire)
     }
 
+    /// From which address a request comes, as limits see it: behind trusted proxies the client's.
+    pub(crate) fn client_address<'h>(
+        &self,
+        headers: impl Iterator<Item = (&'h str, &'h [u8])>,
+        peer: IpAddr,
+    ) -> IpAddr {
+        let current = self.current.load();
+        let trusted = match &*current {
+            Some(policy) => policy.roles.settings.trusted_proxies.as_slice(),
+            None => &[],
+        };
+        let mut forwarded = Vec::new();
+        if !trusted.is_empty() {
+            let values = headers.filter(|(name, _)| is_forwarded_for(name));
+            forwarded.extend(values.filter_map(|(_, value)| std::str::from_utf8(value).ok()));
+        }
+        client_address(peer, &forwarded, trusted)
+    }
+
     /// Who asks, of the headers of a request. `last` is kept with its connection.
     pub(crate) fn try_identify<'h>(
         &self,
@@ -181,7 +201,7 @@ impl AccessPolicy {
         let mut forwarded = Vec::new();
         for (name, value) in headers {
             credentials.header(name, value);
-            if !trusted.is_empty() && name.eq_ignore_ascii_case("x-forwarded-for") {
+            if !trusted.is_empty() && is_forwarded_for(name) {
                 forwarded.extend(std::str::from_utf8(value));
             }
         }
@@ -189,7 +209,10 @@ impl AccessPolicy {
     }
 
     fn asker(&self, identity: Arc<Identity>, address: IpAddr) -> Asker {
-        Asker { roles: Arc::clone(&self.roles), rules: Arc::clone(&self.rules), identity, address }
+        let asker =
+            Asker { roles: Arc::clone(&self.roles), rules: Arc::clone(&self.rules), identity, address };
+        note(&asker);
+        asker
     }
 
     async fn identify(&self, credentials: &Credentials<'_>) -> Result<Arc<Identity>, AuthRefusal> {
@@ -211,6 +234,18 @@ impl AccessPolicy {
                 }
             }
         }
+    }
+}
+
+fn is_forwarded_for(name: &str) -> bool {
+    name.eq_ignore_ascii_case("x-forwarded-for")
+}
+
+/// For the logs of the request that somebody makes.
+fn note(asker: &Asker) {
+    if let Some(record) = current_request() {
+        let role = Arc::clone(&asker.role().name);
+        *record.asker.borrow_mut() = Some(AskerRecord { user: asker.identity.subject.clone(), role });
     }
 }
 

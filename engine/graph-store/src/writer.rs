@@ -164,8 +164,9 @@ impl PendingWrite<'_> {
     pub(crate) fn change(&mut self, memory: &Memory, change: &Change<'_>) {
         let guard = crossbeam_epoch::pin();
         let Writer { state, pending, .. } = &mut *self.writer;
+        let dropped = memory.dropped_by(change);
         memory.apply(change, false, state, &mut pending.attached.undo.bytes, &guard);
-        pending.attached.undo.push();
+        pending.attached.undo.push(dropped);
         change.write(&mut pending.frame);
     }
 

@@ -1,9 +1,10 @@
 //! Caches bounded in bytes: operations by text and name, plans by operation and shape of the variables. A hit
-//! copies nothing but a reference count. Only what is valid is kept: errors cost the client that makes them.
+//! copies nothing but a reference count. What is refused is kept too, without its text and in little room, so that who sends
+//! it again and again does not have it parsed each time.
 
 use std::{
     fmt,
-    hash::{Hash, Hasher},
+    hash::{BuildHasher, Hash, Hasher, RandomState},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -16,6 +17,7 @@ use serde_json::Value as Json;
 
 use crate::{
     document::{Operation, OperationId},
+    error::GraphqlError,
     selection::{Field, Selection, Step, Value},
     variables::shape::Shape,
 };
@@ -67,6 +69,9 @@ pub const MAX_ENTRY_SHARE: usize = 32;
 /// fits several times in its shard.
 const SHARDS: usize = 8;
 
+/// Bytes of what was refused that are kept, at most: about a thousand usual refusals.
+const REFUSALS_BYTES: usize = 512 << 10;
+
 /// What a cache did since it was made, and what it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheStatistics {
@@ -83,13 +88,55 @@ pub struct CacheStatistics {
 /// Operations and plans of one schema. It is dropped as a whole when the schema changes.
 pub struct Cache<P> {
     operations: Bounded<OperationKey, Operation>,
+    refusals: Bounded<RefusalKey, Refusal>,
+    /// Nobody outside knows their keys, and can find two texts of one hash.
+    hashers: [RandomState; 2],
     plans: Bounded<PlanKey, P>,
 }
 
 impl<P: Weight> Cache<P> {
     /// Both parts hold at most so many bytes.
     pub fn new(max_operation_bytes: usize, max_plan_bytes: usize) -> Self {
-        Self { operations: Bounded::new(max_operation_bytes), plans: Bounded::new(max_plan_bytes) }
+        Self {
+            operations: Bounded::new(max_operation_bytes),
+            refusals: Bounded::new(REFUSALS_BYTES.min(max_operation_bytes)),
+            hashers: [RandomState::new(), RandomState::new()],
+            plans: Bounded::new(max_plan_bytes),
+        }
+    }
+
+    /// The operation of a text, or why it is refused: as it is kept, or as `parse` says, which must say the same of the same text and
+    /// name each time.
+    ///
+    /// # Errors
+    /// Those of `parse`.
+    pub fn find_operation(
+        &self,
+        text: &str,
+        operation_name: Option<&str>,
+        parse: impl FnOnce() -> Result<Operation, Vec<GraphqlError>>,
+    ) -> Result<Arc<Operation>, Vec<GraphqlError>> {
+        if let Some(known) = self.operation(text, operation_name) {
+            return Ok(known);
+        }
+        let query = OperationQuery { text, name: operation_name };
+        // Where nothing is refused, no text is hashed for it.
+        if !self.refusals.cache.is_empty()
+            && let Some(known) = self.refusals.get(&self.refusal_key(&query))
+        {
+            return Err(known.0.to_vec());
+        }
+        match parse() {
+            Ok(operation) => Ok(self.insert_operation(text, operation_name, operation)),
+            Err(errors) => {
+                self.refusals.insert(self.refusal_key(&query), Refusal(errors.as_slice().into()));
+                Err(errors)
+            }
+        }
+    }
+
+    fn refusal_key(&self, query: &OperationQuery<'_>) -> RefusalKey {
+        RefusalKey { hashes: self.hashers.each_ref().map(|hasher| hasher.hash_one(query)) }
     }
 
     pub fn operation(&self, text: &str, operation_name: Option<&str>) -> Option<Arc<Operation>> {
@@ -116,6 +163,10 @@ impl<P: Weight> Cache<P> {
         self.plans.insert(PlanKey { operation, shape }, plan)
     }
 
+    pub fn refusal_statistics(&self) -> CacheStatistics {
+        self.refusals.statistics()
+    }
+
     pub fn operation_statistics(&self) -> CacheStatistics {
         self.operations.statistics()
     }
@@ -130,6 +181,7 @@ impl<P> fmt::Debug for Cache<P> {
         formatter
             .debug_struct("Cache")
             .field("operations", &self.operations.counters)
+            .field("refusals", &self.refusals.counters)
             .field("plans", &self.plans.counters)
             .finish()
     }
@@ -170,6 +222,30 @@ struct OperationQuery<'a> {
 impl Equivalent<OperationKey> for OperationQuery<'_> {
     fn equivalent(&self, key: &OperationKey) -> bool {
         *self.text == *key.text && self.name == key.name.as_deref()
+    }
+}
+
+/// Of a text and a name, which may be long: 128 bits of hashes are as good.
+#[derive(PartialEq, Eq, Hash)]
+struct RefusalKey {
+    hashes: [u64; 2],
+}
+
+impl Weight for RefusalKey {
+    fn weight_bytes(&self) -> usize {
+        size_of::<Self>()
+    }
+}
+
+/// Why a text is refused.
+struct Refusal(Box<[GraphqlError]>);
+
+impl Weight for Refusal {
+    fn weight_bytes(&self) -> usize {
+        /// For places, paths and extensions, which are few.
+        const OTHERS_BYTES: usize = 256;
+        let messages = self.0.iter().map(|error| error.message.len());
+        self.0.len() * (size_of::<GraphqlError>() + OTHERS_BYTES) + messages.sum::<usize>()
     }
 }
 

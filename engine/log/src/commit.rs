@@ -148,6 +148,8 @@ impl FrameLog for LogFile {
 /// Memory that a batch has beside its frame, to be used again.
 pub trait Attached: Default + Send {
     fn capacity_bytes(&self) -> usize;
+    /// Lets go of what changes that are durable now have attached, also where its room is not kept. The log's thread calls it, so that
+    /// what takes long is done elsewhere.
     fn clear(&mut self);
 }
 
@@ -571,11 +573,11 @@ impl<A: Attached> Batch<A> {
     }
 
     fn emptied(mut self) -> Self {
+        self.attached.clear();
         if self.frame.capacity() + self.attached.capacity_bytes() > KEPT_BYTES_MAX {
             return Self::default();
         }
         self.frame.clear();
-        self.attached.clear();
         self.waiters.clear();
         self
     }
@@ -585,6 +587,8 @@ impl<A: Attached> Batch<A> {
 mod tests {
     use super::*;
     use crate::frames::FileKind;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
 
     /// Keeps nothing.
     #[derive(Debug)]
@@ -606,6 +610,32 @@ mod tests {
 
         fn roll_back(&self, writer: &mut Batch<()>) -> Vec<Waiter> {
             std::mem::take(writer).waiters
+        }
+    }
+
+    /// Counts how often it is cleared.
+    #[derive(Default)]
+    struct Cleared(usize, Arc<AtomicUsize>);
+
+    impl Attached for Cleared {
+        fn capacity_bytes(&self) -> usize {
+            self.0
+        }
+
+        fn clear(&mut self) {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A bug of the first version: what was attached to a large frame was dropped instead, on the log's thread.
+    #[test]
+    fn what_is_attached_is_cleared_also_where_its_room_is_given_up() {
+        for bytes in [0, KEPT_BYTES_MAX + 1] {
+            let cleared = Arc::<AtomicUsize>::default();
+            let attached = Cleared(bytes, Arc::clone(&cleared));
+            let emptied = Batch { attached, ..Batch::default() }.emptied();
+            assert_eq!(cleared.load(Ordering::Relaxed), 1, "{bytes}");
+            assert_eq!(emptied.attached.0, if bytes == 0 { bytes } else { 0 });
         }
     }
 

@@ -45,7 +45,8 @@ impl Server {
         self
     }
 
-    /// Answers all paths that begin with the prefix by a function. It must not block.
+    /// Answers all paths that begin with the prefix by a function. It must not block. Requests of pages of other origins that may change
+    /// something (all but GET, HEAD and OPTIONS) are refused before, unless `cors_origins` names the origin.
     pub fn route(
         mut self,
         prefix: &str,

@@ -35,6 +35,8 @@ pub(crate) struct Site {
     pub(crate) engine: Engine,
     pub(crate) apis: HttpApis,
     pub(crate) hosts: Hosts,
+    /// Of the listeners of operators.
+    pub(crate) admin_hosts: Hosts,
     pub(crate) access: Access,
     /// None where connections come without TLS.
     pub(crate) tls: Option<Arc<Tls>>,
@@ -75,6 +77,7 @@ impl Site {
         let notes_requests = access_log.is_on() || tracer.is_on();
         let apis = HttpApis::of(engine.sources().iter().map(|source| &source.source), &settings);
         let hosts = Hosts::new(&settings.listen, &settings.hosts);
+        let admin_hosts = Hosts::new(&settings.admin_listen, &settings.hosts);
         let access = Access::new(&settings.access, SharedLimits::start(&settings.operation_limits.redis));
         quota_file::restore(access.counts(), &settings.operation_limits);
         let references = References::default();
@@ -91,6 +94,7 @@ impl Site {
             engine,
             apis,
             hosts,
+            admin_hosts,
             access,
             tls: None,
             metrics,

@@ -29,8 +29,8 @@ pub use self::{
     operation::{OperationRequest, OperationResult},
     readiness::NotReady,
     request_record::{
-        Entered, OperationRecord, Recorded, RequestRecord, current_request, enter_request, for_this_request,
-        traced_request,
+        AskerRecord, Entered, OperationRecord, Recorded, RequestRecord, current_request, enter_request,
+        for_this_request, traced_request,
     },
     reserved::ReservedNames,
     traits::{

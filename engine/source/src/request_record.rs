@@ -5,6 +5,7 @@ use std::{
     cell::RefCell,
     pin::Pin,
     rc::Rc,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -21,6 +22,8 @@ pub struct RequestRecord {
     pub id: Box<str>,
     /// What becomes known of it on the way.
     pub operation: RefCell<Option<OperationRecord>>,
+    /// Who asks, once that is known, where not everybody may do everything.
+    pub asker: RefCell<Option<AskerRecord>>,
     /// Of a request that is traced.
     pub trace: Option<Trace>,
 }
@@ -32,6 +35,14 @@ pub struct OperationRecord {
     pub role: Option<Box<str>>,
 }
 
+/// Who has made a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskerRecord {
+    /// The name of the user or key; none of one without credentials.
+    pub user: Option<Arc<str>>,
+    pub role: Arc<str>,
+}
+
 impl RequestRecord {
     pub fn new(id: Box<str>) -> Rc<Self> {
         Self::traced(id, None)
@@ -39,7 +50,7 @@ impl RequestRecord {
 
     /// Of a request that may be traced.
     pub fn traced(id: Box<str>, trace: Option<Trace>) -> Rc<Self> {
-        Rc::new(Self { id, operation: RefCell::default(), trace })
+        Rc::new(Self { id, operation: RefCell::default(), asker: RefCell::default(), trace })
     }
 }
 

@@ -5,7 +5,8 @@
 //! both `sort: {id: desc}` and `sort: [{a: asc}, {b: desc}]` are valid; a variable `$sort: MemberSort` is valid
 //! too, because the contribution names the sort inputs as only listed.
 //!
-//! A role's contribution has only what the role may see and write: what is missing cannot be asked for.
+//! A role's contribution has only what the role may see and write, and nobody's has the mutations of a table that are switched
+//! off: what is missing cannot be asked for.
 //!
 //! A column's argument of `create…` is required where the column is NOT NULL and nothing fills it. A created
 //! row of a table without a key is answered whole, for want of a key.
@@ -81,6 +82,17 @@ struct Granted<'r> {
 impl Granted<'_> {
     /// Tables are given by their index.
     fn can(self, verb: Verb, table: usize) -> bool {
+        let writes = self.model.tables[table].writes;
+        let is_served = match verb {
+            Verb::Select | Verb::Aggregate => true,
+            Verb::Insert => writes.insert,
+            Verb::Update => writes.update,
+            Verb::Delete => writes.delete,
+        };
+        is_served && self.may(verb, table)
+    }
+
+    fn may(self, verb: Verb, table: usize) -> bool {
         self.restrictions.is_none_or(|restrictions| restrictions.of(self.model.id_at(table)).can(verb))
     }
 

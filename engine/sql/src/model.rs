@@ -60,6 +60,15 @@ pub struct Table {
     /// Other keys of the database, by which no two rows are alike, as far as all their columns are served.
     pub unique_keys: Vec<Vec<ColumnId>>,
     pub relations: Vec<Relation>,
+    pub writes: TableWrites,
+}
+
+/// Which mutations there are of a table's rows, whoever asks: those that are false are not served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TableWrites {
+    pub insert: bool,
+    pub update: bool,
+    pub delete: bool,
 }
 
 #[derive(Debug, Clone)]

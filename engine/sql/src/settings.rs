@@ -168,6 +168,12 @@ pub struct TableSettings {
     pub relations: Vec<RelationSettings>,
     /// Fields of foreign keys' relations that are not served.
     pub exclude_relations: Vec<String>,
+    /// Whether rows can be created; where nothing is said they can.
+    pub insert: Option<bool>,
+    /// Whether rows can be changed.
+    pub update: Option<bool>,
+    /// Whether rows can be deleted.
+    pub delete: Option<bool>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

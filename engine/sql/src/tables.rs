@@ -14,6 +14,9 @@ const TABLE_KEYS: &[&str] = &[
     "primary_key",
     "relations",
     "exclude_relations",
+    "insert",
+    "update",
+    "delete",
 ];
 const COLUMN_KEYS: &[&str] = &["name", "type"];
 
@@ -35,6 +38,9 @@ fn read_table(table: FileEntry<'_, '_>, faults: &mut Faults) -> TableSettings {
             "exclude_columns" => settings.exclude_columns = entry.read(faults).unwrap_or_default(),
             "primary_key" => settings.primary_key = entry.read(faults).unwrap_or_default(),
             "exclude_relations" => settings.exclude_relations = entry.read(faults).unwrap_or_default(),
+            "insert" => settings.insert = entry.read(faults),
+            "update" => settings.update = entry.read(faults),
+            "delete" => settings.delete = entry.read(faults),
             "columns" => settings.columns = read_columns(entry, faults),
             "relations" => settings.relations = entry.read_tables(faults),
             _ => entry.unknown("a table", TABLE_KEYS.iter().copied(), faults),

@@ -14,6 +14,11 @@ fn pattern(text: &str) -> String {
     format!("{{\"p\":\"{text}\"}}")
 }
 
+/// The pattern of the most work for each character of a text: longer ones are refused.
+pub(crate) fn longest_pattern() -> String {
+    format!("%{}b%", "_".repeat(16_383))
+}
+
 fn list(count: usize, item: impl Fn(usize) -> String) -> String {
     (0..count).map(item).collect::<Vec<_>>().join(",")
 }
@@ -46,6 +51,7 @@ fn conditions() -> Vec<Attack> {
             LIKE,
             pattern(&format!("%{}b", "_".repeat(100_000))),
         ),
+        query("the longest pattern of underscores over it", 4, LIKE, pattern(&longest_pattern())),
         query(
             "`in` of 100,000 numbers",
             4,

@@ -74,6 +74,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
     vec![
         unseen("100 aliases, documents never seen", 4, move |number| alias(number, 100)),
         unseen("990 aliases, documents never seen", 20, move |number| alias(number, 990)),
+        always("990 aliases, refused again and again", 20, alias(0, 990)),
         always("200 levels", 4, nested(100)),
         always("10,000 levels", 4, nested(5_000)),
         always(

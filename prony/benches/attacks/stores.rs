@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use crate::{
     bank::{Answer, Attack, Field},
-    exchange::{post_json, request, send},
+    exchange::{ask, post_json, request, send},
+    filters::longest_pattern,
 };
 
 const CLASS: &str = "stores";
@@ -17,6 +18,22 @@ fn get(name: &'static str, clients: usize, path: String) -> Attack {
 
 fn post(name: &'static str, clients: usize, path: &'static str, body: String) -> Attack {
     Attack::new(CLASS, name, clients, move |field| send(field, &post_json(field.site, path, &body)))
+}
+
+/// A pattern that is searched for in texts of a graph, which the attackers have made with their first acts.
+fn pattern(name: &'static str, pattern: String) -> Attack {
+    const LIKE: &str = "query($p: String) { scrolls(where: { text: { like: $p } }) { _key } }";
+    let (variables, text) =
+        (format!("{{\"p\":\"{pattern}\"}}"), format!("{{\"text\":\"{}\"}}", "a".repeat(1_000_000)));
+    Attack::new(CLASS, name, 4, move |field| match field.number {
+        0 => send(field, &post_json(field.site, "/db/rage/schema/nodes/Scroll", "")),
+        1 => send(field, &post_json(field.site, "/db/rage/schema/nodes/Scroll/properties/text/string", "")),
+        2 => {
+            let path = format!("/db/rage/node/Scroll/s{}", field.client);
+            send(field, &post_json(field.site, &path, &text))
+        }
+        _ => ask(field, LIKE, &variables),
+    })
 }
 
 /// Lines of nodes of a type.
@@ -59,7 +76,8 @@ pub(crate) fn attacks() -> Vec<Attack> {
             send(field, &request(field.site, &line, "Content-Type: application/json\r\n", b"{}"))
         }),
         get("a graph: all nodes", 4, "/db/rage/nodes?limit=1000000".into()),
-        post("a graph: a pattern of 60,000 wildcards", 4, "/db/rage/nodes/User/name/like", format!("\"{}\"", "%a".repeat(60_000))),
+        pattern("a graph: a pattern of 60,000 wildcards over a text of 1 MB", "%a".repeat(60_000)),
+        pattern("a graph: the longest pattern of underscores over it", longest_pattern()),
         post("a graph: a value 100,000 levels deep", 4, "/db/rage/node/User/deep", format!("{{\"p\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000))),
         post("series: 4,000 attributes", 4, "/v2/notify", entity(4_000, "wide")),
         Attack::new(CLASS, "series: 4,000 attributes, read again", 4, |field| {

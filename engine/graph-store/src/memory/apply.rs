@@ -93,6 +93,12 @@ impl Memory {
         }
     }
 
+    /// The index that a change drops.
+    pub(crate) fn dropped_by(&self, change: &Change<'_>) -> Option<Arc<PropertyIndex>> {
+        let Change::DropIndex { side, of, number } = *change else { return None };
+        self.schema.load().side(side).get(of)?.index_of(number).cloned()
+    }
+
     fn type_of(&self, side: Side, at: Ref) -> Option<Arc<Type>> {
         self.schema.load().side(side).get(at.type_number()).cloned()
     }

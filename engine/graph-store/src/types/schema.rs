@@ -193,6 +193,10 @@ impl Type {
         self.indexes.iter().map(|(number, kind, index)| (*number, *kind, &**index))
     }
 
+    pub(crate) fn index_of(&self, number: u16) -> Option<&Arc<PropertyIndex>> {
+        self.indexes.iter().find(|(of, ..)| *of == number).map(|(.., index)| index)
+    }
+
     /// Those that are kept up with each write: those that are being made, too.
     pub(crate) fn kept_indexes(&self) -> impl Iterator<Item = (u16, &PropertyIndex)> {
         let begun = self.begun.iter().map(|(number, index)| (*number, &**index));

@@ -1,7 +1,7 @@
 //! The events of one subscription: changes that pass its filter, each answered from what the change left behind and from
 //! the graph around it as it is by then.
 
-use std::{cell::Cell, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::stream;
 use prony_graph_store::Schema;
@@ -20,12 +20,17 @@ use crate::{
         bind::BoundLists,
         filter::Bound,
         json_value,
+        searched::{SearchBound, Searched},
         thing::Thing,
         view::{View, Visible},
     },
     graph::Graph,
     planning::plan::{ChangePlan, Plan, Root},
 };
+
+/// Most that the patterns of a subscription are searched for in the texts of one change, in bytes as a literal would be: some tens of
+/// milliseconds of its core.
+const SEARCHED_BYTES_MAX: usize = 64 << 20;
 
 /// Begins to hear changes: all that are made after this returns.
 pub(crate) fn events(
@@ -128,12 +133,21 @@ impl Following {
         let visible =
             restrictions.map(|restrictions| Visible::new(restrictions, &self.variables)).transpose()?;
         let read = self.source.store().read();
-        let searched_bytes = Cell::new(0);
-        let view = View::new(&read, &self.plan.model, visible.as_ref(), &searched_bytes);
+        // What the role sees is not bounded, so that no error tells of a change that is hidden.
+        let searched = [SearchBound::Unbounded, SearchBound::Bytes(SEARCHED_BYTES_MAX)].map(Searched::within);
+        let [of_role, of_filter] = searched
+            .each_ref()
+            .map(|searched| View::new(&read, &self.plan.model, visible.as_ref(), searched));
         let (bound, thing) = (Bound::new(filter, &self.variables)?, change.thing());
-        let is_seen = |thing: &Thing<'_>| restrictions.is_none() || view.type_of(thing).is_some();
+        let is_seen = |thing: &Thing<'_>| restrictions.is_none() || of_role.type_of(thing).is_some();
         let was_seen = change.before().is_none_or(|before| is_seen(&before));
-        Ok(was_seen && is_seen(&thing) && bound.passes(&thing, &view))
+        let passes = was_seen && is_seen(&thing) && bound.passes(&thing, &of_filter);
+        if of_filter.is_cut() {
+            let message =
+                "a change has texts that are too long to search for the patterns of this subscription";
+            return Err(GraphqlError::new(ErrorCode::LimitExceeded, message));
+        }
+        Ok(passes)
     }
 
     fn wanted(&self) -> &ChangePlan {

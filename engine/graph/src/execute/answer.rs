@@ -1,7 +1,6 @@
 //! Answering one root field: at once on its core where that is short, else on a thread that may take its time.
 
 use std::{
-    cell::Cell,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -23,6 +22,7 @@ use crate::{
         bind::{BoundLists, Item},
         find::{Search, Stop, Watch},
         json_value,
+        searched::Searched,
         view::{View, Visible},
         walk::Walk,
     },
@@ -200,8 +200,8 @@ fn run(
     let bound = BoundLists::new(plan, variables, settings).map_err(Unfinished::Failed)?;
     let visible = plan.restrictions.as_ref().map(|restrictions| Visible::new(restrictions, variables));
     let visible = visible.transpose().map_err(Unfinished::Failed)?;
-    let searched_bytes = Cell::new(0);
-    let view = View::new(read, &plan.model, visible.as_ref(), &searched_bytes);
+    let searched = Searched::within(watch.search_bound());
+    let view = View::new(read, &plan.model, visible.as_ref(), &searched);
     let search = Search { view, watch };
     let mut walk = Walk {
         plan,
@@ -211,19 +211,21 @@ fn run(
         meter: ResponseMeter::new(settings.max_response_bytes, variables.budget()),
         gone: None,
     };
+    write_root(&mut walk, variables, begin)?;
+    walk.search.uncut()?;
+    Ok(walk.out)
+}
+
+/// Writes what the plan's root, or what it begins with, has become.
+fn write_root<'r>(walk: &mut Walk<'_, 'r>, variables: &Variables, begin: &'r Begin) -> Result<(), Stop> {
+    let (plan, read) = (walk.plan, walk.search.view.read);
     let (item, shape) = match (&plan.root, begin) {
-        (Root::List(id), _) => {
-            walk.list(*id, None)?;
-            return Ok(walk.out);
-        }
+        (Root::List(id), _) => return walk.list(*id, None),
         (Root::Node { of, key, id, shape }, _) => {
             (node(plan, variables, read, *of, key.as_ref(), id.as_ref()).map(Item::Node), *shape)
         }
         (Root::ById { side, id, shape }, _) => (by_id(variables, read, *side, id), *shape),
-        (Root::Change(wanted), Begin::Changed(change)) => {
-            walk.change(wanted, change)?;
-            return Ok(walk.out);
-        }
+        (Root::Change(wanted), Begin::Changed(change)) => return walk.change(wanted, change),
         (Root::CreateRelationship { .. }, Begin::Created(at, shape)) => (relationship(read, *at), *shape),
         (_, Begin::Created(at, shape)) => (Some(Item::Node(*at)), *shape),
         (_, Begin::Root | Begin::Changed(_)) => (None, ShapeId(0)),
@@ -235,7 +237,7 @@ fn run(
     if !is_there {
         walk.out.extend_from_slice(b"null");
     }
-    Ok(walk.out)
+    Ok(())
 }
 
 pub(crate) fn id_of(value: &prony_graphql::selection::Value, variables: &Variables) -> Option<Ref> {

@@ -17,8 +17,9 @@ use prony_graphql::budget::TooLarge;
 use crate::{
     execute::{
         bind::{BoundAround, BoundList, Item},
+        searched::SearchBound,
         thing::Thing,
-        view::View,
+        view::{BYTES_PER_VISIT, View},
     },
     planning::{
         filter::SortKey,
@@ -84,6 +85,25 @@ impl Watch {
         }
     }
 
+    /// How long a pattern may be searched for between two visits.
+    pub(crate) fn search_bound(&self) -> SearchBound {
+        match self {
+            Self::InPlace { left } => SearchBound::Bytes((*left as usize).saturating_mul(BYTES_PER_VISIT)),
+            Self::Thread { deadline, cancelled, .. } => {
+                SearchBound::Until { deadline: *deadline, cancelled: Arc::clone(cancelled) }
+            }
+        }
+    }
+
+    /// Why a search had to stop.
+    fn cut(&self) -> Stop {
+        match self {
+            Self::InPlace { .. } => Stop::Later,
+            Self::Thread { cancelled, .. } if cancelled.load(Relaxed) => Stop::Cancelled,
+            Self::Thread { .. } => Stop::Timeout,
+        }
+    }
+
     /// How many may be looked at in one go.
     fn left(&self) -> usize {
         match self {
@@ -121,7 +141,13 @@ struct Candidate<'r> {
 impl<'r> Search<'r> {
     /// Counts what is looked at next, and what was searched since by patterns.
     pub(crate) fn visit(&mut self) -> Result<(), Stop> {
+        self.uncut()?;
         self.watch.visit_many(1 + self.view.take_searched_visits() as u64)
+    }
+
+    /// That no search had to stop in its text, which visits ask before they go on, and whoever answers with what was found.
+    pub(crate) fn uncut(&self) -> Result<(), Stop> {
+        if self.view.is_cut() { Err(self.watch.cut()) } else { Ok(()) }
     }
 
     /// What passes, in order. `parent` is the node above.

@@ -1,13 +1,11 @@
 //! What a request may look at: the graph at one moment, without what is hidden from it; and which nodes and relationships
 //! of it pass a filter. How answers combine is SQL's, where what is asked of a missing property is neither true nor false.
 
-use std::cell::Cell;
-
 use prony_graph_store::{Node, Read, Ref, Relationship, Side, Value};
 use prony_graphql::{error::GraphqlError, variables::Variables};
 
 use crate::{
-    execute::{filter::Bound, thing::Thing},
+    execute::{filter::Bound, searched::Searched, thing::Thing},
     planning::{filter::Filter, restrict::Restrictions},
     schema::model::{Model, TypeId},
 };
@@ -51,9 +49,7 @@ pub(crate) struct View<'r> {
     pub(crate) model: &'r Model,
     /// Everything can be seen where there is none.
     visible: Option<&'r Visible<'r>>,
-    /// Of texts and lists, as [`LikePattern::cost`](prony_source::dialect::LikePattern::cost) and
-    /// [`Condition::cost`](prony_graph_store::Condition::cost) count them.
-    searched_bytes: &'r Cell<usize>,
+    searched: &'r Searched,
 }
 
 impl<'r> View<'r> {
@@ -61,9 +57,9 @@ impl<'r> View<'r> {
         read: &'r Read,
         model: &'r Model,
         visible: Option<&'r Visible<'r>>,
-        searched_bytes: &'r Cell<usize>,
+        searched: &'r Searched,
     ) -> Self {
-        Self { read, model, visible, searched_bytes }
+        Self { read, model, visible, searched }
     }
 
     /// The type of something, where the request's schema has it and the thing can be seen.
@@ -82,11 +78,12 @@ impl<'r> View<'r> {
 
     /// Visits that are worth what was searched by patterns, and compared with many values, since this was asked last.
     pub(crate) fn take_searched_visits(&self) -> usize {
-        self.searched_bytes.take() / BYTES_PER_VISIT
+        self.searched.take() / BYTES_PER_VISIT
     }
 
-    fn note_searched(&self, bytes: usize) {
-        self.searched_bytes.set(self.searched_bytes.get().saturating_add(bytes));
+    /// Whether a search had to stop in its text: what was found is not known then.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.searched.is_cut()
     }
 
     fn shows(&self, thing: &Thing<'_>, of: TypeId) -> bool {
@@ -151,14 +148,11 @@ impl Bound<'_> {
             Self::IsNull(subject, is_null) => Some(thing.value(subject).is_none() == *is_null),
             Self::Test(subject, condition) => {
                 let found = thing.value(subject)?;
-                view.note_searched(condition.cost(&found));
+                view.searched.note(condition.cost(&found));
                 Some(condition.holds(Some(&found)))
             }
             Self::Like(subject, pattern) => match thing.value(subject)? {
-                Value::String(text) => {
-                    view.note_searched(pattern.cost(&text));
-                    Some(pattern.matches(&text))
-                }
+                Value::String(text) => view.searched.matches(pattern, &text),
                 _ => Some(false),
             },
             Self::From(filter) => holds_at(filter, thing, view, |relationship| relationship.from),

@@ -1,10 +1,7 @@
 //! Writes held to what a role may do: which nodes and relationships it may change, what must hold of them afterwards, and which
 //! nodes it may join. Mutations and calls over HTTP write by it. What is hidden from the role is as what is not there.
 
-use std::{
-    cell::{Cell, OnceCell},
-    sync::Arc,
-};
+use std::{cell::OnceCell, sync::Arc};
 
 use prony_graph_store::{Kind, Ref, Refusal, Side, Store, Value, Write};
 use prony_graphql::{
@@ -16,6 +13,7 @@ use prony_graphql::{
 use crate::{
     execute::{
         json_value,
+        searched::{SearchBound, Searched},
         thing::Thing,
         view::{View, Visible},
     },
@@ -161,8 +159,8 @@ impl<'a> WriteAccess<'a> {
         };
         let Some(thing) = thing else { return Ok(false) };
         let visible = self.restrictions.map(|restrictions| self.visible(restrictions)).transpose()?;
-        let searched_bytes = Cell::new(0);
-        Ok(View::new(&read, self.model, visible, &searched_bytes).type_of(&thing).is_some())
+        let searched = Searched::within(SearchBound::Unbounded);
+        Ok(View::new(&read, self.model, visible, &searched).type_of(&thing).is_some())
     }
 
     fn visible(&self, restrictions: &'a Restrictions) -> Result<&Visible<'a>, WriteFault> {
@@ -197,8 +195,8 @@ impl<'a> WriteAccess<'a> {
             Side::Relationships => read.relationship(at).map(Thing::Relationship),
         };
         let Some(thing) = thing else { return Ok(false) };
-        let searched_bytes = Cell::new(0);
-        let view = View::new(&read, self.model, None, &searched_bytes);
+        let searched = Searched::within(SearchBound::Unbounded);
+        let view = View::new(&read, self.model, None, &searched);
         if view.model_type(&thing) != Some(of) {
             return Ok(false);
         }

@@ -1,7 +1,7 @@
 //! What a call may look at: everything, or of the default database what a role may see. A call asks its [`CallView`] whether
 //! something is there, and has it written by it.
 
-use std::{cell::Cell, sync::Arc};
+use std::sync::Arc;
 
 use prony_graph_store::{Kind, Node, Read, Ref, Relationship, Side, Store, Value};
 use prony_graphql::variables::Variables;
@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     execute::{
+        searched::{SearchBound, Searched},
         thing::Thing,
         view::{View, Visible},
         write_access::{WriteAccess, lacks_value, values},
@@ -192,8 +193,8 @@ pub(super) fn with_view<T>(
     let Some(access) = role else { return look(&CallView { read, role: None }) };
     let visible = Visible::new(&access.restrictions, &access.variables);
     let visible = visible.expect("the values fitted when the access was made");
-    let searched_bytes = Cell::new(0);
-    let view = View::new(read, &access.model, Some(&visible), &searched_bytes);
+    let searched = Searched::within(SearchBound::Unbounded);
+    let view = View::new(read, &access.model, Some(&visible), &searched);
     look(&CallView { read, role: Some(RoleView { access, view }) })
 }
 

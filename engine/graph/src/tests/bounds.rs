@@ -77,6 +77,28 @@ fn patterns_over_long_texts_count_for_the_time_of_an_answer() {
     expect![[r#"{"data":null,"errors":[{"message":"a `like` pattern has more than 16384 characters between two `%`, and `_` among them: ask for fewer","locations":[{"line":1,"column":28}],"path":["pages"],"extensions":{"code":"LIMIT_EXCEEDED"}}]}"#]].assert_eq(&found(&long));
 }
 
+/// One text can take longer than an answer may, however few nodes there are.
+#[test]
+fn a_search_of_one_long_text_ends_with_the_time_of_its_answer() {
+    let pattern = format!("%{}b%", "_".repeat(16_383));
+    let find = |statement_timeout_ms: u32, text: &str| {
+        let served = Served::with(CommonSettings { statement_timeout_ms, ..CommonSettings::default() });
+        served.write(|write| {
+            write.make_type(Side::Nodes, "Page")?;
+            write.declare(Side::Nodes, "Page", "text", Kind::String)?;
+            write.create_node("Page", "long", &[("text", Value::String(text.into()))])
+        });
+        let query = "query ($pattern: String) { pages(where: { text: { like: $pattern } }) { _key } }";
+        served.answer(query, &format!(r#"{{"pattern":"{pattern}"}}"#))
+    };
+    // Longer than a core searches in place: a thread of its own finds the same.
+    let text = "a".repeat(40_000);
+    assert_eq!(find(600_000, &text), r#"{"data":{"pages":[]}}"#);
+    assert_eq!(find(600_000, &format!("{text}b")), r#"{"data":{"pages":[{"_key":"long"}]}}"#);
+    let stopped = find(0, &text);
+    assert!(stopped.contains("TIMEOUT"), "{stopped}");
+}
+
 /// A list of values that each node is compared with, and one of keys that are looked up, take the time of many nodes.
 #[test]
 fn long_lists_of_values_count_for_the_time_of_an_answer() {

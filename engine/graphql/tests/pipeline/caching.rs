@@ -37,6 +37,62 @@ fn operations_by_text_and_name() {
 }
 
 #[test]
+fn what_is_refused_is_parsed_once() {
+    let (schema, cache) = (schema(), Cache::<Plan>::new(1 << 20, 1 << 20));
+    let parsed = std::cell::Cell::new(0);
+    let find = |text: &str, name: Option<&str>| {
+        let limits = Limits { max_aliases: 3, ..Limits::default() };
+        cache.find_operation(text, name, || {
+            parsed.set(parsed.get() + 1);
+            Operation::parse(&schema, text, name, &limits)
+        })
+    };
+    let two = "query A { venues { id } } query B { venues { title } }";
+    let many = "{ a: __typename b: __typename c: __typename d: __typename }";
+    for (text, name, is_refused) in [
+        (many, None, true),
+        ("{ nothing }", None, true),
+        ("{", None, true),
+        // Two operations and no name, one that is not there, and one that is.
+        (two, None, true),
+        (two, Some("C"), true),
+        (two, Some("A"), false),
+        ("{ venues { id } }", None, false),
+    ] {
+        parsed.set(0);
+        let first = find(text, name);
+        assert_eq!(first.is_err(), is_refused, "{text}");
+        for _ in 0..3 {
+            let again = find(text, name);
+            assert_eq!(again.as_ref().err(), first.as_ref().err(), "{text}");
+        }
+        assert_eq!(parsed.get(), 1, "{text}");
+    }
+    assert_eq!(cache.refusal_statistics().entries, 5);
+    // With another schema all is another matter.
+    let (cache, parsed) = (Cache::<Plan>::new(1 << 20, 1 << 20), std::cell::Cell::new(0));
+    let _ = cache.find_operation("{ nothing }", None, || {
+        parsed.set(parsed.get() + 1);
+        Operation::parse(&schema, "{ nothing }", None, &Limits::default())
+    });
+    assert_eq!(parsed.get(), 1);
+}
+
+#[test]
+fn what_is_refused_takes_little_room() {
+    let (schema, cache) = (schema(), Cache::<Plan>::new(64 << 20, 1 << 20));
+    for index in 0..5_000 {
+        let text = format!("{{ nothing{index} }}");
+        let parse = || Operation::parse(&schema, &text, None, &Limits::default());
+        assert!(cache.find_operation(&text, None, parse).is_err());
+    }
+    let statistics = cache.refusal_statistics();
+    assert!(statistics.bytes <= 512 << 10 && statistics.entries > 200, "{statistics:?}");
+    assert!(statistics.evicted > 1_000, "{statistics:?}");
+    assert_eq!(cache.operation_statistics().entries, 0);
+}
+
+#[test]
 fn plans_by_operation_and_shape() {
     let (schema, cache) = (schema(), Cache::<Plan>::new(1 << 20, 1 << 20));
     let text = "query ($limit: Int) { venues(limit: $limit) { id } }";

@@ -26,6 +26,7 @@ use prony_access::{
     AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, LastToken, LimitCounts,
     Openness, RefusalKind, client_address,
 };
+use prony_source::{AskerRecord, current_request};
 use serde_json::Value as Json;
 
 use self::places::Queues;
@@ -160,6 +161,17 @@ impl Access {
         limited.and_then(network_of)
     }
 
+    /// From which address a request comes, as limits see it: behind trusted proxies the client's.
+    pub(crate) fn client_address<'h>(
+        &self,
+        headers: impl Iterator<Item = (&'h str, &'h [u8])>,
+        peer: IpAddr,
+    ) -> IpAddr {
+        let lines = headers.filter(|(name, _)| is_forwarded_for(name));
+        let lines = lines.filter_map(|(_, value)| std::str::from_utf8(value).ok());
+        self.current.load().as_ref().map_or(peer, |policy| policy.client_address(peer, lines))
+    }
+
     /// Who asks, of the headers of a request. `last` is kept with its connection.
     pub(crate) fn try_identify<'h>(
         &self,
@@ -201,13 +213,19 @@ impl AccessPolicy {
         peer: IpAddr,
         forwarded_for: impl Iterator<Item = &'h str>,
     ) -> Option<IpAddr> {
+        let client = self.client_address(peer, forwarded_for);
+        let is_proxy = self.roles.settings.trusted_proxies.iter().any(|range| range.contains(client));
+        (!is_proxy).then_some(client)
+    }
+
+    /// Behind trusted proxies the client's.
+    fn client_address<'h>(&self, peer: IpAddr, forwarded_for: impl Iterator<Item = &'h str>) -> IpAddr {
         let trusted = &self.roles.settings.trusted_proxies;
         if trusted.is_empty() {
-            return Some(peer);
+            return peer;
         }
         let forwarded_for: Vec<&str> = forwarded_for.collect();
-        let client = client_address(peer, &forwarded_for, trusted);
-        (!trusted.iter().any(|range| range.contains(client))).then_some(client)
+        client_address(peer, &forwarded_for, trusted)
     }
 
     /// The credentials, and from which address the client asks, as far as proxies are trusted.
@@ -224,7 +242,7 @@ impl AccessPolicy {
         let mut forwarded = Vec::new();
         for (name, value) in headers {
             credentials.header(name, value);
-            if !trusted.is_empty() && name.eq_ignore_ascii_case("x-forwarded-for") {
+            if !trusted.is_empty() && is_forwarded_for(name) {
                 forwarded.extend(std::str::from_utf8(value));
             }
         }
@@ -232,7 +250,10 @@ impl AccessPolicy {
     }
 
     fn asker(&self, identity: Arc<Identity>, address: IpAddr) -> Asker {
-        Asker { roles: Arc::clone(&self.roles), rules: Arc::clone(&self.rules), identity, address }
+        let asker =
+            Asker { roles: Arc::clone(&self.roles), rules: Arc::clone(&self.rules), identity, address };
+        note(&asker);
+        asker
     }
 
     async fn identify(&self, credentials: &Credentials<'_>) -> Result<Arc<Identity>, AuthRefusal> {
@@ -254,6 +275,18 @@ impl AccessPolicy {
                 }
             }
         }
+    }
+}
+
+fn is_forwarded_for(name: &str) -> bool {
+    name.eq_ignore_ascii_case("x-forwarded-for")
+}
+
+/// For the logs of the request that somebody makes.
+fn note(asker: &Asker) {
+    if let Some(record) = current_request() {
+        let role = Arc::clone(&asker.role().name);
+        *record.asker.borrow_mut() = Some(AskerRecord { user: asker.identity.subject.clone(), role });
     }
 }
 

@@ -148,7 +148,7 @@ static SERVER: Options = &[
     OptionOf::new("idle_grace_ms", None, ValueKind::Number(0, 86_400_000), "500", "How long of grace_ms, at most half, connections without a request are kept for one more, whose response says that it is the last", set!(idle_grace, milliseconds)),
     OptionOf::new("shutdown_delay_ms", Some("shutdown-delay-ms"), ValueKind::Number(0, 86_400_000), "0", "How long connections are still taken after the signal to stop, while /ready responds with 503", set!(shutdown_delay, milliseconds)),
     OptionOf::new("open", Some("open"), ValueKind::Boolean, "false", "Whether everybody who reaches the server may do everything, also from other machines than this one", set!(open, boolean)),
-    OptionOf::new("hosts", Some("host"), ValueKind::List, "[]", "Names under which a server on loopback addresses may be asked for, beside localhost (\"*\" for all); others get a 421", set!(hosts, list)),
+    OptionOf::new("hosts", Some("host"), ValueKind::List, "[]", "Names under which the server may be asked for, beside localhost (\"*\" for all); others get a 421. Where none is given a server on loopback addresses has localhost alone, another any name; one that others reach is asked for by addresses too", set!(hosts, list)),
     OptionOf::new("cors_origins", Some("cors-origin"), ValueKind::List, "[]", "Origins whose pages may call (\"*\" for all); empty allows none", set!(cors_origins, list)),
     OptionOf::new("console", Some("console"), ValueKind::Boolean, "true", "Whether / answers with GraphiQL", set!(console, boolean)),
 ];
@@ -172,7 +172,7 @@ static GRAPHQL: Options = &[
     OptionOf::new("introspection", Some("introspection"), ValueKind::Boolean, "true", "Whether __schema and __type are answered", set!(limits.introspection, boolean)),
     OptionOf::new("max_depth", Some("max-depth"), COUNT, "15", "Nested object levels below the root", set!(limits.max_depth, size)),
     OptionOf::new("max_nest_level", Some("max-nest-level"), LEVELS, "1000000000", "Levels of rows below those of the root fields; aggregates add none", set!(limits.max_nest_level, size)),
-    OptionOf::new("max_complexity", Some("max-complexity"), ValueKind::Number(1, u32::MAX as u64 * 1000), "100000000", "Fields that an operation may answer with at most; lists count for their limits", set!(limits.max_complexity, number)),
+    OptionOf::new("max_complexity", Some("max-complexity"), ValueKind::Number(1, u32::MAX as u64 * 1000), "100000000", "Fields that an operation may answer with at most; lists count for their limits, or for the source's `default_limit`", set!(limits.max_complexity, number)),
     OptionOf::new("max_document_bytes", None, ValueKind::BYTES, "131072", "Bytes of a document", set!(limits.max_document_bytes, size)),
     OptionOf::new("max_tokens", None, COUNT, "10000", "Tokens of a document", set!(limits.max_tokens, size)),
     OptionOf::new("max_aliases", None, COUNT, "1000", "Fields with an alias", set!(limits.max_aliases, size)),

@@ -63,8 +63,8 @@ pub struct Settings {
     pub idle_grace: Duration,
     /// Whether everybody may do everything, also from other machines.
     pub open: bool,
-    /// Names under which a server that listens on loopback addresses alone may be asked for, beside this machine's own; `*` for
-    /// all.
+    /// Names under which the server may be asked for, beside this machine's own; `*` for all. Without any, one that listens on loopback
+    /// addresses alone has this machine's own, another all.
     pub hosts: Vec<String>,
     /// Origins that pages may call from; `*` for all.
     pub cors_origins: Vec<String>,

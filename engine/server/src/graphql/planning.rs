@@ -31,9 +31,5 @@ pub(super) fn find_operation(
     text: &str,
     name: Option<&str>,
 ) -> Result<Arc<Operation>, Vec<GraphqlError>> {
-    if let Some(known) = served.cache.operation(text, name) {
-        return Ok(known);
-    }
-    let operation = Operation::parse(&served.schema, text, name, limits)?;
-    Ok(served.cache.insert_operation(text, name, operation))
+    served.cache.find_operation(text, name, || Operation::parse(&served.schema, text, name, limits))
 }

@@ -1,5 +1,5 @@
-//! Under which names a server of a loopback address may be asked for. A page in a browser can have its own name point to this
-//! machine (DNS rebinding) and would then read as one of ours; what it cannot do is send another `Host`.
+//! Under which names a server may be asked for. A page in a browser can have its own name point to a server that its visitor reaches
+//! (DNS rebinding) and would then read as one of ours; what it cannot do is send another `Host`.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,29 +8,41 @@ use http::{HeaderMap, Uri, header};
 /// Which hosts requests may name.
 #[derive(Debug)]
 pub(crate) enum Hosts {
-    /// Not all addresses are of this machine alone: who may ask is decided otherwise.
+    /// Others than this machine reach the server, and nothing says by which names.
     Any,
     /// Names of this machine itself, and these.
     Local(Vec<String>),
+    /// As [`Local`](Self::Local), of a server that others reach. By an address they may ask too: probes of load balancers do, and no
+    /// page can have an address point elsewhere.
+    Reachable(Vec<String>),
 }
 
 impl Hosts {
     /// Of a server that listens on these addresses; `*` among the names allows all.
     pub(crate) fn new(listen: &[SocketAddr], names: &[String]) -> Self {
         let is_local = listen.iter().all(|address| address.ip().is_loopback());
-        if is_local && !names.iter().any(|name| name == "*") {
-            Self::Local(names.to_vec())
-        } else {
+        if names.iter().any(|name| name == "*") {
             Self::Any
+        } else if is_local {
+            Self::Local(names.to_vec())
+        } else if names.is_empty() {
+            Self::Any
+        } else {
+            Self::Reachable(names.to_vec())
         }
     }
 
     /// Whether the value of a `Host` field may be asked for.
     pub(crate) fn include(&self, host: &[u8]) -> bool {
-        let Self::Local(names) = self else { return true };
+        let (names, takes_addresses) = match self {
+            Self::Any => return true,
+            Self::Local(names) => (names, false),
+            Self::Reachable(names) => (names, true),
+        };
         let Ok(host) = std::str::from_utf8(host) else { return false };
         let name = without_port(host);
         is_of_this_machine(name)
+            || (takes_addresses && address(name).is_some())
             || names.iter().any(|known| known.eq_ignore_ascii_case(name) || known.eq_ignore_ascii_case(host))
     }
 
@@ -57,8 +69,12 @@ fn is_of_this_machine(name: &str) -> bool {
     if is_localhost(name) || name.rsplit_once('.').is_some_and(|(_, last)| is_localhost(last)) {
         return true;
     }
-    let address = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
-    address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    address(name).is_some_and(|address| address.is_loopback())
+}
+
+/// Of a host that is an address and no name.
+fn address(host: &str) -> Option<IpAddr> {
+    host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host).parse().ok()
 }
 
 #[cfg(test)]
@@ -104,11 +120,24 @@ mod tests {
     }
 
     #[test]
-    fn other_servers_are_asked_for_by_any_name() {
+    fn other_servers_are_asked_for_by_any_name_unless_names_are_given() {
         let (local, other) = ("[::1]:80".parse().unwrap(), "0.0.0.0:80".parse().unwrap());
         assert!(matches!(Hosts::new(&[local], &[]), Hosts::Local(_)));
         assert!(matches!(Hosts::new(&[local, other], &[]), Hosts::Any));
-        assert!(matches!(Hosts::new(&[local], &["*".to_owned()]), Hosts::Any));
+        for listen in [&[local][..], &[local, other]] {
+            assert!(matches!(Hosts::new(listen, &["api.test".to_owned(), "*".to_owned()]), Hosts::Any));
+        }
+        for listen in [&[other][..], &[local, other]] {
+            let hosts = Hosts::new(listen, &["api.test".to_owned()]);
+            for host in
+                ["api.test", "API.test:80", "localhost", "127.0.0.1:80", "10.0.0.1:80", "[fd00::1]:80"]
+            {
+                assert!(hosts.include(host.as_bytes()), "{host}");
+            }
+            for host in ["evil.test", "api.test.evil", "10.0.0.1.evil.test", "10.0.0.1:evil", ""] {
+                assert!(!hosts.include(host.as_bytes()), "{host}");
+            }
+        }
     }
 
     #[test]

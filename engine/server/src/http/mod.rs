@@ -6,6 +6,7 @@ pub(crate) mod authentication;
 mod body;
 mod console;
 mod cors;
+pub(crate) mod date;
 mod events;
 mod explain;
 mod framing;
@@ -78,6 +79,7 @@ pub(crate) async fn answer(
     if let Some(origin) = origin {
         cors::mark(&mut response, origin);
     }
+    date::mark(&mut response);
     if let Some(noted) = noted {
         noted.mark(log, &mut response);
     }
@@ -107,12 +109,17 @@ async fn checked(core: &Rc<CoreEngine>, connections: &ApiConnections, request: R
 
 /// Answers a request of an operator.
 pub(crate) async fn answer_operator(core: &Rc<CoreEngine>, request: &Request<Incoming>) -> Reply {
+    let mut response = for_operator(core, request).await;
+    date::mark(&mut response);
+    response
+}
+
+async fn for_operator(core: &Rc<CoreEngine>, request: &Request<Incoming>) -> Reply {
     let head = framing::check(request.version(), request.headers(), &[]);
     if let Err(framing::HeadFault { status, message }) = head {
         return refusal(status, JSON, message);
     }
-    let is_near = core.settings().admin_listen.iter().all(|address| address.ip().is_loopback());
-    if is_near && !core.site().hosts.include_request(request.uri(), request.headers()) {
+    if !core.site().admin_hosts.include_request(request.uri(), request.headers()) {
         return refusal(StatusCode::MISDIRECTED_REQUEST, JSON, NOT_THIS_HOST);
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -140,7 +147,12 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
     if let Some(reply) = at_the_bound_of_memory(core.site(), path) {
         return reply;
     }
+    let is_foreign_change =
+        changes(request.method()) && !comes_from_a_friend(request.headers(), origins(core));
     if let Some(route) = routes::find(&core.settings().functions.routes, request.uri().path()) {
+        if is_foreign_change {
+            return refusal(StatusCode::FORBIDDEN, JSON, FOREIGN_PAGE);
+        }
         return routes::answer(core.site(), route, request).await;
     }
     let api = match path {
@@ -149,9 +161,7 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
         _ => None,
     };
     match api {
-        Some(id) if changes(request.method()) && !comes_from_a_friend(request.headers(), origins(core)) => {
-            apis::refuse(apis, id, StatusCode::FORBIDDEN, FOREIGN_PAGE)
-        }
+        Some(id) if is_foreign_change => apis::refuse(apis, id, StatusCode::FORBIDDEN, FOREIGN_PAGE),
         Some(id) => {
             let (head, body) = request.into_parts();
             let asker = authentication::api_asker(&**core, &head).await;

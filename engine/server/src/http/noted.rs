@@ -36,7 +36,9 @@ where
         return None;
     }
     let given_id = fields().find(|(name, _)| name.eq_ignore_ascii_case(REQUEST_ID.as_str()));
-    Some(site.access_log.begin(head.method, head.path, given_id.map(|(_, value)| value), trace))
+    let client = head.address.filter(|_| is_logged).map(|peer| site.access.client_address(fields(), peer));
+    let given_id = given_id.map(|(_, value)| value);
+    Some(site.access_log.begin((head.method, head.path), given_id, client, trace))
 }
 
 fn begin_trace<'h>(

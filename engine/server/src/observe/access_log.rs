@@ -3,6 +3,7 @@
 
 use std::{
     fmt::Write as _,
+    net::IpAddr,
     rc::Rc,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::Instant,
@@ -50,6 +51,7 @@ pub(crate) struct Noted {
     record: Rc<RequestRecord>,
     method: Method,
     path: String,
+    client: Option<IpAddr>,
     began: Instant,
     is_sampled: bool,
 }
@@ -67,6 +69,11 @@ struct AccessLine<'a> {
     operation: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<&'a str>,
+    /// Behind trusted proxies the client's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<IpAddr>,
     #[serde(skip_serializing_if = "str::is_empty")]
     request_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,12 +101,12 @@ impl AccessLog {
         self.is_on
     }
 
-    /// Of a request with this id of its client's, whose line is to come, and which may be traced.
+    /// Of a request from this address, with this id of its client's, whose line is to come, and which may be traced.
     pub(crate) fn begin(
         &self,
-        method: &Method,
-        path: &str,
+        (method, path): (&Method, &str),
         given_id: Option<&[u8]>,
+        client: Option<IpAddr>,
         trace: Option<Trace>,
     ) -> Noted {
         let number = self.requests.fetch_add(1, Relaxed);
@@ -108,6 +115,7 @@ impl AccessLog {
             record: RequestRecord::traced(id, trace),
             method: method.clone(),
             path: path.to_owned(),
+            client,
             began: Instant::now(),
             is_sampled: number.is_multiple_of(self.one_of),
         }
@@ -128,10 +136,11 @@ impl AccessLog {
         if !noted.is_sampled && status < FAILURES_FROM {
             return;
         }
-        let operation = noted.record.operation.borrow();
+        let (operation, asker) = (noted.record.operation.borrow(), noted.record.asker.borrow());
         let (name, role) = operation
             .as_ref()
             .map_or((None, None), |OperationRecord { name, role }| (name.as_deref(), role.as_deref()));
+        let asker = asker.as_ref();
         let line = AccessLine {
             time: &rfc3339_now(),
             method: noted.method.as_str(),
@@ -140,7 +149,9 @@ impl AccessLog {
             bytes,
             duration_ms: (noted.began.elapsed().as_secs_f64() * 1e6).round() / 1e3,
             operation: name,
-            role,
+            role: role.or(asker.map(|asker| &*asker.role)),
+            user: asker.and_then(|asker| asker.user.as_deref()),
+            client: noted.client,
             request_id: &noted.record.id,
             trace_id: noted.record.trace.as_ref().map(|trace| trace.id().to_string()),
         };
@@ -219,11 +230,12 @@ impl AccessLine<'_> {
             Some(text) => format!("{text:?}"),
         };
         let mut line = String::new();
+        let client = self.client.map(|client| client.to_string());
         let bytes = self.bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
         // Writing to a string cannot fail.
         let _ = write!(
             line,
-            "{} {} {} {} {bytes} {:.3} {} {} {}",
+            "{} {} {} {} {bytes} {:.3} {} {} {} {} {}",
             self.time,
             self.method,
             quoted(Some(self.path)),
@@ -232,6 +244,8 @@ impl AccessLine<'_> {
             quoted(self.operation),
             quoted(self.role),
             quoted(Some(self.request_id)),
+            quoted(client.as_deref()),
+            quoted(self.user),
         );
         if names_trace {
             // As above.
@@ -258,6 +272,8 @@ fn random() -> u64 {
 mod tests {
     use std::path::Path;
 
+    use prony_source::AskerRecord;
+
     use super::*;
 
     fn settings(path: &Path) -> AccessLogSettings {
@@ -267,9 +283,14 @@ mod tests {
     fn written(settings: &AccessLogSettings, requests: &[(&str, u16)]) -> String {
         let log = AccessLog::start(settings, false);
         for (path, status) in requests {
-            let noted = log.begin(&Method::POST, path, Some(b"id-7"), None);
+            let client = Some("192.0.2.7".parse().expect("it is an address"));
+            let noted = log.begin((&Method::POST, path), Some(b"id-7"), client, None);
             let operation = OperationRecord { name: Some("Größe".into()), role: None };
             *noted.record().operation.borrow_mut() = Some(operation);
+            if path.starts_with("/db") {
+                let asker = AskerRecord { user: Some("Ada L".into()), role: "clerk".into() };
+                *noted.record().asker.borrow_mut() = Some(asker);
+            }
             log.end(&noted, *status, Some(12));
         }
         log.finish();
@@ -282,11 +303,17 @@ mod tests {
         let given = AccessLogSettings { request_ids: true, ..settings(&directory.path().join("json")) };
         let text = written(&given, &[("/graphql", 200)]);
         let line: serde_json::Value = serde_json::from_str(&text).expect("a line is JSON");
-        let expected =
-            [("method", "POST"), ("path", "/graphql"), ("operation", "Größe"), ("request_id", "id-7")];
+        let expected = [
+            ("method", "POST"),
+            ("path", "/graphql"),
+            ("operation", "Größe"),
+            ("request_id", "id-7"),
+            ("client", "192.0.2.7"),
+        ];
         for (name, value) in expected {
             assert_eq!(line[name], value);
         }
+        assert!(line.get("user").is_none(), "{line}");
         assert_eq!((&line["status"], &line["bytes"]), (&200.into(), &12.into()));
         assert!(line["duration_ms"].is_f64() && line.get("role").is_none(), "{line}");
         let form = AccessLogForm::Text;
@@ -295,7 +322,19 @@ mod tests {
         let parts: Vec<&str> = text.trim_end().splitn(2, " POST ").collect();
         let (rest, duration) = (parts[1].replace(" - -", ""), parts[1].split(' ').nth(4));
         assert!(rest.starts_with("\"/a b\" 404 12 ") && duration.is_some(), "{text}");
-        assert!(text.contains("\"Größe\" - -\n"), "{text}");
+        assert!(text.contains("\"Größe\" - - 192.0.2.7 -\n"), "{text}");
+    }
+
+    #[test]
+    fn a_line_says_who_asked() {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let text = written(&settings(&directory.path().join("json")), &[("/db/rage/node/N/1", 200)]);
+        let line: serde_json::Value = serde_json::from_str(&text).expect("a line is JSON");
+        assert_eq!((&line["user"], &line["role"]), (&"Ada L".into(), &"clerk".into()), "{line}");
+        let form = AccessLogForm::Text;
+        let given = AccessLogSettings { form, ..settings(&directory.path().join("text")) };
+        let text = written(&given, &[("/db/rage/node/N/1", 200)]);
+        assert!(text.ends_with(" \"Größe\" clerk - 192.0.2.7 \"Ada L\"\n"), "{text}");
     }
 
     #[test]
@@ -317,8 +356,9 @@ mod tests {
         }
         let access_log =
             AccessLog::start(&AccessLogSettings { request_ids: true, ..AccessLogSettings::default() }, false);
-        let made =
-            |given: Option<&[u8]>| access_log.begin(&Method::GET, "/", given, None).record().id.clone();
+        let made = |given: Option<&[u8]>| {
+            access_log.begin((&Method::GET, "/"), given, None, None).record().id.clone()
+        };
         assert_ne!(made(None), made(Some(b"bad id")));
     }
 }

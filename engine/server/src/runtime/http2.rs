@@ -96,7 +96,9 @@ async fn respond(engine: &Rc<CoreEngine>, mut request: Request<Incoming>, open: 
     let max_headers = engine.settings().max_headers;
     if request.headers().len() > max_headers {
         let message = format!("the request has more than {max_headers} headers (max_headers)");
-        return refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, JSON, &message);
+        let mut response = refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, JSON, &message);
+        web::date::mark(&mut response);
+        return response;
     }
     name_host(&mut request);
     // Requests run beside each other here, and an API's connection is for one at a time.

@@ -322,6 +322,36 @@ fn pages_of_other_origins_change_nothing() {
     }
 }
 
+/// As that of a page that its visitor's network can be reached from.
+#[test]
+fn a_server_that_others_reach_is_asked_for_by_the_names_that_it_was_given() {
+    let counters = Counters::default();
+    let listens_everywhere = |names: &[&str]| {
+        serve(&counters, |settings| {
+            settings.listen = vec!["0.0.0.0:0".parse().expect("it is an address")];
+            settings.admin_listen = vec!["127.0.0.1:0".parse().expect("it is an address")];
+            settings.open = true;
+            settings.hosts = names.iter().copied().map(str::to_owned).collect();
+        })
+    };
+    let (named, any) = (listens_everywhere(&["shop.example"]), listens_everywhere(&[]));
+    for headers in WAYS {
+        for (host, expected) in [("evil.example", 421), ("10.0.0.1:8080", 200), ("shop.example:8080", 200)] {
+            // Its origin is its host, so that it would be one of ours.
+            let request = |path| {
+                format!("GET {path} HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\n{headers}\r\n")
+            };
+            let response = named.ask(request("/counters"));
+            assert!(response.starts_with(&format!("HTTP/1.1 {expected}")), "{host}: {response}");
+            assert!(any.ask(request("/counters")).starts_with("HTTP/1.1 200"), "{host}");
+            // Operators' addresses are of this machine alone, whatever others are.
+            let mut operator = Wire::to(any.running.admin_addresses()[0]);
+            operator.send(request("/live"));
+            assert!(operator.response().starts_with("HTTP/1.1 421"), "{host}");
+        }
+    }
+}
+
 /// A name of a page that points to this machine.
 #[test]
 fn a_server_of_this_machine_is_not_asked_for_by_other_names() {

@@ -3,10 +3,17 @@
 //!
 //! The time of a match grows with the text, not with text times pattern: what stands between two `%` is searched for by
 //! Knuth, Morris and Pratt's method, and where it holds `_`, by Baeza-Yates and Gonnet's (Shift-And), 64 characters of the
-//! pattern in each step.
+//! pattern in each step. A long text with a long pattern takes seconds all the same: whoever asks is asked in between whether
+//! to go on.
+
+use std::ops::Range;
 
 /// Most characters between two `%` where `_` is among them: each 64 of them cost a step for each character of a text.
 const SEARCHED_CHARACTERS_MAX: usize = 16_384;
+
+/// Work between two questions whether to go on: characters of the text, times the words that the searched part of the pattern takes.
+/// Some tens of microseconds.
+const WORK_PER_QUESTION: usize = 64 * 1024;
 
 /// A pattern that has more characters between two `%`, with `_` among them, than can be searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -96,51 +103,105 @@ impl LikePattern {
         Ok(Self { head, middle, tail, insensitive })
     }
 
+    /// Of a text that is short, or whose search nobody bounds.
     pub fn matches(&self, text: &str) -> bool {
+        self.matches_while(text, &mut |_| true).expect("nobody has it stop")
+    }
+
+    /// As [`matches`](Self::matches); none where `goes_on` has it stop. That is given the work since it was asked last, in about
+    /// as many bytes of text as a literal would be searched for in that time: again and again during a long search, and at the end.
+    pub fn matches_while(&self, text: &str, goes_on: &mut dyn FnMut(usize) -> bool) -> Option<bool> {
+        let mut meter = Meter { goes_on, work: 0 };
+        let found = self.matches_metered(text, &mut meter);
+        found.and_then(|found| meter.ask().map(|()| found)).ok()
+    }
+
+    fn matches_metered(&self, text: &str, meter: &mut Meter<'_>) -> Result<bool, Stopped> {
         if self.insensitive && !text.is_ascii() {
             let lowered: Vec<char> = text.chars().flat_map(char::to_lowercase).collect();
-            return self.matches_characters(&lowered);
+            return self.matches_characters(&lowered, meter);
         }
         if text.is_ascii() {
-            return self.matches_ascii(text.as_bytes());
+            return self.matches_ascii(text.as_bytes(), meter);
         }
-        self.matches_characters(&text.chars().collect::<Vec<_>>())
+        self.matches_characters(&text.chars().collect::<Vec<_>>(), meter)
     }
 
-    /// About how many bytes of text a literal pattern would be searched for in the time that this takes for `text`.
-    pub fn cost(&self, text: &str) -> usize {
-        let words = self.middle.iter().map(Searched::words).max().unwrap_or(1);
-        text.len().saturating_mul(words)
-    }
-
-    fn matches_ascii(&self, text: &[u8]) -> bool {
+    fn matches_ascii(&self, text: &[u8], meter: &mut Meter<'_>) -> Result<bool, Stopped> {
         if self.insensitive {
-            self.run(text.len(), |index| char::from(text[index].to_ascii_lowercase()))
+            self.run(text.len(), |index| char::from(text[index].to_ascii_lowercase()), meter)
         } else {
-            self.run(text.len(), |index| char::from(text[index]))
+            self.run(text.len(), |index| char::from(text[index]), meter)
         }
     }
 
-    fn matches_characters(&self, text: &[char]) -> bool {
-        self.run(text.len(), |index| text[index])
+    fn matches_characters(&self, text: &[char], meter: &mut Meter<'_>) -> Result<bool, Stopped> {
+        self.run(text.len(), |index| text[index], meter)
     }
 
     /// The first place of each middle part behind the one before leaves the most for those that follow.
-    fn run(&self, length: usize, at: impl Fn(usize) -> char) -> bool {
+    fn run(&self, length: usize, at: impl Fn(usize) -> char, meter: &mut Meter<'_>) -> Result<bool, Stopped> {
+        // Head and tail are no longer than the pattern is.
         let Some(tail) = &self.tail else {
-            return self.head.len() == length && fits(&self.head, 0, &at);
+            return Ok(self.head.len() == length && fits(&self.head, 0, &at));
         };
-        let Some(end) = length.checked_sub(tail.len()) else { return false };
+        let Some(end) = length.checked_sub(tail.len()) else { return Ok(false) };
         if self.head.len() > end || !fits(&self.head, 0, &at) || !fits(tail, end, &at) {
-            return false;
+            return Ok(false);
         }
         let mut from = self.head.len();
         for part in &self.middle {
-            let Some(behind) = part.find(from, end, &at) else { return false };
+            let Some(behind) = part.find(from..end, &at, meter)? else { return Ok(false) };
             from = behind;
         }
-        true
+        Ok(true)
     }
+}
+
+/// What a search has taken, and who is asked whether it goes on.
+struct Meter<'g> {
+    goes_on: &'g mut dyn FnMut(usize) -> bool,
+    /// Since it was asked last.
+    work: usize,
+}
+
+/// A search was told to stop.
+struct Stopped;
+
+impl Meter<'_> {
+    /// How many characters are searched before the next question, where each takes so many words.
+    fn stretch(&self, words: usize) -> usize {
+        (WORK_PER_QUESTION.saturating_sub(self.work) / words).max(1)
+    }
+
+    fn spend(&mut self, work: usize) -> Result<(), Stopped> {
+        self.work += work;
+        if self.work < WORK_PER_QUESTION { Ok(()) } else { self.ask() }
+    }
+
+    fn ask(&mut self) -> Result<(), Stopped> {
+        if (self.goes_on)(std::mem::take(&mut self.work)) { Ok(()) } else { Err(Stopped) }
+    }
+}
+
+/// Searches a stretch after the other for the first place that `find` finds; each character takes so many words.
+fn in_stretches(
+    places: Range<usize>,
+    words: usize,
+    meter: &mut Meter<'_>,
+    mut find: impl FnMut(Range<usize>) -> Option<usize>,
+) -> Result<Option<usize>, Stopped> {
+    let mut from = places.start;
+    while from < places.end {
+        let until = places.end.min(from + meter.stretch(words));
+        let found = find(from..until);
+        meter.spend((found.unwrap_or(until) - from) * words)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+        from = until;
+    }
+    Ok(None)
 }
 
 fn fits(items: &[Item], from: usize, at: impl Fn(usize) -> char) -> bool {
@@ -173,11 +234,24 @@ impl Searched {
         }
     }
 
-    /// The place behind the first place in `from..end` where it fits.
-    fn find(&self, from: usize, end: usize, at: impl Fn(usize) -> char) -> Option<usize> {
+    /// The place behind the first of `places` where it fits.
+    fn find(
+        &self,
+        places: Range<usize>,
+        at: impl Fn(usize) -> char,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<usize>, Stopped> {
         match self {
-            Self::Literals(literals, borders) => find_literals(literals, borders, from, end, at),
-            Self::Masked(masks) => masks.find(from, end, at),
+            Self::Literals(literals, borders) => {
+                let mut matched = 0;
+                in_stretches(places, 1, meter, |stretch| {
+                    find_literals(literals, borders, &mut matched, stretch, &at)
+                })
+            }
+            Self::Masked(masks) => {
+                let mut reached = masks.begin();
+                in_stretches(places, self.words(), meter, |stretch| masks.find(&mut reached, stretch, &at))
+            }
         }
     }
 }
@@ -196,15 +270,16 @@ fn borders(literals: &[char]) -> Vec<usize> {
     borders
 }
 
+/// `so_far` is how many literals the text before ends with.
 fn find_literals(
     literals: &[char],
     borders: &[usize],
-    from: usize,
-    end: usize,
+    so_far: &mut usize,
+    places: Range<usize>,
     at: impl Fn(usize) -> char,
 ) -> Option<usize> {
-    let mut matched = 0;
-    for index in from..end {
+    let mut matched = *so_far;
+    for index in places {
         let character = at(index);
         while matched > 0 && literals[matched] != character {
             matched = borders[matched - 1];
@@ -214,7 +289,17 @@ fn find_literals(
             return Some(index + 1);
         }
     }
+    *so_far = matched;
     None
+}
+
+/// Which prefixes of the searched items the text before ends with.
+struct Reached {
+    words: Vec<u64>,
+    /// Words behind these are zero.
+    active: usize,
+    /// Kept for its room alone.
+    listed: Vec<usize>,
 }
 
 impl Masks {
@@ -242,39 +327,40 @@ impl Masks {
         Self { length: items.len(), literals: literals.collect(), any }
     }
 
-    /// Keeps which prefixes end at the place before, and moves all of them on by one character at once.
-    fn find(&self, from: usize, end: usize, at: impl Fn(usize) -> char) -> Option<usize> {
-        let mut state = vec![0; self.any.len()];
-        // Words behind these are zero.
-        let mut active = 1;
-        let mut listed = Vec::new();
-        for index in from..end {
+    fn begin(&self) -> Reached {
+        Reached { words: vec![0; self.any.len()], active: 1, listed: Vec::new() }
+    }
+
+    /// Moves all prefixes on by one character at once.
+    fn find(&self, reached: &mut Reached, places: Range<usize>, at: impl Fn(usize) -> char) -> Option<usize> {
+        let Reached { words: state, active, listed } = reached;
+        for index in places {
             let character = at(index);
             let found = self.literals.binary_search_by_key(&character, |(of, _)| *of);
             let places = found.ok().map(|found| &self.literals[found].1);
             let fitting = if let Some(Places::Words(words)) = places { words } else { &self.any };
             listed.clear();
             if let Some(Places::List(places)) = places {
-                let is_reached = |place: usize| place == 0 || has(&state, place - 1);
+                let is_reached = |place: usize| place == 0 || has(state, place - 1);
                 listed.extend(places.iter().copied().filter(|place| is_reached(*place)));
             }
             let mut carried = 1;
-            for (word, fitting) in state[..active].iter_mut().zip(fitting) {
+            for (word, fitting) in state[..*active].iter_mut().zip(fitting) {
                 let moved = *word << 1 | carried;
                 carried = *word >> 63;
                 *word = moved & fitting;
             }
-            if carried == 1 && active < state.len() {
-                state[active] = fitting[active] & 1;
-                active += 1;
+            if carried == 1 && *active < state.len() {
+                state[*active] = fitting[*active] & 1;
+                *active += 1;
             }
-            for place in &listed {
-                set(&mut state, *place);
+            for place in &*listed {
+                set(state, *place);
             }
-            while active > 1 && state[active - 1] == 0 {
-                active -= 1;
+            while *active > 1 && state[*active - 1] == 0 {
+                *active -= 1;
             }
-            if has(&state, self.length - 1) {
+            if has(state, self.length - 1) {
                 return Some(index + 1);
             }
         }
@@ -383,12 +469,68 @@ mod tests {
     fn readings(pattern: &str, length: usize) -> usize {
         let count = std::cell::Cell::new(0);
         let pattern = LikePattern::new(pattern, false).expect("the pattern can be searched for");
-        let found = pattern.run(length, |_| {
-            count.set(count.get() + 1);
-            'a'
-        });
-        assert!(!found, "the text has no `b`");
+        let mut goes_on = |work: usize| work <= 2 * WORK_PER_QUESTION;
+        let found = pattern.run(
+            length,
+            |_| {
+                count.set(count.get() + 1);
+                'a'
+            },
+            &mut Meter { goes_on: &mut goes_on, work: 0 },
+        );
+        assert!(matches!(found, Ok(false)), "the text has no `b`, and is asked about often enough");
         count.get()
+    }
+
+    /// The longest part that is searched for takes 256 words for each character of a text.
+    #[test]
+    fn a_search_asks_whether_it_goes_on_and_stops_where_it_does_not() {
+        let longest = format!("%{}b%", "_".repeat(SEARCHED_CHARACTERS_MAX - 1));
+        for (pattern, words, length) in [
+            (longest.as_str(), 256, 20_000),
+            ("%b%", 1, 200_000),
+            ("%a_b%", 1, 200_000),
+            ("%A_B%", 1, 200_000),
+        ] {
+            let text = "a".repeat(length);
+            for insensitive in [false, true] {
+                let compiled = LikePattern::new(pattern, insensitive).expect("it can be searched for");
+                let mut asked = Vec::new();
+                let mut count_to = |most: usize| {
+                    asked.clear();
+                    compiled.matches_while(&text, &mut |work| {
+                        asked.push(work);
+                        asked.len() < most
+                    })
+                };
+                assert_eq!(count_to(usize::MAX), Some(false), "{pattern:.20}");
+                // All that was searched is told, and no more than so much in between.
+                assert_eq!(count_to(1), None, "{pattern:.20}");
+                count_to(usize::MAX);
+                assert_eq!(asked.iter().sum::<usize>(), text.len() * words, "{pattern:.20}");
+                assert!(asked.iter().all(|work| *work < WORK_PER_QUESTION + words), "{pattern:.20}");
+            }
+        }
+    }
+
+    /// The questions stand in the midst of what is searched for.
+    #[test]
+    fn a_search_that_is_asked_about_finds_the_same() {
+        let before = WORK_PER_QUESTION - 3;
+        for (inside, part) in [("abcabd", "abcabd"), ("abcabd", "a_c_bd"), ("aabaab", "_aba_b")] {
+            for before in before..before + 8 {
+                let text = format!("{}{inside}{}", "x".repeat(before), "a".repeat(9));
+                assert!(like(&text, &format!("%{part}%"), false), "{before} {part}");
+                assert!(!like(&text, &format!("%{part}x%"), false), "{before} {part}");
+            }
+        }
+        // Here a question comes every 256 characters.
+        let part = format!("{}b", "_".repeat(SEARCHED_CHARACTERS_MAX - 1));
+        for length in [SEARCHED_CHARACTERS_MAX, SEARCHED_CHARACTERS_MAX + 257, 2 * SEARCHED_CHARACTERS_MAX] {
+            let text = format!("{}b", "a".repeat(length - 1));
+            assert!(like(&text, &format!("%{part}%"), false), "{length}");
+            assert!(!like(&text, &format!("%{part}%_"), false), "{length}");
+        }
     }
 
     #[test]

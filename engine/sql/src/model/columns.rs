@@ -4,7 +4,7 @@ use prony_source::dialect::names::{graphql_name, is_graphql_name};
 use std::collections::HashSet;
 
 use crate::model::{
-    Column, ColumnId, Table,
+    Column, ColumnId, Table, TableWrites,
     faults::{Faults, suggestion},
     naming::{described, invalid_name},
     served::ServedTable,
@@ -44,6 +44,26 @@ pub(super) fn table(served: &mut ServedTable<'_>, faults: &mut Faults, notes: &m
         primary_key: primary_key(served, faults, notes),
         unique_keys: unique_keys(served),
         relations: Vec::new(),
+        writes: writes(served, faults),
+    }
+}
+
+/// All that the user has not switched off.
+fn writes(served: &ServedTable<'_>, faults: &mut Faults) -> TableWrites {
+    let Some((key, settings)) = served.overrides else {
+        return TableWrites { insert: true, update: true, delete: true };
+    };
+    let mut is_served = |name: &str, given: Option<bool>| {
+        if given.is_some() && served.source.kind == TableKind::View {
+            let message = format!("{} has no mutations; leave it out", described(served.source));
+            faults.add(&["tables", key, name], message);
+        }
+        given.unwrap_or(true)
+    };
+    TableWrites {
+        insert: is_served("insert", settings.insert),
+        update: is_served("update", settings.update),
+        delete: is_served("delete", settings.delete),
     }
 }
 

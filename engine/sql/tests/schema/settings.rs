@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use prony_sql::model::Model;
 
-use crate::support::{lines, outline, sdl, settings, sqlite_catalog};
+use crate::support::{lines, model, outline, sdl, settings, sqlite_catalog};
 
 const DATABASE: &str = "
     CREATE TABLE venues (id INTEGER PRIMARY KEY, name TEXT NOT NULL, secret TEXT);
@@ -88,6 +88,40 @@ fn names_are_given() {
             Place allPlaces (id:Int! title:Text!) key [id]
               events => Meetup on id=venue_id
             note: table `app_migrations` is left out because its name contains `migration`; name it in `include_tables` to serve it
+        "#]],
+    );
+}
+
+#[test]
+fn mutations_are_switched_off_by_table() {
+    let of = |toml: &str| sdl(&model(&sqlite_catalog(DATABASE), toml));
+    let mutations = |sdl: &str| {
+        let verbs = ["create", "update", "delete"];
+        let names = ["Venue", "Meetup", "Member"].map(|name| verbs.map(|verb| format!("{verb}{name}")));
+        let is_there = |name: &String| sdl.contains(&format!(" {name}("));
+        names.into_iter().flatten().filter(is_there).collect::<Vec<_>>().join(" ")
+    };
+    let all = "createVenue updateVenue deleteVenue createMeetup updateMeetup deleteMeetup \
+               createMember updateMember deleteMember";
+    assert_eq!(mutations(&of("")), all);
+    // One that rows are only added to, one that is only read, and one of which nothing is said.
+    let switched = of("[tables.venues]
+         update = false
+         delete = false
+         [tables.meetups]
+         insert = false
+         update = false
+         delete = false
+         [tables.members]
+         insert = true");
+    assert_eq!(mutations(&switched), "createVenue createMember updateMember deleteMember");
+    assert!(switched.contains(" venues(") && switched.contains(" meetups("), "they are read all the same");
+    assert!(!switched.contains("MeetupPkColumns") && !switched.contains("VenuePkColumns"));
+    check(
+        "[tables.busy_venues]\ninsert = true\ndelete = false",
+        &expect![[r#"
+            tables.busy_venues.insert: view `busy_venues` has no mutations; leave it out
+            tables.busy_venues.delete: view `busy_venues` has no mutations; leave it out
         "#]],
     );
 }

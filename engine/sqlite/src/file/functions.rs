@@ -13,8 +13,8 @@ use prony_source::dialect::{LikePattern, PatternTooLong};
 
 use crate::{error::PATTERN_TOO_LONG, read::watch::Watch};
 
-/// Adds the functions to a connection. One call is one instruction to SQLite, however long the text is: what is searched
-/// asks the connection's watch itself.
+/// Adds the functions to a connection. One call is one instruction to SQLite, however long the text is: a search asks the
+/// connection's watch itself, again and again.
 pub(crate) fn register(connection: &Connection, watch: &Arc<Watch>) -> Result<(), Error> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     for (name, insensitive) in [("prony_like", false), ("prony_ilike", true)] {
@@ -38,10 +38,9 @@ fn like(context: &Context<'_>, insensitive: bool, watch: &Watch) -> Result<Optio
         ValueRef::Null => None,
         ValueRef::Text(text) | ValueRef::Blob(text) => {
             let text = String::from_utf8_lossy(text);
-            if watch.expired_by(pattern.cost(&text)) {
-                return Err(Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_INTERRUPT), None));
-            }
-            Some(pattern.matches(&text))
+            let found = pattern.matches_while(&text, &mut |bytes| !watch.expired_by(bytes));
+            let interrupted = || Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_INTERRUPT), None);
+            Some(found.ok_or_else(interrupted)?)
         }
         ValueRef::Integer(number) => Some(pattern.matches(&number.to_string())),
         ValueRef::Real(number) => Some(pattern.matches(&number.to_string())),
@@ -143,10 +142,15 @@ mod tests {
         const ENOUGH: Duration = Duration::from_secs(600);
         let text = "a".repeat(100_000);
         assert_eq!(search(&text, "%aa%", ENOUGH), Ok(true));
-        assert_eq!(search(&text, "%aa%", Duration::ZERO), Err(ffi::SQLITE_INTERRUPT));
+        assert_eq!(search(&text, "%ab%", ENOUGH), Ok(false));
+        assert_eq!(search(&text, "%ab%", Duration::ZERO), Err(ffi::SQLITE_INTERRUPT));
         let long = format!("%_{}b%", "a".repeat(4_000));
         assert_eq!(search(&text[..5_000], &long, Duration::ZERO), Err(ffi::SQLITE_INTERRUPT));
         assert_eq!(search(&text, &long, ENOUGH), Ok(false));
+        // It begins in time and would take a thousand million steps.
+        let underscores = format!("%{}b%", "_".repeat(16_383));
+        let soon = Duration::from_millis(5);
+        assert_eq!(search(&"a".repeat(4_000_000), &underscores, soon), Err(ffi::SQLITE_INTERRUPT));
         let longest = format!("%_{text}b%");
         assert_eq!(search(&text, &longest, ENOUGH), Err(PATTERN_TOO_LONG));
     }

@@ -112,7 +112,7 @@ impl Watch {
         false
     }
 
-    /// Whether the work must end before so many bytes more are searched.
+    /// Whether the work must end, now that so many bytes more are searched.
     pub(crate) fn expired_by(&self, bytes: usize) -> bool {
         let searched = self.searched_bytes.load(Relaxed).saturating_add(bytes);
         let is_due = searched >= SEARCHED_BYTES_PER_CHECK;

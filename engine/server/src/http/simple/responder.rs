@@ -28,7 +28,7 @@ use crate::{
         apis::calls,
         at_the_bound_of_memory,
         authentication::is_unrestricted,
-        cors,
+        cors, date,
         noted::{self, RequestHead},
         path::Path,
         routes::{self, AtOnce},
@@ -115,12 +115,14 @@ impl Responder {
             }
             self.host = host.to_vec();
         }
-        let origins = &self.settings().cors_origins;
+        let Settings { cors_origins: origins, functions, .. } = self.settings();
         let comes_from_a_friend = || {
             let is_friend = |origin| cors::is_friend(origin, request.host, origins);
             request.method == Method::GET || request.origin.is_none_or(is_friend)
         };
-        comes_from_a_friend() || self.core.site().apis.find(request.path).is_none()
+        comes_from_a_friend()
+            || (self.core.site().apis.find(request.path).is_none()
+                && routes::find(&functions.routes, request.path).is_none())
     }
 
     fn route(&mut self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> (Responded, Option<Waiting>) {
@@ -265,6 +267,7 @@ impl Finish {
 
     /// As [`write`](Self::write), for a response that hyper writes.
     fn mark(self, log: &AccessLog, reply: &mut Reply) {
+        date::mark(reply);
         if let Some(Ok(origin)) = self.origin.map(|origin| HeaderValue::from_bytes(&origin)) {
             cors::mark(reply, origin);
         }

@@ -1,19 +1,14 @@
 //! Responses to simple requests as bytes: a head in the form that hyper gives its own, and a body of known length.
 
-use std::{
-    borrow::Cow,
-    cell::RefCell,
-    time::{Duration, SystemTime},
-};
+use std::borrow::Cow;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::{HeaderName, Response, StatusCode, Version, header};
 use http_body_util::BodyExt as _;
 use prony_source::http_api::ApiResponse;
-use rustix::time::{ClockId, clock_gettime};
 
-use crate::http::{Reply, apis::may_have_body, reply::ReplyBody};
+use crate::http::{Reply, apis::may_have_body, date, reply::ReplyBody};
 
 /// Longer than most heads that are written here.
 const HEAD_BYTES: usize = 192;
@@ -157,32 +152,8 @@ fn end_head(out: &mut Vec<u8>, status: StatusCode, body_bytes: usize) {
         out.extend_from_slice(itoa::Buffer::new().format(body_bytes).as_bytes());
     }
     out.extend_from_slice(b"\r\ndate: ");
-    DATE.with_borrow_mut(|date| out.extend_from_slice(date.now().as_bytes()));
+    date::write(out);
     out.extend_from_slice(b"\r\n\r\n");
-}
-
-thread_local! {
-    static DATE: RefCell<Date> = const { RefCell::new(Date { text: String::new(), second: -1 }) };
-}
-
-/// The date of responses (RFC 9110, section 6.6.1), whose text is made once a second.
-struct Date {
-    text: String,
-    /// Unix time.
-    second: i64,
-}
-
-impl Date {
-    fn now(&mut self) -> &str {
-        // A few ms late, at most, and several times cheaper than the exact time.
-        let second = clock_gettime(ClockId::RealtimeCoarse).tv_sec;
-        if second != self.second {
-            let since = Duration::from_secs(second.try_into().unwrap_or_default());
-            self.text = httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + since);
-            self.second = second;
-        }
-        &self.text
-    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use std::{fs, path::Path};
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
-use super::{ACCESS, access, bearer, token};
+use super::{ACCESS, access, bearer, signed, token, unix_now};
 use crate::support::{Server, Wire, get, post_with};
 
 fn serve(change: impl FnOnce(&mut prony_server::config::Settings)) -> Server {
@@ -74,6 +74,43 @@ fn requests_are_known_by_their_ids_and_have_a_line_each() {
         assert!(line["duration_ms"].as_f64().is_some_and(|duration| duration > 0.0), "{line}");
     }
     assert_eq!(lines[8]["path"], "/live");
+}
+
+/// Behind a proxy that is trusted, and as limits by address count.
+#[test]
+fn a_line_names_the_user_and_the_clients_address() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let log = folder.path().join("access.jsonl");
+    let access =
+        access(&ACCESS.replace("[auth]", "[auth]\ntrusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]"));
+    let server = Server::with(|settings| {
+        settings.access = access;
+        log.clone_into(&mut settings.access_log.file);
+    });
+    let claims = json!({
+        "iss": "https://login.test/", "aud": "shop", "exp": unix_now() + 600, "sub": "ann", "role": "customer", "customer": 2,
+    });
+    let named = bearer(&signed(&claims));
+    let forwarded = "x-forwarded-for: 6.6.6.6, 192.0.2.7, 10.0.0.2\r\n";
+    for headers in [format!("{named}{forwarded}"), named, String::new()] {
+        let headers = format!("{headers}content-type: application/json\r\n");
+        for way in ["", "connection: close\r\n"] {
+            let response = server.ask(post_with(&format!("{headers}{way}"), r#"{"query":"{ __typename }"}"#));
+            assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+        }
+    }
+    server.running.stop();
+    let text = fs::read_to_string(log).expect("it is there");
+    let lines: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
+    let said: Vec<_> = lines.iter().map(|line| [&line["client"], &line["user"], &line["role"]]).collect();
+    let expected = [
+        [json!("192.0.2.7"), json!("ann"), json!("customer")],
+        [json!("127.0.0.1"), json!("ann"), json!("customer")],
+        [json!("127.0.0.1"), Json::Null, json!("visitor")],
+    ];
+    let expected: Vec<_> = expected.iter().flat_map(|line| [line.each_ref(), line.each_ref()]).collect();
+    assert_eq!(said, expected, "{text}");
+    assert!(!text.contains("Bearer") && !text.contains(&signed(&claims)), "{text}");
 }
 
 #[test]

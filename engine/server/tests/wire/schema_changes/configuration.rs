@@ -207,6 +207,13 @@ fn mutations_are_taken_away_and_given_back() {
     assert_eq!(site.ask(LINE), LINE_DATA);
     pair.write(AT_START, VIEW, JOIN);
     site.until(change, r#"{"result":true}"#);
+    // Of one table, and one of them alone.
+    let switched = AT_START.replace("list_name = \"lines\"", "list_name = \"lines\"\nupdate = false");
+    pair.write(&switched, VIEW, JOIN);
+    site.until(change, "GRAPHQL_VALIDATION_FAILED");
+    assert!(site.ask("mutation { deleteLine(pk_columns: {id: 4}) { result } }").contains("true"));
+    pair.write(AT_START, VIEW, JOIN);
+    site.until(change, r#"{"result":true}"#);
 }
 
 /// What was opened for reading only is not written by a file that says otherwise; what it says else does not count either.

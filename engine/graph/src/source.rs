@@ -199,7 +199,6 @@ pub(super) struct GraphSchema {
     roots: RootIndex,
     has_subscriptions: bool,
     has_mutations: bool,
-    default_limit: u32,
     restricted: Option<Restricted>,
 }
 
@@ -219,7 +218,6 @@ impl GraphSchema {
             model: Arc::new(model),
             has_subscriptions: settings.subscriptions,
             has_mutations: !settings.read_only,
-            default_limit: settings.default_limit,
             restricted: None,
         }
     }
@@ -244,10 +242,6 @@ impl SourceSchema for GraphSchema {
             contribution.mutation.clear();
         }
         contribution
-    }
-
-    fn default_limit(&self) -> Option<u32> {
-        Some(self.default_limit)
     }
 
     fn notes(&self) -> &[String] {

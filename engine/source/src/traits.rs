@@ -202,11 +202,6 @@ pub trait SourceSchema: Debug + Send + Sync {
         false
     }
 
-    /// Items of a list that is asked for without a limit, at most; none where the source does not bound them.
-    fn default_limit(&self) -> Option<u32> {
-        None
-    }
-
     /// Plans an operation that the source executes as a whole; none where it does so field by field.
     fn plan_operation(&self, request: &OperationRequest<'_>) -> Option<PreparedField> {
         let _ = request;

@@ -390,10 +390,6 @@ impl<D: Database> SourceSchema for RelationalSchema<D> {
         true
     }
 
-    fn default_limit(&self) -> Option<u32> {
-        Some(self.database.settings().common.default_limit)
-    }
-
     /// Collisions resolved, tables left out, columns served as text.
     fn notes(&self) -> &[String] {
         &self.model.notes

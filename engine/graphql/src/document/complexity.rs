@@ -9,7 +9,8 @@ use crate::{
     variables::Variables,
 };
 
-/// Items that a list counts for that nothing bounds: neither its limit nor its source.
+/// Items that a list without a limit counts for. Its source's default limit is higher, but lists below lists are
+/// rarely all full.
 const ITEMS_ASSUMED: u64 = 10;
 /// Arguments that bound a list, in the dialects that are served.
 const LIMITS: [&str; 3] = ["limit", "first", "last"];
@@ -31,31 +32,22 @@ struct Product {
 }
 
 impl Complexity {
-    /// Introspection is left out: it has limits of its own. `items` says of root fields, by their number, how many items a list of
-    /// theirs and those below it have without a limit, where the field's source bounds them.
-    pub fn of(fields: &[Field], weights: &FieldWeights, items: impl Fn(usize) -> Option<u64>) -> Self {
+    /// Introspection is left out: it has limits of its own.
+    pub fn of(fields: &[Field], weights: &FieldWeights) -> Self {
         let mut sum = Self::default();
-        for (number, field) in fields.iter().enumerate() {
-            sum.add_field(field, weights, items(number).unwrap_or(ITEMS_ASSUMED));
+        for field in fields.iter().filter(|field| !field.is_introspection()) {
+            let weight = weights.find(&field.parent_type, &field.name);
+            sum.constant = sum.constant.saturating_add(weight.weight.unwrap_or(1));
+            sum.add_below(field, weight.items.unwrap_or(ITEMS_ASSUMED), weights);
         }
         sum
     }
 
-    fn add_field(&mut self, field: &Field, weights: &FieldWeights, items: u64) {
-        if field.is_introspection() {
-            return;
-        }
-        let weight = weights.find(&field.parent_type, &field.name);
-        self.constant = self.constant.saturating_add(weight.weight.unwrap_or(1));
+    fn add_below(&mut self, field: &Field, items: u64, weights: &FieldWeights) {
         if field.selections.is_empty() {
             return;
         }
-        let mut below = Self::default();
-        field.selections.iter().for_each(|field| below.add_field(field, weights, items));
-        self.add_below(field, weight.items.unwrap_or(items), below);
-    }
-
-    fn add_below(&mut self, field: &Field, items: u64, below: Self) {
+        let below = Self::of(&field.selections, weights);
         let limit = LIMITS.iter().find_map(|name| field.argument(name));
         match (field.output.is_list(), limit) {
             (false, _) => self.add(below, 1),
@@ -102,8 +94,8 @@ pub fn check_estimate(estimate: u64, limit: u64) -> Result<(), GraphqlError> {
         return Ok(());
     }
     let message = format!(
-        "the operation may answer with up to {estimate} fields (a list counts for its limit, or without one for its \
-             source's default, or for {ITEMS_ASSUMED}); the limit is {limit} (max_complexity): give its lists lower limits"
+        "the operation may answer with up to {estimate} fields (a list counts for its limit, or {ITEMS_ASSUMED} \
+             without one); the limit is {limit} (max_complexity): lower the limits of its lists"
     );
     Err(GraphqlError::new(ErrorCode::LimitExceeded, message))
 }

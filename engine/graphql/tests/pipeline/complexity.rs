@@ -14,7 +14,7 @@ fn estimate(query: &str, variables: &str) -> (Complexity, prony_graphql::variabl
     let operation = Operation::parse(shared_schema(), &parameters.query, None, &Limits::default()).unwrap();
     let (variables, _) = operation.coerce(shared_schema(), parameters.variables).unwrap();
     let selection = operation.select(shared_schema(), &variables).unwrap();
-    (Complexity::of(&selection.fields, &FieldWeights::default(), |_| None), variables)
+    (Complexity::of(&selection.fields, &FieldWeights::default()), variables)
 }
 
 #[track_caller]
@@ -35,30 +35,6 @@ fn lists_multiply_what_is_below_them() {
 fn a_list_without_a_limit_counts_for_ten() {
     check("{ venues { id meetups { id } } }", "{}", 1 + 10 * (1 + 1 + 10));
     check("{ venues(limit: null) { id } }", "{}", 1 + 10);
-}
-
-/// It is asked for by leaving limits out: a bound that counted less would be passed by.
-#[test]
-fn a_list_without_a_limit_counts_for_what_its_source_gives() {
-    let weights = FieldWeights::new([(
-        "Meetup".to_owned(),
-        "members".to_owned(),
-        FieldWeight { weight: None, items: Some(3) },
-    )]);
-    for (query, expected) in [
-        // The second root field is of a source that bounds nothing.
-        ("{ venues { id meetups { id } } b: venues { id } }", (1 + 100 * (1 + 1 + 100)) + (1 + 10)),
-        ("{ venues(limit: 2) { id meetups { id members { id } } } }", 1 + 2 * (1 + 1 + 100 * (1 + 1 + 3))),
-        ("query ($n: Int) { venues(limit: $n) { id } }", 1 + 100),
-    ] {
-        let parameters = parameters(query, "{}");
-        let operation =
-            Operation::parse(shared_schema(), &parameters.query, None, &Limits::default()).unwrap();
-        let (variables, _) = operation.coerce(shared_schema(), parameters.variables).unwrap();
-        let selection = operation.select(shared_schema(), &variables).unwrap();
-        let complexity = Complexity::of(&selection.fields, &weights, |number| (number == 0).then_some(100));
-        assert_eq!(complexity.with(&variables), expected, "{query}");
-    }
 }
 
 #[test]
@@ -112,8 +88,7 @@ fn fields_count_by_their_weights_and_lists_by_their_items() {
             Operation::parse(shared_schema(), &parameters.query, None, &Limits::default()).unwrap();
         let (variables, _) = operation.coerce(shared_schema(), parameters.variables).unwrap();
         let selection = operation.select(shared_schema(), &variables).unwrap();
-        let complexity = Complexity::of(&selection.fields, &weights, |_| None);
-        assert_eq!(complexity.with(&variables), expected, "{query}");
+        assert_eq!(Complexity::of(&selection.fields, &weights).with(&variables), expected, "{query}");
     }
     let mut names: Vec<_> = weights.names().collect();
     names.sort_unstable();

@@ -30,7 +30,6 @@ pub(crate) struct SeriesSchema {
     model: Model,
     roots: RootIndex,
     has_subscriptions: bool,
-    default_limit: u32,
     whose: SchemaOf,
     list_fields: Vec<String>,
 }
@@ -45,7 +44,6 @@ impl SeriesSchema {
             roots: RootIndex::new(&model),
             model,
             has_subscriptions: settings.subscriptions,
-            default_limit: settings.default_limit,
             whose,
         }
     }
@@ -73,10 +71,6 @@ impl SourceSchema for SeriesSchema {
             all.subscription.clear();
         }
         all
-    }
-
-    fn default_limit(&self) -> Option<u32> {
-        Some(self.default_limit)
     }
 
     fn notes(&self) -> &[String] {

@@ -172,7 +172,7 @@ static GRAPHQL: Options = &[
     OptionOf::new("introspection", Some("introspection"), ValueKind::Boolean, "true", "Whether __schema and __type are answered", set!(limits.introspection, boolean)),
     OptionOf::new("max_depth", Some("max-depth"), COUNT, "15", "Nested object levels below the root", set!(limits.max_depth, size)),
     OptionOf::new("max_nest_level", Some("max-nest-level"), LEVELS, "1000000000", "Levels of rows below those of the root fields; aggregates add none", set!(limits.max_nest_level, size)),
-    OptionOf::new("max_complexity", Some("max-complexity"), ValueKind::Number(1, u32::MAX as u64 * 1000), "100000000", "Fields that an operation may answer with at most; lists count for their limits, or for the source's `default_limit`", set!(limits.max_complexity, number)),
+    OptionOf::new("max_complexity", Some("max-complexity"), ValueKind::Number(1, u32::MAX as u64 * 1000), "100000000", "Fields that an operation may answer with at most; lists count for their limits", set!(limits.max_complexity, number)),
     OptionOf::new("max_document_bytes", None, ValueKind::BYTES, "131072", "Bytes of a document", set!(limits.max_document_bytes, size)),
     OptionOf::new("max_tokens", None, COUNT, "10000", "Tokens of a document", set!(limits.max_tokens, size)),
     OptionOf::new("max_aliases", None, COUNT, "1000", "Fields with an alias", set!(limits.max_aliases, size)),

@@ -120,9 +120,7 @@ impl Plan {
         let planner = JoinPlanner::new(joins, sources, variables);
         let selection = operation.select(schema, variables)?;
         let (steps, joins) = plan_fields(&inputs, &planner, &selection, variables)?;
-        let complexity = Complexity::of(&selection.fields, &limits.weights, |number| {
-            default_items(sources, &steps[number])
-        });
+        let complexity = Complexity::of(&selection.fields, &limits.weights);
         let depth = depth(&selection.fields);
         let nest_level = nest_level(&selection.fields, schema);
         let interception = interceptors
@@ -185,9 +183,7 @@ impl Plan {
         }
         Self {
             id: next_id(),
-            complexity: Complexity::of(&fields, &limits.weights, |number| {
-                default_items(sources, &steps[number])
-            }),
+            complexity: Complexity::of(&fields, &limits.weights),
             depth: depth(&fields),
             nest_level: nest_level(&fields, schema),
             selection: Selection { kind, fields },
@@ -270,12 +266,6 @@ fn plan_fields(
         }
     }
     if errors.is_empty() { Ok((steps, joins)) } else { Err(errors) }
-}
-
-/// Items of a list without a limit, where the source of a root field bounds them. What is joined below it counts as its own.
-fn default_items(sources: &[Arc<dyn SourceSchema>], step: &Step) -> Option<u64> {
-    let Step::Source(source, _) = step else { return None };
-    sources.get(usize::from(source.0))?.default_limit().map(u64::from)
 }
 
 fn no_joins(field: &Field) -> GraphqlError {

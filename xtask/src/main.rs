@@ -1,4 +1,4 @@
-//! The repository's own commands: `cargo xtask test` (everything), `tidy`, `fuzz`, `screenshots`, `release`, `deb` and `first-try`.
+//! The repository's own commands: `cargo xtask test` (everything), `tidy`, `fuzz`, `valgrind`, `screenshots`, `release`, `deb` and `first-try`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 
 mod counts;
@@ -16,6 +16,7 @@ mod stages;
 mod target;
 mod test;
 mod tidy;
+mod valgrind;
 mod web;
 
 use std::{
@@ -31,6 +32,7 @@ usage: cargo xtask COMMAND
   tidy            only the checks of the repository's own rules
   fuzz [--seconds N] [TARGET…]
                   changes bytes that others send, for N seconds (60) a target, looking for faults
+  valgrind        unsafe code under Valgrind's memcheck: some k6 scripts, some tests
   screenshots [NAME…]
                   the pictures of docs/images, from the program as it is
   release [FILE]  an archive of the binary, or of FILE, with its bill of materials and checksums
@@ -38,7 +40,7 @@ usage: cargo xtask COMMAND
   first-try FILE  how long it takes from FILE, such an archive or a binary, to an answer and a load test";
 
 /// The commands, for the check that documents mention no others.
-const COMMANDS: &[&str] = &["test", "tidy", "fuzz", "screenshots", "release", "deb", "first-try"];
+const COMMANDS: &[&str] = &["test", "tidy", "fuzz", "valgrind", "screenshots", "release", "deb", "first-try"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Some((command, stages)) if command == "test" => test::run(&root(), stages),
         Some((command, [])) if command == "tidy" => tidy::run(&root()),
         Some((command, words)) if command == "fuzz" => fuzz::run(&root(), words),
+        Some((command, [])) if command == "valgrind" => valgrind::run(&root()),
         Some((command, names)) if command == "screenshots" => web::picture(&root(), names),
         Some((command, [])) if command == "release" => release::run(&root(), None),
         Some((command, [binary])) if command == "release" => release::run(&root(), Some(binary)),

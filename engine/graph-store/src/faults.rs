@@ -5,7 +5,7 @@ use crate::losses::{count, directory, make, options};
 use crate::write::Write;
 use crate::{Durability, LogError, OpenError, Ref, Refusal, Side, Store, Unwritten, WriteError};
 use prony_log::faults::{Fault, Faults};
-use prony_log::power_loss::{Disk, DiskEvent, Journal, Lie};
+use prony_log::power_loss::{Disk, DiskEvent, Journal, Lie, Sectors};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::path::Path;
@@ -121,7 +121,7 @@ fn fail_everywhere(durability: Durability, seed: u64) {
         if durability == SYNC {
             let lost = directory();
             let disk = Disk::default().after(&outcome.events, Lie::None);
-            disk.write_after_loss(lost.path(), &mut chance);
+            disk.write_after_loss(lost.path(), Sectors::of(number), &mut chance);
             check(lost.path(), &outcome)
                 .unwrap_or_else(|what| panic!("after a loss of power, {what}: {}", told()));
         }

@@ -3,6 +3,9 @@
 //!
 //! Of a file that was written and not synced any of its sectors may be old or new, and its length too; sectors that are
 //! part of the file and were never written are zeros or hold anything. Of a directory that was not synced any names may be old or new.
+//!
+//! That is all that is assumed of a disk: what was synced stays, also beside what is written later into the same sector. How long sectors are, and
+//! whether one that was being written may be old in a part and new in another, is said by [`Sectors`].
 
 use crate::faults::{Fault, Faults};
 use crate::step::Step;
@@ -11,6 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -19,8 +23,28 @@ use crate::holds::Holds;
 pub use crate::holds::{Held, is_called};
 use crate::mutex::lock;
 
-/// The least that a disk writes whole.
-const SECTOR: usize = 512;
+/// What a disk writes as one, and what it leaves of that where the power goes meanwhile. Bytes that a write does not change are what they were
+/// in any case, as SQLite expects of disks with "powersafe overwrite".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sectors {
+    pub bytes: usize,
+    /// What was written to a sector may be there in a part only; else all of it or nothing is.
+    pub are_torn: bool,
+}
+
+impl Sectors {
+    pub const ALL: [Self; 4] = [
+        Self { bytes: 512, are_torn: false },
+        Self { bytes: 4096, are_torn: false },
+        Self { bytes: 512, are_torn: true },
+        Self { bytes: 4096, are_torn: true },
+    ];
+
+    /// Each kind in turn.
+    pub const fn of(number: u64) -> Self {
+        Self::ALL[(number % Self::ALL.len() as u64) as usize]
+    }
+}
 
 static JOURNALS: Mutex<Vec<Arc<Journal>>> = Mutex::new(Vec::new());
 
@@ -311,16 +335,17 @@ impl FileState {
         }
     }
 
-    fn after_loss(&self, chance: &mut ChaCha8Rng) -> Vec<u8> {
+    fn after_loss(&self, sectors: Sectors, chance: &mut ChaCha8Rng) -> Vec<u8> {
         let states = self.unsure.len() + 1;
         let (is_in_order, last) = (chance.random_bool(0.3), chance.random_range(0..states));
         let longest = self.unsure.iter().fold(self.sure.len(), |longest, change| match change {
             DiskChange::Write { at, bytes } => longest.max(at + bytes.len()),
             DiskChange::SetLength(length) => longest.max(*length),
         });
-        // After how many of the changes each sector was written last.
-        let picks: Vec<usize> = (0..longest.div_ceil(SECTOR))
-            .map(|_| if is_in_order { last } else { chance.random_range(0..states) })
+        // After how many of the changes each part was written last.
+        let picks: Vec<(Range<usize>, usize)> = parts(longest, sectors, chance)
+            .into_iter()
+            .map(|part| (part, if is_in_order { last } else { chance.random_range(0..states) }))
             .collect();
         let (mut left, mut now, mut length) = (vec![0; longest], self.sure.clone(), self.sure.len());
         if chance.random_bool(0.25) {
@@ -333,18 +358,29 @@ impl FileState {
             if state == last {
                 length = now.len();
             }
-            for sector in picks.iter().enumerate().filter(|pick| *pick.1 == state).map(|pick| pick.0) {
-                let (from, end) = (sector * SECTOR, ((sector + 1) * SECTOR).min(longest));
-                let to = end.min(now.len());
-                if from < to {
-                    left[from..to].copy_from_slice(&now[from..to]);
-                    left[to..end].fill(0);
+            for part in picks.iter().filter(|pick| pick.1 == state).map(|pick| &pick.0) {
+                let to = part.end.min(now.len());
+                if part.start < to {
+                    left[part.start..to].copy_from_slice(&now[part.start..to]);
+                    left[to..part.end].fill(0);
                 }
             }
         }
         left.truncate(length);
         left
     }
+}
+
+/// What of a file of this length is written as one: its sectors, of which one that is torn is two parts.
+fn parts(length: usize, sectors: Sectors, chance: &mut ChaCha8Rng) -> Vec<Range<usize>> {
+    let mut parts = Vec::new();
+    for from in (0..length).step_by(sectors.bytes) {
+        let end = (from + sectors.bytes).min(length);
+        let is_torn = sectors.are_torn && chance.random_bool(0.5);
+        let middle = if is_torn { chance.random_range(from..end) } else { end };
+        parts.extend([from..middle, middle..end].into_iter().filter(|part| !part.is_empty()));
+    }
+    parts
 }
 
 impl Disk {
@@ -408,7 +444,7 @@ impl Disk {
     }
 
     /// Writes what is left when the power goes now.
-    pub fn write_after_loss(&self, root: &Path, chance: &mut ChaCha8Rng) {
+    pub fn write_after_loss(&self, root: &Path, sectors: Sectors, chance: &mut ChaCha8Rng) {
         let mut names = self.sure_names.clone();
         let (kind, last) = (chance.random_range(0..3), chance.random_range(0..=self.unsure_names.len()));
         for (number, change) in self.unsure_names.iter().enumerate() {
@@ -416,7 +452,7 @@ impl Disk {
                 change.make(&mut names);
             }
         }
-        write(root, &names, |file| self.files[file].after_loss(chance));
+        write(root, &names, |file| self.files[file].after_loss(sectors, chance));
     }
 }
 
@@ -428,5 +464,59 @@ fn write(root: &Path, names: &Names, mut content: impl FnMut(usize) -> Vec<u8>) 
             let made = entry.map_or_else(|| fs::create_dir(&at), |file| fs::write(&at, content(file)));
             made.expect("the directory for tests can be written to");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng as _;
+
+    const TAIL: usize = 100;
+    const LENGTH: usize = 10_000;
+
+    /// Of a file whose synced tail shares its sector with what is written behind it.
+    fn left(sectors: Sectors) -> Vec<Vec<u8>> {
+        let mut file = FileState { sure: vec![1; TAIL], seen: vec![1; TAIL], ..FileState::default() };
+        file.change(DiskChange::SetLength(LENGTH));
+        file.sync();
+        file.change(DiskChange::Write { at: TAIL, bytes: vec![2; LENGTH - TAIL] });
+        let mut chance = ChaCha8Rng::seed_from_u64(1);
+        (0..200).map(|_| file.after_loss(sectors, &mut chance)).collect()
+    }
+
+    fn has(bytes: &[u8], value: u8) -> bool {
+        bytes.contains(&value)
+    }
+
+    #[test]
+    fn what_was_synced_stays_beside_what_is_written_into_its_sector() {
+        for sectors in Sectors::ALL {
+            let left = left(sectors);
+            assert!(left.iter().all(|bytes| bytes[..TAIL].iter().all(|byte| *byte == 1)), "{sectors:?}");
+            assert!(left.iter().any(|bytes| has(&bytes[TAIL..], 2)), "{sectors:?}");
+            assert!(left.iter().any(|bytes| has(&bytes[TAIL..], 0)), "{sectors:?}");
+        }
+    }
+
+    #[test]
+    fn a_sector_is_old_or_new_where_it_is_not_torn() {
+        for sectors in Sectors::ALL {
+            let is_mixed = |bytes: &Vec<u8>| {
+                let mut of_sectors = bytes.chunks(sectors.bytes);
+                // Behind the tail, in the first one.
+                let first = of_sectors.next().map(|first| &first[TAIL..]);
+                first.into_iter().chain(of_sectors).any(|sector| has(sector, 0) && has(sector, 2))
+            };
+            let mixed = left(sectors).iter().filter(|bytes| is_mixed(bytes)).count();
+            assert_eq!(mixed > 0, sectors.are_torn, "{sectors:?}: {mixed}");
+        }
+    }
+
+    #[test]
+    fn large_sectors_are_old_or_new_as_a_whole() {
+        let is_split = |bytes: &Vec<u8>| bytes[512..1024].contains(&0) != bytes[1024..1536].contains(&0);
+        assert!(left(Sectors::of(0)).iter().any(is_split));
+        assert!(!left(Sectors::of(1)).iter().any(is_split));
     }
 }

@@ -1,7 +1,7 @@
 //! Directories whose maker was killed, and then the power was lost: who goes on with them makes their names sure.
 
 use prony_log::disk::make_directory;
-use prony_log::power_loss::{Disk, DiskEvent, Journal, Lie};
+use prony_log::power_loss::{Disk, DiskEvent, Journal, Lie, Sectors};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use std::path::Path;
@@ -25,9 +25,9 @@ fn names_that_a_killed_process_has_left_are_made_sure_by_the_next() {
         let second = tempfile::tempdir().unwrap();
         left.write_seen(second.path());
         let disk = left.after(&make(second.path()), Lie::None);
-        for _ in 0..20 {
+        for number in 0..20 {
             let lost = tempfile::tempdir().unwrap();
-            disk.write_after_loss(lost.path(), &mut chance);
+            disk.write_after_loss(lost.path(), Sectors::of(number), &mut chance);
             assert!(lost.path().join(DEEP).is_dir(), "killed after {killed_at} of {events:?}");
         }
     }

@@ -7,7 +7,7 @@ use crate::{
     Write,
 };
 use prony_log::frames::HEAD_BYTES;
-use prony_log::power_loss::{Disk, DiskChange, DiskEvent, Done, Journal, Lie, is_called};
+use prony_log::power_loss::{Disk, DiskChange, DiskEvent, Done, Journal, Lie, Sectors, is_called};
 use proptest::prelude::*;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
@@ -229,11 +229,16 @@ impl Life {
     }
 
     /// The power goes at some moment: an error where the store is not what it should be.
-    fn lose_power(&self, durability: Durability, lie: Lie, chance: &mut ChaCha8Rng) -> Result<(), String> {
+    fn lose_power(
+        &self,
+        durability: Durability,
+        (lie, sectors): (Lie, Sectors),
+        chance: &mut ChaCha8Rng,
+    ) -> Result<(), String> {
         let at = chance.random_range(0..=self.events.len());
         let disk = self.before.clone().after(&self.events[..at], lie);
         let root = directory();
-        disk.write_after_loss(root.path(), chance);
+        disk.write_after_loss(root.path(), sectors, chance);
         let open = || {
             let store = Store::open(&root.path().join("a/series"), options(durability));
             store.map_err(|error| format!("event {at}: {error}"))
@@ -274,9 +279,9 @@ proptest! {
         let first = Life::first(Durability::Sync, &mut chance);
         let second = first.second(Durability::Sync, &mut chance);
         for life in [&first, &second] {
-            for _ in 0..losses() {
-                let lost = life.lose_power(Durability::Sync, Lie::None, &mut chance);
-                prop_assert!(lost.is_ok(), "{lost:?}");
+            for number in 0..losses() {
+                let lost = life.lose_power(Durability::Sync, (Lie::None, Sectors::of(number)), &mut chance);
+                prop_assert!(lost.is_ok(), "{:?}: {lost:?}", Sectors::of(number));
             }
         }
     }
@@ -288,9 +293,9 @@ proptest! {
             let first = Life::first(durability, &mut chance);
             let second = first.second(durability, &mut chance);
             for life in [&first, &second] {
-                for _ in 0..losses() {
-                    let lost = life.lose_power(durability, Lie::None, &mut chance);
-                    prop_assert!(lost.is_ok(), "{durability:?}: {lost:?}");
+                for number in 0..losses() {
+                    let lost = life.lose_power(durability, (Lie::None, Sectors::of(number)), &mut chance);
+                    prop_assert!(lost.is_ok(), "{durability:?}, {:?}: {lost:?}", Sectors::of(number));
                 }
             }
         }
@@ -303,7 +308,8 @@ fn a_sync_that_is_left_out_is_seen() {
     let mut chance = ChaCha8Rng::seed_from_u64(1);
     let life = Life::first(Durability::Sync, &mut chance);
     for lie in [Lie::Sync("log-"), Lie::Sync("manifest"), Lie::Sync("segment-"), Lie::DirectorySync] {
-        let lost = (0..2 * LOSSES).filter(|_| life.lose_power(Durability::Sync, lie, &mut chance).is_err());
+        let lost = (0..2 * LOSSES)
+            .filter(|_| life.lose_power(Durability::Sync, (lie, Sectors::of(0)), &mut chance).is_err());
         assert!(lost.count() > 0, "{lie:?}");
     }
 }

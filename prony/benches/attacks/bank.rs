@@ -7,7 +7,11 @@ use std::{
     time::Duration,
 };
 
-use crate::{filters, framing, graphql, site::Site, sockets, stores, streams};
+use crate::{
+    filters, framing, graph, graphql, http2, postgres,
+    site::{Served, Site},
+    sockets, stores, streams, tls,
+};
 
 /// Where an attacker acts.
 #[derive(Debug, Clone, Copy)]
@@ -31,12 +35,16 @@ pub(crate) enum Answer {
 }
 
 type Act = Box<dyn Fn(&Field<'_>) -> Answer + Send + Sync>;
+/// What an attack needs is made before each round; it is told which.
+type Preparation = fn(&Site, usize);
 
 pub(crate) struct Attack {
     pub(crate) class: &'static str,
     pub(crate) name: &'static str,
     /// Attackers at a time.
     pub(crate) clients: usize,
+    pub(crate) served: Served,
+    pub(crate) prepare: Preparation,
     pub(crate) act: Act,
 }
 
@@ -85,7 +93,16 @@ impl Attack {
         clients: usize,
         act: impl Fn(&Field<'_>) -> Answer + Send + Sync + 'static,
     ) -> Self {
-        Self { class, name, clients, act: Box::new(act) }
+        Self { class, name, clients, served: Served::Files, prepare: |_, _| (), act: Box::new(act) }
+    }
+
+    /// On another server than that of tables, a graph and series in files.
+    pub(crate) fn on(self, served: Served) -> Self {
+        Self { served, ..self }
+    }
+
+    pub(crate) fn prepared(self, prepare: Preparation) -> Self {
+        Self { prepare, ..self }
     }
 }
 
@@ -97,6 +114,10 @@ pub(crate) fn all() -> Vec<Attack> {
         sockets::attacks(),
         streams::attacks(),
         stores::attacks(),
+        graph::attacks(),
+        postgres::attacks(),
+        tls::attacks(),
+        http2::attacks(),
     ];
     classes.into_iter().flatten().collect()
 }

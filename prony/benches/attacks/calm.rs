@@ -1,13 +1,14 @@
 //! The calm client: a small query at a fixed rate, whose times count from when each was due.
 
 use std::{
-    io::{Read, Write},
-    net::TcpStream,
     thread,
     time::{Duration, Instant},
 };
 
-use crate::{exchange, site::Site};
+use crate::{
+    exchange,
+    site::{Site, Stream},
+};
 
 const REQUESTS_PER_S: u32 = 200;
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -32,13 +33,11 @@ impl Calm {
             thread::sleep(due.saturating_duration_since(Instant::now()));
             let stream = match connection.take() {
                 Some(stream) => Ok(stream),
-                None => TcpStream::connect(site.address),
+                None => site.connect(TIMEOUT),
             };
             let is_right = stream.and_then(|mut stream| {
-                stream.set_read_timeout(Some(TIMEOUT))?;
-                stream.set_nodelay(true)?;
                 stream.write_all(&request)?;
-                let is_right = response(&mut stream)?.contains("\"title\"");
+                let is_right = response(&mut *stream)?.contains("\"title\"");
                 connection = Some(stream);
                 Ok(is_right)
             });
@@ -56,7 +55,7 @@ impl Calm {
 }
 
 /// The body of a response that says how long it is.
-fn response(stream: &mut TcpStream) -> std::io::Result<String> {
+fn response(stream: &mut dyn Stream) -> std::io::Result<String> {
     let (mut bytes, mut part) = (Vec::new(), [0; 8192]);
     loop {
         let text = String::from_utf8_lossy(&bytes);

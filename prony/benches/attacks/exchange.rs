@@ -8,11 +8,13 @@ use std::{
 
 use crate::{
     bank::{Answer, Field},
-    site::Site,
+    site::{SecureStream, Site},
 };
 
 /// After which an attacker goes on to its next act.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// For what an attack needs to be made.
+const PREPARATION_MAX: Duration = Duration::from_secs(60);
 /// Of a response that an attacker reads.
 const READ_MAX: u64 = 64 * 1024 * 1024;
 
@@ -60,16 +62,31 @@ pub(crate) fn send(field: &Field<'_>, bytes: &[u8]) -> Answer {
     status(&received)
 }
 
+/// What an attack needs: sent before it begins, and there when this returns the response.
+pub(crate) fn prepare(site: &Site, line: &str, body: &str) -> String {
+    let request = request(site, line, "Content-Type: application/json\r\n", body.as_bytes());
+    let mut received = Vec::new();
+    let done = site.connect(PREPARATION_MAX).and_then(|mut stream| {
+        stream.write_all(&request)?;
+        stream.take(READ_MAX).read_to_end(&mut received)
+    });
+    let text = String::from_utf8_lossy(&received).into_owned();
+    assert!(matches!(status(&received), Answer::Status(200..300)), "{line}: {done:?}, {text}");
+    text
+}
+
 /// A query, with a connection of its own.
 pub(crate) fn ask(field: &Field<'_>, query: &str, variables: &str) -> Answer {
     send(field, &graphql(field.site, query, variables, "close"))
 }
 
 pub(crate) fn connect(field: &Field<'_>) -> Option<TcpStream> {
-    let stream = TcpStream::connect(field.site.address).ok()?;
-    stream.set_read_timeout(Some(PATIENCE)).ok()?;
-    stream.set_write_timeout(Some(PATIENCE)).ok()?;
-    Some(stream)
+    field.site.socket(PATIENCE).ok()
+}
+
+/// A connection with TLS whose handshake is done; the first protocol that the server has is spoken.
+pub(crate) fn connect_securely(field: &Field<'_>, protocols: &[&str]) -> Option<SecureStream> {
+    field.site.secure(connect(field)?, protocols).ok()
 }
 
 pub(crate) fn status(received: &[u8]) -> Answer {

@@ -74,6 +74,17 @@ fn events(field: &Field<'_>) -> Answer {
     })
 }
 
+/// A thousand on one connection; ten times as many may wait to be opened.
+fn reservations(field: &Field<'_>) -> Answer {
+    let put = |connection: &str| {
+        format!(
+            "PUT /graphql/stream HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\nConnection: {connection}\r\n\r\n",
+            field.site.address
+        )
+    };
+    exchange::send(field, (put("keep-alive").repeat(999) + &put("close")).as_bytes())
+}
+
 pub(crate) fn attacks() -> Vec<Attack> {
     vec![
         held("sockets that never greet", 50, open, |_, _| true),
@@ -106,5 +117,6 @@ pub(crate) fn attacks() -> Vec<Attack> {
         }),
         held("frames without a mask", 4, acknowledged, |socket, _| raw(socket, b"\x81\x02{}")),
         Attack::new(CLASS, "server-sent events that are hardly read", 4, events),
+        Attack::new(CLASS, "1,000 streams reserved and not opened, again and again", 2, reservations),
     ]
 }

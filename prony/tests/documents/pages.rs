@@ -114,6 +114,7 @@ pages! {
     left_out [
         ("prony serve postgres://ann@db.internal", FORMS),
         ("curl -i http://127.0.0.1:8080/ready", SHAPE),
+        ("go tool pprof", VENDOR),
         ("the document has 1001 aliases", SHAPE),
         ("SOURCE_FAILED", SHAPE),
         ("fullchain.pem", FORMS),

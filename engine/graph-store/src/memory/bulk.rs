@@ -23,6 +23,9 @@ use std::sync::{Mutex, PoisonError};
 const THREADS_MAX: usize = 8;
 /// Slots that a thread takes at a time, in pieces.
 const PIECES_A_TIME: usize = 16;
+/// Links are written to their nodes in about so many parts, each of which is given up before the next: so a start needs little more memory than
+/// the graph has afterwards. More parts would be less than a processor each has to do.
+const LINK_PARTS: usize = 8;
 /// Instead of a number of links: there is no such node.
 const NO_NODE: u64 = u64::MAX;
 
@@ -198,6 +201,12 @@ impl Gathered {
         self.shards.get(Self::index(number, shard))?.as_ref()
     }
 
+    fn give_up(&mut self, number: u16, shard: u8) {
+        if let Some(of) = self.shards.get_mut(Self::index(number, shard)) {
+            *of = None;
+        }
+    }
+
     fn place(&self, node: Ref) -> Option<&AtomicU64> {
         let of = self.of(node.type_number(), node.shard())?;
         let place = of.places.get(of.position(node.index())?)?;
@@ -215,8 +224,7 @@ pub(crate) fn build(memory: &Memory, dropped: &HashSet<Ref>) -> (WriterState, Ve
     }
     lay_out(&mut gathered);
     let relationships = gather_links(memory, &gathered);
-    let hubs_end = write_links(memory, &gathered);
-    drop(gathered);
+    let hubs_end = write_links(memory, gathered);
     let guard = crossbeam_epoch::pin();
     for at in dropped.iter().filter(|at| memory.has_links(**at, &guard)) {
         memory.detaching.insert(*at);
@@ -336,27 +344,44 @@ fn gather_links(memory: &Memory, gathered: &Gathered) -> ByPlace<FreeSlots> {
 }
 
 /// Gives how many nodes have groups.
-fn write_links(memory: &Memory, gathered: &Gathered) -> u32 {
+fn write_links(memory: &Memory, mut gathered: Gathered) -> u32 {
     let hubs_end = AtomicU32::new(0);
-    on_all_processors(&jobs(memory, Side::Nodes, PIECES_A_TIME), |job| {
-        let guard = &crossbeam_epoch::pin();
-        let nodes = memory.node_shard(job.number, job.shard);
-        let (Some(nodes), Some(of)) = (nodes, gathered.of(job.number, job.shard)) else { return };
-        let mut links = Vec::new();
-        for index in job.indexes() {
-            let position = of.position(index).expect("it has places for all slots of the type and shard");
-            let begin = position.checked_sub(1).map_or(0, |before| of.places[before].load(Relaxed));
-            let end = of.places[position].load(Relaxed);
-            if let Some(slot) = nodes.slots.get(index).filter(|_| begin < end) {
-                links.clear();
-                links.extend(of.links[begin as usize..end as usize].iter().map(|link| link.load(Relaxed)));
-                // Threads have put them there in no order.
-                links.sort_unstable();
-                slot.links.fill(&links, &memory.hubs, &hubs_end, guard);
+    let jobs = jobs(memory, Side::Nodes, PIECES_A_TIME);
+    let all: usize = gathered.shards.iter().flatten().map(|of| of.links.len()).sum();
+    let (mut begin, mut end, mut links) = (0, 0, 0);
+    let is_of_same_shard = |one: &Job, other: &Job| (one.number, one.shard) == (other.number, other.shard);
+    for of_shard in jobs.chunk_by(is_of_same_shard) {
+        end += of_shard.len();
+        links += gathered.of(of_shard[0].number, of_shard[0].shard).map_or(0, |of| of.links.len());
+        if links * LINK_PARTS >= all || end == jobs.len() {
+            let part = &jobs[begin..end];
+            on_all_processors(part, |job| write_links_of(memory, &gathered, job, &hubs_end));
+            for job in part {
+                gathered.give_up(job.number, job.shard);
             }
+            (begin, links) = (end, 0);
         }
-    });
+    }
     hubs_end.into_inner()
+}
+
+fn write_links_of(memory: &Memory, gathered: &Gathered, job: &Job, hubs_end: &AtomicU32) {
+    let guard = &crossbeam_epoch::pin();
+    let nodes = memory.node_shard(job.number, job.shard);
+    let (Some(nodes), Some(of)) = (nodes, gathered.of(job.number, job.shard)) else { return };
+    let mut links = Vec::new();
+    for index in job.indexes() {
+        let position = of.position(index).expect("it has places for all slots of the type and shard");
+        let begin = position.checked_sub(1).map_or(0, |before| of.places[before].load(Relaxed));
+        let end = of.places[position].load(Relaxed);
+        if let Some(slot) = nodes.slots.get(index).filter(|_| begin < end) {
+            links.clear();
+            links.extend(of.links[begin as usize..end as usize].iter().map(|link| link.load(Relaxed)));
+            // Threads have put them there in no order.
+            links.sort_unstable();
+            slot.links.fill(&links, &memory.hubs, hubs_end, guard);
+        }
+    }
 }
 
 fn fill_indexes(memory: &Memory, side: Side) {

@@ -191,4 +191,40 @@ mod tests {
             is_over.store(true, Relaxed);
         });
     }
+    /// A table of one word.
+    fn table(word: u64) -> Box<[AtomicU64]> {
+        Box::new([AtomicU64::new(word)])
+    }
+
+    #[test]
+    fn a_table_that_is_pushed_down_is_found_in_one_of_both_places() {
+        let (present, previous) = (TableCell::default(), TableCell::default());
+        present.replace(Some(table(0)), &crossbeam_epoch::pin());
+        // Up to this one, tables are needed no more.
+        let given_up = AtomicU64::new(0);
+        let is_over = AtomicBool::new(false);
+        let word = |table: &[AtomicU64]| table[0].load(Relaxed);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !is_over.load(Relaxed) {
+                        let guard = crossbeam_epoch::pin();
+                        let new = present.load(&guard).map(word).expect("there is always one");
+                        let old = previous.load(&guard).map(word);
+                        let given_up = given_up.load(Acquire);
+                        // The one before the new one is there, or a later one, or it was given up.
+                        let is_found = old.is_some_and(|old| old + 1 >= new) || given_up + 1 >= new;
+                        assert!(is_found, "{new}, {old:?}, {given_up}");
+                    }
+                });
+            }
+            for round in 1..20_000 {
+                let guard = crossbeam_epoch::pin();
+                push_down(&present, &previous, table(round), &guard);
+                given_up.store(round - 1, Release);
+                previous.replace(None, &guard);
+            }
+            is_over.store(true, Relaxed);
+        });
+    }
 }

@@ -6,6 +6,7 @@ pub(crate) mod authentication;
 mod body;
 mod console;
 mod cors;
+mod cpu_profile;
 pub(crate) mod date;
 mod events;
 mod explain;
@@ -130,8 +131,15 @@ async fn for_operator(core: &Rc<CoreEngine>, request: &Request<Incoming>) -> Rep
         "/live" => readiness::live(),
         "/ready" => readiness::ready(core).await,
         "/metrics" => metrics(core),
+        cpu_profile::PATH if request.method() == Method::GET => {
+            cpu_profile::answer(request.uri().query()).await
+        }
+        cpu_profile::PATH => not_allowed("GET", "HEAD is not allowed here; use GET"),
         path => {
-            let message = format!("nothing is at {path}; there are /metrics, /health, /ready and /live");
+            let message = format!(
+                "nothing is at {path}; there are /metrics, /health, /ready, /live and {}",
+                cpu_profile::PATH
+            );
             refusal(StatusCode::NOT_FOUND, JSON, &message)
         }
     }

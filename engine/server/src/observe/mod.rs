@@ -4,6 +4,7 @@
 mod access_log;
 pub mod allocations;
 mod audit;
+mod cpu_profile;
 mod family;
 mod histogram;
 mod line_file;
@@ -16,6 +17,7 @@ mod traces;
 pub(crate) use self::{
     access_log::{AccessLog, Noted, REQUEST_ID},
     audit::{Audit, AuditEntry, AuditField, AuditOutcome},
+    cpu_profile::{CpuProfile, ProfileFault},
     metrics::{CachesStatistics, CoreMetrics, Counted, Metrics, OutcomeKind},
     operations::{OperationLabel, OperationLabels, RefusalReason},
     reference::References,

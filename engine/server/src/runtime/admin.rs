@@ -1,5 +1,5 @@
-//! Connections of operators: on listeners of their own, beside the limit of connections, without TLS, and for `/metrics`, `/health`, `/ready`
-//! and `/live` alone.
+//! Connections of operators: on listeners of their own, beside the limit of connections, without TLS, and for `/metrics`, `/health`, `/ready`,
+//! `/live` and profiles alone.
 
 use std::{convert::Infallible, pin::Pin, rc::Rc};
 

@@ -34,7 +34,7 @@ use crate::{
         text::Statement,
     },
 };
-use prony_source::NotReady;
+use prony_source::{NotReady, dialect::taken_back};
 use prony_sql::{
     changes::order::Order,
     database::{DatabaseSession, StatementPlan, WrittenStatement},
@@ -175,41 +175,34 @@ impl DatabaseSession<PostgresDatabase> for Session {
         Ok(MergeKey(key.into()))
     }
 
-    /// When one fails only that one has an error. Dropping the future does not stop what has begun.
+    /// Dropping the future does not stop what has begun.
     async fn mutate(
         &self,
         model: &Arc<Model>,
         mutations: Vec<&Arc<Mutation>>,
         variables: &Variables,
     ) -> Vec<FieldResult> {
-        let mut failed: Vec<FieldResult> = mutations.iter().map(|_| FieldResult::default()).collect();
         let bind = |statement: &Statement| statement.bind(model, &self.core.settings, variables);
         let mut steps = Vec::with_capacity(mutations.len());
-        for (index, mutation) in mutations.into_iter().enumerate() {
+        for (index, mutation) in mutations.iter().enumerate() {
             match Step::new(mutation, bind) {
                 Ok(step) => steps.push(step),
-                Err(error) => failed[index].errors.push(error),
+                Err(error) => return after_failure(&mutations, Some(index), &error),
             }
-        }
-        if steps.len() < failed.len() {
-            return failed;
         }
         let steps: Rc<[Step]> = steps.into();
         let begin = match self.core.begin(variables) {
             Ok(begin) => begin,
-            Err(error) => {
-                failed[0].errors.push(error);
-                return failed;
-            }
+            Err(error) => return after_failure(&mutations, None, &error),
         };
         let written = self.core.write(model, &steps, begin.as_ref()).await;
         self.core.note_disk_space(&written);
         match written {
             Ok(outcomes) => outcomes.into_iter().map(FieldResult::data).collect(),
             Err(StepFailure { step, failure }) => {
-                let columns = steps[step].text_columns();
-                failed[step].errors.push(failure.to_graphql(columns, self.core.statement_timeout_ms));
-                failed
+                let columns = step.map_or(&[][..], |step| steps[step].text_columns());
+                let error = failure.to_graphql(columns, self.core.statement_timeout_ms);
+                after_failure(&mutations, step, &error)
             }
         }
     }
@@ -232,6 +225,20 @@ impl DatabaseSession<PostgresDatabase> for Session {
         self.health().map_err(|_| NotReady::Unreachable)?;
         self.core.target.disk_space.readiness(SystemTime::now())
     }
+}
+
+/// The failed mutation has the error, and the others say that nothing of them is left. What belongs to none is told of each.
+fn after_failure(
+    mutations: &[&Arc<Mutation>],
+    failed: Option<usize>,
+    error: &GraphqlError,
+) -> Vec<FieldResult> {
+    let others = match failed {
+        Some(failed) => taken_back(&mutations[failed].response_key, error.code),
+        None => error.clone(),
+    };
+    let each = (0..mutations.len()).map(|index| if failed == Some(index) { error } else { &others });
+    each.map(|error| FieldResult::failed(error.clone())).collect()
 }
 
 /// Runs what requests have left behind.
@@ -347,7 +354,7 @@ impl Core {
             executions += 1;
             let permit = match self.writers.acquire(false).await {
                 Ok(permit) => permit,
-                Err(failure) => return Err(StepFailure { step: 0, failure }),
+                Err(failure) => return Err(StepFailure { step: None, failure }),
             };
             let link = Rc::clone(&permit.link);
             let used = Rc::clone(&link);

@@ -13,7 +13,7 @@ use prony_graphql::{
     response::FieldResult,
     variables::Variables,
 };
-use prony_source::traced_request;
+use prony_source::{dialect::taken_back, traced_request};
 use tokio::sync::oneshot;
 
 use crate::{
@@ -310,14 +310,11 @@ fn one_mutation(session: &mut Session, program: &MutationProgram, values: Values
 fn after_failure(mutations: &Mutations, mut results: Vec<FieldResult>, failed: usize) -> Vec<FieldResult> {
     let culprit = results.swap_remove(failed);
     let code = culprit.errors.first().map_or(ErrorCode::SourceFailed, |error| error.code);
-    let message =
-        format!("nothing was changed: `{}` failed, and a request's mutations are all done or none", {
-            &mutations.programs[failed].response_key
-        });
+    let others = taken_back(&mutations.programs[failed].response_key, code);
     let mut culprit = Some(culprit);
     let each = (0..mutations.programs.len()).map(|index| {
         let own = if index == failed { culprit.take() } else { None };
-        own.unwrap_or_else(|| FieldResult::failed(GraphqlError::new(code, message.clone())))
+        own.unwrap_or_else(|| FieldResult::failed(others.clone()))
     });
     each.collect()
 }

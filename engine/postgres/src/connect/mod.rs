@@ -5,6 +5,7 @@ pub(crate) mod disk_space;
 pub(crate) mod link;
 pub(crate) mod opener;
 pub(crate) mod pool;
+pub(crate) mod reachability;
 pub(crate) mod session_setup;
 pub(crate) mod single;
 pub(crate) mod slow;

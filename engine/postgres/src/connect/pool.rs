@@ -33,6 +33,8 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 /// Pauses between attempts to connect: the first, doubled up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
+/// How long whoever asks how the database is waits for a probe; `/ready` waits for a source little longer.
+const PROBE_WAIT: Duration = Duration::from_millis(500);
 /// How often a pool that has no connection asks for room.
 const STARVING_PAUSE: Duration = Duration::from_millis(20);
 
@@ -288,19 +290,36 @@ impl Pool {
         Failure::new(FailureKind::Unavailable, reason.unwrap_or_else(|| "no connection".into()))
     }
 
-    /// Whether a connection is open, with the last error where none is.
-    pub(crate) fn health(&self) -> Result<(), String> {
+    /// Whether a connection is open, with the last error where none is; where all were given back, what other connections have met.
+    pub(crate) fn known_health(&self) -> Result<(), String> {
         let places = self.places.borrow();
         let is_open = |place: &Place| matches!(&place.state, State::Open(link) if !link.is_closed());
-        let is_closed = |place: &Place| matches!(place.state, State::Closed);
-        if places.iter().any(is_open) || places.iter().all(is_closed) {
+        if places.iter().any(is_open) {
             return Ok(());
+        }
+        if all_closed(&places) {
+            return self.opener.target.reachability.known();
         }
         Err(self.last_error.borrow().clone().unwrap_or_else(|| "connecting".into()))
     }
 
+    /// As [`Self::known_health`]; where all connections were given back and nobody has tried to connect for a while, it is tried now.
+    pub(crate) async fn health(&self) -> Result<(), String> {
+        let target = &self.opener.target;
+        let is_given_back = all_closed(&self.places.borrow());
+        if is_given_back
+            && let Some(slot) = target.budget.try_take()
+            && target.reachability.begin_probe(Instant::now())
+        {
+            let probe = spawn_local(self.opener.clone().probe(slot));
+            // It goes on where nobody waits for it any more, and is known the next time.
+            let _ended = timeout(PROBE_WAIT, probe).await;
+        }
+        self.known_health()
+    }
+
     fn attempt_failed(&self, index: usize, reason: String) {
-        self.opener.target.counts.failed.fetch_add(1, Relaxed);
+        self.opener.target.attempted(Some(&reason));
         if self.last_error.borrow().as_ref() != Some(&reason) {
             tracing::warn!(database = %self.opener.target.description, %reason, "cannot connect");
         }
@@ -313,7 +332,7 @@ impl Pool {
     }
 
     fn opened(&self, index: usize, link: Rc<Link>) {
-        self.opener.target.counts.opened.fetch_add(1, Relaxed);
+        self.opener.target.attempted(None);
         *self.last_error.borrow_mut() = None;
         self.set_state(index, State::Open(link));
     }
@@ -324,6 +343,10 @@ impl Pool {
         }
         self.changed.notify_waiters();
     }
+}
+
+fn all_closed(places: &[Place]) -> bool {
+    places.iter().all(|place| matches!(place.state, State::Closed))
 }
 
 fn all_away(places: &[Place]) -> bool {

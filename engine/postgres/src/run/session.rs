@@ -108,9 +108,9 @@ impl Session {
         Self { core: Rc::new(core) }
     }
 
-    /// Whether the core has an open connection; the reason where it has none.
+    /// Whether the core has an open connection, or had no need of one; the reason where it has none. Nothing is asked of the database.
     pub fn health(&self) -> Result<(), String> {
-        self.core.readers.health()
+        self.core.readers.known_health()
     }
 }
 
@@ -218,11 +218,11 @@ impl DatabaseSession<PostgresDatabase> for Session {
     }
 
     async fn health(&self) -> Result<(), String> {
-        self.health()
+        self.core.readers.health().await
     }
 
     async fn readiness(&self) -> Result<(), NotReady> {
-        self.health().map_err(|_| NotReady::Unreachable)?;
+        self.core.readers.health().await.map_err(|_| NotReady::Unreachable)?;
         self.core.target.disk_space.readiness(SystemTime::now())
     }
 }

@@ -1,9 +1,12 @@
 //! The opening of a WebSocket (RFC 6455, section 4.2): what is checked before a connection leaves HTTP.
 
+use std::net::IpAddr;
+
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Version, header, request::Parts};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use super::protocol::{Close, Dialect};
+use crate::access::Peer;
 use crate::config::Settings;
 use crate::http::{JSON, Reply, comes_from_a_friend, empty, refusal};
 
@@ -14,6 +17,8 @@ pub(crate) struct Upgrade {
     pub(crate) dialect: Result<Dialect, Close>,
     /// Of the request, where functions want to know who asks.
     pub(crate) head: Option<Box<Parts>>,
+    /// Of the client's end.
+    pub(crate) address: Option<IpAddr>,
 }
 
 const WEBSOCKET_VERSION: HeaderValue = HeaderValue::from_static("13");
@@ -58,7 +63,16 @@ pub(crate) fn answer<B>(request: &Request<B>, settings: &Settings, wants_head: b
     // Browsers let any page open a socket to anywhere.
     let is_allowed = comes_from_a_friend(headers, &settings.cors_origins);
     let head = (wants_head || settings.functions.want_caller()).then(|| Box::new(head_of(request)));
-    switch(key, dialect, is_allowed, head)
+    let address = request.extensions().get::<Peer>().map(|peer| peer.address);
+    let name = dialect.map(Dialect::name);
+    let dialect = match dialect {
+        _ if !is_allowed => {
+            Err(Close::forbidden("Forbidden: pages of this origin may not connect (cors_origins)"))
+        }
+        None => Err(Close::no_dialect()),
+        Some(dialect) => Ok(dialect),
+    };
+    switch(key, name, Upgrade { dialect, head, address })
 }
 
 fn head_of<B>(request: &Request<B>) -> Parts {
@@ -71,7 +85,7 @@ fn head_of<B>(request: &Request<B>) -> Parts {
     head
 }
 
-fn switch(key: &HeaderValue, dialect: Option<Dialect>, is_allowed: bool, head: Option<Box<Parts>>) -> Reply {
+fn switch(key: &HeaderValue, dialect: Option<&'static str>, upgrade: Upgrade) -> Reply {
     let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
     let answers = response.headers_mut();
     answers.insert(header::UPGRADE, WEBSOCKET);
@@ -79,16 +93,9 @@ fn switch(key: &HeaderValue, dialect: Option<Dialect>, is_allowed: bool, head: O
     let accept = HeaderValue::try_from(derive_accept_key(key.as_bytes())).expect("base64 is ASCII");
     answers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
     if let Some(dialect) = dialect {
-        answers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(dialect.name()));
+        answers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(dialect));
     }
-    let dialect = match dialect {
-        _ if !is_allowed => {
-            Err(Close::forbidden("Forbidden: pages of this origin may not connect (cors_origins)"))
-        }
-        None => Err(Close::no_dialect()),
-        Some(dialect) => Ok(dialect),
-    };
-    response.extensions_mut().insert(Upgrade { dialect, head });
+    response.extensions_mut().insert(upgrade);
     response
 }
 

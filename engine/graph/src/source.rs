@@ -34,6 +34,7 @@ use crate::{
     execute::{
         answer::{Begin, answer, answer_all},
         mutate::mutate,
+        slow::SlowFields,
     },
     graph::Graph,
     http_api::{GraphApi, GraphConnection, RoleAccess, RunScripts, ScriptSettings, Scripts},
@@ -69,11 +70,12 @@ impl GraphSource {
         let written = Arc::new(Notify::new());
         let for_log = Arc::clone(&written);
         let registration = store.watch(move |_| for_log.notify_one());
+        let slow_fields = SlowFields::new(databases.directory(), databases.slow_statement_ms);
         let taken = ReservedNames::default();
         let schema = GraphSchema::new(Model::new(store.read().schema(), &taken), &settings);
         Self {
             scripts: None,
-            graph: Arc::new(Graph::new(store, settings)),
+            graph: Arc::new(Graph::new(store, settings, slow_fields)),
             databases,
             has_http: true,
             offered: Mutex::new((Arc::new(schema), taken)),
@@ -333,7 +335,12 @@ impl SourceSession for GraphSession {
         fields: &'a [&'a PreparedField],
         variables: &'a Variables,
     ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
-        Box::pin(async { mutate(&self.graph, &plans(fields), variables).await })
+        Box::pin(async {
+            let (begun, plans) = (self.graph.slow_fields().begin(), plans(fields));
+            let results = mutate(&self.graph, &plans, variables).await;
+            self.graph.slow_fields().end(begun, &plans, variables);
+            results
+        })
     }
 
     fn subscribe(&self, field: &PreparedField, variables: &Variables) -> Result<Events, GraphqlError> {

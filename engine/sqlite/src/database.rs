@@ -101,7 +101,8 @@ impl SqliteDatabase {
     /// Opens this core's reader; call it on the core's thread.
     pub(crate) fn reader(&self) -> Reader {
         let slot = Slot::new(Arc::clone(&self.opener), Role::Inline);
-        Reader::new(slot, Arc::clone(&self.pool), Arc::clone(&self.settings))
+        let database = self.path().display().to_string().into();
+        Reader::new(slot, Arc::clone(&self.pool), database, Arc::clone(&self.settings))
     }
 
     /// Runs the mutations of one request in order and in one transaction: all or nothing. One result for each.

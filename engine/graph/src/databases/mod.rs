@@ -39,6 +39,7 @@ pub struct Databases {
     time_limit: Option<Duration>,
     /// How often all files are read; none where they are not.
     pub(crate) scrub_every: Option<Duration>,
+    pub(crate) slow_statement_ms: u32,
     default: Arc<Database>,
     all: ArcSwap<BTreeMap<String, Arc<Database>>>,
     /// One at a time is made or dropped.
@@ -180,6 +181,7 @@ impl Databases {
             recover,
             snapshot_at_log_bytes,
             scrub_every_s,
+            slow_statement_ms,
             ref indexes,
             ref common,
             http: _,
@@ -209,6 +211,7 @@ impl Databases {
             options,
             time_limit,
             scrub_every: (scrub_every_s > 0).then(|| Duration::from_secs(scrub_every_s)),
+            slow_statement_ms,
             default,
             all: ArcSwap::from_pointee(all),
             changing: Mutex::new(()),

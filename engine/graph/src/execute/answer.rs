@@ -2,6 +2,7 @@
 
 use std::{
     cell::Cell,
+    slice,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -50,8 +51,10 @@ pub(crate) async fn answer(
     variables: &Variables,
     begin: Begin,
 ) -> FieldResult {
+    let begun = source.slow_fields().begin();
     let read = source.store().read();
     if let Some(result) = at_once(source, plan, variables, &read, Watch::in_place(1), &begin) {
+        source.slow_fields().end(begun, slice::from_ref(plan), variables);
         return result;
     }
     drop(read);
@@ -64,13 +67,17 @@ pub(crate) async fn answer_all(
     plans: &[Arc<Plan>],
     variables: &Variables,
 ) -> Vec<FieldResult> {
+    let begun = source.slow_fields().begin();
     let results: Option<Vec<FieldResult>> = {
         let read = source.store().read();
         let watch = || Watch::in_place(plans.len());
         plans.iter().map(|plan| at_once(source, plan, variables, &read, watch(), &Begin::Root)).collect()
     };
     match results {
-        Some(results) => results,
+        Some(results) => {
+            source.slow_fields().end(begun, plans, variables);
+            results
+        }
         None => on_thread(source, plans, variables, Begin::Root).await,
     }
 }
@@ -116,24 +123,26 @@ async fn on_thread(
     };
     let cancel = Cancel(Arc::default());
     let cancelled = Arc::clone(&cancel.0);
-    let own_plans = plans.to_vec();
-    let (source, variables) = (Arc::clone(source), variables.clone());
+    let (own_source, own_plans, own_variables) = (Arc::clone(source), plans.to_vec(), variables.clone());
     let work = tokio::task::spawn_blocking(move || {
-        let read = source.store().read();
+        let begun = Instant::now();
+        let read = own_source.store().read();
         let watch = || Watch::Thread { visits: 0, deadline, cancelled: Arc::clone(&cancelled) };
         let each = own_plans.iter().map(|plan| {
-            let result = at_once(&source, plan, &variables, &read, watch(), &begin);
+            let result = at_once(&own_source, plan, &own_variables, &read, watch(), &begin);
             result.expect("a thread is never asked to stop for others")
         });
-        let results = each.collect();
+        let results: Vec<FieldResult> = each.collect();
         drop(place);
-        results
+        (results, begun.elapsed())
     });
     let done = work.await;
     drop(cancel);
-    done.unwrap_or_else(|_| {
-        all_failed(&GraphqlError::new(ErrorCode::SourceFailed, "the answer could not be made"))
-    })
+    let Ok((results, took)) = done else {
+        return all_failed(&GraphqlError::new(ErrorCode::SourceFailed, "the answer could not be made"));
+    };
+    source.slow_fields().report(plans, variables, took);
+    results
 }
 
 enum Unfinished {

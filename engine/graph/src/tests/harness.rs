@@ -45,10 +45,15 @@ impl Served {
     }
 
     pub(super) fn with(settings: CommonSettings) -> Self {
+        Self::set(&GraphSettings { common: settings, ..GraphSettings::default() })
+    }
+
+    /// With settings of the databases.
+    pub(super) fn set(settings: &GraphSettings) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let databases = Arc::new(Databases::open(directory.path(), &GraphSettings::default()).unwrap());
+        let databases = Arc::new(Databases::open(directory.path(), settings).unwrap());
         let store = Arc::clone(&databases.default().store);
-        let source = GraphSource::new(databases, settings);
+        let source = GraphSource::new(databases, settings.common);
         Self { store, source, _directory: directory }
     }
 

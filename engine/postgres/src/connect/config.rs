@@ -10,10 +10,8 @@ use std::{
 };
 
 use prony_postgres_connect::{Address, Budget, Connector, Environment};
-use prony_sql::{
-    settings::{PoolMode, RelationalSettings},
-    slow_statements::threshold,
-};
+use prony_source::slow_statements::threshold;
+use prony_sql::settings::{PoolMode, RelationalSettings};
 
 use crate::{
     connect::{disk_space::DiskSpace, reachability::Reachability},

@@ -104,6 +104,11 @@ impl GraphSource {
     }
 
     #[cfg(test)]
+    pub(super) fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    #[cfg(test)]
     pub(super) fn readers(&self) -> &crate::events::Readers {
         self.graph.readers()
     }
@@ -159,7 +164,9 @@ impl Source for GraphSource {
     }
 
     fn metrics(&self, _name: &str) -> Vec<Metric> {
-        state::metrics(&self.databases)
+        let mut metrics = state::metrics(&self.databases);
+        metrics.extend(self.graph.metrics(&self.databases.default().name));
+        metrics
     }
 
     fn health_details(&self) -> Option<(&'static str, Value)> {

@@ -117,8 +117,7 @@ async fn on_thread(
     let all_failed = |error: &GraphqlError| plans.iter().map(|plan| failed(plan, error.clone())).collect();
     let time = Duration::from_millis(settings.statement_timeout_ms.into());
     let deadline = Instant::now() + time;
-    let place = tokio::time::timeout(time, Arc::clone(source.places()).acquire_owned()).await;
-    let Ok(Ok(place)) = place else {
+    let Some(place) = source.place(time).await else {
         return all_failed(&Unfinished::Stopped(Stop::Timeout).error(settings));
     };
     let cancel = Cancel(Arc::default());

@@ -3,7 +3,11 @@
 
 use std::{
     io,
-    sync::{Arc, mpsc},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+        mpsc,
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -73,6 +77,19 @@ pub(crate) struct Writer {
     /// Where the file is, for the log.
     database: Box<str>,
     slow_after: Duration,
+    /// Requests whose mutations are not committed yet.
+    waiting: AtomicUsize,
+    /// Requests that were refused because too many waited.
+    refused: AtomicU64,
+}
+
+/// Counts a request until it is answered, or its client has gone.
+struct WaitingRequest<'w>(&'w AtomicUsize);
+
+impl Drop for WaitingRequest<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
 }
 
 impl std::fmt::Debug for Request {
@@ -97,7 +114,8 @@ impl Writer {
                 thread.serve(first, &received);
             }
         })?;
-        Ok(Self { requests, database, slow_after })
+        let (waiting, refused) = (AtomicUsize::new(0), AtomicU64::new(0));
+        Ok(Self { requests, database, slow_after, waiting, refused })
     }
 
     /// Runs a request's mutations in order, all or nothing. A request whose future is dropped before its turn
@@ -109,8 +127,11 @@ impl Writer {
         let is_timed = told_of.is_some() || traced_request().is_some();
         let begun = Instant::now();
         if self.requests.try_send(Request { mutations, variables, is_timed, answer }).is_err() {
+            self.refused.fetch_add(1, Relaxed);
             return fields.all_failed(&unavailable("too many mutations wait for the database: try again"));
         }
+        self.waiting.fetch_add(1, Relaxed);
+        let _counted = WaitingRequest(&self.waiting);
         let ended = |_| fields.all_failed(&unavailable("the database's writing thread has ended"));
         let (results, times) = answered.await.unwrap_or_else(|error| (ended(error), None));
         if let Some(times) = times {
@@ -124,6 +145,11 @@ impl Writer {
 }
 
 impl Writer {
+    /// How many requests wait, and how many were refused for that.
+    pub(crate) fn state(&self) -> (usize, u64) {
+        (self.waiting.load(Relaxed), self.refused.load(Relaxed))
+    }
+
     fn report_slow(&self, times: &WriteTimes, fields: &Mutations, variables: &Variables) {
         for ((begun, ended), program) in times.statements.iter().zip(&fields.programs) {
             let took = ended.duration_since(*begun);

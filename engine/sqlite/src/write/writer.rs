@@ -142,9 +142,7 @@ impl Writer {
         }
         results
     }
-}
 
-impl Writer {
     /// How many requests wait, and how many were refused for that.
     pub(crate) fn state(&self) -> (usize, u64) {
         (self.waiting.load(Relaxed), self.refused.load(Relaxed))

@@ -12,7 +12,7 @@ use prony_graph_store::Store;
 use prony_source::{CommonSettings, Metric, Sample};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{events::Readers, execute::slow::SlowFields};
+use crate::{events::Readers, slow_log::SlowLog};
 
 /// Long answers at a time, for each processor: they compete with the cores for it.
 const THREADS_PER_PROCESSOR: usize = 1;
@@ -28,7 +28,7 @@ pub(super) struct Graph {
     /// Answers that wait for a place.
     waiting: AtomicUsize,
     readers: Readers,
-    slow_fields: SlowFields,
+    slow: Arc<SlowLog>,
 }
 
 /// Counts an answer as long as it waits.
@@ -48,7 +48,7 @@ impl Drop for WaitingAnswer<'_> {
 }
 
 impl Graph {
-    pub(super) fn new(store: Arc<Store>, settings: CommonSettings, slow_fields: SlowFields) -> Self {
+    pub(super) fn new(store: Arc<Store>, settings: CommonSettings, slow: Arc<SlowLog>) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let places_max = processors * THREADS_PER_PROCESSOR;
         Self {
@@ -58,7 +58,7 @@ impl Graph {
             places_max,
             waiting: AtomicUsize::new(0),
             readers: Readers::default(),
-            slow_fields,
+            slow,
         }
     }
 
@@ -75,8 +75,9 @@ impl Graph {
         &self.readers
     }
 
-    pub(super) fn slow_fields(&self) -> &SlowFields {
-        &self.slow_fields
+    /// The log of what takes long.
+    pub(super) fn slow(&self) -> &SlowLog {
+        &self.slow
     }
 
     /// Waits for a place, so long; none where that is not enough.

@@ -34,7 +34,7 @@ use crate::{
     execute::{
         answer::{Begin, answer, answer_all},
         mutate::mutate,
-        slow::SlowFields,
+        slow,
     },
     graph::Graph,
     http_api::{GraphApi, GraphConnection, RoleAccess, RunScripts, ScriptSettings, Scripts},
@@ -70,12 +70,12 @@ impl GraphSource {
         let written = Arc::new(Notify::new());
         let for_log = Arc::clone(&written);
         let registration = store.watch(move |_| for_log.notify_one());
-        let slow_fields = SlowFields::new(databases.directory(), databases.slow_statement_ms);
+        let slow = Arc::clone(&databases.slow);
         let taken = ReservedNames::default();
         let schema = GraphSchema::new(Model::new(store.read().schema(), &taken), &settings);
         Self {
             scripts: None,
-            graph: Arc::new(Graph::new(store, settings, slow_fields)),
+            graph: Arc::new(Graph::new(store, settings, slow)),
             databases,
             has_http: true,
             offered: Mutex::new((Arc::new(schema), taken)),
@@ -343,9 +343,11 @@ impl SourceSession for GraphSession {
         variables: &'a Variables,
     ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
         Box::pin(async {
-            let (begun, plans) = (self.graph.slow_fields().begin(), plans(fields));
+            let (begun, plans) = (self.graph.slow().begin(), plans(fields));
             let results = mutate(&self.graph, &plans, variables).await;
-            self.graph.slow_fields().end(begun, &plans, variables);
+            if let Some(begun) = begun {
+                slow::report(self.graph.slow(), &plans, variables, begun.elapsed());
+            }
             results
         })
     }

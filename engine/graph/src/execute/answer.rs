@@ -23,7 +23,7 @@ use crate::{
     execute::{
         bind::{BoundLists, Item},
         find::{Search, Stop, Watch},
-        json_value,
+        json_value, slow,
         view::{View, Visible},
         walk::Walk,
     },
@@ -51,10 +51,12 @@ pub(crate) async fn answer(
     variables: &Variables,
     begin: Begin,
 ) -> FieldResult {
-    let begun = source.slow_fields().begin();
+    let begun = source.slow().begin();
     let read = source.store().read();
     if let Some(result) = at_once(source, plan, variables, &read, Watch::in_place(1), &begin) {
-        source.slow_fields().end(begun, slice::from_ref(plan), variables);
+        if let Some(begun) = begun {
+            slow::report(source.slow(), slice::from_ref(plan), variables, begun.elapsed());
+        }
         return result;
     }
     drop(read);
@@ -67,7 +69,7 @@ pub(crate) async fn answer_all(
     plans: &[Arc<Plan>],
     variables: &Variables,
 ) -> Vec<FieldResult> {
-    let begun = source.slow_fields().begin();
+    let begun = source.slow().begin();
     let results: Option<Vec<FieldResult>> = {
         let read = source.store().read();
         let watch = || Watch::in_place(plans.len());
@@ -75,7 +77,9 @@ pub(crate) async fn answer_all(
     };
     match results {
         Some(results) => {
-            source.slow_fields().end(begun, plans, variables);
+            if let Some(begun) = begun {
+                slow::report(source.slow(), plans, variables, begun.elapsed());
+            }
             results
         }
         None => on_thread(source, plans, variables, Begin::Root).await,
@@ -140,7 +144,7 @@ async fn on_thread(
     let Ok((results, took)) = done else {
         return all_failed(&GraphqlError::new(ErrorCode::SourceFailed, "the answer could not be made"));
     };
-    source.slow_fields().report(plans, variables, took);
+    slow::report(source.slow(), plans, variables, took);
     results
 }
 

@@ -1,57 +1,24 @@
 //! Fields that take long, for the log: what they ask for, what the variables are like, and how long it took.
 
-use std::{
-    path::Path,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use prony_graph_store::Side;
 use prony_graphql::variables::Variables;
-use prony_source::{
-    ValueShape,
-    slow_statements::{SlowStatement, threshold},
-};
+use prony_source::ValueShape;
 use serde_json::Value as Json;
 
 use crate::{
     planning::plan::{ListAnswer, Plan, Root},
     schema::model::TypeId,
+    slow_log::SlowLog,
 };
 
-/// From when on fields are slow, and of which graph they are.
-#[derive(Debug)]
-pub(crate) struct SlowFields {
-    database: Box<str>,
-    after: Duration,
-}
-
-impl SlowFields {
-    pub(crate) fn new(directory: &Path, slow_statement_ms: u32) -> Self {
-        Self { database: directory.display().to_string().into(), after: threshold(slow_statement_ms) }
-    }
-
-    /// Begins to measure, where somebody wants to know.
-    pub(crate) fn begin(&self) -> Option<Instant> {
-        (self.after < Duration::MAX).then(Instant::now)
-    }
-
-    /// Ends what has begun so.
-    pub(crate) fn end(&self, begun: Option<Instant>, plans: &[Arc<Plan>], variables: &Variables) {
-        if let Some(begun) = begun {
-            self.report(plans, variables, begun.elapsed());
-        }
-    }
-
-    /// Tells of the fields of one operation that were answered together, where that took long.
-    pub(crate) fn report(&self, plans: &[Arc<Plan>], variables: &Variables, took: Duration) {
-        if took < self.after {
-            return;
-        }
+/// Tells of the fields of one operation that were answered together, where that took long.
+pub(crate) fn report(log: &SlowLog, plans: &[Arc<Plan>], variables: &Variables, took: Duration) {
+    if log.is_slow(took) {
         let fields: Vec<String> = plans.iter().map(|plan| described(plan)).collect();
         let values: Vec<ValueShape> = variables.values().iter().map(|value| shape(value.as_ref())).collect();
-        let statement = fields.join("; ");
-        SlowStatement { database: &self.database, statement: &statement, rows: None, took }.report(&values);
+        log.report(&fields.join("; "), &values, took);
     }
 }
 

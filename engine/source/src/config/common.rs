@@ -64,7 +64,7 @@ pub const SLOW_STATEMENT_MS: OptionSpec = OptionSpec {
     flag: Some("slow-statement-ms"),
     kind: ValueKind::Number(0, 86_400_000),
     default: "0",
-    help: "Statements of SQLite and PostgreSQL, and fields of a graph, that take so long are logged, with what their values are like and how many rows they gave; 0 is none",
+    help: "Statements of SQLite and PostgreSQL, and fields and calls of a graph, that take so long are logged, with what their values are like and how many rows they gave; 0 is none",
 };
 
 /// A number that `u32` holds, of at least one.

@@ -7,6 +7,8 @@ pub mod condition;
 #[cfg(feature = "source")]
 pub mod counters;
 pub mod jmeter;
+#[cfg(feature = "log")]
+pub mod log;
 pub mod nats;
 pub mod peer;
 pub mod port;

@@ -453,9 +453,8 @@ fn tagged<'a>(tag: u8, parts: &[&[u8]]) -> Cow<'a, [u8]> {
     Cow::Owned(bytes)
 }
 
-/// Of IPv6 the network: a client can have all addresses of one.
 fn address_bytes(address: IpAddr) -> Vec<u8> {
-    match address.to_canonical() {
+    match client_network(address) {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets()[..8].to_vec(),
     }

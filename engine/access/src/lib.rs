@@ -35,11 +35,10 @@ pub use self::{
     interceptors::{InterceptorSettings, InterceptorsByTable, ModulePath, TableInterceptors},
     jwt::{Algorithm, FetchedKeySet},
     limits::{
-        BadRate, Entered, FairQueue, LimitCounts, LimitState, LimiterStatistics, QueueBounds, QuotaCount,
-        Rate, RateLimit, SharedBound, SharedCounts, SharedSettings, StoreCall, StoreReply, Verdict, WaiterId,
-        WhenUnreachable, Window,
+        BadRate, LimitCounts, LimitState, LimiterStatistics, QuotaCount, Rate, RateLimit, SharedBound,
+        SharedCounts, SharedSettings, StoreCall, StoreReply, Verdict, WhenUnreachable, Window,
     },
-    network::{IpRange, NotARange, client_address},
+    network::{IpRange, NotARange, client_address, client_network},
     operation::{
         CacheScope, KeyedConcurrency, KeyedQuota, KeyedRateLimit, LimitBy, OperationMatch, OperationRule,
         ResponseCacheRule,

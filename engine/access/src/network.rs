@@ -1,6 +1,10 @@
 //! Addresses of the network: which ranges of them are trusted, and from which one a request came.
 
-use std::{fmt, net::IpAddr, str::FromStr};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv6Addr},
+    str::FromStr,
+};
 
 /// A range of addresses, such as `10.0.0.0/8` or `::1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +80,14 @@ pub fn client_address(peer: IpAddr, forwarded_for: &[&str], trusted: &[IpRange])
     client
 }
 
+/// By what clients without names are told from each other: of IPv6 the network, since a client can have all addresses of one.
+pub fn client_network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
+        address => address,
+    }
+}
+
 /// An address with or without a port.
 fn forwarded(text: &str) -> Option<IpAddr> {
     if let Ok(address) = text.parse() {
@@ -88,6 +100,15 @@ fn forwarded(text: &str) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_of_one_network_are_of_one_client() {
+        let network = |text: &str| client_network(text.parse().unwrap()).to_string();
+        assert_eq!(network("2001:db8::1"), network("2001:db8::ffff:2"));
+        assert_ne!(network("2001:db8::1"), network("2001:db8:0:1::1"));
+        assert_eq!(network("::ffff:192.0.2.7"), "192.0.2.7");
+        assert_ne!(network("192.0.2.7"), network("192.0.2.8"));
+    }
 
     #[test]
     fn ranges_hold_addresses_with_their_prefix() {

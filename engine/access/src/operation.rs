@@ -3,9 +3,11 @@
 
 use std::fmt;
 
+use prony_source::fair_queue::QueueBounds;
+
 use crate::{
     call_pattern::CallPattern,
-    limits::{QueueBounds, RateLimit, Window},
+    limits::{RateLimit, Window},
 };
 
 /// The beginning of a session variable that is a claim, before its JSON pointer.

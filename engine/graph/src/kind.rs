@@ -10,8 +10,8 @@ use prony_graph_store::durability;
 use prony_source::{
     Source,
     config::{
-        AddressForm, ConfigOption, DURABILITY, Faults, Opening, OptionOf, RECOVER, ServerDefault,
-        SourceEntry, SourceKind, SourceOpener, ValueKind, all,
+        AddressForm, ConfigOption, DURABILITY, Faults, Opening, OptionOf, RECOVER, SLOW_STATEMENT_MS,
+        ServerDefault, SourceEntry, SourceKind, SourceOpener, ValueKind, all,
     },
 };
 
@@ -47,6 +47,7 @@ static OPTIONS: &[OptionOf<GraphSettings>] = &[
     OptionOf::new("graph_lua_max_memory_bytes", None, ValueKind::BYTES, "67108864", "Bytes of memory that one script may have", |graph, value| { graph.lua_max_memory_bytes = value.size(); Ok(()) }),
     OptionOf::with(DURABILITY, |graph, value| { graph.durability = durability(&value.text())?; Ok(()) }),
     OptionOf::with(RECOVER, |graph, value| { graph.recover = value.boolean(); Ok(()) }),
+    OptionOf::with(SLOW_STATEMENT_MS, |graph, value| { graph.slow_statement_ms = value.number() as u32; Ok(()) }),
     OptionOf::new("snapshot_at_log_bytes", None, ValueKind::Number(4096, 1 << 40), "268435456", "Bytes of a graph's log after which a snapshot is taken; at least twice the last snapshot", |graph, value| { graph.snapshot_at_log_bytes = value.number(); Ok(()) }),
     OptionOf::new("scrub_every_s", None, ValueKind::Number(0, 31_536_000), "604800", "Seconds after which a graph's files are read again to find damage on the disk, 20 MiB a second at most; 0: never", |graph, value| { graph.scrub_every_s = value.number(); Ok(()) }),
     OptionOf::new("indexes", None, ValueKind::List, "[]", "Indexes of a graph, as \"nodes/User/age/integer\" or \"relationships/KNOWS/since/integer\": made at the start, with type and property, where they are absent", |graph, value| { graph.indexes = value.list().iter().map(|text| graph_index(text)).collect::<Result<_, _>>()?; Ok(()) }),

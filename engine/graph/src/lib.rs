@@ -13,6 +13,7 @@ mod kind;
 mod planning;
 mod schema;
 mod settings;
+mod slow_log;
 mod source;
 #[cfg(test)]
 mod tests;

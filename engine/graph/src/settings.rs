@@ -16,6 +16,8 @@ pub struct GraphSettings {
     pub durability: Durability,
     /// Whether to go on without what is damaged.
     pub recover: bool,
+    /// Milliseconds after which a field is logged; 0 where none is.
+    pub slow_statement_ms: u32,
     /// Length of the log at which a snapshot is due.
     pub snapshot_at_log_bytes: u64,
     /// Seconds after which all files are read again to find damage; 0 where they are not.
@@ -42,6 +44,7 @@ impl Default for GraphSettings {
             lua_max_memory_bytes: 64 << 20,
             durability: Durability::Sync,
             recover: false,
+            slow_statement_ms: 0,
             snapshot_at_log_bytes: prony_graph_store::SNAPSHOT_AT_LOG_BYTES,
             // A week, as file systems and RAID controllers have it: a disk has what was damaged for a few days at most, and a snapshot
             // or a backup of before is still there. It reads a graph of 10 GB for nine minutes.

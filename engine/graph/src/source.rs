@@ -34,6 +34,7 @@ use crate::{
     execute::{
         answer::{Begin, answer, answer_all},
         mutate::mutate,
+        slow,
     },
     graph::Graph,
     http_api::{GraphApi, GraphConnection, RoleAccess, RunScripts, ScriptSettings, Scripts},
@@ -69,11 +70,12 @@ impl GraphSource {
         let written = Arc::new(Notify::new());
         let for_log = Arc::clone(&written);
         let registration = store.watch(move |_| for_log.notify_one());
+        let slow = Arc::clone(&databases.slow);
         let taken = ReservedNames::default();
         let schema = GraphSchema::new(Model::new(store.read().schema(), &taken), &settings);
         Self {
             scripts: None,
-            graph: Arc::new(Graph::new(store, settings)),
+            graph: Arc::new(Graph::new(store, settings, slow)),
             databases,
             has_http: true,
             offered: Mutex::new((Arc::new(schema), taken)),
@@ -99,6 +101,11 @@ impl GraphSource {
     fn is_as_offered(&self) -> bool {
         let last = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
         last.0.model.is_of(self.graph.store().read().schema())
+    }
+
+    #[cfg(test)]
+    pub(super) fn graph(&self) -> &Graph {
+        &self.graph
     }
 
     #[cfg(test)]
@@ -157,7 +164,9 @@ impl Source for GraphSource {
     }
 
     fn metrics(&self, _name: &str) -> Vec<Metric> {
-        state::metrics(&self.databases)
+        let mut metrics = state::metrics(&self.databases);
+        metrics.extend(self.graph.metrics(&self.databases.default().name));
+        metrics
     }
 
     fn health_details(&self) -> Option<(&'static str, Value)> {
@@ -337,7 +346,14 @@ impl SourceSession for GraphSession {
         fields: &'a [&'a PreparedField],
         variables: &'a Variables,
     ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
-        Box::pin(async { mutate(&self.graph, &plans(fields), variables).await })
+        Box::pin(async {
+            let (begun, plans) = (self.graph.slow().begin(), plans(fields));
+            let results = mutate(&self.graph, &plans, variables).await;
+            if let Some(begun) = begun {
+                slow::report(self.graph.slow(), &plans, variables, begun.elapsed());
+            }
+            results
+        })
     }
 
     fn subscribe(&self, field: &PreparedField, variables: &Variables) -> Result<Events, GraphqlError> {

@@ -73,8 +73,8 @@ impl Database for PostgresDatabase {
         LevelRead::new(model, &self.settings, select)
     }
 
-    fn mutation(&self, model: &Arc<Model>, _response_key: &str, plan: &MutationPlan) -> Arc<Mutation> {
-        Arc::new(Mutation::new(model, plan))
+    fn mutation(&self, model: &Arc<Model>, response_key: &str, plan: &MutationPlan) -> Arc<Mutation> {
+        Arc::new(Mutation::new(model, response_key, plan))
     }
 
     fn changes(&self) -> &Arc<Feed> {

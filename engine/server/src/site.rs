@@ -17,7 +17,7 @@ use prony_source::{
 };
 
 use crate::{
-    access::{Access, SharedLimits, fields, quota_file},
+    access::{self, Access, SharedLimits, fields, quota_file},
     config::Settings,
     graphql::{Asker, Engine, Mutations, OpenError, RequestContext, ResponseCache, SharedExecutions},
     http::{apis::HttpApis, hosts::Hosts, unfinished::UnfinishedBodies},
@@ -151,7 +151,8 @@ impl Site {
     /// The context of a request of somebody who has been let in.
     pub(crate) fn context(&self, head: &Parts, asker: Option<Asker>) -> RequestContext {
         let headers = self.wanted_headers(fields(&head.headers));
-        RequestContext::of(&self.settings, head, asker, headers)
+        let address = Some(access::peer(head).address);
+        RequestContext { address, ..RequestContext::of(&self.settings, head, asker, headers) }
     }
 
     /// Of a request's header fields those that sources want to know; none where no source wants any.

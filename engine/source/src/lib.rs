@@ -2,12 +2,14 @@
 //! request selects from it, and answers them as JSON bytes; the traits here are all that the server knows of it. What
 //! several kinds of sources share is in [`dialect`]; how a kind is configured, and how it makes itself known, in [`config`]; an
 //! HTTP API that a source may bring in [`http_api`]; functions of the operator's that are called around fields in [`interceptors`]; spans of
-//! requests that are traced in [`trace`]. It leaves sockets, drivers and stores to other crates.
+//! requests that are traced in [`trace`]; who is next where many wait in [`fair_queue`]; the log of what took
+//! long in [`slow_statements`]. It leaves sockets, drivers and stores to other crates.
 
 mod coding;
 pub mod config;
 pub mod dialect;
 mod explanation;
+pub mod fair_queue;
 mod field;
 pub mod http_api;
 pub mod interceptors;
@@ -17,6 +19,7 @@ pub mod permissions;
 mod readiness;
 mod request_record;
 mod reserved;
+pub mod slow_statements;
 pub mod trace;
 mod traits;
 

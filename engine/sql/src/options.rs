@@ -1,7 +1,7 @@
 //! Options of relational sources, and settings made of what is given of them.
 
 use prony_source::{
-    config::{Faults, OptionOf, SourceEntry, TypedValue, ValueKind},
+    config::{Faults, OptionOf, SLOW_STATEMENT_MS, SourceEntry, TypedValue, ValueKind},
     dialect::names,
 };
 
@@ -55,8 +55,8 @@ pub static OPTIONS: &[OptionOf<RelationalSettings>] = &[
     OptionOf::new("lock_timeout_ms", None, ValueKind::Number(0, 86_400_000), "5000", "The longest that a statement waits for a lock that others hold in PostgreSQL; 0 for as long as statement_timeout_ms", |source, value| { source.lock_timeout_ms = value.number() as u32; Ok(()) }),
     OptionOf::new("connect_wait_ms", None, ValueKind::Number(0, 3_600_000), "15000", "How long the start waits for a PostgreSQL that is not up yet", |source, value| { source.connect_wait_ms = value.number() as u32; Ok(()) }),
     OptionOf::new("pool_mode", None, ValueKind::Word(POOL_MODES), "\"session\"", "For how long a pooler in front of PostgreSQL gives a connection: session (also without a pooler) or transaction, as PgBouncer's pool_mode", |source, value| { source.pool_mode = pool_mode(value); Ok(()) }),
-    OptionOf::new("slow_statement_ms", Some("slow-statement-ms"), ValueKind::Number(0, 86_400_000), "0", "Statements of PostgreSQL that take so long are logged, with what their values are like and how many rows they gave; 0 is none", |source, value| { source.slow_statement_ms = value.number() as u32; Ok(()) }),
-    OptionOf::new("slow_statement_plan", None, ValueKind::Boolean, "false", "Whether PostgreSQL is asked for the plan of slow reads too (EXPLAIN), at most once in ten seconds on a core", |source, value| { source.slow_statement_plan = value.boolean(); Ok(()) }),
+    OptionOf::with(SLOW_STATEMENT_MS, |source, value| { source.slow_statement_ms = value.number() as u32; Ok(()) }),
+    OptionOf::new("slow_statement_plan", None, ValueKind::Boolean, "false", "Whether SQLite and PostgreSQL are asked for the plan of slow reads too (EXPLAIN), at most once in ten seconds on a core", |source, value| { source.slow_statement_plan = value.boolean(); Ok(()) }),
     OptionOf::new("include_tables", Some("include-table"), ValueKind::List, "[]", "Only these tables, as \"name\" or \"schema.name\", * as a wildcard", |source, value| { source.include_tables = value.list(); Ok(()) }),
     OptionOf::new("exclude_tables", Some("exclude-table"), ValueKind::List, "[]", "Tables that are left out, * as a wildcard", |source, value| { source.exclude_tables = value.list(); Ok(()) }),
     OptionOf::new("name_prefix", None, ValueKind::Text, "\"\"", "What names of types and root fields begin with; without it, the source's name where another source has one of them already", |source, value| { source.name_prefix = name_prefix(&value.text())?; Ok(()) }),

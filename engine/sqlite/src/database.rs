@@ -11,7 +11,7 @@ use prony_graphql::{
     response::FieldResult,
     variables::Variables,
 };
-use prony_source::NotReady;
+use prony_source::{Metric, NotReady, Sample};
 use prony_sql::{
     catalog::Catalog, changes::Feed, database::StatementPlan, follow::CatalogVersion,
     settings::RelationalSettings,
@@ -25,7 +25,7 @@ use crate::{
         open::{Opener, Writing, open},
     },
     read::{
-        pool::Pool,
+        pool::{Pool, PoolState},
         reader::Reader,
         slot::{Role, Slot},
     },
@@ -98,10 +98,45 @@ impl SqliteDatabase {
         &self.settings
     }
 
+    /// For `/metrics`.
+    pub(crate) fn metrics(&self, name: &str) -> Vec<Metric> {
+        let PoolState { threads, busy, waiting, refused } = self.pool.state();
+        let (waiting_writes, refused_writes) = self.writer.as_ref().map_or((0, 0), Writer::state);
+        let sample = |value| vec![Sample::labelled("source", name, value)];
+        vec![
+            Metric::gauge(
+                "prony_sqlite_readers",
+                "Threads for reads of a database that would hold up a core",
+                sample(threads as f64),
+            ),
+            Metric::gauge(
+                "prony_sqlite_readers_busy",
+                "Threads that are at such a read",
+                sample(busy as f64),
+            ),
+            Metric::gauge(
+                "prony_sqlite_waiting",
+                "Reads of a database that wait for such a thread",
+                sample(waiting as f64),
+            ),
+            Metric::gauge(
+                "prony_sqlite_waiting_writes",
+                "Requests whose mutations of a database are not committed yet",
+                sample(waiting_writes as f64),
+            ),
+            Metric::counter(
+                "prony_sqlite_overloads",
+                "Reads and mutations that were refused because too many waited for a database's threads",
+                sample((refused + refused_writes) as f64),
+            ),
+        ]
+    }
+
     /// Opens this core's reader; call it on the core's thread.
     pub(crate) fn reader(&self) -> Reader {
         let slot = Slot::new(Arc::clone(&self.opener), Role::Inline);
-        Reader::new(slot, Arc::clone(&self.pool), Arc::clone(&self.settings))
+        let database = self.path().display().to_string().into();
+        Reader::new(slot, Arc::clone(&self.pool), database, Arc::clone(&self.settings))
     }
 
     /// Runs the mutations of one request in order and in one transaction: all or nothing. One result for each.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use prony_graphql::{error::GraphqlError, response::FieldResult, variables::Variables};
-use prony_source::NotReady;
+use prony_source::{Metric, NotReady};
 
 use crate::{
     OpenError, SqliteDatabase,
@@ -108,6 +108,10 @@ impl Database for SqliteDatabase {
 
     fn written_directory(&self) -> Option<PathBuf> {
         self.written_directory()
+    }
+
+    fn metrics(&self, name: &str) -> Vec<Metric> {
+        self.metrics(name)
     }
 
     fn attach(self: &Arc<Self>) -> SqliteSession {

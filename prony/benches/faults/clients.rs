@@ -14,7 +14,7 @@ use std::{
 /// After a response that is no acknowledgement, or none, a client waits as long before it goes on, as people's clients do.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Of a connection or response that does not come: longer than the server lets a statement wait.
-const PATIENCE: Duration = Duration::from_secs(40);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 /// For how long all clients are waited for.
 const SERVED_LIMIT: Duration = Duration::from_secs(90);
 const POLL: Duration = Duration::from_millis(20);

@@ -1,6 +1,12 @@
 //! Faults of PostgreSQL behind the server, and of what stands between the two.
 
-use std::{collections::HashSet, net::SocketAddr, thread, time::Duration};
+use std::{
+    collections::HashSet,
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
+    thread,
+    time::Duration,
+};
 
 use prony_testkit::{
     PronyProcess,
@@ -12,7 +18,7 @@ use serde_json::Value;
 
 use crate::{
     PRONY, TARGET_CORE,
-    clients::{Call, Fate},
+    clients::{Call, Fate, PATIENCE},
     injection::{Fault, Found, LASTS, Sign, Site},
     network::Network,
     process::children,
@@ -24,17 +30,25 @@ const FELT: Duration = Duration::from_millis(2_500);
 /// Of a fault that is as long as the server takes to see it.
 const NOTICED: Duration = Duration::from_secs(1);
 const POOL_SIZE: u32 = 40;
+/// Longer than `lock_timeout_ms` by default.
+const LOCKED_LONG_S: u32 = 7;
+/// Requests that come while all clients wait: with them more wait than `max_waiting` (1,024) by default.
+const MORE_REQUESTS: usize = 200;
 
 /// Acknowledged is what has reached the log, and the standby's; other tests' clusters do not wait for that.
 const TABLES: &str = "
     CREATE TABLE writes (id bigint PRIMARY KEY);
     CREATE TABLE pairs (id bigint PRIMARY KEY);
+    CREATE TABLE others (id bigint PRIMARY KEY);
     ALTER DATABASE postgres SET synchronous_commit = on;";
 
 pub(crate) struct Database {
     primary: Cluster,
     standby: Option<Cluster>,
     bouncer: Option<PgBouncer>,
+    setting: Setting,
+    /// Where the server finds it.
+    url: String,
     network: Option<Network>,
     /// The standby takes the writes.
     is_promoted: bool,
@@ -49,10 +63,23 @@ pub(crate) enum Setting {
     WithStandby,
     /// In transaction mode.
     BehindPool,
+    /// In session mode.
+    BehindSessionPool,
     BehindNetwork,
 }
 
-pub(crate) const FAULTS: [Fault<Database>; 13] = [
+impl Setting {
+    /// Of `PgBouncer`, where there is one.
+    fn pool_mode(self) -> Option<&'static str> {
+        match self {
+            Self::BehindPool => Some("transaction"),
+            Self::BehindSessionPool => Some("session"),
+            Self::Alone | Self::WithStandby | Self::BehindNetwork => None,
+        }
+    }
+}
+
+pub(crate) const FAULTS: [Fault<Database>; 17] = [
     Fault {
         name: "all sessions are ended (pg_terminate_backend)",
         setting: Setting::Alone,
@@ -107,10 +134,25 @@ pub(crate) const FAULTS: [Fault<Database>; 13] = [
         name: "a table is locked for 3 s",
         setting: Setting::Alone,
         sign: Sign::Interruption(FELT),
-        harm: |database| {
-            let hold = "BEGIN; LOCK TABLE writes IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(3); COMMIT;";
-            execute(&database.primary, "postgres", hold);
-        },
+        harm: |database| lock(&database.primary, 3),
+    },
+    Fault {
+        name: "a table is locked for 7 s, longer than lock_timeout_ms",
+        setting: Setting::Alone,
+        sign: Sign::Failures,
+        harm: |database| lock(&database.primary, LOCKED_LONG_S),
+    },
+    Fault {
+        name: "200 more requests come while a table is locked for 3 s: more wait than max_waiting",
+        setting: Setting::Alone,
+        sign: Sign::Interruption(FELT),
+        harm: |database| database.overload(),
+    },
+    Fault {
+        name: "the server is stopped, and started 3 s before its database is",
+        setting: Setting::Alone,
+        sign: Sign::Interruption(FELT),
+        harm: Database::start_before,
     },
     Fault {
         name: "it takes no writes for 3 s (default_transaction_read_only)",
@@ -165,13 +207,13 @@ pub(crate) const FAULTS: [Fault<Database>; 13] = [
         name: "PgBouncer is killed, and there again after 3 s",
         setting: Setting::BehindPool,
         sign: Sign::Interruption(FELT),
-        harm: |database| {
-            let bouncer = database.bouncer.take().expect("there is one");
-            let port = bouncer.port();
-            drop(bouncer);
-            thread::sleep(LASTS);
-            database.bouncer = Some(PgBouncer::start_at(&database.primary, "transaction", POOL_SIZE, port));
-        },
+        harm: Database::kill_pool,
+    },
+    Fault {
+        name: "PgBouncer in session mode is killed, and there again after 3 s",
+        setting: Setting::BehindSessionPool,
+        sign: Sign::Interruption(FELT),
+        harm: Database::kill_pool,
     },
 ];
 
@@ -187,8 +229,7 @@ impl Site for Database {
             set(&primary, "synchronous_standby_names = '*'");
             standby
         });
-        let bouncer =
-            (setting == Setting::BehindPool).then(|| PgBouncer::start(&primary, "transaction", POOL_SIZE));
+        let bouncer = setting.pool_mode().map(|mode| PgBouncer::start(&primary, mode, POOL_SIZE));
         let network = (setting == Setting::BehindNetwork).then(|| Network::to(primary.port()));
         let url = match (&standby, &bouncer, &network) {
             (Some(standby), ..) => format!(
@@ -200,8 +241,10 @@ impl Site for Database {
             (.., Some(network)) => format!("postgres://postgres@127.0.0.1:{}/postgres", network.port),
             _ => primary.url("postgres"),
         };
-        let (process, address) = serve(&url, setting);
-        Self { primary, standby, bouncer, network, is_promoted: false, process: Some(process), address }
+        let mut server = Starting::begin(&url, setting, "127.0.0.1:0");
+        let address = server.wait();
+        let process = Some(server.process);
+        Self { primary, standby, bouncer, setting, url, network, is_promoted: false, process, address }
     }
 
     fn address(&self) -> SocketAddr {
@@ -235,6 +278,41 @@ impl Database {
         assert!(ended > 0, "there were sessions");
     }
 
+    /// All clients wait for the lock when more requests come, of which most are refused at once.
+    fn overload(&self) {
+        let (primary, address) = (&self.primary, self.address);
+        thread::scope(|scope| {
+            let held = scope.spawn(|| lock(primary, 3));
+            thread::sleep(Duration::from_secs(1));
+            let more = (0..MORE_REQUESTS).map(|id| scope.spawn(move || once(address, id)));
+            let more: Vec<_> = more.collect();
+            let statuses = more.into_iter().map(|request| request.join().expect("it has a response"));
+            let refused = statuses.filter(|status| *status == 503).count();
+            assert!(refused > 0, "none of {MORE_REQUESTS} more requests was refused");
+            held.join().expect("the lock was held");
+        });
+    }
+
+    fn start_before(&mut self) {
+        let stopped = self.process.take().expect("it is served").stop();
+        assert!(stopped.status.success(), "it stops in order: {}", stopped.stderr);
+        self.primary.stop().expect("it runs");
+        let mut server = Starting::begin(&self.url, self.setting, &self.address.to_string());
+        thread::sleep(LASTS);
+        self.primary.start().expect("it starts again");
+        server.wait();
+        self.process = Some(server.process);
+    }
+
+    fn kill_pool(&mut self) {
+        let bouncer = self.bouncer.take().expect("there is one");
+        let port = bouncer.port();
+        drop(bouncer);
+        thread::sleep(LASTS);
+        let mode = self.setting.pool_mode().expect("there is one");
+        self.bouncer = Some(PgBouncer::start_at(&self.primary, mode, POOL_SIZE, port));
+    }
+
     fn promote(&mut self) {
         self.primary.kill().expect("it runs");
         thread::sleep(LASTS);
@@ -244,22 +322,60 @@ impl Database {
     }
 }
 
-fn serve(url: &str, setting: Setting) -> (PronyProcess, SocketAddr) {
-    let mut arguments = vec!["-c", TARGET_CORE, PRONY, "serve"];
-    let settings = tempfile::Builder::new().suffix(".toml").tempfile().expect("a temporary file");
-    let path = settings.path().to_str().expect("paths of temporary files are text");
-    if setting == Setting::BehindPool {
-        let text = format!("[[source]]\nurl = \"{url}\"\npool_mode = \"transaction\"\n");
-        std::fs::write(settings.path(), text).expect("room for a small file");
-        arguments.extend(["--config", path]);
-    } else {
-        arguments.push(url);
+/// A server that is being started, with the file that it reads.
+struct Starting {
+    process: PronyProcess,
+    _settings: tempfile::NamedTempFile,
+}
+
+impl Starting {
+    fn begin(url: &str, setting: Setting, listen: &str) -> Self {
+        let mut arguments = vec!["-c", TARGET_CORE, PRONY, "serve"];
+        let settings = tempfile::Builder::new().suffix(".toml").tempfile().expect("a temporary file");
+        let path = settings.path().to_str().expect("paths of temporary files are text");
+        if setting == Setting::BehindPool {
+            let text = format!("[[source]]\nurl = \"{url}\"\npool_mode = \"transaction\"\n");
+            std::fs::write(settings.path(), text).expect("room for a small file");
+            arguments.extend(["--config", path]);
+        } else {
+            arguments.push(url);
+        }
+        arguments.extend(["--listen", listen, "--cpus", "1"]);
+        let process = PronyProcess::start("taskset", arguments);
+        Self { process, _settings: settings }
     }
-    arguments.extend(["--listen", "127.0.0.1:0", "--cpus", "1"]);
-    let mut process = PronyProcess::start("taskset", arguments);
-    let address = process.wait_for_url();
-    let address = address.trim_start_matches("http://").parse();
-    (process, address.expect("a server says where it listens"))
+
+    /// Returns when it listens, and where.
+    fn wait(&mut self) -> SocketAddr {
+        let address = self.process.wait_for_url();
+        address.trim_start_matches("http://").parse().expect("a server says where it listens")
+    }
+}
+
+/// The status of a write to a table that nobody looks at, over a connection of its own.
+fn once(address: SocketAddr, id: usize) -> u16 {
+    let body = format!(r#"{{"query":"mutation {{ createOther(id: {id}) {{ id }} }}"}}"#);
+    let request = post(&body);
+    let mut stream = TcpStream::connect(address).expect("the server takes connections");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time that is not 0");
+    stream.write_all(&request).expect("the server reads");
+    let mut line = [0; "HTTP/1.1 200".len()];
+    stream.read_exact(&mut line).expect("there is a response");
+    let status = std::str::from_utf8(&line).ok().and_then(|line| line.rsplit(' ').next()?.parse().ok());
+    status.expect("a response begins with its status")
+}
+
+/// A whole request.
+fn post(body: &str) -> Vec<u8> {
+    let head = "POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
+    format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
+/// Nobody writes to the table for so long.
+fn lock(server: &Cluster, seconds: u32) {
+    let hold =
+        format!("BEGIN; LOCK TABLE writes IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep({seconds}); COMMIT;");
+    execute(server, "postgres", &hold);
 }
 
 fn execute(server: &Cluster, database: &str, statements: &str) {
@@ -313,9 +429,7 @@ impl Call for InsertRows {
     fn request(&self, key: u64) -> Vec<u8> {
         let pair = if has_pair(key) { " createPair(id: $id) { id }" } else { "" };
         let query = format!("mutation($id: BigInt!) {{ createWrite(id: $id) {{ id }}{pair} }}");
-        let body = serde_json::json!({"query": query, "variables": {"id": key}}).to_string();
-        let head = "POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
-        format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+        post(&serde_json::json!({"query": query, "variables": {"id": key}}).to_string())
     }
 
     fn fate(&self, status: u16, body: &str) -> Fate {

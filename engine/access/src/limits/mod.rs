@@ -2,7 +2,6 @@
 //! known here.
 
 mod counts;
-mod fair_queue;
 mod quota;
 mod rate;
 mod rate_limiter;
@@ -11,7 +10,6 @@ mod state;
 
 pub use self::{
     counts::LimitCounts,
-    fair_queue::{Entered, FairQueue, QueueBounds, WaiterId},
     quota::{QuotaCount, Window},
     rate::{BadRate, Rate, RateLimit},
     rate_limiter::LimiterStatistics,

@@ -8,6 +8,7 @@ use prony_graphql::{
 };
 use prony_source::{
     config::{Faults, FileEntry},
+    fair_queue::QueueBounds,
     permissions::SessionNames,
 };
 use serde_json::Value as Json;
@@ -21,7 +22,7 @@ use super::{
 };
 use crate::{
     call_pattern::CallPattern,
-    limits::{QueueBounds, Rate, RateLimit, Window},
+    limits::{Rate, RateLimit, Window},
     operation::{
         CLAIM_VARIABLE, CacheScope, KeyedConcurrency, KeyedQuota, KeyedRateLimit, LimitBy, OperationMatch,
         OperationRule, ResponseCacheRule,

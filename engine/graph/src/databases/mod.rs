@@ -20,7 +20,10 @@ use prony_graph_store::{
 };
 
 use self::scrubbed::Scrubbed;
-use crate::settings::{GraphIndex, GraphSettings};
+use crate::{
+    settings::{GraphIndex, GraphSettings},
+    slow_log::SlowLog,
+};
 
 /// The database that is made where there is none, and that GraphQL serves.
 pub const DEFAULT_DATABASE: &str = "rage";
@@ -39,6 +42,7 @@ pub struct Databases {
     time_limit: Option<Duration>,
     /// How often all files are read; none where they are not.
     pub(crate) scrub_every: Option<Duration>,
+    pub(crate) slow: Arc<SlowLog>,
     default: Arc<Database>,
     all: ArcSwap<BTreeMap<String, Arc<Database>>>,
     /// One at a time is made or dropped.
@@ -180,6 +184,7 @@ impl Databases {
             recover,
             snapshot_at_log_bytes,
             scrub_every_s,
+            slow_statement_ms,
             ref indexes,
             ref common,
             http: _,
@@ -209,6 +214,7 @@ impl Databases {
             options,
             time_limit,
             scrub_every: (scrub_every_s > 0).then(|| Duration::from_secs(scrub_every_s)),
+            slow: Arc::new(SlowLog::new(directory, slow_statement_ms)),
             default,
             all: ArcSwap::from_pointee(all),
             changing: Mutex::new(()),

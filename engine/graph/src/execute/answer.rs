@@ -1,6 +1,8 @@
 //! Answering one root field: at once on its core where that is short, else on a thread that may take its time.
 
 use std::{
+    cell::Cell,
+    slice,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -23,6 +25,7 @@ use crate::{
         find::{Search, Stop, Watch},
         json_value,
         searched::Searched,
+        slow,
         view::{View, Visible},
         walk::Walk,
     },
@@ -50,8 +53,12 @@ pub(crate) async fn answer(
     variables: &Variables,
     begin: Begin,
 ) -> FieldResult {
+    let begun = source.slow().begin();
     let read = source.store().read();
     if let Some(result) = at_once(source, plan, variables, &read, Watch::in_place(1), &begin) {
+        if let Some(begun) = begun {
+            slow::report(source.slow(), slice::from_ref(plan), variables, begun.elapsed());
+        }
         return result;
     }
     drop(read);
@@ -64,13 +71,19 @@ pub(crate) async fn answer_all(
     plans: &[Arc<Plan>],
     variables: &Variables,
 ) -> Vec<FieldResult> {
+    let begun = source.slow().begin();
     let results: Option<Vec<FieldResult>> = {
         let read = source.store().read();
         let watch = || Watch::in_place(plans.len());
         plans.iter().map(|plan| at_once(source, plan, variables, &read, watch(), &Begin::Root)).collect()
     };
     match results {
-        Some(results) => results,
+        Some(results) => {
+            if let Some(begun) = begun {
+                slow::report(source.slow(), plans, variables, begun.elapsed());
+            }
+            results
+        }
         None => on_thread(source, plans, variables, Begin::Root).await,
     }
 }
@@ -110,30 +123,31 @@ async fn on_thread(
     let all_failed = |error: &GraphqlError| plans.iter().map(|plan| failed(plan, error.clone())).collect();
     let time = Duration::from_millis(settings.statement_timeout_ms.into());
     let deadline = Instant::now() + time;
-    let place = tokio::time::timeout(time, Arc::clone(source.places()).acquire_owned()).await;
-    let Ok(Ok(place)) = place else {
+    let Some(place) = source.place(time).await else {
         return all_failed(&Unfinished::Stopped(Stop::Timeout).error(settings));
     };
     let cancel = Cancel(Arc::default());
     let cancelled = Arc::clone(&cancel.0);
-    let own_plans = plans.to_vec();
-    let (source, variables) = (Arc::clone(source), variables.clone());
+    let (own_source, own_plans, own_variables) = (Arc::clone(source), plans.to_vec(), variables.clone());
     let work = tokio::task::spawn_blocking(move || {
-        let read = source.store().read();
+        let begun = Instant::now();
+        let read = own_source.store().read();
         let watch = || Watch::Thread { visits: 0, deadline, cancelled: Arc::clone(&cancelled) };
         let each = own_plans.iter().map(|plan| {
-            let result = at_once(&source, plan, &variables, &read, watch(), &begin);
+            let result = at_once(&own_source, plan, &own_variables, &read, watch(), &begin);
             result.expect("a thread is never asked to stop for others")
         });
-        let results = each.collect();
+        let results: Vec<FieldResult> = each.collect();
         drop(place);
-        results
+        (results, begun.elapsed())
     });
     let done = work.await;
     drop(cancel);
-    done.unwrap_or_else(|_| {
-        all_failed(&GraphqlError::new(ErrorCode::SourceFailed, "the answer could not be made"))
-    })
+    let Ok((results, took)) = done else {
+        return all_failed(&GraphqlError::new(ErrorCode::SourceFailed, "the answer could not be made"));
+    };
+    slow::report(source.slow(), plans, variables, took);
+    results
 }
 
 enum Unfinished {

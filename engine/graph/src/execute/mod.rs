@@ -8,6 +8,7 @@ pub(crate) mod find;
 pub(crate) mod json_value;
 pub(crate) mod mutate;
 pub(crate) mod searched;
+pub(crate) mod slow;
 pub(crate) mod thing;
 pub(crate) mod view;
 pub(crate) mod walk;

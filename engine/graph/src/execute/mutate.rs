@@ -26,7 +26,7 @@ use crate::{
     schema::model::TypeId,
 };
 use prony_source::{
-    dialect::{result_object, row_refused},
+    dialect::{result_object, row_refused, taken_back},
     trace::{COMMIT, SpanKind, begin_span},
 };
 
@@ -332,14 +332,10 @@ fn after_fault(plans: &[Arc<Plan>], culprit: usize, fault: WriteFault) -> Vec<Fi
             format!("`{argument}` names a node that is not there"),
         ),
     };
-    let others = format!(
-        "nothing was changed: `{}` failed, and a request's mutations are all done or none",
-        plans[culprit].response_key
-    );
+    let others = taken_back(&plans[culprit].response_key, error.code);
     let each = plans.iter().enumerate().map(|(index, plan)| {
-        let own =
-            if index == culprit { error.clone() } else { GraphqlError::new(error.code, others.clone()) };
-        failed(plan, own)
+        let own = if index == culprit { &error } else { &others };
+        failed(plan, own.clone())
     });
     each.collect()
 }

@@ -17,13 +17,14 @@ use super::{
     bulk, databases,
     error::CallError,
     index,
-    path::{self, Aspect, Call},
+    path::{self, Aspect, Call, split},
     read::{
         self,
         list::{self, FindRequest},
     },
     role_write::RoleWrite,
     script_call::{self, RunScripts, ScriptRequest},
+    slow_call::SlowCall,
     write::{self, Begun, NotBegun, WriteProgress},
 };
 use crate::databases::{DEFAULT_DATABASE, Database, Databases, settle::RefusedWrite};
@@ -41,6 +42,8 @@ pub(crate) struct GraphConnection {
     scripts: Option<Arc<dyn RunScripts>>,
     /// The write that was accepted and is not durable yet.
     waiting: Pending,
+    /// Its call, where the log is told of what takes long.
+    slow_call: Option<SlowCall>,
 }
 
 /// What a response waits for.
@@ -68,7 +71,7 @@ impl GraphConnection {
         role: Option<RoleAccess>,
         scripts: Option<Arc<dyn RunScripts>>,
     ) -> Self {
-        Self { databases, limits, read_only, role, scripts, waiting: Pending::default() }
+        Self { databases, limits, read_only, role, scripts, waiting: Pending::default(), slow_call: None }
     }
 
     fn call(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Result<Progress, CallError> {
@@ -122,10 +125,15 @@ impl GraphConnection {
 
 impl ApiConnection for GraphConnection {
     fn begin(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Progress {
-        self.call(request, response).unwrap_or_else(|error| {
+        let begun = self.databases.slow.begin();
+        let progress = self.call(request, response).unwrap_or_else(|error| {
             error.write(response);
             Progress::Done
-        })
+        });
+        let Some(begun) = begun else { return progress };
+        let (progress, waiting) = SlowCall::new(&self.databases.slow, begun, request).follow(progress);
+        self.slow_call = waiting;
+        progress
     }
 
     /// The response is what was asked for, or that it was taken back.
@@ -141,6 +149,9 @@ impl ApiConnection for GraphConnection {
         if let Some(detached) = &mut self.waiting.detached {
             ready!(detached.as_mut().poll(context));
             self.waiting.detached = None;
+        }
+        if let Some(call) = self.slow_call.take() {
+            call.end();
         }
         Poll::Ready(())
     }
@@ -250,13 +261,6 @@ fn call_by_role(
         None => &[],
     };
     begun(database, call.begin(body, response), waiting)
-}
-
-/// A database's name and what follows it; none where the path is not below `/db/`.
-pub(super) fn split(path: &str) -> Option<(&str, &str)> {
-    let rest = path.strip_prefix("/db/")?;
-    let end = rest.bytes().position(|byte| byte == b'/');
-    Some(end.map_or((rest, ""), |end| (&rest[..end], &rest[end + 1..])))
 }
 
 /// What `with` makes of the database with a name.

@@ -18,6 +18,7 @@ mod role_write;
 mod route;
 mod script_call;
 mod scripts;
+mod slow_call;
 mod write;
 
 use std::sync::Arc;

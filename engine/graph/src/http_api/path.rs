@@ -12,6 +12,13 @@ use super::error::CallError;
 /// A route has no more segments behind `/db/{graph}/`.
 const SEGMENTS_MAX: usize = 8;
 
+/// A database's name and what follows it; none where the path is not below `/db/`.
+pub(super) fn split(path: &str) -> Option<(&str, &str)> {
+    let rest = path.strip_prefix("/db/")?;
+    let end = rest.bytes().position(|byte| byte == b'/');
+    Some(end.map_or((rest, ""), |end| (&rest[..end], &rest[end + 1..])))
+}
+
 /// Decoded; borrowed where nothing was encoded.
 pub(super) type Name<'a> = Cow<'a, str>;
 

@@ -4,10 +4,7 @@ use http::Method;
 use prony_graph_store::Side;
 use prony_source::http_api::ApiRoute;
 
-use super::{
-    connection::split,
-    path::{self, Aspect, Call, NodeName, Owner},
-};
+use super::path::{self, Aspect, Call, NodeName, Owner, split};
 
 pub(super) fn route(method: &Method, path: &str) -> ApiRoute {
     let is_read = path::is_read(method);

@@ -1,10 +1,13 @@
 //! Answers that are long: made on another thread, within bounds of time and bytes, and dropped when nobody waits.
 
+use std::time::Duration;
+
 use expect_test::expect;
+use futures_util::FutureExt as _;
 use prony_graph_store::{Kind, Side, Value};
 
 use crate::tests::harness::Served;
-use prony_source::CommonSettings;
+use prony_source::{CommonSettings, Source as _};
 
 /// More than a core looks at in place.
 const MANY: usize = 6000;
@@ -126,4 +129,29 @@ fn long_lists_of_values_count_for_the_time_of_an_answer() {
     assert!(long.contains("TIMEOUT"), "{long:.300}");
     let long = find("_key", "String", keys(10_000));
     assert!(long.contains("TIMEOUT"), "{long:.300}");
+}
+
+#[test]
+fn long_answers_and_those_that_wait_are_counted() {
+    let served = Served::empty();
+    let value = |name: &str| {
+        let metrics = served.source.metrics("graph");
+        metrics.iter().find(|metric| metric.name == name).unwrap().samples[0].value
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let most = value("prony_graph_long_answers_max");
+        let mut places = Vec::new();
+        for _ in 0..most as usize {
+            places.push(served.source.graph().place(Duration::from_secs(60)).await.unwrap());
+        }
+        let mut one_more = Box::pin(served.source.graph().place(Duration::from_secs(60)));
+        assert!(one_more.as_mut().now_or_never().is_none());
+        let busy = || value("prony_graph_long_answers");
+        let waiting = || value("prony_graph_long_answers_waiting");
+        assert_eq!((busy(), waiting()), (most, 1.0));
+        drop(places);
+        assert!(one_more.as_mut().now_or_never().flatten().is_some());
+        assert_eq!((busy(), waiting()), (0.0, 0.0));
+    });
 }

@@ -1,6 +1,6 @@
 //! A graph in a temporary directory, and requests against it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use prony_graph_store::{Kind, Refusal, Side, Store, Value, Write};
 use prony_graphql::{
@@ -15,7 +15,7 @@ use prony_source::{CommonSettings, FieldRequest, PreparedField, ReservedNames, S
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
-use crate::{GraphSettings, GraphSource, databases::Databases};
+use crate::{GraphSettings, GraphSource, databases::Databases, slow_log::SlowLog};
 
 /// An open graph as a source.
 pub(super) struct Served {
@@ -46,9 +46,21 @@ impl Served {
 
     pub(super) fn with(settings: CommonSettings) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let databases = Arc::new(Databases::open(directory.path(), &GraphSettings::default()).unwrap());
+        let databases = Databases::open(directory.path(), &GraphSettings::default()).unwrap();
+        Self::over(directory, databases, settings)
+    }
+
+    /// An empty graph, where everything is told to the log that takes so long.
+    pub(super) fn telling_from(slow_after: Duration) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut databases = Databases::open(directory.path(), &GraphSettings::default()).unwrap();
+        databases.slow = Arc::new(SlowLog { database: "graph".into(), after: slow_after });
+        Self::over(directory, databases, CommonSettings::default())
+    }
+
+    fn over(directory: TempDir, databases: Databases, settings: CommonSettings) -> Self {
         let store = Arc::clone(&databases.default().store);
-        let source = GraphSource::new(databases, settings);
+        let source = GraphSource::new(Arc::new(databases), settings);
         Self { store, source, _directory: directory }
     }
 

@@ -11,3 +11,4 @@ mod properties;
 mod queries;
 mod restrictions;
 mod rights;
+mod slow;

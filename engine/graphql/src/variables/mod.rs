@@ -35,7 +35,7 @@ use crate::{
 
 pub use crate::variables::{
     authority::{Authority, Policies},
-    values::{ForwardedHeaders, TRACE_HEADERS, Variables, varies_responses},
+    values::{ClientKey, ForwardedHeaders, TRACE_HEADERS, Variables, varies_responses},
 };
 
 impl Operation {

@@ -1,6 +1,9 @@
 //! Coerced values of one request, and values of documents with their slots filled by them.
 
-use std::sync::Arc;
+use std::{
+    hash::{DefaultHasher, Hash, Hasher as _},
+    sync::Arc,
+};
 
 use serde_json::Value as Json;
 
@@ -30,7 +33,26 @@ pub struct Variables {
     given: Vec<Json>,
     /// Headers of the request that sources want to know.
     headers: Option<ForwardedHeaders>,
-    budget: Budget,
+    aside: Aside,
+}
+
+/// Tells clients from each other where many wait, so that each has its turn; those of whom nothing is known have one key together. Two
+/// that have one by chance share their turns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct ClientKey(u64);
+
+impl ClientKey {
+    /// Of a user or an address.
+    pub fn of(client: &impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        client.hash(&mut hasher);
+        Self(hasher.finish())
+    }
+
+    /// As a key among bytes.
+    pub fn to_bytes(self) -> [u8; 8] {
+        self.0.to_ne_bytes()
+    }
 }
 
 /// Headers of a request that sources want to know: names in lower case, and values as they came.
@@ -44,11 +66,15 @@ pub fn varies_responses(header: &str) -> bool {
     !TRACE_HEADERS.contains(&header)
 }
 
-/// What the response may have, which is no part of what is asked: equal values are equal whatever it is.
+/// What is no part of what is asked: equal values are equal whatever it is.
 #[derive(Debug, Clone, Default)]
-struct Budget(Option<Arc<ResponseBudget>>);
+struct Aside {
+    /// What the response may have.
+    budget: Option<Arc<ResponseBudget>>,
+    client: ClientKey,
+}
 
-impl PartialEq for Budget {
+impl PartialEq for Aside {
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -127,12 +153,25 @@ impl Variables {
     /// The same, with what the response may have.
     #[must_use]
     pub fn with_budget(self, budget: Option<Arc<ResponseBudget>>) -> Self {
-        Self { budget: Budget(budget), ..self }
+        let aside = Aside { budget, ..self.aside };
+        Self { aside, ..self }
+    }
+
+    /// The same, of this client.
+    #[must_use]
+    pub fn with_client(self, client: ClientKey) -> Self {
+        let aside = Aside { client, ..self.aside };
+        Self { aside, ..self }
+    }
+
+    /// Whose turn it is where many wait.
+    pub fn client(&self) -> ClientKey {
+        self.aside.client
     }
 
     /// What the response may have, all root fields together; none where each is bounded by itself alone.
     pub fn budget(&self) -> Option<&Arc<ResponseBudget>> {
-        self.budget.0.as_ref()
+        self.aside.budget.as_ref()
     }
 
     /// Who asks, where functions want to know it.

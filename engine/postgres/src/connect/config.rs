@@ -6,16 +6,17 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use prony_postgres_connect::{Address, Budget, Connector, Environment};
-use prony_sql::{
-    settings::{PoolMode, RelationalSettings},
-    slow_statements::threshold,
-};
+use prony_source::slow_statements::threshold;
+use prony_sql::settings::{PoolMode, RelationalSettings};
 
-use crate::{connect::disk_space::DiskSpace, error::OpenError};
+use crate::{
+    connect::{disk_space::DiskSpace, reachability::Reachability},
+    error::OpenError,
+};
 
 /// What the server is told that we are.
 const APPLICATION: &str = "prony";
@@ -68,6 +69,7 @@ pub(crate) struct Target {
     pub(crate) budget: Arc<Budget>,
     pub(crate) counts: PoolCounts,
     pub(crate) disk_space: DiskSpace,
+    pub(crate) reachability: Reachability,
     /// Statements that take so long are logged.
     pub(crate) slow_after: Duration,
     pub(crate) explains_slow: bool,
@@ -92,6 +94,7 @@ impl Target {
             budget: Budget::new(settings.max_connections.into()),
             counts: PoolCounts::default(),
             disk_space: DiskSpace::default(),
+            reachability: Reachability::default(),
             slow_after: threshold(settings.slow_statement_ms),
             explains_slow: settings.slow_statement_plan,
             refused: Mutex::default(),
@@ -107,6 +110,13 @@ impl Target {
     /// A number that changes when connections of before must not be used any more.
     pub(crate) fn generation(&self) -> u64 {
         self.demotions.load(Relaxed)
+    }
+
+    /// What became of an attempt to connect, with the reason where it failed.
+    pub(crate) fn attempted(&self, failure: Option<&str>) {
+        let count = if failure.is_some() { &self.counts.failed } else { &self.counts.opened };
+        count.fetch_add(1, Relaxed);
+        self.reachability.record(failure.map(Into::into), Instant::now());
     }
 
     /// How often another primary was looked for.

@@ -58,6 +58,22 @@ impl Opener {
             .unwrap_or_else(|_| Err(format!("no answer within {} s", limit.as_secs())))
     }
 
+    /// Connects and leaves again, so that all cores know whether the database lets anybody in.
+    pub(crate) async fn probe(self, slot: Slot) {
+        match self.target.connector.connect().await {
+            Ok(Connected { client, connection, .. }) => {
+                // The connection says goodbye, and ends.
+                drop(client);
+                spawn_local(async move {
+                    let _ended = connection.await;
+                    drop(slot);
+                });
+                self.target.attempted(None);
+            }
+            Err(error) => self.target.attempted(Some(&error.reason)),
+        }
+    }
+
     async fn set_up(
         &self,
         connected: Connected,

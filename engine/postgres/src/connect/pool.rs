@@ -1,6 +1,7 @@
 //! The connections of one core to one database in one mode of planning: opened, chosen by load, re-opened
 //! when they break. Requests never hang on it: waiting is bounded in number and time, and while the database
-//! is away they are told so at once.
+//! is away they are told so at once. Those that wait take turns by client (`turns`), and one connection is left to statements that are known to
+//! be quick (`load`).
 
 use std::{
     cell::{Cell, RefCell},
@@ -9,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use prony_graphql::variables::ClientKey;
 use prony_postgres_connect::Slot;
 use prony_source::trace::{SpanKind, begin_span};
 use prony_sql::spans::POOL_WAIT;
@@ -22,8 +24,10 @@ use crate::{
     connect::{
         config::{PlanMode, Target},
         link::{Chore, Link},
+        load::{Admission, Load, Pace},
         opener::{Ended, Opener, watch},
         spans::end_span,
+        turns::Turns,
     },
     error::{Failure, FailureKind},
 };
@@ -33,6 +37,8 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 /// Pauses between attempts to connect: the first, doubled up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
+/// How long whoever asks how the database is waits for a probe; `/ready` waits for a source little longer.
+const PROBE_WAIT: Duration = Duration::from_millis(500);
 /// How often a pool that has no connection asks for room.
 const STARVING_PAUSE: Duration = Duration::from_millis(20);
 
@@ -59,6 +65,7 @@ pub(crate) struct Pool {
     places: RefCell<Vec<Place>>,
     /// Told when a place in a pipeline is free and when a connection opens or fails to open.
     changed: Notify,
+    turns: Turns,
     waiting: Cell<usize>,
     last_error: RefCell<Option<String>>,
 }
@@ -80,7 +87,7 @@ enum Tier {
 struct Place {
     state: State,
     /// Statements that were given this place.
-    active: Rc<Cell<u32>>,
+    load: Rc<Load>,
     connector: JoinHandle<()>,
 }
 
@@ -103,19 +110,36 @@ impl Drop for Place {
 /// The right to have one statement under way on a connection.
 pub(crate) struct Permit {
     pub(crate) link: Rc<Link>,
-    active: Rc<Cell<u32>>,
+    load: Rc<Load>,
+    pace: Pace,
     pool: Weak<Pool>,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.active.set(self.active.get() - 1);
+        self.load.end(self.pace);
         if let Some(pool) = self.pool.upgrade()
             && pool.waiting.get() > 0
         {
-            pool.changed.notify_one();
+            // Those whose turn it is, of which there are two at most.
+            pool.changed.notify_waiters();
         }
     }
+}
+
+/// A connection that a statement may be given.
+type Candidate<'p> = (Rank, &'p Place, &'p Rc<Link>);
+
+/// What there is for a statement.
+#[derive(Default)]
+struct Candidates<'p> {
+    best: Option<Candidate<'p>>,
+    /// The best of those on which it would stand behind statements that may be slow.
+    behind: Option<Candidate<'p>>,
+    /// Whether there is an open connection without such statements, which has no room at present.
+    has_full_lane: bool,
+    /// Whether there is an open connection.
+    is_open: bool,
 }
 
 /// Counts a waiting request as long as it waits.
@@ -149,6 +173,7 @@ impl Pool {
             capacity,
             places: RefCell::new(Vec::new()),
             changed: Notify::new(),
+            turns: Turns::new(capacity.max_waiting),
             waiting: Cell::new(0),
             last_error: RefCell::new(None),
         });
@@ -169,7 +194,7 @@ impl Pool {
         let closed = places.iter().position(|place| matches!(place.state, State::Closed));
         let index = closed.unwrap_or(places.len());
         let connector = spawn_local(keep(Rc::downgrade(self), index, self.opener.clone(), slot));
-        let place = Place { state: State::Connecting, active: Rc::new(Cell::new(0)), connector };
+        let place = Place { state: State::Connecting, load: Rc::default(), connector };
         match closed {
             Some(index) => places[index] = place,
             None => places.push(place),
@@ -182,24 +207,27 @@ impl Pool {
             || places.iter().any(|place| matches!(place.state, State::Closed))
     }
 
-    /// A place on the connection that suits best; `is_slow` says that the statement would hold up others.
-    pub(crate) async fn acquire(self: &Rc<Self>, is_slow: bool) -> Result<Permit, Failure> {
-        if self.waiting.get() == 0
-            && let Some(permit) = self.try_acquire(is_slow)?
+    /// A place on the connection that suits best, when it is the client's turn.
+    pub(crate) async fn acquire(self: &Rc<Self>, client: ClientKey, pace: Pace) -> Result<Permit, Failure> {
+        if self.turns.is_free(pace)
+            && let Some(permit) = self.try_acquire(pace)?
         {
             return Ok(permit);
         }
         if self.waiting.get() >= self.capacity.max_waiting {
-            let detail = format!("{} requests wait on this core already (max_waiting)", self.waiting.get());
-            return Err(self.overloaded(detail));
+            return Err(self.too_many_wait());
         }
         let _counted = Waiting::begin(self);
         let span = begin_span(POOL_WAIT, SpanKind::Internal);
-        let waited = timeout(MAX_WAIT, self.wait_for_place(is_slow)).await.unwrap_or_else(|_| {
+        let waited = timeout(MAX_WAIT, self.wait_for_place(client, pace)).await.unwrap_or_else(|_| {
             Err(self.overloaded(format!("waited {} s for a connection", MAX_WAIT.as_secs())))
         });
         end_span(span, waited.as_ref().err());
         waited
+    }
+
+    fn too_many_wait(&self) -> Failure {
+        self.overloaded(format!("{} requests wait on this core already (max_waiting)", self.waiting.get()))
     }
 
     fn overloaded(&self, detail: String) -> Failure {
@@ -207,10 +235,11 @@ impl Pool {
         Failure::new(FailureKind::Overloaded, detail)
     }
 
-    async fn wait_for_place(self: &Rc<Self>, is_slow: bool) -> Result<Permit, Failure> {
+    async fn wait_for_place(self: &Rc<Self>, client: ClientKey, pace: Pace) -> Result<Permit, Failure> {
+        let Some(_turn) = self.turns.next(pace, client).await else { return Err(self.too_many_wait()) };
         loop {
             let changed = self.changed.notified();
-            if let Some(permit) = self.try_acquire(is_slow)? {
+            if let Some(permit) = self.try_acquire(pace)? {
                 return Ok(permit);
             }
             changed.await;
@@ -218,48 +247,74 @@ impl Pool {
     }
 
     /// `None` where one has to wait; an error where waiting is pointless.
-    fn try_acquire(self: &Rc<Self>, is_slow: bool) -> Result<Option<Permit>, Failure> {
-        let mut best: Option<(Rank, &Place, &Rc<Link>)> = None;
+    fn try_acquire(self: &Rc<Self>, pace: Pace) -> Result<Option<Permit>, Failure> {
         let places = self.places.borrow();
-        let mut is_hopeful = self.has_room(&places);
-        let is_growing = places.iter().any(|place| matches!(place.state, State::Connecting));
-        is_hopeful |= is_growing;
-        for (index, place) in places.iter().enumerate() {
-            let State::Open(link) = &place.state else { continue };
-            if link.is_closed() {
-                continue;
-            }
-            is_hopeful = true;
-            // It ends when it is idle, and another one is opened in its place.
-            if link.is_outdated() {
-                continue;
-            }
-            let rank = self.rank(index, place.active.get(), link, is_slow);
-            let is_full = place.active.get() >= self.capacity.pipeline_depth;
-            if !is_full && best.is_none_or(|(least, _, _)| rank < least) {
-                best = Some((rank, place, link));
-            }
-        }
-        if let Some((rank, place, link)) = best {
-            place.active.set(place.active.get() + 1);
-            let permit =
-                Permit { link: Rc::clone(link), active: Rc::clone(&place.active), pool: Rc::downgrade(self) };
+        let is_growing = is_growing(&places);
+        let may_grow = !is_growing && self.has_room(&places);
+        let candidates = self.candidates(&places, pace);
+        if let Some((rank, place, link)) = candidates.best {
+            let permit = self.permit(place, link, pace);
             // It is used as it is; for the next ones there will be another.
-            if self.would_rather_have(rank, places.len()) && !is_growing && self.has_room(&places) {
+            if may_grow && self.would_rather_have(rank, places.len()) {
                 drop(places);
                 self.add_place();
             }
             return Ok(Some(permit));
         }
+        let is_hopeful = candidates.is_open || is_growing || self.has_room(&places);
         if !is_hopeful || all_away(&places) {
             return Err(self.unavailable());
         }
         drop(places);
-        let has_room = self.has_room(&self.places.borrow());
-        if !is_growing && has_room {
+        if may_grow {
             self.add_place();
         }
-        Ok(None)
+        Ok(self.try_acquire_behind(pace))
+    }
+
+    /// A place behind statements that may be slow, where no other can be had.
+    fn try_acquire_behind(self: &Rc<Self>, pace: Pace) -> Option<Permit> {
+        let places = self.places.borrow();
+        let candidates = self.candidates(&places, pace);
+        let (_, place, link) = candidates.behind?;
+        (!candidates.has_full_lane && !is_growing(&places)).then(|| self.permit(place, link, pace))
+    }
+
+    fn candidates<'p>(&self, places: &'p [Place], pace: Pace) -> Candidates<'p> {
+        let held = places.iter().filter(|place| place.load.is_held()).count();
+        let mut found = Candidates::default();
+        for (index, place) in places.iter().enumerate() {
+            let State::Open(link) = &place.state else { continue };
+            if link.is_closed() {
+                continue;
+            }
+            found.is_open = true;
+            // It ends when it is idle, and another one is opened in its place.
+            if link.is_outdated() {
+                continue;
+            }
+            let active = place.load.total();
+            let rank = self.rank(index, active, link, pace);
+            let admission = place.load.admits(pace, held, self.capacity.connections);
+            if active >= self.capacity.pipeline_depth {
+                found.has_full_lane |= admission == Admission::Yes;
+                continue;
+            }
+            let known = match admission {
+                Admission::Yes => &mut found.best,
+                Admission::Behind => &mut found.behind,
+                Admission::No => continue,
+            };
+            if known.is_none_or(|(least, _, _)| rank < least) {
+                *known = Some((rank, place, link));
+            }
+        }
+        found
+    }
+
+    fn permit(self: &Rc<Self>, place: &Place, link: &Rc<Link>, pace: Pace) -> Permit {
+        place.load.begin(pace);
+        Permit { link: Rc::clone(link), load: Rc::clone(&place.load), pace, pool: Rc::downgrade(self) }
     }
 
     /// Whether the best of these many connections is one that a further connection would be better than.
@@ -270,12 +325,12 @@ impl Pool {
         }
     }
 
-    fn rank(&self, index: usize, active: u32, link: &Link, is_slow: bool) -> Rank {
+    fn rank(&self, index: usize, active: u32, link: &Link, pace: Pace) -> Rank {
         let tier = if link.is_cancelling() {
             Tier::Cancelling
         } else if link.busy_for().is_some_and(|busy| busy > STUCK) {
             Tier::Stuck
-        } else if (index < self.capacity.preferred) == is_slow {
+        } else if (index < self.capacity.preferred) == (pace == Pace::Slow) {
             Tier::Reserve
         } else {
             Tier::Preferred
@@ -288,19 +343,36 @@ impl Pool {
         Failure::new(FailureKind::Unavailable, reason.unwrap_or_else(|| "no connection".into()))
     }
 
-    /// Whether a connection is open, with the last error where none is.
-    pub(crate) fn health(&self) -> Result<(), String> {
+    /// Whether a connection is open, with the last error where none is; where all were given back, what other connections have met.
+    pub(crate) fn known_health(&self) -> Result<(), String> {
         let places = self.places.borrow();
         let is_open = |place: &Place| matches!(&place.state, State::Open(link) if !link.is_closed());
-        let is_closed = |place: &Place| matches!(place.state, State::Closed);
-        if places.iter().any(is_open) || places.iter().all(is_closed) {
+        if places.iter().any(is_open) {
             return Ok(());
+        }
+        if all_closed(&places) {
+            return self.opener.target.reachability.known();
         }
         Err(self.last_error.borrow().clone().unwrap_or_else(|| "connecting".into()))
     }
 
+    /// As [`Self::known_health`]; where all connections were given back and nobody has tried to connect for a while, it is tried now.
+    pub(crate) async fn health(&self) -> Result<(), String> {
+        let target = &self.opener.target;
+        let is_given_back = all_closed(&self.places.borrow());
+        if is_given_back
+            && let Some(slot) = target.budget.try_take()
+            && target.reachability.begin_probe(Instant::now())
+        {
+            let probe = spawn_local(self.opener.clone().probe(slot));
+            // It goes on where nobody waits for it any more, and is known the next time.
+            let _ended = timeout(PROBE_WAIT, probe).await;
+        }
+        self.known_health()
+    }
+
     fn attempt_failed(&self, index: usize, reason: String) {
-        self.opener.target.counts.failed.fetch_add(1, Relaxed);
+        self.opener.target.attempted(Some(&reason));
         if self.last_error.borrow().as_ref() != Some(&reason) {
             tracing::warn!(database = %self.opener.target.description, %reason, "cannot connect");
         }
@@ -313,7 +385,7 @@ impl Pool {
     }
 
     fn opened(&self, index: usize, link: Rc<Link>) {
-        self.opener.target.counts.opened.fetch_add(1, Relaxed);
+        self.opener.target.attempted(None);
         *self.last_error.borrow_mut() = None;
         self.set_state(index, State::Open(link));
     }
@@ -324,6 +396,14 @@ impl Pool {
         }
         self.changed.notify_waiters();
     }
+}
+
+fn is_growing(places: &[Place]) -> bool {
+    places.iter().any(|place| matches!(place.state, State::Connecting))
+}
+
+fn all_closed(places: &[Place]) -> bool {
+    places.iter().all(|place| matches!(place.state, State::Closed))
 }
 
 fn all_away(places: &[Place]) -> bool {

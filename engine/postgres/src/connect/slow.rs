@@ -1,13 +1,12 @@
 //! Slow statements of a connection: what is written down of them, and the plan that PostgreSQL has for them.
 
-use std::{
-    cell::Cell,
-    fmt,
-    rc::Rc,
-    time::{Duration, Instant},
-};
+use std::{rc::Rc, time::Duration};
 
-use prony_sql::{settings::PoolMode, slow_statements::SlowStatement};
+use prony_source::{
+    ValueShape,
+    slow_statements::{SlowStatement, begin_plan, report_plan},
+};
+use prony_sql::settings::PoolMode;
 use tokio_postgres::Row;
 
 use crate::{
@@ -16,43 +15,30 @@ use crate::{
     statement::bound::Bound,
 };
 
-/// Plans are asked for at most so often on a core.
-const EXPLAIN_EVERY: Duration = Duration::from_secs(10);
-
-thread_local! {
-    static LAST_EXPLAINED: Cell<Option<Instant>> = const { Cell::new(None) };
-}
-
-/// What values are like: their types and lengths.
-struct Shapes<'a>(&'a [Bound]);
-
-impl fmt::Display for Shapes<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, value) in self.0.iter().enumerate() {
-            let separator = if index == 0 { "" } else { ", " };
-            write!(formatter, "{separator}${} ", index + 1)?;
-            match value {
-                Bound::Null => write!(formatter, "null"),
-                Bound::Boolean(_) => write!(formatter, "boolean"),
-                Bound::Int4(_) => write!(formatter, "int4"),
-                Bound::Int8(_) => write!(formatter, "int8"),
-                Bound::Float8(_) => write!(formatter, "float8"),
-                Bound::Text(text) => write!(formatter, "text({})", text.len()),
-                Bound::Bytes(bytes) => write!(formatter, "bytea({})", bytes.len()),
-                Bound::Booleans(list) => write!(formatter, "boolean[{}]", list.len()),
-                Bound::Int4s(list) => write!(formatter, "int4[{}]", list.len()),
-                Bound::Int8s(list) => write!(formatter, "int8[{}]", list.len()),
-                Bound::Float8s(list) => write!(formatter, "float8[{}]", list.len()),
-                Bound::Texts(list) => write!(formatter, "text[{}]", list.len()),
-                Bound::ByteStrings(list) => write!(formatter, "bytea[{}]", list.len()),
-            }?;
-        }
-        Ok(())
+/// What a value is like: its type and length.
+fn shape(value: &Bound) -> ValueShape {
+    let of = |value_type: &str| ValueShape { value_type: value_type.into(), ..ValueShape::default() };
+    let text = |value_type, length| ValueShape { length: Some(length), ..of(value_type) };
+    let list = |value_type, items| ValueShape { items: Some(items), ..of(value_type) };
+    match value {
+        Bound::Null => ValueShape { is_null: true, ..ValueShape::default() },
+        Bound::Boolean(_) => of("boolean"),
+        Bound::Int4(_) => of("int4"),
+        Bound::Int8(_) => of("int8"),
+        Bound::Float8(_) => of("float8"),
+        Bound::Text(value) => text("text", value.len()),
+        Bound::Bytes(bytes) => text("bytea", bytes.len()),
+        Bound::Booleans(items) => list("boolean", items.len()),
+        Bound::Int4s(items) => list("int4", items.len()),
+        Bound::Int8s(items) => list("int8", items.len()),
+        Bound::Float8s(items) => list("float8", items.len()),
+        Bound::Texts(items) => list("text", items.len()),
+        Bound::ByteStrings(items) => list("bytea", items.len()),
     }
 }
 
 impl Link {
-    /// Writes a slow statement down. `is_read` says that its connection has no transactions, so that more may be asked on it.
+    /// Writes a slow statement down.
     pub(crate) fn note_slow(
         self: &Rc<Self>,
         text: &StatementText,
@@ -61,22 +47,22 @@ impl Link {
         took: Duration,
     ) {
         let target = self.target();
-        let statement = SlowStatement { database: &target.description, sql: &text.sql, rows, took };
-        statement.report(Shapes(values));
+        let statement =
+            SlowStatement { database: &target.description, statement: &text.sql, rows: Some(rows), took };
+        let shapes: Vec<ValueShape> = values.iter().map(shape).collect();
+        statement.report(&shapes);
         let may_explain = target.explains_slow
             && target.pool_mode == PoolMode::Session
             && self.takes_statements_alone()
-            && LAST_EXPLAINED.get().is_none_or(|last| last.elapsed() >= EXPLAIN_EVERY);
+            && begin_plan();
         if may_explain {
-            LAST_EXPLAINED.set(Some(Instant::now()));
             let explained = StatementText::new(format!("explain {}", text.sql), text.types.to_vec());
             let (link, values) = (Rc::clone(self), values.to_vec());
             self.chore(Box::pin(async move {
                 let answer = PlanLines::default();
                 let executed = link.execute(&explained, &values, answer, &Progress::default()).await;
                 if let Ok(plan) = executed.result {
-                    let database = &link.target().description;
-                    tracing::warn!(%database, plan = plan.lines.join("\n"), "plan of a slow statement");
+                    report_plan(&link.target().description, &plan.lines);
                 }
             }));
         }
@@ -98,6 +84,8 @@ impl Answer for PlanLines {
 
 #[cfg(test)]
 mod tests {
+    use prony_source::slow_statements::Shapes;
+
     use super::*;
 
     #[test]
@@ -108,7 +96,9 @@ mod tests {
             Bound::Text("geheim".into()),
             Bound::Texts(vec![Some("a".into()), None]),
         ];
-        assert_eq!(Shapes(&values).to_string(), "$1 null, $2 int4, $3 text(6), $4 text[2]");
-        assert_eq!(Shapes(&[]).to_string(), "");
+        assert_eq!(
+            Shapes(&values.map(|value| shape(&value))).to_string(),
+            "$1 null, $2 int4, $3 text(6), $4 text[2]"
+        );
     }
 }

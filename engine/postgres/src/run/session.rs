@@ -4,7 +4,10 @@ use std::{fmt, rc::Rc, sync::Arc, time::SystemTime};
 
 use futures_util::FutureExt;
 use prony_graphql::{
-    budget::ResponseMeter, error::GraphqlError, response::FieldResult, variables::Variables,
+    budget::ResponseMeter,
+    error::GraphqlError,
+    response::FieldResult,
+    variables::{ClientKey, Variables},
 };
 use tokio::{sync::mpsc, task::spawn_local};
 
@@ -13,6 +16,7 @@ use crate::{
     connect::{
         config::{PlanMode, Target},
         link::{Answer, Chore, Executed, Link, Progress},
+        load::Pace,
         pool::{Capacity, Permit, Pool},
         session_setup,
     },
@@ -34,7 +38,7 @@ use crate::{
         text::Statement,
     },
 };
-use prony_source::NotReady;
+use prony_source::{NotReady, dialect::taken_back};
 use prony_sql::{
     changes::order::Order,
     database::{DatabaseSession, StatementPlan, WrittenStatement},
@@ -108,9 +112,9 @@ impl Session {
         Self { core: Rc::new(core) }
     }
 
-    /// Whether the core has an open connection; the reason where it has none.
+    /// Whether the core has an open connection, or had no need of one; the reason where it has none. Nothing is asked of the database.
     pub fn health(&self) -> Result<(), String> {
-        self.core.readers.health()
+        self.core.readers.known_health()
     }
 }
 
@@ -124,8 +128,8 @@ impl DatabaseSession<PostgresDatabase> for Session {
         let core = &self.core;
         let values = read.statement.bind(model, &core.settings, variables)?;
         let meter = || ResponseMeter::new(core.settings.common.max_response_bytes, variables.budget());
-        let begin = core.begin(variables)?;
-        let rows = core.run(&read.statement, values.into(), begin, || {
+        let requester = core.requester(variables)?;
+        let rows = core.run(&read.statement, values.into(), requester, || {
             let shape = Arc::clone(&read.shape);
             if read.is_list {
                 JsonRows::list(shape, meter(), FIRST_BYTES)
@@ -151,8 +155,8 @@ impl DatabaseSession<PostgresDatabase> for Session {
         }
         let meter = || ResponseMeter::new(core.settings.common.max_response_bytes, variables.budget());
         let answer = || LevelAnswer::new(Arc::clone(&level.shape), meter());
-        let begin = core.begin(variables)?;
-        Ok(core.run(&level.statement, values.into(), begin, answer).await?.finish())
+        let requester = core.requester(variables)?;
+        Ok(core.run(&level.statement, values.into(), requester, answer).await?.finish())
     }
 
     /// The statement's number, not its text: equal texts may stand for rows that are written differently.
@@ -175,41 +179,34 @@ impl DatabaseSession<PostgresDatabase> for Session {
         Ok(MergeKey(key.into()))
     }
 
-    /// When one fails only that one has an error. Dropping the future does not stop what has begun.
+    /// Dropping the future does not stop what has begun.
     async fn mutate(
         &self,
         model: &Arc<Model>,
         mutations: Vec<&Arc<Mutation>>,
         variables: &Variables,
     ) -> Vec<FieldResult> {
-        let mut failed: Vec<FieldResult> = mutations.iter().map(|_| FieldResult::default()).collect();
         let bind = |statement: &Statement| statement.bind(model, &self.core.settings, variables);
         let mut steps = Vec::with_capacity(mutations.len());
-        for (index, mutation) in mutations.into_iter().enumerate() {
+        for (index, mutation) in mutations.iter().enumerate() {
             match Step::new(mutation, bind) {
                 Ok(step) => steps.push(step),
-                Err(error) => failed[index].errors.push(error),
+                Err(error) => return after_failure(&mutations, Some(index), &error),
             }
-        }
-        if steps.len() < failed.len() {
-            return failed;
         }
         let steps: Rc<[Step]> = steps.into();
-        let begin = match self.core.begin(variables) {
-            Ok(begin) => begin,
-            Err(error) => {
-                failed[0].errors.push(error);
-                return failed;
-            }
+        let requester = match self.core.requester(variables) {
+            Ok(requester) => requester,
+            Err(error) => return after_failure(&mutations, None, &error),
         };
-        let written = self.core.write(model, &steps, begin.as_ref()).await;
+        let written = self.core.write(model, &steps, &requester).await;
         self.core.note_disk_space(&written);
         match written {
             Ok(outcomes) => outcomes.into_iter().map(FieldResult::data).collect(),
             Err(StepFailure { step, failure }) => {
-                let columns = steps[step].text_columns();
-                failed[step].errors.push(failure.to_graphql(columns, self.core.statement_timeout_ms));
-                failed
+                let columns = step.map_or(&[][..], |step| steps[step].text_columns());
+                let error = failure.to_graphql(columns, self.core.statement_timeout_ms);
+                after_failure(&mutations, step, &error)
             }
         }
     }
@@ -219,19 +216,41 @@ impl DatabaseSession<PostgresDatabase> for Session {
         statement: WrittenStatement<'_>,
         variables: &Variables,
     ) -> Result<StatementPlan, GraphqlError> {
-        let begin = self.core.begin(variables)?;
+        let Requester { begin, client } = self.core.requester(variables)?;
         let explain = Explain::new(begin.as_deref(), statement.sql, &statement.types);
-        self.core.explain(explain).await
+        self.core.explain(explain, client).await
     }
 
     async fn health(&self) -> Result<(), String> {
-        self.health()
+        self.core.readers.health().await
     }
 
     async fn readiness(&self) -> Result<(), NotReady> {
-        self.health().map_err(|_| NotReady::Unreachable)?;
+        self.core.readers.health().await.map_err(|_| NotReady::Unreachable)?;
         self.core.target.disk_space.readiness(SystemTime::now())
     }
+}
+
+/// Who asks.
+struct Requester {
+    /// What transactions begin with that know it; none where statements need no transaction.
+    begin: Option<Rc<str>>,
+    /// Whose turn it is where many wait.
+    client: ClientKey,
+}
+
+/// The failed mutation has the error, and the others say that nothing of them is left. What belongs to none is told of each.
+fn after_failure(
+    mutations: &[&Arc<Mutation>],
+    failed: Option<usize>,
+    error: &GraphqlError,
+) -> Vec<FieldResult> {
+    let others = match failed {
+        Some(failed) => taken_back(&mutations[failed].response_key, error.code),
+        None => error.clone(),
+    };
+    let each = (0..mutations.len()).map(|index| if failed == Some(index) { error } else { &others });
+    each.map(|error| FieldResult::failed(error.clone())).collect()
 }
 
 /// Runs what requests have left behind.
@@ -247,21 +266,26 @@ impl Core {
         scope::begin(&self.settings, self.transaction_setup.as_deref(), variables)
     }
 
+    fn requester(&self, variables: &Variables) -> Result<Requester, GraphqlError> {
+        Ok(Requester { begin: self.begin(variables)?, client: variables.client() })
+    }
+
     /// Runs a read, again where that may help.
     async fn run<A: Answer>(
         self: &Rc<Self>,
         statement: &Arc<Statement>,
         values: Rc<[Bound]>,
-        begin: Option<Rc<str>>,
+        Requester { begin, client }: Requester,
         mut answer: impl FnMut() -> A,
     ) -> Result<A, GraphqlError> {
         let mut executions = 0;
         let failure = loop {
             executions += 1;
             let mode = if begin.is_some() { PlanMode::Generic } else { statement.next_mode() };
+            let pace = statement.pace();
             let permit = match &begin {
-                Some(_) => self.scoped.acquire(false).await,
-                None => self.permit(mode, statement.is_slow()).await,
+                Some(_) => self.scoped.acquire(client, pace).await,
+                None => self.permit(mode, client, pace).await,
             };
             let executed = match permit {
                 Ok(permit) => self.start(permit, statement, &values, begin.clone(), answer()).await,
@@ -269,6 +293,9 @@ impl Core {
             };
             if !executed.is_first {
                 statement.record(mode, executed.service);
+            }
+            if executed.result.is_ok() {
+                statement.note_quick(executed.service);
             }
             match executed.result {
                 Ok(answer) => return Ok(answer),
@@ -289,12 +316,12 @@ impl Core {
     }
 
     /// Where no further connection can be had for planning, held plans have to do.
-    async fn permit(&self, mode: PlanMode, is_slow: bool) -> Result<Permit, Failure> {
+    async fn permit(&self, mode: PlanMode, client: ClientKey, pace: Pace) -> Result<Permit, Failure> {
         match mode {
-            PlanMode::Generic => self.readers.acquire(is_slow).await,
-            PlanMode::Custom => match self.planners.acquire(is_slow).await {
+            PlanMode::Generic => self.readers.acquire(client, pace).await,
+            PlanMode::Custom => match self.planners.acquire(client, pace).await {
                 Ok(permit) => Ok(permit),
-                Err(_) => self.readers.acquire(is_slow).await,
+                Err(_) => self.readers.acquire(client, pace).await,
             },
         }
     }
@@ -324,9 +351,9 @@ impl Core {
     }
 
     /// Asks for a plan, on a connection that takes one transaction at a time.
-    async fn explain(&self, explain: Explain) -> Result<StatementPlan, GraphqlError> {
+    async fn explain(&self, explain: Explain, client: ClientKey) -> Result<StatementPlan, GraphqlError> {
         let asked = async {
-            let permit = self.scoped.acquire(false).await?;
+            let permit = self.scoped.acquire(client, Pace::Unknown).await?;
             let link = Rc::clone(&permit.link);
             let work = async move { explain.ask(permit).await };
             let (progress, chores) = (Rc::default(), self.chores.clone());
@@ -340,18 +367,19 @@ impl Core {
         &self,
         model: &Arc<Model>,
         steps: &Rc<[Step]>,
-        begin: Option<&Rc<str>>,
+        requester: &Requester,
     ) -> Result<Vec<Vec<u8>>, StepFailure> {
         let mut executions = 0;
         loop {
             executions += 1;
-            let permit = match self.writers.acquire(false).await {
+            // Each transaction has a connection to itself: how long it takes is nothing to those that have another.
+            let permit = match self.writers.acquire(requester.client, Pace::Quick).await {
                 Ok(permit) => permit,
-                Err(failure) => return Err(StepFailure { step: 0, failure }),
+                Err(failure) => return Err(StepFailure { step: None, failure }),
             };
             let link = Rc::clone(&permit.link);
             let used = Rc::clone(&link);
-            let (steps, begin) = (Rc::clone(steps), begin.cloned());
+            let (steps, begin) = (Rc::clone(steps), requester.begin.clone());
             let capture =
                 TransactionCapture::begin(&self.order, model, steps.iter().map(Step::table).collect());
             let work = async move {

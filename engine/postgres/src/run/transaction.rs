@@ -112,7 +112,8 @@ impl Step {
 /// Which step failed, and how; nothing of the request was written unless the kind says that this is unknown.
 #[derive(Debug)]
 pub(crate) struct StepFailure {
-    pub(crate) step: usize,
+    /// None where it was the beginning of the transaction or its end, which belong to no step.
+    pub(crate) step: Option<usize>,
     pub(crate) failure: Failure,
 }
 
@@ -133,7 +134,8 @@ pub(crate) async fn run(
         }
         Err(mut failed) => {
             if let FailureKind::Constraint(constraint) = failed.failure.kind {
-                withhold(link, &steps[..=failed.step], constraint, begin, &mut failed.failure).await;
+                let run = failed.step.map_or(steps, |step| &steps[..=step]);
+                withhold(link, run, constraint, begin, &mut failed.failure).await;
             }
             if failed.failure.kind == FailureKind::OutcomeUnknown {
                 capture.unknown();
@@ -154,7 +156,7 @@ async fn run_steps(
         [only] if only.mutation.check.is_none() && begin.is_none() => {
             match execute(link, only, capture.captures(0)).await {
                 Ok(outcome) => Ok(vec![outcome]),
-                Err(failure) => Err(StepFailure { step: 0, failure: unknown_if_lost(failure) }),
+                Err(failure) => Err(StepFailure { step: Some(0), failure: unknown_if_lost(failure) }),
             }
         }
         several => transaction(link, several, capture, begin.unwrap_or("BEGIN")).await,
@@ -171,7 +173,7 @@ async fn transaction(
     if let Err(failure) = begin_on(link, begin).await {
         // A role that is not there is found behind the beginning.
         let _ = link.batch("ROLLBACK").await;
-        return Err(StepFailure { step: 0, failure });
+        return Err(StepFailure { step: None, failure });
     }
     for (step, mutation) in steps.iter().enumerate() {
         match execute(link, mutation, capture.captures(step)).await {
@@ -179,12 +181,10 @@ async fn transaction(
             Err(failure) => {
                 // Fails only with the connection, and then the server rolls back by itself.
                 let _ = link.batch("ROLLBACK").await;
-                return Err(StepFailure { step, failure });
+                return Err(StepFailure { step: Some(step), failure });
             }
         }
     }
-    // Constraints that are checked at the end belong to no single step; the last one reports them.
-    let step = steps.len() - 1;
     let Err(failure) = link.batch("COMMIT").await else { return Ok(outcomes) };
     let mut failure = unknown_if_lost(failure);
     if let FailureKind::Constraint(constraint) = failure.kind
@@ -192,7 +192,8 @@ async fn transaction(
     {
         failure = refused();
     }
-    Err(StepFailure { step, failure })
+    // Constraints that are checked at the end belong to no single step.
+    Err(StepFailure { step: None, failure })
 }
 
 impl Step {

@@ -24,6 +24,7 @@ use prony_sql::{
 /// The statement of one mutation and how its outcome becomes JSON.
 #[derive(Debug)]
 pub struct Mutation {
+    pub(crate) response_key: Box<str>,
     pub(crate) table: TableId,
     pub(crate) statement: Arc<Statement>,
     /// The same where somebody wants to hear what has changed.
@@ -62,7 +63,7 @@ pub(crate) enum Outcome {
 }
 
 impl Mutation {
-    pub(crate) fn new(model: &Model, plan: &MutationPlan) -> Self {
+    pub(crate) fn new(model: &Model, response_key: &str, plan: &MutationPlan) -> Self {
         let mut builder = SqlBuilder::new(&Postgres);
         let mut select = SelectList::default();
         // Of an update, a statement that returns the row as it was.
@@ -100,7 +101,8 @@ impl Mutation {
         let statement = statement(capturing.as_ref().unwrap_or(&builder), Some(select.to_sql("NULL")));
         let returning = ReturningClause { statement, operation, columns, position, previous };
         let restricted = RestrictedWriter::of(model, plan);
-        Self { table: id, statement: quiet, returning, outcome, check, restricted }
+        let response_key = response_key.into();
+        Self { response_key, table: id, statement: quiet, returning, outcome, check, restricted }
     }
 }
 
@@ -119,7 +121,8 @@ impl Statements for Mutation {
         };
         let check = self.check.as_ref().map_or(0, |check| check.select.weight_bytes());
         let restricted = self.restricted.as_ref().map_or(0, RestrictedWriter::weight_bytes);
-        self.statement.weight_bytes() + self.returning.weight_bytes() + outcome + check + restricted
+        let statements = self.statement.weight_bytes() + self.returning.weight_bytes();
+        self.response_key.len() + statements + outcome + check + restricted
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::{
     iter,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -11,7 +14,7 @@ use prony_graphql::{error::GraphqlError, variables::Variables};
 use tokio_postgres::types::Type;
 
 use crate::{
-    connect::{config::PlanMode, link::StatementText},
+    connect::{config::PlanMode, link::StatementText, load::Pace},
     run::plan_choice::PlanChoice,
     statement::{
         bound::{Bound, bind_all},
@@ -37,6 +40,8 @@ pub(crate) struct Statement {
     /// Columns whose values travel as text: one of them is meant when the database refuses a value.
     pub(crate) text_columns: Vec<Box<str>>,
     choice: Mutex<PlanChoice>,
+    /// It was quick once, its preparing included, which tells before there are enough executions for a mean.
+    was_quick: AtomicBool,
 }
 
 impl Statement {
@@ -77,7 +82,7 @@ impl Statement {
         let text_columns = text_columns(model, &parameters);
         let text = StatementText::new(sql, types);
         let choice = Mutex::new(PlanChoice::new());
-        Arc::new(Self { text, parameters, compared, text_columns, choice })
+        Arc::new(Self { text, parameters, compared, text_columns, choice, was_quick: AtomicBool::new(false) })
     }
 
     /// As it can be explained.
@@ -105,9 +110,21 @@ impl Statement {
         self.choice().record(mode, service);
     }
 
-    /// Whether it takes so long that others had better not stand behind it.
-    pub(crate) fn is_slow(&self) -> bool {
-        self.choice().mean_service().is_some_and(|mean| mean > SLOW)
+    /// Takes what an execution needed that succeeded, whether or not it was prepared for it.
+    pub(crate) fn note_quick(&self, service: Duration) {
+        if service <= SLOW && !self.was_quick.load(Relaxed) {
+            self.was_quick.store(true, Relaxed);
+        }
+    }
+
+    /// What is known of how long it takes.
+    pub(crate) fn pace(&self) -> Pace {
+        match self.choice().mean_service() {
+            Some(mean) if mean > SLOW => Pace::Slow,
+            Some(_) => Pace::Quick,
+            None if self.was_quick.load(Relaxed) => Pace::Quick,
+            None => Pace::Unknown,
+        }
     }
 
     #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use prony_graphql::budget::TooLarge;
+use prony_source::NotReady;
 use prony_testkit::{
     port::free_port,
     postgres::{Cluster, TestDatabase},
@@ -15,6 +16,7 @@ use tokio::{
 
 use crate::{
     OpenErrorKind,
+    connect::reachability::PROBE_INTERVAL,
     error::{Failure, FailureKind},
     tests::*,
 };
@@ -111,6 +113,55 @@ fn a_restart_is_survived_and_requests_meanwhile_are_told() {
             assert_eq!(session.connections().health(), Ok(()));
         });
     }
+}
+
+/// Asks how the database is until that is as wanted.
+async fn until_ready(session: &Session, wanted: Result<(), NotReady>) {
+    let asked = async {
+        while session.readiness().await != wanted {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(NEVER_LONGER, asked).await.unwrap_or_else(|_| panic!("never {wanted:?}"));
+}
+
+/// A core whose only connection was given back to another core.
+#[test]
+fn a_core_without_connections_knows_how_the_database_is() {
+    let cluster = Cluster::start_new().unwrap();
+    cluster.execute("postgres", "create table t (id int primary key); insert into t values (7)").unwrap();
+    on_a_core(async {
+        let settings = RelationalSettings { max_connections: 1, ..settings(ResolverModel::Subquery) };
+        let served = Served::open(&cluster.url("postgres"), &settings).await;
+        let target = Arc::clone(&served.database.target);
+        let (quiet, other) = (served.session(), served.session());
+        let read = served.plan("{ ts { id } }", none());
+        assert!(read.outcome(&quiet).await.is_ok());
+        assert!(read.outcome(&other).await.is_ok());
+        assert_eq!(quiet.readiness().await, Ok(()));
+        // The other core's connection breaks, and it tries again.
+        cluster.stop().unwrap();
+        until_ready(&quiet, Err(NotReady::Unreachable)).await;
+        assert!(quiet.health().await.is_err());
+        cluster.start().unwrap();
+        until_ready(&quiet, Ok(())).await;
+        // Nobody tries: it has to look for itself.
+        drop(other);
+        let given_up = async {
+            while target.budget.taken() > 0 {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(NEVER_LONGER, given_up).await.expect("its connection ends");
+        cluster.stop().unwrap();
+        let a_while_ago = || Instant::now().into_std().checked_sub(PROBE_INTERVAL).unwrap();
+        target.reachability.record(None, a_while_ago());
+        assert_eq!(quiet.readiness().await, Err(NotReady::Unreachable));
+        cluster.start().unwrap();
+        target.reachability.record(Some("away".into()), a_while_ago());
+        until_ready(&quiet, Ok(())).await;
+        assert!(read.outcome(&quiet).await.is_ok());
+    });
 }
 
 #[test]

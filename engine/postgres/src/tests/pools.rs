@@ -1,8 +1,10 @@
 //! How many connections there are, how many requests wait, and servers that come, go and take no writes any more.
 
-use std::{cell::Cell, collections::BTreeSet, time::Duration};
+use std::{cell::Cell, collections::BTreeSet, sync::atomic::Ordering::Relaxed, time::Duration};
 
 use futures_util::future::join_all;
+use prony_graphql::variables::ClientKey;
+use prony_source::CommonSettings;
 use prony_testkit::postgres::{Cluster, PostgresError, TestDatabase};
 use tokio::time::{sleep, timeout};
 
@@ -116,6 +118,99 @@ fn more_than_may_wait_are_refused_at_once() {
         );
         assert_eq!(database.query("select count(*) from t where id >= 100")[0][0].as_deref(), Some("3"));
     });
+}
+
+/// One client has many mutations waiting, another one has one: it does not wait for all of the other's.
+#[test]
+fn clients_take_turns_at_the_connections() {
+    let database = TestDatabase::create();
+    database.execute("create table t (id int primary key, place serial)");
+    on_a_core(async {
+        let settings = RelationalSettings {
+            connections_per_core: 1,
+            lock_timeout_ms: 60_000,
+            ..RelationalSettings::default()
+        };
+        let served = Served::open(&database.url(), &settings).await;
+        let session = served.session();
+        let first = served.plan("mutation { createT(id: 1000) { id } }", none());
+        assert!(first.outcome(&session).await.is_ok(), "the connection is open");
+        let (client, connection) =
+            tokio_postgres::connect(&database.url(), tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute("begin; lock table t in share mode").await.unwrap();
+        let of_client = |id: usize| {
+            let mut plan = served.plan(&format!("mutation {{ createT(id: {id}) {{ id }} }}"), none());
+            let name = if id == 99 { "bob" } else { "ann" };
+            plan.variables = plan.variables.with_client(ClientKey::of(&name));
+            plan
+        };
+        let plans: Vec<_> = [0, 1, 2, 3, 4, 5, 99].map(of_client).into();
+        let all = join_all(plans.iter().map(|plan| plan.outcome(&session)));
+        let release = async {
+            while served.database.target.counts.waiting.load(Relaxed) < 6 {
+                sleep(Duration::from_millis(5)).await;
+            }
+            client.batch_execute("commit").await.unwrap();
+        };
+        let (outcomes, ()) = timeout(NEVER_LONGER, async { tokio::join!(all, release) }).await.unwrap();
+        assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+    });
+    let order = database.query("select id from t where id < 1000 order by place");
+    let order: Vec<_> = order.iter().map(|row| row[0].as_deref().unwrap()).collect();
+    // The first has the connection, and it is the second's turn, when the other client comes.
+    assert_eq!(order, ["0", "1", "99", "2", "3", "4", "5"]);
+}
+
+/// Reads that wait as long as somebody holds a lock.
+const HELD: &str = "
+    create table t (id int primary key); insert into t values (7);
+    create function held() returns int language plpgsql as
+        $$ begin perform pg_advisory_xact_lock_shared(7); return 1; end $$;
+    create view gate as select id, held() as held from t;";
+
+/// Far more slow statements than connections take at once, on a database of this machine or on another one, leave room for a quick one.
+#[test]
+fn quick_statements_have_a_lane() {
+    let database = TestDatabase::create();
+    database.execute(HELD);
+    for (is_here, connections_per_core) in [(true, 2), (false, 2), (false, 3)] {
+        on_a_core(async {
+            let settings = RelationalSettings {
+                connections_per_core,
+                lock_timeout_ms: 60_000,
+                common: CommonSettings { statement_timeout_ms: 60_000, ..CommonSettings::default() },
+                ..RelationalSettings::default()
+            };
+            let mut served = Served::open(&database.url(), &settings).await;
+            let opened = Arc::get_mut(&mut served.database).expect("nobody else has it yet");
+            Arc::get_mut(&mut opened.target).expect("nobody else has it yet").shares_processors = is_here;
+            let session = served.session();
+            let quick = served.plan("{ ts { id } }", none());
+            for _ in 0..8 {
+                assert!(quick.outcome(&session).await.is_ok());
+            }
+            let (client, connection) =
+                tokio_postgres::connect(&database.url(), tokio_postgres::NoTls).await.unwrap();
+            tokio::spawn(connection);
+            client.batch_execute("select pg_advisory_lock(7)").await.unwrap();
+            let slow = served.plan("{ gates { id held } }", none());
+            let all = join_all((0..64).map(|_| slow.outcome(&session)));
+            let meanwhile = async {
+                while served.database.target.counts.waiting.load(Relaxed) < 8 {
+                    sleep(Duration::from_millis(5)).await;
+                }
+                for _ in 0..8 {
+                    let asked = timeout(NEVER_LONGER, quick.outcome(&session)).await;
+                    assert!(asked.expect("slow ones do not hold it up").is_ok());
+                }
+                client.batch_execute("select pg_advisory_unlock(7)").await.unwrap();
+            };
+            let (outcomes, ()) =
+                timeout(2 * NEVER_LONGER, async { tokio::join!(all, meanwhile) }).await.unwrap();
+            assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+        });
+    }
 }
 
 #[test]

@@ -1,40 +1,12 @@
 //! Slow statements are written down, with their plans, and without their values.
 
-use std::{
-    io,
-    sync::{Arc, Mutex},
-};
-
 use prony_source::RequestRecord;
-use prony_testkit::postgres::TestDatabase;
-use tracing_subscriber::fmt::MakeWriter;
+use prony_testkit::{log::logged, postgres::TestDatabase};
 
 use crate::tests::*;
 
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Lines {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
-
 /// What is logged while a quick and a slow statement are run.
-fn logged(settings: &RelationalSettings) -> String {
+fn log_of(settings: &RelationalSettings) -> String {
     let database = TestDatabase::create();
     database.execute(
         "create table t (id int primary key, v text not null); insert into t values (7, 'a'), (8, 'b');
@@ -42,10 +14,7 @@ fn logged(settings: &RelationalSettings) -> String {
              $$ begin perform pg_sleep(seconds); return seconds; end $$;
          create view slow as select id, v, nap(0.15) as nap from t;",
     );
-    let lines = Lines::default();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(lines.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
-    on_a_core(async {
+    let work = async {
         let served = Served::open(&database.url(), settings).await;
         let session = served.session();
         let record = RequestRecord::new("request-7".into());
@@ -57,19 +26,21 @@ fn logged(settings: &RelationalSettings) -> String {
         prony_source::Recorded::new(record, work).await;
         // A plan is asked for beside the requests.
         tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-    });
-    let bytes = lines.0.lock().unwrap().clone();
-    String::from_utf8(bytes).unwrap()
+    };
+    logged(|| on_a_core(work))
 }
 
 #[test]
 fn a_slow_statement_is_written_down_without_its_values() {
-    let log = logged(&RelationalSettings {
+    let log = log_of(&RelationalSettings {
         slow_statement_ms: 200,
         slow_statement_plan: true,
         ..RelationalSettings::default()
     });
-    let slow: Vec<_> = log.lines().filter(|line| line.contains("prony_sql::slow_statements")).collect();
+    let slow: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains("prony_source::slow_statements") && !line.contains("plan of"))
+        .collect();
     assert_eq!(slow.len(), 1, "{log}");
     for part in ["rows=2", "text(6)", "request_id=\"request-7\"", "nap"] {
         assert!(slow[0].contains(part), "{part}: {log}");
@@ -80,5 +51,5 @@ fn a_slow_statement_is_written_down_without_its_values() {
 
 #[test]
 fn nothing_is_written_down_where_nobody_wants_it() {
-    assert!(!logged(&RelationalSettings::default()).contains("slow statement"));
+    assert!(!log_of(&RelationalSettings::default()).contains("slow statement"));
 }

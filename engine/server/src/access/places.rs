@@ -1,5 +1,5 @@
 //! Places among the operations that run at a time: who has none waits for one, so long and as one of so many as the rule says.
-//! Who comes next is decided in `prony-access`; here is the waiting. A place is given back when it is dropped, and who goes
+//! Who comes next is decided in `prony_source::fair_queue`; here is the waiting. A place is given back when it is dropped, and who goes
 //! away while waiting leaves the queue.
 
 use std::{
@@ -8,7 +8,8 @@ use std::{
     time::Duration,
 };
 
-use prony_access::{Asker, Entered, FairQueue, LimitState, Operations, PlaceRequest, RuleId, WaiterId};
+use prony_access::{Asker, LimitState, Operations, PlaceRequest, RuleId};
+use prony_source::fair_queue::{FairQueue, QueueOutcome, WaiterId};
 use tokio::sync::oneshot;
 
 /// The queues of all rules that have one, by their matches and bounds. A configuration hands them to the next, so that those
@@ -136,12 +137,12 @@ pub(super) fn take_for_subscription(
         let (sender, may_run) = oneshot::channel();
         let entered = queue.state().enter(&request.key, request.weight, sender);
         match entered {
-            Entered::Runs => places.push(place(queue, &request)),
-            Entered::Waits(id) => {
+            QueueOutcome::Runs => places.push(place(queue, &request)),
+            QueueOutcome::Waits(id) => {
                 drop(PlaceWait::new(queue, &request, id, may_run));
                 return Err(request.refusal());
             }
-            Entered::Full => return Err(request.refusal()),
+            QueueOutcome::Full => return Err(request.refusal()),
         }
     }
     Ok(Places(places))
@@ -151,9 +152,9 @@ async fn take_one(queue: &Arc<ConcurrencyQueue>, request: &PlaceRequest<'_>) -> 
     let (sender, may_run) = oneshot::channel();
     let entered = queue.state().enter(&request.key, request.weight, sender);
     match entered {
-        Entered::Runs => Ok(place(queue, request)),
-        Entered::Full => Err(request.refusal()),
-        Entered::Waits(id) => {
+        QueueOutcome::Runs => Ok(place(queue, request)),
+        QueueOutcome::Full => Err(request.refusal()),
+        QueueOutcome::Waits(id) => {
             let mut waiting = PlaceWait::new(queue, request, id, may_run);
             let longest = Duration::from_millis(request.settings.max_wait_ms);
             match tokio::time::timeout(longest, &mut waiting.may_run).await {

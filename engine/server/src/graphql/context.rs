@@ -1,12 +1,13 @@
 //! The context of a request: what is known of who asks before anything is read of the operation. Every way in makes one from
 //! the request's head; it decides which schema is served and goes with the operation to its end.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use http::request::Parts;
+use prony_access::client_network;
 use prony_graphql::{
     request::Asked,
-    variables::{Authority, ForwardedHeaders, Variables},
+    variables::{Authority, ClientKey, ForwardedHeaders, Variables},
 };
 use prony_source::AcceptedCodings;
 
@@ -19,6 +20,8 @@ use crate::config::Settings;
 pub(crate) struct RequestContext {
     /// Who was let in, where not everybody is.
     pub(crate) asker: Option<Asker>,
+    /// The other end of the connection, for those of whom nothing else is known.
+    pub(crate) address: Option<IpAddr>,
     /// What functions have made of the request's head: their own value, or why they refuse.
     pub(crate) caller: Option<Asked>,
     /// Headers that sources want to know; none where no source wants any.
@@ -66,14 +69,41 @@ impl RequestContext {
             }
             None => variables,
         };
-        match &self.headers {
+        let variables = match &self.headers {
             Some(headers) => variables.with_headers(Arc::clone(headers)),
             None => variables,
+        };
+        variables.with_client(self.client())
+    }
+
+    /// Whose turn it is where many wait.
+    fn client(&self) -> ClientKey {
+        match (&self.asker, self.address) {
+            (Some(asker), _) => asker.client(),
+            (None, Some(address)) => ClientKey::of(&client_network(address)),
+            (None, None) => ClientKey::default(),
         }
     }
 
     /// When who asks is no longer known (Unix seconds).
     pub(crate) fn expires_at(&self) -> Option<i64> {
         self.asker.as_ref()?.identity.expires_at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_of_whom_nothing_is_known_are_told_from_each_other_by_their_addresses() {
+        let of = |address: &str| {
+            let context = RequestContext { address: address.parse().ok(), ..RequestContext::default() };
+            context.add_session(Variables::default())
+        };
+        let (one, two) = (of("192.0.2.1"), of("192.0.2.2"));
+        assert_ne!(one.client(), two.client());
+        assert_eq!(one.client(), of("192.0.2.1").client());
+        assert_eq!(one, two, "what is asked is the same");
     }
 }

@@ -7,12 +7,12 @@ use std::{
 };
 
 use prony_access::{
-    AccessSettings, Identity, LimitState, OperationRefusal, Role, RoleId, RuleId, Times, Way,
+    AccessSettings, Identity, LimitState, OperationRefusal, Role, RoleId, RuleId, Times, Way, client_network,
 };
 use prony_graphql::{
     schema::SharedDefinitions,
     selection::{SlotRoot, Value},
-    variables::{Authority, Policies},
+    variables::{Authority, ClientKey, Policies},
 };
 use prony_source::permissions::{Permissions, TablePermissions};
 
@@ -142,6 +142,15 @@ impl Asker {
     /// What a subscription needs by its rules, as long as it lives.
     pub(crate) fn places_of_subscription(&self, rules: &[RuleId]) -> Result<Places, LimitState> {
         self.rules.places_of_subscription(rules, &self.for_limits())
+    }
+
+    /// A user by name, others by their address.
+    pub(crate) fn client(&self) -> ClientKey {
+        let Identity { way, issuer, subject, .. } = &*self.identity;
+        match subject {
+            Some(subject) => ClientKey::of(&(way, issuer, subject)),
+            None => ClientKey::of(&client_network(self.address)),
+        }
     }
 
     fn for_limits(&self) -> prony_access::Asker<'_> {

@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Version, header,
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use super::protocol::{Close, Dialect};
+use crate::access::Peer;
 use crate::config::Settings;
 use crate::http::{JSON, Reply, comes_from_a_friend, empty, refusal};
 
@@ -18,6 +19,8 @@ pub(crate) struct Upgrade {
     pub(crate) head: Option<Box<Parts>>,
     /// Of the client, where it is limited by its address.
     pub(crate) network: Option<IpAddr>,
+    /// Of the client's end.
+    pub(crate) address: Option<IpAddr>,
 }
 
 const WEBSOCKET_VERSION: HeaderValue = HeaderValue::from_static("13");
@@ -67,7 +70,16 @@ pub(crate) fn answer<B>(
     // Browsers let any page open a socket to anywhere.
     let is_allowed = comes_from_a_friend(headers, &settings.cors_origins);
     let head = (wants_head || settings.functions.want_caller()).then(|| Box::new(head_of(request)));
-    switch(key, dialect, is_allowed, head, network)
+    let address = request.extensions().get::<Peer>().map(|peer| peer.address);
+    let name = dialect.map(Dialect::name);
+    let dialect = match dialect {
+        _ if !is_allowed => {
+            Err(Close::forbidden("Forbidden: pages of this origin may not connect (cors_origins)"))
+        }
+        None => Err(Close::no_dialect()),
+        Some(dialect) => Ok(dialect),
+    };
+    switch(key, name, Upgrade { dialect, head, network, address })
 }
 
 fn head_of<B>(request: &Request<B>) -> Parts {
@@ -80,13 +92,7 @@ fn head_of<B>(request: &Request<B>) -> Parts {
     head
 }
 
-fn switch(
-    key: &HeaderValue,
-    dialect: Option<Dialect>,
-    is_allowed: bool,
-    head: Option<Box<Parts>>,
-    network: Option<IpAddr>,
-) -> Reply {
+fn switch(key: &HeaderValue, dialect: Option<&'static str>, upgrade: Upgrade) -> Reply {
     let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
     let answers = response.headers_mut();
     answers.insert(header::UPGRADE, WEBSOCKET);
@@ -94,16 +100,9 @@ fn switch(
     let accept = HeaderValue::try_from(derive_accept_key(key.as_bytes())).expect("base64 is ASCII");
     answers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
     if let Some(dialect) = dialect {
-        answers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(dialect.name()));
+        answers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(dialect));
     }
-    let dialect = match dialect {
-        _ if !is_allowed => {
-            Err(Close::forbidden("Forbidden: pages of this origin may not connect (cors_origins)"))
-        }
-        None => Err(Close::no_dialect()),
-        Some(dialect) => Ok(dialect),
-    };
-    response.extensions_mut().insert(Upgrade { dialect, head, network });
+    response.extensions_mut().insert(upgrade);
     response
 }
 

@@ -166,7 +166,7 @@ enum Client {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     fn new(stream: WebSocketStream<S>, upgrade: Upgrade, core: Rc<CoreEngine>) -> Self {
-        let Upgrade { dialect, head, network } = upgrade;
+        let Upgrade { dialect, head, network, address } = upgrade;
         let settings = &core.settings().subscriptions;
         let outbox = core.hub.outbox(Bounds::of(settings));
         let timer = Box::pin(tokio::time::sleep(settings.init_timeout));
@@ -189,7 +189,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             sending: None,
             pongs: (0, 0),
             head,
-            context: RequestContext::default(),
+            context: RequestContext { address, ..RequestContext::default() },
             meeting: None,
             expiry: None,
         };

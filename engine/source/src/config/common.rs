@@ -58,6 +58,15 @@ pub const RECOVER: OptionSpec = OptionSpec {
     help: "Whether a damaged graph, or damaged series, are opened without what is damaged; the log says what is lost",
 };
 
+/// Of sources that tell what took long in one form ([`slow_statements`](crate::slow_statements)).
+pub const SLOW_STATEMENT_MS: OptionSpec = OptionSpec {
+    key: "slow_statement_ms",
+    flag: Some("slow-statement-ms"),
+    kind: ValueKind::Number(0, 86_400_000),
+    default: "0",
+    help: "Statements of SQLite and PostgreSQL, and fields and calls of a graph, that take so long are logged, with what their values are like and how many rows they gave; 0 is none",
+};
+
 /// A number that `u32` holds, of at least one.
 const COUNT: ValueKind = ValueKind::Number(1, u32::MAX as u64);
 

@@ -12,7 +12,7 @@ mod value;
 
 pub use self::{
     address::{AddressForm, SourceUrl},
-    common::{CommonSettings, DURABILITY, RECOVER},
+    common::{CommonSettings, DURABILITY, RECOVER, SLOW_STATEMENT_MS},
     environment::{FILE_SUFFIX, VariableFault, process_variable, substitute, substitute_of_process},
     fault::{Fault, Faults, Origin, suggestion},
     file::{FileEntry, FileText},

@@ -18,6 +18,6 @@ pub use self::{
     filters::{EQUALITY_OPERATORS, filter_input, filter_names, scalar_names, shared_type},
     like::{LikePattern, PatternTooLong},
     numbers::{NotFinite, write_float, write_integer},
-    outputs::{AggregateFunction, ResultKind, ResultOutput, result_object, row_refused},
+    outputs::{AggregateFunction, ResultKind, ResultOutput, result_object, row_refused, taken_back},
     values::{RowCount, abbreviated, json, limit, offset},
 };

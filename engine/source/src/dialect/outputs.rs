@@ -62,3 +62,10 @@ pub fn row_refused() -> GraphqlError {
     let message = "a row with these values may not be written; nothing was changed";
     GraphqlError::new(ErrorCode::Forbidden, message)
 }
+
+/// The error of a mutation that was taken back because another one of its request failed: the field `culprit`, with this code.
+pub fn taken_back(culprit: &str, code: ErrorCode) -> GraphqlError {
+    let message =
+        format!("nothing was changed: `{culprit}` failed, and a request's mutations are all done or none");
+    GraphqlError::new(code, message)
+}

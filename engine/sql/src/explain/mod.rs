@@ -7,11 +7,11 @@ mod shapes;
 use std::sync::Arc;
 
 use prony_graphql::{error::GraphqlError, variables::Variables};
-use prony_source::{ExplainedStatement, Explanation, Runs};
+use prony_source::{ExplainedStatement, Explanation, Runs, ValueShape};
 
 use self::{hints::hints, shapes::shape};
 use crate::{
-    builder::ComparedTable,
+    builder::{ComparedTable, Parameter},
     database::{
         Database, DatabaseSession as _, FieldStatements, Prepared, StatementPlan, Statements,
         WrittenStatement,
@@ -67,13 +67,18 @@ pub(crate) fn tell_statements<'p, D: Database>(
     explanation
 }
 
+/// What the values of a statement's parameters are like.
+pub fn value_shapes(model: &Model, parameters: &[Parameter], variables: &Variables) -> Vec<ValueShape> {
+    parameters.iter().map(|parameter| shape(model, parameter, variables)).collect()
+}
+
 fn described<D: Database>(
     field: &Prepared<D>,
     &WrittenStatement { sql, parameters, .. }: &WrittenStatement<'_>,
     runs: Runs,
     variables: &Variables,
 ) -> ExplainedStatement {
-    let values = parameters.iter().map(|parameter| shape(&field.model, parameter, variables)).collect();
+    let values = value_shapes(&field.model, parameters, variables);
     ExplainedStatement { sql: sql.to_owned(), runs, values, plan: None, plan_fault: None, hints: Vec::new() }
 }
 

@@ -1,4 +1,4 @@
-//! Row changes against both databases.
+//! Row changes against both databases, and what is told of those that are taken back.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it fails")]
 
@@ -6,3 +6,4 @@ mod events;
 mod feed;
 mod harness;
 mod listen;
+mod taken_back;

@@ -4,7 +4,10 @@
 use std::{
     collections::VecDeque,
     io,
-    sync::{Arc, Condvar, Mutex, PoisonError, atomic::Ordering::Relaxed},
+    sync::{
+        Arc, Condvar, Mutex, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -42,11 +45,30 @@ struct Exchange {
     queue: Mutex<Queue>,
     changed: Condvar,
     settings: Arc<RelationalSettings>,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    /// Threads that are at a statement.
+    busy: AtomicUsize,
+    /// Statements that were refused because too many waited.
+    refused: AtomicU64,
+}
+
+/// How much the threads have to do, for the metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PoolState {
+    pub(crate) threads: usize,
+    pub(crate) busy: usize,
+    pub(crate) waiting: usize,
+    pub(crate) refused: u64,
 }
 
 /// The threads; they end when this is dropped.
 pub(crate) struct Pool {
     exchange: Arc<Exchange>,
+    threads: usize,
 }
 
 impl std::fmt::Debug for Pool {
@@ -61,10 +83,11 @@ impl Pool {
             queue: Mutex::default(),
             changed: Condvar::new(),
             settings: Arc::clone(settings),
+            counts: Counts::default(),
         });
         let cores = thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        let pool = Self { exchange };
-        for number in 0..cores.clamp(2, MOST_THREADS) {
+        let pool = Self { exchange, threads: cores.clamp(2, MOST_THREADS) };
+        for number in 0..pool.threads {
             let exchange = Arc::clone(&pool.exchange);
             let slot_opener = Arc::clone(opener);
             thread::Builder::new()
@@ -89,6 +112,16 @@ impl Pool {
             read.map_err(|error| Unfinished::Failed(error::of_sqlite(&error)))
         };
         self.run_with(read, true).await
+    }
+
+    pub(crate) fn state(&self) -> PoolState {
+        let Counts { busy, refused } = &self.exchange.counts;
+        PoolState {
+            threads: self.threads,
+            busy: busy.load(Relaxed),
+            waiting: lock(&self.exchange.queue).jobs.len(),
+            refused: refused.load(Relaxed),
+        }
     }
 
     /// Whether so much waits that more is refused.
@@ -119,6 +152,7 @@ impl Pool {
     fn submit(&self, job: Job) -> Result<(), GraphqlError> {
         let mut queue = lock(&self.exchange.queue);
         if queue.jobs.len() >= MAX_WAITING {
+            self.exchange.counts.refused.fetch_add(1, Relaxed);
             return Err(unavailable("too many slow statements wait for the database: try again"));
         }
         queue.jobs.push_back(job);
@@ -150,7 +184,9 @@ fn lock(queue: &Mutex<Queue>) -> std::sync::MutexGuard<'_, Queue> {
 fn serve(exchange: &Exchange, opener: Arc<Opener>) {
     let mut slot = Slot::new(opener, Role::Blocking);
     while let Some(job) = next(exchange) {
+        exchange.counts.busy.fetch_add(1, Relaxed);
         job(&mut slot, &exchange.settings);
+        exchange.counts.busy.fetch_sub(1, Relaxed);
     }
 }
 

@@ -3,8 +3,11 @@
 
 use std::{
     cell::RefCell,
-    sync::{Arc, atomic::Ordering::Relaxed},
-    time::Instant,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
 };
 
 use prony_graphql::{error::GraphqlError, variables::Variables};
@@ -21,7 +24,10 @@ use crate::{
         program::{ProgramStatements, SYSTEM},
     },
 };
-use prony_source::trace::{SpanKind, record_span};
+use prony_source::{
+    slow_statements::{SlowStatement, begin_plan, report_plan, threshold},
+    trace::{OpenSpan, SpanKind, record_span},
+};
 use prony_sql::{
     model::Model,
     settings::RelationalSettings,
@@ -33,12 +39,53 @@ use prony_sql::{
 pub(crate) struct Reader {
     slot: RefCell<Slot>,
     pool: Arc<Pool>,
+    /// Where the file is, for the log.
+    database: Box<str>,
     pub(crate) settings: Arc<RelationalSettings>,
 }
 
+/// The last run of a program on any thread.
+#[derive(Debug, Default)]
+struct LastRun {
+    rows: AtomicU64,
+    took_ns: AtomicU64,
+}
+
+impl LastRun {
+    fn set(&self, rows: u64, took: Duration) {
+        self.rows.store(rows, Relaxed);
+        self.took_ns.store(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+    }
+
+    /// Read by whoever was sent its outcome.
+    fn get(&self) -> (u64, Duration) {
+        (self.rows.load(Relaxed), Duration::from_nanos(self.took_ns.load(Relaxed)))
+    }
+}
+
+/// Ends the span of statements; where they ran on another thread, with how long they waited for it.
+fn end_span(mut span: OpenSpan, rows: u64, told: Result<Option<(Instant, Instant)>, &GraphqlError>) {
+    match told {
+        Ok(waited) => {
+            span.set(RETURNED_ROWS, rows);
+            if let Some(times) = waited {
+                let _entered = span.enter();
+                record_span(POOL_WAIT, SpanKind::Internal, times, |_| {});
+            }
+        }
+        Err(error) => span.fail(error.code.as_str()),
+    }
+    span.end();
+}
+
 impl Reader {
-    pub(crate) fn new(slot: Slot, pool: Arc<Pool>, settings: Arc<RelationalSettings>) -> Self {
-        Self { slot: RefCell::new(slot), pool, settings }
+    pub(crate) fn new(
+        slot: Slot,
+        pool: Arc<Pool>,
+        database: Box<str>,
+        settings: Arc<RelationalSettings>,
+    ) -> Self {
+        Self { slot: RefCell::new(slot), pool, database, settings }
     }
 
     /// Runs a program. Dropping the future interrupts the work.
@@ -54,32 +101,60 @@ impl Reader {
         T: Send + 'static,
     {
         let statements = P::as_ref(program);
-        let Some(mut span) = begin_statements(SYSTEM, || statements.texts.iter().map(|text| &*text.sql))
-        else {
+        let span = begin_statements(SYSTEM, || statements.texts.iter().map(|text| &*text.sql));
+        let slow_after = threshold(self.settings.slow_statement_ms);
+        if span.is_none() && slow_after == Duration::MAX {
             return self.run_here_or_there(program, model, variables, work).await.map(|(done, _)| done);
-        };
-        let id = statements.id;
+        }
+        let (id, last) = (statements.id, Arc::<LastRun>::default());
+        let noted = Arc::clone(&last);
         let counting = move |session: &mut Session, program: &P, values: Values<'_>| {
             // Of runs of others.
             session.take_rows(id);
-            let done = work(session, program, values)?;
-            Ok((done, session.take_rows(id)))
+            let begun = Instant::now();
+            let done = work(session, program, values);
+            noted.set(session.take_rows(id), begun.elapsed());
+            done
         };
         let begun = Instant::now();
         let done = self.run_here_or_there(program, model, variables, counting).await;
-        let done = done.map(|((done, rows), elsewhere)| {
-            span.set(RETURNED_ROWS, rows);
-            if let Some(started) = elsewhere {
-                let _entered = span.enter();
-                record_span(POOL_WAIT, SpanKind::Internal, (begun, started), |_| {});
-            }
-            done
-        });
-        if let Err(error) = &done {
-            span.fail(error.code.as_str());
+        let (rows, took) = last.get();
+        if let Some(span) = span {
+            let told = done.as_ref().map(|(_, elsewhere)| elsewhere.map(|started| (begun, started)));
+            end_span(span, rows, told);
         }
-        span.end();
-        done
+        if took >= slow_after {
+            self.report_slow(statements, model, variables, (rows, took));
+        }
+        done.map(|(done, _)| done)
+    }
+
+    fn report_slow(
+        &self,
+        statements: &ProgramStatements,
+        model: &Model,
+        variables: &Variables,
+        (rows, took): (u64, Duration),
+    ) {
+        let statement = statements.joined();
+        let values = statements.value_shapes(model, variables);
+        SlowStatement { database: &self.database, statement: &statement, rows: Some(rows), took }
+            .report(&values);
+        if self.settings.slow_statement_plan && begin_plan() {
+            self.report_plan(statements);
+        }
+    }
+
+    /// Here, since nothing is run for it.
+    fn report_plan(&self, statements: &ProgramStatements) {
+        let mut lines = Vec::new();
+        for text in &statements.texts {
+            let explain = format!("EXPLAIN QUERY PLAN {}", text.sql);
+            let plan = self.inline(|session, settings| session.plan(&explain, settings));
+            let Ok(plan) = plan else { return };
+            lines.extend(plan.lines);
+        }
+        report_plan(&self.database, &lines);
     }
 
     /// As [`Self::run`]; with when it has begun, where that was on another thread.

@@ -2,12 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use prony_graphql::error::Position;
+use prony_graphql::{error::Position, variables::Variables};
+use prony_source::ValueShape;
 
 use prony_sql::{
     builder::{ComparedTable, Parameter},
     catalog::ColumnKind,
     database::{Statements, WrittenStatement},
+    explain::value_shapes,
+    model::Model,
     plan::RowsKind,
 };
 
@@ -51,6 +54,18 @@ impl ProgramStatements {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = ProgramId(NEXT.fetch_add(1, Relaxed));
         Self { id, texts, is_slow: AtomicBool::new(false) }
+    }
+
+    /// All of them, for the log.
+    pub(crate) fn joined(&self) -> String {
+        let texts: Vec<&str> = self.texts.iter().map(|text| &*text.sql).collect();
+        texts.join("; ")
+    }
+
+    /// What the values are like that all of them take, one after the other.
+    pub(crate) fn value_shapes(&self, model: &Model, variables: &Variables) -> Vec<ValueShape> {
+        let shapes = |text: &StatementText| value_shapes(model, &text.parameters, variables);
+        self.texts.iter().flat_map(shapes).collect()
     }
 
     fn written(&self) -> Vec<WrittenStatement<'_>> {

@@ -243,6 +243,43 @@ fn a_slow_statement_does_not_hold_up_its_core() {
 }
 
 #[test]
+fn threads_and_what_waits_for_them_are_counted() {
+    let made = Made::new(ENDLESS);
+    let served = made.serve(&RelationalSettings {
+        common: CommonSettings { statement_timeout_ms: 600_000, ..CommonSettings::default() },
+        ..RelationalSettings::default()
+    });
+    let value = |name: &str| {
+        let metrics = served.database.metrics("numbers");
+        metrics.iter().find(|metric| metric.name == name).unwrap().samples[0].value
+    };
+    let threads = value("prony_sqlite_readers");
+    runtime().block_on(async {
+        let session = served.session();
+        let (_, endless, variables) = served.plan("{ endlesses { id } }", "{}");
+        let until = async |busy: f64, waiting: f64| {
+            for _ in 0..4000 {
+                if (value("prony_sqlite_readers_busy"), value("prony_sqlite_waiting")) == (busy, waiting) {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            panic!("not {busy} and {waiting}");
+        };
+        until(0.0, 0.0).await;
+        let queries = (0..threads as usize + 3).map(|_| Box::pin(session.query(&endless[0], &variables)));
+        let mut queries: Vec<_> = queries.collect();
+        for query in &mut queries {
+            assert!(query.as_mut().now_or_never().is_none());
+        }
+        until(threads, 3.0).await;
+        drop(queries);
+        until(0.0, 0.0).await;
+        assert_eq!((value("prony_sqlite_overloads"), value("prony_sqlite_waiting_writes")), (0.0, 0.0));
+    });
+}
+
+#[test]
 fn a_client_that_goes_away_ends_its_statement() {
     let made = Made::new(ENDLESS);
     let served = made.serve(&RelationalSettings {

@@ -9,4 +9,5 @@ mod properties;
 mod queries;
 mod restrictions;
 mod roles;
+mod slow;
 mod values;

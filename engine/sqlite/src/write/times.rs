@@ -1,5 +1,5 @@
-//! When the statements of a mutation have run, for a request that is traced: the thread that writes notes it, and the request's core
-//! makes spans of it.
+//! When the statements of a mutation have run, for a request that is traced or whose statements may be slow: the thread that writes notes it, and
+//! the request's core makes spans of it, or tells the log.
 
 use std::{sync::Arc, time::Instant};
 

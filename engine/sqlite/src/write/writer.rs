@@ -3,7 +3,11 @@
 
 use std::{
     io,
-    sync::{Arc, mpsc},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+        mpsc,
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -13,7 +17,11 @@ use prony_graphql::{
     response::FieldResult,
     variables::Variables,
 };
-use prony_source::traced_request;
+use prony_source::{
+    dialect::taken_back,
+    slow_statements::{SlowStatement, threshold},
+    traced_request,
+};
 use tokio::sync::oneshot;
 
 use crate::{
@@ -58,7 +66,7 @@ struct Request {
     mutations: Mutations,
     variables: Variables,
     /// Whether it is to be told when its statements have run.
-    is_traced: bool,
+    is_timed: bool,
     answer: oneshot::Sender<(Vec<FieldResult>, Option<Box<WriteTimes>>)>,
 }
 
@@ -66,6 +74,22 @@ struct Request {
 #[derive(Debug)]
 pub(crate) struct Writer {
     requests: mpsc::SyncSender<Request>,
+    /// Where the file is, for the log.
+    database: Box<str>,
+    slow_after: Duration,
+    /// Requests whose mutations are not committed yet.
+    waiting: AtomicUsize,
+    /// Requests that were refused because too many waited.
+    refused: AtomicU64,
+}
+
+/// Counts a request until it is answered, or its client has gone.
+struct WaitingRequest<'w>(&'w AtomicUsize);
+
+impl Drop for WaitingRequest<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
 }
 
 impl std::fmt::Debug for Request {
@@ -81,6 +105,8 @@ impl Writer {
         changes: &Arc<Feed>,
     ) -> io::Result<Self> {
         let (requests, received) = mpsc::sync_channel(MAX_WAITING);
+        let database = opener.path.display().to_string().into();
+        let slow_after = threshold(settings.slow_statement_ms);
         let (opener, settings, changes) = (Arc::clone(opener), Arc::clone(settings), Arc::clone(changes));
         thread::Builder::new().name("sqlite-writer".into()).spawn(move || {
             let mut thread = WriterThread { slot: Slot::new(opener, Role::Writer), settings, changes };
@@ -88,7 +114,8 @@ impl Writer {
                 thread.serve(first, &received);
             }
         })?;
-        Ok(Self { requests })
+        let (waiting, refused) = (AtomicUsize::new(0), AtomicU64::new(0));
+        Ok(Self { requests, database, slow_after, waiting, refused })
     }
 
     /// Runs a request's mutations in order, all or nothing. A request whose future is dropped before its turn
@@ -96,17 +123,41 @@ impl Writer {
     pub(crate) async fn mutate(&self, mutations: Mutations, variables: Variables) -> Vec<FieldResult> {
         let (answer, answered) = oneshot::channel();
         let fields = mutations.clone();
-        let is_traced = traced_request().is_some();
+        let told_of = (self.slow_after < Duration::MAX).then(|| variables.clone());
+        let is_timed = told_of.is_some() || traced_request().is_some();
         let begun = Instant::now();
-        if self.requests.try_send(Request { mutations, variables, is_traced, answer }).is_err() {
+        if self.requests.try_send(Request { mutations, variables, is_timed, answer }).is_err() {
+            self.refused.fetch_add(1, Relaxed);
             return fields.all_failed(&unavailable("too many mutations wait for the database: try again"));
         }
+        self.waiting.fetch_add(1, Relaxed);
+        let _counted = WaitingRequest(&self.waiting);
         let ended = |_| fields.all_failed(&unavailable("the database's writing thread has ended"));
         let (results, times) = answered.await.unwrap_or_else(|error| (ended(error), None));
         if let Some(times) = times {
             times.record(begun, &fields.programs);
+            if let Some(variables) = told_of {
+                self.report_slow(&times, &fields, &variables);
+            }
         }
         results
+    }
+
+    /// How many requests wait, and how many were refused for that.
+    pub(crate) fn state(&self) -> (usize, u64) {
+        (self.waiting.load(Relaxed), self.refused.load(Relaxed))
+    }
+
+    fn report_slow(&self, times: &WriteTimes, fields: &Mutations, variables: &Variables) {
+        for ((begun, ended), program) in times.statements.iter().zip(&fields.programs) {
+            let took = ended.duration_since(*begun);
+            if took >= self.slow_after {
+                let statement = program.statements.joined();
+                let values = program.statements.value_shapes(&fields.model, variables);
+                SlowStatement { database: &self.database, statement: &statement, rows: None, took }
+                    .report(&values);
+            }
+        }
     }
 }
 
@@ -120,7 +171,7 @@ struct WriterThread {
 struct Handled {
     request: Request,
     results: Result<Vec<FieldResult>, Vec<FieldResult>>,
-    /// Where the request is traced.
+    /// Where the request is timed.
     times: Option<Box<WriteTimes>>,
     changes: Vec<RowChange>,
     /// Tables with changes beside these, of which nobody knows.
@@ -255,7 +306,7 @@ fn publish(feed: &Feed, turns: u64, session: &Session, handled: &mut [Handled]) 
 
 /// One request with what it has changed, as far as that is wanted.
 fn captured_request(session: &mut Session, request: Request, settings: &RelationalSettings) -> Handled {
-    let mut times = request.is_traced.then(Box::<WriteTimes>::default);
+    let mut times = request.is_timed.then(Box::<WriteTimes>::default);
     let results = one_request(session, &request, settings, times.as_deref_mut());
     let mut handled = Handled { times, ..Handled::new(request, results) };
     if session.capture().is_on() {
@@ -310,14 +361,11 @@ fn one_mutation(session: &mut Session, program: &MutationProgram, values: Values
 fn after_failure(mutations: &Mutations, mut results: Vec<FieldResult>, failed: usize) -> Vec<FieldResult> {
     let culprit = results.swap_remove(failed);
     let code = culprit.errors.first().map_or(ErrorCode::SourceFailed, |error| error.code);
-    let message =
-        format!("nothing was changed: `{}` failed, and a request's mutations are all done or none", {
-            &mutations.programs[failed].response_key
-        });
+    let others = taken_back(&mutations.programs[failed].response_key, code);
     let mut culprit = Some(culprit);
     let each = (0..mutations.programs.len()).map(|index| {
         let own = if index == failed { culprit.take() } else { None };
-        own.unwrap_or_else(|| FieldResult::failed(GraphqlError::new(code, message.clone())))
+        own.unwrap_or_else(|| FieldResult::failed(others.clone()))
     });
     each.collect()
 }

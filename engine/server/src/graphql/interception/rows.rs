@@ -89,7 +89,8 @@ async fn read<C: ExecutionContext>(
     let plan = plan_for(&served, limits, (&operation, &query.text), &variables, shape)?;
     let [Step::Source(source, root)] = &*plan.steps else { return Ok(FieldResult::data(b"null".to_vec())) };
     let context = RequestContext { asker: prepared.asker.clone(), ..RequestContext::default() };
-    Ok(core.query(*source, root, &context.add_session(variables)).await)
+    let variables = context.add_session(variables).with_client(prepared.variables.client());
+    Ok(core.query(*source, root, &variables).await)
 }
 
 /// The one row of a response; an object without members is of another type than that which was asked for.

@@ -112,14 +112,15 @@ pub(super) fn respond(
 fn context(core: &CoreEngine, client: &SimpleClient, request: &SimpleRequest<'_>) -> Option<RequestContext> {
     let Known::Asker(asker) = client.try_identify(core, request) else { return None };
     let codings = AcceptedCodings::of(request.accept_encoding.into_iter());
-    let site = core.site();
+    let (site, address) = (core.site(), Some(client.address()));
     if core.settings().functions.want_caller() {
         let context = site.context(&request.to_request()?.into_parts().0, asker);
         let headers = context.headers.map(|headers| site.trace_headers(headers));
-        return Some(RequestContext { headers, codings, ..context });
+        return Some(RequestContext { headers, codings, address, ..context });
     }
     let headers = site.wanted_headers(request.fields()).map(|headers| site.trace_headers(headers));
-    Some(RequestContext { headers, codings, ..RequestContext::of_asker(core.settings(), asker) })
+    let context = RequestContext::of_asker(core.settings(), asker);
+    Some(RequestContext { headers, codings, address, ..context })
 }
 
 /// What is copied at once for each connection; larger bodies are written as they are waited for.

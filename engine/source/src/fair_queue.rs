@@ -1,5 +1,5 @@
 //! Who runs and who waits where so many may run at a time: keys that wait take turns, however many of one key wait. It has no
-//! clock, and wakes nobody: it hands back what each waiter has left.
+//! clock, and wakes nobody: it hands back what each waiter has left. Operations that are admitted and statements that wait for a connection share it.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -25,7 +25,7 @@ pub struct WaiterId(u64);
 
 /// What has become of one that came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entered {
+pub enum QueueOutcome {
     Runs,
     Waits(WaiterId),
     /// As many wait as may.
@@ -72,24 +72,24 @@ impl<T> FairQueue<T> {
     }
 
     /// One of a key comes. Where it waits, `left` is what is handed back when it runs. Its weight is one of [`QueueBounds::weight`].
-    pub fn enter(&mut self, key: &[u8], weight: u64, left: T) -> Entered {
+    pub fn enter(&mut self, key: &[u8], weight: u64, left: T) -> QueueOutcome {
         let known = self.keys.get(key);
         let (of_key, waiting) = known.map_or((0, 0), |known| (known.running, known.waiting.len()));
         let has_room = self.running + weight <= self.bounds.most && of_key + weight <= self.bounds.each;
         if has_room && waiting == 0 && self.turns.is_empty() {
             self.running += weight;
             self.key(key).running += weight;
-            return Entered::Runs;
+            return QueueOutcome::Runs;
         }
         if self.waiting >= self.bounds.max_waiting || waiting >= self.bounds.max_waiting_each {
-            return Entered::Full;
+            return QueueOutcome::Full;
         }
         self.last_id += 1;
         let id = WaiterId(self.last_id);
         self.waiting += 1;
         self.key(key).waiting.push_back(Waiter { id, weight, left });
         self.give_turn(key);
-        Entered::Waits(id)
+        QueueOutcome::Waits(id)
     }
 
     /// One that ran has ended. What those left that run from now on.
@@ -221,12 +221,12 @@ mod tests {
     #[test]
     fn keys_take_turns_however_many_of_one_wait() {
         let mut queue = FairQueue::new(bounds(1, 1, 1000, 1000));
-        assert_eq!(queue.enter(b"ann", 1, "ann 0"), Entered::Runs);
+        assert_eq!(queue.enter(b"ann", 1, "ann 0"), QueueOutcome::Runs);
         for name in ["ann 1", "ann 2", "ann 3"] {
-            assert!(matches!(queue.enter(b"ann", 1, name), Entered::Waits(_)));
+            assert!(matches!(queue.enter(b"ann", 1, name), QueueOutcome::Waits(_)));
         }
-        assert!(matches!(queue.enter(b"bob", 1, "bob 1"), Entered::Waits(_)));
-        assert!(matches!(queue.enter(b"bob", 1, "bob 2"), Entered::Waits(_)));
+        assert!(matches!(queue.enter(b"bob", 1, "bob 1"), QueueOutcome::Waits(_)));
+        assert!(matches!(queue.enter(b"bob", 1, "bob 2"), QueueOutcome::Waits(_)));
         let mut order = Vec::new();
         let mut last = "ann 0";
         while queue.running() > 0 {
@@ -244,16 +244,16 @@ mod tests {
     #[test]
     fn a_key_at_its_own_bound_holds_nobody_else_back() {
         let mut queue = FairQueue::new(bounds(4, 2, 2, 1));
-        assert_eq!(queue.enter(b"ann", 2, 0), Entered::Runs);
+        assert_eq!(queue.enter(b"ann", 2, 0), QueueOutcome::Runs);
         let waits = queue.enter(b"ann", 1, 1);
-        assert!(matches!(waits, Entered::Waits(_)));
-        assert_eq!(queue.enter(b"ann", 1, 2), Entered::Full, "one of a key may wait");
-        assert_eq!(queue.enter(b"bob", 1, 3), Entered::Runs);
-        assert_eq!(queue.enter(b"cid", 1, 4), Entered::Runs);
-        assert!(matches!(queue.enter(b"dan", 1, 5), Entered::Waits(_)));
-        assert_eq!(queue.enter(b"eve", 1, 6), Entered::Full, "two of all may wait");
+        assert!(matches!(waits, QueueOutcome::Waits(_)));
+        assert_eq!(queue.enter(b"ann", 1, 2), QueueOutcome::Full, "one of a key may wait");
+        assert_eq!(queue.enter(b"bob", 1, 3), QueueOutcome::Runs);
+        assert_eq!(queue.enter(b"cid", 1, 4), QueueOutcome::Runs);
+        assert!(matches!(queue.enter(b"dan", 1, 5), QueueOutcome::Waits(_)));
+        assert_eq!(queue.enter(b"eve", 1, 6), QueueOutcome::Full, "two of all may wait");
         assert_eq!(queue.leave(b"bob", 1), [5]);
-        let Entered::Waits(id) = waits else { unreachable!() };
+        let QueueOutcome::Waits(id) = waits else { unreachable!() };
         assert_eq!(queue.cancel(b"ann", id), (true, vec![]));
         assert_eq!(queue.cancel(b"ann", id), (false, vec![]));
         assert_eq!(queue.waiting(), 0);
@@ -262,9 +262,9 @@ mod tests {
     #[test]
     fn one_that_goes_lets_those_behind_it_run() {
         let mut queue = FairQueue::new(bounds(3, 3, 10, 10));
-        assert_eq!(queue.enter(b"ann", 2, 0), Entered::Runs);
-        let Entered::Waits(large) = queue.enter(b"bob", 3, 1) else { panic!("it does not fit") };
-        assert!(matches!(queue.enter(b"cid", 1, 2), Entered::Waits(_)), "it is not overtaken");
+        assert_eq!(queue.enter(b"ann", 2, 0), QueueOutcome::Runs);
+        let QueueOutcome::Waits(large) = queue.enter(b"bob", 3, 1) else { panic!("it does not fit") };
+        assert!(matches!(queue.enter(b"cid", 1, 2), QueueOutcome::Waits(_)), "it is not overtaken");
         assert_eq!(queue.cancel(b"bob", large), (true, vec![2]));
         assert_eq!(queue.running(), 3);
     }
@@ -301,9 +301,9 @@ mod tests {
                     Event::Enter { key, weight } => {
                         let one = (key, bounds.weight(weight), number);
                         match queue.enter(&[key], one.1, one) {
-                            Entered::Runs => running.push(one),
-                            Entered::Waits(id) => waiting.push((id, one)),
-                            Entered::Full => {
+                            QueueOutcome::Runs => running.push(one),
+                            QueueOutcome::Waits(id) => waiting.push((id, one)),
+                            QueueOutcome::Full => {
                                 let of_key = waiting.iter().filter(|(_, other)| other.0 == key).count();
                                 prop_assert!(waiting.len() == max_waiting || of_key == max_waiting_each);
                             }

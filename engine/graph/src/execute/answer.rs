@@ -1,7 +1,6 @@
 //! Answering one root field: at once on its core where that is short, else on a thread that may take its time.
 
 use std::{
-    cell::Cell,
     slice,
     sync::{
         Arc,

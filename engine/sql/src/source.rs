@@ -43,7 +43,7 @@ use crate::{
     follow::{CatalogOutcome, Following, fingerprint},
     live::Dependencies,
     lower::{RootIndex, lower},
-    model::{Model, TableNumbers},
+    model::{Model, RootField, TableNumbers},
     plan::RootPlan,
     restrict::{Restrictions, table_named, written_session_variables},
     row_access::{row_access, row_query},
@@ -417,6 +417,15 @@ impl<D: Database> SourceSchema for RelationalSchema<D> {
 
     fn row_query(&self, field: &Field, variables: &Variables) -> Option<RowQuery> {
         row_query(&self.model, &self.roots, field, variables)
+    }
+
+    fn highest_limit(&self, root_field: &str) -> Option<u32> {
+        let Some(RootField::List(table)) = self.roots.find(OperationKind::Query, root_field) else {
+            return None;
+        };
+        let of_role = self.restrictions.as_ref().and_then(|restrictions| restrictions.of(table).limit);
+        let of_source = self.database.settings().common.max_limit;
+        Some(of_role.map_or(of_source, |of_role| of_role.min(of_source)))
     }
 
     fn plan(&self, &FieldRequest { kind, field }: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {

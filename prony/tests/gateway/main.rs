@@ -3,6 +3,7 @@
 mod attacks;
 mod codings;
 mod exchange;
+mod joins;
 mod large;
 mod restarts;
 mod roles;

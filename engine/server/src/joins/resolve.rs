@@ -18,7 +18,7 @@ use prony_source::PreparedField;
 use serde_json::{Value as Json, value::RawValue};
 
 use super::{
-    plan::{JoinNode, JoinStep},
+    plan::{ItemLimit, JoinNode, JoinStep},
     schema::KeyForm,
     tree::Tree,
 };
@@ -176,40 +176,35 @@ async fn fetch(
     variables: &Variables,
     keys: Keys,
 ) -> (Found, Vec<GraphqlError>) {
-    let batches = join_all(keys.values.chunks(step.batch).map(|keys| {
+    let results = join_all(keys.values.chunks(step.batch).map(|keys| {
         let variables = variables.with_another(Json::Array(keys.to_vec()));
         async move { sources.root_field(step.source, &step.root, &variables).await }
     }));
-    let (mut errors, mut found) = (Vec::new(), Found::default());
-    let mut texts = Vec::new();
-    for (FieldResult { data, errors: failures }, keys) in
-        batches.await.into_iter().zip(keys.texts.chunks(step.batch))
-    {
+    let results = results.await;
+    let (mut errors, mut found, mut items) = (Vec::new(), Found::default(), Vec::new());
+    for (FieldResult { data, errors: failures }, keys) in results.iter().zip(keys.texts.chunks(step.batch)) {
         if data.is_none() || !failures.is_empty() {
             found.unknown.extend(keys.iter().cloned());
         }
-        // The log names the source of the parent, and the detail what is joined to it.
-        errors.extend(failures.into_iter().map(|error| match &error.detail {
-            Some(detail) => {
-                let detail = format!("what is joined as `{}`: {detail}", step.response_key);
-                error.with_detail(detail)
-            }
-            None => error,
-        }));
-        texts.extend(data);
-    }
-    let mut items = Vec::new();
-    for text in &texts {
-        let tree = serde_json::from_slice::<&RawValue>(text).and_then(|text| Tree::of(text, &step.node));
-        match tree {
-            Ok(Tree::List(found)) => items.extend(found),
-            Ok(_) => {}
+        errors.extend(failures.iter().map(|error| of_join(error.clone(), step)));
+        let mut came = match data.as_deref().map_or(Ok(Vec::new()), |data| items_of(data, step)) {
+            Ok(came) => came,
             Err(error) => {
                 let failure = GraphqlError::new(ErrorCode::SourceFailed, "what is joined cannot be read");
                 errors.push(failure.with_detail(error.to_string()));
-                found.unknown.extend(keys.texts.iter().cloned());
+                found.unknown.extend(keys.iter().cloned());
+                continue;
+            }
+        };
+        if let Some(error) = shortened(step, keys, &came) {
+            errors.push(error);
+            found.unknown.extend(keys.iter().cloned());
+            if step.many {
+                // Nobody knows whose list is whole.
+                came.clear();
             }
         }
+        items.append(&mut came);
     }
     // The keys are needed until what is joined is in its place.
     let keys: Vec<_> = items.iter().map(|item| item.member(&step.matched).and_then(Tree::key)).collect();
@@ -223,6 +218,42 @@ async fn fetch(
         }
     }
     (found, errors)
+}
+
+/// The log names the source of the parent, and the detail what is joined to it.
+fn of_join(error: GraphqlError, step: &JoinStep) -> GraphqlError {
+    let Some(detail) = &error.detail else { return error };
+    let detail = format!("what is joined as `{}`: {detail}", step.response_key);
+    error.with_detail(detail)
+}
+
+fn items_of<'b>(data: &'b [u8], step: &JoinStep) -> serde_json::Result<Vec<Tree<'b>>> {
+    let text: &RawValue = serde_json::from_slice(data)?;
+    Ok(match Tree::of(text, &step.node)? {
+        Tree::List(items) => items,
+        _ => Vec::new(),
+    })
+}
+
+/// What is wrong where an answer has as many items as it may have, so that others may be missing. Where each key finds one item and
+/// all have found it, none is.
+fn shortened(step: &JoinStep, keys: &[String], came: &[Tree<'_>]) -> Option<GraphqlError> {
+    let limit = step.limit.as_ref().filter(|limit| came.len() >= limit.items)?;
+    if !step.many {
+        let has_come: HashSet<String> =
+            came.iter().filter_map(|item| item.member(&step.matched)?.key()).collect();
+        if keys.iter().all(|key| has_come.contains(key)) {
+            return None;
+        }
+    }
+    let ItemLimit { items, of, join } = limit;
+    let smaller = if keys.len() > 1 { ", or lower `batch` of the join" } else { "" };
+    let message = format!(
+        "what {join} joins may not be whole: {of} gave {items} items for {} keys, as many as its `limit`; \
+         raise that{smaller}",
+        keys.len()
+    );
+    Some(GraphqlError::new(ErrorCode::LimitExceeded, message))
 }
 
 fn put(tree: &mut Tree<'_>, node: &JoinNode, found: &HashMap<*const JoinStep, Found>) {

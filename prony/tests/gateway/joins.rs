@@ -1,0 +1,108 @@
+//! Joins: what they ask for, which keys they take for the same, and what they say where something cannot be had.
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{directory, failure, server::Server};
+
+/// A database in a file.
+fn database(directory: &TempDir, name: &str, script: &str) -> String {
+    let path = directory.path().join(name);
+    let database = rusqlite::Connection::open(&path).expect("the database can be made");
+    database.execute_batch(script).expect("the tables can be made");
+    format!("[[source]]\nname = \"{}\"\nurl = \"sqlite:{}\"\n", name.replace('.', "_"), path.display())
+}
+
+const PEOPLE: &str = "create table people (id integer primary key, name text not null);
+    with recursive n(i) as (select 1 union all select i + 1 from n where i < 500)
+    insert into people (name) select 'person ' || i from n;";
+
+const ORDERS: &str = "create table orders (id integer primary key, person_id integer not null);
+    with recursive n(i) as (select 0 union all select i + 1 from n where i < 199)
+    insert into orders (person_id) select i % 20 + 1 from n;";
+
+const ORDERS_OF_PERSON: &str = "[[join]]\nfield = \"Person.orders\"\nkey = \"id\"\nto = \"Query.orders\"\n\
+    argument = \"where.person_id.in\"\nmatch = \"person_id\"\nmany = true\n";
+
+fn lengths(response: &Value) -> Vec<Option<usize>> {
+    let people = response["data"]["people"].as_array().unwrap_or_else(|| panic!("no list: {response}"));
+    people.iter().map(|person| person["orders"].as_array().map(Vec::len)).collect()
+}
+
+/// `default_limit` is for clients that ask for a list, and not for a batch of keys.
+#[test]
+fn a_batch_is_asked_for_without_the_default_limit_of_its_target() {
+    let directory = directory();
+    let text = database(&directory, "people.db", PEOPLE)
+        + &database(&directory, "shop.db", ORDERS)
+        + ORDERS_OF_PERSON;
+    let gateway = Server::configured(&directory, &text);
+    let response = gateway.graphql("{ people(limit: 20) { orders { id } } }");
+    assert!(response["errors"].is_null(), "{response}");
+    assert_eq!(lengths(&response), vec![Some(10); 20], "{response}");
+}
+
+#[test]
+fn a_batch_of_more_keys_than_the_default_limit_finds_one_for_each() {
+    let notes = "create table notes (id integer primary key, author integer not null);
+        with recursive n(i) as (select 1 union all select i + 1 from n where i < 500)
+        insert into notes (author) select i from n;";
+    let join = "[[join]]\nfield = \"Note.person\"\nkey = \"author\"\nto = \"Query.people\"\nargument = \"where.id.in\"\n\
+        match = \"id\"\nbatch = 500\n";
+    for more in ["", "default_limit = 7\nmax_limit = 50\n"] {
+        let directory = directory();
+        let people = database(&directory, "people.db", PEOPLE);
+        let notes = database(&directory, "notes.db", notes);
+        let gateway = Server::configured(&directory, &format!("{people}{more}{notes}{join}"));
+        let response = gateway.graphql("{ notes(limit: 500) { author person { name } } }");
+        assert!(response["errors"].is_null(), "{more}: {response}");
+        let notes = response["data"]["notes"].as_array().expect("a list");
+        assert_eq!(notes.len(), 500);
+        for note in notes {
+            assert_eq!(note["person"]["name"], json!(format!("person {}", note["author"])), "{more}");
+        }
+    }
+}
+
+/// As many items as the limit may be a part of what there is.
+#[test]
+fn what_may_not_be_whole_is_null_beside_an_error() {
+    for (of_source, of_join) in
+        [("default_limit = 5\nmax_limit = 150\n", ""), ("", "arguments = { limit = 150 }\n")]
+    {
+        let directory = directory();
+        let (people, shop) =
+            (database(&directory, "people.db", PEOPLE), database(&directory, "shop.db", ORDERS));
+        let gateway =
+            Server::configured(&directory, &format!("{people}{shop}{of_source}{ORDERS_OF_PERSON}{of_join}"));
+        let response = gateway.graphql("{ people(limit: 20) { orders { id } } }");
+        assert_eq!(lengths(&response), vec![None; 20], "{response}");
+        assert_eq!(
+            failure(&response),
+            "LIMIT_EXCEEDED: what Person.orders joins may not be whole: Query.orders gave 150 items for 20 keys, \
+             as many as its `limit`; raise that, or lower `batch` of the join"
+        );
+        // Fewer keys find less than the limit.
+        let response = gateway.graphql("{ people(limit: 14) { orders { id } } }");
+        assert!(response["errors"].is_null(), "{response}");
+        assert_eq!(lengths(&response), vec![Some(10); 14], "{response}");
+    }
+}
+
+/// What a role may ask for bounds a join too.
+#[test]
+fn the_limit_of_a_role_is_that_of_its_joins() {
+    let directory = directory();
+    let roles = "[auth]\nanonymous = \"guest\"\n\
+        [roles.guest.sources.people_db.tables.people]\nselect = { columns = \"*\" }\n\
+        [roles.guest.sources.shop_db.tables.orders]\nselect = { columns = \"*\", limit = 30 }\n";
+    let text = database(&directory, "people.db", PEOPLE)
+        + &database(&directory, "shop.db", ORDERS)
+        + ORDERS_OF_PERSON
+        + roles;
+    let gateway = Server::configured(&directory, &text);
+    let response = gateway.graphql("{ people(limit: 2) { orders { id } } }");
+    assert_eq!(lengths(&response), vec![Some(10); 2], "{response}");
+    let response = gateway.graphql("{ people(limit: 3) { orders { id } } }");
+    assert_eq!(lengths(&response), vec![None; 3], "{response}");
+}

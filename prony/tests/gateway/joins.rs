@@ -1,9 +1,12 @@
 //! Joins: what they ask for, which keys they take for the same, and what they say where something cannot be had.
 
+use std::fs;
+
+use prony_testkit::peer::ScriptedPeer;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{directory, failure, server::Server};
+use super::{directory, failure, ok, server::Server};
 
 /// A database in a file.
 fn database(directory: &TempDir, name: &str, script: &str) -> String {
@@ -105,4 +108,61 @@ fn the_limit_of_a_role_is_that_of_its_joins() {
     assert_eq!(lengths(&response), vec![Some(10); 2], "{response}");
     let response = gateway.graphql("{ people(limit: 3) { orders { id } } }");
     assert_eq!(lengths(&response), vec![None; 3], "{response}");
+}
+
+/// An error of what is joined has the path of the field that is null by it, and not that of another source's root field.
+#[test]
+fn errors_of_what_is_joined_have_the_path_in_the_response() {
+    let directory = directory();
+    let orders = "create table orders (id integer primary key, person_id integer);
+        insert into orders (person_id) values (null), (7), (8), (7);";
+    let shop = database(&directory, "shop.db", orders);
+    let people = r#"{"data":{"peopleByIds":[{"name":null,"friends":[{"name":null}],"prony_key_match_id":"7"},null]},"errors":[
+        {"message":"no name","path":["peopleByIds",0,"friends",0,"name"]},{"message":"gone","path":["peopleByIds",1]}]}"#;
+    let peer = ScriptedPeer::answering(ok(people));
+    let schema = directory.path().join("schema.graphql");
+    let sdl = "type Query { peopleByIds(ids: [ID!]!): [Person] } type Person { id: ID! name: String friends: [Person] }";
+    fs::write(&schema, sdl).expect("it can be written");
+    let text = format!(
+        "{shop}[[source]]\nname = \"peer\"\nupstream = \"{}/\"\nschema_file = {:?}\n\
+         [[join]]\nfield = \"Order.person\"\nkey = \"person_id\"\nto = \"Query.peopleByIds\"\nargument = \"ids\"\nmatch = \"id\"\n",
+        peer.url(),
+        schema.display()
+    );
+    let gateway = Server::configured(&directory, &text);
+    let response = gateway.graphql("{ all: orders { id of: person { name friends { name } } } }");
+    let person = json!({"name": null, "friends": [{"name": null}]});
+    let order = |id: i64, person: &Value| json!({"id": id, "of": person});
+    let expected = [order(1, &Value::Null), order(2, &person), order(3, &Value::Null), order(4, &person)];
+    assert_eq!(response["data"]["all"], json!(expected), "{response}");
+    let errors = response["errors"].as_array().unwrap_or_else(|| panic!("no errors: {response}"));
+    let told: Vec<_> = errors.iter().map(|error| (&error["message"], &error["path"])).collect();
+    let (name, gone) = (json!("no name"), json!("gone"));
+    let of_name = json!(["all", 1, "of", "friends", 0, "name"]);
+    // Nobody knows whose item it would have been: it is the key for which nothing has come.
+    let of_gone = json!(["all", 2, "of"]);
+    assert_eq!(told.len(), 2, "{response}");
+    assert!(told.contains(&(&name, &of_name)) && told.contains(&(&gone, &of_gone)), "{response}");
+    let field = gateway.graphql("{\n  all: orders {\n    of: person { name friends { name } } } }");
+    assert_eq!(field["errors"][0]["locations"], json!([{"line": 3, "column": 5}]), "{field}");
+}
+
+/// The path of a join below a join leads through both.
+#[test]
+fn errors_of_joins_below_joins_lead_through_them() {
+    let directory = directory();
+    let text = database(&directory, "people.db", PEOPLE)
+        + &database(&directory, "shop.db", ORDERS)
+        + "max_limit = 150\n"
+        + ORDERS_OF_PERSON
+        + &database(&directory, "notes.db", "create table notes (id integer primary key, author integer not null);
+            insert into notes (author) values (2), (1), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15);")
+        + "[[join]]\nfield = \"Note.person\"\nkey = \"author\"\nto = \"Query.people\"\nargument = \"where.id.in\"\nmatch = \"id\"\n";
+    let gateway = Server::configured(&directory, &text);
+    let response = gateway.graphql("{ notes { person { orders { id } } } }");
+    assert!(failure(&response).starts_with("LIMIT_EXCEEDED"), "{response}");
+    // The first person of the batch is the author of the second note.
+    let path = response["errors"][0]["path"].clone();
+    assert_eq!(path, json!(["notes", 1, "person", "orders"]), "{response}");
+    assert_eq!(response["data"]["notes"][0], json!({"person": {"orders": null}}));
 }

@@ -18,6 +18,7 @@ use prony_source::PreparedField;
 use serde_json::{Value as Json, value::RawValue};
 
 use super::{
+    failures::{Concern, Failure, placed},
     plan::{ItemLimit, JoinNode, JoinStep},
     schema::KeyForm,
     tree::Tree,
@@ -51,16 +52,14 @@ pub(crate) async fn resolve(
     };
     let mut errors = Vec::new();
     complete(sources, node, variables, &mut tree, &mut errors).await;
-    for error in errors {
-        let path = vec![PathSegment::Key(field.response_key.as_str().into())];
-        result.errors.push(error.at(field.position).with_path(path));
-    }
+    result.errors.extend(errors.into_iter().map(|error| error.of_field(&field.response_key, field.position)));
     let mut completed = Vec::with_capacity(data.len());
     tree.write(&mut completed);
     result.data = Some(completed);
 }
 
-/// Completes a value, which is of an object or a list of objects, with all that is joined at any depth of it.
+/// Completes a value, which is of an object or a list of objects, with all that is joined at any depth of it. Paths of errors begin
+/// below the value.
 fn complete<'a, S: RootFields>(
     sources: &'a S,
     node: &'a JoinNode,
@@ -78,7 +77,7 @@ fn complete<'a, S: RootFields>(
         }));
         let mut found: HashMap<*const JoinStep, Found> = HashMap::new();
         for (step, (items, failures)) in steps.iter().zip(fetched.await) {
-            errors.extend(failures);
+            errors.extend(placed(failures, step, tree, node));
             found.insert(std::ptr::from_ref(*step), items);
         }
         put(tree, node, &found);
@@ -175,41 +174,24 @@ async fn fetch(
     step: &JoinStep,
     variables: &Variables,
     keys: Keys,
-) -> (Found, Vec<GraphqlError>) {
+) -> (Found, Vec<Failure>) {
     let results = join_all(keys.values.chunks(step.batch).map(|keys| {
         let variables = variables.with_another(Json::Array(keys.to_vec()));
         async move { sources.root_field(step.source, &step.root, &variables).await }
     }));
     let results = results.await;
-    let (mut errors, mut found, mut items) = (Vec::new(), Found::default(), Vec::new());
-    for (FieldResult { data, errors: failures }, keys) in results.iter().zip(keys.texts.chunks(step.batch)) {
-        if data.is_none() || !failures.is_empty() {
+    let (mut received, mut found) = (Received::default(), Found::default());
+    for (result, keys) in results.iter().zip(keys.texts.chunks(step.batch)) {
+        if !received.add(step, keys, result) {
             found.unknown.extend(keys.iter().cloned());
         }
-        errors.extend(failures.iter().map(|error| of_join(error.clone(), step)));
-        let mut came = match data.as_deref().map_or(Ok(Vec::new()), |data| items_of(data, step)) {
-            Ok(came) => came,
-            Err(error) => {
-                let failure = GraphqlError::new(ErrorCode::SourceFailed, "what is joined cannot be read");
-                errors.push(failure.with_detail(error.to_string()));
-                found.unknown.extend(keys.iter().cloned());
-                continue;
-            }
-        };
-        if let Some(error) = shortened(step, keys, &came) {
-            errors.push(error);
-            found.unknown.extend(keys.iter().cloned());
-            if step.many {
-                // Nobody knows whose list is whole.
-                came.clear();
-            }
-        }
-        items.append(&mut came);
     }
+    let Received { items, mut errors, mut failures } = received;
     // The keys are needed until what is joined is in its place.
     let keys: Vec<_> = items.iter().map(|item| item.member(&step.matched).and_then(Tree::key)).collect();
     let mut items = Tree::List(items);
     complete(sources, &step.node, variables, &mut items, &mut errors).await;
+    failures.extend(errors.into_iter().filter_map(|error| of_item(error, &keys, step)));
     if let Tree::List(items) = items {
         for (key, item) in keys.into_iter().zip(items) {
             if let Some(key) = key {
@@ -217,7 +199,85 @@ async fn fetch(
             }
         }
     }
-    (found, errors)
+    (found, failures)
+}
+
+/// What the requests of a step have brought.
+#[derive(Default)]
+struct Received<'b> {
+    items: Vec<Tree<'b>>,
+    /// Of items: their paths begin with the index of one.
+    errors: Vec<GraphqlError>,
+    /// Of no item.
+    failures: Vec<Failure>,
+}
+
+impl<'b> Received<'b> {
+    /// Whether it is known of each key that was asked for what there is.
+    fn add(&mut self, step: &JoinStep, keys: &[String], result: &'b FieldResult) -> bool {
+        let mut faults = Vec::new();
+        let came = result.data.as_deref().map_or(Ok(Vec::new()), |data| items_of(data, step));
+        let mut came = came.unwrap_or_else(|error| {
+            let fault = GraphqlError::new(ErrorCode::SourceFailed, "what is joined cannot be read");
+            faults.push(fault.with_detail(error.to_string()));
+            Vec::new()
+        });
+        if let Some(fault) = shortened(step, keys, &came) {
+            faults.push(fault);
+            if step.many {
+                // Nobody knows whose list is whole.
+                came.clear();
+            }
+        }
+        for error in &result.errors {
+            let mut error = of_join(error.clone(), step);
+            // The root field is not in the client's response.
+            let path = std::mem::take(&mut error.path);
+            let item = match path.get(1) {
+                Some(&PathSegment::Index(index)) => {
+                    came.get(index).and_then(|item| item.member(&step.matched)?.key()).map(|_| index)
+                }
+                _ => None,
+            };
+            match item {
+                Some(index) => {
+                    let index = PathSegment::Index(self.items.len() + index);
+                    self.errors
+                        .push(error.with_path([index].into_iter().chain(path.into_iter().skip(2)).collect()));
+                }
+                None => faults.push(error),
+            }
+        }
+        let is_known = result.data.is_some() && result.errors.is_empty() && faults.is_empty();
+        if !faults.is_empty() {
+            let keys = without_items(step, keys, &came);
+            self.failures.extend(
+                faults.into_iter().map(|error| Failure { error, concerns: Concern::Keys(keys.clone()) }),
+            );
+        }
+        self.items.append(&mut came);
+        is_known
+    }
+}
+
+/// Keys for which nothing has come, or all where something has come for each.
+fn without_items(step: &JoinStep, keys: &[String], came: &[Tree<'_>]) -> Vec<String> {
+    let has_come: HashSet<String> =
+        came.iter().filter_map(|item| item.member(&step.matched)?.key()).collect();
+    let without: Vec<String> = keys.iter().filter(|key| !has_come.contains(*key)).cloned().collect();
+    if without.is_empty() { keys.to_vec() } else { without }
+}
+
+/// An error whose path begins with the index of an item; none where the item is not in the response.
+fn of_item(mut error: GraphqlError, keys: &[Option<String>], step: &JoinStep) -> Option<Failure> {
+    let mut path = std::mem::take(&mut error.path).into_iter();
+    let Some(PathSegment::Index(index)) = path.next() else { return None };
+    let key = keys.get(index)?.clone()?;
+    let number = keys[..index].iter().filter(|known| known.as_ref() == Some(&key)).count();
+    if !step.many && number > 0 {
+        return None;
+    }
+    Some(Failure { error, concerns: Concern::Item { key, number, below: path.collect() } })
 }
 
 /// The log names the source of the parent, and the detail what is joined to it.

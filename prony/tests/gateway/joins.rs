@@ -166,3 +166,43 @@ fn errors_of_joins_below_joins_lead_through_them() {
     assert_eq!(path, json!(["notes", 1, "person", "orders"]), "{response}");
     assert_eq!(response["data"]["notes"][0], json!({"person": {"orders": null}}));
 }
+
+/// Numbers are the same by their values; a key that the target cannot take is that of nothing, and of no others.
+#[test]
+fn keys_are_compared_by_what_they_are() {
+    let directory = directory();
+    let notes = "create table notes (id integer primary key, by_number real, by_text text, by_uuid text);
+        insert into notes (by_number, by_text, by_uuid) values
+            (1.0, '2', '123E4567-E89B-12D3-A456-42661417400A'), (1.5, 'x', 'no uuid'), (3e2, '1.0', null);";
+    let devices = r#"{"data":{"devices":[{"name":"pump","prony_key_match_id":"123e4567-e89b-12d3-a456-42661417400a"}]}}"#;
+    let peer = ScriptedPeer::answering(ok(devices));
+    let schema = directory.path().join("schema.graphql");
+    let sdl =
+        "type Query { devices(ids: [UUID!]!): [Device] } type Device { id: UUID! name: String } scalar UUID";
+    fs::write(&schema, sdl).expect("it can be written");
+    let join = |field: &str, key: &str| {
+        format!(
+            "[[join]]\nfield = \"Note.{field}\"\nkey = \"{key}\"\nto = \"Query.people\"\nargument = \"where.id.in\"\nmatch = \"id\"\n"
+        )
+    };
+    let text = format!(
+        "{}{}[[source]]\nname = \"peer\"\nupstream = \"{}/\"\nschema_file = {:?}\n{}{}\
+         [[join]]\nfield = \"Note.device\"\nkey = \"by_uuid\"\nto = \"Query.devices\"\nargument = \"ids\"\nmatch = \"id\"\n",
+        database(&directory, "people.db", PEOPLE),
+        database(&directory, "notes.db", notes),
+        peer.url(),
+        schema.display(),
+        join("numbered", "by_number"),
+        join("named", "by_text"),
+    );
+    let gateway = Server::configured(&directory, &text);
+    let response = gateway.graphql("{ notes { numbered { id } named { id } device { name } } }");
+    assert!(response["errors"].is_null(), "{response}");
+    let person = |id: i64| json!({ "id": id });
+    let expected = json!([
+        {"numbered": person(1), "named": person(2), "device": {"name": "pump"}},
+        {"numbered": null, "named": null, "device": null},
+        {"numbered": person(300), "named": person(1), "device": null},
+    ]);
+    assert_eq!(response["data"]["notes"], expected);
+}

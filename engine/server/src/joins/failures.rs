@@ -56,7 +56,7 @@ impl Placing<'_> {
             }
             Tree::Object(_) => {
                 if node.steps.iter().any(|known| std::ptr::eq(known, self.step))
-                    && let Some(key) = tree.member(&self.step.key).and_then(Tree::key)
+                    && let Some(key) = tree.key_for(self.step)
                 {
                     self.place_at(&key);
                 }

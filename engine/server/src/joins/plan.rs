@@ -12,7 +12,10 @@ use prony_graphql::{
 };
 use prony_source::{FieldRequest, PreparedField, SourceSchema};
 
-use super::schema::{Join, Joins, KeyForm};
+use super::{
+    keys::{KeyComparison, KeyForm},
+    schema::{Join, Joins},
+};
 
 /// Where in a response joined fields are: as a tree of response keys.
 #[derive(Debug, Default)]
@@ -32,6 +35,7 @@ pub(super) struct JoinStep {
     /// Under which the parent's key comes.
     pub(super) key: Name,
     pub(super) keys: KeyForm,
+    pub(super) comparison: KeyComparison,
     pub(super) source: SourceId,
     pub(super) root: PreparedField,
     /// Under which the key of what comes comes.
@@ -217,6 +221,7 @@ impl JoinPlanner<'_> {
             response_key: field.response_key.clone(),
             key,
             keys: join.keys,
+            comparison: join.comparison,
             source: join.source,
             root,
             matched,

@@ -19,8 +19,8 @@ use serde_json::{Value as Json, value::RawValue};
 
 use super::{
     failures::{Concern, Failure, placed},
+    keys::KeyText,
     plan::{ItemLimit, JoinNode, JoinStep},
-    schema::KeyForm,
     tree::Tree,
 };
 
@@ -124,6 +124,19 @@ struct Keys {
     values: Vec<Json>,
 }
 
+impl Keys {
+    fn add(&mut self, key: KeyText, step: &JoinStep) {
+        let value = step.keys.value(&key);
+        let text = step.comparison.normal(key);
+        if self.known.insert(text.clone())
+            && let Some(value) = value
+        {
+            self.texts.push(text);
+            self.values.push(value);
+        }
+    }
+}
+
 fn collect_steps<'n>(node: &'n JoinNode, steps: &mut Vec<&'n JoinStep>) {
     steps.extend(&node.steps);
     node.below.iter().for_each(|(_, below)| collect_steps(below, steps));
@@ -134,12 +147,9 @@ fn gather(tree: &Tree<'_>, node: &JoinNode, step: &JoinStep, keys: &mut Keys) {
         Tree::List(items) => items.iter().for_each(|item| gather(item, node, step, keys)),
         Tree::Object(_) => {
             if node.steps.iter().any(|known| std::ptr::eq(known, step))
-                && let Some(key) = tree.member(&step.key)
-                && let Some(text) = key.key()
-                && keys.known.insert(text.clone())
+                && let Some(key) = tree.member(&step.key).and_then(Tree::key)
             {
-                keys.values.push(formed(key, &text, step.keys));
-                keys.texts.push(text);
+                keys.add(key, step);
             }
             for (name, below) in &node.below {
                 if let Some(value) = tree.member(name) {
@@ -148,24 +158,6 @@ fn gather(tree: &Tree<'_>, node: &JoinNode, step: &JoinStep, keys: &mut Keys) {
             }
         }
         Tree::Text(_) | Tree::Joined(_) => {}
-    }
-}
-
-/// A key as it is given to who is asked for it.
-fn formed(key: &Tree<'_>, text: &str, form: KeyForm) -> Json {
-    let is_text = matches!(key, Tree::Text(raw) if raw.get().starts_with('"'));
-    let as_text = || Json::String(text.to_owned());
-    match form {
-        KeyForm::Texts => as_text(),
-        KeyForm::AsTheyAre if is_text => as_text(),
-        KeyForm::Numbers | KeyForm::AsTheyAre => {
-            // One that would lose digits is given as its text.
-            let keeps_digits = |value: &Json| {
-                let written = value.to_string();
-                written == text && !value.is_string()
-            };
-            serde_json::from_str(text).ok().filter(keeps_digits).unwrap_or_else(as_text)
-        }
     }
 }
 
@@ -188,7 +180,7 @@ async fn fetch(
     }
     let Received { items, mut errors, mut failures } = received;
     // The keys are needed until what is joined is in its place.
-    let keys: Vec<_> = items.iter().map(|item| item.member(&step.matched).and_then(Tree::key)).collect();
+    let keys: Vec<_> = items.iter().map(|item| item.matched_key(step)).collect();
     let mut items = Tree::List(items);
     complete(sources, &step.node, variables, &mut items, &mut errors).await;
     failures.extend(errors.into_iter().filter_map(|error| of_item(error, &keys, step)));
@@ -235,7 +227,7 @@ impl<'b> Received<'b> {
             let path = std::mem::take(&mut error.path);
             let item = match path.get(1) {
                 Some(&PathSegment::Index(index)) => {
-                    came.get(index).and_then(|item| item.member(&step.matched)?.key()).map(|_| index)
+                    came.get(index).and_then(|item| item.matched_key(step)).map(|_| index)
                 }
                 _ => None,
             };
@@ -262,8 +254,7 @@ impl<'b> Received<'b> {
 
 /// Keys for which nothing has come, or all where something has come for each.
 fn without_items(step: &JoinStep, keys: &[String], came: &[Tree<'_>]) -> Vec<String> {
-    let has_come: HashSet<String> =
-        came.iter().filter_map(|item| item.member(&step.matched)?.key()).collect();
+    let has_come: HashSet<String> = came.iter().filter_map(|item| item.matched_key(step)).collect();
     let without: Vec<String> = keys.iter().filter(|key| !has_come.contains(*key)).cloned().collect();
     if without.is_empty() { keys.to_vec() } else { without }
 }
@@ -300,8 +291,7 @@ fn items_of<'b>(data: &'b [u8], step: &JoinStep) -> serde_json::Result<Vec<Tree<
 fn shortened(step: &JoinStep, keys: &[String], came: &[Tree<'_>]) -> Option<GraphqlError> {
     let limit = step.limit.as_ref().filter(|limit| came.len() >= limit.items)?;
     if !step.many {
-        let has_come: HashSet<String> =
-            came.iter().filter_map(|item| item.member(&step.matched)?.key()).collect();
+        let has_come: HashSet<String> = came.iter().filter_map(|item| item.matched_key(step)).collect();
         if keys.iter().all(|key| has_come.contains(key)) {
             return None;
         }
@@ -330,7 +320,8 @@ fn put(tree: &mut Tree<'_>, node: &JoinNode, found: &HashMap<*const JoinStep, Fo
                 // Objects of other types have no key.
                 let Some((_, key)) = members.iter().find(|(key, _)| *key == *step.key) else { continue };
                 let Some(found) = found.get(&std::ptr::from_ref(step)) else { continue };
-                let joined = Tree::Joined(found.joined(key.key().as_deref(), step.many));
+                let key = key.key().map(|key| step.comparison.normal(key));
+                let joined = Tree::Joined(found.joined(key.as_deref(), step.many));
                 members.push((Cow::Owned(step.response_key.to_string()), joined));
                 is_joined = true;
             }

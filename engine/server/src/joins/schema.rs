@@ -16,7 +16,10 @@ use prony_graphql::{
     },
 };
 
-use super::settings::JoinSettings;
+use super::{
+    keys::{KeyComparison, KeyForm},
+    settings::JoinSettings,
+};
 
 /// The joins that fit what is served.
 #[derive(Debug, Clone, Default)]
@@ -34,19 +37,11 @@ pub(crate) struct Join {
     pub(super) source: SourceId,
     pub(super) root: Node<FieldDefinition>,
     pub(super) argument: Vec<Name>,
-    /// Whether keys are numbers where they are given.
     pub(super) keys: KeyForm,
+    pub(super) comparison: KeyComparison,
     pub(super) matched: Name,
     pub(super) matched_type: Type,
     pub(super) settings: JoinSettings,
-}
-
-/// How a list of keys is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum KeyForm {
-    Numbers,
-    Texts,
-    AsTheyAre,
 }
 
 impl Joins {
@@ -128,6 +123,10 @@ impl<'a> Offered<'a> {
         }
         let matched = name(&settings.matched)?;
         let matched_type = self.field(root.ty.inner_named_type(), &matched)?.ty.clone();
+        let comparison = KeyComparison::of([
+            key_type.inner_named_type().as_str(),
+            matched_type.inner_named_type().as_str(),
+        ]);
         let argument: Vec<Name> = settings.argument.split('.').map(name).collect::<Result<_, _>>()?;
         let keys = self.key_form(root, &argument)?;
         for given in settings.arguments.keys() {
@@ -159,6 +158,7 @@ impl<'a> Offered<'a> {
             root,
             argument,
             keys,
+            comparison,
             matched,
             matched_type,
             settings,
@@ -190,10 +190,6 @@ impl<'a> Offered<'a> {
         if !ty.is_list() {
             return Err(format!("argument `{}` of {} is no list", dotted(), root.name));
         }
-        Ok(match ty.inner_named_type().as_str() {
-            "Int" | "Float" => KeyForm::Numbers,
-            "String" | "ID" => KeyForm::Texts,
-            _ => KeyForm::AsTheyAre,
-        })
+        Ok(KeyForm::of(ty.inner_named_type()))
     }
 }

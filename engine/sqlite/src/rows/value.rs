@@ -31,7 +31,9 @@ pub(crate) fn write(out: &mut Vec<u8>, kind: &ColumnKind, value: Stored<'_>) -> 
         | ColumnKind::Timestamp
         | ColumnKind::Uuid
         | ColumnKind::Enum(_)
-        | ColumnKind::OtherText => write_text(out, value),
+        | ColumnKind::OtherText
+        | ColumnKind::OrderedText
+        | ColumnKind::UnorderedText => write_text(out, value),
     }
 }
 

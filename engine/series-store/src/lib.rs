@@ -37,13 +37,13 @@ mod segment;
 mod select;
 mod state;
 mod store;
+mod summary;
 mod tombstones;
 mod value;
 mod write;
 mod write_queue;
 
 pub use backup::{Backup, backup};
-pub use block::Summary;
 pub use catalog::{Attribute, Catalog, Series, Table};
 pub use elsewhere::{WritesElsewhere, WrittenByOthers, ops};
 pub use engine::{
@@ -71,6 +71,7 @@ pub use removal::Removal;
 pub use rows::{OnDuplicate, Rows};
 pub use sealer::SealState;
 pub use store::{CheckReport, Health, Store, check};
+pub use summary::{ExactFigures, Summary};
 pub use value::{Column, Kind, Value};
 pub use write::{
     ATTRIBUTES_MAX, Limits, NAME_BYTES_MAX, Operation, SERIES_MAX, TEXT_BYTES_MAX, TYPES_MAX,

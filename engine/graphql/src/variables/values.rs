@@ -30,6 +30,8 @@ pub struct Variables {
     given: Vec<Json>,
     /// Headers of the request that sources want to know.
     headers: Option<ForwardedHeaders>,
+    /// Of the request, as JSON, where they are for the source that executes all of it.
+    extensions: Option<Arc<str>>,
     budget: Budget,
 }
 
@@ -112,6 +114,17 @@ impl Variables {
     #[must_use]
     pub fn with_headers(self, headers: ForwardedHeaders) -> Self {
         Self { headers: Some(headers), ..self }
+    }
+
+    /// The same, with extensions of the request, an object as JSON, for the source that executes all of it.
+    #[must_use]
+    pub fn with_extensions(self, extensions: Option<Arc<str>>) -> Self {
+        Self { extensions, ..self }
+    }
+
+    /// Extensions of the request, as JSON.
+    pub fn extensions(&self) -> Option<&str> {
+        self.extensions.as_deref()
     }
 
     /// Headers of the request that sources want to know.

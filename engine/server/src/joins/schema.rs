@@ -7,12 +7,13 @@ use prony_graphql::{
     compiler::{
         Node,
         ast::{FieldDefinition, Type},
-        collections::HashMap,
+        collections::{HashMap, HashSet},
         schema::ExtendedType,
     },
     schema::{
         Contribution, SourceId,
         build::{field_with_arguments, list, named},
+        opaque_scalars,
     },
 };
 
@@ -88,6 +89,8 @@ impl Joins {
 
 /// What all sources offer, to be looked up.
 struct Offered<'a> {
+    /// Of which only the source knows what values they have.
+    opaque: HashSet<Name>,
     types: HashMap<&'a str, &'a ExtendedType>,
     queries: HashMap<&'a str, (SourceId, &'a Node<FieldDefinition>)>,
 }
@@ -98,7 +101,12 @@ impl<'a> Offered<'a> {
         let queries = contributions.iter().flat_map(|(source, contribution)| {
             contribution.query.iter().map(move |field| (field.name.as_str(), (*source, field)))
         });
-        Self { types: types.map(|(name, ty)| (name.as_str(), ty)).collect(), queries: queries.collect() }
+        let opaque = opaque_scalars(contributions);
+        Self {
+            opaque,
+            types: types.map(|(name, ty)| (name.as_str(), ty)).collect(),
+            queries: queries.collect(),
+        }
     }
 
     fn join(&self, settings: &JoinSettings) -> Result<Join, String> {
@@ -190,6 +198,7 @@ impl<'a> Offered<'a> {
         if !ty.is_list() {
             return Err(format!("argument `{}` of {} is no list", dotted(), root.name));
         }
-        Ok(KeyForm::of(ty.inner_named_type()))
+        let item = ty.inner_named_type();
+        Ok(if self.opaque.contains(item) { KeyForm::AsTheyAre } else { KeyForm::of(item) })
     }
 }

@@ -40,7 +40,7 @@ pub(crate) struct UpstreamField {
 #[derive(Debug)]
 pub(crate) struct UpstreamOperation {
     pub(crate) kind: OperationKind,
-    /// `{"query":"…"`, without its end.
+    /// `{"query":"…","operationName":"…"`, without its end.
     head: Vec<u8>,
     /// `"name":` of each variable.
     variables: Vec<Box<[u8]>>,
@@ -138,6 +138,10 @@ impl UpstreamOperation {
         let mut head = Vec::with_capacity(request.text.len() + 64);
         head.extend_from_slice(b"{\"query\":");
         json::write_string(&mut head, request.text);
+        if let Some(name) = request.name {
+            head.extend_from_slice(b",\"operationName\":");
+            json::write_string(&mut head, name);
+        }
         let fields = request
             .fields
             .iter()
@@ -166,6 +170,10 @@ impl UpstreamOperation {
                 serde_json::to_writer(&mut body, value).expect("memory takes it");
             }
             body.push(b'}');
+        }
+        if let Some(extensions) = variables.extensions() {
+            body.extend_from_slice(b",\"extensions\":");
+            body.extend_from_slice(extensions.as_bytes());
         }
         body.push(b'}');
         body

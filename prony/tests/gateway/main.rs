@@ -7,6 +7,7 @@ mod joins;
 mod large;
 mod restarts;
 mod roles;
+mod scalars;
 mod server;
 mod sockets;
 mod trouble;

@@ -69,6 +69,21 @@ fn values_of_an_upstreams_own_scalars_are_passed_on_as_they_are() {
     assert!(failure(&response).starts_with("BAD_USER_INPUT"), "{response}");
 }
 
+/// Numbers that no double holds keep their digits where the operation is forwarded whole.
+#[test]
+fn long_numbers_keep_their_digits() {
+    let (directory, peer) = (directory(), ScriptedPeer::answering(ok(r#"{"data":{"one":1}}"#)));
+    let gateway = gateway(&directory, &peer, "");
+    let variables = r#"{"n":123456789012345678901234567890,"in":{"n":12345678901234567890123,"i":3.0}}"#;
+    let body = format!("{{\"query\":{},\"variables\":{variables}}}", json!(QUERY));
+    let (head, received) = gateway.ask("POST /graphql", &body);
+    assert!(received.contains(r#""one":1"#), "{head}\n{received}");
+    let sent = String::from_utf8_lossy(&peer.received(peer.connections() - 1)).into_owned();
+    let expected =
+        r#""variables":{"n":123456789012345678901234567890,"in":{"n":[12345678901234567890123],"i":3}}}"#;
+    assert!(sent.ends_with(expected), "{sent}");
+}
+
 /// A table beside it has a scalar of ours, which is held against our rule.
 #[test]
 fn scalars_of_ours_are_checked_beside_an_upstream() {

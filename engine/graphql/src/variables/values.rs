@@ -32,6 +32,8 @@ pub struct Variables {
     headers: Option<ForwardedHeaders>,
     /// Of the request, as JSON, where they are for the source that executes all of it.
     extensions: Option<Arc<str>>,
+    /// The variables as JSON, as they were sent, for the same source, where a number of theirs has more digits than are kept.
+    sent: Option<Arc<str>>,
     budget: Budget,
 }
 
@@ -120,6 +122,17 @@ impl Variables {
     #[must_use]
     pub fn with_extensions(self, extensions: Option<Arc<str>>) -> Self {
         Self { extensions, ..self }
+    }
+
+    /// The same, with the variables as they were sent, an object as JSON, for the source that executes all of the operation.
+    #[must_use]
+    pub fn with_sent(self, sent: Option<Arc<str>>) -> Self {
+        Self { sent, ..self }
+    }
+
+    /// The variables as they were sent, where numbers of theirs have more digits than are kept of them.
+    pub fn sent(&self) -> Option<&str> {
+        self.sent.as_deref()
     }
 
     /// Extensions of the request, as JSON.

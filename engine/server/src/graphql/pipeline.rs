@@ -175,7 +175,7 @@ fn plan<C: ExecutionContext>(
     core.engine().documents.resolve(&mut parameters).map_err(|error| refused(vec![error]))?;
     clock.ended(Stage::Parse);
 
-    let RequestParameters { query, operation_name, variables, extensions, .. } = parameters;
+    let RequestParameters { query, operation_name, variables, extensions, sent_variables, .. } = parameters;
     let operation = find_operation(&served, limits, &query, operation_name.as_deref()).map_err(refused)?;
     seen.kind = Some(operation.kind());
     if core.site().notes_requests() {
@@ -192,8 +192,10 @@ fn plan<C: ExecutionContext>(
     seen.cost = Some(cost);
     let role = context.asker.as_ref().map(Asker::role);
     check_size(&plan, cost, limits, role).map_err(|error| refused(vec![error]))?;
-    let extensions = plan.whole.is_some().then(|| forwarded(extensions)).flatten();
-    let variables = context.add_session(variables).with_extensions(extensions);
+    let mut variables = context.add_session(variables);
+    if plan.whole.is_some() {
+        variables = variables.with_extensions(forwarded(extensions)).with_sent(sent_variables);
+    }
     let RequestContext { asker, caller, codings, .. } = context;
     let variables = match caller {
         None => variables,

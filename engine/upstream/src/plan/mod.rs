@@ -3,6 +3,7 @@
 
 mod parts;
 mod print;
+mod sent;
 
 use std::{borrow::Cow, io::Write as _};
 
@@ -160,6 +161,7 @@ impl UpstreamOperation {
         body.extend_from_slice(&self.head);
         if !self.variables.is_empty() {
             body.extend_from_slice(b",\"variables\":{");
+            let sent = variables.sent().map(sent::members).unwrap_or_default();
             let mut is_first = true;
             for (name, value) in self.variables.iter().zip(variables.values()) {
                 let Some(value) = value else { continue };
@@ -167,7 +169,10 @@ impl UpstreamOperation {
                     body.push(b',');
                 }
                 body.extend_from_slice(name);
-                serde_json::to_writer(&mut body, value).expect("memory takes it");
+                match sent.get(name_of(name)) {
+                    Some(sent) => sent::write(&mut body, value, sent),
+                    None => sent::write_plain(&mut body, value),
+                }
             }
             body.push(b'}');
         }
@@ -178,4 +183,9 @@ impl UpstreamOperation {
         body.push(b'}');
         body
     }
+}
+
+/// From `"name":`.
+fn name_of(prefix: &[u8]) -> &str {
+    std::str::from_utf8(&prefix[1..prefix.len() - 2]).expect("names are text")
 }

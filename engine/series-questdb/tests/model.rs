@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use prony_series_questdb::{QuestEngine, QuestSettings};
-use prony_series_store::engine_tests::{EngineUnderTest, engines_are_lists_of_rows, integers_are_exact};
+use prony_series_store::engine_tests::{EngineUnderTest, engines_are_lists_of_rows};
+use prony_series_store::integer_tests::integers_are_exact;
 use prony_series_store::{Engine, OnDuplicate, TimeRange};
 use prony_testkit::QuestServer;
 

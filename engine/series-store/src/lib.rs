@@ -19,6 +19,8 @@ mod error;
 mod format;
 mod head;
 mod ids;
+#[cfg(feature = "engine-tests")]
+pub mod integer_tests;
 mod listen;
 #[cfg(test)]
 mod losses;

@@ -3,9 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
-use prony_series_store::engine_tests::{
-    EngineUnderTest, aggregates, engines_are_lists_of_rows, integers_are_exact, retention,
-};
+use prony_series_store::engine_tests::{EngineUnderTest, aggregates, engines_are_lists_of_rows, retention};
+use prony_series_store::integer_tests::integers_are_exact;
 use prony_series_store::{Durability, Engine, OnDuplicate, Options, Store, TimeMs, backup, check};
 use tempfile::TempDir;
 

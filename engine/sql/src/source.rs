@@ -43,10 +43,10 @@ use crate::{
     follow::{CatalogOutcome, Following, fingerprint},
     live::Dependencies,
     lower::{RootIndex, lower},
-    model::{Model, RootField, TableNumbers},
+    model::{Model, TableNumbers},
     plan::RootPlan,
     restrict::{Restrictions, table_named, written_session_variables},
-    row_access::{row_access, row_query},
+    row_access::{highest_limit, row_access, row_query},
     session::FieldSession,
     settings::{RelationalSettings, SettingsFaults},
 };
@@ -420,12 +420,8 @@ impl<D: Database> SourceSchema for RelationalSchema<D> {
     }
 
     fn highest_limit(&self, root_field: &str) -> Option<u32> {
-        let Some(RootField::List(table)) = self.roots.find(OperationKind::Query, root_field) else {
-            return None;
-        };
-        let of_role = self.restrictions.as_ref().and_then(|restrictions| restrictions.of(table).limit);
         let of_source = self.database.settings().common.max_limit;
-        Some(of_role.map_or(of_source, |of_role| of_role.min(of_source)))
+        highest_limit(&self.roots, self.restrictions.as_ref(), of_source, root_field)
     }
 
     fn plan(&self, &FieldRequest { kind, field }: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {

@@ -9,7 +9,7 @@ use super::{
 
 /// An error of what a step has asked for, before it is known at which parents its keys are.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct JoinFailure {
     pub(super) error: GraphqlError,
     pub(super) concerns: Concern,
 }
@@ -25,7 +25,7 @@ pub(super) enum Concern {
 
 /// The errors of a step, with their paths from a value downwards.
 pub(super) fn placed(
-    failures: Vec<Failure>,
+    failures: Vec<JoinFailure>,
     step: &JoinStep,
     tree: &Tree<'_>,
     node: &JoinNode,
@@ -41,7 +41,7 @@ struct Placing<'a> {
     step: &'a JoinStep,
     /// To the value that is looked at.
     path: Vec<PathSegment>,
-    waiting: Vec<Failure>,
+    waiting: Vec<JoinFailure>,
     placed: Vec<GraphqlError>,
 }
 

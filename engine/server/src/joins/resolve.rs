@@ -18,7 +18,7 @@ use prony_source::PreparedField;
 use serde_json::{Value as Json, value::RawValue};
 
 use super::{
-    failures::{Concern, Failure, placed},
+    failures::{Concern, JoinFailure, placed},
     keys::KeyText,
     plan::{ItemLimit, JoinNode, JoinStep},
     tree::Tree,
@@ -166,7 +166,7 @@ async fn fetch(
     step: &JoinStep,
     variables: &Variables,
     keys: Keys,
-) -> (Found, Vec<Failure>) {
+) -> (Found, Vec<JoinFailure>) {
     let results = join_all(keys.values.chunks(step.batch).map(|keys| {
         let variables = variables.with_another(Json::Array(keys.to_vec()));
         async move { sources.root_field(step.source, &step.root, &variables).await }
@@ -201,7 +201,7 @@ struct Received<'b> {
     /// Of items: their paths begin with the index of one.
     errors: Vec<GraphqlError>,
     /// Of no item.
-    failures: Vec<Failure>,
+    failures: Vec<JoinFailure>,
 }
 
 impl<'b> Received<'b> {
@@ -244,7 +244,7 @@ impl<'b> Received<'b> {
         if !faults.is_empty() {
             let keys = without_items(step, keys, &came);
             self.failures.extend(
-                faults.into_iter().map(|error| Failure { error, concerns: Concern::Keys(keys.clone()) }),
+                faults.into_iter().map(|error| JoinFailure { error, concerns: Concern::Keys(keys.clone()) }),
             );
         }
         self.items.append(&mut came);
@@ -260,7 +260,7 @@ fn without_items(step: &JoinStep, keys: &[String], came: &[Tree<'_>]) -> Vec<Str
 }
 
 /// An error whose path begins with the index of an item; none where the item is not in the response.
-fn of_item(mut error: GraphqlError, keys: &[Option<String>], step: &JoinStep) -> Option<Failure> {
+fn of_item(mut error: GraphqlError, keys: &[Option<String>], step: &JoinStep) -> Option<JoinFailure> {
     let mut path = std::mem::take(&mut error.path).into_iter();
     let Some(PathSegment::Index(index)) = path.next() else { return None };
     let key = keys.get(index)?.clone()?;
@@ -268,7 +268,7 @@ fn of_item(mut error: GraphqlError, keys: &[Option<String>], step: &JoinStep) ->
     if !step.many && number > 0 {
         return None;
     }
-    Some(Failure { error, concerns: Concern::Item { key, number, below: path.collect() } })
+    Some(JoinFailure { error, concerns: Concern::Item { key, number, below: path.collect() } })
 }
 
 /// The log names the source of the parent, and the detail what is joined to it.

@@ -208,6 +208,8 @@ pub(super) struct GraphSchema {
     roots: RootIndex,
     has_subscriptions: bool,
     has_mutations: bool,
+    /// Of the source, whatever a role may.
+    max_limit: u32,
     restricted: Option<Restricted>,
 }
 
@@ -227,6 +229,7 @@ impl GraphSchema {
             model: Arc::new(model),
             has_subscriptions: settings.subscriptions,
             has_mutations: !settings.read_only,
+            max_limit: settings.max_limit,
             restricted: None,
         }
     }
@@ -296,6 +299,12 @@ impl SourceSchema for GraphSchema {
         let (databases, scripts) = (Arc::clone(databases), scripts.clone());
         let connection = GraphConnection::new(databases, limits, !self.has_mutations, Some(role), scripts);
         Some(Box::new(connection))
+    }
+
+    fn highest_limit(&self, root_field: &str) -> Option<u32> {
+        let (side, only) = self.roots.listed(root_field)?;
+        let of_role = self.restrictions().and_then(|restrictions| restrictions.limit(side, only));
+        Some(of_role.map_or(self.max_limit, |of_role| of_role.min(self.max_limit)))
     }
 
     fn plan(&self, request: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {

@@ -10,7 +10,7 @@ use crate::{
     json,
     schema::Schema,
     selection::Field,
-    variables::scalar::{Scalar, describe},
+    variables::{rule::scalar_rule, scalar::describe},
 };
 
 /// The JSON text of a field's value, with its members in the order of the selection.
@@ -47,7 +47,7 @@ impl<'a> Completion<'a> {
             return self.list(ty, selections, value);
         }
         let named = ty.inner_named_type();
-        let scalar = Scalar::of(named);
+        let scalar = scalar_rule(self.schema, named);
         let definition = if scalar.is_specified() { None } else { self.schema.valid().types.get(named) };
         match definition {
             Some(ExtendedType::Object(_) | ExtendedType::Interface(_) | ExtendedType::Union(_)) => {

@@ -62,6 +62,8 @@ pub struct RequestParameters {
     pub operation_name: Option<String>,
     pub variables: Map<String, Json>,
     pub extensions: Map<String, Json>,
+    /// The variables as JSON, as they were sent, where a number among them may have more digits than are kept of it.
+    pub sent_variables: Option<Arc<str>>,
 }
 
 /// Why a request has no parameters.
@@ -102,6 +104,7 @@ impl RequestParameters {
             operation_name: string("operationName", members.operation_name)?,
             variables: members.variables.members("variables")?,
             extensions: members.extensions.members("extensions")?,
+            sent_variables: if has_long_number(body) { sent_variables(text) } else { None },
         }
         .with_a_document()
     }
@@ -124,6 +127,7 @@ impl RequestParameters {
             operation_name: operation_name.filter(|name| !name.is_empty()),
             variables: object("variables", variables)?,
             extensions: object("extensions", extensions)?,
+            sent_variables: variables.filter(|text| has_long_number(text.as_bytes())).map(Arc::from),
         }
         .with_a_document()
     }
@@ -146,6 +150,40 @@ struct Members<'b> {
     variables: ObjectMember,
     #[serde(default)]
     extensions: ObjectMember,
+}
+
+/// A number of fewer bytes, signs and exponents aside, is the same as a double.
+const LONG_NUMBER_BYTES: usize = 17;
+
+/// Whether a text may have a number that a double does not hold to its last digit: as many digits and points in a row, one of which is
+/// found at every place that is so far from the last.
+fn has_long_number(text: &[u8]) -> bool {
+    let is_of_number = |byte: &&u8| byte.is_ascii_digit() || **byte == b'.';
+    let mut place = LONG_NUMBER_BYTES - 1;
+    while let Some(byte) = text.get(place) {
+        if !is_of_number(&byte) {
+            place += LONG_NUMBER_BYTES;
+            continue;
+        }
+        let before = text[..place].iter().rev().take_while(is_of_number).count();
+        let behind = text[place..].iter().take_while(is_of_number).count();
+        if before + behind >= LONG_NUMBER_BYTES {
+            return true;
+        }
+        place += behind + LONG_NUMBER_BYTES;
+    }
+    false
+}
+
+/// The variables of a request that was read.
+fn sent_variables(text: &str) -> Option<Arc<str>> {
+    #[derive(Deserialize)]
+    struct Sent<'b> {
+        #[serde(borrow)]
+        variables: Option<&'b RawValue>,
+    }
+    let Sent { variables } = serde_json::from_str(text).ok()?;
+    variables.map(|variables| variables.get().into())
 }
 
 /// The value of a member that has to be an object, read without a detour over a [`Json`]: it is in every request.

@@ -1,7 +1,7 @@
 //! Rows that are in memory, and summaries that are made of rows here.
 
 use prony_series_store::calendar::Periods;
-use prony_series_store::{AttributeId, ReadError, RowSource, Rows, Summary, TimeMs, TimeRange, Value};
+use prony_series_store::{AttributeId, ReadError, RowSource, Rows, Summary, TimeMs, TimeRange};
 use std::ops::Range;
 
 /// All rows that there are, in the order of their times.
@@ -93,8 +93,7 @@ pub fn summarize_rows(
     rows.visit(0..u64::MAX, &[attribute], &mut |part, mut places| {
         goes_on = places.all(|row| {
             let (time, value) = (part.times[row], part.get(row, attribute));
-            let mut summary = value.number().map_or_else(Summary::default, Summary::of_one);
-            summary.count = u64::from(value != Value::Null);
+            let summary = Summary::of_value(value);
             match &mut open {
                 Some((_, end, of)) if time < *end => {
                     of.add_all(&summary);

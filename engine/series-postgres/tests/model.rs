@@ -4,6 +4,7 @@
 
 use prony_series_postgres::{MetadataCache, PostgresEngine, PostgresSettings};
 use prony_series_store::engine_tests::{EngineUnderTest, engines_are_lists_of_rows};
+use prony_series_store::integer_tests::integers_are_exact;
 use prony_series_store::{Engine, OnDuplicate};
 use prony_testkit::postgres::TestDatabase;
 
@@ -52,4 +53,9 @@ fn so_they_are_without_what_can_be_switched_off() {
             settings.metadata_cache = MetadataCache::None;
         })
     });
+}
+
+#[test]
+fn postgres_sums_integers_up_to_the_last_digit() {
+    integers_are_exact(|policy| OnPostgres::new(policy, |_| {}));
 }

@@ -4,6 +4,7 @@
 
 use prony_series_questdb::{QuestEngine, QuestSettings};
 use prony_series_store::engine_tests::{EngineUnderTest, engines_are_lists_of_rows};
+use prony_series_store::integer_tests::integers_are_exact;
 use prony_series_store::{Engine, OnDuplicate, TimeRange};
 use prony_testkit::QuestServer;
 
@@ -45,4 +46,9 @@ impl EngineUnderTest for OnQuestDb {
 #[test]
 fn series_on_questdb_are_lists_of_rows() {
     engines_are_lists_of_rows(4, OnQuestDb::new);
+}
+
+#[test]
+fn questdb_sums_integers_up_to_the_last_digit() {
+    integers_are_exact(OnQuestDb::new);
 }

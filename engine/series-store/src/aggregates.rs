@@ -2,12 +2,13 @@
 //! as rows with columns of numbers ([`column_of`]), and are never changed: rows that come late and are removed later have an aggregate of
 //! their own beside the one that there is.
 
-use crate::block::{Summary, Wanted};
+use crate::block::Wanted;
 use crate::calendar::{Period, Periods};
 use crate::error::ReadError;
 use crate::ids::{AttributeId, SeriesId, TimeMs, TimeRange};
 use crate::rows::{OnDuplicate, RowAt, Rows};
 use crate::segment::{Segment, read_block};
+use crate::summary::{StoredFigures, Summary};
 use crate::tombstones::HiddenAggregates;
 use crate::value::{Column, Form, Value};
 use std::collections::HashMap;
@@ -183,8 +184,9 @@ impl SeriesAggregates {
             if last_ms < end_ms {
                 let number = |column| rows.get(row, column).number().unwrap_or_default();
                 let count = whole(rows.get(row, count)).cast_unsigned();
-                let summary = Summary { count, sum: number(sum), min: number(min), max: number(max) };
-                summaries.push((rows.times[row], end_ms, summary));
+                // Nobody remembers whether they were integers: large ones lack digits.
+                let figures = StoredFigures { count, sum: number(sum), min: number(min), max: number(max) };
+                summaries.push((rows.times[row], end_ms, figures.of_integers()));
             }
         })?;
         summaries.sort_by_key(|(first_ms, ..)| *first_ms);
@@ -253,7 +255,7 @@ fn whole(value: Value<'_>) -> i64 {
 /// Between which times the rows were whose aggregates a block has; a little more where they are far from 1970.
 fn span(segment: &Segment, place: usize) -> (TimeMs, TimeMs) {
     let block = segment.block(place);
-    let last = block.summary(LAST_TIME).map_or(f64::MAX, |of| of.max);
+    let last = block.figures(LAST_TIME).map_or(f64::MAX, |of| of.max);
     // A time as a double is up to 512 off; the conversion saturates.
     let last_ms = (last as TimeMs).saturating_add(512).max(block.last_ms);
     (block.first_ms, last_ms)

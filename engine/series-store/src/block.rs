@@ -5,7 +5,8 @@ use crate::calendar::DAY_MS;
 use crate::codes::{bits, doubles, integers, texts};
 use crate::ids::{AttributeId, SeriesId, TimeMs};
 use crate::rows::Rows;
-use crate::value::{Column, Form, Value, Values};
+use crate::summary::{StoredFigures, Summary};
+use crate::value::{Column, Form, Values};
 use prony_log::codec::{Damage, Input, put_length, put_signed, put_unsigned};
 
 /// More than a day of one row a minute. More rows would compress little better, and cost more to read a part of.
@@ -13,15 +14,6 @@ pub(crate) const BLOCK_ROWS: usize = 2048;
 /// With so many rows a block ends where a day ends, so that sums by day, month and year are mostly those of whole blocks, which are known
 /// without reading. Blocks with fewer rows would take more for what is said of each than for their values.
 pub(crate) const WHOLE_DAYS_ROWS: usize = 512;
-
-/// What the values of a column are, those that are not null.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Summary {
-    pub count: u64,
-    pub sum: f64,
-    pub min: f64,
-    pub max: f64,
-}
 
 /// A column of a block.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +23,7 @@ pub(crate) struct ColumnMeta {
     /// Where it begins in the block.
     offset: u32,
     /// Of texts and booleans only the count.
-    pub(crate) summary: Summary,
+    figures: StoredFigures,
 }
 
 /// What is known of a block.
@@ -47,72 +39,6 @@ pub(crate) struct BlockMeta {
     /// CRC-32C of the bytes.
     pub(crate) checksum: u32,
     pub(crate) columns: Box<[ColumnMeta]>,
-}
-
-impl Summary {
-    /// Of one value.
-    pub const fn of_one(value: f64) -> Self {
-        Self { count: 1, sum: value, min: value, max: value }
-    }
-
-    pub(crate) fn add(&mut self, value: f64) {
-        self.add_all(&Self::of_one(value));
-    }
-
-    /// Of these values and others.
-    pub fn add_all(&mut self, other: &Self) {
-        if other.count == 0 {
-            return;
-        }
-        if self.count == 0 {
-            *self = *other;
-            return;
-        }
-        self.count += other.count;
-        self.sum += other.sum;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
-    }
-
-    /// The least and the greatest of four values at a time; the sum in order, so that it is what any other way of adding row by row gives.
-    fn of_doubles(values: &[f64]) -> Self {
-        const AT_A_TIME: usize = 4;
-        let Some(first) = values.first() else { return Self::default() };
-        let (mut least, mut greatest) = ([*first; AT_A_TIME], [*first; AT_A_TIME]);
-        let (fours, rest) = values.as_chunks::<AT_A_TIME>();
-        for four in fours {
-            for place in 0..AT_A_TIME {
-                least[place] = least[place].min(four[place]);
-                greatest[place] = greatest[place].max(four[place]);
-            }
-        }
-        Self {
-            count: values.len() as u64,
-            sum: values[1..].iter().fold(*first, |sum, value| sum + value),
-            min: least.iter().chain(rest).copied().fold(*first, f64::min),
-            max: greatest.iter().chain(rest).copied().fold(*first, f64::max),
-        }
-    }
-
-    /// Of these rows of a column; texts and booleans are only counted.
-    pub(crate) fn of(column: &Column, rows: std::ops::Range<usize>) -> Self {
-        let mut summary = Self::default();
-        if let (Values::Doubles(values), None, true) =
-            (&column.values, &column.present, rows.end <= column.len())
-        {
-            return Self::of_doubles(&values[rows]);
-        }
-        for row in rows {
-            match column.get(row) {
-                Value::Null => {}
-                value => match value.number() {
-                    Some(number) => summary.add(number),
-                    None => summary.count += 1,
-                },
-            }
-        }
-        summary
-    }
 }
 
 /// Whether a block of so many rows, the last of which is at one moment, ends before a row of the other.
@@ -143,7 +69,8 @@ pub(crate) fn write(to: &mut Vec<u8>, series: SeriesId, rows: &Rows) -> BlockMet
             continue;
         }
         let offset = (to.len() - begin) as u32;
-        columns.push(ColumnMeta { attribute: *attribute, form: column.form(), offset, summary });
+        let figures = StoredFigures::of(&summary);
+        columns.push(ColumnMeta { attribute: *attribute, form: column.form(), offset, figures });
         write_column(to, column, rows.len());
     }
     let bytes = &to[begin..];
@@ -267,13 +194,13 @@ impl BlockMeta {
         put_unsigned(to, u64::from(self.bytes));
         to.extend_from_slice(&self.checksum.to_le_bytes());
         put_length(to, self.columns.len());
-        for ColumnMeta { attribute, form, offset, summary } in &self.columns {
+        for ColumnMeta { attribute, form, offset, figures } in &self.columns {
             put_unsigned(to, u64::from(attribute.0));
             to.push(*form as u8);
             put_unsigned(to, u64::from(*offset));
-            put_unsigned(to, summary.count);
+            put_unsigned(to, figures.count);
             if matches!(form, Form::Doubles | Form::Integers) {
-                for number in [summary.sum, summary.min, summary.max] {
+                for number in [figures.sum, figures.min, figures.max] {
                     to.extend_from_slice(&number.to_le_bytes());
                 }
             }
@@ -295,12 +222,12 @@ impl BlockMeta {
                 _ => return Err(Damage("a column has an unknown kind")),
             };
             let (offset, count) = (input.u32()?, input.unsigned()?);
-            let mut summary = Summary { count, ..Summary::default() };
+            let mut figures = StoredFigures { count, ..StoredFigures::default() };
             if matches!(form, Form::Doubles | Form::Integers) {
                 let mut number = || Ok(f64::from_le_bytes(input.array()?));
-                (summary.sum, summary.min, summary.max) = (number()?, number()?, number()?);
+                (figures.sum, figures.min, figures.max) = (number()?, number()?, number()?);
             }
-            Ok(ColumnMeta { attribute, form, offset, summary })
+            Ok(ColumnMeta { attribute, form, offset, figures })
         })?;
         if rows == 0 || rows as usize > BLOCK_ROWS || last_ms < first_ms {
             return Err(Damage("a block has no rows, or too many"));
@@ -309,8 +236,24 @@ impl BlockMeta {
         Ok(Self { series, rows, first_ms, last_ms, has_equal_times, bytes, checksum, columns })
     }
 
-    pub(crate) fn summary(&self, attribute: AttributeId) -> Option<&Summary> {
-        self.columns.iter().find(|column| column.attribute == attribute).map(|column| &column.summary)
+    fn column(&self, attribute: AttributeId) -> Option<&ColumnMeta> {
+        self.columns.iter().find(|column| column.attribute == attribute)
+    }
+
+    pub(crate) fn figures(&self, attribute: AttributeId) -> Option<&StoredFigures> {
+        self.column(attribute).map(|column| &column.figures)
+    }
+
+    /// What all values of an attribute are together; none where only the values themselves tell it: integers so large that what is kept of
+    /// them may lack digits.
+    pub(crate) fn summary(&self, attribute: AttributeId) -> Option<Summary> {
+        let Some(ColumnMeta { form, figures, .. }) = self.column(attribute) else {
+            return Some(Summary::default());
+        };
+        match form {
+            Form::Integers => Some(figures.of_integers()).filter(|summary| summary.exact.is_some()),
+            Form::Doubles | Form::Booleans | Form::Texts => Some(figures.of_doubles()),
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! The seam between those who ask for series and what keeps them. An engine makes writes durable ([`Engine`]) and reads as it was at one
 //! moment ([`Snapshot`]) the rows of series ([`RowSource`]); what has type parameters, for the comfort of those who call, is made of these.
 
-use crate::block::Summary;
 use crate::calendar::Periods;
 use crate::catalog::Catalog;
 use crate::error::{ReadError, Refusal, Unwritten, WriteError};
@@ -9,6 +8,7 @@ use crate::ids::{AttributeId, SeriesId, TimeMs, TimeRange};
 use crate::listen::Listener;
 use crate::page::Page;
 use crate::rows::Rows;
+use crate::summary::Summary;
 use crate::write::{Operation, Write};
 use prony_log::error::LogError;
 use prony_log::register::Registration;

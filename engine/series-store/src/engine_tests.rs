@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests, which other crates run too")]
 
-use crate::block::Summary;
 use crate::calendar::{Period, Periods};
 use crate::catalog::Catalog;
 use crate::engine::{Engine, SeriesRows};
@@ -13,6 +12,7 @@ use crate::options::{Aggregates, Retention};
 use crate::page::Page;
 use crate::removal::Removal;
 use crate::rows::OnDuplicate;
+use crate::summary::Summary;
 use crate::value::{Kind, Value};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -155,10 +155,7 @@ impl KeptAggregate {
         self.last_ms = time_ms;
         for (place, (of, cell)) in self.summaries.iter_mut().zip(cells).enumerate() {
             let Some(number) = cell else { continue };
-            match value(place, *number).number() {
-                Some(number) => of.add(number),
-                None => of.count += 1,
-            }
+            of.add_all(&Summary::of_value(value(place, *number)));
         }
     }
 }
@@ -434,6 +431,9 @@ fn summaries(
             let wanted = wanted.summaries[place];
             let known = |of: &Summary| (of.count, of.min, of.max);
             assert_eq!((begin, known(found)), (wanted_begin, known(&wanted)), "{period:?}");
+            if let (Some(found), Some(wanted)) = (found.exact, wanted.exact) {
+                assert_eq!(found, wanted, "{period:?}");
+            }
             let difference = (found.sum - wanted.sum).abs();
             assert!(difference <= 1e-9 * (1.0 + wanted.count as f64), "{found:?}, {wanted:?}");
         }

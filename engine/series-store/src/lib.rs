@@ -19,6 +19,8 @@ mod error;
 mod format;
 mod head;
 mod ids;
+#[cfg(feature = "engine-tests")]
+pub mod integer_tests;
 mod listen;
 #[cfg(test)]
 mod losses;
@@ -37,13 +39,13 @@ mod segment;
 mod select;
 mod state;
 mod store;
+mod summary;
 mod tombstones;
 mod value;
 mod write;
 mod write_queue;
 
 pub use backup::{Backup, backup};
-pub use block::Summary;
 pub use catalog::{Attribute, Catalog, Series, Table};
 pub use elsewhere::{WritesElsewhere, WrittenByOthers, ops};
 pub use engine::{
@@ -71,6 +73,7 @@ pub use removal::Removal;
 pub use rows::{OnDuplicate, Rows};
 pub use sealer::SealState;
 pub use store::{CheckReport, Health, Store, check};
+pub use summary::{ExactFigures, Summary};
 pub use value::{Column, Kind, Value};
 pub use write::{
     ATTRIBUTES_MAX, Limits, NAME_BYTES_MAX, Operation, SERIES_MAX, TEXT_BYTES_MAX, TYPES_MAX,

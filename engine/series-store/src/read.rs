@@ -1,7 +1,7 @@
 //! Reading: the store as it was at one moment, however long one reads, and the rows of a series in it in the order of their times.
 
 use crate::aggregates::{Periodic, SeriesAggregates};
-use crate::block::{BlockMeta, Summary, Wanted};
+use crate::block::{BlockMeta, Wanted};
 use crate::calendar::Periods;
 use crate::catalog::{Catalog, CatalogLock};
 use crate::engine::{PagedRows, RowSource, SeriesRows, Snapshot};
@@ -14,6 +14,7 @@ use crate::page::Page;
 use crate::rows::{OnDuplicate, RowAt, Rows};
 use crate::segment::{Segment, read_block};
 use crate::select::{candidates, select};
+use crate::summary::Summary;
 use crate::tombstones::{Hidden, Tombstones};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -549,9 +550,9 @@ impl RowSource for StoredRows {
             let Group { sources, first_ms, last_ms, is_whole, .. } = &self.groups[group];
             let end = periods.end_of(*first_ms);
             if let ([source], true, true) = (&sources[..], is_whole, *last_ms < end)
-                && let Some(meta) = source.meta()
+                && let Some(summary) = source.meta().and_then(|meta| meta.summary(attribute))
             {
-                if !periodic.add(*first_ms, end, &meta.summary(attribute).copied().unwrap_or_default()) {
+                if !periodic.add(*first_ms, end, &summary) {
                     return Ok(());
                 }
                 continue;

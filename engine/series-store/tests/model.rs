@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use prony_series_store::engine_tests::{EngineUnderTest, aggregates, engines_are_lists_of_rows, retention};
+use prony_series_store::integer_tests::integers_are_exact;
 use prony_series_store::{Durability, Engine, OnDuplicate, Options, Store, TimeMs, backup, check};
 use tempfile::TempDir;
 
@@ -78,4 +79,9 @@ fn a_store_is_a_list_of_rows() {
 #[test]
 fn a_store_keeps_aggregates_of_what_is_removed() {
     engines_are_lists_of_rows(60, |policy| Embedded::new(policy, true));
+}
+
+#[test]
+fn a_store_sums_integers_up_to_the_last_digit() {
+    integers_are_exact(|policy| Embedded::new(policy, false));
 }

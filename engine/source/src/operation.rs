@@ -15,6 +15,8 @@ pub struct OperationRequest<'a> {
     pub kind: OperationKind,
     /// The document as the client has sent it, with one operation in it.
     pub text: &'a str,
+    /// Of the operation, where it has one.
+    pub name: Option<&'a Name>,
     /// Names of the variables, in the order of [`Variables::values`](prony_graphql::variables::Variables::values).
     pub variables: &'a [Name],
     pub fields: &'a [Field],

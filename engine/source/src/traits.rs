@@ -240,6 +240,13 @@ pub trait SourceSchema: Debug + Send + Sync {
         None
     }
 
+    /// The highest `limit` of a root field of queries that gives a list, for whom the schema is; none of other fields, and where the
+    /// source does not know.
+    fn highest_limit(&self, root_field: &str) -> Option<u32> {
+        let _ = root_field;
+        None
+    }
+
     /// Plans one root field.
     ///
     /// # Errors

@@ -79,8 +79,23 @@ pub enum ColumnKind {
     Enum(usize),
     Array(Box<ColumnKind>),
     /// A type without a mapping (dates, times and intervals too): its text form, a `String` with all operators
-    /// of text. Comparisons are those of the database's type; `like` matches the text form.
+    /// of text. Comparisons, and the greatest and least, are those of the database's type; `like` matches the text form.
     OtherText,
+    /// The same of a type that the database orders, but has no `max` and `min` for.
+    OrderedText,
+    /// The same of a type that the database does not order, of which it is only asked whether it is null.
+    UnorderedText,
+}
+
+impl ColumnKind {
+    /// Whether the database can sort by such values and compare them.
+    pub fn is_ordered(&self) -> bool {
+        match self {
+            Self::Json | Self::UnorderedText => false,
+            Self::Array(item) => item.is_ordered(),
+            _ => true,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Hash)]

@@ -32,7 +32,7 @@ use prony_source::dialect::{
 };
 
 use crate::contribution::{
-    columns::{ColumnTypes, is_sortable},
+    columns::ColumnTypes,
     descriptions::{of_column, of_list, of_relation, of_row},
 };
 use crate::{
@@ -147,7 +147,7 @@ impl TableNames {
         let mut list_arguments = aggregate_arguments.clone();
         let mut columns = table.columns.iter().enumerate();
         let sorts = |(number, column): (usize, &Column)| {
-            is_sortable(&column.kind) && granted.allows(ColumnUse::Sort, index, number)
+            column.kind.is_ordered() && granted.allows(ColumnUse::Sort, index, number)
         };
         if columns.any(sorts) {
             list_arguments.push(sort_argument(pool, &sort));
@@ -259,7 +259,7 @@ impl Writer<'_> {
         let operator = name!("SortOperator");
         let mut fields = Vec::with_capacity(table.columns.len());
         for (number, (column, name)) in table.columns.iter().zip(&self.column_names).enumerate() {
-            if is_sortable(&column.kind) && self.granted.allows(ColumnUse::Sort, index, number) {
+            if column.kind.is_ordered() && self.granted.allows(ColumnUse::Sort, index, number) {
                 fields.push(self.pool.input(name, named(&operator)));
             }
         }

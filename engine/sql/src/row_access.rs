@@ -1,4 +1,4 @@
-//! What fields do with the rows of which table, for interceptors.
+//! What fields do with the rows of which table, for interceptors, and how many rows they give, for joins.
 
 use prony_graphql::{
     selection::{Field, OperationKind},
@@ -11,6 +11,7 @@ use crate::{
     changes::names::ChangeIndex,
     lower::RootIndex,
     model::{Model, RootField, RowField, TableId},
+    restrict::Restrictions,
 };
 
 /// What a field does, whether it is a root field or one of a row.
@@ -56,6 +57,18 @@ pub(crate) fn row_query(
     let key: Map<String, Json> =
         key.into_iter().map(|(column, value)| (column, json!({ "eq": value }))).collect();
     Some(RowQuery { text, variables: Map::from_iter([("key".to_owned(), Json::Object(key))]) })
+}
+
+/// The highest `limit` of a list of rows, for whom these restrictions are.
+pub(crate) fn highest_limit(
+    roots: &RootIndex,
+    restrictions: Option<&Restrictions>,
+    of_source: u32,
+    root_field: &str,
+) -> Option<u32> {
+    let Some(RootField::List(table)) = roots.find(OperationKind::Query, root_field) else { return None };
+    let of_role = restrictions.and_then(|restrictions| restrictions.of(table).limit);
+    Some(of_role.map_or(of_source, |of_role| of_role.min(of_source)))
 }
 
 fn of_root(root: RootField) -> (TableId, RowOperation) {

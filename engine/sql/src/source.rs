@@ -46,7 +46,7 @@ use crate::{
     model::{Model, TableNumbers},
     plan::RootPlan,
     restrict::{Restrictions, table_named, written_session_variables},
-    row_access::{row_access, row_query},
+    row_access::{highest_limit, row_access, row_query},
     session::FieldSession,
     settings::{RelationalSettings, SettingsFaults},
 };
@@ -421,6 +421,11 @@ impl<D: Database> SourceSchema for RelationalSchema<D> {
 
     fn row_query(&self, field: &Field, variables: &Variables) -> Option<RowQuery> {
         row_query(&self.model, &self.roots, field, variables)
+    }
+
+    fn highest_limit(&self, root_field: &str) -> Option<u32> {
+        let of_source = self.database.settings().common.max_limit;
+        highest_limit(&self.roots, self.restrictions.as_ref(), of_source, root_field)
     }
 
     fn plan(&self, &FieldRequest { kind, field }: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {

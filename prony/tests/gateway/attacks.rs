@@ -229,4 +229,5 @@ fn what_is_joined_from_a_service_that_fails_is_null() {
     let response = gateway.graphql("{ orders { total reviews { text } } }");
     assert_eq!(response["data"], json!({"orders": [{"total": 20, "reviews": null}]}), "{response}");
     assert!(failure(&response).starts_with("SOURCE_UNAVAILABLE"), "{response}");
+    assert_eq!(response["errors"][0]["path"], json!(["orders", 0, "reviews"]), "{response}");
 }

@@ -3,9 +3,11 @@
 mod attacks;
 mod codings;
 mod exchange;
+mod joins;
 mod large;
 mod restarts;
 mod roles;
+mod scalars;
 mod server;
 mod sockets;
 mod trouble;

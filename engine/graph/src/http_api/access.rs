@@ -62,11 +62,7 @@ impl RoleAccess {
 
     /// The most items of a list of one type, or of all.
     pub(super) fn limit(&self, side: Side, of: Option<TypeId>) -> Option<u32> {
-        let limit = |of| self.restrictions.of(side, of)?.rights.limit;
-        match of {
-            Some(of) => limit(of),
-            None => self.model.side(side).all().filter_map(|(id, _)| limit(id)).min(),
-        }
+        self.restrictions.limit(side, of)
     }
 
     /// Whether the number of relationships of these types may be known, or of all.

@@ -6,7 +6,7 @@ use prony_source::dialect::RowCount;
 
 use super::{
     plan::{ListAnswer, ListPlan, Root},
-    restrict::{Restrictions, TypeRestrictions},
+    restrict::Restrictions,
 };
 
 /// Adds the most items of lists and the values that are written whatever is asked.
@@ -19,13 +19,7 @@ pub(super) fn apply(
     for list in lists {
         let ListAnswer::Items { limit, .. } = &mut list.answer else { continue };
         let (side, only) = (list.candidates.side, list.candidates.only);
-        let of = |of: &TypeRestrictions| of.rights.limit;
-        let highest = match only {
-            Some(only) => restrictions.of(side, only).and_then(of),
-            // Of all types together the least.
-            None => restrictions.side(side).iter().flatten().filter_map(of).min(),
-        };
-        if let Some(highest) = highest {
+        if let Some(highest) = restrictions.limit(side, only) {
             let given = limit.take();
             let unlimited = || RowCount { value: Value::Null, position, highest: None };
             *limit = Some(RowCount { highest: Some(highest), ..given.unwrap_or_else(unlimited) });

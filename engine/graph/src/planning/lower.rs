@@ -95,6 +95,14 @@ impl RootIndex {
         index
     }
 
+    /// Of which nodes or relationships a root field gives a list; of all types where there is none.
+    pub(crate) fn listed(&self, name: &str) -> Option<(Side, Option<TypeId>)> {
+        match *self.queries.get(name)? {
+            RootKind::List(side, only) => Some((side, only)),
+            RootKind::Aggregate(..) | RootKind::Node(_) | RootKind::ById(_) => None,
+        }
+    }
+
     /// What a root field of queries or subscriptions reads, where it reads one type.
     pub(super) fn access(&self, name: &str) -> Option<(Side, TypeId, RowOperation)> {
         if let Some(&(side, of)) = self.changes.get(name) {

@@ -80,6 +80,15 @@ impl Restrictions {
     pub(crate) fn of(&self, side: Side, of: TypeId) -> Option<&TypeRestrictions> {
         self.side(side).get(usize::from(of.0))?.as_ref()
     }
+
+    /// The highest `limit` of a list of one type, or of all types of a side together, which is the least of theirs.
+    pub(crate) fn limit(&self, side: Side, only: Option<TypeId>) -> Option<u32> {
+        let of = |of: &TypeRestrictions| of.rights.limit;
+        match only {
+            Some(only) => self.of(side, only).and_then(of),
+            None => self.side(side).iter().flatten().filter_map(of).min(),
+        }
+    }
 }
 
 fn restrictions(

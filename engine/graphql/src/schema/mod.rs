@@ -37,8 +37,27 @@ pub struct Contribution {
     pub widened: Vec<(Name, Name)>,
     /// Object types that sum rows up: they are no nest level.
     pub summaries: Vec<Name>,
+    /// Custom scalars whose values are another server's business: they are taken and given as they are, whatever the scalars are called.
+    pub opaque_scalars: Vec<Name>,
     /// Fields that object types of others get beside their own.
     pub extensions: Vec<(Name, Node<ast::FieldDefinition>)>,
+}
+
+/// Scalars that all who contribute them leave alone.
+pub fn opaque_scalars(contributions: &[(SourceId, Contribution)]) -> HashSet<Name> {
+    let named = contributions.iter().flat_map(|(_, contribution)| &contribution.opaque_scalars);
+    let mut opaque: HashSet<Name> = named.cloned().collect();
+    if opaque.is_empty() {
+        return opaque;
+    }
+    for (_, contribution) in contributions {
+        for (name, _) in &contribution.types {
+            if !contribution.opaque_scalars.contains(name) {
+                opaque.remove(name);
+            }
+        }
+    }
+    opaque
 }
 
 /// Why contributions do not make a schema.
@@ -73,6 +92,7 @@ pub struct Schema {
     only_listed: HashSet<Name>,
     widened: HashSet<(Name, Name)>,
     summaries: HashSet<Name>,
+    opaque: HashSet<Name>,
 }
 
 /// Faults of an invalid schema that are reported; the rest usually follows from these.
@@ -130,6 +150,11 @@ impl Schema {
         &self.widened
     }
 
+    /// Whether the values of a scalar are taken and given as they are.
+    pub(crate) fn is_opaque(&self, scalar: &str) -> bool {
+        self.opaque.contains(scalar)
+    }
+
     /// Whether a type sums rows up.
     pub(crate) fn is_summary(&self, type_name: &Name) -> bool {
         self.summaries.contains(type_name)
@@ -156,12 +181,13 @@ struct Merger {
     only_listed: HashSet<Name>,
     widened: HashSet<(Name, Name)>,
     summaries: HashSet<Name>,
+    opaque: HashSet<Name>,
     extensions: Vec<(Name, Node<ast::FieldDefinition>)>,
 }
 
 impl Merger {
     fn of(contributions: Vec<(SourceId, Contribution)>) -> Self {
-        let mut merger = Self::default();
+        let mut merger = Self { opaque: opaque_scalars(&contributions), ..Self::default() };
         for (source, contribution) in contributions {
             merger.add(source, contribution);
         }
@@ -262,8 +288,9 @@ impl Merger {
         let directives = self.directives.into_iter().map(|(name, (_, definition))| (name, definition));
         schema.directive_definitions.extend(directives);
         let valid = schema.validate().map_err(|invalid| faults_of(&invalid.errors))?;
-        let Self { only_listed, widened, summaries, .. } = self;
-        Ok(Schema { valid, owners, implementers: OnceLock::new(), only_listed, widened, summaries })
+        let Self { only_listed, widened, summaries, opaque, .. } = self;
+        let implementers = OnceLock::new();
+        Ok(Schema { valid, owners, implementers, only_listed, widened, summaries, opaque })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     error::{ErrorCode, GraphqlError},
     schema::Schema,
     variables::value::{Slot, SlotRoot, Step, Value},
-    variables::{Variables, scalar::Scalar},
+    variables::{Variables, rule::scalar_rule, scalar::Scalar},
 };
 
 /// Converts literals and gathers what is wrong with them.
@@ -145,7 +145,7 @@ impl<'a> Literals<'a> {
     }
 
     fn scalar(&mut self, ty: &Type, literal: &Node<ast::Value>) -> Value {
-        let scalar = Scalar::of(ty.inner_named_type());
+        let scalar = scalar_rule(self.schema, ty.inner_named_type());
         if scalar == Scalar::Any && has_variable(literal) {
             return self.open_json(literal);
         }

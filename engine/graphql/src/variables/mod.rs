@@ -4,6 +4,7 @@
 mod authority;
 mod given;
 pub(crate) mod literal;
+pub(crate) mod rule;
 pub(crate) mod scalar;
 pub mod shape;
 pub(crate) mod value;
@@ -28,7 +29,8 @@ use crate::{
     schema::Schema,
     variables::{
         literal::Literals,
-        scalar::{Scalar, describe},
+        rule::scalar_rule,
+        scalar::describe,
         shape::{Shape, ShapeWriter},
     },
 };
@@ -138,7 +140,7 @@ impl<'a> Coercion<'a, '_> {
             return self.list(ty.item_type(), value);
         }
         let named = ty.inner_named_type();
-        let scalar = Scalar::of(named);
+        let scalar = scalar_rule(self.schema, named);
         let definition = if scalar.is_specified() { None } else { self.schema.valid().types.get(named) };
         match definition {
             Some(ExtendedType::InputObject(object)) => self.object(object, value),

@@ -33,6 +33,10 @@ pub struct Variables {
     given: Vec<Json>,
     /// Headers of the request that sources want to know.
     headers: Option<ForwardedHeaders>,
+    /// Of the request, as JSON, where they are for the source that executes all of it.
+    extensions: Option<Arc<str>>,
+    /// The variables as JSON, as they were sent, for the same source, where a number of theirs has more digits than are kept.
+    sent: Option<Arc<str>>,
     aside: Aside,
 }
 
@@ -138,6 +142,28 @@ impl Variables {
     #[must_use]
     pub fn with_headers(self, headers: ForwardedHeaders) -> Self {
         Self { headers: Some(headers), ..self }
+    }
+
+    /// The same, with extensions of the request, an object as JSON, for the source that executes all of it.
+    #[must_use]
+    pub fn with_extensions(self, extensions: Option<Arc<str>>) -> Self {
+        Self { extensions, ..self }
+    }
+
+    /// The same, with the variables as they were sent, an object as JSON, for the source that executes all of the operation.
+    #[must_use]
+    pub fn with_sent(self, sent: Option<Arc<str>>) -> Self {
+        Self { sent, ..self }
+    }
+
+    /// The variables as they were sent, where numbers of theirs have more digits than are kept of them.
+    pub fn sent(&self) -> Option<&str> {
+        self.sent.as_deref()
+    }
+
+    /// Extensions of the request, as JSON.
+    pub fn extensions(&self) -> Option<&str> {
+        self.extensions.as_deref()
     }
 
     /// Headers of the request that sources want to know.

@@ -2,6 +2,7 @@
 
 use expect_test::{Expect, expect};
 use prony_graphql::{
+    document::limits::Limits,
     schema::{
         Contribution, Schema, SourceId,
         build::{self, Pool},
@@ -9,7 +10,7 @@ use prony_graphql::{
     selection::OperationKind,
 };
 
-use crate::fixture::{schema, shared_types, table};
+use crate::fixture::{parameters, pipeline, schema, shared_types, table};
 
 fn source(row: &str, list: &str) -> Contribution {
     let mut pool = Pool::default();
@@ -101,4 +102,37 @@ fn sdl() {
         }
     "#]]
     .assert_eq(&venue);
+}
+
+/// Values of a scalar that another server has given one of our names are not looked at, unless a source of ours has it too.
+#[test]
+fn a_scalar_is_checked_where_somebody_knows_it() {
+    let mut pool = Pool::default();
+    let (uuid, id) = (pool.name("UUID"), pool.name("id"));
+    let mut contribution = |field: &str, is_opaque: bool| {
+        let (field, argument) = (pool.name(field), pool.input(&id, build::named(&uuid)));
+        Contribution {
+            types: vec![build::scalar(&uuid, None, None)],
+            query: vec![build::field_with_arguments(&field, vec![argument], build::named(&uuid))],
+            opaque_scalars: if is_opaque { vec![uuid.clone()] } else { Vec::new() },
+            ..Contribution::default()
+        }
+    };
+    for (sources, is_checked) in [
+        (&[true][..], false),
+        (&[true, true][..], false),
+        (&[false][..], true),
+        (&[true, false][..], true),
+        (&[false, true][..], true),
+    ] {
+        let all = sources.iter().enumerate().map(|(index, is_opaque)| {
+            (SourceId(index as u16), contribution(["one", "two"][index], *is_opaque))
+        });
+        let schema = Schema::merge(all.collect()).unwrap();
+        let by_variable = parameters("query ($id: UUID) { one(id: $id) }", r#"{"id": "x"}"#);
+        for parameters in [by_variable, parameters(r#"{ one(id: "x") }"#, "{}")] {
+            let found = pipeline(&schema, parameters, &Limits::default());
+            assert_eq!(found.is_err(), is_checked, "{sources:?}: {found:?}");
+        }
+    }
 }

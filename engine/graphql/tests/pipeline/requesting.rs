@@ -17,13 +17,13 @@ fn bodies() {
     check(
         r#" {"query":"{ a }","operationName":null,"variables":{"a":[1]},"extensions":null,"id":7}"#,
         &expect![[
-            r#"RequestParameters { query: "{ a }", document_id: None, operation_name: None, variables: {"a": Array [Number(1)]}, extensions: {} }"#
+            r#"RequestParameters { query: "{ a }", document_id: None, operation_name: None, variables: {"a": Array [Number(1)]}, extensions: {}, sent_variables: None }"#
         ]],
     );
     check(
         r#"{"query":"{ \"\u0000 }","operationName":"A"}"#,
         &expect![[
-            r#"RequestParameters { query: "{ \"\0 }", document_id: None, operation_name: Some("A"), variables: {}, extensions: {} }"#
+            r#"RequestParameters { query: "{ \"\0 }", document_id: None, operation_name: Some("A"), variables: {}, extensions: {}, sent_variables: None }"#
         ]],
     );
 }
@@ -65,13 +65,13 @@ fn a_document_may_be_named_instead() {
     check(
         r#"{"documentId":"names"}"#,
         &expect![[
-            r#"RequestParameters { query: "", document_id: Some("names"), operation_name: None, variables: {}, extensions: {} }"#
+            r#"RequestParameters { query: "", document_id: Some("names"), operation_name: None, variables: {}, extensions: {}, sent_variables: None }"#
         ]],
     );
     check(
         r#"{"extensions":{"persistedQuery":{}}}"#,
         &expect![[
-            r#"RequestParameters { query: "", document_id: None, operation_name: None, variables: {}, extensions: {"persistedQuery": Object {}} }"#
+            r#"RequestParameters { query: "", document_id: None, operation_name: None, variables: {}, extensions: {"persistedQuery": Object {}}, sent_variables: None }"#
         ]],
     );
     check(r#"{"documentId":7}"#, &expect!["documentId must be a string, not a number"]);

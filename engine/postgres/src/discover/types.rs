@@ -22,7 +22,7 @@ struct Entry {
 }
 
 enum Structure {
-    Base,
+    Base(Order),
     Domain {
         of: Oid,
         refuses_null: bool,
@@ -32,6 +32,16 @@ enum Structure {
     },
     /// Index into [`Types::enums`].
     Enum(usize),
+}
+
+/// What the database does with values of a type that has no mapping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    None,
+    /// It sorts and compares them.
+    Sorted,
+    /// It also has `max` and `min` for them.
+    Extremes,
 }
 
 /// What a column's type comes to.
@@ -58,9 +68,24 @@ impl Types {
                      UNION
                      SELECT CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.typelem END
                      FROM used JOIN pg_type AS t USING (oid) WHERE t.typtype = 'd' OR t.typcategory = 'A'
+                 ), sorted (oid) AS (
+                     SELECT o.opcintype FROM pg_opclass AS o JOIN pg_am AS m ON m.oid = o.opcmethod
+                     WHERE m.amname = 'btree' AND o.opcdefault
+                 ), comparable (oid) AS ( -- a type that is another one by its bytes is sorted as that is: cidr as inet
+                     SELECT oid FROM sorted
+                     UNION SELECT c.castsource FROM pg_cast AS c JOIN sorted ON sorted.oid = c.casttarget
+                     WHERE c.castmethod = 'b' AND c.castcontext = 'i'
                  )
                  SELECT t.oid, t.typname::text, n.nspname::text, format_type(t.oid, -1) AS name,
-                        left(obj_description(t.oid, 'pg_type'), $2) AS comment, t.typtype::text, t.typcategory::text, t.typbasetype, t.typelem, t.typnotnull
+                        left(obj_description(t.oid, 'pg_type'), $2) AS comment, t.typtype::text, t.typcategory::text, t.typbasetype, t.typelem, t.typnotnull,
+                        CASE t.typtype WHEN 'b' THEN t.oid IN (SELECT oid FROM comparable)
+                             WHEN 'c' THEN NOT EXISTS ( -- a row is compared by its columns
+                                 SELECT FROM pg_attribute AS a JOIN pg_type AS m ON m.oid = a.atttypid
+                                 WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped AND m.typtype = 'b'
+                                   AND m.typcategory <> 'A' AND m.oid NOT IN (SELECT oid FROM comparable))
+                             ELSE true END AS is_sorted,
+                        EXISTS (SELECT FROM pg_proc AS p WHERE p.proname = 'max' AND p.prokind = 'a' AND p.pronargs = 1
+                                AND p.proargtypes[0] = t.oid AND pg_function_is_visible(p.oid)) AS has_extremes
                  FROM used JOIN pg_type AS t USING (oid) JOIN pg_namespace AS n ON n.oid = t.typnamespace
                  ORDER BY array_position($1, n.oid), n.nspname, t.typname",
                 &[&schemas, &i32::from(COMMENT_CHARS_MAX)],
@@ -84,7 +109,11 @@ impl Types {
                     Structure::Enum(types.enums.len() - 1)
                 }
                 (_, "A") => Structure::Array { of: row.get("typelem") },
-                _ => Structure::Base,
+                _ => Structure::Base(match (row.get("is_sorted"), row.get("has_extremes")) {
+                    (false, _) => Order::None,
+                    (true, false) => Order::Sorted,
+                    (true, true) => Order::Extremes,
+                }),
             };
             let name = row.get::<_, &str>("name").into();
             types.by_oid.insert(row.get("oid"), Entry { name, structure });
@@ -125,7 +154,7 @@ impl Types {
             }
             Structure::Array { of } => ColumnKind::Array(Box::new(self.describe(of).kind)),
             Structure::Enum(index) => ColumnKind::Enum(index),
-            Structure::Base => base_kind(oid, &entry.name),
+            Structure::Base(order) => base_kind(oid, &entry.name, order),
         };
         Described { kind, name: entry.name.clone(), refuses_null: false }
     }
@@ -135,10 +164,15 @@ impl Types {
     }
 }
 
-fn base_kind(oid: Oid, name: &str) -> ColumnKind {
+fn base_kind(oid: Oid, name: &str, order: Order) -> ColumnKind {
+    let other = match order {
+        Order::None => ColumnKind::UnorderedText,
+        Order::Sorted => ColumnKind::OrderedText,
+        Order::Extremes => ColumnKind::OtherText,
+    };
     let Some(known) = Type::from_oid(oid) else {
         // `citext` is an extension's type, so its oid differs between databases.
-        return if name.ends_with("citext") { ColumnKind::Text } else { ColumnKind::OtherText };
+        return if name.ends_with("citext") { ColumnKind::Text } else { other };
     };
     match known {
         Type::INT2 | Type::INT4 => ColumnKind::Int,
@@ -151,6 +185,6 @@ fn base_kind(oid: Oid, name: &str) -> ColumnKind {
         Type::UUID => ColumnKind::Uuid,
         Type::JSON | Type::JSONB => ColumnKind::Json,
         Type::BYTEA => ColumnKind::Bytes,
-        _ => ColumnKind::OtherText,
+        _ => other,
     }
 }

@@ -43,9 +43,15 @@ impl Form {
             (ColumnKind::BigInt, _) => cast(Self::Int8, "int8"),
             (ColumnKind::Boolean, "boolean") => plain(Self::Boolean),
             (ColumnKind::Text, "text") => plain(Self::Text),
-            (ColumnKind::Text | ColumnKind::Uuid | ColumnKind::Enum(_) | ColumnKind::OtherText, _) => {
-                cast(Self::Text, "text")
-            }
+            (
+                ColumnKind::Text
+                | ColumnKind::Uuid
+                | ColumnKind::Enum(_)
+                | ColumnKind::OtherText
+                | ColumnKind::OrderedText
+                | ColumnKind::UnorderedText,
+                _,
+            ) => cast(Self::Text, "text"),
             _ => (Self::Json, json_sql::column(column, operand)),
         }
     }

@@ -6,7 +6,7 @@ use crate::statement::json_sql::{self, JsonText};
 use prony_sql::{
     builder::column_operand,
     catalog::ColumnKind,
-    model::Table,
+    model::{Column, Table},
     plan::{AggregateField, AggregateKind, AggregatePlan},
 };
 
@@ -42,7 +42,7 @@ fn aggregate_fields(
             Err(typename) => text.string(typename),
             Ok(id) => {
                 let column = table.column(*id);
-                text.expression(aggregate_value(function, &column.kind, &column_operand(alias, column)));
+                text.expression(aggregate_value(function, column, &column_operand(alias, column)));
             }
         }
     }
@@ -50,12 +50,12 @@ fn aggregate_fields(
 }
 
 /// The JSON text of an aggregate over a column; `null` where the function has no meaning for its type.
-fn aggregate_value(function: AggregateFunction, kind: &ColumnKind, operand: &str) -> String {
+fn aggregate_value(function: AggregateFunction, column: &Column, operand: &str) -> String {
     match function {
-        AggregateFunction::Sum | AggregateFunction::Avg => total(function, kind, operand),
+        AggregateFunction::Sum | AggregateFunction::Avg => total(function, &column.kind, operand),
         AggregateFunction::Max | AggregateFunction::Min => {
             let is_max = function == AggregateFunction::Max;
-            extreme(is_max, kind, operand)
+            extreme(is_max, column, operand)
         }
     }
 }
@@ -77,22 +77,36 @@ fn total(function: AggregateFunction, kind: &ColumnKind, operand: &str) -> Strin
     }
 }
 
-fn extreme(is_max: bool, kind: &ColumnKind, operand: &str) -> String {
+fn extreme(is_max: bool, column: &Column, operand: &str) -> String {
+    let kind = &column.kind;
     let name = if is_max { "max" } else { "min" };
     match kind {
+        _ if !kind.is_ordered() => "'null'".to_owned(),
         ColumnKind::Boolean => {
             let name = if is_max { "bool_or" } else { "bool_and" };
             json_sql::value(kind, true, &format!("{name}({operand})"))
         }
         // These have no max and min of their own in all versions; their text form orders them alike.
-        ColumnKind::Uuid | ColumnKind::OtherText => {
-            json_sql::value(&ColumnKind::Text, true, &format!("{name}({operand}::text COLLATE \"C\")"))
+        ColumnKind::Uuid => of_text(name, operand),
+        ColumnKind::OrderedText if is_ordered_as_text(&column.database_type) => of_text(name, operand),
+        ColumnKind::OrderedText => {
+            let order = if is_max { "DESC" } else { "ASC" };
+            let first = format!("(array_agg({operand} ORDER BY {operand} {order} NULLS LAST))[1]");
+            json_sql::value(&ColumnKind::Text, true, &first)
         }
         ColumnKind::Bytes => format!(
             "coalesce('\"'||translate(encode(decode({name}(encode({operand},'hex') COLLATE \"C\"),'hex'),\
              'base64'),E'\\n','')||'\"','null')"
         ),
-        ColumnKind::Json => "'null'".to_owned(),
         _ => json_sql::value(kind, true, &format!("{name}({operand})")),
     }
+}
+
+fn of_text(name: &str, operand: &str) -> String {
+    json_sql::value(&ColumnKind::Text, true, &format!("{name}({operand}::text COLLATE \"C\")"))
+}
+
+/// Whether texts in the order of their bytes are in the order of the type.
+fn is_ordered_as_text(database_type: &str) -> bool {
+    matches!(database_type, "\"bit\"" | "bit" | "bit varying" | "macaddr" | "macaddr8")
 }

@@ -84,9 +84,12 @@ fn text_of(kind: &ColumnKind, operand: &str) -> String {
             format!("CASE WHEN {operand} - {operand} = 0 THEN {operand}::text END")
         }
         ColumnKind::Decimal => format!("'\"'||{operand}::text||'\"'"),
-        ColumnKind::Text | ColumnKind::Uuid | ColumnKind::Enum(_) | ColumnKind::OtherText => {
-            format!("to_json({operand}::text)::text")
-        }
+        ColumnKind::Text
+        | ColumnKind::Uuid
+        | ColumnKind::Enum(_)
+        | ColumnKind::OtherText
+        | ColumnKind::OrderedText
+        | ColumnKind::UnorderedText => format!("to_json({operand}::text)::text"),
         ColumnKind::Timestamp => format!("to_json({operand})::text"),
         ColumnKind::Bytes => format!("'\"'||translate(encode({operand},'base64'),E'\\n','')||'\"'"),
         ColumnKind::Array(element) => array(element, operand),

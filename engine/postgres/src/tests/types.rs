@@ -110,6 +110,77 @@ fn every_type_can_be_filtered_by() {
     });
 }
 
+/// The greatest and least are those of the type, and not of its text form.
+#[test]
+fn extremes_are_those_of_the_type() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create type pair as (a int, b int);
+         create table extremes (id int primary key, span interval, ip inet, net cidr, price money, at timetz, label \"char\",
+             range int4range, flags bit varying, composed pair, day date);
+         insert into extremes values
+             (1, '9 days', '10.0.0.9', '9.0.0.0/8', '9', '23:00+00', 'b', '[9,10)', '01', row(9, 1), '9999-12-31'),
+             (2, '10 days', '10.0.0.10', '10.0.0.0/8', '10', '22:00-05', 'a', '[10,20)', '001', row(10, null), '10000-01-01'),
+             (3, null, null, null, null, null, null, null, null, null, null);",
+    );
+    let columns = "span ip net price at label range flags composed day";
+    for model in MODELS {
+        on_a_core(async {
+            let served = Served::open(&database.url(), &settings(model)).await;
+            let session = served.session();
+            let text = format!("{{ extremes_aggregate {{ max {{ {columns} }} min {{ {columns} }} }} }}");
+            let data = served.data(&session, &text, none()).await;
+            let (max, min) = (&data["extremes_aggregate"]["max"], &data["extremes_aggregate"]["min"]);
+            let wanted = json!({
+                "span": "10 days", "ip": "10.0.0.10", "net": "10.0.0.0/8", "price": "$10.00", "at": "22:00:00-05",
+                "label": "b", "range": "[10,20)", "flags": "01", "composed": "(10,)", "day": "10000-01-01"
+            });
+            assert_eq!(*max, wanted, "{model:?}");
+            let wanted = json!({
+                "span": "9 days", "ip": "10.0.0.9", "net": "9.0.0.0/8", "price": "$9.00", "at": "23:00:00+00",
+                "label": "a", "range": "[9,10)", "flags": "001", "composed": "(9,1)", "day": "9999-12-31"
+            });
+            assert_eq!(*min, wanted, "{model:?}");
+        });
+    }
+}
+
+/// What cannot be sorted or compared is not offered to be, and served as before.
+#[test]
+fn types_without_an_order_are_only_asked_whether_they_are_null() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create type place as (name text, spot point);
+         create table shapes (id int primary key, spot point, doc xml, docs json[], spots point[], at place, span interval);
+         insert into shapes values (1, '(1,2)', '<a/>', array['{}']::json[], array['(1,2)']::point[], row('x', '(1,2)'), '1 day'),
+             (2, null, null, null, null, null, null);",
+    );
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.session();
+        let input = |name: &str| -> Vec<String> {
+            let object = served.schema.valid().get_input_object(name).unwrap();
+            object.fields.iter().map(|(name, field)| format!("{name}: {}", field.ty)).collect()
+        };
+        assert_eq!(input("ShapeSort"), ["id: SortOperator", "span: SortOperator"]);
+        assert_eq!(input("NullWhere"), ["is_null: Boolean"]);
+        let clauses = input("ShapeClauses");
+        for column in
+            ["spot: NullWhere", "doc: NullWhere", "docs: ListWhere", "at: NullWhere", "span: StrWhere"]
+        {
+            assert!(clauses.iter().any(|known| known == column), "{column}: {clauses:?}");
+        }
+        let text = "{ shapes(where: {spot: {is_null: false}, doc: {is_null: false}, at: {is_null: false}}) { id spot doc at spots docs }
+                     shapes_aggregate { max { spot doc docs at spots span } } }";
+        let data = served.data(&session, text, none()).await;
+        let wanted = json!([{"id": 1, "spot": "(1,2)", "doc": "<a/>", "at": "(x,\"(1,2)\")", "spots": ["(1,2)"], "docs": [{}]}]);
+        assert_eq!(data["shapes"], wanted);
+        let wanted =
+            json!({"spot": null, "doc": null, "docs": null, "at": null, "spots": null, "span": "1 day"});
+        assert_eq!(data["shapes_aggregate"]["max"], wanted);
+    });
+}
+
 #[test]
 fn wrong_values_name_their_column() {
     let database = TestDatabase::create();

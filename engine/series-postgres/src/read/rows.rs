@@ -5,7 +5,9 @@ use super::asked::{Asked, SERIES_AT_A_TIME, columns_of};
 use crate::mapping::TableMap;
 use prony_series_database::{Column, Moment, list_of, push_row, summarize_rows, visit_pieces};
 use prony_series_store::calendar::{Period, Periods};
-use prony_series_store::{AttributeId, Kind, ReadError, RowSource, Rows, Summary, TimeMs, TimeRange};
+use prony_series_store::{
+    AttributeId, ExactFigures, Kind, ReadError, RowSource, Rows, Summary, TimeMs, TimeRange,
+};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -118,7 +120,8 @@ impl Together {
             table.name
         );
         let rows = self.asked.transaction.query(&sql, &[&asked, &from, &to])?;
-        let summaries: SummariesOfSeries = rows.iter().map(|row| (row.get(0), summary_of(row, 1))).collect();
+        let summaries: SummariesOfSeries =
+            rows.iter().map(|row| (row.get(0), summary_of(row, 1, column.kind))).collect();
         let summary = summaries.get(&series).copied();
         if is_few {
             known.insert(attribute, summaries);
@@ -224,7 +227,7 @@ impl DatabaseRows {
             table.name
         );
         let rows = self.asked().transaction.query(&sql, &[&self.series, &from, &to])?;
-        Ok(rows.iter().map(|row| summary_of(row, 0)).collect())
+        Ok(rows.iter().map(|row| summary_of(row, 0, column.kind)).collect())
     }
 }
 
@@ -232,11 +235,13 @@ impl DatabaseRows {
 fn figures_of(column: &Column) -> String {
     let name = &column.name;
     let number = match column.kind {
-        Kind::Double | Kind::Integer => Some(format!("{name}::double precision")),
+        Kind::Double => Some(format!("{name}::double precision")),
         Kind::Time => Some(format!("(extract(epoch from {name}) * 1000)::double precision")),
         _ => None,
     };
     let figures = match number {
+        // Their sum may have more than 64 bits.
+        _ if column.kind == Kind::Integer => format!("sum({name})::text, min({name}), max({name})"),
         Some(number) => format!("sum({number}), min({number}), max({number})"),
         None => "null::double precision, null::double precision, null::double precision".to_owned(),
     };
@@ -244,11 +249,16 @@ fn figures_of(column: &Column) -> String {
 }
 
 /// What [`figures_of`] has asked for, from a place on.
-fn summary_of(row: &Row, place: usize) -> (TimeMs, Summary) {
-    let figure = |at: usize| row.get::<_, Option<f64>>(place + at).unwrap_or_default();
+fn summary_of(row: &Row, place: usize, kind: Kind) -> (TimeMs, Summary) {
+    let time = row.get::<_, Moment>(place).0;
     let count = row.get::<_, i64>(place + 1).cast_unsigned();
-    let summary = Summary { count, sum: figure(2), min: figure(3), max: figure(4) };
-    (row.get::<_, Moment>(place).0, summary)
+    if kind == Kind::Integer {
+        let sum = row.get::<_, Option<&str>>(place + 2).and_then(|sum| sum.parse().ok()).unwrap_or_default();
+        let figure = |at: usize| row.get::<_, Option<i64>>(place + at).unwrap_or_default();
+        return (time, Summary::of_integers(count, ExactFigures { sum, min: figure(3), max: figure(4) }));
+    }
+    let figure = |at: usize| row.get::<_, Option<f64>>(place + at).unwrap_or_default();
+    (time, Summary { count, sum: figure(2), min: figure(3), max: figure(4), exact: None })
 }
 
 impl RowSource for DatabaseRows {

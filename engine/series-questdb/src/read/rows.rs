@@ -4,10 +4,12 @@
 use super::asked::{Asked, micros};
 use prony_series_database::{Column, Moment, list_of, push_row, quoted, summarize_rows, visit_pieces};
 use prony_series_store::calendar::{Period, Periods};
-use prony_series_store::{AttributeId, Kind, ReadError, RowSource, Rows, Summary, TimeMs, TimeRange};
+use prony_series_store::{
+    AttributeId, ExactFigures, Kind, ReadError, RowSource, Rows, Summary, TimeMs, TimeRange,
+};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio_postgres::Row;
+use tokio_postgres::{Error, Row};
 
 /// Rows of one statement: what is in memory of a long read.
 const ROWS_AT_A_TIME: u64 = 5000;
@@ -171,11 +173,14 @@ impl DatabaseRows {
         let name = &column.name;
         let number = match column.kind {
             Kind::Double => Some(name.clone()),
-            Kind::Integer => Some(format!("cast({name} as double)")),
             Kind::Time => Some(format!("cast(cast({name} as long) as double) / 1000")),
             _ => None,
         };
         let figures = match number {
+            // Its sum of longs has 64 bits and wraps around: the upper and the lower half are summed up apart.
+            _ if column.kind == Kind::Integer => {
+                format!("sum({name} / {HALF}), sum({name} % {HALF}), min({name}), max({name})")
+            }
             Some(number) => format!("sum({number}), min({number}), max({number})"),
             None => "cast(null as double), cast(null as double), cast(null as double)".to_owned(),
         };
@@ -199,15 +204,32 @@ impl DatabaseRows {
         let mut summaries = Vec::new();
         for row in &self.asked().query(&table, &sql)? {
             let summary = || {
-                let figure = |at: usize| Ok(row.try_get::<_, Option<f64>>(at)?.unwrap_or_default());
                 let Some(time) = row.try_get::<_, Option<Moment>>(0)? else { return Ok(None) };
                 let count = row.try_get::<_, i64>(1)?.cast_unsigned();
-                Ok(Some((time.0, Summary { count, sum: figure(2)?, min: figure(3)?, max: figure(4)? })))
+                let summary = if column.kind == Kind::Integer {
+                    Summary::of_integers(count, exact_figures(row, 2)?)
+                } else {
+                    let figure = |at: usize| Ok(row.try_get::<_, Option<f64>>(at)?.unwrap_or_default());
+                    Summary { count, sum: figure(2)?, min: figure(3)?, max: figure(4)?, exact: None }
+                };
+                Ok(Some((time.0, summary)))
             };
             summaries.extend(summary().map_err(|error| self.asked().unreadable(&error))?);
         }
         Ok(summaries)
     }
+}
+
+/// 2^32: what halves of longs are apart by.
+const HALF: i64 = 1 << 32;
+
+/// Sums of the upper and the lower halves, the least and the greatest, from a place on; nulls where there are no values.
+fn exact_figures(row: &Row, place: usize) -> Result<ExactFigures, Error> {
+    let figure = |at: usize| -> Result<i64, Error> {
+        Ok(row.try_get::<_, Option<i64>>(place + at)?.unwrap_or_default())
+    };
+    let (upper, lower) = (i128::from(figure(0)?), i128::from(figure(1)?));
+    Ok(ExactFigures { sum: upper * i128::from(HALF) + lower, min: figure(2)?, max: figure(3)? })
 }
 
 impl RowSource for DatabaseRows {

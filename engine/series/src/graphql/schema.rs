@@ -30,6 +30,8 @@ pub(crate) struct SeriesSchema {
     model: Model,
     roots: RootIndex,
     has_subscriptions: bool,
+    /// Of the source, whatever a role may.
+    max_limit: u32,
     whose: SchemaOf,
     list_fields: Vec<String>,
 }
@@ -44,6 +46,7 @@ impl SeriesSchema {
             roots: RootIndex::new(&model),
             model,
             has_subscriptions: settings.subscriptions,
+            max_limit: settings.max_limit,
             whose,
         }
     }
@@ -114,6 +117,11 @@ impl SourceSchema for SeriesSchema {
     fn api_connection(&self, variables: Variables, limits: ApiLimits) -> Option<Box<dyn ApiConnection>> {
         let SchemaOf::Role { api, restrictions } = &self.whose else { return None };
         Some(api.connect_role(RoleAccess::new(restrictions, variables), limits))
+    }
+
+    fn highest_limit(&self, root_field: &str) -> Option<u32> {
+        let of = self.model.types.iter().find(|of| *of.list_name == *root_field)?;
+        Some(of.limit.map_or(self.max_limit, |of_role| of_role.min(self.max_limit)))
     }
 
     fn plan(&self, request: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {

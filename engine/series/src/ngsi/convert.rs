@@ -41,7 +41,7 @@ pub(crate) fn kind_of(declared: &str, value: &Json<'_>) -> Kind {
         _ => match value {
             Json::Boolean(_) => Kind::Boolean,
             Json::Integer(_) => Kind::Integer,
-            Json::Double(_) => Kind::Double,
+            Json::LongInteger(_) | Json::Double(_) => Kind::Double,
             Json::List(_) | Json::Object(_) => Kind::Structured,
             Json::Null | Json::Text(_) => Kind::Text,
         },
@@ -52,7 +52,7 @@ pub(crate) fn kind_of(declared: &str, value: &Json<'_>) -> Kind {
 pub(crate) fn default_type(value: &Json<'_>) -> &'static str {
     match value {
         Json::Boolean(_) => "Boolean",
-        Json::Integer(_) | Json::Double(_) => "Number",
+        Json::Integer(_) | Json::LongInteger(_) | Json::Double(_) => "Number",
         Json::List(_) | Json::Object(_) => "StructuredValue",
         Json::Null | Json::Text(_) => "Text",
     }
@@ -78,10 +78,8 @@ pub(crate) fn convert<'a>(kind: Kind, declared: &str, value: &Json<'a>) -> Conve
 
 fn number(value: &Json<'_>) -> Option<f64> {
     match value {
-        Json::Integer(value) => Some(*value as f64),
-        Json::Double(value) => Some(*value),
         Json::Text(text) => text.trim().parse().ok().filter(|number: &f64| number.is_finite()),
-        _ => None,
+        other => other.number().filter(|number| number.is_finite()),
     }
 }
 

@@ -111,11 +111,7 @@ fn list<'a>(value: &Json<'a>) -> Option<&'a [Json<'a>]> {
 
 fn position(value: &Json<'_>, left: &mut usize) -> Option<Coord> {
     *left = left.checked_sub(1)?;
-    let number = |value: &Json<'_>| match value {
-        Json::Integer(number) => Some(*number as f64),
-        Json::Double(number) => Some(*number).filter(|number| number.is_finite()),
-        _ => None,
-    };
+    let number = |value: &Json<'_>| value.number().filter(|number| number.is_finite());
     let [x, y, ..] = list(value)? else { return None };
     Some(Coord { x: number(x)?, y: number(y)? })
 }

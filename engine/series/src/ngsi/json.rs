@@ -4,9 +4,10 @@ use std::{borrow::Cow, fmt};
 
 use prony_graphql::json::write_string;
 use serde::{
-    Deserializer,
-    de::{DeserializeSeed, MapAccess, SeqAccess, Visitor},
+    Deserialize as _, Deserializer,
+    de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor},
 };
+use serde_json::value::RawValue;
 
 /// Where the lists, the objects and the texts with escapes of a body are, until it is written.
 pub(crate) type Arena = bumpalo::Bump;
@@ -17,6 +18,8 @@ pub(crate) enum Json<'a> {
     Null,
     Boolean(bool),
     Integer(i64),
+    /// An integer beyond 64 bits, as it was written.
+    LongInteger(&'a str),
     Double(f64),
     Text(&'a str),
     List(&'a [Json<'a>]),
@@ -26,7 +29,9 @@ pub(crate) enum Json<'a> {
 impl<'a> Json<'a> {
     /// Reads a whole body.
     pub(crate) fn read(bytes: &'a [u8], arena: &'a Arena) -> Result<Self, serde_json::Error> {
-        let mut reader = JsonReader { arena, values: Vec::new(), members: Vec::new() };
+        let keeps_digits = has_long_number(bytes);
+        let mut reader =
+            JsonReader { arena, values: Vec::new(), members: Vec::new(), keeps_digits, depth: 0 };
         // The whole at once is known to be UTF-8 sooner than each text.
         match std::str::from_utf8(bytes) {
             Ok(text) => reader.read(serde_json::Deserializer::from_str(text)),
@@ -50,6 +55,7 @@ impl<'a> Json<'a> {
             Self::Null => out.extend_from_slice(b"null"),
             Self::Boolean(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
             Self::Integer(value) => out.extend_from_slice(itoa::Buffer::new().format(*value).as_bytes()),
+            Self::LongInteger(digits) => out.extend_from_slice(digits.as_bytes()),
             Self::Double(value) => write_double(out, *value),
             Self::Text(text) => write_string(out, text),
             Self::List(values) => {
@@ -68,6 +74,16 @@ impl<'a> Json<'a> {
                 }
                 out.extend_from_slice(if members.is_empty() { b"{}" } else { b"}" });
             }
+        }
+    }
+
+    /// A number of any size, which may be no longer finite.
+    pub(crate) fn number(&self) -> Option<f64> {
+        match self {
+            Self::Integer(value) => Some(*value as f64),
+            Self::LongInteger(digits) => digits.parse().ok(),
+            Self::Double(value) => Some(*value),
+            _ => None,
         }
     }
 
@@ -92,11 +108,8 @@ impl<'a> Json<'a> {
             Self::Null => out.push_str("None"),
             Self::Boolean(value) => out.push_str(if *value { "True" } else { "False" }),
             Self::Integer(value) => out.push_str(itoa::Buffer::new().format(*value)),
-            Self::Double(value) => {
-                let mut text = Vec::new();
-                write_double(&mut text, *value);
-                out.push_str(&String::from_utf8_lossy(&text));
-            }
+            Self::LongInteger(digits) => out.push_str(digits),
+            Self::Double(value) => out.push_str(&python_double(*value)),
             Self::Text(text) => python_text(text, out),
             Self::List(values) => {
                 out.push('[');
@@ -130,10 +143,50 @@ fn python_text(text: &str, out: &mut String) {
             '\t' => out.push_str("\\t"),
             '\\' => out.push_str("\\\\"),
             _ if char == quote => out.extend(['\\', char]),
-            _ => out.push(char),
+            _ if is_printable(char) => out.push(char),
+            _ => {
+                let code = u32::from(char);
+                let escaped = match code {
+                    0..0x100 => format!("\\x{code:02x}"),
+                    0x100..0x1_0000 => format!("\\u{code:04x}"),
+                    _ => format!("\\U{code:08x}"),
+                };
+                out.push_str(&escaped);
+            }
         }
     }
     out.push(quote);
+}
+
+/// As Python's `str.isprintable` has it: no control or format characters, no blanks but the space, nothing that is not assigned.
+fn is_printable(char: char) -> bool {
+    if char.is_ascii() {
+        return !char.is_ascii_control();
+    }
+    // Behind another character, so that combining ones stay as they are.
+    let mut buffer = [b'a', 0, 0, 0, 0];
+    let length = char.encode_utf8(&mut buffer[1..]).len();
+    let text = std::str::from_utf8(&buffer[..=length]).expect("two characters were written");
+    text.escape_debug().count() == 2
+}
+
+/// As Python's `repr` writes a float: the shortest digits, with an exponent below 0.0001 and from 10^16 on.
+fn python_double(value: f64) -> String {
+    if value.is_nan() {
+        return "nan".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
+    }
+    let scientific = format!("{value:e}");
+    let (digits, exponent) = scientific.split_once('e').expect("an exponent was asked for");
+    let exponent: i32 = exponent.parse().expect("an exponent is an integer");
+    if !(-4..16).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{digits}e{sign}{:02}", exponent.abs());
+    }
+    let text = value.to_string();
+    if text.contains('.') { text } else { text + ".0" }
 }
 
 /// The shortest text that reads back as the same number, with `.0` where it is whole. There is no JSON for those that are not finite.
@@ -150,6 +203,41 @@ struct JsonReader<'a> {
     arena: &'a Arena,
     values: Vec<Json<'a>>,
     members: Vec<(&'a str, Json<'a>)>,
+    /// Whether numbers are looked at as they are written, which takes longer.
+    keeps_digits: bool,
+    /// Of the value that is read, where that is so.
+    depth: usize,
+}
+
+/// Lists and objects within each other, as serde_json has it.
+const DEPTH_MAX: usize = 128;
+
+/// As many digits as a number has at least that 64 bits do not hold.
+const LONG_DIGITS: usize = 19;
+
+/// Whether there may be an integer beyond 64 bits: digits in a row, one of which is found at every place that is so far from the last.
+fn has_long_number(bytes: &[u8]) -> bool {
+    let mut place = LONG_DIGITS - 1;
+    while let Some(byte) = bytes.get(place) {
+        if !byte.is_ascii_digit() {
+            place += LONG_DIGITS;
+            continue;
+        }
+        let before = bytes[..place].iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        let behind = bytes[place..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if before + behind >= LONG_DIGITS {
+            return true;
+        }
+        place += behind + LONG_DIGITS;
+    }
+    false
+}
+
+fn is_long_integer(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    digits.len() >= LONG_DIGITS
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && text.parse::<i64>().is_err()
 }
 
 impl<'a> JsonReader<'a> {
@@ -170,7 +258,21 @@ impl<'a> DeserializeSeed<'a> for Next<'_, 'a> {
     type Value = Json<'a>;
 
     fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Json<'a>, D::Error> {
-        deserializer.deserialize_any(self)
+        if !self.0.keeps_digits {
+            return deserializer.deserialize_any(self);
+        }
+        let text = <&'a RawValue>::deserialize(deserializer)?.get();
+        if is_long_integer(text) {
+            return Ok(Json::LongInteger(text));
+        }
+        let Self(reader) = self;
+        if reader.depth == DEPTH_MAX {
+            return Err(D::Error::custom("recursion limit exceeded"));
+        }
+        reader.depth += 1;
+        let value = serde_json::Deserializer::from_str(text).deserialize_any(Next(&mut *reader));
+        reader.depth -= 1;
+        value.map_err(D::Error::custom)
     }
 }
 
@@ -255,5 +357,89 @@ impl<'a> Visitor<'a> for Key<'a> {
 
     fn visit_str<E>(self, value: &str) -> Result<&'a str, E> {
         Ok(self.0.alloc_str(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The right forms are what CPython 3.11 gives for `str(json.loads(…))`.
+    #[test]
+    fn texts_are_those_of_python() {
+        for (json, python) in [
+            ("1e16", "1e+16"),
+            ("1e15", "1000000000000000.0"),
+            ("9999999999999998.0", "9999999999999998.0"),
+            ("123456789012345680.0", "1.2345678901234568e+17"),
+            ("0.00001", "1e-05"),
+            ("0.0001", "0.0001"),
+            ("0.00012345", "0.00012345"),
+            ("1.5e-7", "1.5e-07"),
+            ("-2.5e300", "-2.5e+300"),
+            ("5e-324", "5e-324"),
+            ("1e22", "1e+22"),
+            ("0.1", "0.1"),
+            ("100.0", "100.0"),
+            ("-0.0", "-0.0"),
+            ("9223372036854775807", "9223372036854775807"),
+            ("-9223372036854775808", "-9223372036854775808"),
+            ("9223372036854775808", "9223372036854775808"),
+            ("-9223372036854775809", "-9223372036854775809"),
+            ("123456789012345678901234567890", "123456789012345678901234567890"),
+            (
+                "[123456789012345678901234567890, 1.0, {\"a\": -1e-9}]",
+                "[123456789012345678901234567890, 1.0, {'a': -1e-09}]",
+            ),
+            (
+                "[\"12345678901234567890\", 0.12345678901234567890]",
+                "['12345678901234567890', 0.12345678901234568]",
+            ),
+            (
+                r#"["\u0007", "\u00a0", "\u001b[0m", "\u007f", "\u0085", "\u00ad"]"#,
+                r"['\x07', '\xa0', '\x1b[0m', '\x7f', '\x85', '\xad']",
+            ),
+            (
+                r#"["\u200b", "\u2028", "\ue000", "\u3000", "\ufeff"]"#,
+                r"['\u200b', '\u2028', '\ue000', '\u3000', '\ufeff']",
+            ),
+            (
+                r#"["\udb40\udc01", "\ud83d\ude00", "a\u0301", "\u0301", "ü", "日本"]"#,
+                "['\\U000e0001', '😀', 'a\u{301}', '\u{301}', 'ü', '日本']",
+            ),
+            (
+                r#"["it's", "say \"x\"", "'\"", "a\\b", "\n\r\t"]"#,
+                r#"["it's", 'say "x"', '\'"', 'a\\b', '\n\r\t']"#,
+            ),
+            (r#"{"a\u0000": null, "b": [true, []]}"#, r"{'a\x00': None, 'b': [True, []]}"),
+            (r#""\u0007""#, "\u{7}"),
+        ] {
+            let arena = Arena::new();
+            let value = Json::read(json.as_bytes(), &arena).unwrap();
+            assert_eq!(value.python(), python, "{json}");
+        }
+    }
+
+    #[test]
+    fn long_integers_keep_their_digits_wherever_they_are() {
+        for before in 0..40 {
+            let blanks = " ".repeat(before);
+            for number in ["9223372036854775808", "-9223372036854775809", "18446744073709551616"] {
+                let text = format!("{blanks}{{\"a\": [1,{number}]}}");
+                let arena = Arena::new();
+                let value = Json::read(text.as_bytes(), &arena).unwrap();
+                assert_eq!(value.to_text(), format!("{{\"a\":[1,{number}]}}"));
+            }
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded_with_long_integers_too() {
+        for number in ["1", "12345678901234567890"] {
+            let nested = |depth: usize| format!("{}{number}{}", "[".repeat(depth), "]".repeat(depth));
+            let is_read = |depth: usize| Json::read(nested(depth).as_bytes(), &Arena::new()).is_ok();
+            assert!(is_read(100), "{number}");
+            assert!(!is_read(100_000), "{number}");
+        }
     }
 }

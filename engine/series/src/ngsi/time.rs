@@ -10,8 +10,9 @@ const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 /// Reads a time: ISO 8601 in its usual forms (`2024-05-06T07:08:09.123Z`, `20240506T070809`, `2024-05-06`, `2024-05`), also with a space
-/// for the `T`, with slashes, in quotes, or with a month's name (`6 May 2024 07:08`). What says no zone is UTC; what is below a
-/// millisecond is cut.
+/// for the `T`, with slashes, in quotes, with a month's name (`6 May 2024 07:08`), or with the month first (`05/06/2024`, and the day where the
+/// first number is no month); the year may have two digits, and the time `am` or `pm`. What says no zone is UTC; what is below a millisecond
+/// is cut.
 pub(crate) fn parse(text: &str) -> Option<TimeMs> {
     if let Some(time) = parse_usual(text.as_bytes()) {
         return Some(time);
@@ -128,9 +129,10 @@ fn checked((year, month, day): Date) -> Option<Date> {
 }
 
 fn date(text: &str) -> Option<(Date, &str)> {
-    if let Some(found) = date_with_name(text) {
-        return Some(found);
-    }
+    date_with_name(text).or_else(|| year_first(text)).or_else(|| date_with_separators(text))
+}
+
+fn year_first(text: &str) -> Option<(Date, &str)> {
     let (year, rest) = number(text, 4)?;
     let year = i64::from(year);
     if let Some(rest) = rest.strip_prefix(['-', '/']) {
@@ -164,12 +166,82 @@ fn date_with_name(text: &str) -> Option<(Date, &str)> {
             year = Some(word.parse::<i64>().ok()?);
         } else if (1..=2).contains(&word.len()) && day.is_none() {
             day = Some(word.parse::<u32>().ok()?);
+        } else if word.len() == 2 && year.is_none() {
+            year = Some(year_of(word)?);
         } else if !start.as_deref().is_some_and(|start| WEEKDAYS.contains(&start)) {
             return None;
         }
         rest = behind;
     }
     Some((checked((year?, month?, day?))?, rest))
+}
+
+/// `05/06/2024`, `5-6-24`, `31.12.2024`, `2024.05.06`, `6-May-2024`, `05/2024`: the month first, unless the first number is a year or no month.
+fn date_with_separators(text: &str) -> Option<(Date, &str)> {
+    let (first, rest) = digits_of(text)?;
+    let separator = rest.chars().next().filter(|separator| ['-', '/', '.'].contains(separator))?;
+    let rest = &rest[1..];
+    let day_of = |digits: &str| digits.parse::<u32>().ok();
+    let name = rest.split(separator).next().and_then(|name| name.get(..3)).map(str::to_ascii_lowercase);
+    if let Some(month) = MONTHS.iter().position(|known| name.as_deref() == Some(*known)) {
+        let (_, rest) = rest.split_once(separator)?;
+        let (last, rest) = digits_of(rest)?;
+        return Some((checked((year_of(last)?, month as u32 + 1, day_of(first)?))?, rest));
+    }
+    let (second, rest) = digits_of(rest)?;
+    let Some(rest) = rest.strip_prefix(separator) else {
+        let is_of_month = separator != '.' && first.len() <= 2 && second.len() == 4;
+        let month = is_of_month.then(|| (year_of(second), day_of(first)))?;
+        return Some((checked((month.0?, month.1?, 1))?, rest));
+    };
+    let (third, rest) = digits_of(rest)?;
+    let number = day_of(first)?;
+    let (year, month, day) = if first.len() == 4 || number > 31 {
+        (first, second, third)
+    } else if number > 12 {
+        (third, second, first)
+    } else {
+        (third, first, second)
+    };
+    Some((checked((year_of(year)?, day_of(month)?, day_of(day)?))?, rest))
+}
+
+/// One, two or four digits, and what follows.
+fn digits_of(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
+    [1, 2, 4].contains(&end).then(|| text.split_at(end))
+}
+
+/// A year of four digits, or of fewer one that is near: the same text is always the same time, so that what is near does not move on with
+/// the years as it does for `dateutil`.
+fn year_of(digits: &str) -> Option<i64> {
+    /// The first year that is near, as it was in 2026: fifty years before.
+    const FIRST_NEAR: i64 = 1976;
+    let year: i64 = digits.parse().ok()?;
+    Some(match digits.len() {
+        4 => year,
+        _ if year >= FIRST_NEAR % 100 => 1900 + year,
+        _ => 2000 + year,
+    })
+}
+
+/// Hours to be added by what is said behind a time, and what follows; none where an hour does not go with it.
+fn half_of_day(hour: u32, text: &str) -> Option<(i64, &str)> {
+    let behind = text.trim_start();
+    let halves = [("a.m.", false), ("p.m.", true), ("am", false), ("pm", true)];
+    let said = halves.iter().find_map(|(word, is_after)| {
+        let (start, rest) = behind.split_at_checked(word.len())?;
+        let ends = !rest.starts_with(|char: char| char.is_alphanumeric());
+        (start.eq_ignore_ascii_case(word) && ends).then_some((*is_after, rest))
+    });
+    let Some((is_after, rest)) = said else { return Some((0, text)) };
+    let hours = match (hour, is_after) {
+        (13.., _) => return None,
+        (12, false) => -12,
+        (0..12, true) => 12,
+        _ => 0,
+    };
+    Some((hours, rest))
 }
 
 /// Milliseconds of the day, and of the zone's offset.
@@ -201,11 +273,13 @@ fn clock(text: &str) -> Option<(i64, i64)> {
         milliseconds = digits.parse::<i64>().ok()? * 10_i64.pow(3 - digits.len() as u32);
         rest = &fraction[end..];
     }
+    let (more_hours, rest) = half_of_day(hour, rest)?;
     let is_end_of_day = hour == 24 && minute == 0 && second == 0 && milliseconds == 0;
     if !(hour < 24 || is_end_of_day) || minute > 59 || second > 60 {
         return None;
     }
-    let in_day = i64::from(hour) * 3_600_000 + i64::from(minute) * 60_000 + i64::from(second) * 1000;
+    let in_day =
+        (i64::from(hour) + more_hours) * 3_600_000 + i64::from(minute) * 60_000 + i64::from(second) * 1000;
     Some((in_day + milliseconds, zone(rest.trim())?))
 }
 
@@ -291,6 +365,42 @@ mod tests {
             ("\"2024-05-06T07\"", Some("2024-05-06T07:00:00.000+00:00")),
             ("6 May 2024 07:08", Some("2024-05-06T07:08:00.000+00:00")),
             ("Mon, 06 May 2024 07:08:09 GMT", Some("2024-05-06T07:08:09.000+00:00")),
+            // As dateutil 2.9 reads them.
+            ("05/06/2024", Some("2024-05-06T00:00:00.000+00:00")),
+            ("13/06/2024", Some("2024-06-13T00:00:00.000+00:00")),
+            ("5/6/24", Some("2024-05-06T00:00:00.000+00:00")),
+            ("5/6/99", Some("1999-05-06T00:00:00.000+00:00")),
+            ("5/6/68", Some("2068-05-06T00:00:00.000+00:00")),
+            ("24/05/06", Some("2006-05-24T00:00:00.000+00:00")),
+            ("99-12-31", Some("1999-12-31T00:00:00.000+00:00")),
+            ("32/05/06", Some("2032-05-06T00:00:00.000+00:00")),
+            ("12/13/11", Some("2011-12-13T00:00:00.000+00:00")),
+            ("1/2/3", Some("2003-01-02T00:00:00.000+00:00")),
+            ("05.06.2024", Some("2024-05-06T00:00:00.000+00:00")),
+            ("2024.05.06", Some("2024-05-06T00:00:00.000+00:00")),
+            ("31-12-2024", Some("2024-12-31T00:00:00.000+00:00")),
+            ("6-May-2024", Some("2024-05-06T00:00:00.000+00:00")),
+            ("05/2024", Some("2024-05-01T00:00:00.000+00:00")),
+            ("06 May 24", Some("2024-05-06T00:00:00.000+00:00")),
+            ("May 6, 24", Some("2024-05-06T00:00:00.000+00:00")),
+            ("05/06/24 07:08", Some("2024-05-06T07:08:00.000+00:00")),
+            ("05/06/2024T07:08:09Z", Some("2024-05-06T07:08:09.000+00:00")),
+            ("05/06/2024 07:08 PM", Some("2024-05-06T19:08:00.000+00:00")),
+            ("2024-05-06 07:08PM", Some("2024-05-06T19:08:00.000+00:00")),
+            ("2024-05-06T07:08:09 pm", Some("2024-05-06T19:08:09.000+00:00")),
+            ("2024-05-06 7PM", Some("2024-05-06T19:00:00.000+00:00")),
+            ("2024-05-06 12:00 AM", Some("2024-05-06T00:00:00.000+00:00")),
+            ("2024-05-06 12:30 PM", Some("2024-05-06T12:30:00.000+00:00")),
+            ("May 6 2024 7:08:09.5 p.m.", Some("2024-05-06T19:08:09.500+00:00")),
+            ("6 May 2024 7:08 PM +02:00", Some("2024-05-06T17:08:00.000+00:00")),
+            ("12/25/24 11:59:59 PM", Some("2024-12-25T23:59:59.000+00:00")),
+            ("2024-05-06 13:00 PM", None),
+            ("30/02/2024", None),
+            ("31/31/2024", None),
+            ("00/06/2024", None),
+            ("99/99/99", None),
+            ("25/13/11", None),
+            ("05/06/20245", None),
             ("9999-12-31T23:59:59.999Z", Some("9999-12-31T23:59:59.999+00:00")),
             ("2024-05-06T24:00:00Z", Some("2024-05-07T00:00:00.000+00:00")),
             ("1969-12-31T23:59:59.999Z", Some("1969-12-31T23:59:59.999+00:00")),

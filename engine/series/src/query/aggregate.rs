@@ -125,8 +125,7 @@ fn summarize(
             match chosen {
                 Chosen::Range(_) => rows.summarize(attribute.id, aggregation.period.into(), add)?,
                 Chosen::List(list) => each_of(rows, list, &[attribute.id], |part, row| {
-                    let value = part.get(row, attribute.id).number();
-                    let _ = add(part.times[row], &value.map_or_else(Summary::default, Summary::of_one));
+                    let _ = add(part.times[row], &Summary::of_value(part.get(row, attribute.id)));
                 })?,
             }
         }

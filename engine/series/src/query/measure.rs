@@ -226,7 +226,7 @@ impl OpenPeriod {
             self.first = value;
         }
         self.last = value;
-        self.summary.add_all(&Summary::of_one(number));
+        self.summary.add_all(&Summary::of_value(value));
         self.spread.add(number);
         if let Some(values) = &mut self.sorted_later {
             values.push(number);

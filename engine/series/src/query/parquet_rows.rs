@@ -195,9 +195,11 @@ impl ParquetColumn {
     /// Adds what a row has; gives the bytes of its text.
     fn push(&mut self, cell: Cell<'_>) -> usize {
         let mut bytes = 0;
-        let is_there = !cell.is_null();
+        // A sum that 64 bits do not hold is none of the column's numbers.
+        let is_beyond = matches!((&self.values, cell.value), (Values::Integers(_), Value::Double(_)));
+        let is_there = !cell.is_null() && !is_beyond;
         match (&mut self.values, cell.value) {
-            (_, Value::Null) => {}
+            _ if !is_there => {}
             (Values::Doubles(of), Value::Double(value)) => of.push(value),
             (Values::Integers(of), Value::Integer(value)) => of.push(value),
             (Values::Booleans(of), Value::Boolean(value)) => of.push(value),

@@ -46,16 +46,26 @@ pub(crate) fn summary_value(kind: Kind, method: Method, summary: &Summary) -> Va
     if method == Method::Count {
         return Value::Integer(summary.count.cast_signed());
     }
-    let number = match method {
-        _ if summary.count == 0 => return Value::Null,
-        Method::Sum => summary.sum,
-        Method::Avg => summary.sum / summary.count as f64,
-        Method::Min => summary.min,
-        Method::Max => summary.max,
+    if summary.count == 0 {
+        return Value::Null;
+    }
+    let exact = summary.exact.filter(|_| matches!(kind, Kind::Integer | Kind::Time));
+    let (number, whole) = match method {
+        Method::Sum => (summary.sum, exact.map(|exact| exact.sum)),
+        Method::Avg => {
+            let sum = exact.map_or(summary.sum, |exact| exact.sum as f64);
+            (sum / summary.count as f64, None)
+        }
+        Method::Min => (summary.min, exact.map(|exact| exact.min.into())),
+        Method::Max => (summary.max, exact.map(|exact| exact.max.into())),
         _ => return Value::Null,
     };
-    let is_whole = matches!(summary_kind(kind, method), Kind::Time | Kind::Integer);
-    if is_whole { Value::Integer(number as i64) } else { Value::Double(number) }
+    if !matches!(summary_kind(kind, method), Kind::Time | Kind::Integer) {
+        return Value::Double(number);
+    }
+    // A sum that 64 bits do not hold is the nearest double.
+    let whole = whole.unwrap_or(number as i128);
+    i64::try_from(whole).map_or(Value::Double(number), Value::Integer)
 }
 
 /// The kind of what is made of values of a kind.
@@ -67,5 +77,37 @@ pub(crate) const fn summary_kind(kind: Kind, method: Method) -> Kind {
         }
         (Kind::Time, _) => Kind::Time,
         _ => Kind::Double,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_keep_their_digits() {
+        const LARGE: i64 = 9_007_199_254_740_993;
+        let made = |method, values: &[i64]| {
+            let mut summary = Summary::default();
+            values.iter().for_each(|value| summary.add_all(&Summary::of_value(Value::Integer(*value))));
+            let mut out = Vec::new();
+            write_value(
+                &mut out,
+                summary_kind(Kind::Integer, method),
+                summary_value(Kind::Integer, method, &summary),
+            );
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(made(Method::Max, &[LARGE, 1]), "9007199254740993");
+        assert_eq!(made(Method::Min, &[-LARGE, 1]), "-9007199254740993");
+        assert_eq!(made(Method::Sum, &[LARGE, LARGE, -1]), "18014398509481985");
+        assert_eq!(made(Method::Sum, &[i64::MAX, i64::MIN, i64::MAX]), "9223372036854775806");
+        assert_eq!(made(Method::Avg, &[LARGE, -LARGE, 3]), "1.0");
+        assert_eq!(made(Method::Sum, &[]), "null");
+        // Beyond 64 bits the nearest double, as every other number that is no integer.
+        assert_eq!(made(Method::Sum, &[i64::MAX, i64::MAX]).parse(), Ok(18_446_744_073_709_551_614.0));
+        let doubles = Summary { count: 2, sum: 3.0, min: 1.0, max: 2.0, exact: None };
+        assert_eq!(summary_value(Kind::Double, Method::Max, &doubles), Value::Double(2.0));
+        assert_eq!(summary_value(Kind::Time, Method::Max, &doubles), Value::Integer(2));
     }
 }

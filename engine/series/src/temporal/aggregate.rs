@@ -50,8 +50,8 @@ pub(super) struct Room {
 pub(super) enum AggregateValue<'p> {
     Count(u64),
     Number(Option<f64>),
-    /// A number of the attribute's own kind.
-    OfKind(f64),
+    /// A number of the attribute's own kind, with all its digits where it is whole.
+    OfKind(f64, Option<i128>),
     Text(&'p str),
 }
 
@@ -87,16 +87,19 @@ impl Room {
 
 impl PeriodValues {
     pub(super) fn value(&self, method: AggregateMethod) -> AggregateValue<'_> {
-        let Summary { count, sum, min, max } = self.summary;
+        let Summary { count, sum, min, max, exact } = self.summary;
         match (method, &self.texts) {
             (AggregateMethod::TotalCount, _) => AggregateValue::Count(count),
             (AggregateMethod::DistinctCount, _) => AggregateValue::Count(self.distinct.len() as u64),
-            (AggregateMethod::Sum, _) => AggregateValue::OfKind(sum),
-            (AggregateMethod::Avg, _) => AggregateValue::Number(Some(sum / count as f64)),
+            (AggregateMethod::Sum, _) => AggregateValue::OfKind(sum, exact.map(|exact| exact.sum)),
+            (AggregateMethod::Avg, _) => {
+                let sum = exact.map_or(sum, |exact| exact.sum as f64);
+                AggregateValue::Number(Some(sum / count as f64))
+            }
             (AggregateMethod::Min, Some(texts)) => AggregateValue::Text(&texts.0),
             (AggregateMethod::Max, Some(texts)) => AggregateValue::Text(&texts.1),
-            (AggregateMethod::Min, None) => AggregateValue::OfKind(min),
-            (AggregateMethod::Max, None) => AggregateValue::OfKind(max),
+            (AggregateMethod::Min, None) => AggregateValue::OfKind(min, exact.map(|exact| exact.min.into())),
+            (AggregateMethod::Max, None) => AggregateValue::OfKind(max, exact.map(|exact| exact.max.into())),
             (AggregateMethod::StdDev, _) => AggregateValue::Number(self.spread.of_sample()),
             (AggregateMethod::SumSq, _) => AggregateValue::Number(Some(self.sum_of_squares)),
         }
@@ -112,7 +115,10 @@ impl PeriodValues {
         }
         let number = if let Value::Boolean(value) = value { Some(f64::from(value)) } else { value.number() };
         if let Some(number) = number {
-            self.summary.add_all(&Summary::of_one(number));
+            let of_value = Summary::of_value(value);
+            // Booleans are 0 and 1 here.
+            let is_number = matches!(value, Value::Integer(_) | Value::Double(_));
+            self.summary.add_all(&if is_number { of_value } else { Summary::of_one(number) });
             self.sum_of_squares += number * number;
             self.spread.add(number);
         }

@@ -152,8 +152,9 @@ impl<'v> Scalar<'v> {
 
     fn of_json(value: &'v Json<'_>) -> Self {
         match value {
-            Json::Integer(number) => Self::Number(*number as f64),
-            Json::Double(number) => Self::Number(*number),
+            Json::Integer(_) | Json::LongInteger(_) | Json::Double(_) => {
+                Self::Number(value.number().unwrap_or(f64::NAN))
+            }
             Json::Boolean(value) => Self::Boolean(*value),
             Json::Text(text) => Self::Text(text),
             Json::Null | Json::List(_) | Json::Object(_) => Self::Other,

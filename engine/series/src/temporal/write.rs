@@ -183,13 +183,15 @@ fn write_aggregate(out: &mut dyn Output, kind: Kind, value: &AggregateValue<'_>)
         (AggregateValue::Count(count), _) => out.part().extend_from_slice(count.to_string().as_bytes()),
         (AggregateValue::Text(text), _) => write_string(out.part(), text),
         (AggregateValue::Number(None), _) => put(out, "null"),
-        (AggregateValue::OfKind(number), Kind::Time) => {
-            write_instance_value(out, kind, Value::Integer(*number as i64));
+        (AggregateValue::OfKind(number, exact), Kind::Time) => {
+            let exact = exact.and_then(|exact| i64::try_from(exact).ok());
+            write_instance_value(out, kind, Value::Integer(exact.unwrap_or(*number as i64)));
         }
-        (AggregateValue::OfKind(number), Kind::Integer | Kind::Boolean) => {
-            write_value(out.part(), Kind::Integer, Value::Integer(*number as i64));
+        (AggregateValue::OfKind(number, exact), Kind::Integer | Kind::Boolean) => {
+            let digits = exact.unwrap_or(*number as i128).to_string();
+            out.part().extend_from_slice(digits.as_bytes());
         }
-        (AggregateValue::Number(Some(number)) | AggregateValue::OfKind(number), _) => {
+        (AggregateValue::Number(Some(number)) | AggregateValue::OfKind(number, _), _) => {
             write_double(out.part(), *number);
         }
     }

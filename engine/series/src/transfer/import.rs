@@ -202,7 +202,9 @@ impl ImportedType {
 fn converted(kind: Kind, value: &Json<'_>) -> Option<ImportedValue> {
     Some(match (kind, value) {
         (Kind::Double, Json::Double(value)) => ImportedValue::Double(*value),
-        (Kind::Double, Json::Integer(value)) => ImportedValue::Double(*value as f64),
+        (Kind::Double, Json::Integer(_) | Json::LongInteger(_)) => {
+            ImportedValue::Double(value.number().filter(|number| number.is_finite())?)
+        }
         (Kind::Integer | Kind::Time, Json::Integer(value)) => ImportedValue::Integer(*value),
         (Kind::Boolean, Json::Boolean(value)) => ImportedValue::Boolean(*value),
         (Kind::Text, Json::Text(text)) => ImportedValue::Text(text.to_string()),

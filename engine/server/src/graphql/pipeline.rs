@@ -1,6 +1,8 @@
 //! The pipeline of a request: parse, validate and plan in [`prepare`], execute and assemble in [`finish`], both in
 //! [`respond`]. What comes over a socket goes through the same stages.
 
+use std::sync::Arc;
+
 use prony_access::Role;
 use prony_graphql::{
     document::{
@@ -14,6 +16,7 @@ use prony_graphql::{
     selection::OperationKind,
 };
 use prony_source::{ContentCoding, OperationRecord, current_request};
+use serde_json::{Map, Value as Json};
 
 pub(crate) use super::prepared::{AllowedKinds, Finished, Prepared};
 use super::{
@@ -172,7 +175,7 @@ fn plan<C: ExecutionContext>(
     core.engine().documents.resolve(&mut parameters).map_err(|error| refused(vec![error]))?;
     clock.ended(Stage::Parse);
 
-    let RequestParameters { query, operation_name, variables, .. } = parameters;
+    let RequestParameters { query, operation_name, variables, extensions, sent_variables, .. } = parameters;
     let operation = find_operation(&served, limits, &query, operation_name.as_deref()).map_err(refused)?;
     seen.kind = Some(operation.kind());
     if core.site().notes_requests() {
@@ -189,7 +192,10 @@ fn plan<C: ExecutionContext>(
     seen.cost = Some(cost);
     let role = context.asker.as_ref().map(Asker::role);
     check_size(&plan, cost, limits, role).map_err(|error| refused(vec![error]))?;
-    let variables = context.add_session(variables);
+    let mut variables = context.add_session(variables);
+    if plan.whole.is_some() {
+        variables = variables.with_extensions(forwarded(extensions)).with_sent(sent_variables);
+    }
     let RequestContext { asker, caller, codings, .. } = context;
     let variables = match caller {
         None => variables,
@@ -203,6 +209,13 @@ fn plan<C: ExecutionContext>(
     };
     clock.ended(Stage::Plan);
     Ok(Prepared { served, operation, plan, variables, asker, codings, cost, is_admitted: false })
+}
+
+/// Extensions of a request for who executes all of it. Those that are between the client and this server are not: documents are
+/// looked up here by their hashes, and streams of events have operations by their ids.
+fn forwarded(mut extensions: Map<String, Json>) -> Option<Arc<str>> {
+    extensions.retain(|name, _| !["persistedQuery", "operationId"].contains(&name.as_str()));
+    (!extensions.is_empty()).then(|| Json::Object(extensions).to_string().into())
 }
 
 /// For the logs of the request that it came in.

@@ -287,8 +287,13 @@ fn plan_whole(
         return None;
     }
     let variables: Vec<Name> = operation.variable_names().cloned().collect();
-    let request =
-        OperationRequest { kind: selection.kind, text, variables: &variables, fields: &selection.fields };
+    let request = OperationRequest {
+        kind: selection.kind,
+        text,
+        name: operation.name(),
+        variables: &variables,
+        fields: &selection.fields,
+    };
     Some((*owner, sources[usize::from(owner.0)].plan_operation(&request)?))
 }
 

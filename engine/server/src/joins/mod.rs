@@ -2,6 +2,8 @@
 //! configuration names them ([`settings`]), [`schema`] holds them against what is served, [`plan`] takes them out of what their
 //! parents' source is asked, [`resolve`] fetches what they join and puts it into the [`tree`] of a response.
 
+mod failures;
+mod keys;
 mod plan;
 mod resolve;
 mod schema;

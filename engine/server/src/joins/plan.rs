@@ -12,7 +12,10 @@ use prony_graphql::{
 };
 use prony_source::{FieldRequest, PreparedField, SourceSchema};
 
-use super::schema::{Join, Joins, KeyForm};
+use super::{
+    keys::{KeyComparison, KeyForm},
+    schema::{Join, Joins},
+};
 
 /// Where in a response joined fields are: as a tree of response keys.
 #[derive(Debug, Default)]
@@ -32,14 +35,28 @@ pub(super) struct JoinStep {
     /// Under which the parent's key comes.
     pub(super) key: Name,
     pub(super) keys: KeyForm,
+    pub(super) comparison: KeyComparison,
     pub(super) source: SourceId,
     pub(super) root: PreparedField,
     /// Under which the key of what comes comes.
     pub(super) matched: Name,
     pub(super) many: bool,
+    /// The most keys of one request.
     pub(super) batch: usize,
+    /// None where nobody knows how many items an answer may have.
+    pub(super) limit: Option<ItemLimit>,
     /// What is joined to what comes.
     pub(super) node: JoinNode,
+}
+
+/// How many items one request may bring: an answer with as many may lack some.
+#[derive(Debug)]
+pub(super) struct ItemLimit {
+    pub(super) items: usize,
+    /// The root field, as `Query.orders`.
+    pub(super) of: Box<str>,
+    /// The field that is joined, as `Person.orders`.
+    pub(super) join: Box<str>,
 }
 
 impl JoinNode {
@@ -186,13 +203,14 @@ impl JoinPlanner<'_> {
         let matched = hidden_key(&format!("match_{}", join.matched), &own);
         node.hidden.push(matched.clone());
         let item = join.root.ty.inner_named_type();
+        let limit = self.limit(join);
         selections.push(leaf(&matched, &join.matched, item, &join.matched_type, field));
         let root = Field {
             response_key: join.root.name.clone(),
             name: join.root.name.clone(),
             parent_type: ROOT,
             output: join.root.ty.clone(),
-            arguments: self.arguments(join),
+            arguments: self.arguments(join, limit),
             directives: Vec::new(),
             selections,
             position: field.position,
@@ -203,17 +221,32 @@ impl JoinPlanner<'_> {
             response_key: field.response_key.clone(),
             key,
             keys: join.keys,
+            comparison: join.comparison,
             source: join.source,
             root,
             matched,
             many: join.settings.many,
-            batch: join.settings.batch,
+            batch: batch(join, limit),
+            limit: limit.map(|items| ItemLimit {
+                items,
+                of: join.settings.to.as_str().into(),
+                join: join.settings.field.as_str().into(),
+            }),
             node,
         })
     }
 
+    /// The most items that are asked for: what the configuration says, or as many as the source gives whoever asks.
+    fn limit(&self, join: &Join) -> Option<usize> {
+        let of_source = self.sources[usize::from(join.source.0)].highest_limit(&join.root.name);
+        let of_source = of_source.filter(|_| join.argument[0] != LIMIT).map(u64::from);
+        let configured = join.settings.arguments.get(LIMIT).and_then(serde_json::Value::as_u64);
+        let items = configured.into_iter().chain(of_source).min()?;
+        Some(usize::try_from(items).unwrap_or(usize::MAX))
+    }
+
     /// In the order of the schema, as sources are used to.
-    fn arguments(&self, join: &Join) -> Vec<(Name, Value)> {
+    fn arguments(&self, join: &Join, limit: Option<usize>) -> Vec<(Name, Value)> {
         let (first, rest) = join.argument.split_first().expect("an argument has a name");
         let keys = Value::Slot(Slot::from(SlotRoot::Variable(self.keys_variable)));
         let nest = |value: Value, name: &Name| Value::Object(vec![(name.clone(), value)]);
@@ -223,12 +256,22 @@ impl JoinPlanner<'_> {
             if name == first {
                 return of_keys.take();
             }
-            join.settings.arguments.get(name.as_str()).map(constant)
+            let limit = limit.filter(|_| *name == *LIMIT).map(|items| Value::Scalar(items.into()));
+            limit.or_else(|| join.settings.arguments.get(name.as_str()).map(constant))
         };
         let names: Vec<Name> = join.root.arguments.iter().map(|argument| argument.name.clone()).collect();
         let mut argument = argument;
         names.into_iter().filter_map(|name| argument(&name).map(|value| (name, value))).collect()
     }
+}
+
+/// The argument of lists that bounds them.
+const LIMIT: &str = "limit";
+
+/// The most keys of one request. Of those that each find one item, no more than items may come.
+fn batch(join: &Join, limit: Option<usize>) -> usize {
+    let items = limit.filter(|_| !join.settings.many).unwrap_or(usize::MAX);
+    join.settings.batch.min(items).max(1)
 }
 
 const ROOT: Name = Name::new_static_unchecked("Query");

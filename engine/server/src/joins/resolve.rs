@@ -18,8 +18,9 @@ use prony_source::PreparedField;
 use serde_json::{Value as Json, value::RawValue};
 
 use super::{
-    plan::{JoinNode, JoinStep},
-    schema::KeyForm,
+    failures::{Concern, JoinFailure, placed},
+    keys::KeyText,
+    plan::{ItemLimit, JoinNode, JoinStep},
     tree::Tree,
 };
 
@@ -51,16 +52,14 @@ pub(crate) async fn resolve(
     };
     let mut errors = Vec::new();
     complete(sources, node, variables, &mut tree, &mut errors).await;
-    for error in errors {
-        let path = vec![PathSegment::Key(field.response_key.as_str().into())];
-        result.errors.push(error.at(field.position).with_path(path));
-    }
+    result.errors.extend(errors.into_iter().map(|error| error.of_field(&field.response_key, field.position)));
     let mut completed = Vec::with_capacity(data.len());
     tree.write(&mut completed);
     result.data = Some(completed);
 }
 
-/// Completes a value, which is of an object or a list of objects, with all that is joined at any depth of it.
+/// Completes a value, which is of an object or a list of objects, with all that is joined at any depth of it. Paths of errors begin
+/// below the value.
 fn complete<'a, S: RootFields>(
     sources: &'a S,
     node: &'a JoinNode,
@@ -78,7 +77,7 @@ fn complete<'a, S: RootFields>(
         }));
         let mut found: HashMap<*const JoinStep, Found> = HashMap::new();
         for (step, (items, failures)) in steps.iter().zip(fetched.await) {
-            errors.extend(failures);
+            errors.extend(placed(failures, step, tree, node));
             found.insert(std::ptr::from_ref(*step), items);
         }
         put(tree, node, &found);
@@ -125,6 +124,19 @@ struct Keys {
     values: Vec<Json>,
 }
 
+impl Keys {
+    fn add(&mut self, key: KeyText, step: &JoinStep) {
+        let value = step.keys.value(&key);
+        let text = step.comparison.normal(key);
+        if self.known.insert(text.clone())
+            && let Some(value) = value
+        {
+            self.texts.push(text);
+            self.values.push(value);
+        }
+    }
+}
+
 fn collect_steps<'n>(node: &'n JoinNode, steps: &mut Vec<&'n JoinStep>) {
     steps.extend(&node.steps);
     node.below.iter().for_each(|(_, below)| collect_steps(below, steps));
@@ -135,12 +147,9 @@ fn gather(tree: &Tree<'_>, node: &JoinNode, step: &JoinStep, keys: &mut Keys) {
         Tree::List(items) => items.iter().for_each(|item| gather(item, node, step, keys)),
         Tree::Object(_) => {
             if node.steps.iter().any(|known| std::ptr::eq(known, step))
-                && let Some(key) = tree.member(&step.key)
-                && let Some(text) = key.key()
-                && keys.known.insert(text.clone())
+                && let Some(key) = tree.member(&step.key).and_then(Tree::key)
             {
-                keys.values.push(formed(key, &text, step.keys));
-                keys.texts.push(text);
+                keys.add(key, step);
             }
             for (name, below) in &node.below {
                 if let Some(value) = tree.member(name) {
@@ -152,69 +161,29 @@ fn gather(tree: &Tree<'_>, node: &JoinNode, step: &JoinStep, keys: &mut Keys) {
     }
 }
 
-/// A key as it is given to who is asked for it.
-fn formed(key: &Tree<'_>, text: &str, form: KeyForm) -> Json {
-    let is_text = matches!(key, Tree::Text(raw) if raw.get().starts_with('"'));
-    let as_text = || Json::String(text.to_owned());
-    match form {
-        KeyForm::Texts => as_text(),
-        KeyForm::AsTheyAre if is_text => as_text(),
-        KeyForm::Numbers | KeyForm::AsTheyAre => {
-            // One that would lose digits is given as its text.
-            let keeps_digits = |value: &Json| {
-                let written = value.to_string();
-                written == text && !value.is_string()
-            };
-            serde_json::from_str(text).ok().filter(keeps_digits).unwrap_or_else(as_text)
-        }
-    }
-}
-
 async fn fetch(
     sources: &impl RootFields,
     step: &JoinStep,
     variables: &Variables,
     keys: Keys,
-) -> (Found, Vec<GraphqlError>) {
-    let batches = join_all(keys.values.chunks(step.batch).map(|keys| {
+) -> (Found, Vec<JoinFailure>) {
+    let results = join_all(keys.values.chunks(step.batch).map(|keys| {
         let variables = variables.with_another(Json::Array(keys.to_vec()));
         async move { sources.root_field(step.source, &step.root, &variables).await }
     }));
-    let (mut errors, mut found) = (Vec::new(), Found::default());
-    let mut texts = Vec::new();
-    for (FieldResult { data, errors: failures }, keys) in
-        batches.await.into_iter().zip(keys.texts.chunks(step.batch))
-    {
-        if data.is_none() || !failures.is_empty() {
+    let results = results.await;
+    let (mut received, mut found) = (Received::default(), Found::default());
+    for (result, keys) in results.iter().zip(keys.texts.chunks(step.batch)) {
+        if !received.add(step, keys, result) {
             found.unknown.extend(keys.iter().cloned());
         }
-        // The log names the source of the parent, and the detail what is joined to it.
-        errors.extend(failures.into_iter().map(|error| match &error.detail {
-            Some(detail) => {
-                let detail = format!("what is joined as `{}`: {detail}", step.response_key);
-                error.with_detail(detail)
-            }
-            None => error,
-        }));
-        texts.extend(data);
     }
-    let mut items = Vec::new();
-    for text in &texts {
-        let tree = serde_json::from_slice::<&RawValue>(text).and_then(|text| Tree::of(text, &step.node));
-        match tree {
-            Ok(Tree::List(found)) => items.extend(found),
-            Ok(_) => {}
-            Err(error) => {
-                let failure = GraphqlError::new(ErrorCode::SourceFailed, "what is joined cannot be read");
-                errors.push(failure.with_detail(error.to_string()));
-                found.unknown.extend(keys.texts.iter().cloned());
-            }
-        }
-    }
+    let Received { items, mut errors, mut failures } = received;
     // The keys are needed until what is joined is in its place.
-    let keys: Vec<_> = items.iter().map(|item| item.member(&step.matched).and_then(Tree::key)).collect();
+    let keys: Vec<_> = items.iter().map(|item| item.matched_key(step)).collect();
     let mut items = Tree::List(items);
     complete(sources, &step.node, variables, &mut items, &mut errors).await;
+    failures.extend(errors.into_iter().filter_map(|error| of_item(error, &keys, step)));
     if let Tree::List(items) = items {
         for (key, item) in keys.into_iter().zip(items) {
             if let Some(key) = key {
@@ -222,7 +191,119 @@ async fn fetch(
             }
         }
     }
-    (found, errors)
+    (found, failures)
+}
+
+/// What the requests of a step have brought.
+#[derive(Default)]
+struct Received<'b> {
+    items: Vec<Tree<'b>>,
+    /// Of items: their paths begin with the index of one.
+    errors: Vec<GraphqlError>,
+    /// Of no item.
+    failures: Vec<JoinFailure>,
+}
+
+impl<'b> Received<'b> {
+    /// Whether it is known of each key that was asked for what there is.
+    fn add(&mut self, step: &JoinStep, keys: &[String], result: &'b FieldResult) -> bool {
+        let mut faults = Vec::new();
+        let came = result.data.as_deref().map_or(Ok(Vec::new()), |data| items_of(data, step));
+        let mut came = came.unwrap_or_else(|error| {
+            let fault = GraphqlError::new(ErrorCode::SourceFailed, "what is joined cannot be read");
+            faults.push(fault.with_detail(error.to_string()));
+            Vec::new()
+        });
+        if let Some(fault) = shortened(step, keys, &came) {
+            faults.push(fault);
+            if step.many {
+                // Nobody knows whose list is whole.
+                came.clear();
+            }
+        }
+        for error in &result.errors {
+            let mut error = of_join(error.clone(), step);
+            // The root field is not in the client's response.
+            let path = std::mem::take(&mut error.path);
+            let item = match path.get(1) {
+                Some(&PathSegment::Index(index)) => {
+                    came.get(index).and_then(|item| item.matched_key(step)).map(|_| index)
+                }
+                _ => None,
+            };
+            match item {
+                Some(index) => {
+                    let index = PathSegment::Index(self.items.len() + index);
+                    self.errors
+                        .push(error.with_path([index].into_iter().chain(path.into_iter().skip(2)).collect()));
+                }
+                None => faults.push(error),
+            }
+        }
+        let is_known = result.data.is_some() && result.errors.is_empty() && faults.is_empty();
+        if !faults.is_empty() {
+            let keys = without_items(step, keys, &came);
+            self.failures.extend(
+                faults.into_iter().map(|error| JoinFailure { error, concerns: Concern::Keys(keys.clone()) }),
+            );
+        }
+        self.items.append(&mut came);
+        is_known
+    }
+}
+
+/// Keys for which nothing has come, or all where something has come for each.
+fn without_items(step: &JoinStep, keys: &[String], came: &[Tree<'_>]) -> Vec<String> {
+    let has_come: HashSet<String> = came.iter().filter_map(|item| item.matched_key(step)).collect();
+    let without: Vec<String> = keys.iter().filter(|key| !has_come.contains(*key)).cloned().collect();
+    if without.is_empty() { keys.to_vec() } else { without }
+}
+
+/// An error whose path begins with the index of an item; none where the item is not in the response.
+fn of_item(mut error: GraphqlError, keys: &[Option<String>], step: &JoinStep) -> Option<JoinFailure> {
+    let mut path = std::mem::take(&mut error.path).into_iter();
+    let Some(PathSegment::Index(index)) = path.next() else { return None };
+    let key = keys.get(index)?.clone()?;
+    let number = keys[..index].iter().filter(|known| known.as_ref() == Some(&key)).count();
+    if !step.many && number > 0 {
+        return None;
+    }
+    Some(JoinFailure { error, concerns: Concern::Item { key, number, below: path.collect() } })
+}
+
+/// The log names the source of the parent, and the detail what is joined to it.
+fn of_join(error: GraphqlError, step: &JoinStep) -> GraphqlError {
+    let Some(detail) = &error.detail else { return error };
+    let detail = format!("what is joined as `{}`: {detail}", step.response_key);
+    error.with_detail(detail)
+}
+
+fn items_of<'b>(data: &'b [u8], step: &JoinStep) -> serde_json::Result<Vec<Tree<'b>>> {
+    let text: &RawValue = serde_json::from_slice(data)?;
+    Ok(match Tree::of(text, &step.node)? {
+        Tree::List(items) => items,
+        _ => Vec::new(),
+    })
+}
+
+/// What is wrong where an answer has as many items as it may have, so that others may be missing. Where each key finds one item and
+/// all have found it, none is.
+fn shortened(step: &JoinStep, keys: &[String], came: &[Tree<'_>]) -> Option<GraphqlError> {
+    let limit = step.limit.as_ref().filter(|limit| came.len() >= limit.items)?;
+    if !step.many {
+        let has_come: HashSet<String> = came.iter().filter_map(|item| item.matched_key(step)).collect();
+        if keys.iter().all(|key| has_come.contains(key)) {
+            return None;
+        }
+    }
+    let ItemLimit { items, of, join } = limit;
+    let smaller = if keys.len() > 1 { ", or lower `batch` of the join" } else { "" };
+    let message = format!(
+        "what {join} joins may not be whole: {of} gave {items} items for {} keys, as many as its `limit`; \
+         raise that{smaller}",
+        keys.len()
+    );
+    Some(GraphqlError::new(ErrorCode::LimitExceeded, message))
 }
 
 fn put(tree: &mut Tree<'_>, node: &JoinNode, found: &HashMap<*const JoinStep, Found>) {
@@ -239,7 +320,8 @@ fn put(tree: &mut Tree<'_>, node: &JoinNode, found: &HashMap<*const JoinStep, Fo
                 // Objects of other types have no key.
                 let Some((_, key)) = members.iter().find(|(key, _)| *key == *step.key) else { continue };
                 let Some(found) = found.get(&std::ptr::from_ref(step)) else { continue };
-                let joined = Tree::Joined(found.joined(key.key().as_deref(), step.many));
+                let key = key.key().map(|key| step.comparison.normal(key));
+                let joined = Tree::Joined(found.joined(key.as_deref(), step.many));
                 members.push((Cow::Owned(step.response_key.to_string()), joined));
                 is_joined = true;
             }

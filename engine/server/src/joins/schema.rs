@@ -7,16 +7,20 @@ use prony_graphql::{
     compiler::{
         Node,
         ast::{FieldDefinition, Type},
-        collections::HashMap,
+        collections::{HashMap, HashSet},
         schema::ExtendedType,
     },
     schema::{
         Contribution, SourceId,
         build::{field_with_arguments, list, named},
+        opaque_scalars,
     },
 };
 
-use super::settings::JoinSettings;
+use super::{
+    keys::{KeyComparison, KeyForm},
+    settings::JoinSettings,
+};
 
 /// The joins that fit what is served.
 #[derive(Debug, Clone, Default)]
@@ -34,19 +38,11 @@ pub(crate) struct Join {
     pub(super) source: SourceId,
     pub(super) root: Node<FieldDefinition>,
     pub(super) argument: Vec<Name>,
-    /// Whether keys are numbers where they are given.
     pub(super) keys: KeyForm,
+    pub(super) comparison: KeyComparison,
     pub(super) matched: Name,
     pub(super) matched_type: Type,
     pub(super) settings: JoinSettings,
-}
-
-/// How a list of keys is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum KeyForm {
-    Numbers,
-    Texts,
-    AsTheyAre,
 }
 
 impl Joins {
@@ -93,6 +89,8 @@ impl Joins {
 
 /// What all sources offer, to be looked up.
 struct Offered<'a> {
+    /// Of which only the source knows what values they have.
+    opaque: HashSet<Name>,
     types: HashMap<&'a str, &'a ExtendedType>,
     queries: HashMap<&'a str, (SourceId, &'a Node<FieldDefinition>)>,
 }
@@ -103,7 +101,12 @@ impl<'a> Offered<'a> {
         let queries = contributions.iter().flat_map(|(source, contribution)| {
             contribution.query.iter().map(move |field| (field.name.as_str(), (*source, field)))
         });
-        Self { types: types.map(|(name, ty)| (name.as_str(), ty)).collect(), queries: queries.collect() }
+        let opaque = opaque_scalars(contributions);
+        Self {
+            opaque,
+            types: types.map(|(name, ty)| (name.as_str(), ty)).collect(),
+            queries: queries.collect(),
+        }
     }
 
     fn join(&self, settings: &JoinSettings) -> Result<Join, String> {
@@ -128,6 +131,10 @@ impl<'a> Offered<'a> {
         }
         let matched = name(&settings.matched)?;
         let matched_type = self.field(root.ty.inner_named_type(), &matched)?.ty.clone();
+        let comparison = KeyComparison::of([
+            key_type.inner_named_type().as_str(),
+            matched_type.inner_named_type().as_str(),
+        ]);
         let argument: Vec<Name> = settings.argument.split('.').map(name).collect::<Result<_, _>>()?;
         let keys = self.key_form(root, &argument)?;
         for given in settings.arguments.keys() {
@@ -159,6 +166,7 @@ impl<'a> Offered<'a> {
             root,
             argument,
             keys,
+            comparison,
             matched,
             matched_type,
             settings,
@@ -190,10 +198,7 @@ impl<'a> Offered<'a> {
         if !ty.is_list() {
             return Err(format!("argument `{}` of {} is no list", dotted(), root.name));
         }
-        Ok(match ty.inner_named_type().as_str() {
-            "Int" | "Float" => KeyForm::Numbers,
-            "String" | "ID" => KeyForm::Texts,
-            _ => KeyForm::AsTheyAre,
-        })
+        let item = ty.inner_named_type();
+        Ok(if self.opaque.contains(item) { KeyForm::AsTheyAre } else { KeyForm::of(item) })
     }
 }

@@ -31,7 +31,7 @@ pub struct JoinSettings {
     pub batch: usize,
 }
 
-/// As many as lists of local sources hold without a limit.
+/// As many as most pages have rows, so that one request finds what is joined to all of a page.
 fn default_batch() -> usize {
     100
 }

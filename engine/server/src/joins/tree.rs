@@ -10,7 +10,10 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::plan::JoinNode;
+use super::{
+    keys::KeyText,
+    plan::{JoinNode, JoinStep},
+};
 
 #[derive(Debug)]
 pub(super) enum Tree<'b> {
@@ -49,14 +52,24 @@ impl<'b> Tree<'b> {
         members.iter().find(|(known, _)| *known == **key).map(|(_, value)| value)
     }
 
-    /// As keys are compared: a number and the same number as a text are one. None of null, and of what is no scalar.
-    pub(super) fn key(&self) -> Option<String> {
+    /// None of null, and of what is no scalar.
+    pub(super) fn key(&self) -> Option<KeyText> {
         let Self::Text(text) = self else { return None };
         match text.get().as_bytes().first()? {
-            b'"' => serde_json::from_str(text.get()).ok(),
+            b'"' => Some(KeyText { text: serde_json::from_str(text.get()).ok()?, is_string: true }),
             b'n' | b'[' | b'{' => None,
-            _ => Some(text.get().to_owned()),
+            _ => Some(KeyText { text: text.get().to_owned(), is_string: false }),
         }
+    }
+
+    /// Of a parent, the key that a step looks for, as keys are compared.
+    pub(super) fn key_for(&self, step: &JoinStep) -> Option<String> {
+        Some(step.comparison.normal(self.member(&step.key)?.key()?))
+    }
+
+    /// Of what has come for a step, the key by which it belongs to parents.
+    pub(super) fn matched_key(&self, step: &JoinStep) -> Option<String> {
+        Some(step.comparison.normal(self.member(&step.matched)?.key()?))
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
@@ -153,13 +166,15 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_compared_as_texts() {
+    fn keys_are_scalars() {
         let key = |text: &str| {
             let raw: &RawValue = serde_json::from_str(text).expect("it is JSON");
             Tree::Text(raw).key()
         };
-        assert_eq!(key("12345678901234567890123"), key("\"12345678901234567890123\""));
-        assert_eq!(key("true").as_deref(), Some("true"));
+        let found = |text: &str, is_string| Some(KeyText { text: text.to_owned(), is_string });
+        assert_eq!(key("12345678901234567890123"), found("12345678901234567890123", false));
+        assert_eq!(key(r#""\u0061""#), found("a", true));
+        assert_eq!(key("true"), found("true", false));
         assert_eq!((key("null"), key("[1]"), key("{}")), (None, None, None));
     }
 }

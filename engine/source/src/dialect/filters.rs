@@ -60,6 +60,7 @@ const FILTERS: &[(Name, Name, &[Name])] = &[
     (name!("IntWhere"), name!("Int"), ORDER),
     (name!("JsonWhere"), name!("JSON"), NULLNESS),
     (name!("ListWhere"), name!("Boolean"), NULLNESS),
+    (name!("NullWhere"), name!("Boolean"), NULLNESS),
     (name!("StrWhere"), name!("String"), TEXT),
     (name!("UuidWhere"), name!("UUID"), ORDER),
 ];

@@ -70,7 +70,9 @@ fn of_kind<'v>(kind: &ColumnKind, value: &'v Json) -> Option<Scalar<'v>> {
         | ColumnKind::Timestamp
         | ColumnKind::Uuid
         | ColumnKind::Enum(_)
-        | ColumnKind::OtherText => {
+        | ColumnKind::OtherText
+        | ColumnKind::OrderedText
+        | ColumnKind::UnorderedText => {
             // PostgreSQL's text cannot hold U+0000, and C strings end there.
             value.as_str().filter(|text| !text.contains('\0')).map(|text| Scalar::Text(Cow::Borrowed(text)))
         }
@@ -106,6 +108,10 @@ fn takes(kind: &ColumnKind) -> &'static str {
         ColumnKind::Array(_) => "a list",
         ColumnKind::Timestamp => "a time as text",
         ColumnKind::Uuid => "a UUID as text",
-        ColumnKind::Text | ColumnKind::Enum(_) | ColumnKind::OtherText => "text without NUL",
+        ColumnKind::Text
+        | ColumnKind::Enum(_)
+        | ColumnKind::OtherText
+        | ColumnKind::OrderedText
+        | ColumnKind::UnorderedText => "text without NUL",
     }
 }

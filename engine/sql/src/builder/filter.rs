@@ -69,6 +69,12 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         let operand = column_operand(rows.alias, column);
         let dialect = self.dialect();
         match comparison {
+            Comparison::Equal(value) if dialect.has_forms(column) => {
+                self.membership(rows, id, &operand, value, false);
+            }
+            Comparison::NotEqual(value) if dialect.has_forms(column) => {
+                self.membership(rows, id, &operand, value, true);
+            }
             Comparison::Equal(value) => self.binary(rows, id, &operand, " = ", value),
             Comparison::NotEqual(value) => self.binary(rows, id, &operand, " <> ", value),
             Comparison::Greater(value) => self.binary(rows, id, &operand, " > ", value),
@@ -79,12 +85,8 @@ impl<D: Dialect> SqlBuilder<'_, D> {
                 self.push(&operand);
                 self.push(if *is_null { " IS NULL" } else { " IS NOT NULL" });
             }
-            Comparison::In(value) | Comparison::NotIn(value) => {
-                let list = Parameter::Column { table: rows.id, column: id, value: value.clone(), list: true };
-                let number = self.parameter(list);
-                let negated = matches!(comparison, Comparison::NotIn(_));
-                dialect.membership(&mut self.text, &operand, number, column, negated);
-            }
+            Comparison::In(value) => self.membership(rows, id, &operand, value, false),
+            Comparison::NotIn(value) => self.membership(rows, id, &operand, value, true),
             Comparison::Like(value) | Comparison::InsensitiveLike(value) => {
                 let pattern =
                     Parameter::Column { table: rows.id, column: id, value: value.clone(), list: false };
@@ -99,6 +101,13 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         self.push(operand);
         self.push(operator);
         self.column_value((rows.id, rows.table), id, value.clone());
+    }
+
+    /// A value that is no list is a list of one.
+    fn membership(&mut self, rows: Rows<'_>, id: ColumnId, operand: &str, value: &Value, negated: bool) {
+        let list = Parameter::Column { table: rows.id, column: id, value: value.clone(), list: true };
+        let (number, dialect) = (self.parameter(list), self.dialect());
+        dialect.membership(&mut self.text, operand, number, rows.table.column(id), negated);
     }
 
     fn exists(&mut self, model: &Model, rows: Rows<'_>, id: RelationId, filter: &Filter) {

@@ -27,6 +27,13 @@ pub trait Dialect {
     /// Whether `operand` is (not) among the list that the parameter holds; an empty list has no members.
     fn membership(&self, text: &mut String, operand: &str, number: usize, column: &Column, negated: bool);
 
+    /// Whether one value of the column may be stored in several forms. A list that is bound for it holds all of them, so that what equals the
+    /// value is what is among them.
+    fn has_forms(&self, column: &Column) -> bool {
+        let _ = column;
+        false
+    }
+
     /// LIKE with `\` as the escape, case-sensitive or not.
     fn like(&self, text: &mut String, operand: &str, number: usize, column: &Column, insensitive: bool);
 

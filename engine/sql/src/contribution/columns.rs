@@ -22,11 +22,6 @@ pub(super) struct ColumnTypes<'m> {
     pub(super) changes: bool,
 }
 
-/// JSON values have no order in PostgreSQL.
-pub(super) fn is_sortable(kind: &ColumnKind) -> bool {
-    *kind != ColumnKind::Json
-}
-
 impl<'m> ColumnTypes<'m> {
     pub(super) fn new(model: &'m Model) -> Self {
         Self { model, kinds: Vec::new(), sorts: false, changes: false }
@@ -65,7 +60,10 @@ impl<'m> ColumnTypes<'m> {
             ColumnKind::Float | ColumnKind::Numeric => name!("FloatWhere"),
             ColumnKind::Decimal => name!("DecimalWhere"),
             ColumnKind::Boolean => name!("BoolWhere"),
-            ColumnKind::Text | ColumnKind::Timestamp | ColumnKind::OtherText => name!("StrWhere"),
+            ColumnKind::Text | ColumnKind::Timestamp | ColumnKind::OtherText | ColumnKind::OrderedText => {
+                name!("StrWhere")
+            }
+            ColumnKind::UnorderedText => name!("NullWhere"),
             ColumnKind::Uuid => name!("UuidWhere"),
             ColumnKind::Json => name!("JsonWhere"),
             ColumnKind::Bytes => name!("BytesWhere"),
@@ -83,7 +81,11 @@ impl<'m> ColumnTypes<'m> {
             ColumnKind::Float | ColumnKind::Numeric => name!("Float"),
             ColumnKind::Decimal => name!("Decimal"),
             ColumnKind::Boolean => name!("Boolean"),
-            ColumnKind::Text | ColumnKind::Timestamp | ColumnKind::OtherText => name!("String"),
+            ColumnKind::Text
+            | ColumnKind::Timestamp
+            | ColumnKind::OtherText
+            | ColumnKind::OrderedText
+            | ColumnKind::UnorderedText => name!("String"),
             ColumnKind::Uuid => name!("UUID"),
             ColumnKind::Json => name!("JSON"),
             ColumnKind::Bytes => name!("Bytes"),

@@ -68,7 +68,16 @@ fn writes(served: &ServedTable<'_>, faults: &mut Faults) -> TableWrites {
 }
 
 fn served_column(field: Box<str>, column: &CatalogColumn, settings: Option<&ColumnSettings>) -> Column {
-    let kind = settings.and_then(|s| s.r#type).map_or_else(|| column.kind.clone(), ColumnTypeOverride::kind);
+    let kind = match settings.and_then(|s| s.r#type) {
+        // They are strings as they are, with what the database can do with them.
+        Some(ColumnTypeOverride::String)
+            if matches!(column.kind, ColumnKind::OrderedText | ColumnKind::UnorderedText) =>
+        {
+            column.kind.clone()
+        }
+        Some(given) => given.kind(),
+        None => column.kind.clone(),
+    };
     Column {
         name: column.name.clone(),
         field,
@@ -191,7 +200,11 @@ fn unique_keys(served: &ServedTable<'_>) -> Vec<Vec<ColumnId>> {
 fn note_text_columns(source: &CatalogTable, columns: &[Column], notes: &mut Vec<String>) {
     for column in columns {
         // Columns of views that are no plain columns have no type in SQLite: nothing worth a word.
-        let expected = column.kind != ColumnKind::OtherText
+        let is_other = matches!(
+            column.kind,
+            ColumnKind::OtherText | ColumnKind::OrderedText | ColumnKind::UnorderedText
+        );
+        let expected = !is_other
             || (source.kind == TableKind::View && column.database_type.is_empty())
             || is_time(&column.database_type);
         if !expected {

@@ -31,6 +31,7 @@ const RESERVED_TYPES: &[&str] = &[
     "ListWhere",
     "JsonWhere",
     "Mutation",
+    "NullWhere",
     "Query",
     "Result",
     "SortOperator",

@@ -147,7 +147,7 @@ fn every_type_has_a_kind() {
          );",
         &[],
         &expect![[r#"
-            Everything everythings (small:Int whole:Int! large:BigInt s:Int! b:BigInt! r:Float d:Float n:Numeric m:OtherText flag:Boolean t:Text v:Text c:Text c1:OtherText nm:Text ts:Timestamp tstz:Timestamp day:OtherText at:OtherText attz:OtherText span:OtherText u:Uuid j:Json jb:Json bin:Bytes bits:OtherText varied:OtherText net:OtherText mac:OtherText spot:OtherText doc:OtherText search:OtherText span_of:OtherText o:BigInt ints:Array(Int) grid:Array(Text) feelings:Array(Enum(0)) feeling:Enum(0)! sizing:OtherText dom:Text dom2:Text! doms:Array(Text) composed:OtherText) key [whole]
+            Everything everythings (small:Int whole:Int! large:BigInt s:Int! b:BigInt! r:Float d:Float n:Numeric m:OtherText flag:Boolean t:Text v:Text c:Text c1:OrderedText nm:Text ts:Timestamp tstz:Timestamp day:OtherText at:OtherText attz:OtherText span:OtherText u:Uuid j:Json jb:Json bin:Bytes bits:OrderedText varied:OrderedText net:OtherText mac:OrderedText spot:UnorderedText doc:UnorderedText search:OrderedText span_of:OrderedText o:BigInt ints:Array(Int) grid:Array(Text) feelings:Array(Enum(0)) feeling:Enum(0)! sizing:OtherText dom:Text dom2:Text! doms:Array(Text) composed:OrderedText) key [whole]
             enum Mood happy sad
             note: column `m` of table `public.everything` has the type `money`, which is served as text
             note: column `c1` of table `public.everything` has the type `"char"`, which is served as text

@@ -64,6 +64,8 @@ fn kind() -> impl Strategy<Value = ColumnKind> {
         ColumnKind::Enum(0),
         ColumnKind::Enum(1),
         ColumnKind::OtherText,
+        ColumnKind::OrderedText,
+        ColumnKind::UnorderedText,
     ];
     (select(plain), 0..2)
         .prop_map(|(kind, depth)| (0..depth).fold(kind, |kind, _| ColumnKind::Array(Box::new(kind))))

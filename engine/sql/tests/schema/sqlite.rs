@@ -57,10 +57,11 @@ fn every_declared_type_has_a_kind() {
              c CHARACTER(20), v VARCHAR(255), n NVARCHAR(20), nc NATIVE CHARACTER(70), t TEXT, cl CLOB,
              bl BLOB, bin VARBINARY(16), none, r REAL, d DOUBLE PRECISION, f FLOAT,
              num NUMERIC, num2 NUMERIC(10,2), dec DECIMAL(10,5), flag BOOLEAN, day DATE, at DATETIME, ts TIMESTAMP,
-             u UUID, j JSON, jb JSONB, spot POINT, span INTERVAL, s STRING, m MONEY);
+             u UUID, j JSON, jb JSONB, spot POINT, span INTERVAL, s STRING, m MONEY,
+             nb NUMBER(10,2), dc DEC, dc2 DEC(8,2), cur CURRENCY);
          CREATE TABLE strict (id INT PRIMARY KEY, whatever ANY) STRICT;",
         &expect![[r#"
-            Everything everythings (i:Int! i2:Int i3:Int i4:Int big:BigInt ubig:BigInt i8:BigInt c:Text v:Text n:Text nc:Text t:Text cl:Text bl:Bytes bin:Bytes none:OtherText r:Float d:Float f:Float num:Numeric num2:Numeric dec:Numeric flag:Boolean day:Timestamp at:Timestamp ts:Timestamp u:Uuid j:Json jb:Json spot:OtherText span:OtherText s:OtherText m:Numeric) key [i]
+            Everything everythings (i:Int! i2:Int i3:Int i4:Int big:BigInt ubig:BigInt i8:BigInt c:Text v:Text n:Text nc:Text t:Text cl:Text bl:Bytes bin:Bytes none:OtherText r:Float d:Float f:Float num:Numeric num2:Numeric dec:Numeric flag:Boolean day:Timestamp at:Timestamp ts:Timestamp u:Uuid j:Json jb:Json spot:OtherText span:OtherText s:OtherText m:Numeric nb:Numeric dc:Numeric dc2:Numeric cur:Numeric) key [i]
             Strict stricts (id:Int! whatever:OtherText) key [id]
             note: column `none` of table `everything` has no declared type and is served as text
             note: column `spot` of table `everything` has the type `POINT`, which is served as text

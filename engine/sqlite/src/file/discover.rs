@@ -298,7 +298,7 @@ fn kind_of(declared: &str) -> ColumnKind {
         (&["BLOB", "BINARY", "BYTEA", "IMAGE"], ColumnKind::Bytes),
         (&["REAL", "FLOA", "DOUB"], ColumnKind::Float),
         (&["DATE", "TIME"], ColumnKind::Timestamp),
-        (&["NUMERIC", "DECIMAL", "MONEY"], ColumnKind::Numeric),
+        (&["NUMERIC", "NUMBER", "DEC", "MONEY", "CURRENCY"], ColumnKind::Numeric),
     ];
     let declared = declared.to_ascii_uppercase();
     let name = declared.split('(').next().unwrap_or_default();

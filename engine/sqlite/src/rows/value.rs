@@ -31,7 +31,9 @@ pub(crate) fn write(out: &mut Vec<u8>, kind: &ColumnKind, value: Stored<'_>) -> 
         | ColumnKind::Timestamp
         | ColumnKind::Uuid
         | ColumnKind::Enum(_)
-        | ColumnKind::OtherText => write_text(out, value),
+        | ColumnKind::OtherText
+        | ColumnKind::OrderedText
+        | ColumnKind::UnorderedText => write_text(out, value),
     }
 }
 
@@ -97,12 +99,17 @@ fn write_boolean(out: &mut Vec<u8>, value: Stored<'_>) -> Result<(), Misfit> {
     let truth = match value {
         Stored::Integer(0) | Stored::Real(0.0) => false,
         Stored::Integer(1) | Stored::Real(1.0) => true,
-        Stored::Text(text) if is_word(text, &["true", "t", "1"]) => true,
-        Stored::Text(text) if is_word(text, &["false", "f", "0"]) => false,
+        Stored::Text(text) if is_word(text, boolean_words(true)) => true,
+        Stored::Text(text) if is_word(text, boolean_words(false)) => false,
         _ => return Err(misfit(value, "a Boolean (0 or 1)")),
     };
     out.extend_from_slice(if truth { b"true" } else { b"false" });
     Ok(())
+}
+
+/// Texts that are served as a truth, in whatever case; filters find them too.
+pub(crate) const fn boolean_words(truth: bool) -> &'static [&'static str] {
+    if truth { &["true", "t", "1"] } else { &["false", "f", "0"] }
 }
 
 fn is_word(text: &[u8], words: &[&str]) -> bool {

@@ -1,6 +1,6 @@
 //! Binds a statement's parameters: shared checking makes scalars of JSON, this gives them SQLite's types.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::LazyLock};
 
 use prony_graphql::{budget::ResponseMeter, error::GraphqlError, variables::Variables};
 use prony_source::dialect::{self, write_integer};
@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use crate::{
     error::Stop,
     file::raw::{SqliteError, Statement, Stored},
+    rows::value::boolean_words,
     statement::program::StatementText,
 };
 use prony_sql::{
@@ -90,9 +91,33 @@ fn bind_scalar(statement: &mut Statement, number: usize, scalar: &Scalar<'_>) ->
     }
 }
 
+/// All that is served as false, and as true.
+static BOOLEAN_FORMS: LazyLock<[Vec<Json>; 2]> = LazyLock::new(|| {
+    [false, true].map(|truth| {
+        let words = boolean_words(truth).iter().flat_map(|word| in_any_case(word));
+        [Json::from(i64::from(truth))].into_iter().chain(words.map(Json::from)).collect()
+    })
+});
+
+/// A word with each of its letters small or capital.
+fn in_any_case(word: &str) -> Vec<String> {
+    word.chars().fold(vec![String::new()], |begun, letter| {
+        let mut cases = vec![letter.to_ascii_lowercase(), letter.to_ascii_uppercase()];
+        cases.dedup();
+        cases.iter().flat_map(|case| begun.iter().map(move |text| format!("{text}{case}"))).collect()
+    })
+}
+
 /// A list as one JSON text for `json_each`.
 fn list_text(column: &Column, json: &Json) -> Result<String, GraphqlError> {
     let items = bind::list(column, json)?;
+    if column.kind == ColumnKind::Boolean {
+        let forms = items.iter().flat_map(|item| match item {
+            Scalar::Boolean(truth) => BOOLEAN_FORMS[usize::from(*truth)].clone(),
+            other => vec![scalar_json(other)],
+        });
+        return Ok(Json::Array(forms.collect()).to_string());
+    }
     let numeric = matches!(column.kind, ColumnKind::Numeric | ColumnKind::Decimal);
     Ok(Json::Array(items.iter().map(|item| item_json(item, numeric)).collect()).to_string())
 }

@@ -29,6 +29,11 @@ impl Dialect for Sqlite {
         write!(text, " IN (SELECT {item} FROM json_each(?{number}))").expect("writing to memory");
     }
 
+    /// Truths are stored as numbers and as words.
+    fn has_forms(&self, column: &Column) -> bool {
+        column.kind == ColumnKind::Boolean
+    }
+
     /// Functions of our own: SQLite's LIKE knows no case, and has no escape unless told.
     fn like(&self, text: &mut String, operand: &str, number: usize, _column: &Column, insensitive: bool) {
         let function = if insensitive { "prony_ilike" } else { "prony_like" };

@@ -94,3 +94,38 @@ fn sums_do_not_overflow() {
         "{}",
     ));
 }
+
+/// What is served as a truth is found by it, however it is stored.
+#[test]
+fn filters_find_truths_as_they_are_served() {
+    let made = Made::new(
+        "CREATE TABLE switches (id INTEGER PRIMARY KEY, state BOOLEAN, word BOOL_TEXT);
+         CREATE INDEX by_state ON switches (state);
+         INSERT INTO switches VALUES (1, 1, 'true'), (2, 0, 'False'), (3, 'true', '1'), (4, 'F', '0'), (5, 'TRUE', 't'),
+             (6, NULL, NULL), (7, 1.0, 'tRuE'), (8, '0', 'f'), (9, 't', 'T');",
+    );
+    let found = |filter: &str| {
+        let query = format!("{{ switches(where: {{{filter}}}) {{ id }} }}");
+        let answer: serde_json::Value = serde_json::from_str(&same_answer(&made, &query, "{}")).unwrap();
+        let rows = answer["data"]["switches"].as_array().unwrap_or_else(|| panic!("{answer}"));
+        rows.iter().map(|row| row["id"].as_i64().unwrap()).collect::<Vec<_>>()
+    };
+    for column in ["state", "word"] {
+        let query = format!("{{ switches {{ id {column} }} }}");
+        let answer: serde_json::Value = serde_json::from_str(&same_answer(&made, &query, "{}")).unwrap();
+        let rows = answer["data"]["switches"].as_array().unwrap_or_else(|| panic!("{answer}"));
+        let served = |wanted: bool| -> Vec<i64> {
+            let rows = rows.iter().filter(|row| row[column] == wanted);
+            rows.map(|row| row["id"].as_i64().unwrap()).collect()
+        };
+        assert_eq!(served(true), [1, 3, 5, 7, 9], "{column}");
+        for truth in [true, false] {
+            assert_eq!(found(&format!("{column}: {{eq: {truth}}}")), served(truth), "{column}");
+            assert_eq!(found(&format!("{column}: {{ne: {truth}}}")), served(!truth), "{column}");
+            assert_eq!(found(&format!("{column}: {{in: [{truth}]}}")), served(truth), "{column}");
+            assert_eq!(found(&format!("{column}: {{not_in: [{truth}]}}")), served(!truth), "{column}");
+        }
+        assert_eq!(found(&format!("{column}: {{in: [true, false]}}")).len(), 8, "{column}");
+        assert_eq!(found(&format!("{column}: {{eq: null}}")), [6], "{column}");
+    }
+}

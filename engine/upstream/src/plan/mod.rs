@@ -3,6 +3,7 @@
 
 mod parts;
 mod print;
+mod sent;
 
 use std::{borrow::Cow, io::Write as _};
 
@@ -40,7 +41,7 @@ pub(crate) struct UpstreamField {
 #[derive(Debug)]
 pub(crate) struct UpstreamOperation {
     pub(crate) kind: OperationKind,
-    /// `{"query":"…"`, without its end.
+    /// `{"query":"…","operationName":"…"`, without its end.
     head: Vec<u8>,
     /// `"name":` of each variable.
     variables: Vec<Box<[u8]>>,
@@ -138,6 +139,10 @@ impl UpstreamOperation {
         let mut head = Vec::with_capacity(request.text.len() + 64);
         head.extend_from_slice(b"{\"query\":");
         json::write_string(&mut head, request.text);
+        if let Some(name) = request.name {
+            head.extend_from_slice(b",\"operationName\":");
+            json::write_string(&mut head, name);
+        }
         let fields = request
             .fields
             .iter()
@@ -156,6 +161,7 @@ impl UpstreamOperation {
         body.extend_from_slice(&self.head);
         if !self.variables.is_empty() {
             body.extend_from_slice(b",\"variables\":{");
+            let sent = variables.sent().map(sent::members).unwrap_or_default();
             let mut is_first = true;
             for (name, value) in self.variables.iter().zip(variables.values()) {
                 let Some(value) = value else { continue };
@@ -163,11 +169,23 @@ impl UpstreamOperation {
                     body.push(b',');
                 }
                 body.extend_from_slice(name);
-                serde_json::to_writer(&mut body, value).expect("memory takes it");
+                match sent.get(name_of(name)) {
+                    Some(sent) => sent::write(&mut body, value, sent),
+                    None => sent::write_plain(&mut body, value),
+                }
             }
             body.push(b'}');
+        }
+        if let Some(extensions) = variables.extensions() {
+            body.extend_from_slice(b",\"extensions\":");
+            body.extend_from_slice(extensions.as_bytes());
         }
         body.push(b'}');
         body
     }
+}
+
+/// From `"name":`.
+fn name_of(prefix: &[u8]) -> &str {
+    std::str::from_utf8(&prefix[1..prefix.len() - 2]).expect("names are text")
 }

@@ -94,8 +94,16 @@ impl UpstreamModel {
             only_listed: Vec::new(),
             widened: Vec::new(),
             summaries: Vec::new(),
+            opaque_scalars: self.scalars(),
             extensions: Vec::new(),
         }
+    }
+
+    /// Only the upstream knows what values they have.
+    fn scalars(&self) -> Vec<Name> {
+        let is_custom = |name: &Name| !matches!(name.as_str(), "Int" | "Float" | "String" | "Boolean" | "ID");
+        let scalars = self.types.iter().filter(|(_, ty)| matches!(ty, ExtendedType::Scalar(_)));
+        scalars.map(|(name, _)| name).filter(|name| is_custom(name)).cloned().collect()
     }
 
     /// The definition of a field, of a root type where the parent is one.

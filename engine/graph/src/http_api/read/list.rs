@@ -100,6 +100,8 @@ pub(in crate::http_api) fn find(
         // It asks for no value, whatever the body is.
         _ if test == Test::IsNull => None,
         Some(JsonProperty::Value(value)) => Some(value.into_owned()),
+        // What has no such property equals it, and nothing is more or less than it.
+        Some(JsonProperty::Null) => None,
         _ => return Err(CallError::BadRequest("Invalid JSON".into())),
     };
     let page = Page::read(query)?;

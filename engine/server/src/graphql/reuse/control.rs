@@ -46,6 +46,8 @@ impl<'p> Reuse<'p> {
         // What functions, interceptors and other servers make of who asks is not known here, nor what is joined depends on.
         let is_own = variables.caller().is_some()
             || variables.varying_headers().next().is_some()
+            || variables.extensions().is_some()
+            || variables.sent().is_some()
             || plan.interception.is_some();
         if prepared.kind() != OperationKind::Query || is_own || !plan.joins.is_empty() {
             return None;

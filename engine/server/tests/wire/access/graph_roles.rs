@@ -247,6 +247,8 @@ fn check_finds(admin: &Client<'_>, client: &Client<'_>, oracle: &Oracle, role: &
         (USER, "age", true, json!(30)),
         (USER, "na me/%", true, json!("a/b!")),
         (USER, "secret", false, json!("a/b")),
+        (USER, "secret", false, Json::Null),
+        (USER, "age", true, Json::Null),
         ("Place", "size", true, json!(2)),
         ("Place", "na me/%", false, json!("..!")),
         ("Hidden", "age", true, json!(30)),

@@ -324,6 +324,18 @@ fn finds_take_all_operations() {
         POST /nodes/User/name/EQ {"a": 1}
           400 "Invalid JSON"
         POST /nodes/User/name/EQ null
+          200 []
+        POST /nodes/User/age/EQ null
+          200 [{"id": 67109890, "type": "User", "key": "Penny", "properties": {"name": "penny"}}]
+        POST /nodes/User/age/NOT_NEQ null
+          200 [{"id": 67109890, "type": "User", "key": "Penny", "properties": {"name": "penny"}}]
+        POST /nodes/User/weight/NEQ null
+          200 [{"id": 1026, "type": "User", "key": "Alex", "properties": {"age": 41, "name": "alex", "weight": 0.5}}, {"id": 1027, "type": "User", "key": "Max", "properties": {"age": 42, "name": "max", "weight": 230}}]
+        POST /nodes/User/age/GT null
+          200 []
+        POST /nodes/User/weight/NOT_LTE null
+          200 [{"id": 1026, "type": "User", "key": "Alex", "properties": {"age": 41, "name": "alex", "weight": 0.5}}, {"id": 1027, "type": "User", "key": "Max", "properties": {"age": 42, "name": "max", "weight": 230}}]
+        POST /nodes/User/name/EQ [null]
           400 "Invalid JSON"
         POST /nodes/User/other/EQ 1
           200 []

@@ -1,0 +1,99 @@
+//! Where errors of what is joined belong: to the first field of the response whose value one concerns.
+
+use prony_graphql::error::{GraphqlError, PathSegment};
+
+use super::{
+    plan::{JoinNode, JoinStep},
+    tree::Tree,
+};
+
+/// An error of what a step has asked for, before it is known at which parents its keys are.
+#[derive(Debug)]
+pub(super) struct JoinFailure {
+    pub(super) error: GraphqlError,
+    pub(super) concerns: Concern,
+}
+
+/// Of which parents something is concerned.
+#[derive(Debug)]
+pub(super) enum Concern {
+    /// Those with one of these keys.
+    Keys(Vec<String>),
+    /// Those with the key of an item: which of the items with that key it is, and from it down to what has failed.
+    Item { key: String, number: usize, below: Vec<PathSegment> },
+}
+
+/// The errors of a step, with their paths from a value downwards.
+pub(super) fn placed(
+    failures: Vec<JoinFailure>,
+    step: &JoinStep,
+    tree: &Tree<'_>,
+    node: &JoinNode,
+) -> Vec<GraphqlError> {
+    let mut placing = Placing { step, path: Vec::new(), waiting: failures, placed: Vec::new() };
+    placing.look(tree, node);
+    let Placing { waiting, mut placed, .. } = placing;
+    placed.extend(waiting.into_iter().map(|failure| failure.error.with_path(Vec::new())));
+    placed
+}
+
+struct Placing<'a> {
+    step: &'a JoinStep,
+    /// To the value that is looked at.
+    path: Vec<PathSegment>,
+    waiting: Vec<JoinFailure>,
+    placed: Vec<GraphqlError>,
+}
+
+impl Placing<'_> {
+    fn look(&mut self, tree: &Tree<'_>, node: &JoinNode) {
+        match tree {
+            _ if self.waiting.is_empty() => {}
+            Tree::List(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.below(PathSegment::Index(index), item, node);
+                }
+            }
+            Tree::Object(_) => {
+                if node.steps.iter().any(|known| std::ptr::eq(known, self.step))
+                    && let Some(key) = tree.key_for(self.step)
+                {
+                    self.place_at(&key);
+                }
+                for (name, below) in &node.below {
+                    if let Some(value) = tree.member(name) {
+                        self.below(PathSegment::Key(name.as_str().into()), value, below);
+                    }
+                }
+            }
+            Tree::Text(_) | Tree::Joined(_) => {}
+        }
+    }
+
+    fn below(&mut self, segment: PathSegment, tree: &Tree<'_>, node: &JoinNode) {
+        self.path.push(segment);
+        self.look(tree, node);
+        self.path.pop();
+    }
+
+    /// Places what concerns the parent at the path, which has this key.
+    fn place_at(&mut self, key: &str) {
+        for failure in std::mem::take(&mut self.waiting) {
+            let is_concerned = match &failure.concerns {
+                Concern::Keys(keys) => keys.iter().any(|known| *known == *key),
+                Concern::Item { key: known, .. } => *known == *key,
+            };
+            if !is_concerned {
+                self.waiting.push(failure);
+                continue;
+            }
+            let mut path = self.path.clone();
+            path.push(PathSegment::Key(self.step.response_key.as_str().into()));
+            if let Concern::Item { number, below, .. } = failure.concerns {
+                path.extend(self.step.many.then_some(PathSegment::Index(number)));
+                path.extend(below);
+            }
+            self.placed.push(failure.error.with_path(path));
+        }
+    }
+}

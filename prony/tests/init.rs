@@ -104,8 +104,9 @@ fn nothing_is_written_of_what_cannot_be_opened() {
 
 #[test]
 fn flags_decide_who_may_ask() {
-    let (directory, database) = (tempfile::tempdir().unwrap(), sqlite_copy());
-    let database = database.path().to_str().unwrap();
+    let (directory, copy) = (tempfile::tempdir().unwrap(), sqlite_copy());
+    let path = copy.path();
+    let database = path.to_str().unwrap();
     let refused = init(directory.path(), &[database, "--listen", "0.0.0.0:0"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("add --key"), "{}", text(&refused.stderr));

@@ -130,11 +130,11 @@ fn built(root: &Path, arguments: &[&str]) -> Result<PathBuf> {
 
 /// The last program that Cargo's messages name.
 fn program_of(said: &str) -> Option<PathBuf> {
-    let programs = said.lines().filter_map(|line| {
+    let mut programs = said.lines().filter_map(|line| {
         let message: Value = serde_json::from_str(line).ok()?;
         message["executable"].as_str().map(PathBuf::from)
     });
-    programs.last()
+    programs.next_back()
 }
 
 fn serve(program: &Path) -> Result<Server> {

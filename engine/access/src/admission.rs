@@ -14,6 +14,7 @@ use crate::{
     call_pattern::{CallPattern, segments},
     identity::{Identity, Way},
     limits::{LimitCounts, LimitState, RateLimit, SharedBound, SharedLimit, Window, quota_key},
+    network::client_network,
     operation::{KeyedConcurrency, KeyedQuota, KeyedRateLimit, LimitBy, OperationMatch, OperationRule},
     refusal::{AuthRefusal, RefusalKind},
     settings::AccessSettings,

@@ -84,7 +84,7 @@ pub fn client_address(peer: IpAddr, forwarded_for: &[&str], trusted: &[IpRange])
 pub fn client_network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
-        address => address,
+        address @ IpAddr::V4(_) => address,
     }
 }
 

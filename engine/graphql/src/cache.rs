@@ -183,7 +183,7 @@ impl<P> fmt::Debug for Cache<P> {
             .field("operations", &self.operations.counters)
             .field("refusals", &self.refusals.counters)
             .field("plans", &self.plans.counters)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

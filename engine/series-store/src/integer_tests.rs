@@ -24,9 +24,9 @@ pub fn integers_are_exact<E: EngineUnderTest>(open: impl Fn(OnDuplicate) -> E) {
         let table = write.table("", "Meter")?;
         let series = write.series(table, "a", "/")?;
         let attribute = write.attribute(table, "count", "", || Kind::Integer)?.0;
-        for (place, value) in values.iter().enumerate() {
+        for (place, value) in (0..).zip(&values) {
             // Two in each minute.
-            write.row(series, place as i64 * MINUTE_MS / 2, &[(attribute, Value::Integer(*value))])?;
+            write.row(series, place * MINUTE_MS / 2, &[(attribute, Value::Integer(*value))])?;
         }
         Ok(())
     });

@@ -161,7 +161,9 @@ mod tests {
     fn integers_are_summed_up_to_the_last_digit() {
         let values = [9_007_199_254_740_993, i64::MAX, -3, i64::MIN, i64::MIN, i64::MIN];
         let mut all = Summary::default();
-        values.iter().for_each(|value| all.add_all(&Summary::of_value(Value::Integer(*value))));
+        for value in values {
+            all.add_all(&Summary::of_value(Value::Integer(value)));
+        }
         let sum = values.iter().map(|value| i128::from(*value)).sum();
         assert_eq!(all.exact, Some(ExactFigures { sum, min: i64::MIN, max: i64::MAX }));
         assert_eq!(Summary::of_many_integers(&values).exact, all.exact);

@@ -3,12 +3,11 @@
 
 use std::{
     collections::HashMap,
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Of an IPv6 address, the bits that are the network's.
-const NETWORK_MASK: u128 = !(u64::MAX as u128);
+use prony_access::client_network;
 
 /// The network of an address; none where it is not limited: of this machine, or not known.
 pub(crate) fn network_of(address: IpAddr) -> Option<IpAddr> {
@@ -16,10 +15,7 @@ pub(crate) fn network_of(address: IpAddr) -> Option<IpAddr> {
     if address.is_loopback() || address.is_unspecified() {
         return None;
     }
-    Some(match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & NETWORK_MASK).into(),
-    })
+    Some(client_network(address))
 }
 
 /// How much of something each network has. Those that have nothing take no memory.

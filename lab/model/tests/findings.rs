@@ -598,7 +598,9 @@ fn findings_of_some_seconds_say_which() {
     let run = Run { failures: timeouts, ..Run::default() };
     let timed_out = |seconds: [usize; 2]| {
         span(FindingKind::TimeoutsCensor, &run, |result| {
-            seconds.into_iter().for_each(|second| result.series[second].timeouts = 5);
+            for second in seconds {
+                result.series[second].timeouts = 5;
+            }
         })
     };
     assert_eq!(timed_out([3, 5]), Some((3_000, 6_000)));

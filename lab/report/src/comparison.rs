@@ -8,7 +8,6 @@ use prony_model::Nanos;
 use prony_model::comparison::{
     self, Compared, ComparedUnit, ComparisonFile, Difference, FailVerdict, Failure, PAIRS_MIN, Scale,
 };
-use prony_model::result::RunState;
 use prony_model::units::{per_second, percent};
 use prony_model::verdict::rule::Belief;
 use std::fmt::Write as _;

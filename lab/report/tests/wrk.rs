@@ -38,8 +38,17 @@ fn result(load: LoadModel) -> ResultFile {
         };
         let first_byte = Some(ended);
         let (bytes_sent, bytes_received) = (100, 2_000);
-        let record =
-            Record { request: 0, scheduled, started, first_byte, ended, outcome, bytes_sent, bytes_received };
+        let record = Record {
+            request: 0,
+            scheduled,
+            started,
+            first_byte,
+            ended,
+            outcome,
+            status,
+            bytes_sent,
+            bytes_received,
+        };
         tally.record(&windows, &record);
     }
     let windows = window_results(&plan, None, &windows, &tally, Nanos::from_secs(10));

@@ -12,7 +12,7 @@ use crate::run::data::{DataSets, DataTurns, source_of};
 use crate::run::files::{Files, Places};
 use crate::run::groups::{GroupRun, GroupsWorkload};
 use crate::run::program::GroupsProgram;
-use crate::run::shared::{Properties, Shared, Variables};
+use crate::run::shared::{Logged, Properties, Shared, Variables};
 use crate::run::sink::{OutputSpec, Sink, Wanted};
 use crate::run::timers::{RhythmTurns, Rhythms};
 use crate::run::turns::Turns;

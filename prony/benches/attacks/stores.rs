@@ -21,7 +21,7 @@ fn post(name: &'static str, clients: usize, path: &'static str, body: String) ->
 }
 
 /// A pattern that is searched for in texts of a graph, which the attackers have made with their first acts.
-fn pattern(name: &'static str, pattern: String) -> Attack {
+fn pattern(name: &'static str, pattern: &str) -> Attack {
     const LIKE: &str = "query($p: String) { scrolls(where: { text: { like: $p } }) { _key } }";
     let (variables, text) =
         (format!("{{\"p\":\"{pattern}\"}}"), format!("{{\"text\":\"{}\"}}", "a".repeat(1_000_000)));
@@ -76,8 +76,8 @@ pub(crate) fn attacks() -> Vec<Attack> {
             send(field, &request(field.site, &line, "Content-Type: application/json\r\n", b"{}"))
         }),
         get("a graph: all nodes", 4, "/db/rage/nodes?limit=1000000".into()),
-        pattern("a graph: a pattern of 60,000 wildcards over a text of 1 MB", "%a".repeat(60_000)),
-        pattern("a graph: the longest pattern of underscores over it", longest_pattern()),
+        pattern("a graph: a pattern of 60,000 wildcards over a text of 1 MB", &"%a".repeat(60_000)),
+        pattern("a graph: the longest pattern of underscores over it", &longest_pattern()),
         post("a graph: a value 100,000 levels deep", 4, "/db/rage/node/User/deep", format!("{{\"p\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000))),
         post("series: 4,000 attributes", 4, "/v2/notify", entity(4_000, "wide")),
         Attack::new(CLASS, "series: 4,000 attributes, read again", 4, |field| {

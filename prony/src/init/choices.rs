@@ -164,32 +164,35 @@ mod tests {
     const HERE: &str = "127.0.0.1:8080";
     const EVERYWHERE: &str = "0.0.0.0:80";
 
-    fn asked(flags: ChoiceArguments, answers: &str) -> Result<Choices, String> {
+    fn asked(flags: &ChoiceArguments, answers: &str) -> Result<Choices, String> {
         let mut questions = Questions::new(answers.as_bytes());
-        let choices = Choices::asked(&flags, HERE.parse().unwrap(), &mut questions);
+        let choices = Choices::asked(flags, HERE.parse().unwrap(), &mut questions);
         assert_eq!(questions.answers, b"", "all is read");
         choices.map_err(|error| error.to_string())
     }
 
-    fn choices(listen: Option<&str>, who: WhoAsks, console: bool) -> Result<Choices, String> {
-        Ok(Choices { listen: listen.map(|listen| listen.parse().unwrap()), who, console })
+    fn choices(listen: Option<&str>, who: WhoAsks, console: bool) -> Choices {
+        Choices { listen: listen.map(|listen| listen.parse().unwrap()), who, console }
     }
 
     #[test]
     fn empty_lines_take_the_defaults() {
-        assert_eq!(asked(ChoiceArguments::default(), "\n\n\n"), choices(None, WhoAsks::ThisMachine, true));
-        assert_eq!(asked(ChoiceArguments::default(), ""), choices(None, WhoAsks::ThisMachine, true));
+        assert_eq!(
+            asked(&ChoiceArguments::default(), "\n\n\n"),
+            Ok(choices(None, WhoAsks::ThisMachine, true))
+        );
+        assert_eq!(asked(&ChoiceArguments::default(), ""), Ok(choices(None, WhoAsks::ThisMachine, true)));
         let reachable = choices(Some(EVERYWHERE), WhoAsks::Key, true);
-        assert_eq!(asked(ChoiceArguments::default(), "0.0.0.0:80\n\n\n\n"), reachable);
+        assert_eq!(asked(&ChoiceArguments::default(), "0.0.0.0:80\n\n\n\n"), Ok(reachable));
     }
 
     #[test]
     fn answers_are_taken_and_asked_for_again_where_they_are_none() {
         let said = "everywhere\n0.0.0.0:80\nperhaps\nyes\nY\nno\n";
         let expected = choices(Some(EVERYWHERE), WhoAsks::KeyAndVisitors, false);
-        assert_eq!(asked(ChoiceArguments::default(), said), expected);
+        assert_eq!(asked(&ChoiceArguments::default(), said), Ok(expected));
         let open = choices(Some(EVERYWHERE), WhoAsks::Everybody, true);
-        assert_eq!(asked(ChoiceArguments::default(), "0.0.0.0:80\nno\nyes\n\n"), open);
+        assert_eq!(asked(&ChoiceArguments::default(), "0.0.0.0:80\nno\nyes\n\n"), Ok(open));
     }
 
     #[test]
@@ -200,14 +203,14 @@ mod tests {
             console: Some(false),
             ..ChoiceArguments::default()
         };
-        assert_eq!(asked(flags, ""), choices(Some(EVERYWHERE), WhoAsks::Everybody, false));
+        assert_eq!(asked(&flags, ""), Ok(choices(Some(EVERYWHERE), WhoAsks::Everybody, false)));
         let flags = ChoiceArguments { key: true, visitors: true, ..ChoiceArguments::default() };
-        assert_eq!(asked(flags, "\n\n"), choices(None, WhoAsks::KeyAndVisitors, true));
+        assert_eq!(asked(&flags, "\n\n"), Ok(choices(None, WhoAsks::KeyAndVisitors, true)));
     }
 
     #[test]
     fn nobody_may_be_everybody_without_a_word() {
-        let refused = asked(ChoiceArguments::default(), "0.0.0.0:80\nno\nno\n\n").unwrap_err();
+        let refused = asked(&ChoiceArguments::default(), "0.0.0.0:80\nno\nno\n\n").unwrap_err();
         assert!(refused.contains("add --key") && refused.contains("0.0.0.0:80"), "{refused}");
         let flags =
             ChoiceArguments { listen: Some(EVERYWHERE.parse().unwrap()), ..ChoiceArguments::default() };

@@ -129,7 +129,9 @@ fn with_variables(text: &str) -> String {
 fn keep_modules(blocks: &[PageBlock], folder: &Path) {
     for block in blocks.iter().filter(|block| block.language == "ts") {
         let name = block.text.lines().next().and_then(|line| line.strip_prefix("// "));
-        if let Some(name) = name.filter(|name| name.ends_with(".ts")) {
+        if let Some(name) =
+            name.filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "ts"))
+        {
             let path = folder.join(name);
             fs::create_dir_all(path.parent().expect("it is in a folder")).expect("it can be made");
             fs::write(path, &block.text).expect("it can be written");

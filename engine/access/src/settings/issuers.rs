@@ -135,7 +135,7 @@ impl IssuerReader<'_> {
         let secret = substitute(text, self.inputs.variable).map_err(|fault| match fault {
             // The rest of the text may be the secret.
             VariableFault::Unclosed(_) => "`secret`: a `${` lacks its closing brace".to_owned(),
-            VariableFault::Missing(_) => fault.to_string(),
+            VariableFault::Missing(_) | VariableFault::Unreadable(..) => fault.to_string(),
         })?;
         if algorithms.iter().all(|algorithm| !algorithm.is_symmetric()) && !algorithms.is_empty() {
             return Err(

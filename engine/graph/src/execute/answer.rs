@@ -52,11 +52,11 @@ pub(crate) async fn answer(
     variables: &Variables,
     begin: Begin,
 ) -> FieldResult {
-    let begun = source.slow().begin();
+    let clock = source.slow().begin();
     let read = source.store().read();
     if let Some(result) = at_once(source, plan, variables, &read, Watch::in_place(1), &begin) {
-        if let Some(begun) = begun {
-            slow::report(source.slow(), slice::from_ref(plan), variables, begun.elapsed());
+        if let Some(clock) = clock {
+            slow::report(source.slow(), slice::from_ref(plan), variables, clock.elapsed());
         }
         return result;
     }
@@ -70,7 +70,7 @@ pub(crate) async fn answer_all(
     plans: &[Arc<Plan>],
     variables: &Variables,
 ) -> Vec<FieldResult> {
-    let begun = source.slow().begin();
+    let clock = source.slow().begin();
     let results: Option<Vec<FieldResult>> = {
         let read = source.store().read();
         let watch = || Watch::in_place(plans.len());
@@ -129,7 +129,7 @@ async fn on_thread(
     let cancelled = Arc::clone(&cancel.0);
     let (own_source, own_plans, own_variables) = (Arc::clone(source), plans.to_vec(), variables.clone());
     let work = tokio::task::spawn_blocking(move || {
-        let begun = Instant::now();
+        let started = Instant::now();
         let read = own_source.store().read();
         let watch = || Watch::Thread { visits: 0, deadline, cancelled: Arc::clone(&cancelled) };
         let each = own_plans.iter().map(|plan| {

@@ -51,7 +51,7 @@ fn what_is_slow_is_written_down_without_its_values() {
         ["GET /db/{graph}/node/{type}/{key}", "duration_ms="],
     ] {
         let is_told = |line: &&str| parts.iter().all(|part| line.contains(part));
-        assert!(lines.iter().any(|line| is_told(line)), "{parts:?}: {log}");
+        assert!(lines.iter().any(is_told), "{parts:?}: {log}");
     }
     assert!(!log.contains("geheim"), "{log}");
 }

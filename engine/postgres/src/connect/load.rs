@@ -81,7 +81,9 @@ mod tests {
     /// What statements of each pace may do on a connection with this load.
     fn admitted(load: &[Pace], held: usize, connections: usize) -> [Admission; 3] {
         let there = Load::default();
-        load.iter().for_each(|pace| there.begin(*pace));
+        for pace in load {
+            there.begin(*pace);
+        }
         [Pace::Quick, Pace::Unknown, Pace::Slow].map(|pace| there.admits(pace, held, connections))
     }
 

@@ -276,8 +276,8 @@ impl Pool {
     fn try_acquire_behind(self: &Rc<Self>, pace: Pace) -> Option<Permit> {
         let places = self.places.borrow();
         let candidates = self.candidates(&places, pace);
-        let (_, place, link) = candidates.behind?;
-        (!candidates.has_full_lane && !is_growing(&places)).then(|| self.permit(place, link, pace))
+        let (_, slot, link) = candidates.behind?;
+        (!candidates.has_full_lane && !is_growing(&places)).then(|| self.permit(slot, link, pace))
     }
 
     fn candidates<'p>(&self, places: &'p [Place], pace: Pace) -> Candidates<'p> {
@@ -312,9 +312,9 @@ impl Pool {
         found
     }
 
-    fn permit(self: &Rc<Self>, place: &Place, link: &Rc<Link>, pace: Pace) -> Permit {
-        place.load.begin(pace);
-        Permit { link: Rc::clone(link), load: Rc::clone(&place.load), pace, pool: Rc::downgrade(self) }
+    fn permit(self: &Rc<Self>, slot: &Place, link: &Rc<Link>, pace: Pace) -> Permit {
+        slot.load.begin(pace);
+        Permit { link: Rc::clone(link), load: Rc::clone(&slot.load), pace, pool: Rc::downgrade(self) }
     }
 
     /// Whether the best of these many connections is one that a further connection would be better than.

@@ -102,8 +102,7 @@ fn more_than_may_wait_are_refused_at_once() {
         let plans: Vec<_> = (100..106).map(|id| served.plan(&insert(id), none())).collect();
         let all = join_all(plans.iter().map(|plan| plan.outcome(&session)));
         let release = async {
-            let overloads =
-                || served.database.target.counts.refused.load(std::sync::atomic::Ordering::Relaxed);
+            let overloads = || served.database.target.counts.refused.load(Relaxed);
             while overloads() < 3 {
                 sleep(Duration::from_millis(5)).await;
             }

@@ -72,7 +72,7 @@ impl Together {
         &self,
         wanted: &str,
         condition: &str,
-        mut take: impl FnMut(usize, &Row) -> Result<(), tokio_postgres::Error>,
+        mut take: impl FnMut(usize, &Row) -> Result<(), Error>,
     ) -> Result<(), ReadError> {
         let Some((table, conditions)) = self.asked.of_all() else { return Ok(()) };
         let places = self.asked.places();

@@ -209,7 +209,7 @@ struct JsonReader<'a> {
     depth: usize,
 }
 
-/// Lists and objects within each other, as serde_json has it.
+/// Lists and objects within each other, as `serde_json` has it.
 const DEPTH_MAX: usize = 128;
 
 /// As many digits as a number has at least that 64 bits do not hold.
@@ -364,7 +364,7 @@ impl<'a> Visitor<'a> for Key<'a> {
 mod tests {
     use super::*;
 
-    /// The right forms are what CPython 3.11 gives for `str(json.loads(…))`.
+    /// The right forms are what `CPython` 3.11 gives for `str(json.loads(…))`.
     #[test]
     fn texts_are_those_of_python() {
         for (json, python) in [

@@ -89,7 +89,9 @@ mod tests {
         const LARGE: i64 = 9_007_199_254_740_993;
         let made = |method, values: &[i64]| {
             let mut summary = Summary::default();
-            values.iter().for_each(|value| summary.add_all(&Summary::of_value(Value::Integer(*value))));
+            for value in values {
+                summary.add_all(&Summary::of_value(Value::Integer(*value)));
+            }
             let mut out = Vec::new();
             write_value(
                 &mut out,

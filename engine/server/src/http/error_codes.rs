@@ -80,8 +80,8 @@ fn given_statuses() -> BTreeSet<u16> {
         .map(|rest| &rest[..rest.find(|c: char| !c.is_ascii_uppercase() && c != '_').unwrap_or(rest.len())])
         .collect();
     let all = (300..600).filter_map(|number| StatusCode::from_u16(number).ok());
-    let named = all.filter(|status| constant(*status).is_some_and(|name| names.contains(name.as_str())));
-    named.map(|status| status.as_u16()).collect()
+    let found = all.filter(|status| constant(*status).is_some_and(|name| names.contains(name.as_str())));
+    found.map(|status| status.as_u16()).collect()
 }
 
 #[test]

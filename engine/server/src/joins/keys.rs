@@ -92,7 +92,8 @@ impl KeyForm {
             Self::AsTheyAre if *is_string => Some(as_text()),
             Self::AsTheyAre => {
                 // One that would lose digits is given as its text.
-                let keeps_digits = |value: &Json| value.to_string() == *text && !value.is_string();
+                let keeps_digits =
+                    |value: &Json| matches!(value, Json::Number(number) if number.to_string() == *text);
                 Some(serde_json::from_str(text).ok().filter(keeps_digits).unwrap_or_else(as_text))
             }
         }
@@ -123,8 +124,8 @@ fn normal_number(text: &str) -> Option<String> {
     if digits.is_empty() {
         return Some("0".to_owned());
     }
-    let zeros = (significant.len() - digits.len()) as i64;
-    let exponent = exponent - fraction.len() as i64 + zeros;
+    let length = |text: &str| i64::try_from(text.len()).unwrap_or(i64::MAX);
+    let exponent = exponent - length(fraction) + (length(significant) - length(digits));
     Some(match exponent {
         0..=ZEROS_MAX => format!("{sign}{digits}{}", "0".repeat(exponent as usize)),
         _ => format!("{sign}{digits}e{exponent}"),

@@ -30,13 +30,12 @@ impl Load {
 pub(crate) struct LoadPlace {
     load: Arc<Load>,
     /// Of its address' connections.
-    #[expect(dead_code, reason = "it is held until the connection ends")]
-    share: Option<NetworkShare>,
+    _share: Option<NetworkShare>,
 }
 
 impl LoadPlace {
     pub(super) fn with_share(mut self, share: NetworkShare) -> Self {
-        self.share = Some(share);
+        self._share = Some(share);
         self
     }
 }

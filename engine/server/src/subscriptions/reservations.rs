@@ -101,14 +101,14 @@ impl Reservations {
             streams.retain(|_, stream| !stream.is_over(now, settings));
         };
         if streams.len() >= settings.max_reservations {
-            forget_old(&mut *streams);
+            forget_old(&mut streams);
             if streams.values().filter(|stream| stream.waits()).count() >= settings.max_reservations {
                 return Err(ReservationFault::TooMany);
             }
         }
         let most = (settings.max_reservations / PARTS).max(NETWORK_MIN);
         let share = self.by_network.take(network, most).or_else(|| {
-            forget_old(&mut *streams);
+            forget_old(&mut streams);
             self.by_network.take(network, most)
         });
         let share = share.ok_or(ReservationFault::TooManyOfAddress)?;

@@ -89,7 +89,7 @@ fn requests_in_flight_finish_and_their_connections_close() {
     busy.response();
     let stopping = std::thread::spawn(move || server.running.stop());
     assert_eq!(idle.rest(), "", "an idle connection is closed");
-    assert!(std::net::TcpStream::connect(address).is_err(), "nobody listens any more");
+    assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
     busy.send(rest);
     let response = busy.response();
     assert!(response.contains("AC/DC"), "{response}");

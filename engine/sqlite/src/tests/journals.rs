@@ -31,9 +31,9 @@ fn obeying_permissions<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 fn reason(mode: &str, file: u32, folder: u32) -> Option<String> {
     let made = Made::new(THINGS);
     made.connection().pragma_update(None, "journal_mode", mode).unwrap();
-    let permit = |path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    permit(made.path(), file);
-    permit(made.directory.path().to_owned(), folder);
+    let set_bits = |path, bits| fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
+    set_bits(made.path(), file);
+    set_bits(made.directory.path().to_owned(), folder);
     let (reason, count) = obeying_permissions(|| {
         let opened = open(&made.path(), Duration::ZERO, Writing::Yes(JournalMode::Wal)).unwrap();
         let count =

@@ -22,7 +22,7 @@ fn log_of(settings: &RelationalSettings) -> String {
         let answer = served.answer("{ slows(where: {v: {ne: \"geheim\"}}) { id } }", "{}");
         assert!(answer.contains("1000"), "{answer}");
         let answer = served.answer("mutation { createHeard(id: 7, v: \"geheim\") { id } }", "{}");
-        assert!(answer.contains("7"), "{answer}");
+        assert!(answer.contains('7'), "{answer}");
     })
 }
 

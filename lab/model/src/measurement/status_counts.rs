@@ -18,7 +18,7 @@ impl StatusCounts {
         match self.0.binary_search_by_key(&status, |(known, _)| *known) {
             Ok(index) => self.0[index].1 += count,
             Err(index) if (STATUS_MIN..=STATUS_MAX).contains(&status) => {
-                self.0.insert(index, (status, count))
+                self.0.insert(index, (status, count));
             }
             Err(_) => (),
         }
@@ -79,7 +79,9 @@ mod tests {
     fn merged_counts_are_those_of_one() {
         let of = |statuses: &[u16]| {
             let mut counts = StatusCounts::default();
-            statuses.iter().for_each(|status| counts.add(*status, 1));
+            for status in statuses {
+                counts.add(*status, 1);
+            }
             counts
         };
         let mut sum = of(&[200, 404]);

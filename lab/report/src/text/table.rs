@@ -154,11 +154,11 @@ impl<'a> TextTable<'a> {
         let mut heads = self.head.to_vec();
         let placed: Vec<_> =
             parts.iter().flat_map(|part| &part.0).filter(|(column, _)| *column > 0).collect();
-        let named: Vec<_> = placed
+        let given: Vec<_> = placed
             .iter()
             .filter_map(|(column, columns)| Some((self.head.get(*column)?.as_str(), *columns)))
             .collect();
-        for ((column, _), name) in placed.iter().zip(told_apart(&named)) {
+        for ((column, _), name) in placed.iter().zip(told_apart(&given)) {
             heads[*column] = name;
         }
         let room = parts.first().and_then(|part| part.0.first()).map_or(0, |(_, columns)| *columns);

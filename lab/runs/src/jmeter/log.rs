@@ -24,7 +24,7 @@ impl PlanLog {
         Self { tell: Box::new(tell), repeats: has_watcher.then(LogRepeats::default), lost: 0 }
     }
 
-    fn take(&mut self, logged: Logged, now: Duration) {
+    fn take(&mut self, logged: &Logged, now: Duration) {
         self.lost += logged.lost;
         for line in &logged.lines {
             let fate = self.repeats.as_mut().map(|repeats| repeats.take(now, line, |()| true, || ()));
@@ -33,17 +33,23 @@ impl PlanLog {
                 Some(LineFate::Written(before)) => before,
                 None => Vec::new(),
             };
-            before.iter().for_each(|repeated| (self.tell)(&repeated.message));
+            for repeated in before {
+                (self.tell)(&repeated.message);
+            }
             (self.tell)(line);
         }
         let due = self.repeats.as_mut().map(|repeats| repeats.due(now)).unwrap_or_default();
-        due.iter().for_each(|repeated| (self.tell)(&repeated.message));
+        for repeated in due {
+            (self.tell)(&repeated.message);
+        }
     }
 
     /// Nothing more comes.
     fn end(mut self) {
         let unsaid = self.repeats.as_mut().map(LogRepeats::end).unwrap_or_default();
-        unsaid.iter().for_each(|repeated| (self.tell)(&repeated.message));
+        for repeated in unsaid {
+            (self.tell)(&repeated.message);
+        }
         if self.lost > 0 {
             let lost = counted(self.lost, "line", "lines");
             (self.tell)(&format!("{lost} of the log came too fast and were not kept"));
@@ -99,10 +105,11 @@ mod tests {
         let told = Arc::new(Mutex::new(Vec::new()));
         let own = Arc::clone(&told);
         let mut log = PlanLog::new(move |line| own.lock().unwrap().push(line.to_owned()), has_watcher);
-        batches.into_iter().for_each(|(at, logged)| log.take(logged, Duration::from_millis(at)));
+        for (at, logged) in batches {
+            log.take(&logged, Duration::from_millis(at));
+        }
         log.end();
-        let told = told.lock().unwrap().clone();
-        told
+        told.lock().unwrap().clone()
     }
 
     fn logged(lines: &[&str], lost: u64) -> Logged {

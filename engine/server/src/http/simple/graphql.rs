@@ -116,11 +116,11 @@ fn context(core: &CoreEngine, client: &SimpleClient, request: &SimpleRequest<'_>
     if core.settings().functions.want_caller() {
         let context = site.context(&request.to_request()?.into_parts().0, asker);
         let headers = context.headers.map(|headers| site.trace_headers(headers));
-        return Some(RequestContext { headers, codings, address, ..context });
+        return Some(RequestContext { address, headers, codings, ..context });
     }
     let headers = site.wanted_headers(request.fields()).map(|headers| site.trace_headers(headers));
     let context = RequestContext::of_asker(core.settings(), asker);
-    Some(RequestContext { headers, codings, address, ..context })
+    Some(RequestContext { address, headers, codings, ..context })
 }
 
 /// What is copied at once for each connection; larger bodies are written as they are waited for.

@@ -116,14 +116,14 @@ impl Texts {
         if let Some(place) = self.places.get(text) {
             return *place;
         }
-        let place = self.all.len() as i64;
+        let place = i64::try_from(self.all.len()).unwrap_or(i64::MAX);
         self.all.push(text.to_owned());
         self.places.insert(text.to_owned(), place);
         place
     }
 }
 
-/// `maps` is what the system says of the process's memory (proc_pid_maps(5)).
+/// `maps` is what the system says of the process's memory (`proc_pid_maps(5)`).
 pub(super) fn profile(stacks: impl Iterator<Item = Stack>, maps: &str, times: Times) -> ProfileMessage {
     let mut texts = Texts::new();
     let samples = ValueType { kind: texts.place("samples"), unit: texts.place("count") };

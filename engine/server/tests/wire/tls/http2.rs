@@ -167,7 +167,7 @@ fn connections_that_say_nothing_are_closed() {
     let secure = Secure::new(
         |_| {},
         |change| {
-            crate::support::Server::donuts(|settings| {
+            Server::donuts(|settings| {
                 settings.header_timeout = Duration::from_millis(400);
                 change(settings);
             })

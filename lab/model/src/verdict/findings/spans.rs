@@ -42,7 +42,7 @@ pub(super) fn lost_subscriptions(result: &ResultFile) -> Option<TimeSpan> {
     let pairs = result.subscribers.series.windows(2).filter(|pair| pair[1].active < pair[0].active);
     let ends = pairs.map(|pair| Nanos::from_secs(pair[1].second).plus(SECOND));
     let mut lost = ends.filter(|to| *to < end);
-    let first = lost.next()?;
-    let last = lost.next_back().unwrap_or(first);
-    part(result, first.since(SECOND), last)
+    let begin = lost.next()?;
+    let end_of_last = lost.next_back().unwrap_or(begin);
+    part(result, begin.since(SECOND), end_of_last)
 }

@@ -92,8 +92,10 @@ impl KeyForm {
             Self::AsTheyAre if *is_string => Some(as_text()),
             Self::AsTheyAre => {
                 // One that would lose digits is given as its text.
-                let keeps_digits =
-                    |value: &Json| matches!(value, Json::Number(number) if number.to_string() == *text);
+                let keeps_digits = |value: &Json| {
+                    let written = value.to_string();
+                    written == *text && !value.is_string()
+                };
                 Some(serde_json::from_str(text).ok().filter(keeps_digits).unwrap_or_else(as_text))
             }
         }

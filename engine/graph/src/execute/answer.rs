@@ -78,7 +78,7 @@ pub(crate) async fn answer_all(
     };
     match results {
         Some(results) => {
-            if let Some(begun) = begun {
+            if let Some(begun) = clock {
                 slow::report(source.slow(), plans, variables, begun.elapsed());
             }
             results
@@ -138,7 +138,7 @@ async fn on_thread(
         });
         let results: Vec<FieldResult> = each.collect();
         drop(place);
-        (results, begun.elapsed())
+        (results, started.elapsed())
     });
     let done = work.await;
     drop(cancel);

@@ -21,7 +21,7 @@ impl Load {
 
     pub(crate) fn take_place(self: &Arc<Self>) -> LoadPlace {
         self.0.fetch_add(1, Ordering::Relaxed);
-        LoadPlace { load: Arc::clone(self), share: None }
+        LoadPlace { load: Arc::clone(self), _share: None }
     }
 }
 

@@ -40,7 +40,7 @@ fn reason(mode: &str, file: u32, folder: u32) -> Option<String> {
             opened.connection.query_row("SELECT count(*) FROM things", [], |row| row.get::<_, i64>(0));
         (opened.read_only, count.unwrap())
     });
-    permit(made.directory.path().to_owned(), 0o755);
+    set_bits(made.directory.path().to_owned(), 0o755);
     assert_eq!(count, 1, "{mode}, {file:o} in {folder:o}");
     reason
 }

@@ -78,7 +78,7 @@ impl LogTeller {
         let thread = std::thread::spawn(move || {
             loop {
                 let is_over = ended.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout);
-                log.take(session.take(), begun.elapsed());
+                log.take(&session.take(), begun.elapsed());
                 if is_over {
                     return log.end();
                 }

@@ -127,7 +127,7 @@ type Options = &'static [OptionOf<Settings>];
 #[rustfmt::skip]
 static SERVER: Options = &[
     OptionOf::new("listen", Some("listen"), ValueKind::List, "[\"127.0.0.1:8080\"]", "ADDRESS:PORT to listen on; repeatable", listen),
-    OptionOf::new("admin_listen", Some("admin-listen"), ValueKind::List, "[]", "ADDRESS:PORT of a listener of their own for `/metrics`, `/health`, `/ready` and `/live`, without TLS and beside the limit of connections; `/metrics` is there alone then; repeatable", admin_listen),
+    OptionOf::new("admin_listen", Some("admin-listen"), ValueKind::List, "[]", "ADDRESS:PORT of a listener of their own for `/metrics`, `/health`, `/ready`, `/live` and profiles (`/debug/pprof/profile`), without TLS and beside the limit of connections; `/metrics` is there alone then; repeatable", admin_listen),
     OptionOf::new("cpus", Some("cpus"), ValueKind::Number(1, 1024), "all", "How many processors to use, one core thread each", |settings, value| { settings.cores = CoreChoice::Count(value.size()); Ok(()) }),
     OptionOf::new("cores", Some("cores"), ValueKind::List, "[]", "The processors to use, one core thread held on each: \"0,2\" or \"0-3\"", cores),
     OptionOf::new("max_connections", Some("max-connections"), COUNT, "50000", "Connections over all cores; one more gets a 503", set!(max_connections, size)),

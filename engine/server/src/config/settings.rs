@@ -27,7 +27,7 @@ pub struct Settings {
     pub listen: Vec<SocketAddr>,
     /// What the start says of variables that were passed over.
     pub notes: Vec<String>,
-    /// Of operators: there are `/metrics`, `/health`, `/ready` and `/live` alone, and elsewhere no `/metrics`. Empty where these have no
+    /// Of operators: there are `/metrics`, `/health`, `/ready`, `/live` and profiles alone, and elsewhere no `/metrics`. Empty where these have no
     /// listeners of their own.
     pub admin_listen: Vec<SocketAddr>,
     pub cores: CoreChoice,

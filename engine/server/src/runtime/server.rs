@@ -189,7 +189,9 @@ impl Running {
             tracing::info!("listening on {scheme}://{address}");
         }
         for address in &self.admin_addresses {
-            tracing::info!("operators are listened to on http://{address}: /metrics, /health, /ready, /live");
+            tracing::info!(
+                "operators are listened to on http://{address}: /metrics, /health, /ready, /live, /debug/pprof/profile"
+            );
         }
     }
 

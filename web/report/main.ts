@@ -17,7 +17,7 @@ import { chooser, details } from './run';
 import { sampleSections } from './samples';
 import { searchSection } from './search';
 import { besideEachOther } from './sides';
-import { studySections } from './study';
+import { studySections, studyTop } from './study';
 import { claims, findings, heading, thresholds, verdict } from './top';
 
 const elapsed = "Response time is JMeter's elapsed time: from the moment before a request is sent to its last byte, and not from when it was due.";
@@ -70,6 +70,7 @@ function top(page: PageData): HTMLElement {
       verdict(page.verdict ?? only?.verdict),
       only && !page.verdict ? claims(only) : null,
       thresholds(page.runs),
+      ...(page.study ? studyTop(page.study) : []),
     ),
     found,
   );

@@ -6,15 +6,30 @@ import { h, section } from '../shared/dom';
 import { grouped } from '../shared/format';
 import { table } from '../shared/tables';
 
-export function studySections(study: StudyData): (HTMLElement | null | false)[] {
+/** Plots that have room beside the findings. */
+const plotsBeside = 2;
+
+/** What was done, and the plots that say what came of it: what stands beside the findings. */
+export function studyTop(study: StudyData): (HTMLElement | null | false)[] {
   return [
     h('p', { class: 'setting' }, study.setting),
     study.differs !== '' && h('p', { class: 'notice' }, study.differs),
-    study.plots.length > 0 && section('By users', 'study', h('div', { class: 'grid' }, ...study.plots.map((plot) => byUsers(plot, study.users)))),
+    plotsByUsers('By users', 'study', study, study.plots.slice(0, plotsBeside)),
+  ];
+}
+
+export function studySections(study: StudyData): (HTMLElement | null | false)[] {
+  return [
+    plotsByUsers('Further by users', 'further', study, study.plots.slice(plotsBeside)),
     study.bars.length > 0 && section('Percentiles', 'bars', h('div', { class: 'grid' }, ...study.bars.map(barsPlot))),
     study.tables.length > 0 && section('Figures', 'figures', ...study.tables.map((data) => table(data))),
     study.notes.length > 0 && section('Notes', 'notes', h('ul', {}, ...study.notes.map((note) => h('li', {}, note)))),
   ];
+}
+
+function plotsByUsers(title: string, id: string, study: StudyData, plots: StudyPlotData[]): HTMLElement | null {
+  if (plots.length === 0) return null;
+  return section(title, id, h('div', { class: 'grid' }, ...plots.map((plot) => byUsers(plot, study.users))));
 }
 
 /** Steps of users stand at equal distances: they grow by factors. */

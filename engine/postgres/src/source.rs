@@ -16,12 +16,13 @@ use crate::{
 use prony_sql::{
     changes::Feed,
     database::Database,
+    discovered::Discovered,
     follow::CatalogVersion,
     levels::LevelSelect,
     model::Model,
     plan::{MutationPlan, RowsPlan},
     settings::{RelationalSettings, SettingsFaults},
-    source::{Discovered, RelationalSource},
+    source::RelationalSource,
 };
 
 /// A served PostgreSQL database.

@@ -43,9 +43,10 @@ impl ExactFigures {
 
     /// What doubles tell of integers: all of it where no sum on the way can have had more bits than a double has.
     fn of_numbers(count: u64, [sum, min, max]: [f64; 3]) -> Option<Self> {
-        const HIGHEST: f64 = 9_007_199_254_740_992.0;
+        // 2^53, to which the next integer is rounded too.
+        const TOO_HIGH: f64 = 9_007_199_254_740_992.0;
         let is_whole = [sum, min, max].iter().all(|number| number.fract() == 0.0);
-        let is_told = min.abs().max(max.abs()) * count as f64 <= HIGHEST;
+        let is_told = min.abs().max(max.abs()) * (count as f64) < TOO_HIGH;
         (is_whole && is_told).then_some(Self { sum: sum as i128, min: min as i64, max: max as i64 })
     }
 }
@@ -174,11 +175,11 @@ mod tests {
     #[test]
     fn doubles_tell_of_integers_what_they_can() {
         let told = |values: &[i64]| StoredFigures::of(&Summary::of_many_integers(values)).of_integers();
-        for values in [&[][..], &[0], &[-7, 12, 3], &[1 << 52, 1 << 52], &[-(1 << 53)]] {
+        for values in [&[][..], &[0], &[-7, 12, 3], &[1 << 51, 1 << 51], &[1 - (1 << 53)]] {
             let sum: i128 = values.iter().map(|value| i128::from(*value)).sum();
             assert_eq!(told(values).exact.map(|exact| exact.sum), Some(sum), "{values:?}");
         }
-        for values in [&[(1 << 53) + 1][..], &[1 << 52, 1 << 52, 1], &[i64::MAX]] {
+        for values in [&[(1 << 53) + 1][..], &[-(1 << 53)], &[1 << 52, 1 << 52, 1], &[i64::MAX]] {
             assert_eq!(told(values).exact, None, "{values:?}");
         }
         assert_eq!(StoredFigures::of(&Summary::of_one(0.5)).of_integers().exact, None);

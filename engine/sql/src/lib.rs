@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod changes;
 pub mod contribution;
 pub mod database;
+pub mod discovered;
 mod example;
 pub mod explain;
 pub mod follow;

@@ -23,12 +23,13 @@ use crate::{
 use prony_sql::{
     changes::Feed,
     database::{Database, DatabaseSession, StatementPlan, WrittenStatement},
+    discovered::Discovered,
     follow::CatalogVersion,
     levels::{Key, LevelRows, LevelSelect, MergeKey},
     model::Model,
     plan::{MutationPlan, RowsPlan},
     settings::{RelationalSettings, SettingsFaults},
-    source::{Discovered, RelationalSource},
+    source::RelationalSource,
 };
 
 /// A served SQLite file.

@@ -12,7 +12,7 @@ impl Statistics {
     /// The table of JMeter's dashboard.
     pub fn table(&self) -> String {
         let mut text = format!(
-            "{:LABEL_WIDTH$} {:>9} {:>7} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>10} {:>9} {:>9}\n",
+            "{:LABEL_WIDTH$} {:>9} {:>7} {:>8} {:>8} {:>7} {:>7} {:>8} {:>8} {:>8} {:>8} {:>10} {:>9} {:>9}\n",
             "Label",
             "# Samples",
             "KO",
@@ -31,7 +31,7 @@ impl Statistics {
         for figures in self.figures() {
             let _ = writeln!(
                 text,
-                "{:LABEL_WIDTH$} {:>9} {:>7} {:>7.2}% {:>8.2} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>10.2} {:>9.2} {:>9.2}",
+                "{:LABEL_WIDTH$} {:>9} {:>7} {:>7.2}% {:>8.2} {:>7} {:>7} {:>8.2} {:>8.2} {:>8.2} {:>8.2} {:>10.2} {:>9.2} {:>9.2}",
                 cut(&figures.transaction),
                 figures.sample_count,
                 figures.error_count,

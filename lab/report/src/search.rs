@@ -107,7 +107,7 @@ fn disagreement(file: &SearchFile) -> Option<String> {
 }
 
 pub(crate) fn steps_table(file: &SearchFile) -> Vec<Vec<String>> {
-    let head = ["load", "passed", "", "a second", "errors", "p50", "p95", "p99", "max"];
+    let head = ["load", "passed", "outcome", "a second", "errors", "p50", "p95", "p99", "max"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for step in file.steps_by_load() {
         let passed = step.runs.iter().filter(|run| run.trial == Trial::Passed).count();

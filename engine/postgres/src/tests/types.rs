@@ -132,12 +132,12 @@ fn extremes_are_those_of_the_type() {
             let data = served.data(&session, &text, none()).await;
             let (max, min) = (&data["extremes_aggregate"]["max"], &data["extremes_aggregate"]["min"]);
             let wanted = json!({
-                "span": "10 days", "ip": "10.0.0.10", "net": "10.0.0.0/8", "price": "$10.00", "at": "22:00:00-05",
+                "span": "10 days", "ip": "10.0.0.10/32", "net": "10.0.0.0/8", "price": "$10.00", "at": "22:00:00-05",
                 "label": "b", "range": "[10,20)", "flags": "01", "composed": "(10,)", "day": "10000-01-01"
             });
             assert_eq!(*max, wanted, "{model:?}");
             let wanted = json!({
-                "span": "9 days", "ip": "10.0.0.9", "net": "9.0.0.0/8", "price": "$9.00", "at": "23:00:00+00",
+                "span": "9 days", "ip": "10.0.0.9/32", "net": "9.0.0.0/8", "price": "$9.00", "at": "23:00:00+00",
                 "label": "a", "range": "[9,10)", "flags": "001", "composed": "(9,1)", "day": "9999-12-31"
             });
             assert_eq!(*min, wanted, "{model:?}");

@@ -233,7 +233,7 @@ fn comparison_at(text: &str) -> Option<usize> {
 fn scope_end(text: &str) -> Option<usize> {
     let open = text.find(['{', '<', '>', '=', ',']).filter(|at| text[*at..].starts_with('{'))?;
     let closes = text[open..].match_indices('}').map(|(at, _)| open + at + 1);
-    closes.into_iter().find(|end| text[*end..].trim_start().starts_with(SIGNS))
+    closes.into_iter().find(|end| split_comparison(text[*end..].trim_start()).is_some())
 }
 
 /// A list's thresholds, between commas that are in no braces.

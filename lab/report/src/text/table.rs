@@ -405,18 +405,23 @@ mod tests {
             assert_eq!(text.matches("101.2").count(), 10, "{columns}:\n{text}");
         }
         expect![[r#"
+            80
                                                   …239889…                  …239890…
               from, to                      10.0 s – 1m30s            10.0 s – 1m30s
               successes a second                     101.2                     101.2
               findings            too-few-samp…-shares-cpu  too-few-samp…-shares-cpu
         "#]]
-        .assert_eq(&format!("{}\n", written(&TextTable::of(&table), Some(80)).split("\n\n").next().unwrap()));
+        .assert_eq(&format!(
+            "80\n{}\n",
+            written(&TextTable::of(&table), Some(80)).split("\n\n").next().unwrap()
+        ));
     }
 
     #[test]
     fn where_nothing_may_go_each_row_is_a_block() {
         let rows: Vec<_> = REQUESTS.iter().map(|row| cells(row)).collect();
         expect![[r#"
+            40
               GET /api/v1/tenants…s/{donut}/toppings
                 requests  12 345
                 a second  205.8
@@ -434,7 +439,7 @@ mod tests {
                 p99       -
                 max       50.0 ms
         "#]]
-        .assert_eq(&written(&TextTable::with_head(&rows), Some(40)));
+        .assert_eq(&format!("40\n{}", written(&TextTable::with_head(&rows), Some(40))));
     }
 
     #[test]

@@ -89,7 +89,7 @@ fn an_interval_stands_above_its_steps() {
             the limit is between 1 200 users and 1 300 users: the first kept every objective, the second did not (8.3 % apart)
             runs at 1 250 users disagreed to the end: the limit is near, and moves
 
-              load         passed             a second  errors      p50      p95  p99      max
+              load         passed    outcome  a second  errors      p50      p95  p99      max
               1 200 users  1 of 1     passed       9.5  5.00 %  26.0 ms  48.0 ms    -  50.0 ms
               1 250 users  0 of 1  UNDECIDED       8.6  5.00 %  28.6 ms  52.8 ms    -  55.0 ms
               1 300 users  0 of 1     FAILED       3.2  5.00 %  78.0 ms   144 ms    -   150 ms
@@ -114,7 +114,7 @@ fn where_the_lab_was_the_limit_no_claim_is_made() {
 
             at least 100 users, and the limit is not known: at 200 users the lab itself was the limit, so no claim is made above that
 
-              load       passed               a second  errors      p50      p95  p99      max
+              load       passed      outcome  a second  errors      p50      p95  p99      max
               100 users  1 of 1       passed       9.5  5.00 %  26.0 ms  48.0 ms    -  50.0 ms
               200 users  0 of 0  LAB LIMITED         -       -        -        -    -        -
               200 users: 200 users need more descriptors
@@ -170,16 +170,17 @@ fn a_slower_b_is_said_to_be_slower_and_conditions_are_judged() {
         A: old.toml (http://shop.test)
         B: new.toml (http://shop.test)
 
-        B is worse: throughput, mean, p50, p75, p90, p95
+        B is worse: throughput, mean, p50, p75, p90, p95, p100
 
                             A        B  B against A            interval
           throughput    9.4/s    7.9/s        0.833      0.818 to 0.849                WORSE
           errors       5.00 %   5.00 %      +0.00 %  +0.00 % to +0.00 %  no difference shown
-          mean        25.9 ms  31.1 ms        1.200      1.176 to 1.225                WORSE
-          p50         26.2 ms  31.4 ms        1.200      1.176 to 1.225                WORSE
-          p75         38.3 ms  46.0 ms        1.200      1.176 to 1.225                WORSE
-          p90         46.4 ms  55.6 ms        1.200      1.176 to 1.225                WORSE
-          p95         48.4 ms  58.1 ms        1.200      1.176 to 1.225                WORSE
+          mean        25.9 ms  31.1 ms        1.200      1.175 to 1.226                WORSE
+          p50         26.2 ms  31.4 ms        1.200      1.175 to 1.226                WORSE
+          p75         38.3 ms  46.0 ms        1.200      1.175 to 1.226                WORSE
+          p90         46.4 ms  55.6 ms        1.200      1.175 to 1.226                WORSE
+          p95         48.4 ms  58.1 ms        1.200      1.175 to 1.226                WORSE
+          p100        50.4 ms  60.4 ms        1.200      1.175 to 1.226                WORSE
 
         6 runs of each, made in turns (A B B A); all intervals hold together with 95 % confidence
 

@@ -191,7 +191,7 @@ fn searches_and_comparisons_have_their_answers() {
             spectrum "service time" 3000
             table "Figures"
             table "status codes (steady state)"
-            comparison: "B is worse: mean, p50, p75, p90, p95, p99", void false
+            comparison: "B is worse: mean, p50, p75, p90, p95, p99, p100", void false
         "#]],
     );
 }

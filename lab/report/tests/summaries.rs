@@ -67,18 +67,19 @@ fn a_comparison_in_markdown() {
 
         A: before.toml (http://shop.test), B: after.toml (http://shop.test), 5 runs of each
 
-        **B is worse: mean, p50, p75, p90, p95, p99**
+        **B is worse: mean, p50, p75, p90, p95, p99, p100**
 
         |  | A | B | B against A | interval |  |
         | :-- | --: | --: | --: | --: | --: |
-        | throughput | 301.8/s | 302.2/s | 1.001 | 0.981 to 1.022 | no difference shown |
+        | throughput | 301.8/s | 302.2/s | 1.001 | 0.980 to 1.023 | no difference shown |
         | errors | 0.00 % | 0.00 % | +0.00 % | +0.00 % to +0.00 % | no difference shown |
-        | mean | 2.65 ms | 2.78 ms | 1.048 | 1.036 to 1.061 | WORSE |
+        | mean | 2.65 ms | 2.78 ms | 1.048 | 1.035 to 1.062 | WORSE |
         | p50 | 2.51 ms | 2.63 ms | 1.048 | 1.035 to 1.062 | WORSE |
         | p75 | 2.77 ms | 2.91 ms | 1.048 | 1.035 to 1.061 | WORSE |
         | p90 | 3.27 ms | 3.43 ms | 1.049 | 1.032 to 1.066 | WORSE |
-        | p95 | 4.03 ms | 4.23 ms | 1.051 | 1.026 to 1.076 | WORSE |
-        | p99 | 5.43 ms | 5.68 ms | 1.046 | 1.025 to 1.069 | WORSE |
+        | p95 | 4.03 ms | 4.23 ms | 1.051 | 1.025 to 1.077 | WORSE |
+        | p99 | 5.43 ms | 5.68 ms | 1.046 | 1.024 to 1.069 | WORSE |
+        | p100 | 5.97 ms | 6.26 ms | 1.048 | 1.036 to 1.061 | WORSE |
     "#]]
     .assert_eq(&text("markdown", &[common::named_comparison()]));
 }

@@ -120,10 +120,10 @@ fn a_closed_loop_reads_as_from_wrk() {
 
             responses and errors
                                              requests   of all
-              status 200                     969  96.90 %
-              status 301                      20   2.00 %
-              status 503                      10   1.00 %
-              connection lost while reading    1   0.10 %
+              status 200                          969  96.90 %
+              status 301                           20   2.00 %
+              status 503                           10   1.00 %
+              connection lost while reading         1   0.10 %
 
             differs from wrk: latencies are those that were measured, where wrk adds back-filled estimates; they are of successes
             a closed loop asks less while it waits, which hides stalls (-R does not); the longest wait without any answer was 0 s
@@ -164,10 +164,10 @@ fn a_closed_loop_reads_as_from_wrk() {
 
             responses and errors
                                              requests   of all
-              status 200                     969  96.90 %
-              status 301                      20   2.00 %
-              status 503                      10   1.00 %
-              connection lost while reading    1   0.10 %
+              status 200                          969  96.90 %
+              status 301                           20   2.00 %
+              status 503                           10   1.00 %
+              connection lost while reading         1   0.10 %
 
             differs from wrk: latencies are those that were measured, where wrk adds back-filled estimates; they are of successes
             a closed loop asks less while it waits, which hides stalls (-R does not); the longest wait without any answer was 0 s
@@ -226,10 +226,10 @@ fn a_rate_reads_as_from_wrk2() {
 
             responses and errors
                                              requests   of all
-              status 200                     969  96.90 %
-              status 301                      20   2.00 %
-              status 503                      10   1.00 %
-              connection lost while reading    1   0.10 %
+              status 200                          969  96.90 %
+              status 301                           20   2.00 %
+              status 503                           10   1.00 %
+              connection lost while reading         1   0.10 %
 
             differs from wrk2: requests are sent when they are due, where wrk2 waits for the next whole millisecond (about 0.5 ms of its figures); latencies are of successes
             stopped early: the figures are of what ran until then
@@ -325,10 +325,10 @@ fn a_rate_reads_as_from_wrk2() {
 
             responses and errors
                                              requests   of all
-              status 200                     969  96.90 %
-              status 301                      20   2.00 %
-              status 503                      10   1.00 %
-              connection lost while reading    1   0.10 %
+              status 200                          969  96.90 %
+              status 301                           20   2.00 %
+              status 503                           10   1.00 %
+              connection lost while reading         1   0.10 %
 
             differs from wrk2: requests are sent when they are due, where wrk2 waits for the next whole millisecond (about 0.5 ms of its figures); latencies are of successes
             stopped early: the figures are of what ran until then

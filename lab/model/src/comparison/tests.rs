@@ -84,14 +84,15 @@ fn better_and_worse_are_told_by_the_figure() {
         &[(1_000.0, 1.0), (1_010.0, 1.01), (990.0, 0.99), (1_000.0, 1.0)],
         &[(1_100.0, 1.2), (1_110.0, 1.21), (1_090.0, 1.19), (1_100.0, 1.2)],
         &expect![[r#"
-            throughput 1.1000 (1.0972 to 1.1028) Better
+            throughput 1.1000 (1.0971 to 1.1029) Better
             errors 0.0000 (0.0000 to 0.0000) NotShown
-            mean 1.2000 (1.1916 to 1.2084) Worse
-            p50 1.1999 (1.1916 to 1.2084) Worse
-            p75 1.2005 (1.1922 to 1.2088) Worse
-            p90 1.1999 (1.1917 to 1.2082) Worse
-            p95 1.1999 (1.1917 to 1.2082) Worse
-            p99 1.1999 (1.1917 to 1.2083) Worse
+            mean 1.2000 (1.1914 to 1.2087) Worse
+            p50 1.1999 (1.1913 to 1.2086) Worse
+            p75 1.2005 (1.1919 to 1.2090) Worse
+            p90 1.1999 (1.1914 to 1.2085) Worse
+            p95 1.1999 (1.1914 to 1.2084) Worse
+            p99 1.1999 (1.1914 to 1.2085) Worse
+            p100 1.2000 (1.1916 to 1.2085) Worse
         "#]],
     );
 }
@@ -102,15 +103,16 @@ fn one_run_of_each_has_no_interval() {
         &[(1_000.0, 1.0)],
         &[(2_000.0, 1.0)],
         &expect![[r#"
-        throughput 2.0000 (-) NotShown
-        errors 0.0000 (-) NotShown
-        mean 1.0000 (-) NotShown
-        p50 1.0000 (-) NotShown
-        p75 1.0000 (-) NotShown
-        p90 1.0000 (-) NotShown
-        p95 1.0000 (-) NotShown
-        p99 1.0000 (-) NotShown
-    "#]],
+            throughput 2.0000 (-) NotShown
+            errors 0.0000 (-) NotShown
+            mean 1.0000 (-) NotShown
+            p50 1.0000 (-) NotShown
+            p75 1.0000 (-) NotShown
+            p90 1.0000 (-) NotShown
+            p95 1.0000 (-) NotShown
+            p99 1.0000 (-) NotShown
+            p100 1.0000 (-) NotShown
+        "#]],
     );
 }
 
@@ -130,6 +132,7 @@ fn steps_of_the_histogram_are_no_difference() {
             p90 1.0000 (0.9768 to 1.0237) NotShown
             p95 1.0000 (0.9777 to 1.0228) NotShown
             p99 1.0000 (0.9785 to 1.0220) NotShown
+            p100 1.0100 (0.9884 to 1.0321) NotShown
         "#]],
     );
 }

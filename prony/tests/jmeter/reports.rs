@@ -88,9 +88,9 @@ fn files_of_jmeter_are_counted_with_their_own_columns() {
         Total                             0.490    500 ms   1500 ms
         a, b                              0.490    500 ms   1500 ms
 
-        Label                            # Samples      KO  Error %  Average     Min     Max  Median    90th    95th    99th  Samples/s   KB/s in  KB/s out
-        a, b                                   200       4    2.00%   995.00       0    1990     990    1791    1890    1970      50.25     50.25      0.00
-        Total                                  200       4    2.00%   995.00       0    1990     990    1791    1890    1970      50.25     50.25      0.00
+        Label                            # Samples      KO  Error %  Average     Min     Max   Median     90th     95th     99th  Samples/s   KB/s in  KB/s out
+        a, b                                   200       4    2.00%   995.00       0    1990   995.00  1799.10  1900.45  1979.90      50.25     50.25      0.00
+        Total                                  200       4    2.00%   995.00       0    1990   995.00  1799.10  1900.45  1979.90      50.25     50.25      0.00
 
            Count  % of errors  % of samples  Error
                4      100.00%         2.00%  500/O K

@@ -128,7 +128,7 @@ impl Acceptor<'_> {
         match entrance {
             Entrance::Public => self.hand_over(socket, peer, refusals),
             Entrance::Admin if self.operators.open_connections() < admin::MAX_CONNECTIONS => {
-                self.give(socket, entrance, |_| self.operators.take_place());
+                self.give(socket, entrance, |_| self.operators.take_place(None));
             }
             Entrance::Admin => {}
         }
@@ -147,7 +147,7 @@ impl Acceptor<'_> {
             }
         };
         self.crowd.note(open + 1);
-        self.give(socket, Entrance::Public, |core| core.load.take_place().with_share(share));
+        self.give(socket, Entrance::Public, |core| core.load.take_place(Some(share)));
     }
 
     /// Tells the log.

@@ -138,7 +138,7 @@ mod tests {
             let (socket, _) = self.listener.accept().expect("somebody connects");
             socket.set_nonblocking(true).expect("sockets have it");
             let arrival =
-                Arrival { socket, entrance: Entrance::Public, place: self.thread.load.take_place() };
+                Arrival { socket, entrance: Entrance::Public, place: self.thread.load.take_place(None) };
             self.thread.inbox.send(arrival).expect("the core runs");
             write!(stream, "{request} HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n").expect("the core reads");
             stream

@@ -19,9 +19,10 @@ impl Load {
         self.0.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn take_place(self: &Arc<Self>) -> LoadPlace {
+    /// With what it has of its address' connections, where these are limited.
+    pub(crate) fn take_place(self: &Arc<Self>, share: Option<NetworkShare>) -> LoadPlace {
         self.0.fetch_add(1, Ordering::Relaxed);
-        LoadPlace { load: Arc::clone(self), _share: None }
+        LoadPlace { load: Arc::clone(self), _share: share }
     }
 }
 
@@ -31,13 +32,6 @@ pub(crate) struct LoadPlace {
     load: Arc<Load>,
     /// Of its address' connections.
     _share: Option<NetworkShare>,
-}
-
-impl LoadPlace {
-    pub(super) fn with_share(mut self, share: NetworkShare) -> Self {
-        self._share = Some(share);
-        self
-    }
 }
 
 impl Drop for LoadPlace {
@@ -122,7 +116,7 @@ mod tests {
         let share = limits.take(0, network).expect("there is room");
         assert_eq!(limits.take(1, network).map(|_| ()), Err(NoRoom::Address));
         assert_eq!(limits.take(2, network).map(|_| ()), Err(NoRoom::All));
-        let place = Arc::<Load>::default().take_place().with_share(share);
+        let place = Arc::<Load>::default().take_place(Some(share));
         assert!(limits.take(1, network).is_err());
         drop(place);
         assert!(limits.take(1, network).is_ok());

@@ -28,9 +28,9 @@ fn obeying_permissions<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 /// Why a file with these permissions, in a folder with those, is not written; none where it is. It is read in any case.
-fn reason(mode: &str, file: u32, folder: u32) -> Option<String> {
+fn reason(journal: &str, file: u32, folder: u32) -> Option<String> {
     let made = Made::new(THINGS);
-    made.connection().pragma_update(None, "journal_mode", mode).unwrap();
+    made.connection().pragma_update(None, "journal_mode", journal).unwrap();
     let set_bits = |path, bits| fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
     set_bits(made.path(), file);
     set_bits(made.directory.path().to_owned(), folder);
@@ -41,7 +41,7 @@ fn reason(mode: &str, file: u32, folder: u32) -> Option<String> {
         (opened.read_only, count.unwrap())
     });
     set_bits(made.directory.path().to_owned(), 0o755);
-    assert_eq!(count, 1, "{mode}, {file:o} in {folder:o}");
+    assert_eq!(count, 1, "{journal}, {file:o} in {folder:o}");
     reason
 }
 

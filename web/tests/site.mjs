@@ -113,6 +113,8 @@ const checks = {
   },
   async 'a search finds a page, by keyboard'({ page, url }) {
     await page.goto(url, { waitUntil: 'networkidle' });
+    // On a busy machine all has come before the page listens to keys.
+    await page.waitForFunction(() => document.querySelector('#app').__vue_app__ !== undefined);
     await page.keyboard.press('Control+k');
     await page.locator('#localsearch-input').fill('closed and open load');
     await page.locator('.VPLocalSearchBox .result').first().waitFor();

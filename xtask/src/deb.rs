@@ -20,12 +20,12 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
     if !has_packer.is_ok_and(|said| said.status.success()) {
         bail!("cargo-deb makes the package and is not here; run: cargo install cargo-deb --locked");
     }
-    if !run_command(root, &["cargo", "build", "--release", "--locked", "--package", PACKAGE])?.0 {
+    if !run_command(root, &["cargo", "build", "--release", "--locked", "--package", PACKAGE])?.succeeded {
         return Ok(false);
     }
     let program = target_directory(root).join("release").join(PACKAGE);
     add_generated(root, &program.to_string_lossy())?;
-    Ok(run_command(root, &["cargo", "deb", "--package", PACKAGE, "--no-build"])?.0)
+    Ok(run_command(root, &["cargo", "deb", "--package", PACKAGE, "--no-build"])?.succeeded)
 }
 
 /// What the program writes of itself.

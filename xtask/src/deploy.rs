@@ -5,7 +5,10 @@ use std::{env, fs, path::Path};
 
 use anyhow::{Context, Result};
 
-use crate::{counts::Counts, stages::run_command};
+use crate::{
+    counts::Counts,
+    stages::{Ran, run_command},
+};
 
 const UNITS: [&str; 2] = ["deploy/systemd/prony.service", "deploy/systemd/prony-worker.service"];
 /// A program that is on every machine: those that a unit starts have to be there when it is checked.
@@ -14,7 +17,7 @@ const STAND_IN: &str = "/bin/true";
 const EXPOSURE: &str = "--threshold=20";
 
 /// Every check to its end; true when all passed.
-pub(crate) fn check(root: &Path) -> Result<(bool, Counts)> {
+pub(crate) fn check(root: &Path) -> Result<Ran> {
     // The name of a unit is that of its file.
     let directory = env::temp_dir().join(format!("prony-deploy-{}", std::process::id()));
     fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
@@ -48,7 +51,7 @@ fn with_stand_ins(unit: &str) -> String {
     copy
 }
 
-fn check_all(root: &Path, units: &[String]) -> Result<(bool, Counts)> {
+fn check_all(root: &Path, units: &[String]) -> Result<Ran> {
     let mut commands = vec![
         vec!["promtool", "check", "rules", "deploy/prometheus/alerts.yml"],
         vec!["promtool", "test", "rules", "deploy/prometheus/alerts.test.yml"],
@@ -60,10 +63,10 @@ fn check_all(root: &Path, units: &[String]) -> Result<(bool, Counts)> {
     }
     let mut counts = Counts::default();
     for command in commands {
-        let (succeeded, _) = run_command(root, &command)?;
+        let succeeded = run_command(root, &command)?.succeeded;
         counts += Counts { passed: u64::from(succeeded), failed: u64::from(!succeeded), skipped: 0 };
     }
-    Ok((counts.failed == 0, counts))
+    Ok(Ran { succeeded: counts.failed == 0, counts, failures: Vec::new() })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 mod counts;
 mod deb;
 mod deploy;
+mod failures;
 mod first_try;
 mod fuzz;
 mod metadata;

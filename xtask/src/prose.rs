@@ -5,12 +5,12 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::{counts::Counts, npm};
+use crate::{npm, stages::Ran};
 
-pub(crate) fn check(root: &Path) -> Result<(bool, Counts)> {
+pub(crate) fn check(root: &Path) -> Result<Ran> {
     let directory = root.join("prose");
     let installed = npm::install(&directory)?;
-    if !installed.0 {
+    if !installed.succeeded {
         return Ok(installed);
     }
     npm::run_scripts(&directory, &["test", "check"])

@@ -23,7 +23,7 @@ pub(crate) fn run(root: &Path, binary: Option<&str>) -> Result<bool> {
     let binary = if let Some(given) = binary {
         std::path::absolute(given).context("the current directory is gone")?
     } else {
-        if !run_command(root, &["cargo", "build", "--release", "--locked", "--package", PACKAGE])?.0 {
+        if !run_command(root, &["cargo", "build", "--release", "--locked", "--package", PACKAGE])?.succeeded {
             return Ok(false);
         }
         target_directory(root).join("release").join(PACKAGE)
@@ -45,8 +45,8 @@ pub(crate) fn run(root: &Path, binary: Option<&str>) -> Result<bool> {
         .with_context(|| format!("cannot write {bill_name}"))?;
     let archive = format!("{name}.tar.gz");
     let folder = folder.to_string_lossy();
-    let copied = run_command(root, &[&["cp", "-r"], &BESIDE[..], &[&*folder]].concat())?.0;
-    let packed = copied && run_command(&dist, &pack(&archive, &name, &commit_time(root)?))?.0;
+    let copied = run_command(root, &[&["cp", "-r"], &BESIDE[..], &[&*folder]].concat())?.succeeded;
+    let packed = copied && run_command(&dist, &pack(&archive, &name, &commit_time(root)?))?.succeeded;
     fs::remove_dir_all(&*folder).with_context(|| format!("cannot remove {folder}"))?;
     if !packed {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! Runs one stage's command: its output goes on as it comes, and what it counts is added up.
+//! Runs one stage's command: its output goes on as it comes, what it counts is added up, and what failed is kept for the end.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -9,24 +9,39 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use crate::{counts::Counts, target};
+use crate::{counts::Counts, failures::Failures, target};
+
+/// What a command, or several, came to.
+#[derive(Debug, Default)]
+pub(crate) struct Ran {
+    pub(crate) succeeded: bool,
+    pub(crate) counts: Counts,
+    /// What the tests that failed said, each with its name first.
+    pub(crate) failures: Vec<String>,
+}
+
+impl Ran {
+    /// Nothing that could fail or be counted.
+    pub(crate) fn passed() -> Self {
+        Self { succeeded: true, ..Self::default() }
+    }
+}
 
 /// How one stage ended.
 #[derive(Debug)]
 pub(crate) struct StageOutcome {
     pub(crate) name: &'static str,
-    pub(crate) succeeded: bool,
-    pub(crate) counts: Counts,
+    pub(crate) ran: Ran,
     pub(crate) duration: Duration,
 }
 
 /// Runs `words` in `directory`. An error means that the command could not be run at all.
-pub(crate) fn run_command(directory: &Path, words: &[&str]) -> Result<(bool, Counts)> {
+pub(crate) fn run_command(directory: &Path, words: &[&str]) -> Result<Ran> {
     println!("$ {}", words.join(" "));
     run_into(&mut std::io::stdout().lock(), directory, words)
 }
 
-fn run_into(terminal: &mut impl Write, directory: &Path, words: &[&str]) -> Result<(bool, Counts)> {
+fn run_into(terminal: &mut impl Write, directory: &Path, words: &[&str]) -> Result<Ran> {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(directory).stdin(Stdio::null()).stdout(Stdio::piped());
     if target::is_built_once() {
@@ -34,42 +49,52 @@ fn run_into(terminal: &mut impl Write, directory: &Path, words: &[&str]) -> Resu
     }
     let mut child = command.spawn().with_context(|| format!("cannot run {}", words[0]))?;
     let mut counts = Counts::default();
+    let mut failures = Failures::default();
     let mut output = BufReader::new(child.stdout.take().expect("stdout is piped"));
     let mut line = Vec::new();
     while output.read_until(b'\n', &mut line).context("cannot read the stage's output")? > 0 {
         terminal.write_all(&line).context("cannot write to the terminal")?;
-        if let Some(found) = Counts::from_line(&String::from_utf8_lossy(&line)) {
+        let text = String::from_utf8_lossy(&line);
+        failures.read(&text);
+        if let Some(found) = Counts::from_line(&text) {
             counts += found;
         }
         line.clear();
     }
     let status = child.wait().context("cannot wait for the stage")?;
-    Ok((status.success(), counts))
+    Ok(Ran { succeeded: status.success(), counts, failures: failures.into_excerpts() })
 }
 
 /// Runs a stage's work under its heading and times it. A command that cannot be run is a failed stage.
-pub(crate) fn run_stage(name: &'static str, work: impl FnOnce() -> Result<(bool, Counts)>) -> StageOutcome {
+pub(crate) fn run_stage(name: &'static str, work: impl FnOnce() -> Result<Ran>) -> StageOutcome {
     println!("\n=== {name}");
     let started = Instant::now();
-    let (succeeded, counts) = work().unwrap_or_else(|error| {
+    let ran = work().unwrap_or_else(|error| {
         eprintln!("{name}: {error:#}");
-        (false, Counts::default())
+        Ran::default()
     });
-    StageOutcome { name, succeeded, counts, duration: started.elapsed() }
+    StageOutcome { name, ran, duration: started.elapsed() }
 }
 
-/// The closing lines: each stage's verdict and time, then the sum of the tests. A stage that failed without a
+/// The closing lines: what each failed test said, each stage's verdict and time, then the sum of the tests. A stage that failed without a
 /// failed test counts as one.
 pub(crate) fn summary(outcomes: &[StageOutcome]) -> String {
-    let mut lines = vec!["\n=== summary".to_owned()];
+    let mut lines = Vec::new();
+    let failures: Vec<&str> =
+        outcomes.iter().flat_map(|outcome| &outcome.ran.failures).map(String::as_str).collect();
+    if !failures.is_empty() {
+        lines.push("\n=== failures".to_owned());
+        lines.push(failures.join("\n\n"));
+    }
+    lines.push("\n=== summary".to_owned());
     let mut sum = Counts::default();
     let mut duration = Duration::ZERO;
     for outcome in outcomes {
-        let mut counts = outcome.counts;
-        if !outcome.succeeded {
+        let mut counts = outcome.ran.counts;
+        if !outcome.ran.succeeded {
             counts.failed = counts.failed.max(1);
         }
-        let verdict = if outcome.succeeded { "ok" } else { "FAILED" };
+        let verdict = if outcome.ran.succeeded { "ok" } else { "FAILED" };
         let seconds = outcome.duration.as_secs_f64();
         lines.push(format!("{:<14} {verdict:<6} {seconds:>7.1} s", outcome.name));
         sum += counts;
@@ -87,7 +112,8 @@ mod tests {
 
     fn outcome(name: &'static str, succeeded: bool, passed: u64, failed: u64) -> StageOutcome {
         let counts = Counts { passed, failed, skipped: 0 };
-        StageOutcome { name, succeeded, counts, duration: Duration::from_millis(1250) }
+        let ran = Ran { succeeded, counts, failures: Vec::new() };
+        StageOutcome { name, ran, duration: Duration::from_millis(1250) }
     }
 
     #[test]
@@ -106,13 +132,33 @@ mod tests {
     }
 
     #[test]
+    fn what_failed_stands_before_the_summary() {
+        let mut outcomes = [outcome("tests", false, 1, 2), outcome("web", true, 3, 0)];
+        outcomes[0].ran.failures = vec!["a::b\nleft: 1".to_owned(), "c".to_owned()];
+        expect![[r"
+
+            === failures
+            a::b
+            left: 1
+
+            c
+
+            === summary
+            tests          FAILED     1.2 s
+            web            ok         1.2 s
+            total                     2.5 s
+            4 passed, 2 failed"]]
+        .assert_eq(&summary(&outcomes));
+    }
+
+    #[test]
     fn a_command_reports_its_success_and_its_counts() {
         let here = Path::new(".");
         let mut terminal = Vec::new();
         let script = "echo '2 passed, 1 failed'; exit 1";
-        let (succeeded, counts) = run_into(&mut terminal, here, &["sh", "-c", script]).unwrap();
-        assert!(!succeeded);
-        assert_eq!((counts.passed, counts.failed), (2, 1));
+        let ran = run_into(&mut terminal, here, &["sh", "-c", script]).unwrap();
+        assert!(!ran.succeeded);
+        assert_eq!((ran.counts.passed, ran.counts.failed), (2, 1));
         assert_eq!(terminal, b"2 passed, 1 failed\n");
         assert!(run_into(&mut terminal, here, &["no-such-program-anywhere"]).is_err());
     }

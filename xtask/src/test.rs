@@ -5,9 +5,8 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use crate::{
-    counts::Counts,
     deploy, prerequisites, prose,
-    stages::{StageOutcome, run_command, run_stage, summary},
+    stages::{Ran, StageOutcome, run_command, run_stage, summary},
     target, web,
 };
 
@@ -21,19 +20,19 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<bool> {
     let mut outcomes: Vec<StageOutcome> = Vec::new();
     for stage in STAGES.iter().filter(|stage| names.is_empty() || names.iter().any(|name| name == *stage)) {
         outcomes.push(run_stage(stage, || work(root, stage)));
-        if outcomes.iter().any(|outcome| outcome.name == "prerequisites" && !outcome.succeeded) {
+        if outcomes.iter().any(|outcome| outcome.name == "prerequisites" && !outcome.ran.succeeded) {
             break;
         }
     }
     println!("{}", summary(&outcomes));
-    Ok(outcomes.iter().all(|outcome| outcome.succeeded))
+    Ok(outcomes.iter().all(|outcome| outcome.ran.succeeded))
 }
 
-fn work(root: &Path, stage: &str) -> Result<(bool, Counts)> {
+fn work(root: &Path, stage: &str) -> Result<Ran> {
     match stage {
         "prerequisites" => {
             target::warn_of_little_room(root);
-            prerequisites::provide().map(|()| (true, Counts::default()))
+            prerequisites::provide().map(|()| Ran::passed())
         }
         "format" => run_command(root, &["cargo", "fmt", "--all", "--check"]),
         "lints" => run_command(

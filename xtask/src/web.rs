@@ -4,7 +4,10 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::{counts::Counts, npm, stages::run_command};
+use crate::{
+    npm,
+    stages::{Ran, run_command},
+};
 
 const CHECKS: [&str; 9] = [
     "check",
@@ -22,14 +25,14 @@ const A_TEST: &str = "selftest";
 /// Where documents find pictures, from `web/`.
 const PICTURES: &str = "../docs/images";
 
-pub(crate) fn check(root: &Path) -> Result<(bool, Counts)> {
+pub(crate) fn check(root: &Path) -> Result<Ran> {
     let directory = root.join("web");
     let installed = npm::install(&directory)?;
-    if !installed.0 {
+    if !installed.succeeded {
         return Ok(installed);
     }
     let documented = build(root)?;
-    if !documented.0 {
+    if !documented.succeeded {
         return Ok(documented);
     }
     npm::run_scripts(&directory, &CHECKS)
@@ -39,18 +42,18 @@ pub(crate) fn check(root: &Path) -> Result<(bool, Counts)> {
 pub(crate) fn picture(root: &Path, names: &[String]) -> Result<bool> {
     let directory = root.join("web");
     for step in [npm::install(&directory)?, build(root)?] {
-        if !step.0 {
+        if !step.succeeded {
             return Ok(false);
         }
     }
     let mut words = vec!["npm", "run", "screenshots", "--", PICTURES];
     words.extend(names.iter().map(String::as_str));
-    Ok(run_command(&directory, &words)?.0)
+    Ok(run_command(&directory, &words)?.succeeded)
 }
 
 /// The program with the documentation, which only release builds have otherwise. A test beside it makes Cargo choose features as for all
 /// tests, which have been built.
-fn build(root: &Path) -> Result<(bool, Counts)> {
+fn build(root: &Path) -> Result<Ran> {
     let words =
         ["env", "PRONY_DOCS=on", "cargo", "build", "--workspace", "--bins", "--test", A_TEST, "--locked"];
     run_command(root, &words)

@@ -1,9 +1,10 @@
 //! Runs one stage's command: its output goes on as it comes, what it counts is added up, and what failed is kept for the end.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, IsTerminal, Read, Write},
     path::Path,
     process::{Command, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -44,25 +45,50 @@ pub(crate) fn run_command(directory: &Path, words: &[&str]) -> Result<Ran> {
 fn run_into(terminal: &mut impl Write, directory: &Path, words: &[&str]) -> Result<Ran> {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(directory).stdin(Stdio::null()).stdout(Stdio::piped());
+    // Somebody at a terminal sees it, and in colours.
+    let is_read = !std::io::stderr().is_terminal();
+    if is_read {
+        command.stderr(Stdio::piped());
+    }
     if target::is_built_once() {
         command.envs(target::BUILT_ONCE);
     }
     let mut child = command.spawn().with_context(|| format!("cannot run {}", words[0]))?;
+    let errors = child.stderr.take().map(|errors| thread::spawn(move || pass_errors_on(errors)));
     let mut counts = Counts::default();
     let mut failures = Failures::default();
-    let mut output = BufReader::new(child.stdout.take().expect("stdout is piped"));
-    let mut line = Vec::new();
-    while output.read_until(b'\n', &mut line).context("cannot read the stage's output")? > 0 {
-        terminal.write_all(&line).context("cannot write to the terminal")?;
-        let text = String::from_utf8_lossy(&line);
-        failures.read(&text);
-        if let Some(found) = Counts::from_line(&text) {
+    let output = child.stdout.take().expect("stdout is piped");
+    pass_on(terminal, output, |line| {
+        failures.read(line);
+        if let Some(found) = Counts::from_line(line) {
             counts += found;
         }
+    })
+    .context("cannot pass on the stage's output")?;
+    let status = child.wait().context("cannot wait for the stage")?;
+    let mut failures = failures.into_excerpts();
+    failures.extend(errors.and_then(|errors| errors.join().ok()).into_iter().flatten());
+    Ok(Ran { succeeded: status.success(), counts, failures })
+}
+
+/// Cargo's errors among what a command says on its standard error, all of which goes on to ours.
+fn pass_errors_on(errors: impl Read) -> Vec<String> {
+    let mut failures = Failures::default();
+    // What cannot be passed on any more is not worth a failed stage.
+    let _ = pass_on(&mut std::io::stderr(), errors, |line| failures.read_error(line));
+    failures.into_excerpts()
+}
+
+/// Each line as it comes, to `terminal` and then to `look`.
+fn pass_on(terminal: &mut impl Write, from: impl Read, mut look: impl FnMut(&str)) -> std::io::Result<()> {
+    let mut from = BufReader::new(from);
+    let mut line = Vec::new();
+    while from.read_until(b'\n', &mut line)? > 0 {
+        terminal.write_all(&line)?;
+        look(&String::from_utf8_lossy(&line));
         line.clear();
     }
-    let status = child.wait().context("cannot wait for the stage")?;
-    Ok(Ran { succeeded: status.success(), counts, failures: failures.into_excerpts() })
+    Ok(())
 }
 
 /// Runs a stage's work under its heading and times it. A command that cannot be run is a failed stage.

@@ -1,10 +1,11 @@
 //! A store on a disk that fails at any of its steps: nothing that was acknowledged is lost, nothing is there that was refused, and what
 //! failed is named. `PRONY_GRAPH_FAULTS` for more of them.
 
-use crate::losses::{count, directory, make, options};
+use crate::losses::{count, make, options};
 use crate::write::Write;
 use crate::{Durability, LogError, OpenError, Ref, Refusal, Side, Store, Unwritten, WriteError};
 use prony_log::faults::{Fault, Faults};
+use prony_log::losses::directory;
 use prony_log::power_loss::{Disk, DiskEvent, Journal, Lie, Sectors};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;

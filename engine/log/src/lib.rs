@@ -22,6 +22,8 @@ mod group_commit;
 mod holds;
 pub mod lock;
 pub mod log_state;
+#[cfg(feature = "power-loss")]
+pub mod losses;
 mod mutex;
 #[cfg(feature = "power-loss")]
 pub mod power_loss;

@@ -37,5 +37,6 @@ mod step;
 pub mod ticket;
 pub mod trigger;
 pub mod waiting;
+pub mod write_pause;
 
 pub use durability::{Durability, durability, durability_text};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use prony_graphql::variables::{ClientIdentity, ClientKey};
 use serde_json::Value as Json;
 
 use crate::role::RoleId;
@@ -98,9 +99,39 @@ impl Identity {
     }
 }
 
+impl ClientIdentity for Identity {
+    fn key(&self) -> ClientKey {
+        ClientKey::of(&(self.way, &self.issuer, &self.subject))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn users_have_a_key_each_whatever_else_is_known_of_them() {
+        let of = |way, issuer: Option<&str>, subject: &str| Identity {
+            role: RoleId(0),
+            way,
+            session: Arc::default(),
+            scopes: Scopes::default(),
+            subject: Some(subject.into()),
+            issuer: issuer.map(Into::into),
+            expires_at: None,
+        };
+        let ann = of(Way::Token, Some("https://a.example"), "änn");
+        let renewed = Identity { role: RoleId(3), expires_at: Some(7), ..ann.clone() };
+        assert_eq!(ann.key(), renewed.key());
+        for other in [
+            of(Way::Token, Some("https://b.example"), "änn"),
+            of(Way::Token, Some("https://a.example"), "bob"),
+            of(Way::Certificate, Some("https://a.example"), "änn"),
+            of(Way::Token, None, "änn"),
+        ] {
+            assert_ne!(ann.key(), other.key(), "{other:?}");
+        }
+    }
 
     #[test]
     fn one_list_of_scopes_must_be_granted_whole() {

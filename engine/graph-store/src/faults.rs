@@ -1,16 +1,19 @@
 //! A store on a disk that fails at any of its steps: nothing that was acknowledged is lost, nothing is there that was refused, and what
 //! failed is named. `PRONY_GRAPH_FAULTS` for more of them.
 
-use crate::losses::{count, directory, make, options};
+use crate::losses::{count, make, options};
 use crate::write::Write;
 use crate::{Durability, LogError, OpenError, Ref, Refusal, Side, Store, Unwritten, WriteError};
 use prony_log::faults::{Fault, Faults};
+use prony_log::losses::directory;
 use prony_log::power_loss::{Disk, DiskEvent, Journal, Lie, Sectors};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::mpsc::sync_channel;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
@@ -386,6 +389,40 @@ fn a_snapshot_is_taken_though_writes_are_refused_all_the_while() {
     });
     short.add("late").unwrap();
     short.check();
+}
+
+/// A bug of the first version: it was written anew as long as writes failed.
+#[test]
+fn a_snapshot_is_taken_though_the_log_fails_again_and_again() {
+    let root = directory();
+    let place = root.path().join("a/graph");
+    let store = Store::open(&place, options(SYNC)).unwrap();
+    for number in 0..WRITES {
+        store.write_and_wait(|write| make(write, &store, number)).unwrap();
+    }
+    let (is_over, writes_waited) = (AtomicBool::new(false), AtomicBool::new(false));
+    let until = Instant::now() + PATIENCE;
+    thread::scope(|scope| {
+        // As if writes came all the while and the disk took none.
+        scope.spawn(|| {
+            while !is_over.load(Relaxed) && Instant::now() < until {
+                if let Some(_queue) = store.shared.try_lock_with_room() {
+                    store.shared.state.rollbacks.fetch_add(1, SeqCst);
+                } else {
+                    writes_waited.store(true, Relaxed);
+                }
+            }
+        });
+        // One that nothing failed beside says nothing.
+        while !writes_waited.load(Relaxed) && Instant::now() < until {
+            store.snapshot().unwrap();
+        }
+        is_over.store(true, Relaxed);
+    });
+    assert!(writes_waited.into_inner(), "no snapshot was taken while writes failed");
+    store.write_and_wait(|write| make(write, &store, WRITES)).unwrap();
+    drop(store);
+    assert_eq!(count(&Store::open(&place, options(SYNC)).unwrap()), Ok(WRITES + 1));
 }
 
 /// Whoever opens the graph next has the file for itself.

@@ -217,6 +217,8 @@ pub struct Queue<S: Logged> {
     pub is_full: bool,
     /// That one write is on its way, and all others wait for it.
     pub is_probing: bool,
+    /// See [`CommitQueue::pause_writes`].
+    pub(crate) is_paused: bool,
 }
 
 impl<S: Logged> fmt::Debug for Queue<S> {
@@ -281,6 +283,7 @@ impl<S: Logged> CommitQueue<S> {
             log_failure: None,
             is_full: false,
             is_probing: false,
+            is_paused: false,
         };
         Self {
             state,
@@ -491,7 +494,7 @@ impl<S: Logged> CommitQueue<S> {
         Work { batch, requests, ticket, is_closing }
     }
 
-    fn tell_of_room(&self, mut queue: MutexGuard<'_, Queue<S>>) {
+    pub(crate) fn tell_of_room(&self, mut queue: MutexGuard<'_, Queue<S>>) {
         if queue.writers_without_room > 0 {
             self.has_room.notify_all();
         }
@@ -551,7 +554,8 @@ impl<S: Logged> CommitQueue<S> {
 impl<S: Logged> Queue<S> {
     /// A write need not wait for the log.
     fn has_room(&self) -> bool {
-        (S::pending(&self.writer).frame.len() <= PENDING_BYTES_MAX && !self.is_probing) || self.is_closing
+        let is_held_up = self.is_probing || self.is_paused;
+        (S::pending(&self.writer).frame.len() <= PENDING_BYTES_MAX && !is_held_up) || self.is_closing
     }
 
     fn has_work(&self) -> bool {
@@ -656,6 +660,26 @@ mod tests {
         });
         assert!(shared.poll_room(&context).is_ready() && shared.lock().wakers_without_room.is_empty());
         assert!(shared.lock().log_failure.is_some());
+    }
+
+    #[test]
+    fn writes_wait_for_the_end_of_a_pause() {
+        let shared = CommitQueue::new(Nothing, Batch::default(), Durability::Sync, (1, 0));
+        let context = Context::from_waker(Waker::noop());
+        let pause = shared.pause_writes();
+        assert!(shared.poll_room(&context).is_pending() && shared.try_lock_with_room().is_none());
+        std::thread::scope(|scope| {
+            let blocked = scope.spawn(|| drop(shared.lock_with_room()));
+            while shared.lock().writers_without_room == 0 {
+                std::thread::yield_now();
+            }
+            drop(pause);
+            blocked.join().expect("it was told");
+        });
+        assert!(shared.poll_room(&context).is_ready() && shared.lock().wakers_without_room.is_empty());
+        let _pause = shared.pause_writes();
+        shared.close();
+        assert!(shared.poll_room(&context).is_ready(), "whoever closes the store waits for nobody");
     }
 
     /// A bug of the first version: a store that was closed when a snapshot or a segment was begun waited for it for ever.

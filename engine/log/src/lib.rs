@@ -22,6 +22,8 @@ mod group_commit;
 mod holds;
 pub mod lock;
 pub mod log_state;
+#[cfg(feature = "power-loss")]
+pub mod losses;
 mod mutex;
 #[cfg(feature = "power-loss")]
 pub mod power_loss;
@@ -35,5 +37,6 @@ mod step;
 pub mod ticket;
 pub mod trigger;
 pub mod waiting;
+pub mod write_pause;
 
 pub use durability::{Durability, durability, durability_text};

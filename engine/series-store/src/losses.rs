@@ -6,15 +6,14 @@ use crate::{
     Aggregates, Durability, Kind, Options, Refusal, Retention, Store, Summary, TimeMs, TimeRange, Value,
     Write,
 };
-use prony_log::frames::HEAD_BYTES;
-use prony_log::power_loss::{Disk, DiskChange, DiskEvent, Done, Journal, Lie, Sectors, is_called};
+use prony_log::losses::{Life, PowerLossStore, lose_power_in_two_lives};
+use prony_log::power_loss::{DiskEvent, Journal, Lie, Sectors};
 use proptest::prelude::*;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// For which rows are kept; what is older is in aggregates.
 const KEEP: Duration = Duration::from_secs(60);
@@ -24,26 +23,6 @@ const LOSSES: u64 = 25;
 const WRITES: u64 = 40;
 /// Between the rows of one write and the next.
 const STEP_MS: TimeMs = 20_000;
-
-/// What a process did with a disk.
-struct Life {
-    before: Disk,
-    known: Bounds,
-    events: Vec<DiskEvent>,
-}
-
-/// How many writes were sure to be on the disk, whatever was promised, how many were acknowledged, and how many begun.
-#[derive(Debug, Clone, Copy, Default)]
-struct Bounds {
-    sure: u64,
-    acknowledged: u64,
-    begun: u64,
-}
-
-/// In memory where that can be: what the true disk does is not the question.
-fn directory() -> TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
-}
 
 fn options(durability: Durability) -> Options {
     let retention = vec![Retention { type_name: None, keep: KEEP }];
@@ -147,124 +126,45 @@ fn count(store: &Store) -> Result<u64, String> {
     Ok(count)
 }
 
-/// Opens the series below `root`, makes writes in groups that chance chooses, with segments being made meanwhile.
-fn live(root: &Path, durability: Durability, chance: &mut ChaCha8Rng) -> Vec<DiskEvent> {
-    let journal = Journal::begin(root);
-    let store = Store::open(&root.join("a/series"), options(durability)).unwrap();
-    let first = count(&store).unwrap();
-    std::thread::scope(|scope| {
-        for number in first..first + WRITES {
-            journal.note(DiskEvent::Begun(number + 1));
-            let acknowledged = Arc::clone(&journal);
-            let done = move || acknowledged.note(DiskEvent::Acknowledged(number + 1));
-            if chance.random_bool(0.4) {
-                store.write_and_wait(|write| make(write, number)).unwrap();
-                done();
-            } else {
-                store.write_ticket(|write| make(write, number)).unwrap();
-            }
-            if number % WRITES == WRITES / 4 || number % WRITES == WRITES / 2 {
-                scope.spawn(|| store.seal().unwrap());
-            }
-            if number % WRITES == WRITES * 3 / 4 {
-                scope.spawn(|| store.compact().unwrap());
-            }
-            if number % 8 == 5 {
-                let store = &store;
-                scope.spawn(move || store.remove_old(moment_of(number)).unwrap());
-            }
-        }
-    });
-    drop(store);
-    journal.end()
-}
-
-impl Life {
-    fn first(durability: Durability, chance: &mut ChaCha8Rng) -> Self {
-        let root = directory();
-        Self {
-            before: Disk::default(),
-            known: Bounds::default(),
-            events: live(root.path(), durability, chance),
-        }
+impl PowerLossStore for Store {
+    fn open_below(root: &Path, durability: Durability) -> Result<Self, String> {
+        Self::open(&root.join("a/series"), options(durability)).map_err(|error| error.to_string())
     }
 
-    /// The process was killed at some moment; another goes on with what it has left, of which not all is on the disk.
-    fn second(&self, durability: Durability, chance: &mut ChaCha8Rng) -> Self {
-        // Names that no directory was synced with are rare, and the worst to go on with.
-        let is_worst = |at: &usize| {
-            matches!(self.events[at - 1], DiskEvent::Done(Done::Rename { .. } | Done::Create(_)))
-        };
-        let worst: Vec<usize> = (1..self.events.len()).filter(is_worst).collect();
-        let at = if chance.random() {
-            worst[chance.random_range(0..worst.len())]
-        } else {
-            chance.random_range(0..self.events.len())
-        };
-        let before = self.before.clone().after(&self.events[..at], Lie::None);
-        let root = directory();
-        before.write_seen(root.path());
-        Self { before, known: self.bounds(at), events: live(root.path(), durability, chance) }
-    }
-
-    /// Up to then. Once a write is acknowledged it stands in the log, and a sync of the file that was written last makes it
-    /// sure.
-    fn bounds(&self, at: usize) -> Bounds {
-        let (mut bounds, mut written) = (self.known, None);
-        for event in &self.events[..at] {
-            match event {
-                DiskEvent::Done(Done::Change(path, DiskChange::Write { at: HEAD_BYTES.., .. }))
-                    if is_called(path, "log-") =>
-                {
-                    written = Some(path);
+    /// Segments are made and joined, and old rows removed, meanwhile.
+    fn live(&self, first: u64, journal: &Arc<Journal>, chance: &mut ChaCha8Rng) {
+        std::thread::scope(|scope| {
+            for number in first..first + WRITES {
+                journal.note(DiskEvent::Begun(number + 1));
+                let acknowledged = Arc::clone(journal);
+                let done = move || acknowledged.note(DiskEvent::Acknowledged(number + 1));
+                if chance.random_bool(0.4) {
+                    self.write_and_wait(|write| make(write, number)).unwrap();
+                    done();
+                } else {
+                    self.write_ticket(|write| make(write, number)).unwrap();
                 }
-                DiskEvent::Done(Done::Sync(path)) if written == Some(path) => {
-                    bounds.sure = bounds.acknowledged;
+                if number % WRITES == WRITES / 4 || number % WRITES == WRITES / 2 {
+                    scope.spawn(|| self.seal().unwrap());
                 }
-                DiskEvent::Acknowledged(number) => bounds.acknowledged = bounds.acknowledged.max(*number),
-                DiskEvent::Begun(number) => bounds.begun = bounds.begun.max(*number),
-                DiskEvent::Done(_) => {}
+                if number % WRITES == WRITES * 3 / 4 {
+                    scope.spawn(|| self.compact().unwrap());
+                }
+                if number % 8 == 5 {
+                    scope.spawn(move || self.remove_old(moment_of(number)).unwrap());
+                }
             }
-        }
-        bounds
+        });
     }
 
-    /// The power goes at some moment: an error where the store is not what it should be.
-    fn lose_power(
-        &self,
-        durability: Durability,
-        (lie, sectors): (Lie, Sectors),
-        chance: &mut ChaCha8Rng,
-    ) -> Result<(), String> {
-        let at = chance.random_range(0..=self.events.len());
-        let disk = self.before.clone().after(&self.events[..at], lie);
-        let root = directory();
-        disk.write_after_loss(root.path(), sectors, chance);
-        let open = || {
-            let store = Store::open(&root.path().join("a/series"), options(durability));
-            store.map_err(|error| format!("event {at}: {error}"))
-        };
-        let store = open()?;
-        let (found, Bounds { sure, acknowledged, begun }) = (count(&store)?, self.bounds(at));
-        let least = match durability {
-            Durability::Sync => acknowledged,
-            Durability::Interval(_) => sure,
-            Durability::Off => 0,
-        };
-        if !(least..=begun).contains(&found) {
-            return Err(format!(
-                "event {at}: {found} of {acknowledged} acknowledged and {begun} begun writes"
-            ));
-        }
-        // It goes on as if nothing had been.
-        store.write_and_wait(|write| make(write, found)).map_err(|error| error.to_string())?;
-        store.remove_old(moment_of(found)).map_err(|error| error.to_string())?;
-        store.compact().map_err(|error| error.to_string())?;
-        drop(store);
-        match count(&open()?)? {
-            after if after == found + 1 => Ok(()),
-            after => Err(format!("event {at}: {after} writes after {found} and one more")),
-        }
+    fn count_writes(&self) -> Result<u64, String> {
+        count(self)
+    }
+
+    fn go_on(&self, number: u64) -> Result<(), String> {
+        self.write_and_wait(|write| make(write, number)).map_err(|error| error.to_string())?;
+        self.remove_old(moment_of(number)).map_err(|error| error.to_string())?;
+        self.compact().map_err(|error| error.to_string())
     }
 }
 
@@ -277,28 +177,16 @@ proptest! {
     #[test]
     fn what_was_acknowledged_outlives_a_loss_of_power_at_any_moment(seed in any::<u64>()) {
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
-        let first = Life::first(Durability::Sync, &mut chance);
-        let second = first.second(Durability::Sync, &mut chance);
-        for life in [&first, &second] {
-            for number in 0..losses() {
-                let lost = life.lose_power(Durability::Sync, (Lie::None, Sectors::of(number)), &mut chance);
-                prop_assert!(lost.is_ok(), "{:?}: {lost:?}", Sectors::of(number));
-            }
-        }
+        let lost = lose_power_in_two_lives::<Store>(Durability::Sync, losses(), &mut chance);
+        prop_assert_eq!(lost, Ok(()));
     }
 
     #[test]
     fn without_sync_a_loss_of_power_leaves_the_first_of_the_writes_and_all_that_was_synced(seed in any::<u64>()) {
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
         for durability in [Durability::Interval(Duration::from_micros(300)), Durability::Off] {
-            let first = Life::first(durability, &mut chance);
-            let second = first.second(durability, &mut chance);
-            for life in [&first, &second] {
-                for number in 0..losses() {
-                    let lost = life.lose_power(durability, (Lie::None, Sectors::of(number)), &mut chance);
-                    prop_assert!(lost.is_ok(), "{durability:?}, {:?}: {lost:?}", Sectors::of(number));
-                }
-            }
+            let lost = lose_power_in_two_lives::<Store>(durability, losses(), &mut chance);
+            prop_assert_eq!(lost, Ok(()));
         }
     }
 }
@@ -307,7 +195,7 @@ proptest! {
 #[test]
 fn a_sync_that_is_left_out_is_seen() {
     let mut chance = ChaCha8Rng::seed_from_u64(1);
-    let life = Life::first(Durability::Sync, &mut chance);
+    let life = Life::<Store>::first(Durability::Sync, &mut chance);
     for lie in [Lie::Sync("log-"), Lie::Sync("manifest"), Lie::Sync("segment-"), Lie::DirectorySync] {
         let lost = (0..2 * LOSSES)
             .filter(|_| life.lose_power(Durability::Sync, (lie, Sectors::of(0)), &mut chance).is_err());

@@ -14,5 +14,6 @@ pub use errors::ErrorCount;
 pub use read::{FileFacts, ReadError, read};
 pub use sample::Sample;
 pub use statistics::{Apdex, Figures, Statistics};
+pub use text::DASHBOARD_COLUMNS;
 pub use timeline::{Graphs, Line, Timeline};
 pub use write::{Format, WriteError, Writer};

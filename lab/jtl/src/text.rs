@@ -1,54 +1,38 @@
 //! The figures as text for a terminal.
 
-use crate::statistics::Statistics;
+use crate::statistics::{Figures, Statistics};
 use std::fmt::Write as _;
 
+/// The columns of the table of JMeter's dashboard.
+pub const DASHBOARD_COLUMNS: [&str; 14] = [
+    "Label",
+    "# Samples",
+    "KO",
+    "Error %",
+    "Average",
+    "Min",
+    "Max",
+    "Median",
+    "90th",
+    "95th",
+    "99th",
+    "Samples/s",
+    "KB/s in",
+    "KB/s out",
+];
 /// Labels are cut after so many letters.
 const LABEL_WIDTH: usize = 32;
+/// Of each column that stands behind the label.
+const WIDTHS: [usize; DASHBOARD_COLUMNS.len() - 1] = [9, 7, 8, 8, 7, 7, 8, 8, 8, 8, 10, 9, 9];
 /// Errors that a terminal shows.
 const ERRORS_SHOWN: usize = 10;
 
 impl Statistics {
     /// The table of JMeter's dashboard.
     pub fn table(&self) -> String {
-        let mut text = format!(
-            "{:LABEL_WIDTH$} {:>9} {:>7} {:>8} {:>8} {:>7} {:>7} {:>8} {:>8} {:>8} {:>8} {:>10} {:>9} {:>9}\n",
-            "Label",
-            "# Samples",
-            "KO",
-            "Error %",
-            "Average",
-            "Min",
-            "Max",
-            "Median",
-            "90th",
-            "95th",
-            "99th",
-            "Samples/s",
-            "KB/s in",
-            "KB/s out"
-        );
-        for figures in self.figures() {
-            let _ = writeln!(
-                text,
-                "{:LABEL_WIDTH$} {:>9} {:>7} {:>7.2}% {:>8.2} {:>7} {:>7} {:>8.2} {:>8.2} {:>8.2} {:>8.2} {:>10.2} {:>9.2} {:>9.2}",
-                cut(&figures.transaction),
-                figures.sample_count,
-                figures.error_count,
-                figures.error_pct,
-                figures.mean_res_time,
-                figures.min_res_time,
-                figures.max_res_time,
-                figures.median_res_time,
-                figures.pct1_res_time,
-                figures.pct2_res_time,
-                figures.pct3_res_time,
-                figures.throughput,
-                figures.received_k_bytes_per_sec,
-                figures.sent_k_bytes_per_sec,
-            );
-        }
-        text
+        let head = DASHBOARD_COLUMNS.map(str::to_owned);
+        let rows = self.figures().into_iter().map(|figures| figures.cells());
+        std::iter::once(head).chain(rows).map(|cells| line(&cells)).collect()
     }
 
     /// APDEX of each label, with its thresholds.
@@ -96,6 +80,38 @@ impl Statistics {
         }
         text
     }
+}
+
+impl Figures {
+    /// One row of the table, in the order of [`DASHBOARD_COLUMNS`]; the label is on one line.
+    pub fn cells(&self) -> [String; DASHBOARD_COLUMNS.len()] {
+        [
+            one_line(&self.transaction),
+            self.sample_count.to_string(),
+            self.error_count.to_string(),
+            format!("{:.2}%", self.error_pct),
+            format!("{:.2}", self.mean_res_time),
+            self.min_res_time.to_string(),
+            self.max_res_time.to_string(),
+            format!("{:.2}", self.median_res_time),
+            format!("{:.2}", self.pct1_res_time),
+            format!("{:.2}", self.pct2_res_time),
+            format!("{:.2}", self.pct3_res_time),
+            format!("{:.2}", self.throughput),
+            format!("{:.2}", self.received_k_bytes_per_sec),
+            format!("{:.2}", self.sent_k_bytes_per_sec),
+        ]
+    }
+}
+
+/// Of the table, with its line break.
+fn line(cells: &[String; DASHBOARD_COLUMNS.len()]) -> String {
+    let mut line = format!("{:LABEL_WIDTH$}", cut(&cells[0]));
+    for (cell, width) in cells[1..].iter().zip(WIDTHS) {
+        let _ = write!(line, " {cell:>width$}");
+    }
+    line.push('\n');
+    line
 }
 
 fn cut(label: &str) -> String {

@@ -6,7 +6,7 @@
 //! entries of both. A walk over a range can still miss what it changes for: it may pass the new entry's place before the
 //! entry is written, and come to the old one's when that is removed.
 
-use crate::types::condition::{Condition, Test, is_equal};
+use crate::types::condition::{Condition, Test};
 use crate::types::id::{Ref, hash};
 use crate::types::value::{Kind, Value};
 use crossbeam_epoch::Guard;

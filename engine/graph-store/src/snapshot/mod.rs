@@ -4,7 +4,8 @@
 //! together with that file and those after it, it gives the graph as it is (see [`crate::types::change`]).
 //!
 //! What is taken back is in no file of the log, and so must not be in a snapshot either. Where an operation takes back what it has changed, the slots that
-//! were read meanwhile are read again (`slots.rs`); where the log fails, the snapshot is written anew (`snapshotter.rs`).
+//! were read meanwhile are read again (`slots.rs`); where the log fails, the snapshot is written anew, and in the end writes wait for
+//! it (`snapshotter.rs`).
 
 pub(crate) mod check;
 pub(crate) mod recover;

@@ -125,10 +125,11 @@ impl<'a> SlotReader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::losses::{directory, options};
+    use crate::losses::options;
     use crate::types::value::{Kind, Value};
     use crate::write::{Keep, Write};
     use crate::{Durability, Refusal, Store};
+    use prony_log::losses::directory;
 
     /// Three nodes of which the first leads to the others.
     fn store(directory: &std::path::Path) -> Store {

@@ -6,6 +6,7 @@ use crate::snapshot::throttle::{Share, Throttle, yield_to_others};
 use crate::snapshot::{self, SnapshotError, SnapshotReport};
 use crate::state::Shared;
 use prony_log::disk;
+use prony_log::error::LogError;
 use prony_log::file::NextFile;
 use prony_log::frames::HEAD_BYTES;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,10 @@ use std::time::{Duration, Instant, SystemTime};
 const RETRY_PART: u64 = 8;
 /// The least by which the log grows between two that fail.
 const RETRY_BYTES_MIN: u64 = 64 * 1024;
+
+/// So often one is written anew because the log failed meanwhile. Then writes wait for it: on a disk that refuses them again and again
+/// there would be none in the end, which is what makes room.
+const TRIES_BESIDE_WRITES: u32 = 3;
 
 /// What has become of the snapshots of an open store.
 #[derive(Debug, Clone, Default)]
@@ -174,25 +179,36 @@ impl Snapshotter {
     fn try_to_take(&self, share: Share) -> Result<SnapshotReport, SnapshotError> {
         let urgency = || self.urgency();
         let mut throttle = Throttle::new(share, &urgency);
-        loop {
-            // The log's thread, for which writes wait, only has to change over to a file that is ready.
-            let next =
-                NextFile::create(&self.directory, LOG, self.shared.log_number.load(Ordering::Relaxed) + 1);
-            let rotated = next.and_then(|next| self.shared.rotate_log(next));
-            let (number, bytes_before) = rotated.map_err(|cause| SnapshotError::Rotate(cause.into()))?;
-            let before = self.shared.state.rollbacks.load(Ordering::SeqCst);
-            let written =
-                snapshot::write(&self.directory, number, &self.shared, &self.is_closing, &mut throttle)?;
-            // All that the snapshot has seen must be in the log before it counts.
-            self.shared.sync_log().map_err(SnapshotError::Log)?;
-            if self.shared.state.rollbacks.load(Ordering::SeqCst) == before {
-                let report = written.publish(&self.directory, &mut throttle)?;
-                self.bytes_needless.store(bytes_before, Ordering::Relaxed);
-                self.bytes_last.store(report.bytes - HEAD_BYTES as u64, Ordering::Relaxed);
+        for _ in 0..TRIES_BESIDE_WRITES {
+            if let Some(report) = self.try_once(&mut throttle)? {
                 return Ok(report);
             }
-            // It has writes that the log could not be given.
         }
+        let _paused = self.shared.pause_writes();
+        // Without a rest, as writes wait.
+        let urgency = || 1.0;
+        let taken = self.try_once(&mut Throttle::new(share, &urgency))?;
+        // A store that is being closed has nobody wait.
+        taken.ok_or(SnapshotError::Log(LogError::Closed))
+    }
+
+    /// None where it has writes that the log could not be given.
+    fn try_once(&self, throttle: &mut Throttle<'_>) -> Result<Option<SnapshotReport>, SnapshotError> {
+        // The log's thread, for which writes wait, only has to change over to a file that is ready.
+        let next = NextFile::create(&self.directory, LOG, self.shared.log_number.load(Ordering::Relaxed) + 1);
+        let rotated = next.and_then(|next| self.shared.rotate_log(next));
+        let (number, bytes_before) = rotated.map_err(|cause| SnapshotError::Rotate(cause.into()))?;
+        let before = self.shared.state.rollbacks.load(Ordering::SeqCst);
+        let written = snapshot::write(&self.directory, number, &self.shared, &self.is_closing, throttle)?;
+        // All that the snapshot has seen must be in the log before it counts.
+        self.shared.sync_log().map_err(SnapshotError::Log)?;
+        if self.shared.state.rollbacks.load(Ordering::SeqCst) != before {
+            return Ok(None);
+        }
+        let report = written.publish(&self.directory, throttle)?;
+        self.bytes_needless.store(bytes_before, Ordering::Relaxed);
+        self.bytes_last.store(report.bytes - HEAD_BYTES as u64, Ordering::Relaxed);
+        Ok(Some(report))
     }
 
     fn lock(&self) -> MutexGuard<'_, SnapshotState> {

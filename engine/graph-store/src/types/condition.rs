@@ -4,9 +4,13 @@
 //! the test does not hold; a value of another kind is different, and neither less nor greater. Which nodes are looked at
 //! is decided in `read.rs`.
 
-use crate::types::order::{elements, order};
+use crate::types::order::{elements, is_equal, order};
+use crate::types::sublist::has_sublist;
 use crate::types::value::Value;
 use std::cmp::Ordering;
+
+/// A list of so few values is tried at each place of another: what a search needs would cost more.
+const TRIED_VALUES_MAX: usize = 8;
 
 /// What a property is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,6 +100,7 @@ impl Test {
         match self {
             Self::StartsWith => stands_at(0),
             Self::EndsWith => stands_at(last),
+            _ if wanted > TRIED_VALUES_MAX => has_sublist(found, value),
             _ => (0..=last).any(stands_at),
         }
     }
@@ -111,7 +116,7 @@ impl Condition<'_> {
             (Test::Contains, Value::String(text)) => text.len(),
             (Test::Contains, list) => {
                 let (length, wanted) = (list.len().unwrap_or(0), value.len().unwrap_or(1));
-                length.saturating_mul(wanted).saturating_mul(ELEMENT_BYTES)
+                length.saturating_mul(wanted.min(TRIED_VALUES_MAX)).saturating_mul(ELEMENT_BYTES)
             }
             _ => 0,
         }
@@ -126,10 +131,6 @@ impl Condition<'_> {
             (test, Some(found), Some(value)) => test.holds(found, value) != self.not,
         }
     }
-}
-
-pub(crate) fn is_equal(a: &Value<'_>, b: &Value<'_>) -> bool {
-    order(a, b) == Some(Ordering::Equal)
 }
 
 fn is_at(list: &Value<'_>, place: usize, value: &Value<'_>) -> bool {
@@ -215,6 +216,7 @@ mod tests {
         check("CONTAINS", Some(Value::Double(2.0)), &expect!["[1,2,3]"]);
         check("CONTAINS", Some(Value::IntegerList(vec![2, 3])), &expect!["[1,2,3]"]);
         check("CONTAINS", Some(Value::IntegerList(vec![1, 3])), &expect![""]);
+        check("CONTAINS", Some(Value::IntegerList(vec![])), &expect!["[1,2,3] [] [a,b]"]);
         check("ENDS_WITH", Some(Value::IntegerList(vec![2, 3])), &expect!["[1,2,3]"]);
         check("STARTS_WITH", Some(Value::IntegerList(vec![2, 3])), &expect![""]);
         check("STARTS_WITH", Some(Value::IntegerList(vec![])), &expect!["[1,2,3] [] [a,b]"]);
@@ -229,6 +231,25 @@ mod tests {
             Some(Value::StringList(vec!["abc".into(), "".into()])),
             &expect!["true 3 3.5 2^53+1 2^53 double greatest [1,2,3] [] [a,b]"],
         );
+    }
+
+    /// They are tried at each place of the list up to some length, and searched for from there on.
+    #[test]
+    fn lists_of_any_length_are_found_in_another() {
+        let list = Value::DoubleList((0..40).map(|number| f64::from(number % 7)).collect());
+        for length in 1..30 {
+            let values = |last: i64| {
+                let values = (3..3 + length).map(|number| number % 7);
+                Value::IntegerList(values.chain([last]).collect())
+            };
+            let holds = |value| {
+                let condition =
+                    Condition { property: "p", test: Test::Contains, not: false, value: Some(value) };
+                condition.holds(Some(&list))
+            };
+            assert!(holds(values((3 + length) % 7)), "{length}");
+            assert!(!holds(values((4 + length) % 7)), "{length}");
+        }
     }
 
     #[test]

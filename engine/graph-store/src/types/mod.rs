@@ -7,4 +7,5 @@ pub(crate) mod id;
 pub(crate) mod kept;
 pub(crate) mod order;
 pub(crate) mod schema;
+pub(crate) mod sublist;
 pub(crate) mod value;

@@ -10,6 +10,10 @@ impl Value<'_> {
     }
 }
 
+pub(crate) fn is_equal(a: &Value<'_>, b: &Value<'_>) -> bool {
+    order(a, b) == Some(Ordering::Equal)
+}
+
 /// None where neither comes before the other and they are not the same.
 pub(crate) fn order(a: &Value<'_>, b: &Value<'_>) -> Option<Ordering> {
     match (a, b) {

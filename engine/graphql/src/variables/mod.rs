@@ -2,6 +2,7 @@
 //! of them that decides which plan answers.
 
 mod authority;
+mod client;
 mod given;
 pub(crate) mod literal;
 pub(crate) mod rule;
@@ -37,7 +38,8 @@ use crate::{
 
 pub use crate::variables::{
     authority::{Authority, Policies},
-    values::{ClientKey, ForwardedHeaders, TRACE_HEADERS, Variables, varies_responses},
+    client::{ClientIdentity, ClientKey, RequestClient},
+    values::{ForwardedHeaders, TRACE_HEADERS, Variables, varies_responses},
 };
 
 impl Operation {

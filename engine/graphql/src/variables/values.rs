@@ -1,9 +1,6 @@
 //! Coerced values of one request, and values of documents with their slots filled by them.
 
-use std::{
-    hash::{DefaultHasher, Hash, Hasher as _},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 
@@ -11,7 +8,7 @@ use crate::{
     budget::ResponseBudget,
     request::Caller,
     variables::{
-        Authority,
+        Authority, RequestClient,
         value::{Slot, SlotRoot, Step, Value},
     },
 };
@@ -40,25 +37,6 @@ pub struct Variables {
     aside: Aside,
 }
 
-/// Tells clients from each other where many wait, so that each has its turn; those of whom nothing is known have one key together. Two
-/// that have one by chance share their turns.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct ClientKey(u64);
-
-impl ClientKey {
-    /// Of a user or an address.
-    pub fn of(client: &impl Hash) -> Self {
-        let mut hasher = DefaultHasher::new();
-        client.hash(&mut hasher);
-        Self(hasher.finish())
-    }
-
-    /// As a key among bytes.
-    pub fn to_bytes(self) -> [u8; 8] {
-        self.0.to_ne_bytes()
-    }
-}
-
 /// Headers of a request that sources want to know: names in lower case, and values as they came.
 pub type ForwardedHeaders = Arc<[(Box<str>, Box<[u8]>)]>;
 
@@ -75,7 +53,7 @@ pub fn varies_responses(header: &str) -> bool {
 struct Aside {
     /// What the response may have.
     budget: Option<Arc<ResponseBudget>>,
-    client: ClientKey,
+    client: RequestClient,
 }
 
 impl PartialEq for Aside {
@@ -185,14 +163,14 @@ impl Variables {
 
     /// The same, of this client.
     #[must_use]
-    pub fn with_client(self, client: ClientKey) -> Self {
+    pub fn with_client(self, client: RequestClient) -> Self {
         let aside = Aside { client, ..self.aside };
         Self { aside, ..self }
     }
 
     /// Whose turn it is where many wait.
-    pub fn client(&self) -> ClientKey {
-        self.aside.client
+    pub fn client(&self) -> &RequestClient {
+        &self.aside.client
     }
 
     /// What the response may have, all root fields together; none where each is bounded by itself alone.

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prony_graphql::variables::ClientKey;
+use prony_graphql::variables::RequestClient;
 use prony_postgres_connect::Slot;
 use prony_source::trace::{SpanKind, begin_span};
 use prony_sql::spans::POOL_WAIT;
@@ -208,7 +208,11 @@ impl Pool {
     }
 
     /// A place on the connection that suits best, when it is the client's turn.
-    pub(crate) async fn acquire(self: &Rc<Self>, client: ClientKey, pace: Pace) -> Result<Permit, Failure> {
+    pub(crate) async fn acquire(
+        self: &Rc<Self>,
+        client: &RequestClient,
+        pace: Pace,
+    ) -> Result<Permit, Failure> {
         if self.turns.is_free(pace)
             && let Some(permit) = self.try_acquire(pace)?
         {
@@ -235,8 +239,8 @@ impl Pool {
         Failure::new(FailureKind::Overloaded, detail)
     }
 
-    async fn wait_for_place(self: &Rc<Self>, client: ClientKey, pace: Pace) -> Result<Permit, Failure> {
-        let Some(_turn) = self.turns.next(pace, client).await else { return Err(self.too_many_wait()) };
+    async fn wait_for_place(self: &Rc<Self>, client: &RequestClient, pace: Pace) -> Result<Permit, Failure> {
+        let Some(_turn) = self.turns.next(pace, client.key()).await else { return Err(self.too_many_wait()) };
         loop {
             let changed = self.changed.notified();
             if let Some(permit) = self.try_acquire(pace)? {

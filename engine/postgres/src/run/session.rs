@@ -7,7 +7,7 @@ use prony_graphql::{
     budget::ResponseMeter,
     error::GraphqlError,
     response::FieldResult,
-    variables::{ClientKey, Variables},
+    variables::{RequestClient, Variables},
 };
 use tokio::{sync::mpsc, task::spawn_local};
 
@@ -232,11 +232,11 @@ impl DatabaseSession<PostgresDatabase> for Session {
 }
 
 /// Who asks.
-struct Requester {
+struct Requester<'v> {
     /// What transactions begin with that know it; none where statements need no transaction.
     begin: Option<Rc<str>>,
     /// Whose turn it is where many wait.
-    client: ClientKey,
+    client: &'v RequestClient,
 }
 
 /// The failed mutation has the error, and the others say that nothing of them is left. What belongs to none is told of each.
@@ -266,7 +266,7 @@ impl Core {
         scope::begin(&self.settings, self.transaction_setup.as_deref(), variables)
     }
 
-    fn requester(&self, variables: &Variables) -> Result<Requester, GraphqlError> {
+    fn requester<'v>(&self, variables: &'v Variables) -> Result<Requester<'v>, GraphqlError> {
         Ok(Requester { begin: self.begin(variables)?, client: variables.client() })
     }
 
@@ -275,7 +275,7 @@ impl Core {
         self: &Rc<Self>,
         statement: &Arc<Statement>,
         values: Rc<[Bound]>,
-        Requester { begin, client }: Requester,
+        Requester { begin, client }: Requester<'_>,
         mut answer: impl FnMut() -> A,
     ) -> Result<A, GraphqlError> {
         let mut executions = 0;
@@ -316,7 +316,7 @@ impl Core {
     }
 
     /// Where no further connection can be had for planning, held plans have to do.
-    async fn permit(&self, mode: PlanMode, client: ClientKey, pace: Pace) -> Result<Permit, Failure> {
+    async fn permit(&self, mode: PlanMode, client: &RequestClient, pace: Pace) -> Result<Permit, Failure> {
         match mode {
             PlanMode::Generic => self.readers.acquire(client, pace).await,
             PlanMode::Custom => match self.planners.acquire(client, pace).await {
@@ -351,7 +351,7 @@ impl Core {
     }
 
     /// Asks for a plan, on a connection that takes one transaction at a time.
-    async fn explain(&self, explain: Explain, client: ClientKey) -> Result<StatementPlan, GraphqlError> {
+    async fn explain(&self, explain: Explain, client: &RequestClient) -> Result<StatementPlan, GraphqlError> {
         let asked = async {
             let permit = self.scoped.acquire(client, Pace::Unknown).await?;
             let link = Rc::clone(&permit.link);
@@ -367,7 +367,7 @@ impl Core {
         &self,
         model: &Arc<Model>,
         steps: &Rc<[Step]>,
-        requester: &Requester,
+        requester: &Requester<'_>,
     ) -> Result<Vec<Vec<u8>>, StepFailure> {
         let mut executions = 0;
         loop {

@@ -3,7 +3,7 @@
 use std::{cell::Cell, collections::BTreeSet, sync::atomic::Ordering::Relaxed, time::Duration};
 
 use futures_util::future::join_all;
-use prony_graphql::variables::ClientKey;
+use prony_graphql::variables::RequestClient;
 use prony_source::CommonSettings;
 use prony_testkit::postgres::{Cluster, PostgresError, TestDatabase};
 use tokio::time::{sleep, timeout};
@@ -140,8 +140,8 @@ fn clients_take_turns_at_the_connections() {
         client.batch_execute("begin; lock table t in share mode").await.unwrap();
         let of_client = |id: usize| {
             let mut plan = served.plan(&format!("mutation {{ createT(id: {id}) {{ id }} }}"), none());
-            let name = if id == 99 { "bob" } else { "ann" };
-            plan.variables = plan.variables.with_client(ClientKey::of(&name));
+            let address = [u8::from(id == 99); 16];
+            plan.variables = plan.variables.with_client(RequestClient::Address(address));
             plan
         };
         let plans: Vec<_> = [0, 1, 2, 3, 4, 5, 99].map(of_client).into();

@@ -4,14 +4,16 @@
 use std::{net::IpAddr, sync::Arc};
 
 use http::request::Parts;
-use prony_access::client_network;
 use prony_graphql::{
     request::Asked,
-    variables::{Authority, ClientKey, ForwardedHeaders, Variables},
+    variables::{Authority, ForwardedHeaders, RequestClient, Variables},
 };
 use prony_source::AcceptedCodings;
 
-use super::{roles::Asker, stages::ClockKind};
+use super::{
+    roles::{Asker, client_at},
+    stages::ClockKind,
+};
 use crate::config::Settings;
 
 /// Who asks. Nobody is told from anybody else where neither roles nor functions want to know; all are served from one schema
@@ -77,11 +79,11 @@ impl RequestContext {
     }
 
     /// Whose turn it is where many wait.
-    fn client(&self) -> ClientKey {
+    fn client(&self) -> RequestClient {
         match (&self.asker, self.address) {
             (Some(asker), _) => asker.client(),
-            (None, Some(address)) => ClientKey::of(&client_network(address)),
-            (None, None) => ClientKey::default(),
+            (None, Some(address)) => client_at(address),
+            (None, None) => RequestClient::Unknown,
         }
     }
 
@@ -101,9 +103,12 @@ mod tests {
             let context = RequestContext { address: address.parse().ok(), ..RequestContext::default() };
             context.add_session(Variables::default())
         };
-        let (one, two) = (of("192.0.2.1"), of("192.0.2.2"));
-        assert_ne!(one.client(), two.client());
-        assert_eq!(one.client(), of("192.0.2.1").client());
-        assert_eq!(one, two, "what is asked is the same");
+        let key = |address: &str| of(address).client().key();
+        for other in ["192.0.2.2", "2001:db8:0:1::7", "::c000:201", "unknown"] {
+            assert_ne!(key("192.0.2.1"), key(other), "{other}");
+        }
+        assert_eq!(key("192.0.2.1"), key("::ffff:192.0.2.1"));
+        assert_eq!(key("2001:db8:0:1::7"), key("2001:db8:0:1:5::"), "one client has all of a network");
+        assert_eq!(of("192.0.2.1"), of("192.0.2.2"), "what is asked is the same");
     }
 }

@@ -12,7 +12,7 @@ use prony_access::{
 use prony_graphql::{
     schema::SharedDefinitions,
     selection::{SlotRoot, Value},
-    variables::{Authority, ClientKey, Policies},
+    variables::{Authority, Policies, RequestClient},
 };
 use prony_source::permissions::{Permissions, TablePermissions};
 
@@ -46,6 +46,15 @@ pub(crate) struct Asker {
     pub(crate) identity: Arc<Identity>,
     /// Of the client, behind trusted proxies.
     pub(crate) address: IpAddr,
+}
+
+/// A client of whom nothing else is known, by its network.
+pub(crate) fn client_at(address: IpAddr) -> RequestClient {
+    let network = match client_network(address) {
+        IpAddr::V4(network) => network.to_ipv6_mapped(),
+        IpAddr::V6(network) => network,
+    };
+    RequestClient::Address(network.octets())
 }
 
 /// From so many on, what a role's schema is made of, and is gone then, is worth a walk over the heap.
@@ -145,12 +154,12 @@ impl Asker {
     }
 
     /// A user by name, others by their address.
-    pub(crate) fn client(&self) -> ClientKey {
-        let Identity { way, issuer, subject, .. } = &*self.identity;
-        match subject {
-            Some(subject) => ClientKey::of(&(way, issuer, subject)),
-            None => ClientKey::of(&client_network(self.address)),
+    pub(crate) fn client(&self) -> RequestClient {
+        if self.identity.subject.is_none() {
+            return client_at(self.address);
         }
+        let identity: Arc<Identity> = Arc::clone(&self.identity);
+        RequestClient::User(identity)
     }
 
     fn for_limits(&self) -> prony_access::Asker<'_> {

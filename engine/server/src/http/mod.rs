@@ -155,10 +155,8 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
     if let Some(reply) = at_the_bound_of_memory(core.site(), path) {
         return reply;
     }
-    let is_foreign_change =
-        changes(request.method()) && !comes_from_a_friend(request.headers(), origins(core));
     if let Some(route) = routes::find(&core.settings().functions.routes, request.uri().path()) {
-        if is_foreign_change {
+        if is_foreign_change(core, &request) {
             return refusal(StatusCode::FORBIDDEN, JSON, FOREIGN_PAGE);
         }
         return routes::answer(core.site(), route, request).await;
@@ -169,7 +167,9 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
         _ => None,
     };
     match api {
-        Some(id) if is_foreign_change => apis::refuse(apis, id, StatusCode::FORBIDDEN, FOREIGN_PAGE),
+        Some(id) if is_foreign_change(core, &request) => {
+            apis::refuse(apis, id, StatusCode::FORBIDDEN, FOREIGN_PAGE)
+        }
         Some(id) => {
             let (head, body) = request.into_parts();
             let asker = authentication::api_asker(&**core, &head).await;
@@ -208,6 +208,11 @@ const FOREIGN_PAGE: &str = "pages of this origin may not change anything here (c
 
 fn changes(method: &Method) -> bool {
     !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+/// Asked at the paths of functions and of sources alone: operations of GraphQL have a content type that no form can send.
+fn is_foreign_change(core: &CoreEngine, request: &Request<Incoming>) -> bool {
+    changes(request.method()) && !comes_from_a_friend(request.headers(), origins(core))
 }
 
 fn origins(core: &CoreEngine) -> &[String] {

@@ -5,6 +5,9 @@
 //! Knuth, Morris and Pratt's method, and where it holds `_`, by Baeza-Yates and Gonnet's (Shift-And), 64 characters of the
 //! pattern in each step. A long text with a long pattern takes seconds all the same: whoever asks is asked in between whether
 //! to go on.
+//!
+//! Where case counts and no `_` stands in a pattern, texts are compared by their bytes of UTF-8: those of a character are found in no
+//! other place. Other patterns need the characters of a text, which are copied where it is not ASCII.
 
 use std::ops::Range;
 
@@ -31,13 +34,31 @@ pub struct LikePattern {
     middle: Vec<Searched>,
     /// What a text ends with; none where the pattern has no `%`.
     tail: Option<Vec<Item>>,
-    insensitive: bool,
+    unit: Unit,
+}
+
+/// What texts and patterns are compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    /// A literal is a byte, as the character with that number.
+    Byte,
+    Character,
+    Lowercase,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Item {
     Literal(char),
     One,
+}
+
+impl Item {
+    fn literal(self) -> Option<char> {
+        match self {
+            Self::Literal(character) => Some(character),
+            Self::One => None,
+        }
+    }
 }
 
 /// What may stand anywhere in a text.
@@ -93,6 +114,16 @@ impl LikePattern {
                 part.push(Item::Literal(literal));
             }
         }
+        let unit = if insensitive {
+            Unit::Lowercase
+        } else if parts.iter().flatten().any(|item| *item == Item::One) {
+            Unit::Character
+        } else {
+            Unit::Byte
+        };
+        if unit == Unit::Byte && !pattern.is_ascii() {
+            parts.iter_mut().for_each(|part| *part = in_bytes(part));
+        }
         let tail = if parts.len() > 1 { parts.pop() } else { None };
         let mut parts = parts.into_iter();
         let head = parts.next().unwrap_or_default();
@@ -100,7 +131,7 @@ impl LikePattern {
             .filter(|part| !part.is_empty())
             .map(|part| Searched::new(&part))
             .collect::<Result<_, _>>()?;
-        Ok(Self { head, middle, tail, insensitive })
+        Ok(Self { head, middle, tail, unit })
     }
 
     /// Of a text that is short, or whose search nobody bounds.
@@ -117,22 +148,23 @@ impl LikePattern {
     }
 
     fn matches_metered(&self, text: &str, meter: &mut Meter<'_>) -> Result<bool, Stopped> {
-        if self.insensitive && !text.is_ascii() {
-            let lowered: Vec<char> = text.chars().flat_map(char::to_lowercase).collect();
-            return self.matches_characters(&lowered, meter);
+        let bytes = text.as_bytes();
+        match self.unit {
+            Unit::Byte => self.matches_bytes(bytes, meter),
+            Unit::Character if text.is_ascii() => self.matches_bytes(bytes, meter),
+            Unit::Character => self.matches_characters(&text.chars().collect::<Vec<_>>(), meter),
+            Unit::Lowercase if text.is_ascii() => {
+                self.run(bytes.len(), |index| char::from(bytes[index].to_ascii_lowercase()), meter)
+            }
+            Unit::Lowercase => {
+                let lowered: Vec<char> = text.chars().flat_map(char::to_lowercase).collect();
+                self.matches_characters(&lowered, meter)
+            }
         }
-        if text.is_ascii() {
-            return self.matches_ascii(text.as_bytes(), meter);
-        }
-        self.matches_characters(&text.chars().collect::<Vec<_>>(), meter)
     }
 
-    fn matches_ascii(&self, text: &[u8], meter: &mut Meter<'_>) -> Result<bool, Stopped> {
-        if self.insensitive {
-            self.run(text.len(), |index| char::from(text[index].to_ascii_lowercase()), meter)
-        } else {
-            self.run(text.len(), |index| char::from(text[index]), meter)
-        }
+    fn matches_bytes(&self, text: &[u8], meter: &mut Meter<'_>) -> Result<bool, Stopped> {
+        self.run(text.len(), |index| char::from(text[index]), meter)
     }
 
     fn matches_characters(&self, text: &[char], meter: &mut Meter<'_>) -> Result<bool, Stopped> {
@@ -204,6 +236,12 @@ fn in_stretches(
     Ok(None)
 }
 
+/// The same text, a literal for each byte.
+fn in_bytes(literals: &[Item]) -> Vec<Item> {
+    let text: String = literals.iter().copied().filter_map(Item::literal).collect();
+    text.bytes().map(|byte| Item::Literal(char::from(byte))).collect()
+}
+
 fn fits(items: &[Item], from: usize, at: impl Fn(usize) -> char) -> bool {
     items.iter().enumerate().all(|(place, item)| match item {
         Item::One => true,
@@ -213,11 +251,7 @@ fn fits(items: &[Item], from: usize, at: impl Fn(usize) -> char) -> bool {
 
 impl Searched {
     fn new(items: &[Item]) -> Result<Self, PatternTooLong> {
-        let literal = |item: &Item| match item {
-            Item::Literal(character) => Some(*character),
-            Item::One => None,
-        };
-        if let Some(literals) = items.iter().map(literal).collect::<Option<Vec<char>>>() {
+        if let Some(literals) = items.iter().copied().map(Item::literal).collect::<Option<Vec<char>>>() {
             let borders = borders(&literals);
             return Ok(Self::Literals(literals, borders));
         }
@@ -407,6 +441,13 @@ mod tests {
             ("axb", "a\\_b", false),
             ("a\\b", "a\\\\b", true),
             ("gr\u{fc}n", "gr_n", true),
+            ("gr\u{fc}n", "%\u{fc}%", true),
+            ("\u{df}\u{4e16}\u{1f600}", "\u{df}%\u{1f600}", true),
+            ("\u{df}\u{4e16}\u{1f600}", "%\u{4e16}_", true),
+            ("\u{df}\u{4e16}\u{1f600}", "\u{df}\u{1f600}", false),
+            // Its bytes are C3 and A4, which are no characters.
+            ("\u{e4}", "%\u{a4}", false),
+            ("\u{e4}", "\u{c3}%", false),
             ("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "%a%a%a%a%a%a%a%a%a%c", false),
         ];
         for (text, pattern, expected) in cases {

@@ -17,7 +17,8 @@ pub struct TallyCell {
     /// By [`OutcomeKind`]; named where it is written.
     #[serde(with = "outcomes")]
     outcomes: [u64; OutcomeKind::ALL.len()],
-    /// Answered requests by unexpected status; a status has three digits, so this stays small.
+    /// Answered requests by unexpected status; a status has three digits, so this stays small. `responses` cannot say it: scripts
+    /// may expect a status of one call and not of another.
     pub statuses: BTreeMap<u16, u64>,
     /// Responses by status, expected or not.
     #[serde(default)]
@@ -489,6 +490,19 @@ mod tests {
         let cell = first.sum(&[0]);
         assert_eq!(cell.responses.all().collect::<Vec<_>>(), [(200, 1), (204, 1), (301, 2)]);
         assert!(cell.statuses.is_empty(), "all were expected");
+    }
+
+    #[test]
+    fn a_status_can_be_expected_of_one_call_and_not_of_another() {
+        let windows =
+            Windows::of(&[(Nanos::ZERO, &LoadModel::constant(1, Nanos::from_secs(10)))], Nanos::ZERO);
+        let mut tally = Tally::new(&windows, ONE);
+        for outcome in [Outcome::Success, Outcome::Status(404), Outcome::Success] {
+            tally.record(&windows, &Record { status: Some(404), ..record(1, 2, outcome) });
+        }
+        let cell = tally.sum(&[0]);
+        assert_eq!(cell.responses.all().collect::<Vec<_>>(), [(404, 3)]);
+        assert_eq!(cell.statuses, BTreeMap::from([(404, 1)]));
     }
 
     #[test]

@@ -89,7 +89,7 @@ async fn read<C: ExecutionContext>(
     let plan = plan_for(&served, limits, (&operation, &query.text), &variables, shape)?;
     let [Step::Source(source, root)] = &*plan.steps else { return Ok(FieldResult::data(b"null".to_vec())) };
     let context = RequestContext { asker: prepared.asker.clone(), ..RequestContext::default() };
-    let variables = context.add_session(variables).with_client(prepared.variables.client());
+    let variables = context.add_session(variables).with_client(prepared.variables.client().clone());
     Ok(core.query(*source, root, &variables).await)
 }
 

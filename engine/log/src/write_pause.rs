@@ -1,0 +1,25 @@
+//! Writes that wait while something is done beside which nothing may be changed and taken back.
+
+use crate::commit::{CommitQueue, Logged};
+
+/// As long as it is there no write is taken: whoever makes one waits, as where there is no room for it. What was written before goes its
+/// way, and where the queue is closed nobody waits.
+#[must_use = "writes go on when it is dropped"]
+#[derive(Debug)]
+pub struct WritePause<'q, S: Logged>(&'q CommitQueue<S>);
+
+impl<S: Logged> CommitQueue<S> {
+    /// One at a time.
+    pub fn pause_writes(&self) -> WritePause<'_, S> {
+        self.lock().is_paused = true;
+        WritePause(self)
+    }
+}
+
+impl<S: Logged> Drop for WritePause<'_, S> {
+    fn drop(&mut self) {
+        let mut queue = self.0.lock();
+        queue.is_paused = false;
+        self.0.tell_of_room(queue);
+    }
+}

@@ -87,7 +87,7 @@ export function details(run: RunData, isOnly: boolean): HTMLElement {
 }
 
 /** First what most want to know: how many, how fast, how spread, what failed. */
-const order = ['throughput', 'percentiles', 'heat-map', 'failures', 'events', 'fan-out'];
+const order = ['throughput', 'percentiles', 'heat-map', 'failures', 'statuses', 'events', 'fan-out'];
 
 function inOrder(plots: [id: string, plot: HTMLElement][]): HTMLElement[] {
   const rank = ([id]: [string, HTMLElement]) => (order.includes(id) ? order.indexOf(id) : order.length);

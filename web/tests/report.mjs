@@ -42,8 +42,8 @@ const views = [
   ['dark', { ...desk, colorScheme: 'dark' }],
   ['phone', { ...phone, colorScheme: 'light' }],
 ];
-const kinds = ['closed', 'open', 'comparison', 'several', 'two', 'search', 'subscribers', 'void', 'samples', 'study', 'hostile'];
-const plotted = { closed: 7, open: 7, subscribers: 4, several: 11, two: 11, day: 7, void: 7, search: 8, comparison: 10, study: 8, samples: 10 };
+const kinds = ['closed', 'open', 'comparison', 'several', 'two', 'search', 'subscribers', 'void', 'samples', 'study', 'statuses', 'hostile'];
+const plotted = { closed: 7, open: 7, subscribers: 4, several: 11, two: 11, day: 7, void: 7, search: 8, comparison: 10, study: 8, samples: 10, statuses: 8 };
 
 const tests = [
   ...Object.entries(plotted).flatMap(([name, plots]) =>
@@ -234,6 +234,26 @@ const tests = [
         }
         await fits(page);
       }),
+  ],
+  [
+    'where several statuses are expected each has a line of its own colour, behind the failures',
+    async (browser, folder) => {
+      const titled = (page, title) => page.locator('.time figure.plot', { has: page.getByRole('heading', { name: title, exact: true }) });
+      await withPage(browser, folder, 'statuses', desk, async (page) => {
+        await drawn(page, 8);
+        const plot = titled(page, 'Responses by status');
+        const names = await plot.locator('.legend .name').allInnerTexts();
+        demand(names.join() === 'status 200,status 201,status 204,status 503', `the lines are ${names}`);
+        const colors = await plot.locator('.legend .swatch').evaluateAll((all) => all.map((swatch) => getComputedStyle(swatch).borderTopColor));
+        demand(new Set(colors).size === names.length, `the colours are ${colors}`);
+        const titles = await page.locator('.time figure.plot h3').allInnerTexts();
+        demand(titles.indexOf('Responses by status') === titles.indexOf('Failures by status and kind') + 1, `the plots are ${titles}`);
+      });
+      await withPage(browser, folder, 'closed', desk, async (page) => {
+        await drawn(page, 7);
+        demand((await titled(page, 'Responses by status').count()) === 0, 'one expected status has a plot');
+      });
+    },
   ],
   [
     'a plot is a table where it is asked for',

@@ -5,7 +5,8 @@
 mod common;
 
 use common::{
-    closed, day, hostile, named, named_comparison, named_search, open, samples, study, subscribed_alone, void,
+    closed, day, hostile, named, named_comparison, named_search, open, samples, statuses, study,
+    subscribed_alone, void,
 };
 use prony_report::{NamedDocument, PageForm, SampleCounts, html, labelled_runs, samples_html, study_html};
 use std::{env, error::Error, fs, path::PathBuf};
@@ -17,7 +18,7 @@ const FORMS: [(&str, PageForm<'_>); 2] =
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(env::args().nth(1).ok_or("name a folder")?);
     fs::create_dir_all(&folder)?;
-    let pages: [(&str, Vec<NamedDocument>); 10] = [
+    let pages: [(&str, Vec<NamedDocument>); 11] = [
         ("closed", vec![named("closed.prony.json", closed())]),
         ("open", vec![named("open.prony.json", open())]),
         ("subscribers", vec![named("subscribers.prony.json", subscribed_alone())]),
@@ -35,6 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             ],
         ),
         ("two", vec![named("a.prony.json", closed()), named("b.prony.json", open())]),
+        ("statuses", vec![named("statuses.prony.json", statuses())]),
     ];
     for (name, documents) in &pages {
         for (ending, form) in FORMS {

@@ -5,7 +5,8 @@
 mod common;
 
 use common::{
-    closed, day, hostile, named, named_comparison, named_search, open, study, subscribed, subscribed_alone,
+    closed, day, hostile, named, named_comparison, named_search, open, statuses, study, subscribed,
+    subscribed_alone,
 };
 use expect_test::{Expect, expect};
 use prony_model::Nanos;
@@ -73,6 +74,56 @@ fn a_run_has_its_plots_and_tables() {
             table "failures (steady state)"
         "#]],
     );
+}
+
+#[test]
+fn each_status_has_a_line_where_several_are_expected() {
+    check(
+        &[named("r", statuses())],
+        &expect![[r#"
+            "shop": 1 runs
+            "throughput" "per_second" points 30: "requests started" "successes" "failures" "users"
+            "percentiles" "milliseconds" points 30: "p50" "p95" "p99" "max"
+            "failures" "per_second" points 30: "status 503"
+            "statuses" "per_second" points 30: "status 200" "status 201" "status 204" "status 503"
+            "received" "bytes_per_second" points 30: "received"
+            spectrum "response time" 190
+            table "Figures"
+            table "by request (steady state)"
+            table "status codes (steady state)"
+            table "failures (steady state)"
+        "#]],
+    );
+    let lines = |result| {
+        let data = data(&[named("r", result)])?;
+        let plots = data["runs"][0]["plots"].as_array().unwrap().clone();
+        let sum = |line: &serde_json::Value| -> f64 {
+            let values = line["values"].as_array().unwrap();
+            values.iter().filter_map(serde_json::Value::as_f64).sum()
+        };
+        Some(plots.into_iter().find(|plot| plot["id"] == "statuses").map(|plot| {
+            assert_eq!(plot["axis"], "responses a second");
+            let lines = plot["lines"].as_array().unwrap().iter();
+            let lines = lines.map(|line| format!("{} {}", line["name"].as_str().unwrap(), sum(line)));
+            lines.collect::<Vec<_>>().join(", ")
+        }))
+    };
+    let Some(drawn) = lines(statuses()) else { return };
+    assert_eq!(drawn.as_deref(), Some("status 200 176, status 201 95, status 204 14, status 503 15"));
+    // One request expects it, and another does not.
+    let mut shared = statuses();
+    shared.over_time.statuses.insert(204, vec![2; 30]);
+    let drawn = lines(shared).flatten();
+    assert_eq!(drawn.as_deref(), Some("status 200 176, status 201 95, status 204 74, status 503 15"));
+    // More than can be told apart: the most frequent are drawn.
+    let mut many = statuses();
+    many.over_time.expected_statuses.extend((0..9).map(|more| (220 + more, vec![u64::from(more) + 1; 30])));
+    let drawn = lines(many).flatten().unwrap();
+    assert!(drawn.starts_with("status 200 176, status 201 95, status 223 120, "), "{drawn}");
+    assert_eq!(drawn.split(", ").count(), 8);
+    let mut old = statuses();
+    old.over_time.expected_statuses.clear();
+    assert_eq!(lines(old), Some(None));
 }
 
 #[test]

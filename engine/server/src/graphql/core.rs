@@ -16,7 +16,7 @@ use super::{
     served::CoreServed,
     spans,
 };
-use crate::{joins::RootFields, site::Site, subscriptions::Hub};
+use crate::{clock::monotonic_ns, joins::RootFields, site::Site, subscriptions::Hub};
 
 /// Lives on its core's thread.
 #[derive(Debug)]
@@ -107,10 +107,13 @@ impl RootFields for CoreEngine {
         field: &'a PreparedField,
         variables: &'a Variables,
     ) -> LocalBoxFuture<'a, FieldResult> {
+        let span = spans::of_source(&self.site, "join", source);
         let work = self.session(source).query(field, variables);
-        match spans::of_source(&self.site, "join", source) {
-            Some(span) => Box::pin(in_span(Some(span), work, |span, result| spans::describe(span, [result]))),
-            None => work,
-        }
+        Box::pin(async move {
+            let begun_ns = monotonic_ns();
+            let result = in_span(span, work, |span, result| spans::describe(span, [result])).await;
+            self.metrics().source_took(usize::from(source.0), monotonic_ns().saturating_sub(begun_ns));
+            result
+        })
     }
 }

@@ -28,8 +28,7 @@ impl<S> Prepared<S> {
         if core.site().notes_requests() {
             spans::end_operation(clock, errors);
         }
-        let time_ns = clock.times().all().flatten().sum();
-        core.metrics().operations().ended(self.label(core), errors, time_ns, self.cost);
+        core.metrics().operations().ended(self.label(core), errors, clock.times().total_ns(), self.cost);
     }
 
     /// Its rules have not let it in.

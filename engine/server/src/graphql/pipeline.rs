@@ -100,8 +100,8 @@ pub(crate) fn try_respond<C: ExecutionContext>(
             let Some(mut results) = results else {
                 return Tried::Waits(Box::new(prepared), clock, seen);
             };
-            clock.ended(Stage::Execute);
             let plan = &prepared.plan;
+            note_executed(core, plan, &mut clock);
             prepared.note_results(core, results.as_mut_slice());
             let ending = note_errors(core, plan, results.as_mut_slice());
             let outcome = ending.outcome();
@@ -259,6 +259,9 @@ pub(crate) async fn finish<C: ExecutionContext>(
     clock: &mut StageClock,
 ) -> Result<Finished, RequestError> {
     prepared.admit(core).await?;
+    if !prepared.is_admitted {
+        clock.waited();
+    }
     let finished = match prepared.rules() {
         Some(_) => core.finish_by_rules(prepared, clock).await,
         None => Ok(execute_and_assemble(core, prepared, clock).await),
@@ -281,7 +284,7 @@ pub(super) async fn execute_and_assemble<C: ExecutionContext>(
         None => match execute(core, prepared).await {
             Executed::Fields(results) => results,
             Executed::Whole { body, coding, has_errors } => {
-                clock.ended(Stage::Execute);
+                note_executed(core, &prepared.plan, clock);
                 note_whole(core, &prepared.plan, has_errors);
                 clock.ended(Stage::Assemble);
                 prepared.note_whole_end(core, has_errors);
@@ -291,13 +294,21 @@ pub(super) async fn execute_and_assemble<C: ExecutionContext>(
             }
         },
     };
-    clock.ended(Stage::Execute);
+    note_executed(core, &prepared.plan, clock);
     prepared.note_results(core, results.as_mut_slice());
 
     let (ending, bytes) = assemble(core, &prepared.plan, results.as_mut_slice());
     clock.ended(Stage::Assemble);
     let body = ResponseBody { bytes: bytes.into(), budget: prepared.variables.budget().cloned() };
     Finished { ending, body, coding: ContentCoding::Identity, kept: None }
+}
+
+/// The execution has ended. Where it was that of one source, the time is its; [`execute`] counts those of others.
+fn note_executed(core: &impl ExecutionContext, plan: &Plan, clock: &mut StageClock) {
+    clock.ended(Stage::Execute);
+    if let Some((source, time_ns)) = plan.sole_source.zip(clock.times().sources_ns()) {
+        core.metrics().source_took(usize::from(source.0), time_ns);
+    }
 }
 
 /// Counts the root fields of an operation that one source has executed.

@@ -68,6 +68,8 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
     /// Where one source executes all of it.
     pub(crate) whole: Option<(SourceId, PreparedField)>,
+    /// The source that the execution waits for and for nothing else, so that the time of both is one.
+    pub(super) sole_source: Option<SourceId>,
     pub(crate) joins: JoinsByField,
     pub(crate) complexity: Complexity,
     /// What is called around its fields; none where nothing is.
@@ -128,6 +130,7 @@ impl Plan {
         // What is joined or intercepted is executed field by field.
         let is_plain = joins.is_empty() && interception.is_none();
         let whole = if is_plain { plan_whole(sources, operation, text, &selection, &steps) } else { None };
+        let sole_source = if is_plain { sole_source(&steps) } else { None };
         let weight_bytes = weight(&selection.fields)
             + complexity.weight_bytes()
             + interception.as_ref().map_or(0, |interception| interception.weight_bytes())
@@ -139,6 +142,7 @@ impl Plan {
             selection,
             steps,
             whole,
+            sole_source,
             joins,
             complexity,
             interception,
@@ -189,6 +193,7 @@ impl Plan {
             selection: Selection { kind, fields },
             steps,
             whole: None,
+            sole_source: None,
             joins,
             interception: None,
             weight_bytes: 0,
@@ -297,6 +302,19 @@ fn plan_whole(
     Some((*owner, sources[usize::from(owner.0)].plan_operation(&request)?))
 }
 
+/// The source of all root fields but those whose result is known.
+fn sole_source(steps: &[Step]) -> Option<SourceId> {
+    let mut sole: Option<SourceId> = None;
+    for step in steps {
+        match step {
+            Step::Source(source, _) if sole.is_none_or(|known| known == *source) => sole = Some(*source),
+            Step::Schema(AboutSchema::Constant(_)) => {}
+            Step::Source(..) | Step::Schema(AboutSchema::Introspection) => return None,
+        }
+    }
+    sole
+}
+
 fn about_schema(schema: &Schema, limits: &Limits, field: &Field, variables: &Variables) -> Step {
     if introspection::depends_on_variables(field) {
         return Step::Schema(AboutSchema::Introspection);
@@ -332,6 +350,14 @@ impl Step {
     /// Of a root field whose result is known.
     pub(super) fn answered(result: FieldResult) -> Self {
         Self::Schema(AboutSchema::Constant(result))
+    }
+
+    /// None of what the server answers itself.
+    pub(super) fn source(&self) -> Option<SourceId> {
+        match self {
+            Self::Schema(_) => None,
+            Self::Source(source, _) => Some(*source),
+        }
     }
 
     /// Whether its answer may have to be waited for.

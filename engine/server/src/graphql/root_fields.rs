@@ -19,6 +19,7 @@ use super::{
     prepared::Prepared,
     served::Served,
 };
+use crate::clock::monotonic_ns;
 
 /// What is there when an operation has been executed.
 pub(super) enum Executed {
@@ -66,7 +67,8 @@ pub(super) fn try_execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::
     let fields = &plan.selection.fields;
     let results = match plan.steps.as_slice() {
         [only] => Results::One(answer((&fields[0], only))),
-        steps => Results::Many(fields.iter().zip(steps).map(answer).collect()),
+        steps if plan.sole_source.is_some() => Results::Many(fields.iter().zip(steps).map(answer).collect()),
+        _ => Results::Many(answer_timed(core, plan, answer)),
     };
     if plan.selection.kind == OperationKind::Mutation {
         for (source, _) in by_source(plan) {
@@ -74,6 +76,43 @@ pub(super) fn try_execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::
         }
     }
     Some(results)
+}
+
+/// Root fields in their order. The time of a source is that of its fields which follow one another.
+fn answer_timed<'p>(
+    core: &impl ExecutionContext,
+    plan: &'p Plan,
+    answer: impl Fn((&'p Field, &'p Step)) -> FieldResult,
+) -> Vec<FieldResult> {
+    let fields = &plan.selection.fields;
+    let mut results = Vec::with_capacity(fields.len());
+    let mut begun_ns = monotonic_ns();
+    for steps in plan.steps.chunk_by(|one, next| one.source() == next.source()) {
+        let fields = &fields[results.len()..];
+        results.extend(fields.iter().zip(steps).map(&answer));
+        let now_ns = monotonic_ns();
+        if let Some(source) = steps[0].source() {
+            core.metrics().source_took(usize::from(source.0), now_ns.saturating_sub(begun_ns));
+        }
+        begun_ns = now_ns;
+    }
+    results
+}
+
+/// What a source does for a plan, of which the time is counted where the time of the whole execution is not the source's.
+async fn timed<T>(
+    core: &impl ExecutionContext,
+    plan: &Plan,
+    source: SourceId,
+    work: impl Future<Output = T>,
+) -> T {
+    if plan.sole_source.is_some() {
+        return work.await;
+    }
+    let begun_ns = monotonic_ns();
+    let done = work.await;
+    core.metrics().source_took(usize::from(source.0), monotonic_ns().saturating_sub(begun_ns));
+    done
 }
 
 /// Root fields of a query at the same time, those of a mutation one after the other.
@@ -114,7 +153,7 @@ async fn execute_plan(
 ) -> Results {
     let mut results = match (plan.selection.kind, plan.steps.as_slice()) {
         (OperationKind::Mutation, _) => Results::Many(mutate(core, served, plan, variables).await),
-        (_, [only]) => Results::One(query(core, served, &plan.selection.fields[0], only, variables).await),
+        (_, [only]) => Results::One(query(core, served, plan, (0, only), variables).await),
         _ => Results::Many(query_all(core, served, plan, variables).await),
     };
     let fields = &plan.selection.fields;
@@ -137,7 +176,7 @@ async fn query_all(
     let groups = by_source(plan);
     let answers = join_all(groups.iter().map(|(source, members)| {
         let roots: Vec<&PreparedField> = members.iter().map(|&(_, root)| root).collect();
-        async move { core.query_all(*source, &roots, variables).await }
+        async move { timed(core, plan, *source, core.query_all(*source, &roots, variables)).await }
     }));
     let mut results: Vec<Option<FieldResult>> = plan.steps.iter().map(|_| None).collect();
     for ((_, members), answers) in groups.iter().zip(answers.await) {
@@ -149,13 +188,13 @@ async fn query_all(
 async fn query(
     core: &impl ExecutionContext,
     served: &Served,
-    field: &Field,
-    step: &Step,
+    plan: &Plan,
+    (index, step): (usize, &Step),
     variables: &Variables,
 ) -> FieldResult {
     match step {
-        Step::Source(source, prepared) => core.query(*source, prepared, variables).await,
-        Step::Schema(about) => about_schema(core, served, field, about, variables),
+        Step::Source(source, root) => timed(core, plan, *source, core.query(*source, root, variables)).await,
+        Step::Schema(about) => about_schema(core, served, &plan.selection.fields[index], about, variables),
     }
 }
 
@@ -185,7 +224,7 @@ async fn mutate(
     for (source, members) in by_source(plan) {
         let roots: Vec<&PreparedField> = members.iter().map(|&(_, root)| root).collect();
         let counted = core.site().mutations.counted_at_end(source);
-        let answers = core.mutate(source, &roots, variables).await;
+        let answers = timed(core, plan, source, core.mutate(source, &roots, variables)).await;
         drop(counted);
         place(&mut results, &members, answers);
     }
@@ -208,8 +247,7 @@ async fn with_the_rest(
 ) -> Vec<FieldResult> {
     for (index, step) in plan.steps.iter().enumerate() {
         if results[index].is_none() {
-            let field = &plan.selection.fields[index];
-            results[index] = Some(query(core, served, field, step, variables).await);
+            results[index] = Some(query(core, served, plan, (index, step), variables).await);
         }
     }
     results.into_iter().map(|result| result.expect("a source answers each of its fields")).collect()

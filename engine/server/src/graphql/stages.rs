@@ -33,6 +33,8 @@ pub(crate) struct StageTimes {
     stages: [Option<u64>; STAGES.len()],
     /// Of counting it by its rules, between plan and execution; a part of the execution where it is not known by itself.
     admit: Option<u64>,
+    /// Of the execution, what passed before its sources were asked.
+    waited_ns: u64,
     kind: ClockKind,
 }
 
@@ -41,6 +43,17 @@ impl StageTimes {
     pub(crate) fn all(&self) -> impl Iterator<Item = Option<u64>> {
         let passed = self.kind == ClockKind::Monotonic;
         self.stages.into_iter().map(move |time| time.filter(|_| passed))
+    }
+
+    /// Of all stages together, in ns; none where no time has passed.
+    pub(crate) fn total_ns(&self) -> Option<u64> {
+        self.all().flatten().reduce(u64::saturating_add)
+    }
+
+    /// Of the execution, what its sources took; none where nothing was executed, or no time has passed.
+    pub(super) fn sources_ns(&self) -> Option<u64> {
+        let execute_ns = self.all().nth(Stage::Execute as usize).flatten()?;
+        Some(execute_ns.saturating_sub(self.waited_ns))
     }
 
     /// The value of a `Server-Timing` header (W3C Server Timing, section 3): milliseconds.
@@ -87,6 +100,11 @@ impl StageClock {
         }
     }
 
+    /// The operation has waited for a place or for what counts it: a part of its execution, in which no source was asked.
+    pub(super) fn waited(&mut self) {
+        self.times.waited_ns = now_ns(self.kind).saturating_sub(self.last_ns);
+    }
+
     /// Since the last time.
     fn lap(&mut self) -> u64 {
         let now = now_ns(self.kind);
@@ -120,6 +138,31 @@ mod tests {
         let times = StageTimes { stages, ..StageTimes::default() };
         assert_eq!(times.server_timing(), "parse;dur=0.012, validate;dur=3.000");
         assert_eq!(times.all().flatten().count(), 2);
+    }
+
+    #[test]
+    fn what_was_waited_for_is_no_time_of_sources() {
+        let stages = [Some(500), Some(70), Some(9), Some(4_000), None];
+        let times = StageTimes { stages, waited_ns: 1_500, ..StageTimes::default() };
+        assert_eq!((times.total_ns(), times.sources_ns()), (Some(4_579), Some(2_500)));
+        let of_processor = StageTimes { kind: ClockKind::Processor, ..times };
+        assert_eq!((of_processor.total_ns(), of_processor.sources_ns()), (None, None));
+        let kept = StageTimes { stages: [Some(1), Some(2), Some(3), None, None], ..StageTimes::default() };
+        assert_eq!((kept.total_ns(), kept.sources_ns()), (Some(6), None));
+    }
+
+    #[test]
+    fn what_is_waited_for_is_a_part_of_the_execution() {
+        let mut clock = StageClock::start();
+        clock.ended(Stage::Plan);
+        clock.waited();
+        let first_ns = clock.times.waited_ns;
+        clock.waited();
+        let waited_ns = clock.times.waited_ns;
+        clock.ended(Stage::Execute);
+        let execute_ns = clock.times.stages[Stage::Execute as usize].expect("it has ended");
+        assert!(first_ns <= waited_ns && waited_ns <= execute_ns, "{clock:?}");
+        assert_eq!(clock.times().sources_ns(), Some(execute_ns - waited_ns));
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Histogram {
 }
 
 /// The sum of several histograms.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Total {
     counts: [u64; BUCKETS],
     sum_ns: u64,
@@ -61,7 +61,7 @@ impl Total {
     pub(super) fn buckets(&self) -> Vec<(f64, u64)> {
         let bound = |index: usize| {
             if index + 1 == BUCKETS {
-                f64::MAX
+                f64::INFINITY
             } else {
                 (1_u64 << (FIRST_EXPONENT + index as u32)) as f64 / 1e9
             }
@@ -73,6 +73,14 @@ impl Total {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Prometheus estimates nothing of a histogram without such a bucket.
+    #[test]
+    fn the_last_bucket_has_no_bound() {
+        let bounds: Vec<f64> = Total::default().buckets().into_iter().map(|(bound, _)| bound).collect();
+        assert!(bounds.is_sorted(), "{bounds:?}");
+        assert_eq!(bounds.iter().position(|bound| bound.is_infinite()), Some(BUCKETS - 1), "{bounds:?}");
+    }
 
     #[test]
     fn durations_fall_below_their_bucket_bound() {

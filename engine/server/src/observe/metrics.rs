@@ -58,8 +58,8 @@ pub(crate) struct CoreMetrics {
     request_seconds: Histogram,
     in_flight: AtomicU64,
     http_requests: AtomicU64,
-    /// By source; fields answered and fields with an error.
-    sources: Vec<[AtomicU64; 2]>,
+    /// By source.
+    sources: Vec<SourceCounts>,
     load: Arc<Load>,
     sockets: Arc<AtomicU64>,
     streams: Arc<AtomicU64>,
@@ -73,6 +73,15 @@ pub(crate) struct CoreMetrics {
     /// By the reason's place in [`Handover::ALL`].
     handovers: [AtomicU64; Handover::ALL.len()],
     operations: OperationCounts,
+}
+
+/// What one core has asked of a source.
+#[derive(Debug, Default)]
+struct SourceCounts {
+    /// Root fields that were answered, and those of them with an error.
+    fields: AtomicU64,
+    errors: AtomicU64,
+    seconds: Histogram,
 }
 
 /// Counts one connection that stays, until it is dropped.
@@ -195,9 +204,16 @@ impl CoreMetrics {
     }
 
     pub(crate) fn field_ended(&self, source: usize, failed: bool) {
-        if let Some([answered, errors]) = self.sources.get(source) {
-            add(answered, 1);
-            add(errors, u64::from(failed));
+        if let Some(counts) = self.sources.get(source) {
+            add(&counts.fields, 1);
+            add(&counts.errors, u64::from(failed));
+        }
+    }
+
+    /// A source has answered what it was asked at one time.
+    pub(crate) fn source_took(&self, source: usize, time_ns: u64) {
+        if let Some(counts) = self.sources.get(source) {
+            counts.seconds.record(time_ns);
         }
     }
 }
@@ -240,14 +256,15 @@ impl Metrics {
     ) -> Result<String, fmt::Error> {
         let (gauges, counters) = families(of_sources);
         let mut registry = prometheus_client::registry::Registry::default();
+        let operations = self.labels.totals(self.cores.iter().map(CoreMetrics::operations));
         let snapshot = Snapshot {
             requests: self.requests(),
-            stages: self.histograms(),
+            histograms: vec![self.stage_seconds(), self.source_seconds(), operation_seconds(&operations)],
             gauges: self.gauges(caches).into_iter().chain(gauges).collect(),
             counters: self
                 .counters(caches)
                 .into_iter()
-                .chain(self.by_operation())
+                .chain(by_operation(&operations))
                 .chain(audit.counters())
                 .chain(access_log.counters())
                 .chain(tracer.counters())
@@ -275,17 +292,29 @@ impl Metrics {
         all
     }
 
-    fn histograms(&self) -> Vec<(Labels, Total)> {
-        let mut all = Vec::new();
-        for (index, name) in STAGES.iter().enumerate() {
-            let mut total = Total::default();
-            self.cores.iter().for_each(|core| core.stages[index].add_to(&mut total));
-            all.push((labels(&[("stage", name)]), total));
-        }
+    fn total(&self, read: impl Fn(&CoreMetrics) -> &Histogram) -> Total {
         let mut total = Total::default();
-        self.cores.iter().for_each(|core| core.request_seconds.add_to(&mut total));
-        all.push((labels(&[("stage", "all")]), total));
-        all
+        self.cores.iter().for_each(|core| read(core).add_to(&mut total));
+        total
+    }
+
+    fn stage_seconds(&self) -> Family<Total> {
+        let stages = STAGES.iter().enumerate();
+        let mut all: Vec<_> = stages
+            .map(|(index, name)| (labels(&[("stage", name)]), self.total(|core| &core.stages[index])))
+            .collect();
+        all.push((labels(&[("stage", "all")]), self.total(|core| &core.request_seconds)));
+        let help = "Time of a stage in the engine, and of all stages together";
+        Family::new("prony_stage_seconds", help, all)
+    }
+
+    fn source_seconds(&self) -> Family<Total> {
+        let names = self.sources.iter().enumerate();
+        let times = names.map(|(index, name)| {
+            (labels(&[("source", name)]), self.total(|core| &core.sources[index].seconds))
+        });
+        let help = "Time of a source for what it was asked at one time: root fields, or what is joined";
+        Family::new("prony_source_seconds", help, times.collect())
     }
 
     fn gauges(&self, caches: CachesStatistics) -> Vec<Family<f64>> {
@@ -315,8 +344,8 @@ impl Metrics {
 
     fn counters(&self, caches: CachesStatistics) -> Vec<Family<f64>> {
         let cache = |read: fn(&CacheStatistics) -> u64| caches.samples(read);
-        let source = |which: usize| {
-            let count = |index: usize| self.sum(|core| core.sources[index][which].load(Relaxed)) as f64;
+        let source = |read: fn(&SourceCounts) -> &AtomicU64| {
+            let count = |index: usize| self.sum(|core| read(&core.sources[index]).load(Relaxed)) as f64;
             let names = self.sources.iter().enumerate();
             names.map(|(index, name)| (labels(&[("source", name)]), count(index))).collect()
         };
@@ -354,8 +383,16 @@ impl Metrics {
                 handovers,
             ),
             Family::new("prony_auth_refusals", "Requests that were not let in, by the reason", refusals),
-            Family::new("prony_source_fields", "Root fields answered by a source", source(0)),
-            Family::new("prony_source_errors", "Root fields with an error of a source", source(1)),
+            Family::new(
+                "prony_source_fields",
+                "Root fields answered by a source",
+                source(|counts| &counts.fields),
+            ),
+            Family::new(
+                "prony_source_errors",
+                "Root fields with an error of a source",
+                source(|counts| &counts.errors),
+            ),
             single("process_cpu_seconds", "User and system time", process::read().cpu_seconds),
         ]
     }
@@ -376,33 +413,36 @@ impl CachesStatistics {
     }
 }
 
-impl Metrics {
-    fn by_operation(&self) -> Vec<Family<f64>> {
-        let totals = self.labels.totals(self.cores.iter().map(CoreMetrics::operations));
-        let family = |name, help, read: fn(&OperationTotal) -> f64| {
-            let sample = |total: &OperationTotal| (labels(&[("operation", &total.name)]), read(total));
-            Family::new(name, help, totals.iter().map(sample).collect())
-        };
-        let refusals = totals.iter().flat_map(|total| {
-            let label = |reason| labels(&[("operation", &total.name), ("reason", reason)]);
-            total.refusals.iter().map(move |(reason, count)| (label(reason), *count as f64))
-        });
-        vec![
-            family("prony_operation_requests", "Requests by the name of the operation", |total| {
-                total.requests as f64
-            }),
-            family("prony_operation_errors", "Those whose response has errors", |total| total.errors as f64),
-            Family::new(
-                "prony_operation_refusals",
-                "Those that rules have not let in, by the reason",
-                refusals.collect(),
-            ),
-            family("prony_operation_seconds", "Time of those that were executed", |total| total.seconds),
-            family("prony_operation_cost", "What those that were executed were estimated to cost", |total| {
-                total.cost as f64
-            }),
-        ]
-    }
+fn by_operation(totals: &[OperationTotal]) -> Vec<Family<f64>> {
+    let family = |name, help, read: fn(&OperationTotal) -> f64| {
+        let sample = |total: &OperationTotal| (labels(&[("operation", &total.name)]), read(total));
+        Family::new(name, help, totals.iter().map(sample).collect())
+    };
+    let refusals = totals.iter().flat_map(|total| {
+        let label = |reason| labels(&[("operation", &total.name), ("reason", reason)]);
+        total.refusals.iter().map(move |(reason, count)| (label(reason), *count as f64))
+    });
+    vec![
+        family("prony_operation_requests", "Requests by the name of the operation", |total| {
+            total.requests as f64
+        }),
+        family("prony_operation_errors", "Those whose response has errors", |total| total.errors as f64),
+        Family::new(
+            "prony_operation_refusals",
+            "Those that rules have not let in, by the reason",
+            refusals.collect(),
+        ),
+        family("prony_operation_cost", "What those that were executed were estimated to cost", |total| {
+            total.cost as f64
+        }),
+    ]
+}
+
+/// Of names of which something was executed.
+fn operation_seconds(totals: &[OperationTotal]) -> Family<Total> {
+    let executed = totals.iter().filter(|total| total.times.count() > 0);
+    let times = executed.map(|total| (labels(&[("operation", &total.name)]), total.times.clone()));
+    Family::new("prony_operation_seconds", "Time of those that were executed", times.collect())
 }
 
 /// Gauges and counters of all sources; those of one name are one family.
@@ -423,7 +463,7 @@ fn families(metrics: Vec<Metric>) -> (Vec<Family<f64>>, Vec<Family<f64>>) {
 #[derive(Debug)]
 struct Snapshot {
     requests: Vec<(Labels, u64)>,
-    stages: Vec<(Labels, Total)>,
+    histograms: Vec<Family<Total>>,
     gauges: Vec<Family<f64>>,
     counters: Vec<Family<f64>>,
 }
@@ -439,11 +479,12 @@ impl prometheus_client::collector::Collector for Snapshot {
         for (labels, count) in &self.requests {
             ConstCounter::new(*count).encode(family.encode_family(labels)?)?;
         }
-        let help = "Time of a stage in the engine, and of all stages together";
-        let mut family =
-            encoder.encode_descriptor("prony_stage_seconds", help, None, MetricType::Histogram)?;
-        for (labels, total) in &self.stages {
-            encode_histogram(family.encode_family(labels)?, total)?;
+        for histogram in &self.histograms {
+            let mut family =
+                encoder.encode_descriptor(histogram.name, histogram.help, None, MetricType::Histogram)?;
+            for (labels, total) in &histogram.samples {
+                encode_histogram(family.encode_family(labels)?, total)?;
+            }
         }
         for gauge in &self.gauges {
             let mut family = encoder.encode_descriptor(gauge.name, gauge.help, None, MetricType::Gauge)?;

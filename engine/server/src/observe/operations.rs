@@ -5,12 +5,12 @@ use std::{
     collections::HashMap,
     fmt,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
 
-use super::histogram::add;
+use super::histogram::{Histogram, Total, add};
 
 /// Of operations without a name, and of those that have no label of their own.
 const UNNAMED: &str = "";
@@ -60,7 +60,8 @@ struct Counts {
     requests: AtomicU64,
     errors: AtomicU64,
     refusals: [AtomicU64; REASONS.len()],
-    time_ns: AtomicU64,
+    /// Of those that were executed; there once the first was, as there may be many more labels than are used.
+    times: OnceLock<Box<Histogram>>,
     cost: AtomicU64,
 }
 
@@ -72,7 +73,8 @@ pub(super) struct OperationTotal {
     pub(super) errors: u64,
     /// With the label `reason` of each.
     pub(super) refusals: [(&'static str, u64); REASONS.len()],
-    pub(super) seconds: f64,
+    /// Of those that were executed.
+    pub(super) times: Total,
     pub(super) cost: u64,
 }
 
@@ -119,12 +121,16 @@ impl OperationLabels {
             for (place, reason) in REASONS.into_iter().enumerate() {
                 refusals[place] = (reason, sum(&|counts| &counts.refusals[place]));
             }
+            let mut times = Total::default();
+            for histogram in cores.iter().filter_map(|core| core.0[label].times.get()) {
+                histogram.add_to(&mut times);
+            }
             OperationTotal {
                 name: name.clone(),
                 requests: sum(&|counts| &counts.requests),
                 errors: sum(&|counts| &counts.errors),
                 refusals,
-                seconds: sum(&|counts| &counts.time_ns) as f64 / 1e9,
+                times,
                 cost: sum(&|counts| &counts.cost),
             }
         });
@@ -149,12 +155,14 @@ impl OperationCounts {
         Self(std::iter::repeat_with(Counts::default).take(labels).collect())
     }
 
-    /// One that was executed, or whose response was kept.
-    pub(crate) fn ended(&self, label: OperationLabel, errors: bool, time_ns: u64, cost: u64) {
+    /// One that was executed, or whose response was kept; without a time where none was measured.
+    pub(crate) fn ended(&self, label: OperationLabel, errors: bool, time_ns: Option<u64>, cost: u64) {
         let Some(counts) = self.0.get(label.0) else { return };
         add(&counts.requests, 1);
         add(&counts.errors, u64::from(errors));
-        add(&counts.time_ns, time_ns);
+        if let Some(time_ns) = time_ns {
+            counts.times.get_or_init(Box::default).record(time_ns);
+        }
         add(&counts.cost, cost);
     }
 
@@ -202,12 +210,19 @@ mod tests {
         let labels = OperationLabels::new([], 2);
         let cores = [OperationCounts::new(labels.len()), OperationCounts::new(labels.len())];
         let label = labels.label(Some("A"));
-        cores[0].ended(label, false, 1_500_000_000, 7);
-        cores[1].ended(label, true, 500_000_000, 3);
+        let (times, mut expected) = (Histogram::default(), Total::default());
+        for time_ns in [1_500_000_000, 500_000_000, 700] {
+            times.record(time_ns);
+        }
+        times.add_to(&mut expected);
+        cores[0].ended(label, false, Some(1_500_000_000), 7);
+        cores[1].ended(label, true, Some(500_000_000), 3);
+        cores[1].ended(label, false, Some(700), 0);
+        cores[1].ended(label, false, None, 1);
         cores[1].refused(label, RefusalReason::Concurrency);
         let refusals = [("scope", 0), ("limit", 0), ("concurrency", 1), ("unreachable", 0)];
         let total =
-            OperationTotal { name: "A".into(), requests: 3, errors: 1, refusals, seconds: 2.0, cost: 10 };
+            OperationTotal { name: "A".into(), requests: 5, errors: 1, refusals, times: expected, cost: 11 };
         assert_eq!(labels.totals(cores.iter()), [total]);
     }
 }

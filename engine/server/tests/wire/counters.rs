@@ -113,6 +113,37 @@ fn its_events_reach_those_who_ask_for_them() {
 }
 
 #[test]
+fn the_time_of_each_source_is_counted_once_for_what_it_is_asked_at_one_time() {
+    let server = serve(&Counters::default());
+    for text in [
+        "mutation { a: count(name: \"visits\") { value } b: count(name: \"Gäste\") { value } }",
+        "{ counters { value } artists(limit: 1) { Name } albums(limit: 3) { Title } }",
+        "{ genres(limit: 2) { Name } __schema { queryType { name } } }",
+        "{ __typename }",
+        "{ counters { nothing } }",
+    ] {
+        server.ask(query(text));
+    }
+    let metrics = server.ask(get("/metrics"));
+    for (source, times, fields) in [("counters", "2", "3.0"), ("chinook", "2", "3.0")] {
+        let value = |name: &str| {
+            let name = format!("{name}{{source=\"{source}\"}} ");
+            metrics.lines().find_map(|line| line.strip_prefix(&name).map(str::to_owned))
+        };
+        assert_eq!(value("prony_source_seconds_count").as_deref(), Some(times), "{source}: {metrics}");
+        assert_eq!(value("prony_source_fields_total").as_deref(), Some(fields), "{source}: {metrics}");
+        let buckets: Vec<u64> = metrics
+            .lines()
+            .filter(|line| line.starts_with("prony_source_seconds_bucket{"))
+            .filter(|line| line.contains(&format!("source=\"{source}\"")))
+            .filter_map(|line| line.rsplit(' ').next()?.parse().ok())
+            .collect();
+        assert!(buckets.is_sorted(), "{buckets:?}");
+        assert_eq!(buckets.last().map(u64::to_string).as_deref(), Some(times), "{buckets:?}");
+    }
+}
+
+#[test]
 fn its_health_and_metrics_are_shown() {
     let counters = Counters::default();
     let server = serve(&counters);

@@ -93,6 +93,11 @@ fn metrics_count_requests_by_kind_and_outcome() {
     for line in all {
         assert!(metrics.contains(line), "{line} is not in\n{metrics}");
     }
+    // What one source does alone has the time of the stage.
+    let value = |name: &str| metrics.lines().find_map(|line| line.strip_prefix(name));
+    let sum = value("prony_source_seconds_sum{source=\"chinook\"} ");
+    assert_eq!(sum, value("prony_stage_seconds_sum{stage=\"execute\"} "), "{metrics}");
+    assert_eq!(value("prony_source_seconds_count{source=\"chinook\"} "), Some("2"), "{metrics}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What ended in each interval of a run: latencies in buckets, failures by kind and by status, and each request by itself.
+//! What ended in each interval of a run: latencies in buckets, failures by kind, responses by status, and each request by itself.
 //! Heat maps, percentiles of any part of a run and lines for each request are made of it. Long runs have longer
 //! intervals, so that it stays small.
 
@@ -31,6 +31,10 @@ pub struct OverTime {
     pub failures: BTreeMap<OutcomeKind, Vec<u64>>,
     /// Of those whose status was not expected, by status.
     pub statuses: BTreeMap<u16, Vec<u64>>,
+    /// Responses whose status was expected, by status, also those that failed for what they said. Empty where all had one, as of
+    /// most runs, and in files that were written before they were counted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub expected_statuses: BTreeMap<u16, Vec<u64>>,
     /// In the order of the plan, or in that in which a script named them; at most [`REQUESTS_MAX`].
     pub requests: Vec<RequestOverTime>,
 }
@@ -118,6 +122,7 @@ struct IntervalCounts {
     latencies: Buckets,
     failures: BTreeMap<OutcomeKind, u64>,
     statuses: BTreeMap<u16, u64>,
+    expected_statuses: BTreeMap<u16, u64>,
     requests: Vec<RequestInterval>,
 }
 
@@ -143,6 +148,10 @@ impl IntervalCounts {
                 for (status, count) in &cell.statuses {
                     add(&mut self.statuses, *status, *count);
                 }
+                for (status, count) in cell.responses.all() {
+                    let unexpected = cell.statuses.get(&status).copied().unwrap_or_default();
+                    add(&mut self.expected_statuses, status, count.saturating_sub(unexpected));
+                }
             }
             self.latencies.merge(&own.latencies);
             if request < REQUESTS_MAX && own.ended > 0 {
@@ -165,6 +174,9 @@ impl IntervalCounts {
         }
         for (status, count) in &other.statuses {
             add(&mut self.statuses, *status, *count);
+        }
+        for (status, count) in &other.expected_statuses {
+            add(&mut self.expected_statuses, *status, *count);
         }
         for (index, request) in other.requests.iter().enumerate() {
             self.request(index).merge(request);
@@ -234,8 +246,15 @@ impl OverTimeTally {
             latencies: self.intervals.iter().map(|interval| interval.latencies.counts()).collect(),
             failures: self.by_key(|interval| &interval.failures),
             statuses: self.by_key(|interval| &interval.statuses),
+            expected_statuses: self.expected_statuses(),
             requests: counted.map(|(index, name)| self.request(*index, name)).collect(),
         }
+    }
+
+    /// One alone says no more than how many there were.
+    fn expected_statuses(&self) -> BTreeMap<u16, Vec<u64>> {
+        let all = self.by_key(|interval| &interval.expected_statuses);
+        if all.len() > 1 { all } else { BTreeMap::new() }
     }
 
     fn by_key<K: Ord + Copy>(
@@ -282,10 +301,17 @@ mod tests {
 
     /// A second with requests of these names, times in microseconds, and ends.
     fn second(requests: &[(usize, u64, Outcome)]) -> Tally {
+        let requests: Vec<_> =
+            requests.iter().map(|(request, took_us, outcome)| (*request, *took_us, *outcome, None)).collect();
+        counted(&requests)
+    }
+
+    /// The same, with the statuses of responses.
+    fn counted(requests: &[(usize, u64, Outcome, Option<u16>)]) -> Tally {
         let load = LoadModel::ramp_and_hold(1, Nanos::from_secs(1), Nanos::from_secs(1));
         let windows = Windows::of(&[(Nanos::ZERO, &load)], Nanos::ZERO);
         let mut tally = Tally::new(&windows, SHAPE);
-        for (index, (request, took_us, outcome)) in requests.iter().enumerate() {
+        for (index, (request, took_us, outcome, status)) in requests.iter().enumerate() {
             let scheduled = Nanos::from_millis(index as u64 * 700);
             let ended = scheduled.plus(Nanos::from_micros(*took_us));
             tally.record(
@@ -297,7 +323,7 @@ mod tests {
                     first_byte: None,
                     ended,
                     outcome: *outcome,
-                    status: None,
+                    status: *status,
                     bytes_sent: 0,
                     bytes_received: 0,
                 },
@@ -335,6 +361,44 @@ mod tests {
         assert_eq!(buy.p95_ns.iter().map(Option::is_some).collect::<Vec<_>>(), [false, false, true]);
         let text = serde_json::to_string(&saved).unwrap();
         assert_eq!(serde_json::from_str::<OverTime>(&text).unwrap(), saved, "{text}");
+    }
+
+    #[test]
+    fn expected_statuses_are_counted_by_interval_where_there_are_several() {
+        let (ok, bad) = (Outcome::Success, Outcome::Status);
+        let mut tally = OverTimeTally::default();
+        tally.add(0, &counted(&[(0, 10, ok, Some(200)), (1, 9, bad(503), Some(503)), (0, 10, ok, None)]));
+        tally.add(1, &counted(&[(1, 7, Outcome::GraphQlErrors, Some(200)), (1, 7, ok, Some(200))]));
+        let one = tally.saved(&names());
+        assert_eq!((one.expected_statuses.len(), &one.statuses[&503]), (0, &vec![1, 0]));
+        let text = serde_json::to_string(&one).unwrap();
+        assert!(!text.contains("expected_statuses"), "a file is no longer than before: {text}");
+        assert_eq!(serde_json::from_str::<OverTime>(&text).unwrap(), one);
+
+        // A status that one request expects and another does not, and one that comes late of a second.
+        tally.add(3, &counted(&[(0, 3, ok, Some(404)), (1, 3, bad(404), Some(404)), (0, 3, ok, Some(204))]));
+        tally.add(0, &counted(&[(0, 11, ok, Some(204)), (1, 11, ok, Some(204))]));
+        let saved = tally.saved(&names());
+        let expected = [(200, vec![1, 2, 0, 0]), (204, vec![2, 0, 0, 1]), (404, vec![0, 0, 0, 1])];
+        assert_eq!(saved.expected_statuses, BTreeMap::from(expected));
+        assert_eq!(saved.statuses, BTreeMap::from([(404, vec![0, 0, 0, 1]), (503, vec![1, 0, 0, 0])]));
+        let text = serde_json::to_string(&saved).unwrap();
+        assert_eq!(serde_json::from_str::<OverTime>(&text).unwrap(), saved, "{text}");
+    }
+
+    #[test]
+    fn expected_statuses_stay_whole_where_intervals_grow() {
+        let mut tally = OverTimeTally::default();
+        for at in 0..=INTERVALS_MAX as u64 {
+            let status = if at % 3 == 0 { 201 } else { 200 };
+            tally.add(at, &counted(&[(0, 5, Outcome::Success, Some(status))]));
+        }
+        let saved = tally.saved(&names());
+        assert_eq!(saved.interval_ns, Nanos::from_secs(2));
+        let sums =
+            saved.expected_statuses.iter().map(|(status, counts)| (*status, counts.iter().sum::<u64>()));
+        assert_eq!(sums.collect::<Vec<(u16, u64)>>(), [(200, 320), (201, 161)]);
+        assert_eq!(saved.expected_statuses[&201][..4], [1, 1, 0, 1]);
     }
 
     #[test]

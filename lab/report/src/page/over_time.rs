@@ -7,8 +7,9 @@ use crate::describe;
 use prony_model::measurement::record::OutcomeKind;
 use prony_model::result::over_time::{BUCKETS_MAX, RequestOverTime};
 use prony_model::result::{OverTime, ResultFile};
+use std::cmp::Reverse;
 
-/// Lines of failures; more could not be told apart. The table has all.
+/// Lines of failures, and of statuses; more could not be told apart. The tables have all.
 const LINES_MAX: usize = 8;
 
 /// The intervals that the run covers as a whole, at most so many: neighbours are put together. None of files that were
@@ -80,48 +81,117 @@ fn added(parts: &[Vec<u64>]) -> Vec<u64> {
     sum
 }
 
-/// What the plot of failures counts: by second there are counts of failures alone.
+/// What the plot of failures counts.
 const FAILURES_NOTE: &str = "requests that failed; those with an expected status are the successes";
+/// What the plot of statuses counts.
+const STATUSES_NOTE: &str = "each response by its status, expected or not";
 
 /// Failures a second by kind, unexpected statuses one by one; nothing where none failed.
 pub(super) fn failures_plot(result: &ResultFile) -> Option<PlotData> {
-    let length = covered(result);
     let over_time = &result.over_time;
     let kinds = over_time.failures.iter().filter(|(kind, _)| **kind != OutcomeKind::Status);
-    let kinds = kinds.map(|(kind, counts)| (kind.label().to_owned(), counts));
-    let statuses = over_time.statuses.iter().map(|(status, counts)| (format!("status {status}"), counts));
-    let mut all: Vec<(String, &[u64])> =
-        statuses.chain(kinds).map(|(name, counts)| (name, &counts[..length.min(counts.len())])).collect();
-    all.retain(|(_, counts)| counts.iter().any(|count| *count > 0));
-    all.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.iter().sum::<u64>()));
-    let left_out = all.len().saturating_sub(LINES_MAX);
-    let interval_s = over_time.interval_ns.as_secs_f64();
-    let seconds = result.whole_seconds().len() as f64;
-    let end = |index: usize| ((index + 1) as f64 * interval_s).min(seconds);
-    let lines = all.into_iter().take(LINES_MAX).map(|(name, counts)| {
+    let kinds = kinds.map(|(kind, counts)| (kind.label().to_owned(), counts.clone()));
+    let statuses = over_time.statuses.iter().map(|(status, counts)| (status_name(*status), counts.clone()));
+    IntervalPlot {
+        id: "failures",
+        title: "Failures by status and kind",
+        note: FAILURES_NOTE,
+        axis: "failures a second",
+        role: "kind",
+        of: "kinds",
+        is_by_name: false,
+        counts: statuses.chain(kinds).collect(),
+    }
+    .plot(result)
+}
+
+/// Responses a second by status; nothing where all that were expected had one, which other plots show.
+pub(super) fn statuses_plot(result: &ResultFile) -> Option<PlotData> {
+    let OverTime { statuses, expected_statuses, .. } = &result.over_time;
+    if expected_statuses.len() < 2 {
+        return None;
+    }
+    let mut all = expected_statuses.clone();
+    for (status, unexpected) in statuses {
+        let counts = all.entry(*status).or_default();
+        counts.resize(counts.len().max(unexpected.len()), 0);
+        for (sum, count) in counts.iter_mut().zip(unexpected) {
+            *sum += count;
+        }
+    }
+    IntervalPlot {
+        id: "statuses",
+        title: "Responses by status",
+        note: STATUSES_NOTE,
+        axis: "responses a second",
+        role: "status",
+        of: "statuses",
+        is_by_name: true,
+        counts: all.into_iter().map(|(status, counts)| (status_name(status), counts)).collect(),
+    }
+    .plot(result)
+}
+
+fn status_name(status: u16) -> String {
+    format!("status {status}")
+}
+
+/// A plot of what is counted by interval, a line each.
+struct IntervalPlot {
+    id: &'static str,
+    title: &'static str,
+    note: &'static str,
+    axis: &'static str,
+    role: &'static str,
+    /// What the lines are, in words.
+    of: &'static str,
+    /// Lines stand in the order of their names; else the most frequent first.
+    is_by_name: bool,
+    /// By name.
+    counts: Vec<(String, Vec<u64>)>,
+}
+
+impl IntervalPlot {
+    /// The rates of the most frequent; nothing where nothing was counted.
+    fn plot(self, result: &ResultFile) -> Option<PlotData> {
+        let length = covered(result);
+        let mut all = self.counts;
+        // Files may have been changed by others.
+        all.iter_mut().for_each(|(_, counts)| counts.resize(length, 0));
+        all.retain(|(_, counts)| counts.iter().any(|count| *count > 0));
+        all.sort_by_key(|(_, counts)| Reverse(counts.iter().sum::<u64>()));
+        let left_out = all.len().saturating_sub(LINES_MAX);
+        all.truncate(LINES_MAX);
+        if self.is_by_name {
+            all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        }
+        let interval_ns = result.over_time.interval_ns;
+        let interval_s = interval_ns.as_secs_f64();
+        let seconds = result.whole_seconds().len() as f64;
+        let end = |index: usize| ((index + 1) as f64 * interval_s).min(seconds);
         let rate = |(index, count): (usize, &u64)| {
             Some(digits(*count as f64 / (end(index) - index as f64 * interval_s), 5))
         };
-        LineData {
+        let lines = all.into_iter().map(|(name, counts)| LineData {
             name,
-            role: "kind",
+            role: self.role,
             unit: Unit::PerSecond,
             values: counts.iter().enumerate().map(rate).collect(),
-        }
-    });
-    let lines: Vec<_> = lines.collect();
-    let several = (interval_s > 1.0).then(|| format!("means over {}", over_time.interval_ns));
-    let rest = (left_out > 0).then(|| format!("{left_out} rarer kinds are in the table alone"));
-    (!lines.is_empty()).then(|| PlotData {
-        id: "failures".to_owned(),
-        title: "Failures by status and kind".to_owned(),
-        unit: Unit::PerSecond,
-        note: describe::joined([Some(FAILURES_NOTE.to_owned()), several, rest]),
-        may_be_log: false,
-        axis: Some("failures a second"),
-        times: (0..length).map(end).collect(),
-        lines,
-    })
+        });
+        let lines: Vec<_> = lines.collect();
+        let several = (interval_s > 1.0).then(|| format!("means over {interval_ns}"));
+        let rest = (left_out > 0).then(|| format!("{left_out} rarer {} are in the table alone", self.of));
+        (!lines.is_empty()).then(|| PlotData {
+            id: self.id.to_owned(),
+            title: self.title.to_owned(),
+            unit: Unit::PerSecond,
+            note: describe::joined([Some(self.note.to_owned()), several, rest]),
+            may_be_log: false,
+            axis: Some(self.axis),
+            times: (0..length).map(end).collect(),
+            lines,
+        })
+    }
 }
 
 #[cfg(test)]

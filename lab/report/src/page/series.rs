@@ -23,6 +23,7 @@ pub(super) fn plots(result: &ResultFile, points_max: usize) -> Vec<PlotData> {
     if result.plan.users() > 0 {
         plots.extend([throughput(result, &draw), percentiles(&draw)]);
         plots.extend(over_time::failures_plot(result));
+        plots.extend(over_time::statuses_plot(result));
         plots.push(received(&draw));
     }
     if !result.subscribers.is_empty() {

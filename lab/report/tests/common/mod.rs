@@ -28,6 +28,7 @@ use prony_report::{
     BarData, BarGroupData, BarsData, Document, NamedDocument, StudyData, StudyLineData, StudyPlotData,
     TableData, Unit,
 };
+use std::collections::BTreeMap;
 
 /// Two numbers of users, of which one has published figures, and too few samples for a percentile.
 pub fn study() -> StudyData {
@@ -81,19 +82,38 @@ pub fn study() -> StudyData {
 
 /// 100 users for 20 s after a ramp of 10 s: each tenth of a second a request, every 20th answered with 503.
 pub fn closed() -> ResultFile {
+    counted(&closed_plan(), 300, closed_record)
+}
+
+/// As [`closed`], where every third request asks for something new (201), and after 12 s every seventh other deletes (204).
+pub fn statuses() -> ResultFile {
+    counted(&closed_plan(), 300, |index| {
+        let record = closed_record(index);
+        let status = match record.outcome {
+            Outcome::Status(status) => status,
+            _ if index.is_multiple_of(3) => 201,
+            _ if index >= 120 && index.is_multiple_of(7) => 204,
+            _ => 200,
+        };
+        Record { status: Some(status), ..record }
+    })
+}
+
+fn closed_plan() -> Plan {
     let load = LoadModel::ramp_and_hold(100, Nanos::from_secs(10), Nanos::from_secs(20));
     let mut draft = PlanDraft::new("shop", Target::new("shop.test", 80), load)
         .with_think_time(ThinkTime::constant(Nanos::from_secs(2)));
     draft.requests = vec![RequestDraft::get("list", "/"), RequestDraft::get("buy", "/buy")];
     draft.thresholds = Threshold::parse_list("p95<500ms, errors<1%, p99<1s").unwrap();
-    let record = |index: u64| {
-        let start = Nanos::from_millis(index * 100);
-        let outcome = if index.is_multiple_of(20) { Outcome::Status(503) } else { Outcome::Success };
-        let request = usize::from(index.is_multiple_of(3));
-        let service = Nanos::from_millis(1 + index % 50);
-        request_record(request, start, start, service, outcome)
-    };
-    counted(&draft.check().unwrap(), 300, record)
+    draft.check().unwrap()
+}
+
+fn closed_record(index: u64) -> Record {
+    let start = Nanos::from_millis(index * 100);
+    let outcome = if index.is_multiple_of(20) { Outcome::Status(503) } else { Outcome::Success };
+    let request = usize::from(index.is_multiple_of(3));
+    let service = Nanos::from_millis(1 + index % 50);
+    request_record(request, start, start, service, outcome)
 }
 
 /// 100 starts a second for 30 s. After each 10 s the target stands still for 300 ms, which later starts feel too.
@@ -401,6 +421,7 @@ fn day_over_time() -> OverTime {
         latencies: latencies.collect(),
         failures: [(OutcomeKind::Status, failures.clone())].into(),
         statuses: [(503, failures.clone())].into(),
+        expected_statuses: BTreeMap::new(),
         requests: vec![request("list"), request("größer & <b>")],
     }
 }

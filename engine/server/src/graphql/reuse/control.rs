@@ -151,6 +151,9 @@ pub(crate) async fn in_place<C: ExecutionContext>(
     clock: &mut StageClock,
 ) -> Result<Finished, RequestError> {
     let places = places(prepared).await?;
+    if !places.is_empty() {
+        clock.waited();
+    }
     let finished = execute_and_assemble(core, prepared, clock).await;
     drop(places);
     Ok(finished)

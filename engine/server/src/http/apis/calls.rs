@@ -126,7 +126,7 @@ impl Call<'_> {
         let has_failed = status.is_client_error() || status.is_server_error();
         if let Some(label) = self.label() {
             let time_ns = monotonic_ns().saturating_sub(self.begun_ns);
-            self.core.metrics().operations().ended(label, has_failed, time_ns, 0);
+            self.core.metrics().operations().ended(label, has_failed, Some(time_ns), 0);
         }
         if self.core.site().audit.is_on() && self.route().changes {
             // What is streamed says at its end how much was done.

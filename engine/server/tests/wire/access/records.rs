@@ -64,9 +64,16 @@ fn operations_are_counted_by_their_names() {
         let found = metrics.lines().find_map(|known| known.strip_prefix(line));
         found.and_then(|value| value.trim().parse::<f64>().ok())
     };
-    for (name, requests) in [("First", 2.0), ("Second", 1.0), ("(other)", 2.0), ("", 1.0), ("Busy", 3.0)] {
+    // Of those that are refused there is no time.
+    for (name, requests, executed) in
+        [("First", 2.0, 2.0), ("Second", 1.0, 1.0), ("(other)", 2.0, 2.0), ("", 1.0, 1.0), ("Busy", 3.0, 1.0)]
+    {
         let line = format!("prony_operation_requests_total{{operation=\"{name}\"}}");
         assert_eq!(value(&line), Some(requests), "{name}: {metrics}");
+        let line = format!("prony_operation_seconds_count{{operation=\"{name}\"}}");
+        assert_eq!(value(&line), Some(executed), "{name}: {metrics}");
+        let line = format!("prony_operation_seconds_bucket{{le=\"+Inf\",operation=\"{name}\"}}");
+        assert_eq!(value(&line), Some(executed), "{name}: {metrics}");
     }
     let refused = "prony_operation_refusals_total{operation=\"Busy\",reason=\"limit\"}";
     assert_eq!(value(refused), Some(2.0));

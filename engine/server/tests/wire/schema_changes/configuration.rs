@@ -86,6 +86,13 @@ fn tables_and_the_join_between_them_are_renamed_as_one() {
     let pair = Pair::start();
     let site = &pair.site;
     assert_eq!(site.ask(LINE), LINE_DATA);
+    // The time of each source: of the one with the root field, and of the one with what is joined to it.
+    let metrics = site.metrics();
+    for (source, fields) in [("shop", 1), ("crm", 0)] {
+        let times = format!("prony_source_seconds_count{{source=\"{source}\"}} 1\n");
+        let fields = format!("prony_source_fields_total{{source=\"{source}\"}} {fields}");
+        assert!(metrics.contains(&times) && metrics.contains(&fields), "{times}{fields}: {metrics}");
+    }
     let renamed = AT_START
         .replace("\"Line\"", "\"Position\"")
         .replace("\"lines\"", "\"positions\"")

@@ -75,12 +75,17 @@ impl PronyProcess {
     /// # Panics
     /// With all output when the child ends or takes four minutes without saying so.
     pub fn wait_for_url(&mut self) -> String {
-        let url = self.wait_for(|output| {
+        let url = self.try_wait_for_url();
+        url.unwrap_or_else(|why| panic!("no line with \"{READY}…\": {why}\n{self}"))
+    }
+
+    /// As [`PronyProcess::wait_for_url`]; why there is none where the child ends or takes four minutes without saying so.
+    pub fn try_wait_for_url(&mut self) -> Result<String, String> {
+        self.wait_for(|output| {
             let (_, rest) = output.split_once(READY)?;
             let url = rest.split(|c: char| c.is_whitespace() || "\"',;\u{1b}".contains(c)).next()?;
             rest.contains('\n').then(|| format!("http{}", url.trim_end_matches('/')))
-        });
-        url.unwrap_or_else(|why| panic!("no line with \"{READY}…\": {why}\n{self}"))
+        })
     }
 
     /// Waits until the output (either stream) contains `text`.
@@ -252,6 +257,13 @@ mod tests {
         let finished = child.stop();
         assert_eq!(finished.status.code(), Some(3));
         assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("ready\n", "bye\n"));
+    }
+
+    #[test]
+    fn an_early_end_can_be_waited_for() {
+        let mut child = shell("echo cannot read >&2; exit 2");
+        assert_eq!(child.try_wait_for_url(), Err("the process ended with exit status: 2".to_owned()));
+        assert_eq!(child.wait().stderr, "cannot read\n");
     }
 
     #[test]

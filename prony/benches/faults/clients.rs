@@ -96,6 +96,11 @@ impl Clients {
         self.shared.begin.elapsed()
     }
 
+    /// From the clients' start.
+    pub(crate) fn time_of(&self, moment: Instant) -> Duration {
+        moment.saturating_duration_since(self.shared.begin)
+    }
+
     /// Waits until each client has been told that a write has succeeded which it began behind `since`. How many have not, after a minute and
     /// a half.
     pub(crate) fn wait_for_all(&self, since: Duration) -> usize {

@@ -1,7 +1,12 @@
 //! How a fault is injected: what is harmed is started, all clients write to it, it is harmed and mended, all clients write again, and what is
 //! there is held against what they were told.
 
-use std::{collections::HashSet, net::SocketAddr, thread, time::Duration};
+use std::{
+    collections::HashSet,
+    net::SocketAddr,
+    thread,
+    time::{Duration, Instant},
+};
 
 use crate::{
     clients::{Call, Clients, Written},
@@ -23,6 +28,10 @@ pub(crate) trait Site: Sized {
     fn start(setting: Self::Setting) -> Self;
     fn address(&self) -> SocketAddr;
     fn call() -> impl Call;
+    /// When the fault began, where that is later than when it was asked for.
+    fn begun(&self) -> Option<Instant> {
+        None
+    }
     /// What is there once it was killed and has started again, so that it is what the disk has.
     fn found(&mut self) -> Found;
 }
@@ -34,6 +43,10 @@ pub(crate) struct Found {
     pub(crate) keys: HashSet<u64>,
     /// Keys of which only some is there.
     pub(crate) in_part: usize,
+    /// Keys that a start has said to be lost, or of which it has said that it does not know.
+    pub(crate) given_up: HashSet<u64>,
+    /// What else is not as it has to be.
+    pub(crate) problems: Vec<String>,
 }
 
 /// By what the clients feel a fault; one that they do not feel was not injected.
@@ -43,6 +56,8 @@ pub(crate) enum Sign {
     Failures,
     /// Nobody is told of a success for at least as long.
     Interruption(Duration),
+    /// They are told of nothing but success; `harm` sees for itself that it was injected.
+    Success,
     /// They need not feel it: `harm` sees for itself that it was injected.
     None,
 }
@@ -80,9 +95,10 @@ pub(crate) fn inject<S: Site>(fault: &Fault<S>, number: u64) -> Row {
         fault.name
     );
     thread::sleep(BEFORE);
-    let begin = clients.elapsed();
+    let asked = clients.elapsed();
     (fault.harm)(&mut site);
     let end = clients.elapsed();
+    let begin = site.begun().map_or(asked, |at| clients.time_of(at));
     let unserved = clients.wait_for_all(end);
     thread::sleep(AFTER);
     let written = clients.stop();

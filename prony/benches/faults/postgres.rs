@@ -266,7 +266,8 @@ impl Site for Database {
         let (writes, pairs) = (keys("writes"), keys("pairs"));
         let in_part =
             writes.symmetric_difference(&pairs).filter(|key| has_pair(**key) || pairs.contains(key));
-        Found { in_part: in_part.count(), keys: writes.union(&pairs).copied().collect() }
+        let keys = writes.union(&pairs).copied().collect();
+        Found { in_part: in_part.count(), keys, ..Found::default() }
     }
 }
 

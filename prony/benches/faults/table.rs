@@ -30,6 +30,8 @@ pub(crate) struct Row {
     /// From the injection until each client was told of a success behind the interruption.
     all_again: Duration,
     lost: usize,
+    /// Acknowledged, not there, and named by a start.
+    given_up: usize,
     refused_and_there: usize,
     in_part: usize,
     /// Why this fault is none of which all is well.
@@ -54,7 +56,9 @@ impl Row {
             .map(|write| write.key)
             .chain(written.failures.iter().filter_map(|failure| failure.unknown))
             .collect();
-        let lost = written.acknowledged.iter().filter(|write| !seen.found.keys.contains(&write.key));
+        let missing = written.acknowledged.iter().filter(|write| !seen.found.keys.contains(&write.key));
+        let (given_up, lost): (Vec<_>, Vec<_>) =
+            missing.partition(|write| seen.found.given_up.contains(&write.key));
         let [mut refused, mut unknown] = [BTreeMap::new(), BTreeMap::new()];
         for failure in &written.failures {
             let counts = if failure.unknown.is_some() { &mut unknown } else { &mut refused };
@@ -69,7 +73,8 @@ impl Row {
             unknown,
             recovery: interruption.as_ref().map(|interruption| interruption.end.saturating_sub(begin)),
             all_again: first.values().max().map_or(Duration::ZERO, |at| at.saturating_sub(begin)),
-            lost: lost.count(),
+            lost: lost.len(),
+            given_up: given_up.len(),
             refused_and_there: seen.found.keys.difference(&told).count(),
             in_part: seen.found.in_part,
             faults: Vec::new(),
@@ -84,20 +89,29 @@ impl Row {
         let is_felt = match seen.sign {
             Sign::Failures => failures.len() > early,
             Sign::Interruption(least) => interruption.is_some_and(|longest| longest.length >= least),
-            Sign::None => true,
+            Sign::Success | Sign::None => true,
         };
         let unserved = seen.unserved.max((self.clients as usize).saturating_sub(served));
-        [
+        let refused = if matches!(seen.sign, Sign::Success) { failures.len() } else { 0 };
+        let faults = [
             (self.lost > 0, format!("{} acknowledged writes are lost", self.lost)),
             (self.refused_and_there > 0, format!("{} refused writes are there", self.refused_and_there)),
             (self.in_part > 0, format!("{} writes are there in part", self.in_part)),
             (early > 0, format!("{early} writes failed before the fault")),
             (!is_felt, format!("the fault was not felt ({:?})", seen.sign)),
+            (refused > 0, format!("{refused} writes failed that this fault does not concern")),
             (unserved > 0, format!("{unserved} clients are not served again")),
-        ]
-        .into_iter()
-        .filter_map(|(is_so, what)| is_so.then_some(what))
-        .collect()
+        ];
+        let faults = faults.into_iter().filter_map(|(is_so, what)| is_so.then_some(what));
+        faults.chain(seen.found.problems.iter().cloned()).collect()
+    }
+
+    /// With what a start has said to be lost.
+    fn lost_text(&self) -> String {
+        match self.given_up {
+            0 => self.lost.to_string(),
+            given_up => format!("{} (said: {given_up})", self.lost),
+        }
     }
 
     fn print(&self, kind: &str) {
@@ -109,7 +123,7 @@ impl Row {
             self.acknowledged,
             by_status(&self.refused),
             by_status(&self.unknown),
-            self.lost,
+            self.lost_text(),
             self.refused_and_there + self.in_part,
             self.recovery.map_or_else(|| "no pause".to_owned(), seconds),
             seconds(self.all_again),
@@ -187,7 +201,7 @@ impl Table {
         println!();
         self.faults.iter().for_each(|what| println!("NOT WELL: {what}"));
         if self.rows == 0 {
-            println!("no fault has this name");
+            println!("no fault and no group has this name");
         }
         if self.faults.is_empty() && self.rows > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }

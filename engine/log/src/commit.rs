@@ -6,6 +6,7 @@ use crate::error::LogError;
 use crate::file::{LogFile, NextFile};
 use crate::frames::LOG_FRAME_HEAD_BYTES;
 use crate::group_commit::{GroupCommit, WAIT_MAX};
+use crate::positions::Positions;
 use crate::register::Register;
 use crate::ticket::{Settled, Ticket};
 use std::fmt;
@@ -193,6 +194,7 @@ pub struct CommitQueue<S: Logged> {
     pub log_bytes: AtomicU64,
     /// Of the file that is appended to.
     pub log_number: AtomicU64,
+    pub positions: Positions,
     pub watchers: Register<dyn Fn(&Settled) + Send + Sync>,
 }
 
@@ -212,6 +214,8 @@ pub struct Queue<S: Logged> {
     /// Why the log's last frame could not be written, and when. Nothing is acknowledged before the log has it until the
     /// log has taken something again.
     pub log_failure: Option<(LogError, SystemTime)>,
+    /// Why writes were taken back the last time.
+    pub(crate) last_failure: Option<LogError>,
     /// There was no room for the last frame, and none has been found since; only where a [reserve](Logged::KEEPS_RESERVE) is kept. Only
     /// what removes is to be written, and one other write at a time to find out whether there is room.
     pub is_full: bool,
@@ -279,6 +283,7 @@ impl<S: Logged> CommitQueue<S> {
             writers_without_room: 0,
             wakers_without_room: Vec::new(),
             log_failure: None,
+            last_failure: None,
             is_full: false,
             is_probing: false,
         };
@@ -290,6 +295,7 @@ impl<S: Logged> CommitQueue<S> {
             has_room: Condvar::new(),
             log_bytes: AtomicU64::new(log_bytes),
             log_number: AtomicU64::new(log_number),
+            positions: Positions::default(),
             watchers: Register::default(),
         }
     }
@@ -329,7 +335,6 @@ impl<S: Logged> CommitQueue<S> {
         self.durability == Durability::Off && queue.log_failure.is_none()
     }
 
-    /// Ends the writing; wakes the log's thread where it would not look by itself.
     /// The next write's place, for whoever holds the lock and has written it.
     pub fn next_ticket(&self, queue: &mut Queue<S>) -> Ticket {
         if self.is_acknowledged_at_once(queue) {
@@ -339,6 +344,7 @@ impl<S: Logged> CommitQueue<S> {
         Ticket(queue.ticket)
     }
 
+    /// Ends the writing; wakes the log's thread where it would not look by itself.
     pub fn submit(&self, mut queue: MutexGuard<'_, Queue<S>>) {
         let is_woken = match queue.log {
             ThreadState::Busy | ThreadState::Ended => false,
@@ -443,6 +449,8 @@ impl<S: Logged> CommitQueue<S> {
         if !queue.is_full {
             queue.log_failure = file.suspect().map(|error| (error.clone(), SystemTime::now()));
         }
+        // Before anybody is told, so that who is told and reads then waits for nothing.
+        self.positions.settle(Ticket(work.ticket));
         self.state.logged(queue, batch);
         for done in batch.waiters.drain(..) {
             done(Ok(()));
@@ -537,9 +545,11 @@ impl<S: Logged> CommitQueue<S> {
         let mut queue = self.lock();
         let later = self.state.roll_back(&mut queue.writer);
         queue.log_failure = Some((error.clone(), SystemTime::now()));
+        queue.last_failure = Some(error.clone());
         queue.is_full = S::KEEPS_RESERVE && error.is_disk_full();
         queue.is_probing = false;
         let up_to = Ticket(queue.ticket);
+        self.positions.fail(up_to);
         self.tell_of_room(queue);
         for done in waiters.into_iter().chain(later) {
             done(Err(error.clone()));

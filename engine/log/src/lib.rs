@@ -23,8 +23,10 @@ mod holds;
 pub mod lock;
 pub mod log_state;
 mod mutex;
+pub mod positions;
 #[cfg(feature = "power-loss")]
 pub mod power_loss;
+pub mod read_fence;
 pub mod recover;
 pub mod register;
 pub mod reserve;

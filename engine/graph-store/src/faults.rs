@@ -13,7 +13,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::sync_channel;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
@@ -406,8 +406,9 @@ fn a_snapshot_is_taken_though_the_log_fails_again_and_again() {
         // As if writes came all the while and the disk took none.
         scope.spawn(|| {
             while !is_over.load(Relaxed) && Instant::now() < until {
-                if let Some(_queue) = store.shared.try_lock_with_room() {
-                    store.shared.state.rollbacks.fetch_add(1, SeqCst);
+                if let Some(mut queue) = store.shared.try_lock_with_room() {
+                    let ticket = store.shared.next_ticket(&mut queue);
+                    store.shared.positions.fail(ticket);
                 } else {
                     writes_waited.store(true, Relaxed);
                 }

@@ -2,7 +2,8 @@
 //! properties, ids that stay, and links that cost the same however many a node has.
 //!
 //! The road of a write: checked ([`Write`]) → changes → memory → the log's thread → durable → its caller is told. Readers
-//! ([`Read`]) never wait for writers. `docs/graph-files.md` describes the files. Knows neither HTTP nor JSON.
+//! ([`Read`]) never wait for writers, and see what is not durable yet; [`Store::read_fenced`] tells when it is. `docs/graph-files.md`
+//! describes the files. Knows neither HTTP nor JSON.
 
 mod backup;
 mod chain;
@@ -11,6 +12,8 @@ mod error;
 mod events;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod fences;
 mod format;
 mod index;
 #[cfg(test)]
@@ -41,6 +44,7 @@ pub use prony_log::{
     disk::make_directory,
     durability, durability_text,
     error::{FileFault, LogError, OpenError},
+    read_fence::{BegunRead, Overtaken, ReadFence},
     recover::{Loss, Recovery},
     register::Registration,
     ticket::{Settled, Ticket},

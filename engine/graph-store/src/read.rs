@@ -75,6 +75,11 @@ impl Read {
         &self.schema
     }
 
+    /// The same, to be kept.
+    pub fn shared_schema(&self) -> Arc<Schema> {
+        Arc::clone(&self.schema)
+    }
+
     pub fn node(&self, at: Ref) -> Option<Node<'_>> {
         let of = self.schema.side(Side::Nodes).get(at.type_number())?;
         let (key, properties) = self.memory.node(at, &self.guard)?;

@@ -20,8 +20,6 @@ pub(crate) type Shared = CommitQueue<GraphState>;
 #[derive(Debug)]
 pub(crate) struct GraphState {
     pub(crate) memory: ArcSwap<Memory>,
-    /// Counts how often writes were taken back that the log could not be given. Those that are refused are counted by [`Writer::taken_back`].
-    pub(crate) rollbacks: AtomicU64,
     pub(crate) trigger: LengthTrigger,
     pub(crate) listeners: Register<Listener>,
     pub(crate) reserve: Reserve,
@@ -36,7 +34,6 @@ impl GraphState {
             reserve: Reserve::open(directory, bytes),
             reserve_grows_at: AtomicU64::new(2 * bytes.max(RESERVE_BYTES_MIN)),
             memory: ArcSwap::from_pointee(memory),
-            rollbacks: AtomicU64::new(0),
             trigger: LengthTrigger::default(),
             listeners: Register::default(),
         }
@@ -50,12 +47,18 @@ pub(crate) fn operate<T>(
     operate: impl FnOnce(PendingWrite<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
     let GraphState { memory, reserve, .. } = &shared.state;
-    if !queue.is_full {
-        return queue.writer.operate(memory, operate);
-    }
-    let (result, is_probe) = queue.writer.operate_when_full(memory, reserve.is_whole(), operate)?;
-    queue.is_probing = is_probe;
-    Ok(result)
+    let mark = shared.begin_write(queue);
+    let result = if queue.is_full {
+        let result = queue.writer.operate_when_full((memory, &mark), reserve.is_whole(), operate);
+        result.map(|(result, is_probe)| {
+            queue.is_probing = is_probe;
+            result
+        })
+    } else {
+        queue.writer.operate((memory, &mark), operate)
+    };
+    mark.end(result.is_ok());
+    result
 }
 
 impl Logged for GraphState {
@@ -92,9 +95,7 @@ impl Logged for GraphState {
     }
 
     fn roll_back(&self, writer: &mut Writer) -> Vec<Waiter> {
-        let waiters = writer.roll_back(&self.memory);
-        self.rollbacks.fetch_add(1, Ordering::SeqCst);
-        waiters
+        writer.roll_back(&self.memory)
     }
 
     fn make_room(&self, payload: &[u8]) -> bool {

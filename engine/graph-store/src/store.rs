@@ -19,6 +19,7 @@ use prony_log::Durability;
 use prony_log::commit::{CommitQueue, Queue};
 use prony_log::error::{LogError, OpenError};
 use prony_log::lock::lock;
+use prony_log::read_fence::{BegunRead, Overtaken, ReadFence};
 use prony_log::recover::Recovery;
 use prony_log::register::Registration;
 use prony_log::ticket::{Settled, Ticket};
@@ -33,6 +34,9 @@ use std::time::{Duration, Instant, SystemTime};
 /// So long a write that adds waits, where the disk is full, to be told whether there is room again: a disk that has not said so by then is
 /// taken for one that has none.
 pub const RESTORED_WITHIN: Duration = Duration::from_secs(5);
+
+/// So often a read is made beside those who write. What they take back is over in some microseconds, so that the second seldom fails.
+const READ_ATTEMPTS: usize = 4;
 
 /// How an open store fares.
 #[derive(Debug, Clone)]
@@ -154,6 +158,43 @@ impl Store {
     /// A look at the graph. What one call of it returns is true at one moment; never waits.
     pub fn read(&self) -> Read {
         Read::new(self.shared.state.memory.load())
+    }
+
+    /// As [`Self::read`], for who tells of what was read once that is durable: when [`outcome`](Self::outcome) says so of the fence. Looks
+    /// again where something was taken back meanwhile, in the end while writers wait: `look` is for what is short.
+    pub fn read_fenced<T>(&self, mut look: impl FnMut(&Read) -> T) -> (T, ReadFence) {
+        for _ in 0..READ_ATTEMPTS {
+            if let Ok(read) = self.try_read_fenced(&mut look) {
+                return read;
+            }
+        }
+        self.shared.read_alone(|| look(&self.read()))
+    }
+
+    /// As [`Self::read_fenced`], for what may take long.
+    ///
+    /// # Errors
+    /// Something was taken back meanwhile.
+    pub fn try_read_fenced<T>(&self, look: impl FnOnce(&Read) -> T) -> Result<(T, ReadFence), Overtaken> {
+        let begun = self.begin_read();
+        let read = look(&self.read());
+        Ok((read, self.shared.end_read(begun)?))
+    }
+
+    /// To be called before a write, which has read something where it is [refused](Self::end_refused).
+    pub fn begin_read(&self) -> BegunRead {
+        self.shared.begin_read()
+    }
+
+    /// What a write that was refused has seen, and tells by that.
+    pub fn end_refused(&self, begun: BegunRead) -> ReadFence {
+        self.shared.end_refused(begun)
+    }
+
+    /// What has become of all that a read may have seen; none while that is not known. Those who [watch](Self::watch) are told afterwards, of
+    /// its [ticket](ReadFence::ticket) or a later one.
+    pub fn outcome(&self, fence: ReadFence) -> Option<Result<(), LogError>> {
+        self.shared.outcome(fence)
     }
 
     /// Makes changes, all or none. `done` is called from the log's thread once they are as durable as the store was

@@ -10,6 +10,7 @@ use arc_swap::ArcSwap;
 use prony_log::codec::Input;
 use prony_log::commit::{Attached, Batch, Waiter};
 use prony_log::frames::LOG_FRAME_HEAD_BYTES;
+use prony_log::positions::WriteMark;
 use std::sync::Arc;
 
 /// Behind the store's lock.
@@ -21,10 +22,10 @@ pub(crate) struct Writer {
     pub(crate) in_flight: Option<Undo>,
     /// Somebody wants to hear of changes.
     pub(crate) is_listened_to: bool,
-    /// Counts how often an operation has taken back what it had changed: all of it, where it is refused, or a part. A snapshot reads what it has
-    /// read meanwhile again.
-    pub(crate) taken_back: u64,
 }
+
+/// What an operation changes, and what tells readers of it.
+type Changed<'a> = (&'a ArcSwap<Memory>, &'a WriteMark<'a>);
 
 /// Whether changes leave less behind than there was; also where there are none.
 pub(crate) fn only_removes(changes: &[u8]) -> bool {
@@ -69,39 +70,39 @@ impl Writer {
     /// `may_be_room`. Gives whether it is such a one.
     pub(crate) fn operate_when_full<T>(
         &mut self,
-        memory: &ArcSwap<Memory>,
+        changed: Changed<'_>,
         may_be_room: bool,
         operate: impl FnOnce(PendingWrite<'_>) -> Result<T, Refusal>,
     ) -> Result<(T, bool), Refusal> {
         let is_alone = self.pending.frame.len() <= LOG_FRAME_HEAD_BYTES && self.in_flight.is_none();
         let (frame_bytes, steps) =
             (self.pending.frame.len().max(LOG_FRAME_HEAD_BYTES), self.position().steps);
-        let result = self.operate(memory, operate)?;
+        let result = self.operate(changed, operate)?;
         if only_removes(&self.pending.frame[frame_bytes..]) {
             return Ok((result, false));
         }
         if is_alone && may_be_room {
             return Ok((result, true));
         }
-        self.take_back_to(PendingPosition { frame_bytes, steps }, memory);
+        self.take_back_to(PendingPosition { frame_bytes, steps }, changed);
         Err(Refusal::DiskFull)
     }
 
     pub(crate) fn operate<T>(
         &mut self,
-        memory: &ArcSwap<Memory>,
+        changed: Changed<'_>,
         operate: impl FnOnce(PendingWrite<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         if self.pending.frame.is_empty() {
             self.pending.begin();
             if self.is_listened_to {
-                self.listen_from_here(memory);
+                self.listen_from_here(changed.0);
             }
         }
         let before = self.position();
-        let result = operate(PendingWrite { writer: self, memory });
+        let result = operate(PendingWrite { writer: self, changed });
         if result.is_err() {
-            self.take_back_to(before, memory);
+            self.take_back_to(before, changed);
         }
         result
     }
@@ -111,11 +112,14 @@ impl Writer {
     }
 
     /// Takes back what was changed since.
-    fn take_back_to(&mut self, position: PendingPosition, memory: &ArcSwap<Memory>) {
+    fn take_back_to(&mut self, position: PendingPosition, (memory, mark): Changed<'_>) {
         self.pending.frame.truncate(position.frame_bytes);
         let later = self.pending.attached.undo.split_off(position.steps);
-        self.taken_back += u64::from(later.len() > 0);
+        let has_changed = later.len() > 0;
         later.run(&mut self.state, memory);
+        if has_changed {
+            mark.take_back();
+        }
     }
 
     /// Listeners hear of what is changed from now on.
@@ -139,12 +143,12 @@ impl Writer {
 /// What an operation changes: the memory, and what is queued for the log.
 pub(crate) struct PendingWrite<'a> {
     writer: &'a mut Writer,
-    memory: &'a ArcSwap<Memory>,
+    changed: Changed<'a>,
 }
 
 impl PendingWrite<'_> {
     pub(crate) fn memory(&self) -> Arc<Memory> {
-        self.memory.load_full()
+        self.changed.0.load_full()
     }
 
     pub(crate) const fn state(&mut self) -> &mut WriterState {
@@ -157,11 +161,12 @@ impl PendingWrite<'_> {
 
     /// Takes back what was changed since.
     pub(crate) fn take_back_to(&mut self, position: PendingPosition) {
-        self.writer.take_back_to(position, self.memory);
+        self.writer.take_back_to(position, self.changed);
     }
 
     /// Makes the change and queues it for the log.
     pub(crate) fn change(&mut self, memory: &Memory, change: &Change<'_>) {
+        self.changed.1.change();
         let guard = crossbeam_epoch::pin();
         let Writer { state, pending, .. } = &mut *self.writer;
         let dropped = memory.dropped_by(change);
@@ -172,8 +177,9 @@ impl PendingWrite<'_> {
 
     /// Nothing is left; the memory from now on.
     pub(crate) fn clear(&mut self) -> Arc<Memory> {
+        self.changed.1.change();
         let fresh = Arc::new(Memory::default());
-        let old = self.memory.swap(Arc::clone(&fresh));
+        let old = self.changed.0.swap(Arc::clone(&fresh));
         let state = std::mem::take(&mut self.writer.state);
         self.writer.pending.attached.undo.push_memory(old, state);
         Change::Clear.write(&mut self.writer.pending.frame);

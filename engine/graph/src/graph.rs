@@ -12,7 +12,7 @@ use prony_graph_store::Store;
 use prony_source::{CommonSettings, Metric, Sample};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{events::Readers, slow_log::SlowLog};
+use crate::{databases::Database, events::Readers, slow_log::SlowLog};
 
 /// Long answers at a time, for each processor: they compete with the cores for it.
 const THREADS_PER_PROCESSOR: usize = 1;
@@ -20,7 +20,7 @@ const THREADS_PER_PROCESSOR: usize = 1;
 /// Shared by all cores and by what they do with it.
 #[derive(Debug)]
 pub(super) struct Graph {
-    store: Arc<Store>,
+    database: Arc<Database>,
     settings: CommonSettings,
     /// For answers that are made on other threads.
     places: Arc<Semaphore>,
@@ -48,11 +48,11 @@ impl Drop for WaitingAnswer<'_> {
 }
 
 impl Graph {
-    pub(super) fn new(store: Arc<Store>, settings: CommonSettings, slow: Arc<SlowLog>) -> Self {
+    pub(super) fn new(database: Arc<Database>, settings: CommonSettings, slow: Arc<SlowLog>) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let places_max = processors * THREADS_PER_PROCESSOR;
         Self {
-            store,
+            database,
             settings,
             places: Arc::new(Semaphore::new(places_max)),
             places_max,
@@ -62,8 +62,12 @@ impl Graph {
         }
     }
 
+    pub(super) fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
     pub(super) fn store(&self) -> &Store {
-        &self.store
+        &self.database.store
     }
 
     pub(super) fn settings(&self) -> &CommonSettings {
@@ -86,9 +90,9 @@ impl Graph {
         tokio::time::timeout(time, Arc::clone(&self.places).acquire_owned()).await.ok()?.ok()
     }
 
-    /// For `/metrics`, of the database of this name.
-    pub(super) fn metrics(&self, name: &str) -> Vec<Metric> {
-        let sample = |value: usize| vec![Sample::labelled("graph", name, value as f64)];
+    /// For `/metrics`.
+    pub(super) fn metrics(&self) -> Vec<Metric> {
+        let sample = |value: usize| vec![Sample::labelled("graph", &self.database.name, value as f64)];
         let busy = self.places_max.saturating_sub(self.places.available_permits());
         vec![
             Metric::gauge(

@@ -18,7 +18,7 @@ use prony_source::{
 use crate::{
     GraphSource,
     databases::Databases,
-    settings::{GraphSettings, graph_index},
+    settings::{GraphSettings, Reads, graph_index},
 };
 
 /// Sources at `graph:DIRECTORY`.
@@ -46,6 +46,7 @@ static OPTIONS: &[OptionOf<GraphSettings>] = &[
     OptionOf::new("graph_lua", Some("graph-lua"), ValueKind::Boolean, "false", "Whether POST /db/{graph}/lua runs scripts, in a sandbox and as whoever sends them", |graph, value| { graph.lua = value.boolean(); Ok(()) }),
     OptionOf::new("graph_lua_max_memory_bytes", None, ValueKind::BYTES, "67108864", "Bytes of memory that one script may have", |graph, value| { graph.lua_max_memory_bytes = value.size(); Ok(()) }),
     OptionOf::with(DURABILITY, |graph, value| { graph.durability = durability(&value.text())?; Ok(()) }),
+    OptionOf::new("reads", Some("reads"), ValueKind::Word(Reads::WORDS), "\"durable\"", "What readers of a graph are told: durable (what they see is sent once it is as durable as durability says), latest (at once, also what may still be taken back)", |graph, value| { graph.reads = Reads::of(&value.text()); Ok(()) }),
     OptionOf::with(RECOVER, |graph, value| { graph.recover = value.boolean(); Ok(()) }),
     OptionOf::with(SLOW_STATEMENT_MS, |graph, value| { graph.slow_statement_ms = value.number() as u32; Ok(()) }),
     OptionOf::new("snapshot_at_log_bytes", None, ValueKind::Number(4096, 1 << 40), "268435456", "Bytes of a graph's log after which a snapshot is taken; at least twice the last snapshot", |graph, value| { graph.snapshot_at_log_bytes = value.number(); Ok(()) }),

@@ -19,6 +19,6 @@ mod source;
 mod tests;
 
 pub use crate::kind::GraphKind;
-pub use crate::settings::{GraphIndex, GraphSettings, graph_index};
+pub use crate::settings::{GraphIndex, GraphSettings, Reads, graph_index};
 pub use crate::source::GraphSource;
 pub use prony_graph_store::{durability, durability_text};

@@ -14,6 +14,7 @@ pub struct GraphSettings {
     /// Of one script.
     pub lua_max_memory_bytes: usize,
     pub durability: Durability,
+    pub reads: Reads,
     /// Whether to go on without what is damaged.
     pub recover: bool,
     /// Milliseconds after which a field is logged; 0 where none is.
@@ -24,6 +25,26 @@ pub struct GraphSettings {
     pub scrub_every_s: u64,
     /// Made at the start where they are not there.
     pub indexes: Vec<GraphIndex>,
+}
+
+/// What those who read are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reads {
+    /// Only what is as durable as writes are when they are answered.
+    #[default]
+    Durable,
+    /// What was written last, also where it may be taken back or lost.
+    Latest,
+}
+
+impl Reads {
+    /// As they are written in settings.
+    pub(crate) const WORDS: &'static [&'static str] = &["durable", "latest"];
+
+    /// Of one of these words.
+    pub(crate) fn of(word: &str) -> Self {
+        if word == "latest" { Self::Latest } else { Self::Durable }
+    }
 }
 
 /// An index of a graph: the property is declared with it.
@@ -43,6 +64,7 @@ impl Default for GraphSettings {
             lua: false,
             lua_max_memory_bytes: 64 << 20,
             durability: Durability::Sync,
+            reads: Reads::default(),
             recover: false,
             slow_statement_ms: 0,
             snapshot_at_log_bytes: prony_graph_store::SNAPSHOT_AT_LOG_BYTES,

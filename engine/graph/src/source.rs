@@ -7,8 +7,9 @@ use std::{
     time::SystemTime,
 };
 
+use arc_swap::ArcSwap;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
-use prony_graph_store::Registration;
+use prony_graph_store::{Read, ReadFence, Registration, Schema};
 use prony_graphql::{
     error::GraphqlError,
     response::FieldResult,
@@ -28,7 +29,7 @@ use prony_source::{
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::databases::{Databases, scrub, state};
+use crate::databases::{Databases, scrub, settle, state};
 use crate::{
     events::{depends_on, events},
     execute::{
@@ -56,6 +57,8 @@ pub struct GraphSource {
     graph: Arc<Graph>,
     databases: Arc<Databases>,
     has_http: bool,
+    /// The types of which what is offered is made: the last ones that may be told.
+    types: ArcSwap<Schema>,
     /// What was offered last, and beside what.
     offered: Mutex<(Arc<GraphSchema>, ReservedNames)>,
     /// Told of each batch of writes, some of which change types.
@@ -66,18 +69,20 @@ pub struct GraphSource {
 impl GraphSource {
     /// GraphQL serves the default database; the others have calls alone.
     pub fn new(databases: Arc<Databases>, settings: CommonSettings) -> Self {
-        let store = Arc::clone(&databases.default().store);
+        let database = Arc::clone(databases.default());
         let written = Arc::new(Notify::new());
         let for_log = Arc::clone(&written);
-        let registration = store.watch(move |_| for_log.notify_one());
+        let registration = database.store.watch(move |_| for_log.notify_one());
         let slow = Arc::clone(&databases.slow);
         let taken = ReservedNames::default();
-        let schema = GraphSchema::new(Model::new(store.read().schema(), &taken), &settings);
+        let types = database.store.read().shared_schema();
+        let schema = GraphSchema::new(Model::new(&types, &taken), &settings);
         Self {
             scripts: None,
-            graph: Arc::new(Graph::new(store, settings, slow)),
+            graph: Arc::new(Graph::new(database, settings, slow)),
             databases,
             has_http: true,
+            types: ArcSwap::new(types),
             offered: Mutex::new((Arc::new(schema), taken)),
             written,
             _registration: registration,
@@ -98,9 +103,29 @@ impl GraphSource {
         Self { scripts: Some(Arc::new(scripts)), ..self }
     }
 
-    fn is_as_offered(&self) -> bool {
+    fn is_as_offered(&self, types: &Schema) -> bool {
         let last = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
-        last.0.model.is_of(self.graph.store().read().schema())
+        last.0.model.is_of(types)
+    }
+
+    /// The types that there are, with what they wait for.
+    fn newest_types(&self) -> (Arc<Schema>, Option<ReadFence>) {
+        settle::look(self.graph.database(), Read::shared_schema)
+    }
+
+    /// Whether types may be told; none while that is not known.
+    fn may_be_told(&self, fence: Option<ReadFence>) -> Option<bool> {
+        let Some(fence) = fence else { return Some(true) };
+        self.graph.store().outcome(fence).map(|outcome| outcome.is_ok())
+    }
+
+    /// The types that may be told: those that there are, where none waits for the log.
+    fn types(&self) -> Arc<Schema> {
+        let (newest, fence) = self.newest_types();
+        if self.may_be_told(fence) == Some(true) {
+            self.types.store(newest);
+        }
+        self.types.load_full()
     }
 
     #[cfg(test)]
@@ -124,12 +149,11 @@ impl Source for GraphSource {
     }
 
     fn schema(&self, reserved: &ReservedNames) -> Arc<dyn SourceSchema> {
-        let graph = &self.graph;
+        let types = self.types();
         let mut last = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
         let (schema, beside) = &mut *last;
-        let read = graph.store().read();
-        if beside != reserved || !schema.model.is_of(read.schema()) {
-            *schema = Arc::new(GraphSchema::new(Model::new(read.schema(), reserved), graph.settings()));
+        if beside != reserved || !schema.model.is_of(&types) {
+            *schema = Arc::new(GraphSchema::new(Model::new(&types, reserved), self.graph.settings()));
             beside.clone_from(reserved);
         }
         Arc::<GraphSchema>::clone(schema)
@@ -140,7 +164,7 @@ impl Source for GraphSource {
         reserved: &ReservedNames,
         permissions: &Permissions,
     ) -> Result<Arc<dyn SourceSchema>, Vec<PermissionFault>> {
-        let model = Model::new(self.graph.store().read().schema(), reserved);
+        let model = Model::new(&self.types(), reserved);
         let restrictions = Restrictions::new(&model, permissions)?;
         let mut schema = GraphSchema::new(model, self.graph.settings());
         schema.restricted = Some(Restricted {
@@ -153,8 +177,25 @@ impl Source for GraphSource {
 
     fn changed(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            while self.is_as_offered() {
-                self.written.notified().await;
+            let mut untold = None;
+            loop {
+                let (types, fence) = untold.take().unwrap_or_else(|| self.newest_types());
+                if self.is_as_offered(&types) {
+                    self.written.notified().await;
+                    continue;
+                }
+                match self.may_be_told(fence) {
+                    Some(true) => {
+                        self.types.store(types);
+                        return;
+                    }
+                    // They were taken back.
+                    Some(false) => {}
+                    None => {
+                        untold = Some((types, fence));
+                        self.written.notified().await;
+                    }
+                }
             }
         })
     }
@@ -165,7 +206,7 @@ impl Source for GraphSource {
 
     fn metrics(&self, _name: &str) -> Vec<Metric> {
         let mut metrics = state::metrics(&self.databases);
-        metrics.extend(self.graph.metrics(&self.databases.default().name));
+        metrics.extend(self.graph.metrics());
         metrics
     }
 

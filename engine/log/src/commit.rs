@@ -6,6 +6,7 @@ use crate::error::LogError;
 use crate::file::{LogFile, NextFile};
 use crate::frames::LOG_FRAME_HEAD_BYTES;
 use crate::group_commit::{GroupCommit, WAIT_MAX};
+use crate::positions::Positions;
 use crate::register::Register;
 use crate::ticket::{Settled, Ticket};
 use std::fmt;
@@ -193,6 +194,7 @@ pub struct CommitQueue<S: Logged> {
     pub log_bytes: AtomicU64,
     /// Of the file that is appended to.
     pub log_number: AtomicU64,
+    pub positions: Positions,
     pub watchers: Register<dyn Fn(&Settled) + Send + Sync>,
 }
 
@@ -212,13 +214,15 @@ pub struct Queue<S: Logged> {
     /// Why the log's last frame could not be written, and when. Nothing is acknowledged before the log has it until the
     /// log has taken something again.
     pub log_failure: Option<(LogError, SystemTime)>,
+    /// Why writes were taken back the last time.
+    pub(crate) last_failure: Option<LogError>,
     /// There was no room for the last frame, and none has been found since; only where a [reserve](Logged::KEEPS_RESERVE) is kept. Only
     /// what removes is to be written, and one other write at a time to find out whether there is room.
     pub is_full: bool,
     /// That one write is on its way, and all others wait for it.
     pub is_probing: bool,
-    /// See [`CommitQueue::pause_writes`].
-    pub(crate) is_paused: bool,
+    /// For how many writes wait, see [`CommitQueue::pause_writes`].
+    pub(crate) pauses: usize,
 }
 
 impl<S: Logged> fmt::Debug for Queue<S> {
@@ -281,9 +285,10 @@ impl<S: Logged> CommitQueue<S> {
             writers_without_room: 0,
             wakers_without_room: Vec::new(),
             log_failure: None,
+            last_failure: None,
             is_full: false,
             is_probing: false,
-            is_paused: false,
+            pauses: 0,
         };
         Self {
             state,
@@ -293,6 +298,7 @@ impl<S: Logged> CommitQueue<S> {
             has_room: Condvar::new(),
             log_bytes: AtomicU64::new(log_bytes),
             log_number: AtomicU64::new(log_number),
+            positions: Positions::default(),
             watchers: Register::default(),
         }
     }
@@ -332,7 +338,6 @@ impl<S: Logged> CommitQueue<S> {
         self.durability == Durability::Off && queue.log_failure.is_none()
     }
 
-    /// Ends the writing; wakes the log's thread where it would not look by itself.
     /// The next write's place, for whoever holds the lock and has written it.
     pub fn next_ticket(&self, queue: &mut Queue<S>) -> Ticket {
         if self.is_acknowledged_at_once(queue) {
@@ -342,6 +347,7 @@ impl<S: Logged> CommitQueue<S> {
         Ticket(queue.ticket)
     }
 
+    /// Ends the writing; wakes the log's thread where it would not look by itself.
     pub fn submit(&self, mut queue: MutexGuard<'_, Queue<S>>) {
         let is_woken = match queue.log {
             ThreadState::Busy | ThreadState::Ended => false,
@@ -446,6 +452,8 @@ impl<S: Logged> CommitQueue<S> {
         if !queue.is_full {
             queue.log_failure = file.suspect().map(|error| (error.clone(), SystemTime::now()));
         }
+        // Before anybody is told, so that who is told and reads then waits for nothing.
+        self.positions.settle(Ticket(work.ticket));
         self.state.logged(queue, batch);
         for done in batch.waiters.drain(..) {
             done(Ok(()));
@@ -540,9 +548,11 @@ impl<S: Logged> CommitQueue<S> {
         let mut queue = self.lock();
         let later = self.state.roll_back(&mut queue.writer);
         queue.log_failure = Some((error.clone(), SystemTime::now()));
+        queue.last_failure = Some(error.clone());
         queue.is_full = S::KEEPS_RESERVE && error.is_disk_full();
         queue.is_probing = false;
         let up_to = Ticket(queue.ticket);
+        self.positions.fail(up_to);
         self.tell_of_room(queue);
         for done in waiters.into_iter().chain(later) {
             done(Err(error.clone()));
@@ -554,7 +564,7 @@ impl<S: Logged> CommitQueue<S> {
 impl<S: Logged> Queue<S> {
     /// A write need not wait for the log.
     fn has_room(&self) -> bool {
-        let is_held_up = self.is_probing || self.is_paused;
+        let is_held_up = self.is_probing || self.pauses > 0;
         (S::pending(&self.writer).frame.len() <= PENDING_BYTES_MAX && !is_held_up) || self.is_closing
     }
 

@@ -25,8 +25,10 @@ pub mod log_state;
 #[cfg(feature = "power-loss")]
 pub mod losses;
 mod mutex;
+pub mod positions;
 #[cfg(feature = "power-loss")]
 pub mod power_loss;
+pub mod read_fence;
 pub mod recover;
 pub mod register;
 pub mod reserve;

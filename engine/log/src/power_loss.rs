@@ -96,6 +96,8 @@ struct Failing {
     faults: Option<Faults>,
     /// A write to a file whose name begins so.
     full_once: Option<&'static str>,
+    /// A sync of such a file.
+    sync_once: Option<&'static str>,
     failed: Vec<String>,
 }
 
@@ -154,6 +156,11 @@ impl Journal {
         lock(&self.faults).full_once = Some(begin);
     }
 
+    /// The next sync of a file whose name begins so fails: whether it has what was written is not known.
+    pub fn fail_next_sync(&self, begin: &'static str) {
+        lock(&self.faults).sync_once = Some(begin);
+    }
+
     /// Holds up all that is done to files of this name, until what is returned is dropped.
     pub fn hold(&self, name: &'static str) -> Held {
         self.holds.begin(name);
@@ -176,8 +183,12 @@ impl Journal {
         let number = failing.steps - 1;
         let written = if let Step::Write { path, .. } = step { Some(path) } else { None };
         let is_full = |begin: &mut &str| written.is_some_and(|path| is_called(path, begin));
-        let fault = match failing.full_once.take_if(is_full) {
-            Some(_) => Fault::Full,
+        let synced = if let Step::Sync(path) = step { Some(path) } else { None };
+        let is_unsynced = |begin: &mut &str| synced.is_some_and(|path| is_called(path, begin));
+        let once = failing.full_once.take_if(is_full).map(|_| Fault::Full);
+        let once = once.or_else(|| failing.sync_once.take_if(is_unsynced).map(|_| Fault::Device));
+        let fault = match once {
+            Some(fault) => fault,
             None => failing.faults.filter(|faults| faults.hits(number))?.fault,
         };
         let step = match step {

@@ -1,11 +1,11 @@
 //! Waiting until a write is durable, on a thread that has many such: what waits is kept in the order of its tickets, and is notified
-//! once of all that one sync has made durable, instead of once for each.
+//! once of all that one sync has made durable, instead of once for each. A read that has seen a write waits as that one does.
 
 use crate::error::LogError;
 use crate::register::Registration;
 use crate::ticket::{Settled, Ticket};
 use futures_util::task::AtomicWaker;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::{Rc, Weak};
@@ -18,14 +18,21 @@ use std::task::{Context, Poll, Waker};
 pub struct Inbox {
     settled: Mutex<Vec<Settled>>,
     waker: AtomicWaker,
-    /// The queue's length; only its thread writes it.
+    /// Writes in the queue; only its thread writes it.
     waiting: AtomicUsize,
+    /// As [`Self::waiting`], of reads.
+    waiting_reads: AtomicUsize,
 }
 
 impl Inbox {
     /// Writes that wait.
     pub fn waiting(&self) -> usize {
         self.waiting.load(Relaxed)
+    }
+
+    /// Reads that wait until what they have seen is durable.
+    pub fn waiting_reads(&self) -> usize {
+        self.waiting_reads.load(Relaxed)
     }
 
     /// Wakes the task of the queue, which ends where the queue is gone.
@@ -37,7 +44,9 @@ impl Inbox {
 /// Those of one thread that wait for one log.
 #[derive(Debug)]
 pub struct WaitingWrites {
-    waiting: RefCell<VecDeque<(Ticket, Rc<QueuedWrite>)>>,
+    waiting: RefCell<VecDeque<QueuedTicket>>,
+    /// How many of them are of reads.
+    reads: Cell<usize>,
     inbox: Arc<Inbox>,
     _registration: Registration,
 }
@@ -46,7 +55,15 @@ pub struct WaitingWrites {
 #[derive(Debug)]
 pub struct WaitingQueues<T>(RefCell<Vec<(sync::Weak<T>, Rc<WaitingWrites>)>>);
 
-/// One write in a queue, shared with who waits for it.
+/// A place in a queue.
+#[derive(Debug)]
+struct QueuedTicket {
+    ticket: Ticket,
+    is_read: bool,
+    queued: Rc<QueuedWrite>,
+}
+
+/// One write in a queue, or a read that has seen it, shared with who waits for it.
 #[derive(Debug, Default)]
 struct QueuedWrite(RefCell<WriteState>);
 
@@ -58,12 +75,22 @@ enum WriteState {
     Settled(Result<(), LogError>),
 }
 
-/// A write that was accepted.
+/// A write that was accepted, or a read that has seen it.
 #[must_use]
 #[derive(Debug)]
 pub struct Waiting(Option<Rc<QueuedWrite>>);
 
 impl Waiting {
+    /// Nothing is to be waited for.
+    pub const fn over() -> Self {
+        Self(None)
+    }
+
+    /// It is known already what has become of it.
+    pub fn settled(outcome: Result<(), LogError>) -> Self {
+        Self(outcome.err().map(|error| Rc::new(QueuedWrite(RefCell::new(WriteState::Settled(Err(error)))))))
+    }
+
     /// Whether there was nothing to wait for.
     pub const fn is_over(&self) -> bool {
         self.0.is_none()
@@ -84,6 +111,11 @@ impl Waiting {
             unpolled @ WriteState::Unpolled => *unpolled = WriteState::Awaited(context.waker().clone()),
         }
         Poll::Pending
+    }
+
+    /// What has become of it.
+    pub async fn outcome(mut self) -> Result<(), LogError> {
+        poll_fn(|context| self.poll(context)).await
     }
 }
 
@@ -127,8 +159,8 @@ impl WaitingWrites {
             of_log.settled.lock().unwrap_or_else(PoisonError::into_inner).push(settled.clone());
             of_log.waker.wake();
         }));
-        let waiting = RefCell::default();
-        Rc::new(Self { waiting, inbox, _registration: registration })
+        let (waiting, reads) = (RefCell::default(), Cell::default());
+        Rc::new(Self { waiting, reads, inbox, _registration: registration })
     }
 
     /// Wakes those whose writes are settled; to be run on the queue's thread. It ends once the queue is dropped and its inbox woken.
@@ -145,23 +177,43 @@ impl WaitingWrites {
         if ticket == Ticket::SETTLED {
             return Waiting(None);
         }
+        self.push(ticket, false)
+    }
+
+    /// What a read waits for that has seen the write with this ticket, which was not settled after the queue was made.
+    pub fn wait_for_read(&self, ticket: Ticket) -> Waiting {
+        self.push(ticket, true)
+    }
+
+    fn push(&self, ticket: Ticket, is_read: bool) -> Waiting {
         let queued = Rc::new(QueuedWrite::default());
         let mut waiting = self.waiting.borrow_mut();
-        waiting.push_back((ticket, Rc::clone(&queued)));
-        self.inbox.waiting.store(waiting.len(), Relaxed);
+        // What was read on another thread may have seen less than what this one has written or read since.
+        let before = waiting.iter().rposition(|before| before.ticket <= ticket);
+        let place = before.map_or(0, |before| before + 1);
+        waiting.insert(place, QueuedTicket { ticket, is_read, queued: Rc::clone(&queued) });
+        self.reads.set(self.reads.get() + usize::from(is_read));
+        self.tell_length(waiting.len());
         Waiting(Some(queued))
     }
 
     fn settle(&self, settled: &Settled) {
         let mut waiting = self.waiting.borrow_mut();
-        while waiting.front().is_some_and(|(ticket, _)| *ticket <= settled.up_to) {
-            let Some((_, queued)) = waiting.pop_front() else { break };
+        while waiting.front().is_some_and(|first| first.ticket <= settled.up_to) {
+            let Some(QueuedTicket { is_read, queued, .. }) = waiting.pop_front() else { break };
+            self.reads.set(self.reads.get() - usize::from(is_read));
             let state = WriteState::Settled(settled.outcome.clone());
             if let WriteState::Awaited(waker) = queued.0.replace(state) {
                 waker.wake();
             }
         }
-        self.inbox.waiting.store(waiting.len(), Relaxed);
+        self.tell_length(waiting.len());
+    }
+
+    fn tell_length(&self, length: usize) {
+        let reads = self.reads.get();
+        self.inbox.waiting.store(length - reads, Relaxed);
+        self.inbox.waiting_reads.store(reads, Relaxed);
     }
 }
 
@@ -178,5 +230,37 @@ async fn wake_settled(queue: Weak<WaitingWrites>, inbox: Arc<Inbox>) {
         .await;
         let Some(queue) = queue.upgrade() else { return };
         settled.drain(..).for_each(|settled| queue.settle(&settled));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::register::Register;
+
+    fn queue(watchers: &Register<dyn Fn(&Settled) + Send + Sync>) -> Rc<WaitingWrites> {
+        WaitingWrites::new(|watcher| watchers.add(Arc::new(watcher)))
+    }
+
+    #[test]
+    fn a_read_waits_for_the_write_that_it_has_seen_and_for_no_later_one() {
+        let watchers = Register::default();
+        let queue = queue(&watchers);
+        let context = &mut Context::from_waker(Waker::noop());
+        let mut later = queue.wait_for(Ticket(7));
+        // It ended on another thread, when this one had written already.
+        let mut read = queue.wait_for_read(Ticket(3));
+        assert_eq!((queue.inbox().waiting(), queue.inbox().waiting_reads()), (1, 1));
+        queue.settle(&Settled { up_to: Ticket(2), outcome: Ok(()) });
+        assert!(read.poll(context).is_pending() && later.poll(context).is_pending());
+        queue.settle(&Settled { up_to: Ticket(3), outcome: Ok(()) });
+        assert!(matches!(read.poll(context), Poll::Ready(Ok(()))) && later.poll(context).is_pending());
+        assert_eq!((queue.inbox().waiting(), queue.inbox().waiting_reads()), (1, 0));
+        let mut both = [queue.wait_for_read(Ticket(7)), queue.wait_for_read(Ticket(8))];
+        queue.settle(&Settled { up_to: Ticket(8), outcome: Err(LogError::Closed) });
+        for waiting in both.iter_mut().chain([&mut later]) {
+            assert!(matches!(waiting.poll(context), Poll::Ready(Err(LogError::Closed))));
+        }
+        assert_eq!((queue.inbox().waiting(), queue.inbox().waiting_reads()), (0, 0));
     }
 }

@@ -2,16 +2,15 @@
 
 use crate::commit::{CommitQueue, Logged};
 
-/// As long as it is there no write is taken: whoever makes one waits, as where there is no room for it. What was written before goes its
+/// As long as one is there no write is taken: whoever makes one waits, as where there is no room for it. What was written before goes its
 /// way, and where the queue is closed nobody waits.
 #[must_use = "writes go on when it is dropped"]
 #[derive(Debug)]
 pub struct WritePause<'q, S: Logged>(&'q CommitQueue<S>);
 
 impl<S: Logged> CommitQueue<S> {
-    /// One at a time.
     pub fn pause_writes(&self) -> WritePause<'_, S> {
-        self.lock().is_paused = true;
+        self.lock().pauses += 1;
         WritePause(self)
     }
 }
@@ -19,7 +18,7 @@ impl<S: Logged> CommitQueue<S> {
 impl<S: Logged> Drop for WritePause<'_, S> {
     fn drop(&mut self) {
         let mut queue = self.0.lock();
-        queue.is_paused = false;
+        queue.pauses -= 1;
         self.0.tell_of_room(queue);
     }
 }

@@ -40,6 +40,7 @@ const RELATIONAL: &[&str] = &["hyper", "http", "clap", "rusqlite", "tokio-postgr
 /// Crates whose tests need several kinds of sources, or what stands behind one.
 const TESTED_WITH: &[(&str, &[&str])] = &[
     ("sql", &["sqlite", "postgres"]),
+    ("graph", &["log"]),
     ("server", &["sqlite", "postgres", "graph", "graph-store", "interceptors"]),
 ];
 

@@ -158,13 +158,17 @@ mod tests {
     use crate::types::value::{Kind, Value};
     use crate::write::Write;
     use crate::writer::Writer;
+    use prony_log::positions::Positions;
+    use prony_log::ticket::Ticket;
 
     fn write(
         writer: &mut Writer,
         memory: &ArcSwap<Memory>,
         operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>,
     ) {
-        let written = writer.operate(memory, |pending| operate(&mut Write::new(pending)));
+        let positions = Positions::default();
+        let mark = positions.begin_write(Ticket::SETTLED);
+        let written = writer.operate((memory, &mark), |pending| operate(&mut Write::new(pending)));
         assert!(written.is_ok(), "nothing is refused");
     }
 

@@ -28,7 +28,7 @@ pub(crate) struct SlotReader<'a> {
     changes: Vec<u8>,
     /// Where each change ends.
     ends: Vec<usize>,
-    /// How often the writer had taken something back before the first of the slots was read.
+    /// How often something had been taken back before the first of the slots was read.
     taken_back: u64,
 }
 
@@ -38,7 +38,7 @@ impl<'a> SlotReader<'a> {
         let queue = shared.lock();
         let memory = shared.state.memory.load_full();
         let schema = memory.schema.load_full();
-        let taken_back = queue.writer.taken_back;
+        let taken_back = shared.positions.taken_back();
         drop(queue);
         Self { shared, memory, schema, slots: Vec::new(), changes: Vec::new(), ends: Vec::new(), taken_back }
     }
@@ -88,7 +88,9 @@ impl<'a> SlotReader<'a> {
     }
 
     fn is_taken_back_since(&mut self) -> bool {
-        let taken_back = self.shared.lock().writer.taken_back;
+        let queue = self.shared.lock();
+        let taken_back = self.shared.positions.taken_back();
+        drop(queue);
         std::mem::replace(&mut self.taken_back, taken_back) != taken_back
     }
 
@@ -96,7 +98,7 @@ impl<'a> SlotReader<'a> {
     fn read_locked(&mut self, side: Side, at: Ref, guard: &Guard) {
         let shared = self.shared;
         let queue = shared.lock();
-        self.taken_back = queue.writer.taken_back;
+        self.taken_back = shared.positions.taken_back();
         self.copy(side, at, guard);
         drop(queue);
     }

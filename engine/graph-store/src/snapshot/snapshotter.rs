@@ -198,11 +198,11 @@ impl Snapshotter {
         let next = NextFile::create(&self.directory, LOG, self.shared.log_number.load(Ordering::Relaxed) + 1);
         let rotated = next.and_then(|next| self.shared.rotate_log(next));
         let (number, bytes_before) = rotated.map_err(|cause| SnapshotError::Rotate(cause.into()))?;
-        let before = self.shared.state.rollbacks.load(Ordering::SeqCst);
+        let before = self.shared.positions.failures();
         let written = snapshot::write(&self.directory, number, &self.shared, &self.is_closing, throttle)?;
         // All that the snapshot has seen must be in the log before it counts.
         self.shared.sync_log().map_err(SnapshotError::Log)?;
-        if self.shared.state.rollbacks.load(Ordering::SeqCst) != before {
+        if self.shared.positions.failures() != before {
             return Ok(None);
         }
         let report = written.publish(&self.directory, throttle)?;

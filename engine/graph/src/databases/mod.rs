@@ -21,7 +21,7 @@ use prony_graph_store::{
 
 use self::scrubbed::Scrubbed;
 use crate::{
-    settings::{GraphIndex, GraphSettings},
+    settings::{GraphIndex, GraphSettings, Reads},
     slow_log::SlowLog,
 };
 
@@ -39,6 +39,7 @@ const DROPPED: &str = ".dropped-";
 pub struct Databases {
     directory: PathBuf,
     options: Options,
+    reads: Reads,
     time_limit: Option<Duration>,
     /// How often all files are read; none where they are not.
     pub(crate) scrub_every: Option<Duration>,
@@ -54,11 +55,13 @@ pub struct Databases {
 pub struct Database {
     pub name: String,
     pub store: Arc<Store>,
+    /// What those who read it are told.
+    pub reads: Reads,
     /// How long a request waits for what goes on by itself; none where it waits for its end.
     pub time_limit: Option<Duration>,
     /// What was found the last time that its files were read, and when that was.
     scrubbed: Mutex<(Option<Scrubbed>, Option<Instant>)>,
-    /// Of each core that has written to it.
+    /// Of each core that has waited for its log.
     inboxes: Mutex<Vec<Arc<Inbox>>>,
 }
 
@@ -67,14 +70,15 @@ impl Database {
         Self {
             name: name.to_owned(),
             store: Arc::new(store),
+            reads: Reads::default(),
             time_limit: None,
             scrubbed: Mutex::default(),
             inboxes: Mutex::default(),
         }
     }
 
-    fn with_time_limit(self, time_limit: Option<Duration>) -> Self {
-        Self { time_limit, ..self }
+    fn with(self, reads: Reads, time_limit: Option<Duration>) -> Self {
+        Self { reads, time_limit, ..self }
     }
 
     pub(crate) fn joined(&self, inbox: Arc<Inbox>) {
@@ -107,6 +111,12 @@ impl Database {
     pub(crate) fn waiting_writes(&self) -> usize {
         let inboxes = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner);
         inboxes.iter().map(|inbox| inbox.waiting()).sum()
+    }
+
+    /// Requests that wait until what they have read is durable.
+    pub(crate) fn waiting_reads(&self) -> usize {
+        let inboxes = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        inboxes.iter().map(|inbox| inbox.waiting_reads()).sum()
     }
 }
 
@@ -181,6 +191,7 @@ impl Databases {
     pub fn open(directory: &Path, settings: &GraphSettings) -> Result<Self, DatabasesError> {
         let &GraphSettings {
             durability,
+            reads,
             recover,
             snapshot_at_log_bytes,
             scrub_every_s,
@@ -200,18 +211,19 @@ impl Databases {
         check_places(directory, &names)?;
         let mut all = BTreeMap::new();
         for name in names {
-            let database = open_one(directory, &name, options)?.with_time_limit(time_limit);
+            let database = open_one(directory, &name, options)?.with(reads, time_limit);
             all.insert(name, Arc::new(database));
         }
         let default = match all.get(DEFAULT_DATABASE) {
             Some(default) => Arc::clone(default),
-            None => Arc::new(open_one(directory, DEFAULT_DATABASE, options)?.with_time_limit(time_limit)),
+            None => Arc::new(open_one(directory, DEFAULT_DATABASE, options)?.with(reads, time_limit)),
         };
         make_indexes(&default.store, indexes)?;
         all.insert(DEFAULT_DATABASE.to_owned(), Arc::clone(&default));
         Ok(Self {
             directory: directory.to_owned(),
             options,
+            reads,
             time_limit,
             scrub_every: (scrub_every_s > 0).then(|| Duration::from_secs(scrub_every_s)),
             slow: Arc::new(SlowLog::new(directory, slow_statement_ms)),
@@ -256,7 +268,7 @@ impl Databases {
         sync(&self.directory)
             .map_err(|source| ChangeError::Directory { path: self.directory.clone(), source })?;
         tracing::info!(database = name, "made a database");
-        let database = Database::new(name, store).with_time_limit(self.time_limit);
+        let database = Database::new(name, store).with(self.reads, self.time_limit);
         all.insert(name.to_owned(), Arc::new(database));
         self.all.store(Arc::new(all));
         Ok(())

@@ -20,6 +20,8 @@ pub(crate) struct DatabaseState {
     pub(crate) relationships: u64,
     /// Of the log since the last snapshot.
     pub(crate) log_bytes: u64,
+    /// Requests that wait until what they have read is durable.
+    pub(crate) waiting_reads: usize,
     /// Requests whose writes are not durable yet.
     pub(crate) waiting_writes: usize,
     /// The last snapshot since the start.
@@ -115,6 +117,11 @@ pub(crate) fn metrics(databases: &Databases) -> Vec<Metric> {
             each(|of| of.waiting_writes as f64),
         ),
         Metric::gauge(
+            "prony_graph_waiting_reads",
+            "Requests that wait until what they have read is durable",
+            each(|of| of.waiting_reads as f64),
+        ),
+        Metric::gauge(
             "prony_graph_snapshot_time_seconds",
             "When the last snapshot since the start was whole, Unix time",
             snapshots.collect(),
@@ -133,6 +140,7 @@ impl DatabaseState {
             nodes: read.count(Side::Nodes, None),
             relationships: read.count(Side::Relationships, None),
             log_bytes,
+            waiting_reads: database.waiting_reads(),
             waiting_writes: database.waiting_writes(),
             last_snapshot: snapshots.last.map(|(report, at, took)| SnapshotTaken {
                 at_seconds: seconds(at),

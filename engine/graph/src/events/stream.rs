@@ -1,10 +1,11 @@
 //! The events of one subscription: changes that pass its filter, each answered from what the change left behind and from
-//! the graph around it as it is by then.
+//! the graph around it as it is by then. The change is durable when it comes; what is read around it may not be, and then the event waits
+//! until it is.
 
 use std::sync::Arc;
 
-use futures_util::stream;
-use prony_graph_store::Schema;
+use futures_util::{StreamExt as _, stream};
+use prony_graph_store::{Read, Schema, Waiting};
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
@@ -15,8 +16,9 @@ use prony_source::Events;
 
 use crate::events::{Change, EventReader, Interest, queue::QueuedEvent};
 use crate::{
+    databases::settle::{self, Untold},
     execute::{
-        answer::{Begin, answer, failed, id_of},
+        answer::{Begin, failed, id_of, read_not_durable, untold_answer},
         bind::BoundLists,
         filter::Bound,
         json_value,
@@ -31,6 +33,10 @@ use crate::{
 /// Most that the patterns of a subscription are searched for in the texts of one change, in bytes as a literal would be: some tens of
 /// milliseconds of its core.
 const SEARCHED_BYTES_MAX: usize = 64 << 20;
+
+/// Events of one subscription that wait at a time until what was read around them is durable: one sync settles all that were made during
+/// the one before, so that they come no slower than writes do.
+const WAITING_MAX: usize = 64;
 
 /// Begins to hear changes: all that are made after this returns.
 pub(crate) fn events(
@@ -54,10 +60,27 @@ pub(crate) fn events(
         reader,
         has_ended: false,
     };
-    Ok(Box::pin(stream::unfold(following, |mut following| async {
-        let result = following.next().await?;
-        Some((result, following))
-    })))
+    let made = stream::unfold(following, |mut following| async {
+        let event = following.next().await?;
+        Some((event.told(Arc::clone(&following.plan)), following))
+    });
+    Ok(Box::pin(made.buffered(WAITING_MAX).filter_map(std::future::ready)))
+}
+
+/// What a change has become, and what it waits for.
+struct MadeEvent {
+    /// None where the change does not pass the filter: that is known as late as what is sent.
+    result: Option<FieldResult>,
+    waiting: Waiting,
+}
+
+impl MadeEvent {
+    async fn told(self, plan: Arc<Plan>) -> Option<FieldResult> {
+        match self.waiting.outcome().await {
+            Ok(()) => self.result,
+            Err(error) => Some(failed(&plan, read_not_durable(&error))),
+        }
+    }
 }
 
 fn interest(plan: &Plan, wanted: &ChangePlan, variables: &Variables) -> Result<Interest, GraphqlError> {
@@ -88,15 +111,12 @@ struct Following {
 }
 
 impl Following {
-    async fn next(&mut self) -> Option<FieldResult> {
+    async fn next(&mut self) -> Option<MadeEvent> {
         while !self.has_ended {
             // Where many changes wait, those who write them to clients get their turns.
             tokio::task::consume_budget().await;
             let error = match self.reader.next().await {
-                QueuedEvent::Changed(change) => match self.answer(change).await {
-                    Some(result) => return Some(result),
-                    None => continue,
-                },
+                QueuedEvent::Changed(change) => return Some(self.answer(change).await),
                 // Not as the types are by now: changes from before the type went may still wait.
                 QueuedEvent::Schema(schema) if self.type_exists(&schema) => continue,
                 QueuedEvent::Schema(_) => {
@@ -110,34 +130,44 @@ impl Following {
                     GraphqlError::new(ErrorCode::EventsLost, message)
                 }
             };
-            return Some(failed(&self.plan, error));
+            return Some(MadeEvent { result: Some(failed(&self.plan, error)), waiting: Waiting::over() });
         }
         None
     }
 
-    /// None where the change does not pass the filter.
-    async fn answer(&self, change: Arc<Change>) -> Option<FieldResult> {
-        match self.passes(&change) {
+    async fn answer(&self, change: Arc<Change>) -> MadeEvent {
+        let mut untold = Untold::default();
+        let result = match self.passes(&change, &mut untold) {
             Ok(false) => None,
-            Ok(true) => Some(answer(&self.source, &self.plan, &self.variables, Begin::Changed(change)).await),
+            Ok(true) => {
+                let begin = Begin::Changed(change);
+                let (result, fence) = untold_answer(&self.source, &self.plan, &self.variables, begin).await;
+                untold.add(fence);
+                Some(result)
+            }
             Err(error) => Some(failed(&self.plan, error)),
-        }
+        };
+        MadeEvent { result, waiting: untold.behind(self.source.database()) }
     }
 
-    fn passes(&self, change: &Change) -> Result<bool, GraphqlError> {
-        let filter = &self.wanted().filter;
-        let restrictions = self.plan.restrictions.as_ref();
-        if filter.is_everything() && restrictions.is_none() {
+    fn passes(&self, change: &Change, untold: &mut Untold) -> Result<bool, GraphqlError> {
+        if self.wanted().filter.is_everything() && self.plan.restrictions.is_none() {
             return Ok(true);
         }
+        let (passes, fence) = settle::look(self.source.database(), |read| self.passes_in(read, change));
+        untold.add(fence);
+        passes
+    }
+
+    fn passes_in(&self, read: &Read, change: &Change) -> Result<bool, GraphqlError> {
+        let filter = &self.wanted().filter;
+        let restrictions = self.plan.restrictions.as_ref();
         let visible =
             restrictions.map(|restrictions| Visible::new(restrictions, &self.variables)).transpose()?;
-        let read = self.source.store().read();
         // What the role sees is not bounded, so that no error tells of a change that is hidden.
         let searched = [SearchBound::Unbounded, SearchBound::Bytes(SEARCHED_BYTES_MAX)].map(Searched::within);
-        let [of_role, of_filter] = searched
-            .each_ref()
-            .map(|searched| View::new(&read, &self.plan.model, visible.as_ref(), searched));
+        let [of_role, of_filter] =
+            searched.each_ref().map(|searched| View::new(read, &self.plan.model, visible.as_ref(), searched));
         let (bound, thing) = (Bound::new(filter, &self.variables)?, change.thing());
         let is_seen = |thing: &Thing<'_>| restrictions.is_none() || of_role.type_of(thing).is_some();
         let was_seen = change.before().is_none_or(|before| is_seen(&before));

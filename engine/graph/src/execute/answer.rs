@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prony_graph_store::{Kind, Read, Ref, Side, Value};
+use prony_graph_store::{Kind, LogError, Overtaken, Read, ReadFence, Ref, Side, Value};
 use prony_graphql::{
     budget::{ResponseMeter, TooLarge},
     error::{ErrorCode, GraphqlError},
@@ -18,6 +18,7 @@ use prony_graphql::{
 };
 
 use crate::{
+    databases::{settle, with_causes},
     events::Change,
     execute::{
         bind::{BoundLists, Item},
@@ -45,23 +46,40 @@ pub(crate) enum Begin {
     Changed(Arc<Change>),
 }
 
-/// Answers at once, or on another thread where that would hold up this one. Dropping the future stops the work.
+/// Answers at once, or on another thread where that would hold up this one; waits until all that the answer was made of may be told.
+/// Dropping the future stops the work.
 pub(crate) async fn answer(
     source: &Arc<Graph>,
     plan: &Arc<Plan>,
     variables: &Variables,
     begin: Begin,
 ) -> FieldResult {
+    let (result, fence) = untold_answer(source, plan, variables, begin).await;
+    match settle::behind(source.database(), fence).outcome().await {
+        Ok(()) => result,
+        Err(error) => failed(plan, read_not_durable(&error)),
+    }
+}
+
+/// As [`answer`], with what it is to wait for yet.
+pub(crate) async fn untold_answer(
+    source: &Arc<Graph>,
+    plan: &Arc<Plan>,
+    variables: &Variables,
+    begin: Begin,
+) -> (FieldResult, Option<ReadFence>) {
     let clock = source.slow().begin();
-    let read = source.store().read();
-    if let Some(result) = at_once(source, plan, variables, &read, Watch::in_place(1), &begin) {
+    let (result, fence) = settle::look(source.database(), |read| {
+        at_once(source, plan, variables, read, Watch::in_place(1), &begin)
+    });
+    if let Some(result) = result {
         if let Some(clock) = clock {
             slow::report(source.slow(), slice::from_ref(plan), variables, clock.elapsed());
         }
-        return result;
+        return (result, fence);
     }
-    drop(read);
-    on_thread(source, &[Arc::clone(plan)], variables, begin).await.pop().expect("one answer for each plan")
+    let (mut results, fence) = on_thread(source, &[Arc::clone(plan)], variables, begin).await;
+    (results.pop().expect("one answer for each plan"), fence)
 }
 
 /// As [`answer`], all from one look at the graph.
@@ -71,20 +89,49 @@ pub(crate) async fn answer_all(
     variables: &Variables,
 ) -> Vec<FieldResult> {
     let clock = source.slow().begin();
-    let results: Option<Vec<FieldResult>> = {
-        let read = source.store().read();
+    let (results, fence) = settle::look(source.database(), |read| {
         let watch = || Watch::in_place(plans.len());
-        plans.iter().map(|plan| at_once(source, plan, variables, &read, watch(), &Begin::Root)).collect()
-    };
-    match results {
+        let each = plans.iter().map(|plan| at_once(source, plan, variables, read, watch(), &Begin::Root));
+        each.collect::<Option<Vec<FieldResult>>>()
+    });
+    let (results, fence) = match results {
         Some(results) => {
             if let Some(begun) = clock {
                 slow::report(source.slow(), plans, variables, begun.elapsed());
             }
-            results
+            (results, fence)
         }
         None => on_thread(source, plans, variables, Begin::Root).await,
+    };
+    told(source, plans, results, fence).await
+}
+
+/// Answers once all that they were made of may be told.
+pub(crate) async fn told(
+    source: &Arc<Graph>,
+    plans: &[Arc<Plan>],
+    results: Vec<FieldResult>,
+    fence: Option<ReadFence>,
+) -> Vec<FieldResult> {
+    match settle::behind(source.database(), fence).outcome().await {
+        Ok(()) => results,
+        Err(error) => all_failed(plans, &read_not_durable(&error)),
     }
+}
+
+/// An error of all fields.
+pub(crate) fn all_failed(plans: &[Arc<Plan>], error: &GraphqlError) -> Vec<FieldResult> {
+    plans.iter().map(|plan| failed(plan, error.clone())).collect()
+}
+
+/// Of what was read, as `not_durable` of mutations has it of what was written.
+pub(crate) fn read_not_durable(error: &LogError) -> GraphqlError {
+    let code = if matches!(error, LogError::Unknown { .. }) {
+        ErrorCode::OutcomeUnknown
+    } else {
+        ErrorCode::SourceUnavailable
+    };
+    GraphqlError::new(code, settle::not_durable(error)).with_detail(with_causes(error))
 }
 
 /// None where it takes too long for a core.
@@ -117,36 +164,48 @@ async fn on_thread(
     plans: &[Arc<Plan>],
     variables: &Variables,
     begin: Begin,
-) -> Vec<FieldResult> {
+) -> (Vec<FieldResult>, Option<ReadFence>) {
     let settings = source.settings();
-    let all_failed = |error: &GraphqlError| plans.iter().map(|plan| failed(plan, error.clone())).collect();
     let time = Duration::from_millis(settings.statement_timeout_ms.into());
     let deadline = Instant::now() + time;
     let Some(place) = source.place(time).await else {
-        return all_failed(&Unfinished::Stopped(Stop::Timeout).error(settings));
+        return (all_failed(plans, &Unfinished::Stopped(Stop::Timeout).error(settings)), None);
     };
     let cancel = Cancel(Arc::default());
     let cancelled = Arc::clone(&cancel.0);
     let (own_source, own_plans, own_variables) = (Arc::clone(source), plans.to_vec(), variables.clone());
     let work = tokio::task::spawn_blocking(move || {
         let started = Instant::now();
-        let read = own_source.store().read();
         let watch = || Watch::Thread { visits: 0, deadline, cancelled: Arc::clone(&cancelled) };
-        let each = own_plans.iter().map(|plan| {
-            let result = at_once(&own_source, plan, &own_variables, &read, watch(), &begin);
-            result.expect("a thread is never asked to stop for others")
-        });
-        let results: Vec<FieldResult> = each.collect();
+        let look = |read: &Read| -> Vec<FieldResult> {
+            let each = own_plans.iter().map(|plan| {
+                let result = at_once(&own_source, plan, &own_variables, read, watch(), &begin);
+                result.expect("a thread is never asked to stop for others")
+            });
+            each.collect()
+        };
+        let goes_on = || !cancelled.load(Relaxed) && Instant::now() < deadline;
+        let looked = settle::look_for_long(own_source.database(), look, goes_on);
         drop(place);
-        (results, started.elapsed())
+        (looked, started.elapsed())
     });
     let done = work.await;
     drop(cancel);
-    let Ok((results, took)) = done else {
-        return all_failed(&GraphqlError::new(ErrorCode::SourceFailed, "the answer could not be made"));
+    let Ok((looked, took)) = done else {
+        let error = GraphqlError::new(ErrorCode::SourceFailed, "the answer could not be made");
+        return (all_failed(plans, &error), None);
     };
     slow::report(source.slow(), plans, variables, took);
-    results
+    looked.unwrap_or_else(|Overtaken| (all_failed(plans, &overtaken(settings)), None))
+}
+
+fn overtaken(settings: &CommonSettings) -> GraphqlError {
+    let message = format!(
+        "whatever was read within {} ms (statement_timeout_ms) may have had changes of writes that were refused meanwhile: ask again, or \
+         for less at a time",
+        settings.statement_timeout_ms
+    );
+    GraphqlError::new(ErrorCode::Timeout, message)
 }
 
 enum Unfinished {

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use crate::{
     databases::settle::{self, RefusedWrite},
     execute::{
-        answer::{Begin, answer, failed, id_of},
+        answer::{Begin, all_failed, answer, failed, id_of, told},
         json_value,
         write_access::{LACKS_VALUE, WriteAccess, WriteFault, lacks_value, values},
     },
@@ -46,7 +46,7 @@ pub(crate) async fn mutate(
     if plans.iter().any(|plan| lacks_preset(plan, variables)) {
         return all_failed(plans, &GraphqlError::new(ErrorCode::Forbidden, LACKS_VALUE));
     }
-    let culprit = Cell::new(None);
+    let (culprit, begun) = (Cell::new(None), source.store().begin_read());
     let operate = |write: &mut Write<'_>| {
         let read = source.store().read();
         let mut done = Vec::with_capacity(plans.len());
@@ -74,7 +74,10 @@ pub(crate) async fn mutate(
     }
     let done = match (written, culprit.take()) {
         (Ok(done), _) => done,
-        (Err(_), Some((index, fault))) => return after_fault(plans, index, fault),
+        (Err(_), Some((index, fault))) => {
+            let fence = settle::refused(source.database(), begun);
+            return told(source, plans, after_fault(plans, index, fault), fence).await;
+        }
         (Err(refusal), None) => return all_failed(plans, &refused(&refusal)),
     };
     let span = begin_span(COMMIT, SpanKind::Internal);
@@ -338,8 +341,4 @@ fn after_fault(plans: &[Arc<Plan>], culprit: usize, fault: WriteFault) -> Vec<Fi
         failed(plan, own.clone())
     });
     each.collect()
-}
-
-fn all_failed(plans: &[Arc<Plan>], error: &GraphqlError) -> Vec<FieldResult> {
-    plans.iter().map(|plan| failed(plan, error.clone())).collect()
 }

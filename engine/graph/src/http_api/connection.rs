@@ -1,14 +1,10 @@
-//! One client's connection: which call a request is, and the write that it waits for.
+//! One client's connection: which call a request is.
 
 use std::{
-    cell::Cell,
-    fmt,
-    rc::Rc,
     sync::Arc,
     task::{Context, Poll, ready},
 };
 
-use futures_util::future::LocalBoxFuture;
 use http::Method;
 use prony_source::http_api::{ApiConnection, ApiLimits, ApiRequest, ApiResponse, Progress};
 
@@ -18,6 +14,7 @@ use super::{
     error::CallError,
     index,
     path::{self, Aspect, Call, split},
+    pending::Pending,
     read::{
         self,
         list::{self, FindRequest},
@@ -25,10 +22,10 @@ use super::{
     role_write::RoleWrite,
     script_call::{self, RunScripts, ScriptRequest},
     slow_call::SlowCall,
-    write::{self, Begun, NotBegun, WriteProgress},
+    write,
 };
-use crate::databases::{DEFAULT_DATABASE, Database, Databases, settle::RefusedWrite};
-use prony_graph_store::{Side, Waiting};
+use crate::databases::{DEFAULT_DATABASE, Database, Databases};
+use prony_graph_store::Side;
 
 /// The calls of one connection, one after the other.
 #[derive(Debug)]
@@ -40,27 +37,10 @@ pub(crate) struct GraphConnection {
     role: Option<RoleAccess>,
     /// None where scripts are off.
     scripts: Option<Arc<dyn RunScripts>>,
-    /// The write that was accepted and is not durable yet.
+    /// What the response waits for.
     waiting: Pending,
     /// Its call, where the log is told of what takes long.
     slow_call: Option<SlowCall>,
-}
-
-/// What a response waits for.
-#[derive(Default)]
-struct Pending {
-    write: Option<Waiting>,
-    /// Only once the write is durable.
-    detached: Option<LocalBoxFuture<'static, ()>>,
-    /// The write that is begun once more, as there may be room for it now; set by what was waited for, so that it is not there where
-    /// nobody waited to the end.
-    refused: Rc<Cell<Option<RefusedWrite>>>,
-}
-
-impl fmt::Debug for Pending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pending").field("write", &self.write).finish_non_exhaustive()
-    }
 }
 
 impl GraphConnection {
@@ -87,7 +67,7 @@ impl GraphConnection {
             if *read_only && is_write {
                 return Err(CallError::ReadOnly);
             }
-            return databases::respond(databases, request, response);
+            return databases::respond(databases, request, waiting, response);
         };
         let responded = with_database(databases, name, |database| {
             let call = path::read(path)?;
@@ -96,7 +76,16 @@ impl GraphConnection {
                 return Err(CallError::ReadOnly);
             }
             if !is_write {
-                return read::respond(database, None, &call, request.query, response);
+                return Ok(waiting.look(database, response, |read, response| {
+                    read::respond((database, read), None, &call, request.query, response)
+                }));
+            }
+            if let (&Method::POST, Call::Find(side, of, property, operation)) = (request.method, &call) {
+                let Some(body) = request.body else { return Ok(Progress::NeedsBody) };
+                let find = FindRequest { side: *side, of, property, operation };
+                return Ok(waiting.look(database, response, |read, response| {
+                    list::find((database, read), None, find, body, request.query, response)
+                }));
             }
             write_call(database, &call, request, *limits, waiting, response)
         });
@@ -138,18 +127,7 @@ impl ApiConnection for GraphConnection {
 
     /// The response is what was asked for, or that it was taken back.
     fn poll(&mut self, context: &mut Context<'_>, response: &mut ApiResponse) -> Poll<()> {
-        if let Some(waiting) = &mut self.waiting.write {
-            let outcome = ready!(waiting.poll(context));
-            self.waiting.write = None;
-            if let Err(error) = outcome {
-                self.waiting.detached = None;
-                CallError::NotDurable(error).write(response);
-            }
-        }
-        if let Some(detached) = &mut self.waiting.detached {
-            ready!(detached.as_mut().poll(context));
-            self.waiting.detached = None;
-        }
+        ready!(self.waiting.poll(context, response));
         if let Some(call) = self.slow_call.take() {
             call.end();
         }
@@ -172,45 +150,14 @@ fn write_call(
         return Ok(Progress::Asynchronous(index::responder(database, *side, of, name)));
     }
     let Some(body) = request.body else { return Ok(Progress::NeedsBody) };
-    begun(database, write::begin(database, request.method, call, request.query, body, response), waiting)
+    let begun = write::begin(database, request.method, call, body, response);
+    waiting.begun(database, begun, response)
 }
 
 fn creates_in_bulk(method: &Method, call: &Call<'_>) -> Option<Side> {
     match call {
         Call::List(side, None) if *method == Method::POST => Some(*side),
         _ => None,
-    }
-}
-
-/// What is to be done once a write has begun, or has not.
-fn begun(database: &Arc<Database>, begun: Begun, waiting: &mut Pending) -> Result<Progress, CallError> {
-    let refused = waiting.refused.take();
-    match begun {
-        Ok(WriteProgress::Over(progress)) => Ok(progress),
-        Ok(WriteProgress::Waits(accepted)) => {
-            waiting.write = Some(accepted);
-            Ok(Progress::Waits)
-        }
-        Ok(WriteProgress::WaitsForDetached(accepted, detached)) => {
-            waiting.write = Some(accepted);
-            waiting.detached = Some(detached);
-            Ok(Progress::Waits)
-        }
-        Err(NotBegun::Error(CallError::DiskFull)) => {
-            let refused = refused.unwrap_or_default();
-            if refused.is_final() {
-                return Err(CallError::DiskFull);
-            }
-            let (store, slot) = (Arc::clone(&database.store), Rc::clone(&waiting.refused));
-            Ok(Progress::NotReady(Box::pin(async move { slot.set(Some(refused.again(&store).await)) })))
-        }
-        Err(NotBegun::Error(error)) => Err(error),
-        Err(NotBegun::NotPermitted) => Ok(Progress::Refused),
-        Err(NotBegun::NoRoom) => {
-            waiting.refused.set(refused);
-            let store = Arc::clone(&database.store);
-            Ok(Progress::NotReady(Box::pin(async move { store.room().await })))
-        }
     }
 }
 
@@ -233,7 +180,9 @@ fn call_by_role(
         if is_refused {
             return Ok(Progress::Refused);
         }
-        return read::respond(database, Some(role), &call, request.query, response);
+        return Ok(waiting.look(database, response, |read, response| {
+            read::respond((database, read), Some(role), &call, request.query, response)
+        }));
     }
     if let Call::Find(side, of, property, operation) = &call {
         let is_refused = role.comparison(*side, of, property) == PropertyAccess::Refused;
@@ -242,7 +191,9 @@ fn call_by_role(
         }
         let Some(body) = request.body else { return Ok(Progress::NeedsBody) };
         let find = FindRequest { side: *side, of, property, operation };
-        return list::find(database, Some(role), find, body, request.query, response);
+        return Ok(waiting.look(database, response, |read, response| {
+            list::find((database, read), Some(role), find, body, request.query, response)
+        }));
     }
     if read_only {
         return Err(CallError::ReadOnly);
@@ -260,7 +211,8 @@ fn call_by_role(
         None if call.needs_body() => return Ok(Progress::NeedsBody),
         None => &[],
     };
-    begun(database, call.begin(body, response), waiting)
+    let begun = call.begin(body, response);
+    waiting.begun(database, begun, response)
 }
 
 /// What `with` makes of the database with a name.

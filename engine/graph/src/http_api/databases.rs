@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::{Method, StatusCode};
-use prony_graph_store::Side;
+use prony_graph_store::{Read, Side};
 use prony_graphql::json::write_string;
 use prony_source::http_api::{ApiRequest, ApiResponse, AsyncResponder, AsyncResponse, Progress};
 
@@ -12,6 +12,7 @@ use super::{
     error::CallError,
     json::{begin_ok, write_list},
     path,
+    pending::{Pending, look_and_wait},
     read::schema::write_types,
     write,
 };
@@ -21,6 +22,7 @@ use crate::databases::{ChangeError, Database, Databases};
 pub(super) fn respond(
     databases: &Arc<Databases>,
     request: &ApiRequest<'_>,
+    waiting: &mut Pending,
     response: &mut ApiResponse,
 ) -> Result<Progress, CallError> {
     let rest = request.path.strip_prefix("/dbs").ok_or(CallError::UnknownRoute)?;
@@ -39,8 +41,10 @@ pub(super) fn respond(
     let responder = match *request.method {
         Method::GET | Method::HEAD => {
             let database = databases.get(&name).ok_or(CallError::NotFound)?;
-            describe(&database, begin_ok(response));
-            return Ok(Progress::Done);
+            return Ok(waiting.look(&database, response, |read, response| {
+                describe(&database, read, response);
+                Ok(Progress::Done)
+            }));
         }
         Method::POST => change(databases, &name, Databases::create),
         Method::PUT => clear(databases, &name)?,
@@ -51,15 +55,15 @@ pub(super) fn respond(
 }
 
 /// `{"key": "rage", "nodes": ["User"], "relationships": ["KNOWS"]}`
-fn describe(database: &Database, body: &mut Vec<u8>) {
-    let read = database.store.read();
+fn describe(database: &Database, read: &Read, response: &mut ApiResponse) {
+    let body = begin_ok(response);
     body.extend_from_slice(b"{\"key\": ");
     write_string(body, &database.name);
     for (side, member) in [(Side::Nodes, "nodes"), (Side::Relationships, "relationships")] {
         body.extend_from_slice(b", ");
         write_string(body, member);
         body.extend_from_slice(b": ");
-        with_view(&read, None, |view| write_types(body, view, side));
+        with_view(read, None, |view| write_types(body, view, side));
     }
     body.push(b'}');
 }
@@ -76,9 +80,7 @@ fn change(
             let changed =
                 tokio::task::spawn_blocking(move || change(&databases, &name).map(|()| databases.get(&name)));
             match changed.await {
-                Ok(Ok(Some(database))) => whole(|response| {
-                    describe(&database, begin_ok(response));
-                }),
+                Ok(Ok(Some(database))) => described(&database).await,
                 Ok(Ok(None)) => whole(|response| response.set_empty(StatusCode::NO_CONTENT)),
                 Ok(Err(error)) => whole(|response| not_changed(&error).write(response)),
                 Err(error) => {
@@ -108,13 +110,16 @@ fn clear(databases: &Databases, name: &str) -> Result<AsyncResponder, CallError>
     let database = databases.get(name).ok_or_else(missing)?;
     Ok(Box::new(move |_body| {
         Box::pin(async move {
-            let cleared = write::clear_and_wait(&database).await;
-            whole(|response| match cleared {
-                Ok(()) => describe(&database, begin_ok(response)),
-                Err(error) => error.write(response),
-            })
+            match write::clear_and_wait(&database).await {
+                Ok(()) => described(&database).await,
+                Err(error) => whole(|response| error.write(response)),
+            }
         })
     }))
+}
+
+async fn described(database: &Arc<Database>) -> AsyncResponse {
+    look_and_wait(database, |read, response| describe(database, read, response)).await
 }
 
 fn whole(write: impl FnOnce(&mut ApiResponse)) -> AsyncResponse {

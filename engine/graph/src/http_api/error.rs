@@ -8,6 +8,7 @@ use prony_graph_store::{LogError, Refusal};
 use prony_source::http_api::ApiResponse;
 
 use super::json::JSON;
+use crate::databases::settle;
 
 /// Said of a write that was not begun.
 pub(super) const DISK_FULL: &str =
@@ -27,6 +28,8 @@ pub(super) enum CallError {
     Forbidden(Cow<'static, str>),
     /// The write was accepted and could not be made durable.
     NotDurable(LogError),
+    /// What was read is not known to be durable.
+    ReadNotDurable(LogError),
     /// The write was not made, as there is no room; deletions are.
     DiskFull,
     /// The text is for clients; the log has the rest.
@@ -50,6 +53,10 @@ impl CallError {
             Self::Forbidden(text) => response.set_json_text(StatusCode::FORBIDDEN, text),
             Self::NotDurable(error) => {
                 let (status, text) = durability_fault(error);
+                response.set_json_text(status, text);
+            }
+            Self::ReadNotDurable(error) => {
+                let (status, text) = read_fault(error);
                 response.set_json_text(status, text);
             }
             Self::DiskFull => response.set_json_text(StatusCode::INSUFFICIENT_STORAGE, DISK_FULL),
@@ -78,6 +85,18 @@ pub(super) fn not_changed(refusal: &Refusal) -> CallError {
         }
         _ => CallError::NotModified,
     }
+}
+
+/// What a client is responded with who has read what is not known to be durable: the statuses are those of the write that was read.
+pub(super) fn read_fault(error: &LogError) -> (StatusCode, &'static str) {
+    let status = match error {
+        LogError::Closed => StatusCode::SERVICE_UNAVAILABLE,
+        LogError::Write { .. } | LogError::Database { .. } if error.is_disk_full() => {
+            StatusCode::INSUFFICIENT_STORAGE
+        }
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    (status, settle::not_durable(error))
 }
 
 /// What a client is responded with whose write could not be made durable.

@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
 use prony_graph_store::{Side, WriteError};
-use prony_source::http_api::{ApiResponse, AsyncResponder, AsyncResponse};
+use prony_source::http_api::{AsyncResponder, AsyncResponse};
 
 use super::error::{CallError, not_changed};
-use crate::databases::Database;
+use crate::databases::{Database, settle};
 
 /// Makes it, and responds once it is durable; after the time limit with 202: it is being made then, and will be there.
 pub(super) fn responder(database: &Arc<Database>, side: Side, of: &str, name: &str) -> AsyncResponder {
@@ -15,11 +15,19 @@ pub(super) fn responder(database: &Arc<Database>, side: Side, of: &str, name: &s
     Box::new(move |_body| {
         Box::pin(async move {
             let limit = database.time_limit.unwrap_or(Duration::MAX);
-            let making = tokio::task::spawn_blocking(move || database.store.make_index(side, &of, &name));
+            let (begun, store) = (database.store.begin_read(), Arc::clone(&database.store));
+            let making = tokio::task::spawn_blocking(move || store.make_index(side, &of, &name));
             let mut made = AsyncResponse::default();
             match tokio::time::timeout(limit, making).await {
                 Err(_) => made.response.set_empty(StatusCode::ACCEPTED),
-                Ok(Ok(outcome)) => respond(outcome, &mut made.response),
+                Ok(Ok(Err(WriteError::Refused(refusal)))) => {
+                    let fence = settle::refused(&database, begun);
+                    let told = settle::behind(&database, fence).outcome().await;
+                    let error = told.map_or_else(CallError::ReadNotDurable, |()| not_changed(&refusal));
+                    error.write(&mut made.response);
+                }
+                Ok(Ok(Err(WriteError::Log(error)))) => CallError::NotDurable(error).write(&mut made.response),
+                Ok(Ok(Ok(()))) => made.response.set_empty(StatusCode::CREATED),
                 Ok(Err(error)) => {
                     tracing::error!(%error, "cannot make an index");
                     let text = "cannot make the index; the server's log says why";
@@ -29,12 +37,4 @@ pub(super) fn responder(database: &Arc<Database>, side: Side, of: &str, name: &s
             made
         })
     })
-}
-
-fn respond(outcome: Result<(), WriteError>, response: &mut ApiResponse) {
-    match outcome {
-        Ok(()) => response.set_empty(StatusCode::CREATED),
-        Err(WriteError::Refused(refusal)) => not_changed(&refusal).write(response),
-        Err(WriteError::Log(error)) => CallError::NotDurable(error).write(response),
-    }
 }

@@ -1,8 +1,8 @@
 //! The HTTP API of a graph: its databases, and RageDB's calls on them. What a graph holds, and when a write is durable, is the
 //! store's; reading requests and writing responses is the server's.
 //!
-//! A path is read as a [`path::Call`], the store is asked, and JSON text is written. A read is responded to at once; a write
-//! waits, without holding up its core, until it is durable.
+//! A path is read as a [`path::Call`], the store is asked, and JSON text is written. A write waits, without holding up its core, until it
+//! is durable, and a read until what it has seen is; where nothing of that is pending it is responded to at once ([`pending`]).
 
 mod access;
 mod bulk;
@@ -12,6 +12,7 @@ mod error;
 mod index;
 mod json;
 mod path;
+mod pending;
 mod property;
 mod read;
 mod role_write;

@@ -288,9 +288,9 @@ impl<'c> RoleWrite<'c> {
         match written {
             Ok(((), waiting)) => Ok(waiting),
             Err(NotWritten::NoRoom) => Err(NotBegun::NoRoom),
-            Err(NotWritten::Refused(refusal)) => {
+            Err(NotWritten::Refused(refusal, read)) => {
                 let fault = fault.unwrap_or(WriteFault::Refused(refusal));
-                Err(not_written(fault, refused).into())
+                Err(NotBegun::Refused(not_written(fault, refused), read))
             }
         }
     }

@@ -14,10 +14,7 @@ use super::{
     json::{JSON, write_bare_node, write_bare_relationship, write_node, write_relationship},
     path::{Call, NodeName, Owner},
     property::{self, JsonProperties, JsonProperty},
-    read::{
-        list::{self, FindRequest},
-        schema,
-    },
+    read::schema,
 };
 use crate::databases::{
     Database,
@@ -38,6 +35,8 @@ pub(super) enum WriteProgress {
 #[derive(Debug)]
 pub(super) enum NotBegun {
     Error(CallError),
+    /// The store refuses it for what there is: that is told once this is over.
+    Refused(CallError, Waiting),
     /// Too much waits for the disk.
     NoRoom,
     /// The role may not ask this.
@@ -57,30 +56,19 @@ pub(super) fn begin(
     database: &Arc<Database>,
     method: &Method,
     call: &Call<'_>,
-    query: Option<&str>,
     body: &[u8],
     response: &mut ApiResponse,
 ) -> Begun {
     match *method {
-        Method::POST => post(database, call, query, body, response),
+        Method::POST => post(database, call, body, response),
         Method::PUT => put(database, call, body, response),
         Method::DELETE => delete(database, call, response),
         _ => Err(CallError::UnknownRoute.into()),
     }
 }
 
-fn post(
-    database: &Arc<Database>,
-    call: &Call<'_>,
-    query: Option<&str>,
-    body: &[u8],
-    response: &mut ApiResponse,
-) -> Begun {
+fn post(database: &Arc<Database>, call: &Call<'_>, body: &[u8], response: &mut ApiResponse) -> Begun {
     match call {
-        Call::Find(side, of, property, operation) => {
-            let find = FindRequest { side: *side, of, property, operation };
-            Ok(WriteProgress::Over(list::find(database, None, find, body, query, response)?))
-        }
         Call::Node(NodeName::Key(type_name, key)) => create_node(database, type_name, key, body, response),
         Call::Relate(from, to, of) => create_relationship(database, (from, to), of, body, response),
         Call::Properties(owner) => set_properties(database, owner, body, Keep::Nothing, response),
@@ -400,7 +388,7 @@ pub(super) async fn clear_and_wait(database: &Arc<Database>) -> Result<(), CallE
     let mut waiting = loop {
         match clear(database) {
             Ok(waiting) => break waiting,
-            Err(NotBegun::Error(error)) => return Err(error),
+            Err(NotBegun::Error(error) | NotBegun::Refused(error, _)) => return Err(error),
             Err(NotBegun::NoRoom) => database.store.room().await,
             Err(NotBegun::NotPermitted) => unreachable!("it is not asked who asks"),
         }
@@ -423,7 +411,7 @@ fn accepted(
 ) -> Result<Waiting, NotBegun> {
     match settle::write(database, operate) {
         Ok(((), waiting)) => Ok(waiting),
-        Err(NotWritten::Refused(refusal)) => Err(refused(&refusal).into()),
+        Err(NotWritten::Refused(refusal, read)) => Err(NotBegun::Refused(refused(&refusal), read)),
         Err(NotWritten::NoRoom) => Err(NotBegun::NoRoom),
     }
 }

@@ -9,18 +9,18 @@ use prony_graphql::{
     selection::Field,
 };
 
-use crate::tests::harness::{Offered, Served, friends};
+use crate::tests::harness::{Offered, Served, block_on, friends, runtime};
 use prony_source::{Events, FieldRequest, Source as _};
 
 /// An open subscription.
-struct Subscribed {
-    events: Events,
-    fields: Vec<Field>,
+pub(super) struct Subscribed {
+    pub(super) events: Events,
+    pub(super) fields: Vec<Field>,
     runtime: tokio::runtime::Runtime,
 }
 
 impl Served {
-    fn subscribe(&self, text: &str) -> Subscribed {
+    pub(super) fn subscribe(&self, text: &str) -> Subscribed {
         self.try_subscribe(&self.offered(), text, "{}").unwrap_or_else(|refusal| panic!("{refusal}"))
     }
 
@@ -38,15 +38,14 @@ impl Served {
         };
         let (events, fields) =
             begin().map_err(|errors: Vec<_>| String::from_utf8(refuse(&errors, Detail::Shown)).unwrap())?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Ok(Subscribed { events, fields, runtime })
+        Ok(Subscribed { events, fields, runtime: runtime() })
     }
 }
 
 impl Subscribed {
     /// The next event, which must come; none at the end.
     fn next(&mut self) -> Option<String> {
-        let result = self.runtime.block_on(self.events.next())?;
+        let result = block_on(&self.runtime, self.events.next())?;
         Some(String::from_utf8(assemble(&self.fields, &[result], Detail::Shown)).unwrap())
     }
 
@@ -54,7 +53,7 @@ impl Subscribed {
     fn so_far(&mut self, served: &Served) -> String {
         served.write(|_| Ok(()));
         let mut came = String::new();
-        while let Some(event) = self.runtime.block_on(async { self.events.next().now_or_never() }) {
+        while let Some(event) = block_on(&self.runtime, async { self.events.next().now_or_never() }) {
             let Some(result) = event else { return came + "(end)\n" };
             came += std::str::from_utf8(&assemble(&self.fields, &[result], Detail::Shown)).unwrap();
             came.push('\n');

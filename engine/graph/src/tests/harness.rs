@@ -1,6 +1,6 @@
 //! A graph in a temporary directory, and requests against it.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use prony_graph_store::{Kind, Refusal, Side, Store, Value, Write};
 use prony_graphql::{
@@ -14,14 +14,29 @@ use prony_source::permissions::Permissions;
 use prony_source::{CommonSettings, FieldRequest, PreparedField, ReservedNames, Source as _, SourceSchema};
 use serde_json::Value as Json;
 use tempfile::TempDir;
+use tokio::{runtime::Runtime, task::LocalSet};
 
 use crate::{GraphSettings, GraphSource, databases::Databases, slow_log::SlowLog};
+
+thread_local! {
+    /// As each core has one: what waits for a log does so on one thread, and is told there.
+    static LOCAL: LocalSet = LocalSet::new();
+}
+
+/// Runs what a core would run.
+pub(super) fn block_on<T>(runtime: &Runtime, work: impl Future<Output = T>) -> T {
+    LOCAL.with(|local| local.block_on(runtime, work))
+}
+
+pub(super) fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
 
 /// An open graph as a source.
 pub(super) struct Served {
     pub(super) store: Arc<Store>,
     pub(super) source: GraphSource,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 /// The schema of one moment.
@@ -50,6 +65,18 @@ impl Served {
         Self::over(directory, databases, settings)
     }
 
+    /// An empty graph, which runs scripts.
+    pub(super) fn open(settings: &GraphSettings) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let databases = Databases::open(directory.path(), settings).unwrap();
+        let Self { store, source, directory } = Self::over(directory, databases, settings.common);
+        Self { store, source: source.with_scripts(settings.lua_max_memory_bytes), directory }
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
     /// An empty graph, where everything is told to the log that takes so long.
     pub(super) fn telling_from(slow_after: Duration) -> Self {
         let directory = tempfile::tempdir().unwrap();
@@ -61,7 +88,7 @@ impl Served {
     fn over(directory: TempDir, databases: Databases, settings: CommonSettings) -> Self {
         let store = Arc::clone(&databases.default().store);
         let source = GraphSource::new(Arc::new(databases), settings);
-        Self { store, source, _directory: directory }
+        Self { store, source, directory }
     }
 
     pub(super) fn write<T>(&self, operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>) -> T {
@@ -97,6 +124,15 @@ impl Served {
         text: &str,
         variables: &str,
     ) -> Result<Vec<u8>, Vec<GraphqlError>> {
+        block_on(&runtime(), self.execute(offered, text, variables))
+    }
+
+    pub(super) async fn execute(
+        &self,
+        offered: &Offered,
+        text: &str,
+        variables: &str,
+    ) -> Result<Vec<u8>, Vec<GraphqlError>> {
         let schema = &offered.schema;
         let operation = Operation::parse(schema, text, None, &Limits::default())?;
         let (variables, _) = operation.coerce(schema, serde_json::from_str(variables).unwrap())?;
@@ -108,16 +144,14 @@ impl Served {
             .map(|field| offered.source.plan(&FieldRequest { kind: selection.kind, field }));
         let roots: Vec<PreparedField> = planned.collect::<Result<_, _>>().map_err(|error| vec![error])?;
         let handle = self.source.attach();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let results = runtime.block_on(async {
-            if selection.kind == OperationKind::Mutation {
-                return handle.mutate(&roots.iter().collect::<Vec<_>>(), &variables).await;
-            }
+        let results = if selection.kind == OperationKind::Mutation {
+            handle.mutate(&roots.iter().collect::<Vec<_>>(), &variables).await
+        } else {
             match roots.as_slice() {
                 [only] => vec![handle.query(only, &variables).await],
                 roots => handle.query_all(&roots.iter().collect::<Vec<_>>(), &variables).await,
             }
-        });
+        };
         Ok(assemble(&selection.fields, &results, Detail::Shown))
     }
 }

@@ -9,6 +9,7 @@ mod names;
 mod oracle;
 mod properties;
 mod queries;
+mod reads;
 mod restrictions;
 mod rights;
 mod slow;

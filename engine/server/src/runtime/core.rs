@@ -85,7 +85,7 @@ mod tests {
     };
 
     use futures_util::FutureExt as _;
-    use prony_graph::{GraphSettings, GraphSource, databases::Databases};
+    use prony_graph::{GraphSettings, GraphSource, Reads, databases::Databases};
     use prony_graph_store::{Kind, Registration, Side, Store, Value};
     use prony_source::CommonSettings;
 
@@ -112,7 +112,9 @@ mod tests {
 
     impl Core {
         fn serve(directory: &Path) -> Self {
-            let databases = Databases::open(directory, &GraphSettings::default());
+            // Reads are responded to also while the log's thread stands still.
+            let settings = GraphSettings { reads: Reads::Latest, ..GraphSettings::default() };
+            let databases = Databases::open(directory, &settings);
             let databases = Arc::new(databases.expect("the graph can be made"));
             let source = Arc::new(GraphSource::new(Arc::clone(&databases), CommonSettings::default()));
             let mut settings = Settings::default();

@@ -122,7 +122,9 @@ impl LikePattern {
             Unit::Byte
         };
         if unit == Unit::Byte && !pattern.is_ascii() {
-            parts.iter_mut().for_each(|part| *part = in_bytes(part));
+            for part in &mut parts {
+                *part = in_bytes(part);
+            }
         }
         let tail = if parts.len() > 1 { parts.pop() } else { None };
         let mut parts = parts.into_iter();

@@ -17,7 +17,7 @@ pub enum Progress {
     /// The response is whole.
     Done,
     /// It was accepted, and [`poll`](super::ApiConnection::poll) makes the response whole. For what ends by itself, as a write
-    /// that becomes durable: that the client has gone is not noticed before the end.
+    /// that becomes durable, or a read that is told once what it has seen is: that the client has gone is not noticed before the end.
     Waits,
     /// The response is the head and the beginning of the body; the rest comes from this stream.
     Streams(ResponseStream),

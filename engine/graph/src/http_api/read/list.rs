@@ -4,12 +4,15 @@
 
 use std::sync::Arc;
 
-use prony_graph_store::{Condition, Ref, SHARDS, Side, Test, Value};
+use prony_graph_store::{Condition, Read, Ref, SHARDS, Side, Test, Value};
 use prony_source::http_api::{ApiResponse, Progress, query};
 
 use super::stream::{self, Deadline, LongBody, SLICE_VISITS, TooLong, is_full};
 use crate::{
-    databases::Database,
+    databases::{
+        Database,
+        settle::{self, Untold},
+    },
     execute::view::BYTES_PER_VISIT,
     http_api::{
         access::{CallView, PropertyAccess, RoleAccess, with_view},
@@ -86,7 +89,7 @@ pub(in crate::http_api) struct FindRequest<'a> {
 
 /// Responds to a POST of a find, whose body is the value that is compared with.
 pub(in crate::http_api) fn find(
-    database: &Arc<Database>,
+    (database, read): (&Arc<Database>, &Read),
     role: Option<&RoleAccess>,
     find: FindRequest<'_>,
     body: &[u8],
@@ -105,8 +108,7 @@ pub(in crate::http_api) fn find(
         _ => return Err(CallError::BadRequest("Invalid JSON".into())),
     };
     let page = Page::read(query)?;
-    let read = database.store.read();
-    with_view(&read, role, |view| {
+    with_view(read, role, |view| {
         let Some(number) = view.type_number(find.side, find.of) else {
             begin_ok(response).extend_from_slice(b"[]");
             return Ok(Progress::Done);
@@ -122,7 +124,7 @@ pub(in crate::http_api) fn find(
         let mut list = List::new(database, role, find.side, Some(number), page);
         list.condition = Some(Arc::new(condition));
         list.naming = (named.is_none() && !is_absent).then_some(number);
-        list.named = named.map(Vec::into_iter);
+        list.named = named.map(NamedSlots::new);
         Ok(list.begin(view, response))
     })
 }
@@ -144,8 +146,27 @@ impl OwnedCondition {
     }
 }
 
-/// A list that is being written.
-#[derive(Debug)]
+/// What an index names, and how much of it is written. Cheap to clone.
+#[derive(Debug, Clone)]
+struct NamedSlots {
+    slots: Arc<[Ref]>,
+    written: usize,
+}
+
+impl NamedSlots {
+    fn new(slots: Vec<Ref>) -> Self {
+        Self { slots: slots.into(), written: 0 }
+    }
+
+    fn take_next(&mut self) -> Option<Ref> {
+        let next = self.slots.get(self.written).copied();
+        self.written += usize::from(next.is_some());
+        next
+    }
+}
+
+/// A list that is being written. Cheap to clone: a slice is written by a clone, which counts once what it has seen does.
+#[derive(Debug, Clone)]
 pub(super) struct List {
     database: Arc<Database>,
     /// Of whom the list is, where that is not somebody who may see everything.
@@ -157,7 +178,7 @@ pub(super) struct List {
     /// The type of which an index is to be asked beside the core, where it names more than are looked at in one go.
     naming: Option<u16>,
     /// What is left of what an index names; with none, slots are walked from `next` on.
-    named: Option<std::vec::IntoIter<Ref>>,
+    named: Option<NamedSlots>,
     next: Ref,
     left: Page,
     /// Of texts and lists that the condition was held against, since they were counted last.
@@ -167,12 +188,29 @@ pub(super) struct List {
 }
 
 impl LongBody for List {
-    async fn write_slice(&mut self, out: &mut Vec<u8>, deadline: Deadline) -> Result<bool, TooLong> {
+    async fn write_slice(
+        &mut self,
+        out: &mut Vec<u8>,
+        untold: &mut Untold,
+        deadline: Deadline,
+    ) -> Result<bool, TooLong> {
         if let Some(naming) = self.naming.take() {
-            self.named = self.few_named(naming, deadline).await?;
+            self.named = self.few_named(naming, untold, deadline).await?;
         }
-        let (database, role) = (Arc::clone(&self.database), self.role.clone());
-        Ok(with_view(&database.store.read(), role.as_ref(), |view| self.write_found(view, out)))
+        let begin = out.len();
+        let ((next, has_more), fence) = settle::look(&self.database, |read| {
+            out.truncate(begin);
+            let mut next = self.clone();
+            let has_more = with_view(read, self.role.as_ref(), |view| next.write_found(view, out));
+            (next, has_more)
+        });
+        untold.add(fence);
+        *self = next;
+        Ok(has_more)
+    }
+
+    fn database(&self) -> Option<&Arc<Database>> {
+        Some(&self.database)
     }
 
     fn has_content(&self) -> bool {
@@ -215,18 +253,22 @@ impl List {
     async fn few_named(
         &self,
         number: u16,
+        untold: &mut Untold,
         deadline: Deadline,
-    ) -> Result<Option<std::vec::IntoIter<Ref>>, TooLong> {
+    ) -> Result<Option<NamedSlots>, TooLong> {
         let Some(condition) = self.condition.clone() else { return Ok(None) };
         let (database, side) = (Arc::clone(&self.database), self.side);
         let naming = tokio::task::spawn_blocking(move || {
-            database.store.read().few_candidates(side, number, &[condition.borrowed()], NAMED_MAX)
+            let name = |read: &Read| read.few_candidates(side, number, &[condition.borrowed()], NAMED_MAX);
+            settle::look_for_long(&database, name, || deadline.check().is_ok())
         });
-        let named = deadline.within(naming).await?.unwrap_or_default();
+        // Where it is not known what it names, the slots are walked.
+        let Ok(Ok((named, fence))) = deadline.within(naming).await? else { return Ok(None) };
+        untold.add(fence);
         let place = |at: &Ref| (at.shard(), at.index());
         Ok(named.map(|mut named| {
             named.drain(..named.partition_point(|at| place(at) < place(&self.next)));
-            named.into_iter()
+            NamedSlots::new(named)
         }))
     }
 
@@ -248,7 +290,7 @@ impl List {
         let mut visits = 0;
         if let Some(mut named) = self.named.take() {
             while visits < SLICE_VISITS && !is_full(out) {
-                let Some(at) = named.next() else { return false };
+                let Some(at) = named.take_next() else { return false };
                 if !self.write_one(view, at, condition.as_ref(), out) {
                     return false;
                 }

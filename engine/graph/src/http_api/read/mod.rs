@@ -1,4 +1,4 @@
-//! Calls that change nothing. Lists, and what is around a node, have modules of their own.
+//! Calls that change nothing, of one look at the graph each. Lists, and what is around a node, have modules of their own.
 
 pub(super) mod list;
 mod lookup;
@@ -8,6 +8,7 @@ mod stream;
 
 use std::sync::Arc;
 
+use prony_graph_store::Read;
 use prony_graphql::json::write_string;
 use prony_source::http_api::{ApiResponse, Progress};
 
@@ -22,14 +23,13 @@ use crate::databases::Database;
 
 /// Responds to a GET by a role, or by who may see everything.
 pub(super) fn respond(
-    database: &Arc<Database>,
+    (database, read): (&Arc<Database>, &Read),
     role: Option<&RoleAccess>,
     call: &Call<'_>,
     query: Option<&str>,
     response: &mut ApiResponse,
 ) -> Result<Progress, CallError> {
-    let read = database.store.read();
-    with_view(&read, role, |view| respond_by_view(database, view, call, query, response))
+    with_view(read, role, |view| respond_by_view(database, view, call, query, response))
 }
 
 fn respond_by_view(

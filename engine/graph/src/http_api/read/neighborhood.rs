@@ -4,7 +4,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use prony_graph_store::{Around, Direction, Ref, Relationship, Side};
+use prony_graph_store::{Around, Direction, Overtaken, Read, Ref, Relationship, Side};
 use prony_source::http_api::{ApiResponse, Progress};
 use tokio::sync::Semaphore;
 
@@ -13,7 +13,10 @@ use super::{
     stream::{self, Deadline, LongBody, SLICE_VISITS, TooLong, is_full},
 };
 use crate::{
-    databases::Database,
+    databases::{
+        Database,
+        settle::{self, Untold},
+    },
     http_api::{
         access::{CallView, RoleAccess, with_view},
         json::{begin_ok, write_integer},
@@ -94,7 +97,7 @@ pub(super) fn connected(
 }
 
 /// The body of a response, as far as it is written: a list, or how many are counted.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Written {
     aspect: Aspect,
     is_opened: bool,
@@ -203,14 +206,17 @@ const fn direction_of((group, ..): OrderKey) -> Direction {
     if group >> 16 & 1 == 0 { Direction::Outgoing } else { Direction::Incoming }
 }
 
-/// What is around a node with many relationships, as it is being written.
-#[derive(Debug)]
+/// What is around a node with many relationships, as it is being written. Cheap to clone: a slice is written by a clone, which counts once
+/// what it has seen does.
+#[derive(Debug, Clone)]
 pub(super) struct LargeNeighborhood {
     search: Arc<NeighborSearch>,
     role: Option<RoleAccess>,
     written: Written,
-    /// In order, and what is left of it.
-    pass: std::vec::IntoIter<OrderKey>,
+    /// In order.
+    pass: Arc<[OrderKey]>,
+    /// How many of the pass are written.
+    place: usize,
     /// The last that a pass has found.
     after: Option<OrderKey>,
     is_last_pass: bool,
@@ -228,23 +234,38 @@ struct NeighborSearch {
 }
 
 impl LongBody for LargeNeighborhood {
-    async fn write_slice(&mut self, out: &mut Vec<u8>, deadline: Deadline) -> Result<bool, TooLong> {
-        if self.pass.as_slice().is_empty() && !self.is_last_pass {
-            let found = self.search(deadline).await?;
+    async fn write_slice(
+        &mut self,
+        out: &mut Vec<u8>,
+        untold: &mut Untold,
+        deadline: Deadline,
+    ) -> Result<bool, TooLong> {
+        if self.is_pass_over() && !self.is_last_pass {
+            let found = self.search(untold, deadline).await?;
             self.is_last_pass = found.len() < PASS_MAX;
             self.after = found.last().copied().or(self.after);
-            self.pass = found.into_iter();
+            (self.pass, self.place) = (found.into(), 0);
         }
         self.written.open(out);
-        let search = Arc::clone(&self.search);
-        let role = self.role.clone();
-        with_view(&search.database.store.read(), role.as_ref(), |view| self.write_some(view, out));
-        let has_left = !self.is_last_pass || !self.pass.as_slice().is_empty();
+        let begin = out.len();
+        let (next, fence) = settle::look(&self.search.database, |read| {
+            out.truncate(begin);
+            let mut next = self.clone();
+            with_view(read, self.role.as_ref(), |view| next.write_some(view, out));
+            next
+        });
+        untold.add(fence);
+        *self = next;
+        let has_left = !self.is_last_pass || !self.is_pass_over();
         let has_more = has_left && !self.written.is_full();
         if !has_more {
             self.written.end(out);
         }
         Ok(has_more)
+    }
+
+    fn database(&self) -> Option<&Arc<Database>> {
+        Some(&self.search.database)
     }
 
     fn has_content(&self) -> bool {
@@ -268,7 +289,8 @@ impl LargeNeighborhood {
             search: Arc::new(search),
             role: view.role().cloned(),
             written: Written::new(aspect, view),
-            pass: Vec::new().into_iter(),
+            pass: Arc::default(),
+            place: 0,
             after: None,
             is_last_pass: false,
         }
@@ -280,8 +302,12 @@ impl LargeNeighborhood {
         stream::go_on(self, response, limit)
     }
 
+    fn is_pass_over(&self) -> bool {
+        self.place >= self.pass.len()
+    }
+
     /// The next of the order, of which there may be more where there are as many as a pass keeps.
-    async fn search(&self, deadline: Deadline) -> Result<Vec<OrderKey>, TooLong> {
+    async fn search(&self, untold: &mut Untold, deadline: Deadline) -> Result<Vec<OrderKey>, TooLong> {
         let turn = deadline.within(PASSES.acquire()).await?.expect("it is never closed");
         let (search, after) = (Arc::clone(&self.search), self.after);
         let wanted = Arc::new(());
@@ -290,17 +316,27 @@ impl LargeNeighborhood {
             let _turn = turn;
             let go_on =
                 || if asked.strong_count() == 0 { Ok(false) } else { deadline.check().map(|()| true) };
-            search.first_behind(after, PASS_MAX, go_on)
+            let look = |read: &Read| search.first_behind(read, after, PASS_MAX, go_on);
+            settle::look_for_long(&search.database, look, || matches!(go_on(), Ok(true)))
         });
-        let found = searching.await.unwrap_or_else(|_| Ok(Vec::new()));
+        let searched = searching.await;
         drop(wanted);
-        found
+        match searched {
+            Ok(Ok((found, fence))) => {
+                untold.add(fence);
+                found
+            }
+            // The time is over, or nobody waits.
+            Ok(Err(Overtaken)) => deadline.check().map(|()| Vec::new()),
+            Err(_) => Ok(Vec::new()),
+        }
     }
 
     fn write_some(&mut self, view: &CallView<'_>, out: &mut Vec<u8>) {
         let mut visits = 0;
         while visits < SLICE_VISITS && !is_full(out) && !self.written.is_full() {
-            let Some(key) = self.pass.next() else { break };
+            let Some(&key) = self.pass.get(self.place) else { break };
+            self.place += 1;
             let direction = direction_of(key);
             let relationship = Ref::from_id(key.2).and_then(|at| view.read.relationship(at));
             // It may have gone since, and its slot may be another's.
@@ -320,11 +356,11 @@ impl NeighborSearch {
     /// It says that the time is over.
     fn first_behind(
         &self,
+        read: &Read,
         after: Option<OrderKey>,
         count: usize,
         goes_on: impl Fn() -> Result<bool, TooLong>,
     ) -> Result<Vec<OrderKey>, TooLong> {
-        let read = self.database.store.read();
         let types: Option<Vec<&str>> =
             self.types.as_ref().map(|types| types.iter().map(String::as_str).collect());
         let mut kept: Vec<OrderKey> = Vec::new();
@@ -396,7 +432,7 @@ mod tests {
                 let search = NeighborSearch { database, node, other: None, direction, types: None };
                 let mut found = Vec::new();
                 loop {
-                    let pass = search.first_behind(found.last().copied(), count, || Ok(true));
+                    let pass = search.first_behind(&read, found.last().copied(), count, || Ok(true));
                     let pass = pass.expect("there is time");
                     let is_last = pass.len() < count;
                     found.extend(pass);
@@ -429,7 +465,7 @@ mod tests {
         let asked = std::cell::Cell::new(0);
         let pass = |goes_on: Result<bool, TooLong>| {
             asked.set(0);
-            let found = search.first_behind(None, PASS_MAX, || {
+            let found = search.first_behind(&search.database.store.read(), None, PASS_MAX, || {
                 asked.set(asked.get() + 1);
                 goes_on
             });

@@ -2,19 +2,27 @@
 //! the core going first in between.
 //!
 //! Nothing is held of the graph between two parts: writers free what they replace while a client reads slowly. A response
-//! whose graph is changed while it is sent has what was there all the time once, and what came or went perhaps.
+//! whose graph is changed while it is sent has what was there all the time once, and what came or went perhaps. A part is sent once all that
+//! was seen for it may be told.
 //!
 //! The first part comes within the time limit, or the response is that it does not; so does each that follows, or the body is cut. How
 //! long a client takes to read does not count.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::stream;
+use prony_graph_store::LogError;
 use prony_source::http_api::{ApiResponse, AsyncResponse, BodyCut, Progress, ResponseStream};
 use tokio::time::Instant;
 
-use crate::http_api::error::CallError;
+use crate::{
+    databases::{
+        Database,
+        settle::{self, Untold},
+    },
+    http_api::error::CallError,
+};
 
 /// Slots that are visited in one go: well below a millisecond, or a few where they are far apart in memory.
 pub(super) const SLICE_VISITS: usize = 4096;
@@ -23,11 +31,19 @@ const SLICE_BYTES: usize = 64 << 10;
 
 /// A body that is being written.
 pub(super) trait LongBody {
-    /// Writes the next part, which may be empty; true where there may be more.
+    /// Writes the next part, which may be empty, and adds what was seen for it; true where there may be more.
     ///
     /// # Errors
     /// The deadline is over.
-    async fn write_slice(&mut self, out: &mut Vec<u8>, deadline: Deadline) -> Result<bool, TooLong>;
+    async fn write_slice(
+        &mut self,
+        out: &mut Vec<u8>,
+        untold: &mut Untold,
+        deadline: Deadline,
+    ) -> Result<bool, TooLong>;
+
+    /// What is looked at; none where that is no graph.
+    fn database(&self) -> Option<&Arc<Database>>;
 
     /// Whether something was written that only a success has.
     fn has_content(&self) -> bool;
@@ -88,6 +104,12 @@ impl From<TooLong> for BodyCut {
     }
 }
 
+fn cut_as_not_durable(error: &LogError) -> BodyCut {
+    let text = settle::not_durable(error);
+    tracing::warn!("a response of a graph is cut: {text}");
+    BodyCut(text.into())
+}
+
 #[cfg(test)]
 pub(super) const fn too_long(limit: Duration) -> TooLong {
     TooLong { limit }
@@ -116,10 +138,15 @@ async fn first_part(
     mut response: ApiResponse,
     deadline: Deadline,
 ) -> AsyncResponse {
+    let mut untold = Untold::default();
     loop {
-        match next_slice(&mut body, &mut response.body, deadline).await {
+        match next_slice(&mut body, &mut response.body, &mut untold, deadline).await {
             Ok(true) if !body.has_content() => {}
             Ok(has_more) => {
+                if let Err(error) = may_be_told(&body, &mut untold).await {
+                    CallError::ReadNotDurable(error).write(&mut response);
+                    return AsyncResponse { response, ..AsyncResponse::default() };
+                }
                 let rest = has_more.then(|| rest_of(body, deadline.limit));
                 return AsyncResponse { response, rest, closes_connection: false };
             }
@@ -135,30 +162,42 @@ async fn first_part(
 fn rest_of(body: impl LongBody + 'static, limit: Option<Duration>) -> ResponseStream {
     Box::pin(stream::unfold(Some(body), move |rest| async move {
         let mut rest = rest?;
-        let deadline = Deadline::new(limit);
+        let (deadline, mut untold) = (Deadline::new(limit), Untold::default());
         loop {
             let mut slice = Vec::new();
-            match next_slice(&mut rest, &mut slice, deadline).await {
-                Ok(has_more) if !slice.is_empty() => {
-                    return Some((Ok(Bytes::from(slice)), has_more.then_some(rest)));
+            match next_slice(&mut rest, &mut slice, &mut untold, deadline).await {
+                Ok(true) if slice.is_empty() => {}
+                Ok(has_more) => {
+                    if let Err(error) = may_be_told(&rest, &mut untold).await {
+                        return Some((Err(cut_as_not_durable(&error)), None));
+                    }
+                    let has_content = !slice.is_empty();
+                    return has_content.then(|| (Ok(Bytes::from(slice)), has_more.then_some(rest)));
                 }
-                Ok(true) => {}
-                Ok(false) => return None,
                 Err(too_long) => return Some((Err(too_long.into()), None)),
             }
         }
     }))
 }
 
+/// Waits until what was seen may be told; how long that takes does not count.
+async fn may_be_told(body: &impl LongBody, untold: &mut Untold) -> Result<(), LogError> {
+    match body.database() {
+        Some(database) => untold.behind(database).outcome().await,
+        None => Ok(()),
+    }
+}
+
 /// The next slice, behind the turns of others.
 async fn next_slice(
     body: &mut impl LongBody,
     out: &mut Vec<u8>,
+    untold: &mut Untold,
     deadline: Deadline,
 ) -> Result<bool, TooLong> {
     tokio::task::yield_now().await;
     deadline.check()?;
-    body.write_slice(out, deadline).await
+    body.write_slice(out, untold, deadline).await
 }
 
 #[cfg(test)]
@@ -179,12 +218,21 @@ mod tests {
     }
 
     impl LongBody for Parts {
-        async fn write_slice(&mut self, out: &mut Vec<u8>, _deadline: Deadline) -> Result<bool, TooLong> {
+        async fn write_slice(
+            &mut self,
+            out: &mut Vec<u8>,
+            _untold: &mut Untold,
+            _deadline: Deadline,
+        ) -> Result<bool, TooLong> {
             let (seconds, text) = self.0.pop().expect("there is more");
             tokio::time::sleep(Duration::from_secs(seconds)).await;
             out.extend_from_slice(text.as_bytes());
             self.1 |= !text.is_empty();
             Ok(!self.0.is_empty())
+        }
+
+        fn database(&self) -> Option<&Arc<Database>> {
+            None
         }
 
         fn has_content(&self) -> bool {

@@ -1,5 +1,6 @@
 //! The calls that a script makes: those of a client, over a connection without sockets, so that a script sees and changes what its
-//! sender sees and changes. Writes are not waited for one by one: the response to the script is, until all of them are durable.
+//! sender sees and changes. Writes are not waited for one by one: the response to the script is, until all of them are durable, and all that
+//! the script has read.
 
 use std::{
     collections::VecDeque,
@@ -13,16 +14,21 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::{HeaderMap, StatusCode};
 use prony_graph_lua::{CallError, CallReply, GraphCall, GraphCalls, Limits, Method, Side};
-use prony_graph_store::Side as StoreSide;
+use prony_graph_store::{Read, Side as StoreSide};
 use prony_source::http_api::{
     ApiConnection as _, ApiRequest, ApiResponse, BodyError, Progress, RequestBody, ResponseStream,
 };
 use tokio::{runtime::Runtime, task::LocalSet};
 
-use crate::http_api::{access::with_view, connection::GraphConnection, script_call::ScriptRequest};
+use crate::{
+    databases::settle::{self, Untold},
+    http_api::{
+        access::with_view, connection::GraphConnection, error::read_fault, script_call::ScriptRequest,
+    },
+};
 
-/// Writes of a script that wait for the disk at a time.
-const WRITES_WAITING_MAX: usize = 256;
+/// Calls of a script that wait for the disk at a time.
+const CALLS_WAITING_MAX: usize = 256;
 /// How often it is looked whether anybody waits for a script that waits for the disk.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -32,15 +38,17 @@ pub(super) struct ScriptCalls<'t> {
     local: &'t LocalSet,
     request: ScriptRequest,
     limits: &'t Limits,
-    writes: VecDeque<WaitingWrite>,
-    /// Nothing more is done once a write could not be made durable.
+    waiting: VecDeque<WaitingCall>,
+    /// What was seen beside calls.
+    untold: Untold,
+    /// Nothing more is done once something could not be made durable.
     failed: Option<CallError>,
 }
 
-/// A write that was accepted.
-struct WaitingWrite {
+/// A write that was accepted, or a read that has seen what is not durable yet.
+struct WaitingCall {
     connection: GraphConnection,
-    /// Its status is that of the fault, where the write could not be made durable.
+    /// Its status is that of the fault, where that could not be made durable.
     response: ApiResponse,
 }
 
@@ -57,30 +65,47 @@ impl<'t> ScriptCalls<'t> {
         request: ScriptRequest,
         limits: &'t Limits,
     ) -> Self {
-        Self { runtime, local, request, limits, writes: VecDeque::new(), failed: None }
+        let (waiting, untold) = (VecDeque::new(), Untold::default());
+        Self { runtime, local, request, limits, waiting, untold, failed: None }
     }
 
-    /// Waits until all writes are durable, however long that takes; not where nobody waits for it.
+    /// Waits until all that was written and read is durable, however long that takes; not where nobody waits for it.
     pub(super) fn settle(mut self) -> Result<(), CallError> {
         self.settle_to(0, None)?;
+        let (untold, database) = (&mut self.untold, &self.request.database);
+        let told = async {
+            let told = untold.behind(database).outcome().await;
+            told.map_err(|fault| {
+                let (status, text) = read_fault(&fault);
+                error(status, text)
+            })
+        };
+        self.local.block_on(self.runtime, within(self.limits, None, told))?;
         self.failed.map_or(Ok(()), Err)
     }
 
-    /// Waits until no more writes than these wait for the disk.
+    /// Looks at the graph beside calls.
+    fn look<T>(&mut self, look: impl FnMut(&Read) -> T) -> T {
+        let (seen, fence) = settle::look(&self.request.database, look);
+        self.untold.add(fence);
+        seen
+    }
+
+    /// Waits until no more calls than these wait for the disk.
     fn settle_to(&mut self, most: usize, end: Option<Instant>) -> Result<(), CallError> {
-        while self.writes.len() > most
-            && let Some(mut write) = self.writes.pop_front()
+        while self.waiting.len() > most
+            && let Some(mut call) = self.waiting.pop_front()
         {
             let settled = async {
-                let WaitingWrite { connection, response } = &mut write;
+                let WaitingCall { connection, response } = &mut call;
                 poll_fn(|context| connection.poll(context, response)).await;
                 Ok(())
             };
             self.local.block_on(self.runtime, within(self.limits, end, settled))?;
-            if write.response.status.is_server_error() {
+            if call.response.status.is_server_error() {
                 // Those behind it were taken back with it.
-                self.writes.clear();
-                let error = error(write.response.status, &text(&write.response.body));
+                self.waiting.clear();
+                let error = error(call.response.status, &text(&call.response.body));
                 return Err(self.failed.insert(error).clone());
             }
         }
@@ -117,8 +142,8 @@ impl GraphCalls for ScriptCalls<'_> {
         Ok(match made {
             Made::Done(reply) => reply,
             Made::Waits(reply) => {
-                self.writes.push_back(WaitingWrite { connection, response: ApiResponse::default() });
-                self.settle_to(WRITES_WAITING_MAX, self.end())?;
+                self.waiting.push_back(WaitingCall { connection, response: ApiResponse::default() });
+                self.settle_to(CALLS_WAITING_MAX, self.end())?;
                 reply
             }
         })
@@ -130,23 +155,27 @@ impl GraphCalls for ScriptCalls<'_> {
                        what the role sees";
             return Err(error(StatusCode::FORBIDDEN, why));
         }
-        let (read, side) = (self.request.database.store.read(), store_side(side));
-        let Some(name) = type_name else { return Ok(read.count(side, None)) };
-        let number = read.schema().side(side).number(name);
-        Ok(number.map_or(0, |number| read.count(side, Some(number))))
+        let side = store_side(side);
+        Ok(self.look(|read| {
+            let Some(name) = type_name else { return read.count(side, None) };
+            let number = read.schema().side(side).number(name);
+            number.map_or(0, |number| read.count(side, Some(number)))
+        }))
     }
 
     fn type_name(&mut self, side: Side, number: u16) -> Option<String> {
-        let (read, side) = (self.request.database.store.read(), store_side(side));
-        with_view(&read, self.request.role.as_ref(), |view| {
-            let of = view.read.schema().side(side).get(number)?;
-            view.type_number(side, &of.name).map(|_| of.name.to_string())
+        let (role, side) = (self.request.role.clone(), store_side(side));
+        self.look(|read| {
+            with_view(read, role.as_ref(), |view| {
+                let of = view.read.schema().side(side).get(number)?;
+                view.type_number(side, &of.name).map(|_| of.name.to_string())
+            })
         })
     }
 
     fn type_number(&mut self, side: Side, name: &str) -> Option<u16> {
-        let (read, side) = (self.request.database.store.read(), store_side(side));
-        with_view(&read, self.request.role.as_ref(), |view| view.type_number(side, name))
+        let (role, side) = (self.request.role.clone(), store_side(side));
+        self.look(|read| with_view(read, role.as_ref(), |view| view.type_number(side, name)))
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) struct WaitingRequest {
     id: ApiId,
     connection: Box<dyn ApiConnection>,
     response: ApiResponse,
-    /// Of a request that is traced: what it waits for is that its write is durable.
+    /// Of a request that is traced: what it waits for is that a write is durable, its own or one that it has read.
     commit: Option<OpenSpan>,
 }
 

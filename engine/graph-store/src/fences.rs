@@ -1,7 +1,8 @@
 //! Reads that are told only once what they have seen is durable, on a disk that is slow and fails, and beside writes that are refused.
 
-use crate::losses::{directory, options};
+use crate::losses::options;
 use crate::{Durability, LogError, Read, ReadFence, Refusal, Store};
+use prony_log::losses::directory;
 use prony_log::power_loss::{Held, Journal};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -44,7 +45,10 @@ impl OnSlowDisk {
     /// What has become of it in the end.
     fn settled(&self, fence: ReadFence) -> Result<(), LogError> {
         let (sender, receiver) = sync_channel(16);
-        let _watching = self.store.watch(move |_| drop(sender.try_send(())));
+        let _watching = self.store.watch(move |_| {
+            // Who waits is told already where there is no room.
+            let _ = sender.try_send(());
+        });
         loop {
             if let Some(outcome) = self.store.outcome(fence) {
                 return outcome;

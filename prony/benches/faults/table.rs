@@ -57,7 +57,7 @@ impl Row {
             .chain(written.failures.iter().filter_map(|failure| failure.unknown))
             .collect();
         let missing = written.acknowledged.iter().filter(|write| !seen.found.keys.contains(&write.key));
-        let (given_up, lost): (Vec<_>, Vec<_>) =
+        let (given_up, lost): (Vec<&Acknowledged>, Vec<&Acknowledged>) =
             missing.partition(|write| seen.found.given_up.contains(&write.key));
         let [mut refused, mut unknown] = [BTreeMap::new(), BTreeMap::new()];
         for failure in &written.failures {

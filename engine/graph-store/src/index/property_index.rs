@@ -8,6 +8,7 @@
 
 use crate::types::condition::{Condition, Test};
 use crate::types::id::{Ref, hash};
+use crate::types::order::is_equal;
 use crate::types::value::{Kind, Value};
 use crossbeam_epoch::Guard;
 use crossbeam_skiplist::base::SkipList;

@@ -383,7 +383,7 @@ fn types_are_offered_once_they_are_durable() {
             assert!(reads == Reads::Latest || poll!(changed.as_mut()).is_pending());
             drop(held);
             if fails {
-                let (_, fence) = disk.served.store.read_fenced(|_| ());
+                let ((), fence) = disk.served.store.read_fenced(|_| ());
                 while disk.served.store.outcome(fence).is_none() {
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 }

@@ -157,7 +157,9 @@ impl IntervalPlot {
         let length = covered(result);
         let mut all = self.counts;
         // Files may have been changed by others.
-        all.iter_mut().for_each(|(_, counts)| counts.resize(length, 0));
+        for (_, counts) in &mut all {
+            counts.resize(length, 0);
+        }
         all.retain(|(_, counts)| counts.iter().any(|count| *count > 0));
         all.sort_by_key(|(_, counts)| Reverse(counts.iter().sum::<u64>()));
         let left_out = all.len().saturating_sub(LINES_MAX);
@@ -165,12 +167,12 @@ impl IntervalPlot {
         if self.is_by_name {
             all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         }
-        let interval_ns = result.over_time.interval_ns;
-        let interval_s = interval_ns.as_secs_f64();
+        let interval = result.over_time.interval_ns;
+        let width_s = interval.as_secs_f64();
         let seconds = result.whole_seconds().len() as f64;
-        let end = |index: usize| ((index + 1) as f64 * interval_s).min(seconds);
+        let end = |index: usize| ((index + 1) as f64 * width_s).min(seconds);
         let rate = |(index, count): (usize, &u64)| {
-            Some(digits(*count as f64 / (end(index) - index as f64 * interval_s), 5))
+            Some(digits(*count as f64 / (end(index) - index as f64 * width_s), 5))
         };
         let lines = all.into_iter().map(|(name, counts)| LineData {
             name,
@@ -179,7 +181,7 @@ impl IntervalPlot {
             values: counts.iter().enumerate().map(rate).collect(),
         });
         let lines: Vec<_> = lines.collect();
-        let several = (interval_s > 1.0).then(|| format!("means over {interval_ns}"));
+        let several = (width_s > 1.0).then(|| format!("means over {interval}"));
         let rest = (left_out > 0).then(|| format!("{left_out} rarer {} are in the table alone", self.of));
         (!lines.is_empty()).then(|| PlotData {
             id: self.id.to_owned(),

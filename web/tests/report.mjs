@@ -3,7 +3,7 @@
 // work by keyboard, and show hostile names as text.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { demand, drawn, fits, keepsRules, launch } from './page.mjs';
@@ -489,14 +489,20 @@ const made = spawnSync('cargo', arguments_, { cwd: repository, stdio: 'inherit' 
 if (made.status !== 0) process.exit(2);
 const browser = await launch();
 let failures = 0;
-for (const [name, test] of tests) {
-  try {
-    await test(browser, folder);
-  } catch (error) {
-    failures += 1;
-    console.error(`${name}: ${error.message}`);
+const left = [...tests];
+/** Each has a page of its own, so that several can be open, as there are processors. */
+async function work() {
+  for (let next = left.shift(); next; next = left.shift()) {
+    const [name, test] = next;
+    try {
+      await test(browser, folder);
+    } catch (error) {
+      failures += 1;
+      console.error(`${name}: ${error.message}`);
+    }
   }
 }
+await Promise.all(Array.from({ length: Math.min(4, availableParallelism()) }, work));
 await browser.close();
 rmSync(folder, { recursive: true, force: true });
 console.log(`${tests.length - failures} passed, ${failures} failed`);

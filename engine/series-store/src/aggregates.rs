@@ -60,7 +60,8 @@ struct Aggregate {
 impl Downsampling {
     pub(crate) fn new(period: Period) -> Self {
         let column = |of| (of, Column::new(Form::Integers));
-        let done = Rows { times: Vec::new(), columns: vec![column(ROW_COUNT), column(LAST_TIME)] };
+        let done =
+            Rows { times: Vec::new(), columns: [column(ROW_COUNT), column(LAST_TIME)].into_iter().collect() };
         Self { period, open: None, done, places: HashMap::new() }
     }
 
@@ -85,21 +86,21 @@ impl Downsampling {
         let row = self.done.len();
         self.done.times.push(first_ms);
         let columns = &mut self.done.columns;
-        columns[0].1.put(row, Value::Integer(rows.cast_signed()));
-        columns[1].1.put(row, Value::Integer(last_ms));
+        columns.at_mut(0).put(row, Value::Integer(rows.cast_signed()));
+        columns.at_mut(1).put(row, Value::Integer(last_ms));
         for (attribute, is_numeric, summary) in attributes {
             let place = *self.places.entry(attribute).or_insert_with(|| {
                 let place = columns.len();
-                columns.extend(OF_ATTRIBUTE.map(|of| {
+                for of in OF_ATTRIBUTE {
                     let form = if matches!(of, Of::Count) { Form::Integers } else { Form::Doubles };
-                    (column_of(attribute, of), Column::new(form))
-                }));
+                    columns.push(column_of(attribute, of), Column::new(form));
+                }
                 place
             });
-            columns[place].1.put(row, Value::Integer(summary.count.cast_signed()));
+            columns.at_mut(place).put(row, Value::Integer(summary.count.cast_signed()));
             if is_numeric {
                 for (of, value) in [(Of::Sum, summary.sum), (Of::Min, summary.min), (Of::Max, summary.max)] {
-                    columns[place + of as usize].1.put(row, Value::Double(value));
+                    columns.at_mut(place + of as usize).put(row, Value::Double(value));
                 }
             }
         }
@@ -116,13 +117,20 @@ impl Aggregate {
     fn add(&mut self, rows: &Rows, range: std::ops::Range<usize>) {
         self.last_ms = rows.times[range.end - 1];
         self.rows += range.len() as u64;
-        for (attribute, column) in &rows.columns {
+        for (place, (attribute, column)) in rows.columns.iter().enumerate() {
             let summary = Summary::of(column, range.clone());
             if summary.count == 0 {
                 continue;
             }
-            if let Some((_, _, known)) = self.attributes.iter_mut().find(|(of, ..)| of == attribute) {
-                known.add_all(&summary);
+            // Rows mostly have the same attributes in the same order.
+            let is_there = self.attributes.get(place).is_some_and(|(of, ..)| of == attribute);
+            let known = if is_there {
+                Some(place)
+            } else {
+                self.attributes.iter().position(|(of, ..)| of == attribute)
+            };
+            if let Some(known) = known {
+                self.attributes[known].2.add_all(&summary);
             } else {
                 let is_numeric = matches!(column.form(), Form::Doubles | Form::Integers);
                 self.attributes.push((*attribute, is_numeric, summary));

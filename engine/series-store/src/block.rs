@@ -175,12 +175,12 @@ impl BlockMeta {
     }
 
     pub(crate) fn read(&self, bytes: &[u8], wanted: Wanted<'_>) -> Result<Rows, Damage> {
-        let mut rows = Rows { times: self.times(bytes)?, columns: Vec::new() };
+        let mut rows = Rows { times: self.times(bytes)?, ..Rows::default() };
         for column in self.columns.iter().filter(|column| wanted.has(column.attribute)) {
             let from =
                 bytes.get(column.offset as usize..).ok_or(Damage("a column stands behind its block"))?;
             let read = read_column(&mut Input::new(from), column.form, self.rows as usize)?;
-            rows.columns.push((column.attribute, read));
+            rows.columns.push(column.attribute, read);
         }
         Ok(rows)
     }

@@ -2,7 +2,7 @@
 
 use crate::block::{self, BLOCK_ROWS, BlockMeta, WHOLE_DAYS_ROWS};
 use crate::calendar::DAY_MS;
-use crate::ids::{AttributeId, SeriesId, TimeMs, TimeRange};
+use crate::ids::{SeriesId, TimeMs, TimeRange};
 use crate::op::{Cells, OpNumber};
 use crate::rows::{OnDuplicate, RowAt, Rows};
 use prony_log::codec::Damage;
@@ -103,15 +103,14 @@ impl SeriesHead {
         let mut next = 0;
         cells.each(|attribute, value| {
             let columns = &mut self.rows.columns;
-            let is_next = columns.get(next).is_some_and(|(of, _)| *of == attribute);
-            let found =
-                if is_next { Some(next) } else { columns.iter().position(|(of, _)| *of == attribute) };
+            let is_next = columns.attribute(next) == Some(attribute);
+            let found = if is_next { Some(next) } else { columns.place(attribute) };
             let Some(place) = found else {
                 self.rows.put(row, attribute, value);
                 return Ok(());
             };
             next = place + 1;
-            let (_, column) = &mut columns[place];
+            let column = columns.at_mut(place);
             if column.len() > row {
                 return Err(Damage("a row has an attribute twice"));
             }
@@ -174,16 +173,13 @@ impl SeriesHead {
             .map(|row| (0, row))
             .collect();
         let numbers = wanted.iter().map(|(_, row)| self.numbers[*row as usize]).collect();
-        let columns: Vec<AttributeId> =
-            self.rows.columns.iter().map(|(of, _)| *of).filter(|of| attributes.has(*of)).collect();
-        let mut rows = Rows { times: Vec::with_capacity(wanted.len()), columns: Vec::new() };
+        let mut rows = Rows { times: Vec::with_capacity(wanted.len()), ..Rows::default() };
         rows.times.extend(wanted.iter().map(|(_, row)| self.rows.times[*row as usize]));
-        for attribute in columns {
-            let Some(column) = self.rows.column(attribute) else { continue };
+        for (attribute, column) in self.rows.columns.wanted(attributes) {
             for (at, (_, row)) in wanted.iter().enumerate() {
                 let value = column.get(*row as usize);
                 if value != crate::value::Value::Null {
-                    rows.put(at, attribute, value);
+                    rows.put(at, *attribute, value);
                 }
             }
         }
@@ -194,6 +190,7 @@ impl SeriesHead {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::AttributeId;
     use crate::op::{Op, put_row};
     use crate::value::Value;
     use prony_log::codec::Input;

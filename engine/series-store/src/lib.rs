@@ -11,6 +11,7 @@ mod block;
 pub mod calendar;
 mod catalog;
 mod codes;
+mod columns;
 mod elsewhere;
 mod engine;
 #[cfg(feature = "engine-tests")]

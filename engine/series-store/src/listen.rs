@@ -49,7 +49,7 @@ pub type Listener = dyn Fn(&Events<'_>) + Send + Sync;
 impl RowEvent<'_> {
     /// The row alone.
     pub fn to_rows(&self) -> Rows {
-        let mut rows = Rows { times: vec![self.time_ms], columns: Vec::new() };
+        let mut rows = Rows { times: vec![self.time_ms], ..Rows::default() };
         let taken = self.values.each(|attribute, value| {
             rows.put(0, attribute, value);
             Ok(())

@@ -251,7 +251,7 @@ impl Source {
             // Of columns there may be thousands, which are mostly asked for one by one.
             Self::Loose(rows) => Ok(Rows {
                 times: rows.times.clone(),
-                columns: rows.columns.iter().filter(|(of, _)| wanted.has(*of)).cloned().collect(),
+                columns: rows.columns.wanted(wanted).cloned().collect(),
             }),
         }
     }

@@ -1,5 +1,6 @@
 //! Rows of one series, in columns: what blocks are made of, and what they are read as.
 
+use crate::columns::Columns;
 use crate::ids::{AttributeId, TimeMs};
 use crate::value::{Column, Value};
 
@@ -7,7 +8,7 @@ use crate::value::{Column, Value};
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
     pub times: Vec<TimeMs>,
-    pub(crate) columns: Vec<(AttributeId, Column)>,
+    pub(crate) columns: Columns,
 }
 
 /// What becomes of a row of an entity that has the same time as another one.
@@ -44,7 +45,7 @@ impl Rows {
     }
 
     pub fn column(&self, attribute: AttributeId) -> Option<&Column> {
-        self.columns.iter().find(|(of, _)| *of == attribute).map(|(_, column)| column)
+        self.columns.get(attribute)
     }
 
     pub fn get(&self, row: usize, attribute: AttributeId) -> Value<'_> {
@@ -54,8 +55,8 @@ impl Rows {
     /// Gives a row, which is one of `times` and not before the last that was given one, a value of an attribute. False where the value is of
     /// another kind than those before it.
     pub fn put(&mut self, row: usize, attribute: AttributeId, value: Value<'_>) -> bool {
-        if let Some((_, column)) = self.columns.iter_mut().find(|(of, _)| *of == attribute) {
-            return column.put(row, value);
+        if let Some(place) = self.columns.place(attribute) {
+            return self.columns.at_mut(place).put(row, value);
         }
         let form = match value {
             Value::Null => return true,
@@ -66,7 +67,7 @@ impl Rows {
         };
         let mut column = Column::new(form);
         column.put(row, value);
-        self.columns.push((attribute, column));
+        self.columns.push(attribute, column);
         true
     }
 
@@ -99,12 +100,11 @@ impl Rows {
         let row = self.len();
         let (source, at) = group[0];
         self.times.push(sources[source as usize].times[at as usize]);
-        let mut seen: Vec<AttributeId> = Vec::new();
-        let mut take = |rows: &mut Self, (source, at): RowAt| {
+        let take = |rows: &mut Self, (source, at): RowAt| {
             for (attribute, column) in &sources[source as usize].columns {
                 let value = column.get(at as usize);
-                if value != Value::Null && !seen.contains(attribute) {
-                    seen.push(*attribute);
+                let is_given = rows.column(*attribute).is_some_and(|given| given.len() > row);
+                if value != Value::Null && !is_given {
                     rows.put(row, *attribute, value);
                 }
             }

@@ -28,7 +28,15 @@ impl Calm {
         let mut calm = Self::default();
         let mut connection = None;
         let begin = Instant::now();
-        for number in 0..REQUESTS_PER_S * stage.as_secs() as u32 {
+        let requests = REQUESTS_PER_S * stage.as_secs() as u32;
+        for number in 0..requests {
+            if begin.elapsed() > stage + TIMEOUT * 3 {
+                // The server is as good as gone.
+                let left = requests - number;
+                calm.refused += u64::from(left);
+                calm.times_ms.extend((0..left).map(|_| begin.elapsed().as_secs_f64() * 1000.0));
+                break;
+            }
             let due = begin + Duration::from_secs(1) * number / REQUESTS_PER_S;
             thread::sleep(due.saturating_duration_since(Instant::now()));
             let stream = match connection.take() {

@@ -34,6 +34,7 @@ pub struct LikePattern {
     middle: Vec<Searched>,
     /// What a text ends with; none where the pattern has no `%`.
     tail: Option<Vec<Item>>,
+    literals: Literals,
     unit: Unit,
 }
 
@@ -64,9 +65,18 @@ impl Item {
 /// What may stand anywhere in a text.
 #[derive(Debug)]
 enum Searched {
-    /// Characters, and for each how many of the first ones end with it again, all of them aside.
-    Literals(Vec<char>, Vec<usize>),
-    Masked(Masks),
+    /// Of all [`Literals`].
+    Literals(Range<usize>),
+    Masked(Box<Masks>),
+}
+
+/// Literals of all parts that are searched for, one part after the other: a pattern may have ten thousands of parts, which have no memory of
+/// their own each.
+#[derive(Debug, Default)]
+struct Literals {
+    characters: Vec<char>,
+    /// For each character how many of the first ones of its part end with it again, all of them aside.
+    borders: Vec<usize>,
 }
 
 /// Which places of the searched items each character fits, 64 places a word.
@@ -91,17 +101,17 @@ impl LikePattern {
     /// # Errors
     /// A pattern of which no text can be searched in bounded time.
     pub fn new(pattern: &str, insensitive: bool) -> Result<Self, PatternTooLong> {
-        let mut parts = vec![Vec::new()];
+        // All parts, and where each ends but the last.
+        let (mut items, mut ends) = (Vec::with_capacity(pattern.len()), Vec::new());
         let mut characters = pattern.chars();
         while let Some(character) = characters.next() {
-            let part = parts.last_mut().expect("there is a first part");
             let literal = match character {
                 '%' => {
-                    parts.push(Vec::new());
+                    ends.push(items.len());
                     continue;
                 }
                 '_' => {
-                    part.push(Item::One);
+                    items.push(Item::One);
                     continue;
                 }
                 // PostgreSQL refuses a trailing escape; here it stands for itself.
@@ -109,31 +119,37 @@ impl LikePattern {
                 other => other,
             };
             if insensitive {
-                part.extend(literal.to_lowercase().map(Item::Literal));
+                items.extend(literal.to_lowercase().map(Item::Literal));
             } else {
-                part.push(Item::Literal(literal));
+                items.push(Item::Literal(literal));
             }
         }
         let unit = if insensitive {
             Unit::Lowercase
-        } else if parts.iter().flatten().any(|item| *item == Item::One) {
+        } else if items.contains(&Item::One) {
             Unit::Character
         } else {
             Unit::Byte
         };
         if unit == Unit::Byte && !pattern.is_ascii() {
-            for part in &mut parts {
-                *part = in_bytes(part);
-            }
+            (items, ends) = in_bytes(&items, &ends);
         }
-        let tail = if parts.len() > 1 { parts.pop() } else { None };
-        let mut parts = parts.into_iter();
-        let head = parts.next().unwrap_or_default();
+        let Some((&first, &last)) = ends.first().zip(ends.last()) else {
+            return Ok(Self {
+                head: items,
+                middle: Vec::new(),
+                tail: None,
+                literals: Literals::default(),
+                unit,
+            });
+        };
+        let (head, tail) = (items[..first].to_vec(), Some(items[last..].to_vec()));
+        let mut literals = Literals::default();
+        let parts = ends.windows(2).filter(|ends| ends[0] < ends[1]);
         let middle = parts
-            .filter(|part| !part.is_empty())
-            .map(|part| Searched::new(&part))
+            .map(|ends| Searched::new(&items[ends[0]..ends[1]], &mut literals))
             .collect::<Result<_, _>>()?;
-        Ok(Self { head, middle, tail, unit })
+        Ok(Self { head, middle, tail, literals, unit })
     }
 
     /// Of a text that is short, or whose search nobody bounds.
@@ -185,7 +201,7 @@ impl LikePattern {
         }
         let mut from = self.head.len();
         for part in &self.middle {
-            let Some(behind) = part.find(from..end, &at, meter)? else { return Ok(false) };
+            let Some(behind) = part.find(&self.literals, from..end, &at, meter)? else { return Ok(false) };
             from = behind;
         }
         Ok(true)
@@ -238,10 +254,21 @@ fn in_stretches(
     Ok(None)
 }
 
-/// The same text, a literal for each byte.
-fn in_bytes(literals: &[Item]) -> Vec<Item> {
-    let text: String = literals.iter().copied().filter_map(Item::literal).collect();
-    text.bytes().map(|byte| Item::Literal(char::from(byte))).collect()
+/// The same literals and ends of parts, a literal for each byte.
+fn in_bytes(literals: &[Item], ends: &[usize]) -> (Vec<Item>, Vec<usize>) {
+    let (mut items, mut ends_in_bytes) = (Vec::with_capacity(literals.len()), Vec::with_capacity(ends.len()));
+    let mut from = 0;
+    for end in ends.iter().copied().chain([literals.len()]) {
+        for literal in literals[from..end].iter().copied().filter_map(Item::literal) {
+            let mut buffer = [0; 4];
+            let bytes = literal.encode_utf8(&mut buffer).bytes();
+            items.extend(bytes.map(|byte| Item::Literal(char::from(byte))));
+        }
+        ends_in_bytes.push(items.len());
+        from = end;
+    }
+    ends_in_bytes.pop();
+    (items, ends_in_bytes)
 }
 
 fn fits(items: &[Item], from: usize, at: impl Fn(usize) -> char) -> bool {
@@ -252,20 +279,19 @@ fn fits(items: &[Item], from: usize, at: impl Fn(usize) -> char) -> bool {
 }
 
 impl Searched {
-    fn new(items: &[Item]) -> Result<Self, PatternTooLong> {
-        if let Some(literals) = items.iter().copied().map(Item::literal).collect::<Option<Vec<char>>>() {
-            let borders = borders(&literals);
-            return Ok(Self::Literals(literals, borders));
+    fn new(items: &[Item], literals: &mut Literals) -> Result<Self, PatternTooLong> {
+        if !items.contains(&Item::One) {
+            return Ok(Self::Literals(literals.add(items.iter().copied().filter_map(Item::literal))));
         }
         if items.len() > SEARCHED_CHARACTERS_MAX {
             return Err(PatternTooLong);
         }
-        Ok(Self::Masked(Masks::new(items)))
+        Ok(Self::Masked(Box::new(Masks::new(items))))
     }
 
     fn words(&self) -> usize {
         match self {
-            Self::Literals(..) => 1,
+            Self::Literals(_) => 1,
             Self::Masked(masks) => masks.any.len(),
         }
     }
@@ -273,12 +299,15 @@ impl Searched {
     /// The place behind the first of `places` where it fits.
     fn find(
         &self,
+        literals: &Literals,
         places: Range<usize>,
         at: impl Fn(usize) -> char,
         meter: &mut Meter<'_>,
     ) -> Result<Option<usize>, Stopped> {
         match self {
-            Self::Literals(literals, borders) => {
+            Self::Literals(part) => {
+                let (literals, borders) =
+                    (&literals.characters[part.clone()], &literals.borders[part.clone()]);
                 let mut matched = 0;
                 in_stretches(places, 1, meter, |stretch| {
                     find_literals(literals, borders, &mut matched, stretch, &at)
@@ -292,18 +321,24 @@ impl Searched {
     }
 }
 
-/// For each prefix, the length of the longest shorter prefix that it ends with (Knuth, Morris, Pratt 1977).
-fn borders(literals: &[char]) -> Vec<usize> {
-    let mut borders = vec![0; literals.len()];
-    let mut matched = 0;
-    for place in 1..literals.len() {
-        while matched > 0 && literals[matched] != literals[place] {
-            matched = borders[matched - 1];
+impl Literals {
+    /// A part behind the others; where it stands. For each of its prefixes, the border is the length of the longest shorter prefix that it
+    /// ends with (Knuth, Morris, Pratt 1977).
+    fn add(&mut self, part: impl Iterator<Item = char>) -> Range<usize> {
+        let begin = self.characters.len();
+        self.characters.extend(part);
+        self.borders.resize(self.characters.len(), 0);
+        let (literals, borders) = (&self.characters[begin..], &mut self.borders[begin..]);
+        let mut matched = 0;
+        for place in 1..literals.len() {
+            while matched > 0 && literals[matched] != literals[place] {
+                matched = borders[matched - 1];
+            }
+            matched += usize::from(literals[matched] == literals[place]);
+            borders[place] = matched;
         }
-        matched += usize::from(literals[matched] == literals[place]);
-        borders[place] = matched;
+        begin..self.characters.len()
     }
-    borders
 }
 
 /// `so_far` is how many literals the text before ends with.

@@ -2,7 +2,7 @@
 //! a stream lives on the core to which its connection came, and orders for it reach it from all cores.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, VecDeque},
     net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
@@ -36,9 +36,19 @@ const NETWORK_MIN: usize = 64;
 /// The reserved and the open streams, by their tokens.
 #[derive(Debug, Default)]
 pub(crate) struct Reservations {
-    streams: Mutex<HashMap<Box<str>, Arc<Reservation>>>,
+    streams: Mutex<Streams>,
     /// Those that wait to be opened.
     by_network: Arc<NetworkCounts>,
+}
+
+#[derive(Debug, Default)]
+struct Streams {
+    by_token: HashMap<Box<str>, Arc<Reservation>>,
+    /// Tokens of those that wait to be opened, as they were reserved, so that the first is out of date first. Others may stand among them that
+    /// are open or gone.
+    in_order: VecDeque<Box<str>>,
+    /// How many wait to be opened.
+    waiting: usize,
 }
 
 /// Why a stream is not reserved.
@@ -96,42 +106,66 @@ impl Reservations {
         getrandom::fill(&mut bits).map_err(ReservationFault::NoRandomness)?;
         let token: Box<str> = format!("{:032x}", u128::from_be_bytes(bits)).into();
         let mut streams = lock(&self.streams);
-        let forget_old = |streams: &mut HashMap<Box<str>, Arc<Reservation>>| {
-            let now = Instant::now();
-            streams.retain(|_, stream| !stream.is_over(now, settings));
-        };
-        if streams.len() >= settings.max_reservations {
-            forget_old(&mut streams);
-            if streams.values().filter(|stream| stream.waits()).count() >= settings.max_reservations {
-                return Err(ReservationFault::TooMany);
-            }
+        let made = Instant::now();
+        streams.forget_old(made, settings);
+        if streams.waiting >= settings.max_reservations {
+            return Err(ReservationFault::TooMany);
         }
         let most = (settings.max_reservations / PARTS).max(NETWORK_MIN);
-        let share = self.by_network.take(network, most).or_else(|| {
-            forget_old(&mut streams);
-            self.by_network.take(network, most)
-        });
-        let share = share.ok_or(ReservationFault::TooManyOfAddress)?;
+        let share = self.by_network.take(network, most).ok_or(ReservationFault::TooManyOfAddress)?;
         let (orders, inbox) = mpsc::channel(MAX_ORDERS);
         let inner = Mutex::new(ReservationState { inbox: Some((inbox, share)), operations: HashSet::new() });
-        streams.insert(token.clone(), Arc::new(Reservation { orders, inner, made: Instant::now() }));
+        streams.by_token.insert(token.clone(), Arc::new(Reservation { orders, inner, made }));
+        streams.in_order.push_back(token.clone());
+        streams.waiting += 1;
         Ok(token)
     }
 
     /// The stream of a token that is still good.
     pub(crate) fn find(&self, token: &str, settings: &SubscriptionSettings) -> Option<Arc<Reservation>> {
         let mut streams = lock(&self.streams);
-        if streams.get(token)?.is_over(Instant::now(), settings) {
-            streams.remove(token);
+        if streams.by_token.get(token)?.is_over(Instant::now(), settings) {
+            streams.forget(token);
             return None;
         }
-        streams.get(token).cloned()
+        streams.by_token.get(token).cloned()
     }
 
     /// Opens a reserved stream; none where it is open already.
     pub(crate) fn claim(self: &Arc<Self>, token: &str, reservation: Arc<Reservation>) -> Option<Claim> {
-        let (inbox, _) = lock(&reservation.inner).inbox.take()?;
+        // Its place goes behind the locks.
+        let mut streams = lock(&self.streams);
+        let (inbox, _place) = lock(&reservation.inner).inbox.take()?;
+        // One that went out of date meanwhile has left the others already.
+        if streams.by_token.contains_key(token) {
+            streams.waiting -= 1;
+        }
+        drop(streams);
         Some(Claim { reservations: Arc::clone(self), token: token.into(), reservation, inbox })
+    }
+}
+
+impl Streams {
+    /// Those that were not opened in time; each is looked at once.
+    fn forget_old(&mut self, now: Instant, settings: &SubscriptionSettings) {
+        while let Some(first) = self.in_order.front() {
+            let waits = self.by_token.get(first).filter(|stream| stream.waits());
+            if waits.is_some_and(|stream| !stream.is_over(now, settings)) {
+                return;
+            }
+            let is_over = waits.is_some();
+            let Some(first) = self.in_order.pop_front() else { return };
+            if is_over {
+                self.forget(&first);
+            }
+        }
+    }
+
+    /// One that waits to be opened.
+    fn forget(&mut self, token: &str) {
+        if self.by_token.remove(token).is_some() {
+            self.waiting -= 1;
+        }
     }
 }
 
@@ -198,7 +232,7 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        lock(&self.reservations.streams).remove(&self.token);
+        lock(&self.reservations.streams).by_token.remove(&self.token);
     }
 }
 
@@ -261,6 +295,34 @@ mod tests {
         settings.reservation_timeout = Duration::ZERO;
         streams.reserve(one, &settings).expect("the others are out of date");
         drop(open);
+    }
+
+    /// A bug of the first version: each refusal looked at all reservations.
+    #[test]
+    fn what_waits_is_counted_whatever_becomes_of_it() {
+        let streams = Arc::new(Reservations::default());
+        let mut settings = SubscriptionSettings { max_reservations: 7, ..SubscriptionSettings::default() };
+        let counts = |streams: &Reservations| {
+            let streams = lock(&streams.streams);
+            let waiting = streams.by_token.values().filter(|stream| stream.waits()).count();
+            (streams.waiting, waiting, streams.by_token.len(), streams.in_order.len())
+        };
+        let tokens: Vec<_> = (0..7).map(|_| streams.reserve(None, &settings).unwrap()).collect();
+        let claim = |token: &str| streams.claim(token, streams.find(token, &settings).unwrap());
+        let (first, sixth) = (claim(&tokens[0]).unwrap(), claim(&tokens[5]).unwrap());
+        drop(sixth);
+        assert_eq!(counts(&streams), (5, 5, 6, 7));
+        let late = streams.find(&tokens[2], &settings).unwrap();
+        settings.reservation_timeout = Duration::ZERO;
+        assert!(
+            streams.find(&tokens[1], &settings).is_none() && streams.find(&tokens[2], &settings).is_none()
+        );
+        assert!(streams.claim(&tokens[2], late).is_some(), "it was found in time");
+        assert_eq!(counts(&streams), (3, 3, 4, 7));
+        streams.reserve(None, &settings).unwrap();
+        assert_eq!(counts(&streams), (1, 1, 2, 1), "the first is open, and one was made now");
+        drop(first);
+        assert_eq!(counts(&streams), (1, 1, 1, 1));
     }
 
     #[test]

@@ -5,10 +5,11 @@ use std::{cell::Cell, collections::BTreeSet, sync::atomic::Ordering::Relaxed, ti
 use futures_util::future::join_all;
 use prony_graphql::variables::RequestClient;
 use prony_source::CommonSettings;
+use prony_sql::database::FieldStatements;
 use prony_testkit::postgres::{Cluster, PostgresError, TestDatabase};
 use tokio::time::{sleep, timeout};
 
-use crate::tests::*;
+use crate::{connect::load::Pace, tests::*};
 
 const NEVER_LONGER: Duration = Duration::from_secs(30);
 
@@ -186,9 +187,20 @@ fn quick_statements_have_a_lane() {
             Arc::get_mut(&mut opened.target).expect("nobody else has it yet").shares_processors = is_here;
             let session = served.session();
             let quick = served.plan("{ ts { id } }", none());
-            for _ in 0..8 {
-                assert!(quick.outcome(&session).await.is_ok());
-            }
+            let FieldStatements::Select(read) = &quick.prepared[0].statements else {
+                panic!("one statement")
+            };
+            let is_known = || read.statement.pace() == Pace::Quick;
+            // On a machine that does much else its first times may be long.
+            let learned = async {
+                for _ in 0..8 {
+                    assert!(quick.outcome(&session).await.is_ok());
+                }
+                while !is_known() {
+                    assert!(quick.outcome(&session).await.is_ok());
+                }
+            };
+            timeout(NEVER_LONGER, learned).await.expect("one row is read within some milliseconds");
             let (client, connection) =
                 tokio_postgres::connect(&database.url(), tokio_postgres::NoTls).await.unwrap();
             tokio::spawn(connection);
@@ -199,7 +211,8 @@ fn quick_statements_have_a_lane() {
                 while served.database.target.counts.waiting.load(Relaxed) < 8 {
                     sleep(Duration::from_millis(5)).await;
                 }
-                for _ in 0..8 {
+                assert!(is_known());
+                for _ in (0..8).take_while(|_| is_known()) {
                     let asked = timeout(NEVER_LONGER, quick.outcome(&session)).await;
                     assert!(asked.expect("slow ones do not hold it up").is_ok());
                 }
@@ -320,9 +333,9 @@ fn nothing_that_was_acknowledged_is_lost_when_the_server_goes_and_comes() {
     on_a_core(async {
         let served = Served::open(&cluster.url("postgres"), &settings(ResolverModel::Subquery)).await;
         let session = served.session();
-        let is_over = Cell::new(false);
+        let (is_over, made) = (Cell::new(false), Cell::new(0));
         let writers = join_all((0..16_usize).map(|writer| {
-            let (served, session, is_over) = (&served, &session, &is_over);
+            let (served, session, is_over, made) = (&served, &session, &is_over, &made);
             async move {
                 let (mut done, mut unknown) = (Vec::new(), Vec::new());
                 for round in 0.. {
@@ -330,7 +343,10 @@ fn nothing_that_was_acknowledged_is_lost_when_the_server_goes_and_comes() {
                     let plan = served.plan(&insert(id), none());
                     let outcome = timeout(NEVER_LONGER, plan.outcome(session)).await.expect("a request ends");
                     match outcome {
-                        Ok(_) => done.push(id),
+                        Ok(_) => {
+                            done.push(id);
+                            made.set(made.get() + 1);
+                        }
                         Err(code @ (ErrorCode::SourceUnavailable | ErrorCode::OutcomeUnknown)) => {
                             // Of all others it is known that they are not there.
                             unknown.extend((code == ErrorCode::OutcomeUnknown).then_some(id));
@@ -345,9 +361,19 @@ fn nothing_that_was_acknowledged_is_lost_when_the_server_goes_and_comes() {
                 unreachable!()
             }
         }));
+        // However slow the machine is, writes are under way at each fault.
+        let more_are_made = async || {
+            let before = made.get();
+            let waits = async {
+                while made.get() < before + 40 {
+                    sleep(Duration::from_millis(5)).await;
+                }
+            };
+            timeout(NEVER_LONGER, waits).await.expect("writes are made");
+        };
         let faults = async {
             for is_orderly in [true, false, true] {
-                sleep(Duration::from_millis(300)).await;
+                more_are_made().await;
                 aside(&cluster, move |cluster| if is_orderly { cluster.stop() } else { cluster.kill() })
                     .await;
                 sleep(Duration::from_millis(200)).await;
@@ -357,7 +383,7 @@ fn nothing_that_was_acknowledged_is_lost_when_the_server_goes_and_comes() {
             while probe.outcome(&session).await.is_err() {
                 sleep(Duration::from_millis(10)).await;
             }
-            sleep(Duration::from_millis(300)).await;
+            more_are_made().await;
             is_over.set(true);
         };
         let (written, ()) = tokio::join!(writers, faults);

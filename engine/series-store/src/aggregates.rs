@@ -2,8 +2,8 @@
 //! as rows with columns of numbers ([`column_of`]), and are never changed: rows that come late and are removed later have an aggregate of
 //! their own beside the one that there is.
 
-use crate::block::Wanted;
 use crate::calendar::{Period, Periods};
+use crate::columns::Wanted;
 use crate::error::ReadError;
 use crate::ids::{AttributeId, SeriesId, TimeMs, TimeRange};
 use crate::rows::{OnDuplicate, RowAt, Rows};

@@ -3,6 +3,7 @@
 
 use crate::calendar::DAY_MS;
 use crate::codes::{bits, doubles, integers, texts};
+use crate::columns::Wanted;
 use crate::ids::{AttributeId, SeriesId, TimeMs};
 use crate::rows::Rows;
 use crate::summary::{StoredFigures, Summary};
@@ -147,22 +148,6 @@ fn spread<T: Clone>(values: Vec<T>, present: Option<&Vec<bool>>) -> Vec<T> {
         last.clone()
     };
     present.iter().map(value).collect()
-}
-
-/// Which columns are read.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Wanted<'a> {
-    All,
-    Only(&'a [AttributeId]),
-}
-
-impl Wanted<'_> {
-    pub(crate) fn has(self, attribute: AttributeId) -> bool {
-        match self {
-            Self::All => true,
-            Self::Only(only) => only.contains(&attribute),
-        }
-    }
 }
 
 impl BlockMeta {

@@ -1,12 +1,27 @@
 //! The columns of rows, found by their attributes. There may be thousands, each of which is looked for: of many it is kept where they stand.
 
-use crate::block::Wanted;
 use crate::ids::AttributeId;
 use crate::value::Column;
 use std::collections::HashMap;
 
 /// So many are looked through.
 const FEW: usize = 16;
+
+/// Which columns are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wanted<'a> {
+    All,
+    Only(&'a [AttributeId]),
+}
+
+impl Wanted<'_> {
+    pub(crate) fn has(self, attribute: AttributeId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(only) => only.contains(&attribute),
+        }
+    }
+}
 
 /// In the order in which they came.
 #[derive(Debug, Clone, Default)]

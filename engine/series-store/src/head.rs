@@ -2,6 +2,7 @@
 
 use crate::block::{self, BLOCK_ROWS, BlockMeta, WHOLE_DAYS_ROWS};
 use crate::calendar::DAY_MS;
+use crate::columns::Wanted;
 use crate::ids::{SeriesId, TimeMs, TimeRange};
 use crate::op::{Cells, OpNumber};
 use crate::rows::{OnDuplicate, RowAt, Rows};
@@ -163,11 +164,7 @@ impl SeriesHead {
     }
 
     /// A copy of the rows that are in no block: those of a range, with these attributes.
-    pub(crate) fn loose_rows(
-        &self,
-        range: TimeRange,
-        attributes: block::Wanted<'_>,
-    ) -> (Rows, Vec<OpNumber>) {
+    pub(crate) fn loose_rows(&self, range: TimeRange, attributes: Wanted<'_>) -> (Rows, Vec<OpNumber>) {
         let wanted: Vec<RowAt> = (0..self.rows.len() as u32)
             .filter(|row| range.contains(self.rows.times[*row as usize]))
             .map(|row| (0, row))

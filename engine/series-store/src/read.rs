@@ -1,9 +1,10 @@
 //! Reading: the store as it was at one moment, however long one reads, and the rows of a series in it in the order of their times.
 
 use crate::aggregates::{Periodic, SeriesAggregates};
-use crate::block::{BlockMeta, Wanted};
+use crate::block::BlockMeta;
 use crate::calendar::Periods;
 use crate::catalog::{Catalog, CatalogLock};
+use crate::columns::Wanted;
 use crate::engine::{PagedRows, RowSource, SeriesRows, Snapshot};
 use crate::error::{ReadError, SealError};
 use crate::head::{HeadBlock, SeriesHead};

@@ -1,7 +1,8 @@
 //! Segments: files of blocks, sorted by series and time, that are written once. What is known of the blocks stands behind them, and is
 //! kept in memory.
 
-use crate::block::{self, BLOCK_ROWS, BlockMeta, WHOLE_DAYS_ROWS, Wanted};
+use crate::block::{self, BLOCK_ROWS, BlockMeta, WHOLE_DAYS_ROWS};
+use crate::columns::Wanted;
 use crate::error::ReadError;
 use crate::format::SEGMENT;
 use crate::ids::{SeriesId, TimeMs};

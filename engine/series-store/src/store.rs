@@ -314,7 +314,7 @@ pub(crate) fn check_files(directory: &Path) -> Result<CheckReport, OpenError> {
     report.rows += memory.segments.iter().map(|segment| segment.entry.rows).sum::<u64>();
     for segment in memory.segments.iter().chain(memory.aggregates.iter()) {
         for (place, block) in segment.blocks().iter().enumerate() {
-            let wanted = crate::block::Wanted::All;
+            let wanted = crate::columns::Wanted::All;
             let read: Result<_, ReadError> = crate::segment::read_block(segment, place, wanted, &mut buffer);
             let is_named = (block.series.0 as usize) < memory.catalog.series_count();
             match read {

@@ -165,10 +165,10 @@ fn a_snapshot_in_which_a_bit_has_changed_takes_no_place() {
 }
 
 /// Longer than anything takes; only a failing test waits for it.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Files of the log.
-const LOG: &str = "log-0";
+pub(crate) const LOG: &str = "log-0";
 
 /// A store with nodes, of whose reserve a deletion has taken a part.
 struct Short {

@@ -1,5 +1,6 @@
 //! Reads that are told only once what they have seen is durable, on a disk that is slow and fails, and beside writes that are refused.
 
+use crate::faults::{LOG, PATIENCE};
 use crate::losses::options;
 use crate::{Durability, LogError, Read, ReadFence, Refusal, Store};
 use prony_log::losses::directory;
@@ -9,11 +10,6 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
-
-/// Longer than anything takes; only a failing test waits for it.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Files of the log.
-const LOG: &str = "log-0";
 
 /// A store on a disk that does as the test likes.
 struct OnSlowDisk {

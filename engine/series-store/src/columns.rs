@@ -79,8 +79,8 @@ impl Columns {
         places.into_iter().map(|place| &self.list[place])
     }
 
-    /// Adds one behind the others; where it stands.
-    pub(crate) fn push(&mut self, attribute: AttributeId, column: Column) -> usize {
+    /// Adds one behind the others.
+    pub(crate) fn push(&mut self, attribute: AttributeId, column: Column) {
         let place = self.list.len();
         self.list.push((attribute, column));
         if let Some(places) = &mut self.places {
@@ -92,7 +92,6 @@ impl Columns {
             }
             self.places = Some(Box::new(places));
         }
-        place
     }
 }
 

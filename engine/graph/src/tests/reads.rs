@@ -3,7 +3,7 @@
 use std::{
     future::poll_fn,
     sync::Arc,
-    task::{Context, Poll},
+    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -15,7 +15,7 @@ use prony_graphql::response::{Detail, assemble, refuse};
 use prony_log::power_loss::{Held, Journal};
 use prony_source::{
     ReservedNames, Source as _,
-    http_api::{ApiLimits, ApiRequest, ApiResponse, BodyError, Progress, RequestBody, ResponseStream},
+    http_api::{ApiLimits, ApiRequest, ApiResponse, Progress, ResponseStream, WholeBody},
 };
 
 use crate::{
@@ -111,7 +111,7 @@ impl SlowDisk {
                 }
                 Progress::NotReady(ready) => ready.await,
                 Progress::Asynchronous(respond) => {
-                    let body = WholeBody(Some(Bytes::copy_from_slice(body.as_bytes())));
+                    let body = WholeBody::from(Bytes::copy_from_slice(body.as_bytes()));
                     let made = respond(Box::new(body)).await;
                     (response, rest) = (made.response, made.rest);
                     break;
@@ -393,19 +393,5 @@ fn types_are_offered_once_they_are_durable() {
                 assert!(has_type());
             }
         });
-    }
-}
-
-/// Of a request that is there.
-#[derive(Debug)]
-struct WholeBody(Option<Bytes>);
-
-impl RequestBody for WholeBody {
-    fn try_next(&mut self) -> Poll<Option<Result<Bytes, BodyError>>> {
-        Poll::Ready(self.0.take().map(Ok))
-    }
-
-    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        self.try_next()
     }
 }

@@ -1,12 +1,6 @@
 //! An API with a store of its own, and requests to it.
 
-use std::{
-    cell::Cell,
-    future::poll_fn,
-    path::Path,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{cell::Cell, future::poll_fn, path::Path, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -15,7 +9,7 @@ use prony_series_postgres::PostgresEngine;
 use prony_series_questdb::QuestEngine;
 use prony_series_store::{Engine, Store};
 use prony_source::http_api::{
-    ApiConnection, ApiLimits, ApiRequest, ApiResponse, BodyError, HttpApi as _, Progress, RequestBody,
+    ApiConnection, ApiLimits, ApiRequest, ApiResponse, HttpApi as _, Progress, WholeBody,
 };
 use prony_testkit::{QuestServer, TestDatabase};
 use tempfile::TempDir;
@@ -72,19 +66,6 @@ pub(crate) struct Responded {
     pub(crate) body: String,
     /// It was made by a thread of its own.
     pub(crate) is_long: bool,
-}
-
-#[derive(Debug)]
-struct WholeBody(Option<Bytes>);
-
-impl RequestBody for WholeBody {
-    fn try_next(&mut self) -> Poll<Option<Result<Bytes, BodyError>>> {
-        Poll::Ready(self.0.take().map(Ok))
-    }
-
-    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        self.try_next()
-    }
 }
 
 impl Harness {
@@ -228,7 +209,7 @@ async fn respond(
                 None
             }
             Progress::Asynchronous(respond) => {
-                let body = Box::new(WholeBody(Some(Bytes::copy_from_slice(body))));
+                let body = Box::new(WholeBody::from(Bytes::copy_from_slice(body)));
                 let responded = respond(body).await;
                 let mut whole = responded.response.body.clone();
                 if let Some(mut rest) = responded.rest {

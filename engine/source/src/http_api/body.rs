@@ -26,6 +26,26 @@ pub trait RequestBody: Debug {
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>>;
 }
 
+/// A body that is there whole, or none.
+#[derive(Debug, Default)]
+pub struct WholeBody(Option<Bytes>);
+
+impl From<Bytes> for WholeBody {
+    fn from(bytes: Bytes) -> Self {
+        Self(Some(bytes))
+    }
+}
+
+impl RequestBody for WholeBody {
+    fn try_next(&mut self) -> Poll<Option<Result<Bytes, BodyError>>> {
+        Poll::Ready(self.0.take().map(Ok))
+    }
+
+    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.try_next()
+    }
+}
+
 impl dyn RequestBody + '_ {
     /// Waits for the next piece; none at the end.
     ///

@@ -21,7 +21,7 @@ use std::{
 use http::{Method, StatusCode};
 
 pub use self::{
-    body::{BodyError, RequestBody},
+    body::{BodyError, RequestBody, WholeBody},
     progress::{AsyncResponder, Progress},
     request::{ApiRequest, RequestHeaders},
     response::{ApiResponse, AsyncResponse, BodyCut, ResponseStream},

@@ -246,7 +246,8 @@ mod tests {
         let Progress::Asynchronous(respond) = go_on(Parts::new(parts), &mut response, Some(LIMIT)) else {
             panic!("it has no content yet")
         };
-        let AsyncResponse { response, rest, .. } = respond(Box::new(NoBody)).await;
+        let AsyncResponse { response, rest, .. } =
+            respond(Box::<prony_source::http_api::WholeBody>::default()).await;
         let (mut body, mut is_cut) = (response.body, false);
         if let Some(mut rest) = rest {
             while let Some(part) = rest.next().await {
@@ -258,22 +259,6 @@ mod tests {
             }
         }
         (response.status.as_u16(), String::from_utf8(body).expect("it is text"), is_cut)
-    }
-
-    #[derive(Debug)]
-    struct NoBody;
-
-    impl prony_source::http_api::RequestBody for NoBody {
-        fn try_next(&mut self) -> std::task::Poll<Option<Result<Bytes, prony_source::http_api::BodyError>>> {
-            std::task::Poll::Ready(None)
-        }
-
-        fn poll_next(
-            &mut self,
-            _: &mut std::task::Context<'_>,
-        ) -> std::task::Poll<Option<Result<Bytes, prony_source::http_api::BodyError>>> {
-            self.try_next()
-        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,17 +6,15 @@ use std::{
     collections::VecDeque,
     future::poll_fn,
     sync::{Arc, atomic::Ordering},
-    task::{Context, Poll},
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::{HeaderMap, StatusCode};
 use prony_graph_lua::{CallError, CallReply, GraphCall, GraphCalls, Limits, Method, Side};
 use prony_graph_store::{Read, Side as StoreSide};
 use prony_source::http_api::{
-    ApiConnection as _, ApiRequest, ApiResponse, BodyError, Progress, RequestBody, ResponseStream,
+    ApiConnection as _, ApiRequest, ApiResponse, Progress, ResponseStream, WholeBody,
 };
 use tokio::{runtime::Runtime, task::LocalSet};
 
@@ -199,7 +197,7 @@ async fn make(
             }
             Progress::NeedsBody => unreachable!("the body is there"),
             Progress::Asynchronous(respond) => {
-                let made = respond(Box::new(NoBody)).await;
+                let made = respond(Box::<WholeBody>::default()).await;
                 return Ok(Made::Done(whole(made.response, made.rest, reply_bytes_max).await?));
             }
         }
@@ -274,19 +272,5 @@ fn store_side(side: Side) -> StoreSide {
     match side {
         Side::Nodes => StoreSide::Nodes,
         Side::Relationships => StoreSide::Relationships,
-    }
-}
-
-/// Of a call that has all it needs in its path.
-#[derive(Debug)]
-struct NoBody;
-
-impl RequestBody for NoBody {
-    fn try_next(&mut self) -> Poll<Option<Result<Bytes, BodyError>>> {
-        Poll::Ready(None)
-    }
-
-    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        self.try_next()
     }
 }

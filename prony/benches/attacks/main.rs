@@ -4,8 +4,8 @@
 //! `cargo bench -p prony --bench attacks` for all of them, `-- CLASS` for those of one class: graphql, filters, framing, sockets, streams, stores,
 //! graph, postgres, tls, http2.
 //!
-//! Needs taskset, and PostgreSQL for its class: the server has one processor, the calm client, the attackers and PostgreSQL the other. Nothing but
-//! the loopback is attacked.
+//! Needs taskset and chrt, and PostgreSQL for its class: the server has one processor, the calm client, the attackers and PostgreSQL the other, on
+//! which the attackers give way. Nothing but the loopback is attacked.
 
 #![expect(clippy::print_stdout, reason = "tables are what a benchmark is for")]
 
@@ -179,6 +179,15 @@ fn tried(attack: &Attack) -> Outcome {
     outcome
 }
 
+/// The calling thread has its processor while nobody else wants it: the calm client's times are the server's, and not those of requests that
+/// are being made beside it.
+fn give_way() {
+    let thread = std::fs::read_link("/proc/thread-self").expect("Linux says which thread this is");
+    let thread = thread.file_name().expect("it has a number");
+    let done = Command::new("chrt").args(["--idle", "--pid", "0"]).arg(thread).output();
+    assert!(done.is_ok_and(|output| output.status.success()), "chrt is needed");
+}
+
 fn attacked(site: &Site, attack: &Attack, answers: &mut BTreeMap<Answer, u64>) -> Calm {
     let over = AtomicBool::new(false);
     let seen = Mutex::new(answers);
@@ -186,6 +195,7 @@ fn attacked(site: &Site, attack: &Attack, answers: &mut BTreeMap<Answer, u64>) -
         for client in 0..attack.clients {
             let (seen, over) = (&seen, &over);
             threads.spawn(move || {
+                give_way();
                 let mut number = 0;
                 while !over.load(Ordering::Relaxed) {
                     let answer = (attack.act)(&Field { site, over, client, number });

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use prony_source::threads::give_way;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     task::LocalSet,
@@ -297,7 +298,8 @@ fn control(
     stopping: &Stopping,
     ready: &mpsc::Sender<Result<(), StartError>>,
 ) {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = match builder.enable_all().on_thread_start(give_way).build() {
         Ok(runtime) => runtime,
         Err(error) => {
             let _ = ready.send(Err(StartError::Thread(error)));

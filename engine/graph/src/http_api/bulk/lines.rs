@@ -1,8 +1,8 @@
 //! Cuts a stream of bytes into numbered lines, and keeps no more of it than is being worked on.
 
-/// Bytes after which lines are taken. Enough to share a write and its sync; their work takes a core about a
+/// Bytes after which lines are taken. Enough to share a write and its sync; their work takes a core well below a
 /// millisecond, for which its other connections wait.
-const BLOCK_BYTES: usize = 64 * 1024;
+const BLOCK_BYTES: usize = 16 * 1024;
 
 #[derive(Debug)]
 pub(super) struct LineBuffer {

@@ -5,6 +5,7 @@
 mod line;
 mod lines;
 mod report;
+mod turns;
 
 use std::{collections::VecDeque, sync::Arc, task::Poll};
 
@@ -30,7 +31,7 @@ use super::{
 use crate::databases::{Database, settle::RefusedWrite};
 
 /// Writes that may wait for the disk at a time; the body is read on meanwhile.
-const WRITES_WAITING_MAX: usize = 8;
+const WRITES_WAITING_MAX: usize = 32;
 
 /// Lines between two reports of progress.
 const LINES_BETWEEN: u64 = 100_000;
@@ -186,6 +187,7 @@ impl Bulk {
         }
         let mut faults = Vec::new();
         let (mut created, mut last) = (0, None);
+        let mut turn = turns::next().await;
         let mut written = store.try_write(
             |write| {
                 lines.take(|number, text| {
@@ -211,9 +213,12 @@ impl Bulk {
         );
         // A disk that is slow holds up this body and not its core.
         while let Err(Unwritten::NoRoom((operate, done))) = written {
+            drop(turn);
             store.room().await;
+            turn = turns::next().await;
             written = store.try_write(operate, done);
         }
+        drop(turn);
         // Refusals of single lines are kept line by line.
         if written.is_err() {
             let message = DISK_FULL.to_owned();
@@ -224,8 +229,6 @@ impl Bulk {
         }
         if let Some(line) = last {
             self.waiting.push_back(WaitingLines { outcome, created, line });
-            // Others on this core have had no turn while the lines were written.
-            tokio::task::yield_now().await;
         }
         self.wait_for(WRITES_WAITING_MAX).await
     }

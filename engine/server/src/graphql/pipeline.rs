@@ -33,16 +33,17 @@ use super::{
     stages::{ClockKind, Stage, StageClock, StageTimes},
 };
 
-/// Takes a request from its text to the bytes of its response. Dropping the future cancels the request.
+/// Takes a request to the bytes of its response; `parsed` is its parsing, whose time counts. Dropping the future cancels the request.
 pub(crate) async fn respond<C: ExecutionContext>(
     core: &C,
     context: RequestContext,
-    parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
+    parsed: impl Future<Output = Result<RequestParameters, RequestFault>>,
     allowed: AllowedKinds,
 ) -> Response {
     let mut clock = StageClock::of(context.clock);
     let mut seen = Seen::default();
-    let finished = match prepare(core, context, parse, allowed, &mut clock, &mut seen) {
+    let parameters = parsed.await;
+    let finished = match prepare(core, context, || parameters, allowed, &mut clock, &mut seen) {
         Ok(prepared) => finish(core, &prepared, &mut clock).await,
         Err(error) => Err(error),
     };

@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 
 use super::{
     authentication,
-    graphql_body::read_body,
+    graphql_body::{parsed, read_body},
     media::Media,
     reply::{JSON, Reply, ReplyBody, StreamedBody, empty, not_allowed, refusal, reply},
 };
@@ -124,7 +124,7 @@ where
         Ok(body) => body,
         Err(response) => return response,
     };
-    let parameters = match RequestParameters::from_json(&body) {
+    let parameters = match parsed(body).await {
         Ok(parameters) => parameters,
         Err(fault) => return refusal(StatusCode::BAD_REQUEST, JSON, &fault.to_string()),
     };

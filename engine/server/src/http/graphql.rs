@@ -14,7 +14,7 @@ use prony_source::{AcceptedCodings, ContentCoding, http_api::query};
 
 use super::{
     authentication, events,
-    graphql_body::read_body,
+    graphql_body::{parsed, read_body},
     media::{self, Media},
     reply::{JSON, Reply, empty, not_allowed, refusal, reply},
 };
@@ -63,12 +63,12 @@ where
         Method::POST => post(core, request, media).await,
         Method::GET | Method::HEAD => {
             let (head, _) = request.into_parts();
-            let parse = || from_query(head.uri.query().unwrap_or_default());
+            let parsed = async { from_query(head.uri.query().unwrap_or_default()) };
             match authentication::context(core, &head).await {
                 Err(refusal) => Err(authentication::refused(&refusal)),
                 Ok(context) => {
                     let context = context_of(context, &head.headers);
-                    Ok(pipeline::respond(core, context, parse, AllowedKinds::Queries).await)
+                    Ok(pipeline::respond(core, context, parsed, AllowedKinds::Queries).await)
                 }
             }
         }
@@ -93,7 +93,7 @@ where
     let network = core.site().access.client_network(&head);
     let (parameters, allowed) = match head.method {
         Method::POST => match read_body(&**core, &head, body, Media::Json).await {
-            Ok(body) => (RequestParameters::from_json(&body), AllowedKinds::All),
+            Ok(body) => (parsed(body).await, AllowedKinds::All),
             Err(response) => return bad(&**core, response),
         },
         Method::GET => {
@@ -120,8 +120,7 @@ where
         authentication::context(core, &head).await.map_err(|refusal| authentication::refused(&refusal))?;
     let context = context_of(context, &head.headers);
     let body = read_body(core, &head, body, media).await?;
-    let parse = || RequestParameters::from_json(&body);
-    Ok(pipeline::respond(core, context, parse, AllowedKinds::QueriesAndMutations).await)
+    Ok(pipeline::respond(core, context, parsed(body), AllowedKinds::QueriesAndMutations).await)
 }
 
 /// With what a request's head says of the form of its response.

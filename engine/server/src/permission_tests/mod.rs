@@ -67,9 +67,9 @@ async fn ask(core: &CoreEngine, test: &PermissionTest, mutations: bool) -> Json 
         "operationName": test.operation,
     });
     let request = request.to_string();
-    let parse = || RequestParameters::from_json(request.as_bytes());
+    let parsed = async { RequestParameters::from_json(request.as_bytes()) };
     let allowed = if mutations { AllowedKinds::QueriesAndMutations } else { AllowedKinds::Queries };
-    let Response { outcome, body, .. } = respond(core, context, parse, allowed).await;
+    let Response { outcome, body, .. } = respond(core, context, parsed, allowed).await;
     match outcome {
         Outcome::Executed { .. } | Outcome::Overloaded | Outcome::Refused(RequestError::Invalid(_)) => {
             serde_json::from_slice(&body.bytes).expect("responses are JSON")

@@ -38,7 +38,8 @@ pub(crate) fn spawn(
 ) -> io::Result<CoreThread> {
     let (inbox, arrivals) = mpsc::unbounded_channel();
     let load = site.metrics.core(index).load();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().on_thread_start(give_way).build()?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().on_thread_start(give_way).build()?;
     let thread = thread::Builder::new().name(format!("core-{index}")).spawn(move || {
         if let Some(Err(error)) = cpu.map(cpus::hold) {
             tracing::warn!(%error, index, "cannot hold the core's thread on its processor");

@@ -101,8 +101,8 @@ impl Service {
     /// The same for functions that want to know who asks.
     pub async fn execute_for(&self, head: &Parts, request: &[u8]) -> Vec<u8> {
         let context = self.site().context(head, None);
-        let parse = || RequestParameters::from_json(request);
-        let response = respond(self, context, parse, AllowedKinds::QueriesAndMutations).await;
+        let parsed = async { RequestParameters::from_json(request) };
+        let response = respond(self, context, parsed, AllowedKinds::QueriesAndMutations).await;
         match response.outcome {
             Outcome::Executed { .. } | Outcome::Overloaded | Outcome::Refused(RequestError::Invalid(_)) => {
                 response.body.bytes.into()

@@ -18,7 +18,7 @@ pub(crate) const INSTRUCTIONS_PER_CHECK: i32 = 2000;
 const SEARCHED_BYTES_PER_CHECK: usize = 64 * 1024;
 
 /// How long a statement may hold up its core before it moves to another thread.
-pub(crate) const INLINE_BUDGET: Duration = Duration::from_millis(2);
+pub(crate) const INLINE_BUDGET: Duration = Duration::from_millis(1);
 
 /// A core that other processes keep from running does not count as busy with the statement, up to here.
 const INLINE_BUDGET_WALL: Duration = Duration::from_millis(20);

@@ -41,6 +41,8 @@ macro_rules! the_same_tests {
             rows_are_deleted:
                 deletes::rows_of_an_entity_are_deleted,
                 deletes::rows_of_a_type_are_deleted_by_service_path,
+                deletes::rows_of_the_entities_of_a_type_that_are_named_are_deleted,
+                deletes::a_type_has_commas_in_its_name,
                 deletes::a_type_is_dropped_with_its_attributes;
             lines_and_samples_are_written:
                 incoming::lines_are_written,

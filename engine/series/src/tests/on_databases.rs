@@ -13,6 +13,7 @@ macro_rules! the_same_tests {
                 queries::an_id_of_two_types_is_ambiguous,
                 queries::an_id_whose_other_type_has_no_rows_any_more_is_not_ambiguous,
                 queries::last_values_are_queried_by_a_body,
+                queries::last_values_have_no_two_members_of_one_name,
                 queries::rows_of_two_service_paths_are_one_entity,
                 queries::a_long_result_is_written_in_parts,
                 queries::many_entities_are_listed_in_parts;

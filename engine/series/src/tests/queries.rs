@@ -345,6 +345,31 @@ pub(crate) fn last_values_are_queried_by_a_body() {
 }
 
 #[test]
+pub(crate) fn last_values_have_no_two_members_of_one_name() {
+    let harness = Harness::new();
+    harness.notify(
+        r#"[{"id":"x","type":"T","dateModified":{"type":"DateTime","value":"2023-01-01T00:00:00Z"},"dateModified_":{"type":"Number","value":1},
+        "TimeInstant":{"type":"DateTime","value":"2024-01-01T00:00:00Z"}}]"#,
+        &[],
+    );
+    // Fields of lines may have any name.
+    let body = "L,id=y type=\"rain\" 1704067200000";
+    let written = harness.request("POST", "/write?precision=ms", &[], body);
+    assert_eq!(written.status.as_u16(), 204, "{}", written.body);
+    let body = r#"{"entities":[{"type":"T","id":"x"},{"type":"L","id":"y"}]}"#;
+    expect![[r#"[{"id":"x","type":"T","TimeInstant":{"type":"DateTime","value":"2024-01-01T00:00:00.000+00:00"},"dateModified__":{"type":"DateTime","value":"2023-01-01T00:00:00.000+00:00"},"dateModified_":{"type":"Number","value":1.0},"dateModified":{"type":"DateTime","value":"2024-01-01T00:00:00.000+00:00"}},{"id":"y","type":"L","type_":{"type":"Text","value":"rain"},"dateModified":{"type":"DateTime","value":"2024-01-01T00:00:00.000+00:00"}}]"#]]
+    .assert_eq(&harness.request("POST", "/v2/op/query", &[], body).body);
+    assert_eq!(
+        harness.get("/ngsi-ld/v1/temporal/entities/y?options=temporalValues"),
+        r#"200 {"id":"y","type":"L","type_":{"type":"Property","values":[["rain","2024-01-01T00:00:00Z"]]}}"#
+    );
+    assert_eq!(
+        harness.get("/ngsi-ld/v1/temporal/entities/y?aggrMethods=totalCount&timerel=after&timeAt=2024-01-01T00:00:00Z&aggrPeriodDuration=P1D"),
+        r#"200 {"id":"y","type":"L","type_":{"type":"Property","totalCount":[[1,"2024-01-01T00:00:00Z","2024-01-02T00:00:00Z"]]}}"#
+    );
+}
+
+#[test]
 pub(crate) fn rows_of_two_service_paths_are_one_entity() {
     let harness = Harness::new();
     for (path, hour) in [("/a", 3), ("/b", 1), ("/a", 2), ("/b", 4)] {

@@ -208,6 +208,20 @@ mod tests {
         check(r#"{"a": {"b": [{}]}}"#, Some(JsonProperty::Nested));
     }
 
+    /// The last digit of one of eight numbers with as many digits as a double can need was another one.
+    #[test]
+    fn doubles_keep_their_last_digit() {
+        for text in [
+            "31.245270191439438",
+            "121.48791951161945",
+            "-99.08701741838819",
+            "2.2250738585072014e-308",
+            "1.7976931348623157e308",
+        ] {
+            check(text, Some(JsonProperty::Value(Value::Double(text.parse().expect("it is a number")))));
+        }
+    }
+
     #[test]
     fn what_is_no_json_is_nothing() {
         let deep = "[".repeat(200_000);

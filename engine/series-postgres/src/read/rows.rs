@@ -231,7 +231,14 @@ impl DatabaseRows {
     }
 }
 
-/// The first time, how many values a column has, their sum, the least and the greatest.
+/// Numbers from here on are summed up apart, each by its share: PostgreSQL has an error where a sum is more than a double can be. No numbers
+/// of rows that there can be make one of smaller ones, or of such shares.
+const LARGE: f64 = 1e290;
+/// 2^64, by which numbers are divided without a loss.
+const SHARE: f64 = 18_446_744_073_709_551_616.0;
+
+/// The first time, how many values a column has, their sum, the least and the greatest; of doubles the sum is that of all but large ones,
+/// and the shares of these are the last figure.
 fn figures_of(column: &Column) -> String {
     let name = &column.name;
     let number = match column.kind {
@@ -242,8 +249,11 @@ fn figures_of(column: &Column) -> String {
     let figures = match number {
         // Their sum may have more than 64 bits.
         _ if column.kind == Kind::Integer => format!("sum({name})::text, min({name}), max({name})"),
-        Some(number) => format!("sum({number}), min({number}), max({number})"),
-        None => "null::double precision, null::double precision, null::double precision".to_owned(),
+        Some(number) => format!(
+            "sum({number}) filter (where abs({number}) < '{LARGE:e}'::double precision), min({number}), max({number}), \
+             sum({number} / '{SHARE:e}'::double precision) filter (where abs({number}) >= '{LARGE:e}'::double precision)"
+        ),
+        None => ["null::double precision"; 4].join(", "),
     };
     format!("min(time), count({name}), {figures}")
 }
@@ -258,7 +268,8 @@ fn summary_of(row: &Row, place: usize, kind: Kind) -> (TimeMs, Summary) {
         return (time, Summary::of_integers(count, ExactFigures { sum, min: figure(3), max: figure(4) }));
     }
     let figure = |at: usize| row.get::<_, Option<f64>>(place + at).unwrap_or_default();
-    (time, Summary { count, sum: figure(2), min: figure(3), max: figure(4), exact: None })
+    let sum = figure(2) + figure(5) * SHARE;
+    (time, Summary { count, sum, min: figure(3), max: figure(4), exact: None })
 }
 
 impl RowSource for DatabaseRows {

@@ -121,7 +121,8 @@ impl Deletion {
             }
             Named::Type(name) => {
                 let found = with_rows(&read, scope, Asked::Type(name), parameters)?;
-                let is_all = scope.path.is_none() && scope.role.is_none();
+                let names_some = !parameters.ids.is_empty() || parameters.id_pattern.is_some();
+                let is_all = scope.path.is_none() && scope.role.is_none() && !names_some;
                 let of_first = found.into_iter().next();
                 Ok(of_first.map(|(table, ids)| if is_all { Found::Type(table) } else { Found::Series(ids) }))
             }

@@ -9,6 +9,7 @@ use crate::{
     hidden,
     ngsi::json::{Arena, Json},
     query::{
+        entity::member_name,
         fault::{Fault, JSON},
         parameters::{Parameters, ShownBeside, asks_for_metadata},
         result::{self, Asked, Scope},
@@ -19,6 +20,8 @@ use crate::{
 
 /// Entities of one request.
 const ENTITIES_MAX: usize = 10_000;
+/// Members of an entity that are no attributes.
+const MEMBERS: [&str; 3] = ["id", "type", "dateModified"];
 
 fn refused(text: impl Into<String>) -> Fault {
     Fault::Text { status: StatusCode::BAD_REQUEST, text: text.into().into() }
@@ -101,7 +104,7 @@ fn write_entity(
         entity.visit(&wanted, |rows, row| {
             for attribute in attributes {
                 out.push(b',');
-                write_string(out, &attribute.name);
+                write_string(out, &member_name(&attribute.name, &MEMBERS, attributes));
                 out.extend_from_slice(b":{\"type\":");
                 write_string(out, &attribute.declared);
                 out.extend_from_slice(b",\"value\":");

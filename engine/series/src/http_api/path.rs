@@ -86,6 +86,8 @@ fn is_for_writes(segments: &[&str]) -> bool {
 
 fn read_get(segments: &[&str]) -> Option<Call> {
     let (segments, only_values) = match segments {
+        // An attribute that is called so, with its index.
+        ["v2", "entities" | "types", _, "attrs", "value"] => (segments, false),
         // An entity, a type or an attribute may be called so too.
         [rest @ .., "value"] if rest.len() > 2 || rest == ["v2", "attrs"] => (rest, true),
         all => (all, false),

@@ -148,6 +148,9 @@ fn year_first(text: &str) -> Option<(Date, &str)> {
     }
     let (month, rest) = number(rest, 2)?;
     let (day, rest) = number(rest, 2)?;
+    // A time to the minute or to the second: other numbers are none, as seconds since 1970 are.
+    let of_time = rest.bytes().take_while(u8::is_ascii_digit).count();
+    [0, 4, 6].contains(&of_time).then_some(())?;
     Some((checked((year, month, day))?, rest))
 }
 
@@ -358,6 +361,9 @@ mod tests {
             ("2024-05-06T07:08:09-0130", Some("2024-05-06T08:38:09.000+00:00")),
             ("2024-05-06 07:08", Some("2024-05-06T07:08:00.000+00:00")),
             ("20240506T070809Z", Some("2024-05-06T07:08:09.000+00:00")),
+            ("202405060708", Some("2024-05-06T07:08:00.000+00:00")),
+            ("20240506070809.5+0200", Some("2024-05-06T05:08:09.500+00:00")),
+            ("20240506", Some("2024-05-06T00:00:00.000+00:00")),
             ("2024-05-06", Some("2024-05-06T00:00:00.000+00:00")),
             ("2024/5/6", Some("2024-05-06T00:00:00.000+00:00")),
             ("2024-05", Some("2024-05-01T00:00:00.000+00:00")),
@@ -411,6 +417,10 @@ mod tests {
             ("2024-05-06T25:00", None),
             ("2024-05-06T07:08:09+2", None),
             ("23.5", None),
+            // Seconds, milliseconds and microseconds since 1970, which would be days of the year 1704.
+            ("1704121200", None),
+            ("1704121200000", None),
+            ("1704121200000000", None),
         ] {
             assert_eq!(parse(written).map(text).as_deref(), read, "{written}");
         }

@@ -1,6 +1,6 @@
 //! What a query has found: entities of types, which of their rows are asked for, and what is made of them.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use prony_series_store::{AttributeId, Kind, ReadError, Rows, SeriesRows, TimeMs, Value};
 
@@ -99,6 +99,19 @@ impl Aggregated {
 fn keep<T>(of: &mut Vec<T>, kept: &Range<usize>) {
     of.truncate(kept.end);
     of.drain(..kept.start.min(of.len()));
+}
+
+/// What an attribute is called in an object that has members of its own: one with the name of such a member has a `_` behind it, so that no
+/// two members have one name. Tags and fields of lines may have any name.
+pub(crate) fn member_name<'n>(name: &'n str, own: &[&str], all: &[AskedAttribute]) -> Cow<'n, str> {
+    if !own.contains(&name) {
+        return Cow::Borrowed(name);
+    }
+    let mut member = format!("{name}_");
+    while all.iter().any(|of| of.name == member) {
+        member.push('_');
+    }
+    Cow::Owned(member)
 }
 
 /// Calls `take` with the rows of a list.

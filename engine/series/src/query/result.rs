@@ -127,15 +127,20 @@ pub(crate) fn entity_count(read: &Read, scope: &Scope, asked: Asked<'_>, paramet
 
 /// The types that are asked for.
 fn tables(catalog: &Catalog, scope: &Scope, asked: Asked<'_>, parameters: &Parameters) -> Vec<TableId> {
-    let named = match asked {
-        Asked::Type(name) => Some(name),
-        _ => parameters.type_name.as_deref(),
-    };
-    match named {
-        Some(name) => {
-            name.split(',').filter_map(|name| catalog.find_table(&scope.tenant, name.trim())).collect()
+    let find = |name: &str| catalog.find_table(&scope.tenant, name);
+    match (asked, &parameters.type_name) {
+        // A path names one type, which may have commas in its name.
+        (Asked::Type(name), _) => find(name).into_iter().collect(),
+        (_, Some(names)) => {
+            let mut tables: Vec<TableId> = Vec::new();
+            for table in names.split(',').filter_map(|name| find(name.trim())) {
+                if !tables.contains(&table) {
+                    tables.push(table);
+                }
+            }
+            tables
         }
-        None => catalog.tables_of(&scope.tenant).to_vec(),
+        (_, None) => catalog.tables_of(&scope.tenant).to_vec(),
     }
 }
 

@@ -174,7 +174,7 @@ impl Evolution<'_> {
                 }
                 Contents::Periods(all) => {
                     for (attribute, (methods, periods)) in of.attributes.iter().zip(&all[place]) {
-                        write::write_periods(out, attribute, methods, periods)?;
+                        write::write_periods(out, (attribute, &of.attributes), methods, periods)?;
                     }
                 }
             }

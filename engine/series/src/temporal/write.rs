@@ -15,7 +15,7 @@ use super::{
 use crate::{
     ngsi::{attribute_type::AttributeType, json::write_double, time},
     query::{
-        entity::{AskedAttribute, Chosen},
+        entity::{AskedAttribute, Chosen, member_name},
         shape::{Output, Stopped, full, list, put, text_member},
         value::write_value,
     },
@@ -23,6 +23,9 @@ use crate::{
 
 /// The context in which the names of the interface itself are explained.
 const CORE_CONTEXT: &str = "https://uri.etsi.org/ngsi-ld/v1/ngsi-ld-core-context-v1.6.jsonld";
+
+/// Members of an entity that are no attributes.
+const MEMBERS: [&str; 3] = ["id", "type", "@context"];
 
 type Written = Result<(), Stopped>;
 
@@ -82,11 +85,12 @@ impl InstanceWriter {
             let (mut count, mut written) = (0_u64, Ok(()));
             let metadata = attribute.metadata.filter(|_| self.shows_metadata);
             let wanted: Vec<_> = [attribute.id].into_iter().chain(metadata).collect();
+            let name = member_name(&attribute.name, &MEMBERS, &of.attributes);
             found.entity.visit(&wanted, |part, row| {
                 let value = part.get(row, attribute.id);
                 if value != Value::Null {
                     count += 1;
-                    self.begin_attribute(out, attribute, count == 1);
+                    self.begin_attribute(out, (&name, attribute), count == 1);
                     let kept = metadata.map_or(Value::Null, |of| part.get(row, of));
                     self.write_instance(out, attribute, part.times[row], (value, kept));
                     written = full(out);
@@ -97,23 +101,23 @@ impl InstanceWriter {
             if count > 0 {
                 put(out, if self.only_values { "]}" } else { "]" });
             } else if self.is_cut && summary_of(&mut found.entity, attribute.id)?.count > 0 {
-                self.begin_attribute(out, attribute, true);
+                self.begin_attribute(out, (&name, attribute), true);
                 put(out, if self.only_values { "]}" } else { "]" });
             }
         }
         Ok(())
     }
 
-    fn begin_attribute(self, out: &mut dyn Output, of: &AskedAttribute, is_first: bool) {
+    fn begin_attribute(self, out: &mut dyn Output, (name, of): (&str, &AskedAttribute), is_first: bool) {
         if !is_first {
             put(out, ",");
             return;
         }
-        text_member(out, ",", &of.name);
+        text_member(out, ",", name);
         if self.only_values {
-            let AttributeType { name, values, .. } = AttributeType::of_kept(&of.declared, of.kind);
-            text_member(out, ":{\"type\":", name);
-            text_member(out, ",", values);
+            let kept = AttributeType::of_kept(&of.declared, of.kind);
+            text_member(out, ":{\"type\":", kept.name);
+            text_member(out, ",", kept.values);
         }
         put(out, ":[");
     }
@@ -148,17 +152,17 @@ impl InstanceWriter {
     }
 }
 
-/// `"temperature": {"type": "Property", "avg": [[21.5, FROM, TO]]}` where there are periods.
+/// `"temperature": {"type": "Property", "avg": [[21.5, FROM, TO]]}` where there are periods; `all` are the entity's attributes.
 pub(super) fn write_periods(
     out: &mut dyn Output,
-    of: &AskedAttribute,
+    (of, all): (&AskedAttribute, &[AskedAttribute]),
     methods: &[AggregateMethod],
     periods: &Periods,
 ) -> Written {
     if periods.is_empty() || methods.is_empty() {
         return Ok(());
     }
-    text_member(out, ",", &of.name);
+    text_member(out, ",", &member_name(&of.name, &MEMBERS, all));
     text_member(out, ":{\"type\":", AttributeType::of_kept(&of.declared, of.kind).name);
     for method in methods {
         text_member(out, ",", method.name());

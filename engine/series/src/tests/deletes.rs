@@ -59,6 +59,32 @@ pub(crate) fn rows_of_a_type_are_deleted_by_service_path() {
     assert_eq!(delete(&harness, "/v2/types/None", &[]), "200 []");
 }
 
+/// All rows of the type went, where no service path was named.
+#[test]
+pub(crate) fn rows_of_the_entities_of_a_type_that_are_named_are_deleted() {
+    let harness = filled();
+    assert_eq!(delete(&harness, "/v2/types/A?id=x,none", &[]), "204 ");
+    assert_eq!(counts(&harness), [0, 3, 3, 3]);
+    assert_eq!(delete(&harness, "/v2/types/A?idPattern=Y", &[]), "204 ");
+    assert_eq!(counts(&harness), [0, 3, 0, 3]);
+    assert_eq!(delete(&harness, "/v2/types/A?id=none", &[]), "200 []");
+    assert_eq!(delete(&harness, "/v2/types/A", &[]), "204 ");
+    assert_eq!(counts(&harness), [0, 3, 0, 0]);
+}
+
+/// The rows of the first of the types were deleted that are called as its parts.
+#[test]
+pub(crate) fn a_type_has_commas_in_its_name() {
+    let harness = filled();
+    harness.notify(r#"[{"id":"x","type":"A,B","n":{"type":"Integer","value":7}}]"#, &[]);
+    let found = || harness.get("/v2/types/A%2CB/attrs/n/value");
+    assert!(found().ends_with("\"values\":[7]}]}"), "{}", found());
+    assert_eq!(delete(&harness, "/v2/types/A,B", &[]), "204 ");
+    assert_eq!(found(), "200 []");
+    assert_eq!(delete(&harness, "/v2/types/A,B", &[]), "200 []");
+    assert_eq!(counts(&harness), [3, 3, 3, 3]);
+}
+
 #[test]
 pub(crate) fn a_type_is_dropped_with_its_attributes() {
     let harness = filled();

@@ -13,6 +13,7 @@ macro_rules! the_same_tests {
                 queries::an_id_of_two_types_is_ambiguous,
                 queries::an_id_whose_other_type_has_no_rows_any_more_is_not_ambiguous,
                 queries::last_values_are_queried_by_a_body,
+                queries::last_values_have_no_two_members_of_one_name,
                 queries::rows_of_two_service_paths_are_one_entity,
                 queries::a_long_result_is_written_in_parts,
                 queries::many_entities_are_listed_in_parts;
@@ -41,6 +42,8 @@ macro_rules! the_same_tests {
             rows_are_deleted:
                 deletes::rows_of_an_entity_are_deleted,
                 deletes::rows_of_a_type_are_deleted_by_service_path,
+                deletes::rows_of_the_entities_of_a_type_that_are_named_are_deleted,
+                deletes::a_type_has_commas_in_its_name,
                 deletes::a_type_is_dropped_with_its_attributes;
             lines_and_samples_are_written:
                 incoming::lines_are_written,

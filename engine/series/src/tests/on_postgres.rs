@@ -37,6 +37,36 @@ fn what_a_column_cannot_have_is_null_and_counted() {
     });
 }
 
+/// Where a sum is more than a double can be, PostgreSQL has an error, and no figure of the attribute was shown.
+#[test]
+fn sums_beyond_all_doubles_do_not_hide_other_figures() {
+    let figures = || {
+        let harness = Harness::new();
+        let row = |second: i32, value: &str| {
+            format!(
+                r#"{{"id":"a","type":"T","x":{{"type":"Number","value":{value}}},"observedAt":"2024-01-01T00:00:0{second}Z"}}"#
+            )
+        };
+        let values = ["1.7976931348623157e308", "1.7976931348623157e308", "-2.5", "1e290"];
+        let rows: Vec<String> = (0..).zip(values).map(|(second, value)| row(second, value)).collect();
+        harness.notify(&format!("[{}]", rows.join(",")), &[]);
+        let of_query = |query: &str| {
+            let found = harness.get(&format!("/v2/entities/a/attrs/x/value?{query}"));
+            found.split_once("\"values\":").map_or_else(|| found.clone(), |(_, values)| values.to_owned())
+        };
+        let mut all = Vec::new();
+        for method in ["count", "min", "max", "sum", "avg"] {
+            all.push(of_query(&format!("aggrMethod={method}")));
+            all.push(of_query(&format!("aggrMethod={method}&aggrPeriod=day&fromDate=2024-01-01T00:00:01Z")));
+        }
+        all.join(" ")
+    };
+    let expected = "[4]} [3]} [-2.5]} [-2.5]} [1.7976931348623157e+308]} [1.7976931348623157e+308]} [null]} \
+                    [1.7976931348623157e+308]} [null]} [5.992310449541053e+307]}";
+    assert_eq!(figures(), expected);
+    on_postgres(|| assert_eq!(figures(), expected));
+}
+
 /// Parts that rows of other months bring take the rows that are there already.
 #[test]
 fn rows_stay_when_their_months_get_parts() {

@@ -251,11 +251,55 @@ pub(crate) fn aggregates_of_entities_are_rows_of_a_page() {
 }
 
 #[test]
+fn names_that_are_words_of_paths_are_names_too() {
+    let harness = Harness::new();
+    let entity = r#"[{"id":"value","type":"attrs","value":{"type":"Number","value":1.5},"observedAt":"2024-01-01T00:00:00Z"}]"#;
+    harness.notify(entity, &[]);
+    let mut table = String::new();
+    for target in [
+        "/v2/entities/value",
+        "/v2/entities/value/attrs/value",
+        "/v2/entities/value/attrs/value/value",
+        "/v2/entities/attrs/value",
+        "/v2/types/attrs/value",
+        "/v2/types/attrs/attrs/value",
+        "/v2/types/attrs/attrs/value/value",
+        "/v2/attrs/value",
+        "/v2/attrs/value/value",
+    ] {
+        writeln!(table, "{target}\n{}", harness.get(target)).unwrap();
+    }
+    expect![[r#"
+        /v2/entities/value
+        200 {"id":"value","type":"attrs","index":["2024-01-01T00:00:00.000+00:00"],"attributes":[{"attrName":"value","values":[1.5]}]}
+        /v2/entities/value/attrs/value
+        200 {"id":"value","type":"attrs","attrName":"value","index":["2024-01-01T00:00:00.000+00:00"],"values":[1.5]}
+        /v2/entities/value/attrs/value/value
+        200 {"index":["2024-01-01T00:00:00.000+00:00"],"values":[1.5]}
+        /v2/entities/attrs/value
+        200 []
+        /v2/types/attrs/value
+        200 {"values":[{"id":"value","index":["2024-01-01T00:00:00.000+00:00"],"attributes":[{"attrName":"value","values":[1.5]}]}]}
+        /v2/types/attrs/attrs/value
+        200 {"type":"attrs","attrName":"value","entities":[{"id":"value","index":["2024-01-01T00:00:00.000+00:00"],"values":[1.5]}]}
+        /v2/types/attrs/attrs/value/value
+        200 {"values":[{"id":"value","index":["2024-01-01T00:00:00.000+00:00"],"values":[1.5]}]}
+        /v2/attrs/value
+        200 {"values":[{"attrName":"value","types":[{"type":"attrs","entities":[{"id":"value","index":["2024-01-01T00:00:00.000+00:00"],"values":[1.5]}]}]}]}
+        /v2/attrs/value/value
+        200 {"values":[{"type":"attrs","entities":[{"id":"value","index":["2024-01-01T00:00:00.000+00:00"],"values":[1.5]}]}]}
+    "#]]
+    .assert_eq(&table);
+}
+
+#[test]
 pub(crate) fn an_id_of_two_types_is_ambiguous() {
     let harness = Harness::new();
     harness.notify(r#"[{"id":"x","type":"A","a":{"value":1}},{"id":"x","type":"B","a":{"value":2}}]"#, &[]);
     expect![[r#"400 {"error":"<class 'exceptions.exceptions.AmbiguousNGSIIdError'>","description":"There are multiple entities with the given entity_id x. Please specify entity_type."}"#]].assert_eq(&harness.get("/v2/entities/x"));
     assert!(harness.get("/v2/entities/x/attrs/a/value?type=B").ends_with("\"values\":[2.0]}"));
+    // A type that is named twice is one.
+    assert!(harness.get("/v2/entities/x/attrs/a/value?type=B,B").ends_with("\"values\":[2.0]}"));
 }
 
 #[test]
@@ -298,6 +342,31 @@ pub(crate) fn last_values_are_queried_by_a_body() {
         400 {"detail":"Request body is not valid JSON","status":400,"title":"Bad Request","type":"about:blank"}
         400 "expression is Not Supported"
     "#]].assert_eq(&table);
+}
+
+#[test]
+pub(crate) fn last_values_have_no_two_members_of_one_name() {
+    let harness = Harness::new();
+    harness.notify(
+        r#"[{"id":"x","type":"T","dateModified":{"type":"DateTime","value":"2023-01-01T00:00:00Z"},"dateModified_":{"type":"Number","value":1},
+        "TimeInstant":{"type":"DateTime","value":"2024-01-01T00:00:00Z"}}]"#,
+        &[],
+    );
+    // Fields of lines may have any name.
+    let body = "L,id=y type=\"rain\" 1704067200000";
+    let written = harness.request("POST", "/write?precision=ms", &[], body);
+    assert_eq!(written.status.as_u16(), 204, "{}", written.body);
+    let body = r#"{"entities":[{"type":"T","id":"x"},{"type":"L","id":"y"}]}"#;
+    expect![[r#"[{"id":"x","type":"T","TimeInstant":{"type":"DateTime","value":"2024-01-01T00:00:00.000+00:00"},"dateModified__":{"type":"DateTime","value":"2023-01-01T00:00:00.000+00:00"},"dateModified_":{"type":"Number","value":1.0},"dateModified":{"type":"DateTime","value":"2024-01-01T00:00:00.000+00:00"}},{"id":"y","type":"L","type_":{"type":"Text","value":"rain"},"dateModified":{"type":"DateTime","value":"2024-01-01T00:00:00.000+00:00"}}]"#]]
+    .assert_eq(&harness.request("POST", "/v2/op/query", &[], body).body);
+    assert_eq!(
+        harness.get("/ngsi-ld/v1/temporal/entities/y?options=temporalValues"),
+        r#"200 {"id":"y","type":"L","type_":{"type":"Property","values":[["rain","2024-01-01T00:00:00Z"]]}}"#
+    );
+    assert_eq!(
+        harness.get("/ngsi-ld/v1/temporal/entities/y?aggrMethods=totalCount&timerel=after&timeAt=2024-01-01T00:00:00Z&aggrPeriodDuration=P1D"),
+        r#"200 {"id":"y","type":"L","type_":{"type":"Property","totalCount":[[1,"2024-01-01T00:00:00Z","2024-01-02T00:00:00Z"]]}}"#
+    );
 }
 
 #[test]

@@ -24,6 +24,12 @@ pub trait Dialect {
     /// the column.
     fn placeholder(&self, text: &mut String, number: usize, column: &Column);
 
+    /// The parameter with this number, as what `operand` is compared with, which is the column.
+    fn compared(&self, text: &mut String, operand: &str, number: usize, column: &Column) {
+        let _ = operand;
+        self.placeholder(text, number, column);
+    }
+
     /// Whether `operand` is (not) among the list that the parameter holds; an empty list has no members.
     fn membership(&self, text: &mut String, operand: &str, number: usize, column: &Column, negated: bool);
 

@@ -2,7 +2,7 @@
 
 use prony_graphql::selection::Value;
 
-use crate::builder::{Dialect, Parameter, SqlBuilder, push_identifier};
+use crate::builder::{Dialect, Parameter, SqlBuilder, filter::Rows, push_identifier};
 use crate::{
     model::{Column, ColumnId, Model, Table, TableId},
     plan::{CreatePlan, DeletePlan, Filter, UpdatePlan, Visibility},
@@ -167,9 +167,7 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         self.push("))");
         for (index, (column, value)) in own.iter().enumerate() {
             self.push(if index == 0 { " AND NOT (" } else { " AND " });
-            self.column(&alias, table.column(*column));
-            self.push(" = ");
-            self.column_value((id, table), *column, value.clone());
+            self.equal(Rows { id, table, alias: &alias }, *column, value);
         }
         self.push(if own.is_empty() { "" } else { ")" });
         self.row_filter(model, (id, &alias), &visibility.rows);
@@ -217,9 +215,7 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         let table = model.table(id);
         for (index, (column, value)) in key.iter().enumerate() {
             self.push(if index == 0 { " WHERE " } else { " AND " });
-            self.column(alias, table.column(*column));
-            self.push(" = ");
-            self.column_value((id, table), *column, value.clone());
+            self.equal(Rows { id, table, alias }, *column, value);
         }
         self.row_filter(model, (id, alias), filter);
     }

@@ -30,7 +30,7 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         self.push(")");
     }
 
-    /// UPDATE of the row with the key if it passes the filter. Without values it sets the key to itself, so that the count
+    /// UPDATE of the row with the key if it passes the filter. Without values it sets a column to itself, so that the count
     /// of changed rows says whether the row exists.
     pub fn update(&mut self, model: &Model, plan: &UpdatePlan) {
         let alias = self.update_values(model, plan);
@@ -81,9 +81,9 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         self.push("UPDATE ");
         let alias = self.aliased_table(table);
         self.push(" SET ");
-        let itself = plan.key.iter().take(usize::from(plan.values.is_empty()));
-        for (column, _) in itself {
-            let name = &table.column(*column).name;
+        let itself = plan.values.is_empty().then(|| column_that_stays(table, plan)).flatten();
+        if let Some(column) = itself {
+            let name = &table.column(column).name;
             push_identifier(&mut self.text, name);
             self.push(" = ");
             push_identifier(&mut self.text, name);
@@ -227,4 +227,13 @@ impl<D: Dialect> SqlBuilder<'_, D> {
             self.condition(model, id, alias, filter);
         }
     }
+}
+
+/// The column that an update without values sets to itself: one that can be set, of the key where that has such. A key that the
+/// database alone gives (`GENERATED ALWAYS`) must not be set, be it to what it is.
+fn column_that_stays(table: &Table, plan: &UpdatePlan) -> Option<ColumnId> {
+    let first_of_key = plan.key.first().map(|(column, _)| *column);
+    let all = (0..table.columns.len()).map(|index| ColumnId(index as u16));
+    let mut candidates = plan.key.iter().map(|(column, _)| *column).chain(all);
+    candidates.find(|column| table.column(*column).writable).or(first_of_key)
 }

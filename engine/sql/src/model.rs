@@ -57,6 +57,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// In key order; empty without a primary key.
     pub primary_key: Vec<ColumnId>,
+    /// Names in the database of the primary key's columns, where not all of them are served: rows come in its order all the same.
+    pub unserved_key: Vec<Box<str>>,
     /// Other keys of the database, by which no two rows are alike, as far as all their columns are served.
     pub unique_keys: Vec<Vec<ColumnId>>,
     pub relations: Vec<Relation>,

@@ -97,9 +97,14 @@ fn text_of(kind: &ColumnKind, operand: &str) -> String {
 }
 
 fn array(element: &ColumnKind, operand: &str) -> String {
+    // Rows of a composite type would come apart into their columns; as texts they stay whole.
+    let cast = match element {
+        ColumnKind::OtherText | ColumnKind::OrderedText | ColumnKind::UnorderedText => "::text[]",
+        _ => "",
+    };
     format!(
         "CASE WHEN {operand} IS NOT NULL THEN (SELECT concat('[',string_agg({},',' ORDER BY n),']') FROM \
-         unnest({operand}) WITH ORDINALITY AS u(e,n)) END",
+         unnest({operand}{cast}) WITH ORDINALITY AS u(e,n)) END",
         value(element, true, "u.e"),
     )
 }

@@ -4,6 +4,7 @@ use prony_source::CommonSettings;
 use prony_testkit::{chinook, postgres::TestDatabase};
 
 use crate::tests::*;
+use prony_sql::settings::TableSettings;
 
 /// The data equals what the query gives, with every resolver model.
 fn check(database: &TestDatabase, cases: &[(&str, Json, &str)]) {
@@ -155,4 +156,30 @@ fn an_answer_over_the_limit_of_bytes_is_refused() {
         let small = served.plan("{ tracks(limit: 3) { name } }", none());
         assert!(small.outcome(&session).await.is_ok());
     });
+}
+
+#[test]
+fn rows_come_in_the_order_of_a_key_that_is_not_served() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create table shelves (id int primary key);
+         create table items (code text primary key, shelf_id int references shelves, name text);
+         insert into shelves values (1);
+         insert into items values ('c', 1, 'x'), ('a', 1, 'y'), ('b', 1, 'y');",
+    );
+    for model in MODELS {
+        on_a_core(async {
+            let mut settings = settings(model);
+            let table = TableSettings { exclude_columns: vec!["code".into()], ..TableSettings::default() };
+            settings.tables.insert("items".into(), table);
+            let served = Served::open(&database.url(), &settings).await;
+            let session = served.session();
+            let text = "{ items(limit: 2, offset: 1) { name } shelves { items { name } } sorted: items(sort: {name: asc}) { name } }";
+            let data = served.data(&session, text, none()).await;
+            let (x, y) = (json!({"name": "x"}), json!({"name": "y"}));
+            assert_eq!(data["items"], json!([y, x]), "{model:?}");
+            assert_eq!(data["shelves"], json!([{"items": [y, y, x]}]), "{model:?}");
+            assert_eq!(data["sorted"], json!([x, y, y]), "{model:?}");
+        });
+    }
 }

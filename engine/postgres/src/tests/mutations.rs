@@ -64,6 +64,26 @@ fn rows_are_created_changed_and_deleted() {
     );
 }
 
+/// A key that the database alone gives must not be set, be it to what it is.
+#[test]
+fn an_update_without_values_finds_rows_whose_keys_the_database_gives() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create table badge (id bigint generated always as identity primary key, label text);
+         insert into badge (label) values ('a');",
+    );
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.session();
+        let text = "mutation ($label: String) { a: updateBadge(pk_columns: {id: 1}) { result }
+                    b: updateBadge(pk_columns: {id: 9}) { result } c: updateBadge(pk_columns: {id: 1}, label: $label) { result } }";
+        let response = served.ask(&session, text, none()).await;
+        assert_eq!(response, r#"{"data":{"a":{"result":true},"b":{"result":false},"c":{"result":true}}}"#);
+    });
+    let labels = database.query("select label from badge");
+    assert_eq!(labels[0][0].as_deref(), Some("a"));
+}
+
 #[test]
 fn a_request_is_written_whole_or_not_at_all() {
     let refused = "{\"data\":{\"a\":null,\"b\":null},\"errors\":[{\"message\":";

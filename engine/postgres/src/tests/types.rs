@@ -181,6 +181,33 @@ fn types_without_an_order_are_only_asked_whether_they_are_null() {
     });
 }
 
+/// Each row of an array is one text, and not its first column.
+#[test]
+fn arrays_of_composite_types_keep_their_rows_whole() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create type pair as (a int, b text);
+         create type single as (a int);
+         create table lots (id int primary key, lot_id int references lots, pairs pair[], singles single[], days date[]);
+         insert into lots values (1, null, array[row(2, 'b'), row(1, 'a'), null]::pair[], array[row(5)]::single[], '{2021-12-31}'),
+             (2, 1, '{}', null, '{null}');",
+    );
+    for model in MODELS {
+        on_a_core(async {
+            let served = Served::open(&database.url(), &settings(model)).await;
+            let session = served.session();
+            let text = "{ lots { pairs singles days lot { pairs } } }";
+            let data = served.data(&session, text, none()).await;
+            let first = json!(["(2,b)", "(1,a)", null]);
+            let wanted = json!([
+                {"pairs": first, "singles": ["(5)"], "days": ["2021-12-31"], "lot": null},
+                {"pairs": [], "singles": null, "days": [null], "lot": {"pairs": first}}
+            ]);
+            assert_eq!(data["lots"], wanted, "{model:?}");
+        });
+    }
+}
+
 #[test]
 fn wrong_values_name_their_column() {
     let database = TestDatabase::create();

@@ -69,13 +69,10 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         let operand = column_operand(rows.alias, column);
         let dialect = self.dialect();
         match comparison {
-            Comparison::Equal(value) if dialect.has_forms(column) => {
-                self.membership(rows, id, &operand, value, false);
-            }
+            Comparison::Equal(value) => self.equal(rows, id, value),
             Comparison::NotEqual(value) if dialect.has_forms(column) => {
                 self.membership(rows, id, &operand, value, true);
             }
-            Comparison::Equal(value) => self.binary(rows, id, &operand, " = ", value),
             Comparison::NotEqual(value) => self.binary(rows, id, &operand, " <> ", value),
             Comparison::Greater(value) => self.binary(rows, id, &operand, " > ", value),
             Comparison::GreaterOrEqual(value) => self.binary(rows, id, &operand, " >= ", value),
@@ -97,10 +94,23 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         }
     }
 
+    /// That a column of the rows has a value, in whatever form it is stored.
+    pub(super) fn equal(&mut self, rows: Rows<'_>, id: ColumnId, value: &Value) {
+        let column = rows.table.column(id);
+        let operand = column_operand(rows.alias, column);
+        if self.dialect().has_forms(column) {
+            self.membership(rows, id, &operand, value, false);
+        } else {
+            self.binary(rows, id, &operand, " = ", value);
+        }
+    }
+
     fn binary(&mut self, rows: Rows<'_>, id: ColumnId, operand: &str, operator: &str, value: &Value) {
         self.push(operand);
         self.push(operator);
-        self.column_value((rows.id, rows.table), id, value.clone());
+        let compared = Parameter::Column { table: rows.id, column: id, value: value.clone(), list: false };
+        let (number, dialect) = (self.parameter(compared), self.dialect());
+        dialect.compared(&mut self.text, operand, number, rows.table.column(id));
     }
 
     /// A value that is no list is a list of one.

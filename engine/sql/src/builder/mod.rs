@@ -24,6 +24,12 @@ pub trait Dialect {
     /// the column.
     fn placeholder(&self, text: &mut String, number: usize, column: &Column);
 
+    /// The parameter with this number, as what `operand` is compared with, which is the column.
+    fn compared(&self, text: &mut String, operand: &str, number: usize, column: &Column) {
+        let _ = operand;
+        self.placeholder(text, number, column);
+    }
+
     /// Whether `operand` is (not) among the list that the parameter holds; an empty list has no members.
     fn membership(&self, text: &mut String, operand: &str, number: usize, column: &Column, negated: bool);
 
@@ -129,12 +135,18 @@ impl<'d, D: Dialect> SqlBuilder<'d, D> {
         self.dialect.placeholder(&mut self.text, number, table.1.column(column));
     }
 
-    /// ` ORDER BY …`, or nothing without keys.
+    /// ` ORDER BY …`, or nothing without keys; a primary key that is not served comes last.
     pub fn order_by(&mut self, table: &Table, alias: &str, order: &[OrderKey]) {
         for (index, &key) in order.iter().enumerate() {
             self.push(if index == 0 { " ORDER BY " } else { ", " });
             let column = table.column(key.column);
             self.dialect.order_key(&mut self.text, &column_operand(alias, column), column, key);
+        }
+        for (index, name) in table.unserved_key.iter().enumerate() {
+            self.push(if order.is_empty() && index == 0 { " ORDER BY " } else { ", " });
+            self.push(alias);
+            self.push(".");
+            push_identifier(&mut self.text, name);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use prony_graphql::selection::Value;
 
-use crate::builder::{Dialect, Parameter, SqlBuilder, push_identifier};
+use crate::builder::{Dialect, Parameter, SqlBuilder, filter::Rows, push_identifier};
 use crate::{
     model::{Column, ColumnId, Model, Table, TableId},
     plan::{CreatePlan, DeletePlan, Filter, UpdatePlan, Visibility},
@@ -30,7 +30,7 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         self.push(")");
     }
 
-    /// UPDATE of the row with the key if it passes the filter. Without values it sets the key to itself, so that the count
+    /// UPDATE of the row with the key if it passes the filter. Without values it sets a column to itself, so that the count
     /// of changed rows says whether the row exists.
     pub fn update(&mut self, model: &Model, plan: &UpdatePlan) {
         let alias = self.update_values(model, plan);
@@ -81,9 +81,9 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         self.push("UPDATE ");
         let alias = self.aliased_table(table);
         self.push(" SET ");
-        let itself = plan.key.iter().take(usize::from(plan.values.is_empty()));
-        for (column, _) in itself {
-            let name = &table.column(*column).name;
+        let itself = plan.values.is_empty().then(|| column_that_stays(table, plan)).flatten();
+        if let Some(column) = itself {
+            let name = &table.column(column).name;
             push_identifier(&mut self.text, name);
             self.push(" = ");
             push_identifier(&mut self.text, name);
@@ -167,9 +167,7 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         self.push("))");
         for (index, (column, value)) in own.iter().enumerate() {
             self.push(if index == 0 { " AND NOT (" } else { " AND " });
-            self.column(&alias, table.column(*column));
-            self.push(" = ");
-            self.column_value((id, table), *column, value.clone());
+            self.equal(Rows { id, table, alias: &alias }, *column, value);
         }
         self.push(if own.is_empty() { "" } else { ")" });
         self.row_filter(model, (id, &alias), &visibility.rows);
@@ -217,9 +215,7 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         let table = model.table(id);
         for (index, (column, value)) in key.iter().enumerate() {
             self.push(if index == 0 { " WHERE " } else { " AND " });
-            self.column(alias, table.column(*column));
-            self.push(" = ");
-            self.column_value((id, table), *column, value.clone());
+            self.equal(Rows { id, table, alias }, *column, value);
         }
         self.row_filter(model, (id, alias), filter);
     }
@@ -231,4 +227,13 @@ impl<D: Dialect> SqlBuilder<'_, D> {
             self.condition(model, id, alias, filter);
         }
     }
+}
+
+/// The column that an update without values sets to itself: one that can be set, of the key where that has such. A key that the
+/// database alone gives (`GENERATED ALWAYS`) must not be set, be it to what it is.
+fn column_that_stays(table: &Table, plan: &UpdatePlan) -> Option<ColumnId> {
+    let first_of_key = plan.key.first().map(|(column, _)| *column);
+    let all = (0..table.columns.len()).map(|index| ColumnId(index as u16));
+    let mut candidates = plan.key.iter().map(|(column, _)| *column).chain(all);
+    candidates.find(|column| table.column(*column).writable).or(first_of_key)
 }

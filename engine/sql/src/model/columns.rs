@@ -33,6 +33,8 @@ pub(super) fn table(served: &mut ServedTable<'_>, faults: &mut Faults, notes: &m
         .collect();
     note_text_columns(source, &columns, notes);
     note_hiding_columns(source, &columns, notes);
+    let primary_key = primary_key(served, faults, notes);
+    let unserved_key = if primary_key.is_empty() { key_names(source) } else { Vec::new() };
     Table {
         schema: source.schema.clone(),
         name: source.name.clone(),
@@ -41,7 +43,8 @@ pub(super) fn table(served: &mut ServedTable<'_>, faults: &mut Faults, notes: &m
         type_name: Box::default(),
         list_name: Box::default(),
         columns,
-        primary_key: primary_key(served, faults, notes),
+        primary_key,
+        unserved_key,
         unique_keys: unique_keys(served),
         relations: Vec::new(),
         writes: writes(served, faults),
@@ -190,6 +193,10 @@ fn primary_key(served: &ServedTable<'_>, faults: &mut Faults, notes: &mut Vec<St
         return Vec::new();
     }
     key
+}
+
+fn key_names(source: &CatalogTable) -> Vec<Box<str>> {
+    source.primary_key.iter().map(|&column| source.columns[column].name.clone()).collect()
 }
 
 fn unique_keys(served: &ServedTable<'_>) -> Vec<Vec<ColumnId>> {

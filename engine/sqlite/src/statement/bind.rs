@@ -10,7 +10,7 @@ use crate::{
     error::Stop,
     file::raw::{SqliteError, Statement, Stored},
     rows::value::boolean_words,
-    statement::program::StatementText,
+    statement::{dialect::is_untyped_text, program::StatementText},
 };
 use prony_sql::{
     builder::{
@@ -118,8 +118,20 @@ fn list_text(column: &Column, json: &Json) -> Result<String, GraphqlError> {
         });
         return Ok(Json::Array(forms.collect()).to_string());
     }
+    if is_untyped_text(column) {
+        return Ok(Json::Array(items.iter().flat_map(untyped_forms).collect()).to_string());
+    }
     let numeric = matches!(column.kind, ColumnKind::Numeric | ColumnKind::Decimal);
     Ok(Json::Array(items.iter().map(|item| item_json(item, numeric)).collect()).to_string())
+}
+
+/// A text as it is and, where it is one, as a number: what is stored without a type is either.
+fn untyped_forms(item: &Scalar<'_>) -> Vec<Json> {
+    let number = match item {
+        Scalar::Text(text) => serde_json::from_str::<serde_json::Number>(text).ok(),
+        _ => None,
+    };
+    [scalar_json(item)].into_iter().chain(number.map(Json::Number)).collect()
 }
 
 /// Numbers of numeric columns travel as text for their digits' sake. Within JSON they can be numbers, which

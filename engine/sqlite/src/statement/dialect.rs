@@ -29,9 +29,23 @@ impl Dialect for Sqlite {
         write!(text, " IN (SELECT {item} FROM json_each(?{number}))").expect("writing to memory");
     }
 
-    /// Truths are stored as numbers and as words.
+    /// Truths are stored as numbers and as words, and what has no type as numbers and as texts.
     fn has_forms(&self, column: &Column) -> bool {
-        column.kind == ColumnKind::Boolean
+        column.kind == ColumnKind::Boolean || is_untyped_text(column)
+    }
+
+    /// A number that is stored without a type is compared with a number, though both are served, and given, as texts.
+    fn compared(&self, text: &mut String, operand: &str, number: usize, column: &Column) {
+        if !is_untyped_text(column) {
+            return self.placeholder(text, number, column);
+        }
+        write!(
+            text,
+            "CASE WHEN typeof({operand}) IN ('integer', 'real') \
+             AND CASE WHEN json_valid(?{number}) THEN json_type(?{number}) IN ('integer', 'real') END \
+             THEN CAST(?{number} AS NUMERIC) ELSE ?{number} END"
+        )
+        .expect("writing to memory");
     }
 
     /// Functions of our own: SQLite's LIKE knows no case, and has no escape unless told.
@@ -51,4 +65,11 @@ impl Dialect for Sqlite {
             (Direction::Descending, true) => " DESC NULLS FIRST",
         });
     }
+}
+
+/// Whether a column holds numbers and texts as they were given, all of which are served as texts: it has no declared type, as those of
+/// views that are computed (<https://sqlite.org/datatype3.html>, section 3.1), and no affinity makes one of the other.
+pub(crate) fn is_untyped_text(column: &Column) -> bool {
+    column.database_type.is_empty()
+        && matches!(column.kind, ColumnKind::OtherText | ColumnKind::Text | ColumnKind::Decimal)
 }

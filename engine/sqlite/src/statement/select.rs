@@ -176,8 +176,8 @@ impl<'m> Select<'m> {
         table.primary_key.iter().map(column).collect()
     }
 
-    /// ` ORDER BY …`. Tables without a primary key come by rowid at last, so that pages are stable and all
-    /// resolver models agree.
+    /// ` ORDER BY …`. Tables without a primary key come by rowid at last, or by the one that is not served, so that pages are stable
+    /// and all resolver models agree.
     pub(super) fn order_text(table: &Table, order: &[OrderKey]) -> String {
         let mut text = String::new();
         for (index, &key) in order.iter().enumerate() {
@@ -189,9 +189,23 @@ impl<'m> Select<'m> {
             Sqlite.order_key(&mut text, &column_operand("t0", &column), &column, key);
         }
         if table.kind == TableKind::Table && table.primary_key.is_empty() {
-            text.push_str(if order.is_empty() { " ORDER BY t0.rowid" } else { ", t0.rowid" });
+            text.push_str(if order.is_empty() { " ORDER BY " } else { ", " });
+            text.push_str(&Self::unserved_order(table));
         }
         text
+    }
+
+    /// A table whose key is not served may have no rowid (<https://sqlite.org/withoutrowid.html>).
+    fn unserved_order(table: &Table) -> String {
+        if table.unserved_key.is_empty() {
+            return "t0.rowid".to_owned();
+        }
+        let columns = table.unserved_key.iter().map(|name| {
+            let mut column = "t0.".to_owned();
+            push_identifier(&mut column, name);
+            column
+        });
+        columns.collect::<Vec<_>>().join(", ")
     }
 
     fn limit(&mut self, plan: &ListPlan) {

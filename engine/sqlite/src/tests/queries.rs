@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 
-use crate::tests::harness::{MEETUPS, Made, same_answer};
+use crate::tests::harness::{MEETUPS, MODELS, Made, same_answer, with_model};
+use prony_sql::settings::{RelationalSettings, TableSettings};
 
 fn check(query: &str, expected: &Expect) {
     check_with(query, "{}", expected);
@@ -285,4 +286,28 @@ fn sums_of_what_is_no_number_are_null() {
             r#"{"data":{"members_aggregate":{"sum":{"id":10,"email":null},"avg":{"email":null,"id":2.5},"max":{"email":"dee@x"}}}}"#
         ]],
     );
+}
+
+/// Such a table may have no rowid either.
+#[test]
+fn rows_come_in_the_order_of_a_key_that_is_not_served() {
+    let made = Made::new(
+        "CREATE TABLE shelves (id INTEGER PRIMARY KEY);
+         CREATE TABLE items (shelf_id INTEGER REFERENCES shelves (id), code TEXT, name TEXT,
+                             PRIMARY KEY (shelf_id, code)) WITHOUT ROWID;
+         CREATE INDEX by_name ON items (name);
+         INSERT INTO shelves VALUES (1), (2);
+         INSERT INTO items VALUES (1, 'c', 'x'), (1, 'b', 'y'), (2, 'a', 'x');",
+    );
+    for model in MODELS {
+        let table = TableSettings { exclude_columns: vec!["code".to_owned()], ..TableSettings::default() };
+        let settings =
+            RelationalSettings { tables: [("items".to_owned(), table)].into(), ..with_model(model) };
+        let answer = made.serve(&settings).answer(
+            "{ items { name } shelves { items(limit: 2) { name } } sorted: items(sort: {name: asc}) { shelf_id } }",
+            "{}",
+        );
+        let expected = r#"{"data":{"items":[{"name":"y"},{"name":"x"},{"name":"x"}],"shelves":[{"items":[{"name":"y"},{"name":"x"}]},{"items":[{"name":"x"}]}],"sorted":[{"shelf_id":1},{"shelf_id":2},{"shelf_id":1}]}}"#;
+        assert_eq!(answer, expected, "{model:?}");
+    }
 }

@@ -3,6 +3,7 @@
 use expect_test::{Expect, expect};
 
 use crate::tests::harness::{Made, same_answer};
+use prony_sql::settings::RelationalSettings;
 
 const TABLES: &str = "
     CREATE TABLE parents (id INTEGER PRIMARY KEY, big INTEGER, note TEXT);
@@ -128,4 +129,69 @@ fn filters_find_truths_as_they_are_served() {
         assert_eq!(found(&format!("{column}: {{in: [true, false]}}")).len(), 8, "{column}");
         assert_eq!(found(&format!("{column}: {{eq: null}}")), [6], "{column}");
     }
+}
+
+/// The texts of one column of the rows that a query gives.
+fn texts(made: &Made, query: &str, (list, column): (&str, &str)) -> Vec<String> {
+    let answer: serde_json::Value = serde_json::from_str(&same_answer(made, query, "{}")).unwrap();
+    let rows = answer["data"][list].as_array().unwrap_or_else(|| panic!("{query}: {answer}"));
+    rows.iter().map(|row| row[column].as_str().unwrap().to_owned()).collect()
+}
+
+/// What a view computes has no type: it is served as text, and compared as what it is.
+#[test]
+fn filters_find_what_views_compute_as_it_is_served() {
+    let made = Made::new(
+        "CREATE TABLE visits (id INTEGER PRIMARY KEY, page TEXT);
+         INSERT INTO visits (page) VALUES ('a'), ('a');
+         INSERT INTO visits (page) SELECT 'b' FROM json_each('[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]');
+         CREATE VIEW pages AS SELECT page, count(*) AS visits, avg(id) AS middle, upper(page) AS loud
+                              FROM visits GROUP BY page;",
+    );
+    assert_eq!(texts(&made, "{ pages(sort: {page: asc}) { visits } }", ("pages", "visits")), ["2", "10"]);
+    for (filter, pages) in [
+        ("visits: {eq: \"2\"}", vec!["a"]),
+        ("visits: {ne: \"2\"}", vec!["b"]),
+        ("visits: {in: [\"2\", \"10\", \"x\"]}", vec!["a", "b"]),
+        ("visits: {not_in: [\"2\"]}", vec!["b"]),
+        ("visits: {gt: \"9\"}", vec!["b"]),
+        ("visits: {lt: \"9\"}", vec!["a"]),
+        ("visits: {gte: \"2.0\", lte: \"2\"}", vec!["a"]),
+        ("visits: {eq: \"x\"}", vec![]),
+        ("not: {visits: {lt: \"9\"}}", vec!["b"]),
+        ("middle: {eq: \"1.5\"}", vec!["a"]),
+        ("middle: {gt: \"1.5\"}", vec!["b"]),
+        ("loud: {eq: \"A\"}", vec!["a"]),
+        ("loud: {gt: \"A\"}", vec!["b"]),
+    ] {
+        let query = format!("{{ pages(where: {{{filter}}}, sort: {{page: asc}}) {{ page }} }}");
+        assert_eq!(texts(&made, &query, ("pages", "page")), pages, "{filter}");
+    }
+}
+
+/// A column that is declared without a type keeps numbers and texts as they came; also where it is the key.
+#[test]
+fn keys_without_a_type_find_their_rows() {
+    let made = Made::new(
+        "CREATE TABLE notes (id PRIMARY KEY NOT NULL, body TEXT NOT NULL);
+         INSERT INTO notes VALUES (5, 'five'), ('k', 'k'), (2.5, 'half'), ('10', 'ten');",
+    );
+    for (filter, bodies) in [
+        ("eq: \"5\"", vec!["five"]),
+        ("eq: \"2.5\"", vec!["half"]),
+        ("eq: \"10\"", vec!["ten"]),
+        ("in: [\"k\", \"5\"]", vec!["five", "k"]),
+        ("gt: \"3\"", vec!["five", "k"]),
+    ] {
+        let query = format!("{{ notes(where: {{id: {{{filter}}}}}) {{ body }} }}");
+        assert_eq!(texts(&made, &query, ("notes", "body")), bodies, "{filter}");
+    }
+    let served = made.serve(&RelationalSettings::default());
+    let changed = served.answer(
+        "mutation { a: updateNote(pk_columns: {id: \"5\"}, body: \"5\") { result }
+                    b: deleteNote(pk_columns: {id: \"10\"}) { result } c: deleteNote(pk_columns: {id: \"6\"}) { result } }",
+        "{}",
+    );
+    assert_eq!(changed, r#"{"data":{"a":{"result":true},"b":{"result":true},"c":{"result":false}}}"#);
+    assert_eq!(texts(&made, "{ notes { body } }", ("notes", "body")), ["half", "5", "k"]);
 }

@@ -7,8 +7,12 @@ use super::reply::{Reply, empty};
 /// What the preflight allows, and for how long a browser may remember it.
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, DELETE");
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
-    "accept, authorization, content-type, x-api-key, x-graphql-event-stream-token, x-prony-role, x-prony-timing",
+    "accept, authorization, content-type, fiware-correlator, fiware-service, fiware-servicepath, fiware-timeindex-attribute, if-none-match, \
+     ngsild-tenant, traceparent, tracestate, x-api-key, x-graphql-event-stream-token, x-prony-cost, x-prony-role, x-prony-timing, x-request-id",
 );
+/// Beside those that each page may read (Fetch standard, section 3.2.5).
+const EXPOSED_HEADERS: &str = "etag, fiware-correlator, fiware-total-count, ngsild-results-count, retry-after, server-timing, x-prony-cost, \
+     x-request-id, x-total-count";
 const MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("600");
 
 /// The answer to OPTIONS: a preflight where the origin is allowed, otherwise what the path allows.
@@ -57,7 +61,7 @@ pub(crate) fn is_friend(origin: &[u8], host: Option<&[u8]>, origins: &[String]) 
 pub(crate) fn mark(response: &mut Reply, origin: HeaderValue) {
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("server-timing"));
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED_HEADERS));
     headers.append(header::VARY, HeaderValue::from_static("origin"));
 }
 
@@ -66,7 +70,9 @@ pub(crate) fn header_lines(origin: &[u8]) -> Vec<u8> {
     let lines = [
         b"access-control-allow-origin: ",
         origin,
-        b"\r\naccess-control-expose-headers: server-timing\r\nvary: origin\r\n",
+        b"\r\naccess-control-expose-headers: ",
+        EXPOSED_HEADERS.as_bytes(),
+        b"\r\nvary: origin\r\n",
     ];
     lines.concat()
 }

@@ -129,10 +129,10 @@ fn pages_of_allowed_origins_may_call() {
         HTTP/1.1 204 No Content
         allow: GET, HEAD, POST, OPTIONS
         access-control-allow-methods: GET, HEAD, POST, PUT, DELETE
-        access-control-allow-headers: accept, authorization, content-type, x-api-key, x-graphql-event-stream-token, x-prony-role, x-prony-timing
+        access-control-allow-headers: accept, authorization, content-type, fiware-correlator, fiware-service, fiware-servicepath, fiware-timeindex-attribute, if-none-match, ngsild-tenant, traceparent, tracestate, x-api-key, x-graphql-event-stream-token, x-prony-cost, x-prony-role, x-prony-timing, x-request-id
         access-control-max-age: 600
         access-control-allow-origin: https://a.test
-        access-control-expose-headers: server-timing
+        access-control-expose-headers: etag, fiware-correlator, fiware-total-count, ngsild-results-count, retry-after, server-timing, x-prony-cost, x-request-id, x-total-count
         vary: origin
 
     "#]]

@@ -109,7 +109,7 @@ impl Rhythms {
             }
             Timer::Gaussian { delay_ms, deviation_ms } => {
                 let deviation = number(deviation_ms.value(context));
-                number(delay_ms.value(context)) + (deviation * normal(context)).abs()
+                gaussian(number(delay_ms.value(context)), deviation, normal(context))
             }
             Timer::Poisson { delay_ms, lambda_ms } => {
                 let lambda = number(lambda_ms.value(context));
@@ -235,6 +235,11 @@ fn number(text: impl AsRef<str>) -> f64 {
     text.as_ref().trim().parse().ok().filter(|number: &f64| number.is_finite()).unwrap_or(0.0)
 }
 
+/// As JMeter has it: the delay is the middle of the curve, and what lies below 0 is folded over.
+fn gaussian(delay_ms: f64, deviation_ms: f64, normal: f64) -> f64 {
+    (delay_ms + deviation_ms * normal).abs()
+}
+
 /// Box and Muller.
 fn normal(context: &mut Context<'_>) -> f64 {
     let random = &mut context.thread.random;
@@ -282,6 +287,13 @@ mod tests {
     fn throughput(rhythms: &Rhythms, mode: ThroughputMode, group: usize, in_all: u32) -> Nanos {
         let crowd = Crowd { user: 3, group, in_group: 1, in_all };
         rhythms.throughput(600.0, mode, SITE, crowd, Nanos::ZERO)
+    }
+
+    #[test]
+    fn a_gaussian_delay_lies_on_both_sides_of_its_middle() {
+        let delays = [(300.0, 100.0, -1.0), (300.0, 100.0, 1.0), (100.0, 300.0, -1.0)];
+        let delays = delays.map(|(delay, deviation, normal)| gaussian(delay, deviation, normal) as u64);
+        assert_eq!(delays, [200, 400, 200]);
     }
 
     #[test]

@@ -132,6 +132,41 @@ fn requests_are_written_as_jmeters_client_writes_them() {
 }
 
 #[test]
+fn a_manager_may_have_several_headers_of_a_name() {
+    let below = headers("X-Same: outer\nX-Outer: 1")
+        + &get("a", "/ok", &headers("X-Same: 1\nx-same: 2\nHost: first.test\nHost: second.test"));
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    let seen = trial.server.seen();
+    let values = |wanted: &str| {
+        let named = seen[0].headers.iter().filter(|(name, _)| *name == wanted);
+        named.map(|(_, value)| value.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(values("x-same"), ["1", "2"]);
+    assert_eq!((values("x-outer").len(), values("host").len()), (1, 1));
+}
+
+#[test]
+fn sizes_of_variables_are_their_numbers() {
+    let size = |variable: &str| {
+        let props = text("Sample.scope", "variable")
+            + &text("Scope.variable", variable)
+            + &text("SizeAssertion.size", "8")
+            + &number("SizeAssertion.operator", 1);
+        element("SizeAssertion", "Size Assertion", &props, "")
+    };
+    let id = json_extractor("id", "$.list.ids[1]", "1", "none");
+    let below = get("id", "/ok", &(id + &size("id"))) + &get("none", "/ok", &size("nobody"));
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    expect![[r#"
+        id | true | 
+        none | false | Error parsing variable name: nobody value: null
+    "#]]
+    .assert_eq(&shown(&trial, &["label", "success", "failureMessage"]));
+}
+
+#[test]
 fn transactions_are_samples_of_their_own() {
     let two = get("a", "/ok", &timer("30")) + &get("b", "/missing", "");
     let below = transaction("apart", false, &two)

@@ -279,16 +279,18 @@ impl GroupParts {
         self.levels.iter().flatten()
     }
 
-    /// Of headers the innermost one of a name counts.
+    /// Of headers the innermost manager's of a name count; that one may have several of a name.
     fn headers_in_force(&self) -> Vec<(Text, Text)> {
         let mut all: Vec<(Text, Text)> = Vec::new();
         for scoped in self.inner_first() {
             let Scoped::Headers(headers) = scoped else { continue };
+            let is_innermost = all.is_empty();
             for (name, value) in headers {
                 let is_same = |known: &Text| {
                     known.as_literal().zip(name.as_literal()).is_some_and(|(a, b)| a.eq_ignore_ascii_case(b))
                 };
-                if !all.iter().any(|(known, _)| is_same(known)) {
+                let is_host = name.as_literal().is_some_and(|name| name.eq_ignore_ascii_case("host"));
+                if is_innermost && !is_host || !all.iter().any(|(known, _)| is_same(known)) {
                     all.push((name.clone(), value.clone()));
                 }
             }

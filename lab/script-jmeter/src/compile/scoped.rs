@@ -398,12 +398,13 @@ impl Compiler<'_> {
                 AssertionKind::Duration { most_ms: self.prop(element, "DurationAssertion.duration") }
             }
             "SizeAssertion" => AssertionKind::Size {
-                source: match props.text("Assertion.test_field") {
-                    "SizeAssertion.response_headers" => Source::Headers,
-                    "SizeAssertion.response_code" => Source::Code,
-                    "SizeAssertion.response_message" => Source::Message,
-                    "SizeAssertion.response_data" => Source::Body,
-                    _ => Source::Whole,
+                source: match (variable_scope(element), props.text("Assertion.test_field")) {
+                    (Some(variable), _) => Source::Variable(variable),
+                    (None, "SizeAssertion.response_headers") => Source::Headers,
+                    (None, "SizeAssertion.response_code") => Source::Code,
+                    (None, "SizeAssertion.response_message") => Source::Message,
+                    (None, "SizeAssertion.response_data") => Source::Body,
+                    (None, _) => Source::Whole,
                 },
                 bytes: self.prop(element, "SizeAssertion.size"),
                 comparison: match props.text("SizeAssertion.operator").trim() {

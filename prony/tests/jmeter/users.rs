@@ -64,6 +64,17 @@ fn rows_of_a_file_go_around_or_end_the_thread() {
 }
 
 #[test]
+fn names_may_stand_in_quotes_and_an_empty_line_is_the_end_of_a_file() {
+    let trial = Trial::new();
+    trial.write("ids.csv", "\"id\", note\n1,a\n\n2,b\n");
+    let props = flag("recycle", false) + &flag("quotedData", false) + &text("shareMode", "shareMode.all");
+    let below = csv("ids.csv", "", &props) + &get("${id} ${note}", "/", "");
+    plan_of(&trial, &group("Group", "1", "4", &below));
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["1 a", "<EOF> <EOF>", "2 b", "<EOF> <EOF>"]);
+}
+
+#[test]
 fn setup_and_teardown_share_properties_with_the_load() {
     let trial = Trial::new();
     let set = script(

@@ -112,10 +112,10 @@ impl User {
             name: format!("{} {}-{number}", run.group.name, run.number).into(),
             random,
             counters: FxHashMap::default(),
+            counts: FxHashMap::default(),
             rows: FxHashMap::default(),
             previous: None,
             sampler: CompactString::default(),
-            is_new_pass: false,
             index_name: format!("__jm__{}__idx", run.group.name),
             iteration: 0,
         };
@@ -229,7 +229,7 @@ impl Runner<'_, '_> {
             (user.vars, user.web, user.position) = (fresh.vars, fresh.web, fresh.position);
             self.out.asks.extend(user.socket.open_id().map(Ask::DropCall));
             user.socket.forget();
-            user.thread.iteration = 0;
+            user.thread.begin_anew();
         } else if run.duration.is_some() {
             let now = self.now().since(run.start);
             let activities = run.load.activities_of(user.number - run.first_user);

@@ -149,7 +149,7 @@ fn a_manager_may_have_several_headers_of_a_name() {
 #[test]
 fn sizes_of_variables_are_their_numbers() {
     let size = |variable: &str| {
-        let props = text("Sample.scope", "variable")
+        let props = text("Assertion.scope", "variable")
             + &text("Scope.variable", variable)
             + &text("SizeAssertion.size", "8")
             + &number("SizeAssertion.operator", 1);
@@ -162,6 +162,59 @@ fn sizes_of_variables_are_their_numbers() {
     expect![[r#"
         id | true | 
         none | false | Error parsing variable name: nobody value: null
+    "#]]
+    .assert_eq(&shown(&trial, &["label", "success", "failureMessage"]));
+}
+
+#[test]
+fn extractors_look_at_the_results_of_their_scope() {
+    let location = |scope: &str| {
+        let props = text("Sample.scope", scope)
+            + &text("RegexExtractor.useHeaders", "true")
+            + &text("RegexExtractor.refname", "to")
+            + &text("RegexExtractor.regex", "Location: (\\S+)")
+            + &text("RegexExtractor.template", "$1$")
+            + &text("RegexExtractor.default", "none")
+            + &text("RegexExtractor.match_number", "1");
+        element("RegexExtractor", "Regular Expression Extractor", &props, "")
+    };
+    for (scope, found) in
+        [("all", "/ok?from=redirect"), ("children", "/ok?from=redirect"), ("parent", "none")]
+    {
+        let trial = Trial::once(&(get("go", "/redirect", &location(scope)) + &get("to ${to}", "/ok", "")));
+        trial.demand(&[]);
+        assert_eq!(trial.labels(), ["go", "go-0", "go-1", &format!("to {found}")], "{scope}");
+    }
+}
+
+#[test]
+fn assertions_look_at_the_results_or_the_variable_of_their_scope() {
+    let scoped = |scope: &str, variable: &str, pattern: &str| {
+        let assertion = response_assertion(&[pattern], "response_code", 2);
+        let begin = "<boolProp name=\"Assertion.assume_success\"";
+        let scope = text("Assertion.scope", scope) + &text("Scope.variable", variable);
+        assertion.replacen(begin, &(scope + begin), 1)
+    };
+    let id = json_extractor("id", "$.list.ids[1]", "1", "none");
+    let below = get("all", "/redirect", &scoped("all", "", "200|302"))
+        + &get("parts", "/redirect", &scoped("children", "", "302"))
+        + &get("main", "/redirect", &scoped("parent", "", "200"))
+        + &get("is 8", "/ok", &(id.clone() + &scoped("variable", "id", "^8$")))
+        + &get("is 9", "/ok", &(id + &scoped("variable", "id", "^9$")));
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    expect![[r#"
+        all | true | 
+        all-0 | true | 
+        all-1 | true | 
+        parts | false | One or more sub-samples failed
+        parts-0 | true | 
+        parts-1 | false | Test failed: code expected to contain /302/
+        main | true | 
+        main-0 | true | 
+        main-1 | true | 
+        is 8 | true | 
+        is 9 | false | Test failed: variable(id) expected to contain /^9$/
     "#]]
     .assert_eq(&shown(&trial, &["label", "success", "failureMessage"]));
 }

@@ -1,6 +1,6 @@
 //! A sample that is over: what comes after it, how it is judged, counted and written, and what a failure leads to.
 
-use crate::plan::{Assertion, AssertionKind, OnError, PostProcessor};
+use crate::plan::{Assertion, AssertionKind, OnError, PostProcessor, SampleScope};
 use crate::run::context::Context;
 use crate::run::position::{LAST_SAMPLE_OK, Leave};
 use crate::run::result::{AssertionResult, RowPlace, SampleResult};
@@ -13,6 +13,9 @@ use prony_model::measurement::record::{Outcome, Record, TransportError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// What JMeter says of a sample whose parts did not all pass an assertion.
+const PARTS_FAILED: &str = "One or more sub-samples failed";
+
 impl Runner<'_, '_> {
     /// Post-processors, then assertions; then the sample is counted and written. Requests over HTTP are counted in the figures of the run too.
     pub(super) fn finish(
@@ -20,7 +23,7 @@ impl Runner<'_, '_> {
         user: &mut User,
         index: usize,
         mut sample: SampleResult,
-        parts: Vec<SampleResult>,
+        mut parts: Vec<SampleResult>,
         made: SampleOrigin,
     ) -> Flow {
         let run = &self.workload.groups[user.group];
@@ -34,11 +37,10 @@ impl Runner<'_, '_> {
         let sampler = &run.group.samplers[index];
         let status_ok = sample.is_success;
         for processor in &sampler.after {
-            process(processor, &mut sample, &mut context);
+            process(processor, &mut sample, &parts, &mut context);
         }
         for assertion in &sampler.assertions {
-            let result = judge(assertion, &mut sample, &mut context);
-            sample.take_assertion(result);
+            check(assertion, &mut sample, &mut parts, &mut context);
         }
         context.vars.set(LAST_SAMPLE_OK, if sample.is_success { "true" } else { "false" });
         match made {
@@ -140,17 +142,46 @@ impl Runner<'_, '_> {
     }
 }
 
-fn process(processor: &PostProcessor, sample: &mut SampleResult, context: &mut Context<'_>) {
+fn process(
+    processor: &PostProcessor,
+    sample: &mut SampleResult,
+    parts: &[SampleResult],
+    context: &mut Context<'_>,
+) {
     match processor {
-        PostProcessor::Regex(extractor) => extract::regex(extractor, sample, context),
-        PostProcessor::Json(extractor) => extract::json(extractor, sample, context),
-        PostProcessor::Boundary(extractor) => extract::boundary(extractor, sample, context),
-        PostProcessor::Css(extractor) => extract::css(extractor, sample, context),
-        PostProcessor::XPath(extractor) => xpath::extract(extractor, sample, context),
+        PostProcessor::Regex(extractor) => extract::regex(extractor, sample, parts, context),
+        PostProcessor::Json(extractor) => extract::json(extractor, sample, parts, context),
+        PostProcessor::Boundary(extractor) => extract::boundary(extractor, sample, parts, context),
+        PostProcessor::Css(extractor) => extract::css(extractor, sample, parts, context),
+        PostProcessor::XPath(extractor) => xpath::extract(extractor, sample, parts, context),
         PostProcessor::Script(script) => {
             let (_, changes) = context.run_script(script, Some(Arc::new(sample.clone())));
             scripts::apply(changes, sample);
         }
+    }
+}
+
+/// Judges the sample, its parts, or both, as the assertion's scope says. Where a part has failed so has the sample.
+fn check(
+    assertion: &Assertion,
+    sample: &mut SampleResult,
+    parts: &mut [SampleResult],
+    context: &mut Context<'_>,
+) {
+    if assertion.scope != SampleScope::Parts {
+        let result = judge(assertion, sample, context);
+        sample.take_assertion(result);
+    }
+    if assertion.scope == SampleScope::Main {
+        return;
+    }
+    for part in &mut *parts {
+        let result = judge(assertion, part, context);
+        part.take_assertion(result);
+    }
+    if sample.is_success && parts.iter().any(|part| !part.is_success) {
+        let (name, failure) = (assertion.name.text(context).into(), PARTS_FAILED.to_owned());
+        sample.take_assertion(AssertionResult { name, failure });
     }
 }
 

@@ -364,6 +364,33 @@ fn xml_has_the_results_of_assertions() {
     );
 }
 
+/// A Cookie Manager with a cookie as JMeter saves it: the name is that of its element.
+fn cookie(name: &str, domain: &str, has_domain: bool) -> String {
+    let props = text("Cookie.value", "v")
+        + &text("Cookie.domain", domain)
+        + &text("Cookie.path", "/")
+        + &flag("Cookie.secure", false)
+        + &flag("Cookie.path_specified", true)
+        + &flag("Cookie.domain_specified", has_domain);
+    format!(
+        "<elementProp name=\"{name}\" elementType=\"Cookie\" testname=\"{name}\">\n{props}</elementProp>\n"
+    )
+}
+
+#[test]
+fn cookies_of_a_manager_have_names_and_may_be_for_subdomains() {
+    let cookies = cookie("all", ".shop.test", true) + &cookie("own", "shop.test", false);
+    let list = format!("<collectionProp name=\"CookieManager.cookies\">\n{cookies}</collectionProp>\n");
+    let manager = element("CookieManager", "HTTP Cookie Manager", &list, "");
+    let hosts = host_table(&[("shop.test", "127.0.0.1"), ("www.shop.test", "127.0.0.1")], "");
+    let at = |domain: &str| request(domain, "GET", "/ok", "", &text("HTTPSampler.domain", domain), "");
+    let trial = Trial::once(&(manager + &hosts + &at("shop.test") + &at("www.shop.test")));
+    trial.demand(&[]);
+    let seen = trial.server.seen();
+    let sent: Vec<_> = seen.iter().map(|seen| seen.header("cookie").unwrap_or("-")).collect();
+    assert_eq!(sent, ["all=v; own=v", "all=v"]);
+}
+
 #[test]
 fn a_host_table_says_where_names_are() {
     let shop = request("shop", "GET", "/ok", "", &text("HTTPSampler.domain", "Shop.test"), "");

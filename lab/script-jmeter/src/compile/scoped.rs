@@ -12,7 +12,7 @@ use crate::plan::{
 };
 use crate::run::files::Files;
 use crate::run::turns::Turns;
-use crate::tree::{Element, Value};
+use crate::tree::{ELEMENT_NAME, Element, Value};
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -114,12 +114,12 @@ impl Compiler<'_> {
 
     fn cookies(&mut self, parts: &mut GroupParts, element: &Element) -> Scoped {
         let cookies = element.props.elements("CookieManager.cookies").map(|cookie| UserCookie {
-            // Cookies' names are those of their elements, which the properties repeat.
-            name: self.text(element, cookie.text("Cookie.name")),
+            name: self.text(element, cookie.text(ELEMENT_NAME)),
             value: self.text(element, cookie.text("Cookie.value")),
             domain: self.text(element, cookie.text("Cookie.domain")),
             path: self.text(element, cookie.text("Cookie.path")),
             is_secure: cookie.is("Cookie.secure"),
+            is_for_subdomains: cookie.is("Cookie.domain_specified"),
         });
         let cookies = cookies.collect();
         parts.cookies.push(CookieManager {

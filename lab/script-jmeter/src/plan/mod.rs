@@ -287,6 +287,7 @@ pub(crate) struct UserCookie {
     pub(crate) domain: Text,
     pub(crate) path: Text,
     pub(crate) is_secure: bool,
+    pub(crate) is_for_subdomains: bool,
 }
 
 #[derive(Debug)]

@@ -217,12 +217,13 @@ impl Rhythms {
         lock(&self.meetings).get(&site).is_none_or(|meeting| meeting.round > round)
     }
 
-    /// Whoever waits no longer is not waited for.
+    /// One waits no longer: as in JMeter all that wait go on then.
     pub(crate) fn give_up(&self, site: u32, round: u64) {
         if let Some(meeting) = lock(&self.meetings).get_mut(&site)
             && meeting.round == round
         {
-            meeting.waiting = meeting.waiting.saturating_sub(1);
+            meeting.waiting = 0;
+            meeting.round += 1;
         }
     }
 }
@@ -337,6 +338,17 @@ mod tests {
         let in_first = whole.iter().filter(|moment| **moment < Nanos::from_secs(2)).count();
         assert_eq!(in_first, 5, "so many in each period");
         assert_eq!([draw(2), draw(3)], [whole.clone(), whole]);
+    }
+
+    #[test]
+    fn who_waits_no_longer_lets_all_go_on() {
+        let rhythms = Rhythms::default();
+        assert_eq!([rhythms.meet(SITE, 3), rhythms.meet(SITE, 3)], [Some(0), Some(0)]);
+        assert!(!rhythms.is_met(SITE, 0));
+        rhythms.give_up(SITE, 0);
+        rhythms.give_up(SITE, 0);
+        assert!(rhythms.is_met(SITE, 0), "the other one waits no longer either");
+        assert_eq!([3; 3].map(|users| rhythms.meet(SITE, users)), [Some(1), Some(1), None]);
     }
 
     #[test]

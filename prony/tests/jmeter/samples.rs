@@ -250,6 +250,38 @@ fn transactions_are_samples_of_their_own() {
 }
 
 #[test]
+fn assertions_judge_the_parent_of_samples_too() {
+    let has_text = response_assertion(&["."], "response_data", 2);
+    let below = transaction("parent", true, &(has_text.clone() + &get("a", "/ok", "")))
+        + &get("last ${JMeterThread.last_sample_ok}", "/ok", "")
+        + &transaction("apart", false, &(has_text + &get("b", "/ok", "")));
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    expect![[r#"
+        parent | 200 | false | Response was null
+        a | 200 | true | 
+        last false | 200 | true | 
+        b | 200 | true | 
+        apart | 200 | true | 
+    "#]]
+    .assert_eq(&shown(&trial, &["label", "responseCode", "success", "failureMessage"]));
+}
+
+#[test]
+fn a_parent_of_samples_is_one_sample_of_the_parent_around_it() {
+    let two = get("a", "/ok", "") + &get("b", "/missing", "");
+    let trial = Trial::once(&transaction("outer", true, &transaction("inner", true, &two)));
+    trial.demand(&[]);
+    expect![[r#"
+        outer | 404 | Number of samples in transaction : 1, number of failing samples : 1
+        inner | 404 | Number of samples in transaction : 2, number of failing samples : 1
+        a | 200 | OK
+        b | 404 | Not Found
+    "#]]
+    .assert_eq(&shown(&trial, &["label", "responseCode", "responseMessage"]));
+}
+
+#[test]
 fn assertions_say_what_jmeter_says() {
     let json = |path: &str, expected: &str, validates: bool, is_regex: bool, is_inverted: bool| {
         let props = text("JSON_PATH", path)

@@ -216,6 +216,9 @@ impl Compiler<'_> {
         let level = self.level(parts, controller, elements);
         parts.levels.push(level);
         parts.controllers[controller].listeners = parts.listeners();
+        if matches!(parts.controllers[controller].kind, ControllerKind::Transaction { is_parent: true, .. }) {
+            parts.controllers[controller].assertions = parts.assertions();
+        }
         for element in elements {
             self.path.push(element.name.clone());
             self.child(parts, controller, element);
@@ -260,6 +263,7 @@ impl Compiler<'_> {
             children: Vec::new(),
             iteration_configs: Vec::new(),
             listeners: Arc::default(),
+            assertions: Arc::default(),
         });
         if let Some(parent) = parent {
             parts.controllers[parent].children.push(Child::Controller(index));
@@ -313,5 +317,14 @@ impl GroupParts {
             _ => None,
         });
         listeners.collect()
+    }
+
+    /// The innermost first, as JMeter has them for transactions.
+    fn assertions(&self) -> Arc<[Arc<Assertion>]> {
+        let assertions = self.inner_first().filter_map(|scoped| match scoped {
+            Scoped::Assertion(assertion) => Some(Arc::clone(assertion)),
+            _ => None,
+        });
+        assertions.collect()
     }
 }

@@ -107,6 +107,8 @@ pub(crate) struct Controller {
     pub(crate) iteration_configs: Vec<usize>,
     /// Those that hear of a transaction.
     pub(crate) listeners: Arc<[usize]>,
+    /// Those that judge a transaction that is the parent of its samples, the innermost first.
+    pub(crate) assertions: Arc<[Arc<Assertion>]>,
 }
 
 #[derive(Debug)]

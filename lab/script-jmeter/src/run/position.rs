@@ -4,6 +4,7 @@ use crate::condition;
 use crate::plan::{Child, Condition, Controller, ControllerKind, Group, ThroughputStyle};
 use crate::run::context::Context;
 use crate::run::data::{DataSets, Going};
+use crate::run::result::SampleResult;
 use crate::run::transaction::Transaction;
 use crate::run::turns::Turns;
 use crate::text::Text;
@@ -163,6 +164,23 @@ impl Position {
         self.frames.iter_mut().filter_map(|frame| frame.transaction.as_deref_mut())
     }
 
+    /// Of the transactions that are the parent of their samples, the innermost.
+    pub(crate) fn parent(&mut self) -> Option<&mut Transaction> {
+        let mut inner_first =
+            self.frames.iter_mut().rev().filter_map(|frame| frame.transaction.as_deref_mut());
+        inner_first.find(|transaction| transaction.is_parent)
+    }
+
+    /// A sample is over. A parent within another has it alone, and is itself one sample of the other.
+    pub(crate) fn take(&mut self, sample: &SampleResult) {
+        for around in self.transactions().filter(|around| !around.is_parent) {
+            around.take(sample);
+        }
+        if let Some(parent) = self.parent() {
+            parent.take(sample);
+        }
+    }
+
     /// The controllers that the user is in have run a sampler, and choose no other child in this pass.
     fn note_run(&mut self) {
         for frame in &mut self.frames {
@@ -263,6 +281,7 @@ impl Position {
             let mut transaction =
                 Transaction::new(name, context.shared.clock.now(), is_parent, includes_timers);
             transaction.listeners = Arc::clone(&controller.listeners);
+            transaction.assertions = Arc::clone(&controller.assertions);
             if let Some(frame) = self.frames.last_mut() {
                 frame.transaction = Some(Box::new(transaction));
             }

@@ -5,7 +5,7 @@ use crate::plan::{Action, PreProcessor, Sampler, SamplerKind, Timer};
 use crate::run::context::{Context, ThreadState};
 use crate::run::exchange::{Exchange, Turn, Wire};
 use crate::run::groups::{GroupRun, GroupsWorkload};
-use crate::run::position::{Leave, Next, Position, Surroundings};
+use crate::run::position::{LAST_SAMPLE_OK, Leave, Next, Position, Surroundings};
 use crate::run::result::SampleResult;
 use crate::run::shared::Variables;
 use crate::run::sink::ThreadSink;
@@ -120,6 +120,7 @@ impl User {
             iteration: 0,
         };
         let mut vars = workload.variables.clone();
+        vars.set(LAST_SAMPLE_OK, "true");
         let web = {
             let mut context = Context {
                 vars: &mut vars,
@@ -268,7 +269,8 @@ impl Runner<'_, '_> {
         user.until
     }
 
-    fn leave(&self, user: &mut User) -> Step {
+    fn leave(&mut self, user: &mut User) -> Step {
+        self.cut_transactions(user);
         self.retire(user);
         Step::Leave
     }
@@ -296,6 +298,7 @@ impl Runner<'_, '_> {
         match event {
             WaitEvent::Woken => self.woken(user),
             WaitEvent::Interrupted => {
+                self.cut_transactions(user);
                 self.retire(user);
                 Ok(Step::EndInterrupted)
             }
@@ -541,9 +544,8 @@ impl Runner<'_, '_> {
                     Action::NextOfCurrentLoop => Leave::Pass,
                     _ => Leave::Break,
                 };
-                for transaction in user.position.leave(&group, leave) {
-                    self.end_transaction(user, transaction);
-                }
+                let left = user.position.leave(&group, leave);
+                self.end_left(user, left);
                 Ok(if leave == Leave::All { Flow::EndPass } else { Flow::On })
             }
         }

@@ -70,6 +70,10 @@ fn while_and_for_each_go_on_as_long_as_there_is_something() {
     let below = get("all", "/ok", &super::plans::json_extractor("id", "$.list.ids[*]", "-1", "none"))
         + &controller("ForeachController", &each, &get("each ${one}", "/ok", ""));
     assert_eq!(labels("1", &below), ["all", "each 7", "each 8", "each 9"]);
+    let each = each + &text("ForeachController.startIndex", "1");
+    let below = get("all", "/ok", &super::plans::json_extractor("id", "$.list.ids[*]", "-1", "none"))
+        + &controller("ForeachController", &each, &get("${__jm__ForeachController__idx}: ${one}", "/ok", ""));
+    assert_eq!(labels("1", &below), ["all", "1: 8", "2: 9"]);
 }
 
 #[test]

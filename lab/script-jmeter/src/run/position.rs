@@ -238,7 +238,11 @@ impl Position {
             ControllerKind::Loop { .. } | ControllerKind::While { .. } | ControllerKind::ForEach { .. }
         ) {
             let name = format!("__jm__{}__idx", controller.name.value(context));
-            context.vars.set(&name, &(frame.pass - 1).to_string());
+            let first = match &controller.kind {
+                ControllerKind::ForEach { from, .. } => from.number(context).unwrap_or(0),
+                _ => 0,
+            };
+            context.vars.set(&name, &first.saturating_add(frame.pass - 1).to_string());
         }
         for config in &controller.iteration_configs {
             match around.data.go_on(&around.group.iteration_configs[*config], around.user, context) {

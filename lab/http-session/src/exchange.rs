@@ -103,10 +103,11 @@ impl Exchange {
         }
     }
 
-    /// True where an answer of this status leads to another request, or may.
-    pub fn may_go_on(&self, status: u16) -> bool {
+    /// True where an answer is a redirect that is followed, so that nobody sees its body.
+    pub fn follows(&self, status: u16, head: ResponseHead<'_>) -> bool {
         matches!(status, 301 | 302 | 303 | 307 | 308)
-            || status == 401 && self.digest.as_ref().is_some_and(|digest| !digest.is_answered)
+            && self.sent <= self.redirects_max
+            && head.first("location").is_some_and(|location| !location.is_empty())
     }
 
     /// How many requests were sent, redirected ones and all.

@@ -469,10 +469,10 @@ fn first_thread() -> ThreadState {
         name: "".into(),
         random: ChaCha8Rng::seed_from_u64(1),
         counters: FxHashMap::default(),
+        counts: FxHashMap::default(),
         rows: FxHashMap::default(),
         previous: None,
         sampler: CompactString::default(),
-        is_new_pass: false,
         index_name: String::new(),
         iteration: 0,
     }

@@ -14,6 +14,9 @@ pub(crate) const DEPTH_MAX: usize = 100;
 /// Tags within tags, of which an element of the plan takes up to three.
 const TAG_DEPTH_MAX: usize = 3 * DEPTH_MAX;
 
+/// The property that holds the name of an element within another one.
+pub(crate) const ELEMENT_NAME: &str = "TestElement.name";
+
 /// An element of the plan that is enabled, with those below it.
 #[derive(Debug, Clone)]
 pub(crate) struct Element {
@@ -215,11 +218,20 @@ fn props(node: Node<'_, '_>) -> Props {
 fn value(node: Node<'_, '_>) -> Option<Value> {
     Some(match node.tag_name().name() {
         "collectionProp" => Value::List(elements(node).filter_map(value).collect()),
-        "elementProp" => Value::Element(props(node)),
+        "elementProp" => Value::Element(named_props(node)),
         // Settings of what is saved: files have columns of their own here.
         "objProp" | "mapProp" => return None,
         _ => Value::Text(text_of(node)),
     })
+}
+
+/// The properties of an element within another one. Its name is one of them, which JMeter writes as an attribute.
+fn named_props(node: Node<'_, '_>) -> Props {
+    let mut props = props(node);
+    if let Some(name) = node.attribute("testname").filter(|_| props.get(ELEMENT_NAME).is_none()) {
+        props.0.push((ELEMENT_NAME.to_owned(), Value::Text(name.to_owned())));
+    }
+    props
 }
 
 fn text_of(node: Node<'_, '_>) -> String {

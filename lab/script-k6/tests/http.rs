@@ -325,6 +325,31 @@ fn digest_authentication_takes_two_requests() {
 }
 
 #[test]
+fn the_body_of_a_redirect_that_is_not_followed_is_unpacked() {
+    let server = |text: &str| {
+        let status = if text.starts_with("GET /end") { "200 OK" } else { "302 Found" };
+        let place = if text.starts_with("GET /nowhere") { "" } else { "Location: /end\r\n" };
+        let gzip = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00\x00\x00";
+        let mut bytes = answer(status, &format!("{place}Content-Encoding: gzip\r\n"), "");
+        bytes.extend_from_slice(gzip);
+        bytes
+    };
+    check(
+        "const none = http.get('http://h/', { redirects: 0 });
+         const nowhere = http.get('http://h/nowhere');
+         return [none.status, none.body, nowhere.status, nowhere.body, http.get('http://h/').body]",
+        Wire::new(server).quiet(),
+        &expect![[r#"
+            = 302
+            = "hello"
+            = 302
+            = "hello"
+            = "hello"
+        "#]],
+    );
+}
+
+#[test]
 fn packed_bodies_are_unpacked_and_packed() {
     let server = |text: &str| {
         if text.starts_with("GET /broken") {

@@ -70,6 +70,10 @@ fn while_and_for_each_go_on_as_long_as_there_is_something() {
     let below = get("all", "/ok", &super::plans::json_extractor("id", "$.list.ids[*]", "-1", "none"))
         + &controller("ForeachController", &each, &get("each ${one}", "/ok", ""));
     assert_eq!(labels("1", &below), ["all", "each 7", "each 8", "each 9"]);
+    let each = each + &text("ForeachController.startIndex", "1");
+    let below = get("all", "/ok", &super::plans::json_extractor("id", "$.list.ids[*]", "-1", "none"))
+        + &controller("ForeachController", &each, &get("${__jm__ForeachController__idx}: ${one}", "/ok", ""));
+    assert_eq!(labels("1", &below), ["all", "1: 8", "2: 9"]);
 }
 
 #[test]
@@ -94,6 +98,68 @@ fn one_of_many_in_turns_once_or_by_name() {
     let mut shuffled = labels("1", &controller("RandomOrderController", "", &abc()));
     shuffled.sort();
     assert_eq!(shuffled, ["a", "b", "c"]);
+}
+
+#[test]
+fn a_turn_goes_on_to_a_child_that_has_something_to_run() {
+    let once = controller("OnceOnlyController", "", &get("once", "/ok", ""));
+    let never = text("IfController.condition", "false") + &flag("IfController.useExpression", true);
+    let never = controller("IfController", &never, &get("never", "/ok", ""));
+    let turns = |below: &str| controller("InterleaveControl", &number("InterleaveControl.style", 1), below);
+    let below = get("a", "/ok", "") + &once + &never + &get("b", "/ok", "");
+    assert_eq!(labels("6", &turns(&below)), ["a", "once", "b", "a", "b", "a"]);
+    assert_eq!(labels("2", &(turns(&never) + &get("end", "/ok", ""))), ["end", "end"]);
+}
+
+#[test]
+fn once_is_in_the_first_pass_of_each_loop() {
+    let once = controller("OnceOnlyController", "", &get("once", "/ok", ""));
+    let counter = text("CounterConfig.start", "1")
+        + &text("CounterConfig.incr", "1")
+        + &text("CounterConfig.name", "n")
+        + &flag("CounterConfig.per_user", true);
+    let counter = element("CounterConfig", "Counter", &counter, "");
+    let condition = text("WhileController.condition", "${__javaScript('${n}' != '2',)}");
+    let below = controller("WhileController", &condition, &(counter + &once + &get("w${n}", "/ok", "")));
+    assert_eq!(labels("1", &below), ["once", "w1", "w2"]);
+    let each = text("ForeachController.inputVal", "id") + &text("ForeachController.returnVal", "one");
+    let below = get("all", "/ok", &super::plans::json_extractor("id", "$.list.ids[*]", "-1", "none"))
+        + &controller("ForeachController", &each, &(once + &get("each ${one}", "/ok", "")));
+    let pass = ["all", "once", "each 7", "each 8", "each 9"];
+    assert_eq!(labels("2", &below), [pass, pass].concat());
+}
+
+#[test]
+fn a_counter_may_begin_anew_with_each_pass_of_the_group() {
+    let counter = |reset: bool| {
+        let props = text("CounterConfig.start", "1")
+            + &text("CounterConfig.incr", "1")
+            + &text("CounterConfig.name", "n")
+            + &flag("CounterConfig.per_user", true)
+            + &flag("CounterConfig.reset_on_tg_iteration", reset);
+        let below = element("CounterConfig", "Counter", &props, "") + &get("c${n}", "/ok", "");
+        controller("LoopController", &text("LoopController.loops", "2"), &below)
+    };
+    assert_eq!(labels("2", &counter(true)), ["c1", "c2", "c1", "c2"]);
+    assert_eq!(labels("2", &counter(false)), ["c1", "c2", "c3", "c4"]);
+    let still = text("CounterConfig.start", "5")
+        + &text("CounterConfig.name", "n")
+        + &flag("CounterConfig.per_user", true);
+    let still = element("CounterConfig", "Counter", &still, "");
+    assert_eq!(labels("2", &(still + &get("c${n}", "/ok", ""))), ["c5", "c5"]);
+}
+
+#[test]
+fn names_of_a_switch_have_their_case_and_conditions_have_none() {
+    let switch = |names: [&str; 2]| {
+        let below = names.map(|name| get(name, "/ok", "")).concat();
+        controller("SwitchController", &text("SwitchController.value", "B"), &below)
+    };
+    assert_eq!(labels("1", &switch(["b", "Default"])), ["Default"]);
+    assert_eq!(labels("1", &(switch(["a", "b"]) + &get("end", "/ok", ""))), ["end"]);
+    let below = get("a", "/ok", "") + &get("bad", "/missing", "");
+    let last = controller("WhileController", &text("WhileController.condition", "last"), &below);
+    assert_eq!(labels("1", &last), ["a", "bad"]);
 }
 
 #[test]

@@ -132,6 +132,94 @@ fn requests_are_written_as_jmeters_client_writes_them() {
 }
 
 #[test]
+fn a_manager_may_have_several_headers_of_a_name() {
+    let below = headers("X-Same: outer\nX-Outer: 1")
+        + &get("a", "/ok", &headers("X-Same: 1\nx-same: 2\nHost: first.test\nHost: second.test"));
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    let seen = trial.server.seen();
+    let values = |wanted: &str| {
+        let named = seen[0].headers.iter().filter(|(name, _)| *name == wanted);
+        named.map(|(_, value)| value.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(values("x-same"), ["1", "2"]);
+    assert_eq!((values("x-outer").len(), values("host").len()), (1, 1));
+}
+
+#[test]
+fn sizes_of_variables_are_their_numbers() {
+    let size = |variable: &str| {
+        let props = text("Assertion.scope", "variable")
+            + &text("Scope.variable", variable)
+            + &text("SizeAssertion.size", "8")
+            + &number("SizeAssertion.operator", 1);
+        element("SizeAssertion", "Size Assertion", &props, "")
+    };
+    let id = json_extractor("id", "$.list.ids[1]", "1", "none");
+    let below = get("id", "/ok", &(id + &size("id"))) + &get("none", "/ok", &size("nobody"));
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    expect![[r#"
+        id | true | 
+        none | false | Error parsing variable name: nobody value: null
+    "#]]
+    .assert_eq(&shown(&trial, &["label", "success", "failureMessage"]));
+}
+
+#[test]
+fn extractors_look_at_the_results_of_their_scope() {
+    let location = |scope: &str| {
+        let props = text("Sample.scope", scope)
+            + &text("RegexExtractor.useHeaders", "true")
+            + &text("RegexExtractor.refname", "to")
+            + &text("RegexExtractor.regex", "Location: (\\S+)")
+            + &text("RegexExtractor.template", "$1$")
+            + &text("RegexExtractor.default", "none")
+            + &text("RegexExtractor.match_number", "1");
+        element("RegexExtractor", "Regular Expression Extractor", &props, "")
+    };
+    for (scope, found) in
+        [("all", "/ok?from=redirect"), ("children", "/ok?from=redirect"), ("parent", "none")]
+    {
+        let trial = Trial::once(&(get("go", "/redirect", &location(scope)) + &get("to ${to}", "/ok", "")));
+        trial.demand(&[]);
+        assert_eq!(trial.labels(), ["go", "go-0", "go-1", &format!("to {found}")], "{scope}");
+    }
+}
+
+#[test]
+fn assertions_look_at_the_results_or_the_variable_of_their_scope() {
+    let scoped = |scope: &str, variable: &str, pattern: &str| {
+        let assertion = response_assertion(&[pattern], "response_code", 2);
+        let begin = "<boolProp name=\"Assertion.assume_success\"";
+        let scope = text("Assertion.scope", scope) + &text("Scope.variable", variable);
+        assertion.replacen(begin, &(scope + begin), 1)
+    };
+    let id = json_extractor("id", "$.list.ids[1]", "1", "none");
+    let below = get("all", "/redirect", &scoped("all", "", "200|302"))
+        + &get("parts", "/redirect", &scoped("children", "", "302"))
+        + &get("main", "/redirect", &scoped("parent", "", "200"))
+        + &get("is 8", "/ok", &(id.clone() + &scoped("variable", "id", "^8$")))
+        + &get("is 9", "/ok", &(id + &scoped("variable", "id", "^9$")));
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    expect![[r#"
+        all | true | 
+        all-0 | true | 
+        all-1 | true | 
+        parts | false | One or more sub-samples failed
+        parts-0 | true | 
+        parts-1 | false | Test failed: code expected to contain /302/
+        main | true | 
+        main-0 | true | 
+        main-1 | true | 
+        is 8 | true | 
+        is 9 | false | Test failed: variable(id) expected to contain /^9$/
+    "#]]
+    .assert_eq(&shown(&trial, &["label", "success", "failureMessage"]));
+}
+
+#[test]
 fn transactions_are_samples_of_their_own() {
     let two = get("a", "/ok", &timer("30")) + &get("b", "/missing", "");
     let below = transaction("apart", false, &two)
@@ -159,6 +247,38 @@ fn transactions_are_samples_of_their_own() {
         "{}",
         ended.out
     );
+}
+
+#[test]
+fn assertions_judge_the_parent_of_samples_too() {
+    let has_text = response_assertion(&["."], "response_data", 2);
+    let below = transaction("parent", true, &(has_text.clone() + &get("a", "/ok", "")))
+        + &get("last ${JMeterThread.last_sample_ok}", "/ok", "")
+        + &transaction("apart", false, &(has_text + &get("b", "/ok", "")));
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    expect![[r#"
+        parent | 200 | false | Response was null
+        a | 200 | true | 
+        last false | 200 | true | 
+        b | 200 | true | 
+        apart | 200 | true | 
+    "#]]
+    .assert_eq(&shown(&trial, &["label", "responseCode", "success", "failureMessage"]));
+}
+
+#[test]
+fn a_parent_of_samples_is_one_sample_of_the_parent_around_it() {
+    let two = get("a", "/ok", "") + &get("b", "/missing", "");
+    let trial = Trial::once(&transaction("outer", true, &transaction("inner", true, &two)));
+    trial.demand(&[]);
+    expect![[r#"
+        outer | 404 | Number of samples in transaction : 1, number of failing samples : 1
+        inner | 404 | Number of samples in transaction : 2, number of failing samples : 1
+        a | 200 | OK
+        b | 404 | Not Found
+    "#]]
+    .assert_eq(&shown(&trial, &["label", "responseCode", "responseMessage"]));
 }
 
 #[test]
@@ -274,6 +394,33 @@ fn xml_has_the_results_of_assertions() {
         xml.contains("<failureMessage>Test failed: text expected to contain /zz/</failureMessage>"),
         "{xml}"
     );
+}
+
+/// A Cookie Manager with a cookie as JMeter saves it: the name is that of its element.
+fn cookie(name: &str, domain: &str, has_domain: bool) -> String {
+    let props = text("Cookie.value", "v")
+        + &text("Cookie.domain", domain)
+        + &text("Cookie.path", "/")
+        + &flag("Cookie.secure", false)
+        + &flag("Cookie.path_specified", true)
+        + &flag("Cookie.domain_specified", has_domain);
+    format!(
+        "<elementProp name=\"{name}\" elementType=\"Cookie\" testname=\"{name}\">\n{props}</elementProp>\n"
+    )
+}
+
+#[test]
+fn cookies_of_a_manager_have_names_and_may_be_for_subdomains() {
+    let cookies = cookie("all", ".shop.test", true) + &cookie("own", "shop.test", false);
+    let list = format!("<collectionProp name=\"CookieManager.cookies\">\n{cookies}</collectionProp>\n");
+    let manager = element("CookieManager", "HTTP Cookie Manager", &list, "");
+    let hosts = host_table(&[("shop.test", "127.0.0.1"), ("www.shop.test", "127.0.0.1")], "");
+    let at = |domain: &str| request(domain, "GET", "/ok", "", &text("HTTPSampler.domain", domain), "");
+    let trial = Trial::once(&(manager + &hosts + &at("shop.test") + &at("www.shop.test")));
+    trial.demand(&[]);
+    let seen = trial.server.seen();
+    let sent: Vec<_> = seen.iter().map(|seen| seen.header("cookie").unwrap_or("-")).collect();
+    assert_eq!(sent, ["all=v; own=v", "all=v"]);
 }
 
 #[test]

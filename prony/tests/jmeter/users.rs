@@ -1,7 +1,9 @@
 //! Groups of threads: how many users, how often, with which data, and when they end.
 
 use super::Trial;
-use super::plans::{csv, defaults, flag, get, group, group_with, plan, plan_with, post, script, text, timer};
+use super::plans::{
+    csv, defaults, flag, get, group, group_with, plan, plan_with, post, script, text, timer, transaction,
+};
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
@@ -64,6 +66,17 @@ fn rows_of_a_file_go_around_or_end_the_thread() {
 }
 
 #[test]
+fn names_may_stand_in_quotes_and_an_empty_line_is_the_end_of_a_file() {
+    let trial = Trial::new();
+    trial.write("ids.csv", "\"id\", note\n1,a\n\n2,b\n");
+    let props = flag("recycle", false) + &flag("quotedData", false) + &text("shareMode", "shareMode.all");
+    let below = csv("ids.csv", "", &props) + &get("${id} ${note}", "/", "");
+    plan_of(&trial, &group("Group", "1", "4", &below));
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["1 a", "<EOF> <EOF>", "2 b", "<EOF> <EOF>"]);
+}
+
+#[test]
 fn setup_and_teardown_share_properties_with_the_load() {
     let trial = Trial::new();
     let set = script(
@@ -110,6 +123,36 @@ fn a_failed_sample_does_what_the_group_says() {
         trial.demand(&[]);
         assert_eq!(trial.labels(), expected, "{action}");
     }
+}
+
+#[test]
+fn the_last_sample_was_well_before_the_first_and_where_a_pass_was_left() {
+    let trial = Trial::new();
+    let below = get("last ${JMeterThread.last_sample_ok}", "/ok", "") + &get("bad", "/missing", "");
+    let props = text("ThreadGroup.on_sample_error", "startnextloop");
+    plan_of(&trial, &group_with("ThreadGroup", "Group", "1", "2", &props, &below));
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["last true", "bad", "last true", "bad"]);
+}
+
+#[test]
+fn a_parent_of_samples_ends_with_its_user() {
+    let trial = Trial::new();
+    let below = get("a", "/ok", "") + &get("bad", "/missing", "") + &get("c", "/ok", "");
+    let below = transaction("outer", true, &transaction("inner", true, &below));
+    let props = text("ThreadGroup.on_sample_error", "stopthread");
+    plan_of(&trial, &group_with("ThreadGroup", "Group", "1", "2", &props, &below));
+    trial.demand(&[]);
+    let rows = trial.rows(&["label", "responseCode", "responseMessage", "success"]);
+    assert_eq!(
+        rows,
+        [
+            "outer | 404 |  | false",
+            "inner | 404 |  | false",
+            "a | 200 | OK | true",
+            "bad | 404 | Not Found | false"
+        ]
+    );
 }
 
 #[test]

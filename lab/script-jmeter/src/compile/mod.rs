@@ -216,6 +216,9 @@ impl Compiler<'_> {
         let level = self.level(parts, controller, elements);
         parts.levels.push(level);
         parts.controllers[controller].listeners = parts.listeners();
+        if matches!(parts.controllers[controller].kind, ControllerKind::Transaction { is_parent: true, .. }) {
+            parts.controllers[controller].assertions = parts.assertions();
+        }
         for element in elements {
             self.path.push(element.name.clone());
             self.child(parts, controller, element);
@@ -260,6 +263,7 @@ impl Compiler<'_> {
             children: Vec::new(),
             iteration_configs: Vec::new(),
             listeners: Arc::default(),
+            assertions: Arc::default(),
         });
         if let Some(parent) = parent {
             parts.controllers[parent].children.push(Child::Controller(index));
@@ -279,16 +283,18 @@ impl GroupParts {
         self.levels.iter().flatten()
     }
 
-    /// Of headers the innermost one of a name counts.
+    /// Of headers the innermost manager's of a name count; that one may have several of a name.
     fn headers_in_force(&self) -> Vec<(Text, Text)> {
         let mut all: Vec<(Text, Text)> = Vec::new();
         for scoped in self.inner_first() {
             let Scoped::Headers(headers) = scoped else { continue };
+            let is_innermost = all.is_empty();
             for (name, value) in headers {
                 let is_same = |known: &Text| {
                     known.as_literal().zip(name.as_literal()).is_some_and(|(a, b)| a.eq_ignore_ascii_case(b))
                 };
-                if !all.iter().any(|(known, _)| is_same(known)) {
+                let is_host = name.as_literal().is_some_and(|name| name.eq_ignore_ascii_case("host"));
+                if is_innermost && !is_host || !all.iter().any(|(known, _)| is_same(known)) {
                     all.push((name.clone(), value.clone()));
                 }
             }
@@ -311,5 +317,14 @@ impl GroupParts {
             _ => None,
         });
         listeners.collect()
+    }
+
+    /// The innermost first, as JMeter has them for transactions.
+    fn assertions(&self) -> Arc<[Arc<Assertion>]> {
+        let assertions = self.inner_first().filter_map(|scoped| match scoped {
+            Scoped::Assertion(assertion) => Some(Arc::clone(assertion)),
+            _ => None,
+        });
+        assertions.collect()
     }
 }

@@ -7,12 +7,12 @@ use crate::patterns;
 use crate::plan::{
     Assertion, AssertionKind, BoundaryExtractor, CacheManager, CookieManager, Counter, Credentials,
     CssExtractor, CsvDataSet, Expression, IterationConfig, JsonAssertion, JsonExtractor, Listener,
-    PatternRule, PostProcessor, PreProcessor, RandomVariable, RegexExtractor, ResponseAssertion, Sharing,
-    SizeComparison, Source, ThroughputMode, Timer, UserCookie, UserParameters,
+    PatternRule, PostProcessor, PreProcessor, RandomVariable, RegexExtractor, ResponseAssertion, SampleScope,
+    Sharing, SizeComparison, Source, ThroughputMode, Timer, UserCookie, UserParameters,
 };
 use crate::run::files::Files;
 use crate::run::turns::Turns;
-use crate::tree::{Element, Value};
+use crate::tree::{ELEMENT_NAME, Element, Value};
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Compiler<'_> {
             tag if tag.ends_with("Assertion") => {
                 let kind = self.assertion(element)?;
                 let name = self.text(element, &element.name);
-                Scoped::Assertion(Arc::new(Assertion { name, kind }))
+                Scoped::Assertion(Arc::new(Assertion { name, scope: scope_of(element), kind }))
             }
             _ => Scoped::After(Arc::new(self.post_processor(element)?)),
         };
@@ -114,12 +114,12 @@ impl Compiler<'_> {
 
     fn cookies(&mut self, parts: &mut GroupParts, element: &Element) -> Scoped {
         let cookies = element.props.elements("CookieManager.cookies").map(|cookie| UserCookie {
-            // Cookies' names are those of their elements, which the properties repeat.
-            name: self.text(element, cookie.text("Cookie.name")),
+            name: self.text(element, cookie.text(ELEMENT_NAME)),
             value: self.text(element, cookie.text("Cookie.value")),
             domain: self.text(element, cookie.text("Cookie.domain")),
             path: self.text(element, cookie.text("Cookie.path")),
             is_secure: cookie.is("Cookie.secure"),
+            is_for_subdomains: cookie.is("Cookie.domain_specified"),
         });
         let cookies = cookies.collect();
         parts.cookies.push(CookieManager {
@@ -303,6 +303,7 @@ impl Compiler<'_> {
         self.check_paths(element, props.text("JSONPostProcessor.jsonPathExprs"));
         Some(match element.tag.as_str() {
             "RegexExtractor" => PostProcessor::Regex(Box::new(RegexExtractor {
+                scope: scope_of(element),
                 source: self.source(element, "RegexExtractor.useHeaders"),
                 name: self.prop(element, "RegexExtractor.refname"),
                 expression: self.expression(element, "RegexExtractor.regex")?,
@@ -312,6 +313,7 @@ impl Compiler<'_> {
                 is_empty_default: props.is("RegexExtractor.default_empty_value"),
             })),
             "JSONPostProcessor" => PostProcessor::Json(Box::new(JsonExtractor {
+                scope: scope_of(element),
                 variable: variable_scope(element),
                 names: self.prop(element, "JSONPostProcessor.referenceNames"),
                 paths: self.prop(element, "JSONPostProcessor.jsonPathExprs"),
@@ -320,6 +322,7 @@ impl Compiler<'_> {
                 joins_all: props.is("JSONPostProcessor.compute_concat"),
             })),
             "BoundaryExtractor" => PostProcessor::Boundary(Box::new(BoundaryExtractor {
+                scope: scope_of(element),
                 source: self.source(element, "BoundaryExtractor.useHeaders"),
                 name: self.prop(element, "BoundaryExtractor.refname"),
                 left: self.prop(element, "BoundaryExtractor.lboundary"),
@@ -329,6 +332,7 @@ impl Compiler<'_> {
                 is_empty_default: props.is("BoundaryExtractor.default_empty_value"),
             })),
             "HtmlExtractor" => PostProcessor::Css(Box::new(CssExtractor {
+                scope: scope_of(element),
                 variable: variable_scope(element),
                 name: self.prop(element, "HtmlExtractor.refname"),
                 expression: self.prop(element, "HtmlExtractor.expr"),
@@ -398,12 +402,13 @@ impl Compiler<'_> {
                 AssertionKind::Duration { most_ms: self.prop(element, "DurationAssertion.duration") }
             }
             "SizeAssertion" => AssertionKind::Size {
-                source: match props.text("Assertion.test_field") {
-                    "SizeAssertion.response_headers" => Source::Headers,
-                    "SizeAssertion.response_code" => Source::Code,
-                    "SizeAssertion.response_message" => Source::Message,
-                    "SizeAssertion.response_data" => Source::Body,
-                    _ => Source::Whole,
+                source: match (variable_scope(element), props.text("Assertion.test_field")) {
+                    (Some(variable), _) => Source::Variable(variable),
+                    (None, "SizeAssertion.response_headers") => Source::Headers,
+                    (None, "SizeAssertion.response_code") => Source::Code,
+                    (None, "SizeAssertion.response_message") => Source::Message,
+                    (None, "SizeAssertion.response_data") => Source::Body,
+                    (None, _) => Source::Whole,
                 },
                 bytes: self.prop(element, "SizeAssertion.size"),
                 comparison: match props.text("SizeAssertion.operator").trim() {
@@ -496,8 +501,22 @@ fn add_config(parts: &mut GroupParts, controller: usize, config: IterationConfig
     parts.iteration_configs.push(config);
 }
 
+/// What an element says of its scope; assertions have a property of their own for it.
+fn scope_text(element: &Element) -> &str {
+    let is_assertion = element.tag.ends_with("Assertion");
+    element.props.text(if is_assertion { "Assertion.scope" } else { "Sample.scope" })
+}
+
+/// Which results of a sample are looked at.
+pub(super) fn scope_of(element: &Element) -> SampleScope {
+    match scope_text(element) {
+        "all" => SampleScope::All,
+        "children" => SampleScope::Parts,
+        _ => SampleScope::Main,
+    }
+}
+
 /// The variable that is looked at instead of a response.
 pub(super) fn variable_scope(element: &Element) -> Option<String> {
-    let is_variable = element.props.text("Sample.scope") == "variable";
-    is_variable.then(|| element.props.text("Scope.variable").to_owned())
+    (scope_text(element) == "variable").then(|| element.props.text("Scope.variable").to_owned())
 }

@@ -1,7 +1,7 @@
 //! `XPath` extractors and assertions, of both editions that JMeter has.
 
 use super::Compiler;
-use super::scoped::variable_scope;
+use super::scoped::{scope_of, variable_scope};
 use crate::plan::xpath::{XPathAssertion, XPathEdition, XPathExtractor, XPathText};
 use crate::text::Text;
 use crate::tree::Element;
@@ -20,6 +20,7 @@ impl Compiler<'_> {
         Some(XPathExtractor {
             element: element.name.clone(),
             edition,
+            scope: scope_of(element),
             variable: variable_scope(element),
             name: self.prop(element, &name("refname")),
             expression: self.xpath_text(element, &name("xpathQuery"))?,

@@ -107,6 +107,8 @@ pub(crate) struct Controller {
     pub(crate) iteration_configs: Vec<usize>,
     /// Those that hear of a transaction.
     pub(crate) listeners: Arc<[usize]>,
+    /// Those that judge a transaction that is the parent of its samples, the innermost first.
+    pub(crate) assertions: Arc<[Arc<Assertion>]>,
 }
 
 #[derive(Debug)]
@@ -287,6 +289,7 @@ pub(crate) struct UserCookie {
     pub(crate) domain: Text,
     pub(crate) path: Text,
     pub(crate) is_secure: bool,
+    pub(crate) is_for_subdomains: bool,
 }
 
 #[derive(Debug)]
@@ -445,6 +448,14 @@ pub(crate) enum PostProcessor {
     Script(Script),
 }
 
+/// Which results of a sample are looked at: its own, those of redirects and embedded resources that are part of it, or all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SampleScope {
+    Main,
+    Parts,
+    All,
+}
+
 /// What of a response is looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
@@ -464,6 +475,7 @@ pub(crate) enum Source {
 
 #[derive(Debug)]
 pub(crate) struct RegexExtractor {
+    pub(crate) scope: SampleScope,
     pub(crate) source: Source,
     pub(crate) name: Text,
     pub(crate) expression: Expression,
@@ -482,6 +494,7 @@ pub(crate) enum Expression {
 
 #[derive(Debug)]
 pub(crate) struct JsonExtractor {
+    pub(crate) scope: SampleScope,
     pub(crate) variable: Option<String>,
     /// Name, path and default of each; the number of the match.
     pub(crate) names: Text,
@@ -493,6 +506,7 @@ pub(crate) struct JsonExtractor {
 
 #[derive(Debug)]
 pub(crate) struct BoundaryExtractor {
+    pub(crate) scope: SampleScope,
     pub(crate) source: Source,
     pub(crate) name: Text,
     pub(crate) left: Text,
@@ -504,6 +518,7 @@ pub(crate) struct BoundaryExtractor {
 
 #[derive(Debug)]
 pub(crate) struct CssExtractor {
+    pub(crate) scope: SampleScope,
     pub(crate) variable: Option<String>,
     pub(crate) name: Text,
     pub(crate) expression: Text,
@@ -516,6 +531,7 @@ pub(crate) struct CssExtractor {
 #[derive(Debug)]
 pub(crate) struct Assertion {
     pub(crate) name: Text,
+    pub(crate) scope: SampleScope,
     pub(crate) kind: AssertionKind,
 }
 

@@ -25,6 +25,7 @@ pub(crate) struct XPathExtractor {
     /// What the element is called, for its messages.
     pub(crate) element: String,
     pub(crate) edition: XPathEdition,
+    pub(crate) scope: SampleScope,
     /// A variable instead of a response.
     pub(crate) variable: Option<String>,
     pub(crate) name: Text,

@@ -28,7 +28,11 @@ pub(crate) fn judge(kind: &AssertionKind, result: &mut SampleResult, context: &m
             String::new()
         }
         AssertionKind::Size { source, bytes, comparison } => {
-            size(source, bytes.number(context).unwrap_or(0), *comparison, result)
+            let expected = bytes.number(context).unwrap_or(0);
+            match size_of(source, result, context) {
+                Ok(size) => size_failure(size, expected, *comparison),
+                Err(failure) => failure,
+            }
         }
         AssertionKind::Script(_) => String::new(),
     }
@@ -184,15 +188,24 @@ fn json_failure(assertion: &JsonAssertion, path: &str, expected: Option<&str>, b
 
 // ---- size
 
-fn size(source: &Source, expected: i64, comparison: SizeComparison, result: &SampleResult) -> String {
+/// Of a variable it is the number that it holds.
+fn size_of(source: &Source, result: &SampleResult, context: &Context<'_>) -> Result<i64, String> {
     let bytes = match source {
+        Source::Variable(name) => {
+            let value = context.vars.get(name).unwrap_or("null");
+            let wrong = |_| format!("Error parsing variable name: {name} value: {value}");
+            return value.parse().map_err(wrong);
+        }
         Source::Headers => result.head.len() as u64,
         Source::Code => result.code.len() as u64,
         Source::Message => result.message.len() as u64,
         Source::Body => result.body.len() as u64,
         _ => result.bytes,
     };
-    let size = bytes.cast_signed();
+    Ok(bytes.cast_signed())
+}
+
+fn size_failure(size: i64, expected: i64, comparison: SizeComparison) -> String {
     let (is_met, words) = match comparison {
         SizeComparison::Equal => (size == expected, "been equal to"),
         SizeComparison::NotEqual => (size != expected, "not been equal to"),

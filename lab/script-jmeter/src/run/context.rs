@@ -1,6 +1,7 @@
 //! What texts, scripts and conditions see while a user runs.
 
 use crate::js::Engine;
+use crate::run::data::Count;
 use crate::run::result::SampleResult;
 use crate::run::shared::{Shared, Variables};
 use compact_str::CompactString;
@@ -33,15 +34,26 @@ pub(crate) struct ThreadState {
     pub(crate) random: ChaCha8Rng,
     /// By the place of a `__counter`.
     pub(crate) counters: FxHashMap<u32, i64>,
+    /// By the place of a Counter that counts for each user.
+    pub(crate) counts: FxHashMap<u32, Count>,
     /// By the name of a file of `__CSVRead`.
     pub(crate) rows: FxHashMap<String, Vec<String>>,
     pub(crate) previous: Option<Arc<SampleResult>>,
     /// The name of the sampler that runs.
     pub(crate) sampler: CompactString,
-    /// The first sampler of this pass has not run.
-    pub(crate) is_new_pass: bool,
     /// The variable that JMeter keeps the passes of its group in.
     pub(crate) index_name: String,
     /// Passes of the group's loop, from 1.
     pub(crate) iteration: u64,
+}
+
+impl ThreadState {
+    /// As another thread of the same name begins, which knows nothing of the one before; chance goes on.
+    pub(crate) fn begin_anew(&mut self) {
+        self.counters.clear();
+        self.counts.clear();
+        self.rows.clear();
+        self.previous = None;
+        self.iteration = 0;
+    }
 }

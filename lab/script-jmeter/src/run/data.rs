@@ -20,7 +20,8 @@ const END_OF_FILE: &str = "<EOF>";
 #[derive(Debug, Default)]
 pub(crate) struct DataSets {
     sources: Mutex<FxHashMap<String, DataFile>>,
-    counters: Mutex<FxHashMap<(u32, u32), i64>>,
+    /// What counters that all users share have given last, by their places.
+    counters: Mutex<FxHashMap<u32, i64>>,
     turns: DataTurns,
 }
 
@@ -31,6 +32,14 @@ pub(crate) struct DataTurns {
     pub(crate) of_files: FxHashMap<String, Turns>,
     /// Where it is not known beforehand who draws.
     pub(crate) of_machines: Turns,
+}
+
+/// What a counter has given a user last.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Count {
+    value: i64,
+    /// The pass of the group's loop in which it was given.
+    iteration: u64,
 }
 
 #[derive(Debug)]
@@ -65,7 +74,7 @@ impl DataSets {
     pub(crate) fn go_on(&self, config: &IterationConfig, user: u32, context: &mut Context<'_>) -> Going {
         match config {
             IterationConfig::Csv(set) => return self.next_row(set, user, context),
-            IterationConfig::Counter(counter) => self.count(counter, user, context),
+            IterationConfig::Counter(counter) => self.count(counter, context),
             IterationConfig::RandomVariable(variable) => random_variable(variable, context),
             IterationConfig::UserParameters(parameters) => user_parameters(parameters, context),
         }
@@ -94,15 +103,15 @@ impl DataSets {
             }
         };
         match source.draw(set, delimiter) {
-            Ok(true) => {
+            Ok(true) if !source.is_at_empty_line(set) => {
                 // As in JMeter, a row that is shorter than the names leaves the others as they are.
                 for (name, value) in source.names.iter().zip(&source.row) {
                     context.vars.set(name, value);
                 }
                 Going::On
             }
-            Ok(false) if set.stops_thread => Going::StopThread,
-            Ok(false) => {
+            Ok(_) if set.stops_thread => Going::StopThread,
+            Ok(_) => {
                 source.names.iter().for_each(|name| context.vars.set(name, END_OF_FILE));
                 Going::On
             }
@@ -119,25 +128,30 @@ impl DataSets {
 
     // ---- counters
 
-    fn count(&self, counter: &Counter, user: u32, context: &mut Context<'_>) {
+    fn count(&self, counter: &Counter, context: &mut Context<'_>) {
         let start = counter.start.number(context).unwrap_or(0);
-        let increment = counter.increment.number(context).unwrap_or(1);
+        let increment = counter.increment.number(context).unwrap_or(0);
         let end = counter.end.number(context).unwrap_or(i64::MAX);
-        let key = (counter.site, if counter.is_per_user { user + 1 } else { 0 });
-        let value = {
+        let value = if counter.is_per_user {
+            let iteration = context.thread.iteration;
+            let last = context.thread.counts.get(&counter.site);
+            let last = last.filter(|last| !counter.is_reset_each_pass || last.iteration == iteration);
+            let next = last.map_or(start, |last| last.value.saturating_add(increment));
+            let value = if next > end { begun_anew(next, start, end, increment) } else { next };
+            context.thread.counts.insert(counter.site, Count { value, iteration });
+            value
+        } else {
             let mut counters = lock(&self.counters);
-            let is_new_pass = counter.is_per_user && counter.is_reset_each_pass && context.thread.is_new_pass;
-            let own = Turns::default();
-            let turns = if counter.is_per_user { &own } else { &self.turns.of_machines };
+            let turns = &self.turns.of_machines;
             // From one number of this machine to its next; others have those between them.
             let steps = i64::try_from(turns.position(1) - turns.position(0)).unwrap_or(1);
             let first = i64::try_from(turns.position(0)).unwrap_or(0);
-            let next = match counters.get(&key).filter(|_| !is_new_pass) {
+            let next = match counters.get(&counter.site) {
                 Some(value) => value.saturating_add(increment.saturating_mul(steps)),
                 None => start.saturating_add(increment.saturating_mul(first)),
             };
             let next = if next > end { begun_anew(next, start, end, increment) } else { next };
-            counters.insert(key, next);
+            counters.insert(counter.site, next);
             next
         };
         let format = counter.format.value(context);
@@ -183,12 +197,11 @@ impl DataFile {
             let first = source
                 .read(set, delimiter)
                 .map_err(|cause| format!("cannot read {}: {cause}", source.path.display()))?;
-            if takes_names {
-                source.names = if first {
-                    source.row.iter().map(|name| name.trim().to_owned()).collect()
-                } else {
-                    Vec::new()
-                };
+            if takes_names && first {
+                // Names may stand in quotes where the rows may not.
+                let text = decode(&source.line, &set.encoding);
+                source.names = quoted(line_of(&text), delimiter);
+                source.names.iter_mut().for_each(|name| *name = name.trim().to_owned());
             }
         }
         Ok(source)
@@ -205,6 +218,11 @@ impl DataFile {
         }
         (self.given, self.read) = (self.given + 1, self.read + 1);
         self.next(set, delimiter)
+    }
+
+    /// Where no cell stands in quotes, JMeter takes an empty line for the end of the file.
+    fn is_at_empty_line(&self, set: &CsvDataSet) -> bool {
+        !set.is_quoted && matches!(self.row.as_slice(), [only] if only.is_empty())
     }
 
     /// The next row, from the beginning again where the set is recycled.
@@ -245,9 +263,7 @@ impl DataFile {
             return Ok(false);
         }
         let text = decode(bytes, &set.encoding);
-        let line = text.strip_suffix('\n').unwrap_or(&text);
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        let line = line.strip_prefix('\u{feff}').unwrap_or(line);
+        let line = line_of(&text);
         if set.is_quoted {
             self.row = quoted(line, delimiter);
             return Ok(true);
@@ -266,12 +282,21 @@ impl DataFile {
     }
 }
 
+/// Without its end, and without the mark at the beginning of a file.
+fn line_of(text: &str) -> &str {
+    let line = text.strip_suffix('\n').unwrap_or(text);
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    line.strip_prefix('\u{feff}').unwrap_or(line)
+}
+
 fn open(path: &Path) -> Result<BufReader<File>, String> {
     File::open(path).map(BufReader::new).map_err(|cause| format!("cannot read {}: {cause}", path.display()))
 }
 
+/// As JMeter does, commas without a name between them are one.
 fn split_names(given: &str) -> Vec<String> {
-    let names = given.split(',').map(|name| name.trim().trim_matches('"').to_owned());
+    let names = given.split(',').filter(|name| !name.is_empty());
+    let names = names.map(|name| name.trim().trim_matches('"').to_owned());
     if given.trim().is_empty() { Vec::new() } else { names.collect() }
 }
 
@@ -362,6 +387,12 @@ mod tests {
         assert_eq!(formatted("user-000", 7), "user-007");
         assert_eq!(formatted("000", -7), "-007");
         assert_eq!(formatted("u#v", 7), "u7v");
+    }
+
+    #[test]
+    fn names_that_are_missing_count_for_nothing() {
+        assert_eq!(split_names("a, b,,\"c\","), ["a", "b", "c"]);
+        assert_eq!([split_names(""), split_names(" ")], [Vec::<String>::new(), Vec::new()]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::run::pages;
 use crate::run::request::{Request, Sent};
 use crate::run::request_fault::RequestFault;
 use crate::run::result::SampleResult;
-use crate::run::web::{Web, basic};
+use crate::run::web::{Web, basic, is_below};
 use compact_str::{CompactString, ToCompactString as _, format_compact};
 use fancy_regex::Regex;
 use prony_http_session::compression::decompress;
@@ -460,10 +460,9 @@ fn digest(
 ) -> Option<String> {
     let challenge = head.first("www-authenticate").map(String::from_utf8_lossy)?;
     let challenge = Challenge::parse(&challenge)?;
-    let url = request.url().without_user();
     for credentials in &http.credentials {
         let begin = credentials.url.value(context);
-        if !url.starts_with(begin.trim()) {
+        if !is_below(request.url(), begin.trim()) {
             continue;
         }
         let (user, password) = (credentials.user.value(context), credentials.password.value(context));

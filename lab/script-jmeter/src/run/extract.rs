@@ -2,7 +2,9 @@
 
 use crate::json::{Path, text_of};
 use crate::patterns::{self, Groups, Pick, Template};
-use crate::plan::{BoundaryExtractor, CssExtractor, Expression, JsonExtractor, RegexExtractor, Source};
+use crate::plan::{
+    BoundaryExtractor, CssExtractor, Expression, JsonExtractor, RegexExtractor, SampleScope, Source,
+};
 use crate::run::context::Context;
 use crate::run::result::SampleResult;
 use crate::run::shared::Variables;
@@ -12,6 +14,17 @@ use std::borrow::Cow;
 
 /// Matches that are numbered as variables; further ones are left.
 const MATCHES_MAX: usize = 100_000;
+
+/// Results of a sample that are in a scope, in JMeter's order.
+pub(crate) fn results_in<'a>(
+    scope: SampleScope,
+    sample: &'a SampleResult,
+    parts: &'a [SampleResult],
+) -> impl Iterator<Item = &'a SampleResult> {
+    let main = (scope != SampleScope::Parts).then_some(sample);
+    let parts: &[SampleResult] = if scope == SampleScope::Main { &[] } else { parts };
+    main.into_iter().chain(parts)
+}
 
 /// The part of a sample that is looked at.
 pub(crate) fn text_of_source<'a>(
@@ -72,7 +85,12 @@ fn default_of(text: String, is_empty: bool) -> Option<String> {
     (is_empty || !text.is_empty()).then_some(text)
 }
 
-pub(crate) fn regex(extractor: &RegexExtractor, result: &SampleResult, context: &mut Context<'_>) {
+pub(crate) fn regex(
+    extractor: &RegexExtractor,
+    sample: &SampleResult,
+    parts: &[SampleResult],
+    context: &mut Context<'_>,
+) {
     let name = extractor.name.value(context);
     let template = Template::read(&extractor.template.value(context));
     let pick = Pick::of_number(extractor.number.number(context).unwrap_or(0));
@@ -94,10 +112,11 @@ pub(crate) fn regex(extractor: &RegexExtractor, result: &SampleResult, context: 
         Pick::Nth(number) => usize::try_from(number).unwrap_or(0),
         _ => MATCHES_MAX,
     };
-    let found = {
+    let mut found = Vec::new();
+    for result in results_in(extractor.scope, sample, parts) {
         let text = text_of_source(&extractor.source, result, context.vars);
-        patterns::find_all(expression, &text, most)
-    };
+        found.extend(patterns::find_all(expression, &text, most - found.len()));
+    }
     let values: Vec<String> = found.iter().map(|groups| template.fill(groups)).collect();
     clear_groups(&name, context.vars);
     if pick == Pick::All {
@@ -129,31 +148,46 @@ fn clear_groups(name: &str, vars: &mut Variables) {
     (0..=count).for_each(|at| vars.remove(&format!("{name}_g{at}")));
 }
 
-pub(crate) fn boundary(extractor: &BoundaryExtractor, result: &SampleResult, context: &mut Context<'_>) {
+pub(crate) fn boundary(
+    extractor: &BoundaryExtractor,
+    sample: &SampleResult,
+    parts: &[SampleResult],
+    context: &mut Context<'_>,
+) {
     let name = extractor.name.value(context);
     let (left, right) = (extractor.left.value(context), extractor.right.value(context));
     let pick = Pick::of_number(extractor.number.number(context).unwrap_or(0));
     let default = default_of(extractor.default.value(context), extractor.is_empty_default);
     let mut values = Vec::new();
-    {
+    for result in results_in(extractor.scope, sample, parts) {
         let text = text_of_source(&extractor.source, result, context.vars);
-        let mut rest = &*text;
-        while let Some(at) = rest.find(&left).filter(|_| values.len() < MATCHES_MAX) {
-            let after = &rest[at + left.len()..];
-            let end = if right.is_empty() { Some(after.len()) } else { after.find(&right) };
-            let Some(end) = end else { break };
-            values.push(after[..end].to_owned());
-            // What stands between may begin another.
-            rest = after;
-            if left.is_empty() {
-                break;
-            }
-        }
+        add_between(&text, &left, &right, &mut values);
     }
     Naming { name: &name, pick, default }.keep(&values, context);
 }
 
-pub(crate) fn css(extractor: &CssExtractor, result: &SampleResult, context: &mut Context<'_>) {
+/// Adds what stands between two texts; without one of them it is one value, from the beginning or to the end.
+fn add_between(text: &str, left: &str, right: &str, values: &mut Vec<String>) {
+    let mut rest = text;
+    while let Some(at) = rest.find(left).filter(|_| values.len() < MATCHES_MAX) {
+        let after = &rest[at + left.len()..];
+        let end = if right.is_empty() { Some(after.len()) } else { after.find(right) };
+        let Some(end) = end else { break };
+        values.push(after[..end].to_owned());
+        // What stands between may begin another.
+        rest = after;
+        if left.is_empty() || right.is_empty() {
+            break;
+        }
+    }
+}
+
+pub(crate) fn css(
+    extractor: &CssExtractor,
+    sample: &SampleResult,
+    parts: &[SampleResult],
+    context: &mut Context<'_>,
+) {
     let name = extractor.name.value(context);
     let (expression, attribute) = (extractor.expression.value(context), extractor.attribute.value(context));
     let pick = Pick::of_number(extractor.number.number(context).unwrap_or(0));
@@ -162,40 +196,44 @@ pub(crate) fn css(extractor: &CssExtractor, result: &SampleResult, context: &mut
     let Ok(selector) = Selector::parse(&expression) else {
         return context.shared.log(&format!("CSS Selector Extractor {name}: `{expression}` is no selector"));
     };
-    let values: Vec<String> = {
+    let mut values: Vec<String> = Vec::new();
+    for result in results_in(extractor.scope, sample, parts) {
         let text = text_of_source(&source, result, context.vars);
         let document = Html::parse_document(&text);
-        let found = document.select(&selector).take(MATCHES_MAX);
-        found
-            .map(|element| match attribute.trim() {
-                "" => element
-                    .text()
-                    .collect::<Vec<_>>()
-                    .join("")
-                    .split_whitespace()
-                    .collect::<Vec<_>>()
-                    .join(" "),
-                name => element.value().attr(name).unwrap_or_default().to_owned(),
-            })
-            .collect()
-    };
+        let found = document.select(&selector).take(MATCHES_MAX - values.len());
+        values.extend(found.map(|element| match attribute.trim() {
+            "" => {
+                let text: String = element.text().collect();
+                text.split_whitespace().collect::<Vec<_>>().join(" ")
+            }
+            name => element.value().attr(name).unwrap_or_default().to_owned(),
+        }));
+    }
     Naming { name: &name, pick, default }.keep(&values, context);
 }
 
 /// Lists of names, paths, numbers and defaults, each separated by `;`.
-pub(crate) fn json(extractor: &JsonExtractor, result: &SampleResult, context: &mut Context<'_>) {
+pub(crate) fn json(
+    extractor: &JsonExtractor,
+    sample: &SampleResult,
+    parts: &[SampleResult],
+    context: &mut Context<'_>,
+) {
     let [names, paths, numbers, defaults] =
         [&extractor.names, &extractor.paths, &extractor.numbers, &extractor.defaults]
             .map(|text| text.value(context));
     let source = extractor.variable.clone().map_or(Source::Body, Source::Variable);
-    let parsed: Option<Value> = serde_json::from_str(&text_of_source(&source, result, context.vars)).ok();
+    let parse =
+        |result: &SampleResult| serde_json::from_str(&text_of_source(&source, result, context.vars)).ok();
+    // One that is no JSON spoils them all, as in JMeter.
+    let parsed: Option<Vec<Value>> = results_in(extractor.scope, sample, parts).map(parse).collect();
     let (mut paths, mut numbers, mut defaults) = (paths.split(';'), numbers.split(';'), defaults.split(';'));
     for name in names.split(';').map(str::trim) {
         let Some(path) = paths.next() else { return };
         let number = numbers.next().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
         let default = defaults.next().unwrap_or_default();
         let values = match Path::read(path) {
-            Ok(path) => parsed.as_ref().map(|value| values(&path, value)).unwrap_or_default(),
+            Ok(path) => parsed.iter().flatten().flat_map(|value| values(&path, value)).collect(),
             Err(message) => {
                 context.shared.log(&format!("JSON Extractor {name}: {message}"));
                 Vec::new()

@@ -4,6 +4,7 @@ use crate::condition;
 use crate::plan::{Child, Condition, Controller, ControllerKind, Group, ThroughputStyle};
 use crate::run::context::Context;
 use crate::run::data::{DataSets, Going};
+use crate::run::result::SampleResult;
 use crate::run::transaction::Transaction;
 use crate::run::turns::Turns;
 use crate::text::Text;
@@ -52,7 +53,15 @@ struct Frame {
 enum Order {
     All,
     One(usize),
+    Choice(ChildChoice),
     List(Vec<usize>),
+}
+
+/// One child, next in turn or by chance; where that has no sampler to run, another one, until the first is come to again.
+#[derive(Debug, Default)]
+struct ChildChoice {
+    first: Option<usize>,
+    has_run: bool,
 }
 
 /// What comes next.
@@ -90,16 +99,16 @@ impl Position {
     pub(crate) fn begin(&mut self, around: &Surroundings<'_>, context: &mut Context<'_>) -> Option<Next> {
         self.frames.clear();
         self.push(0, Order::All, None, context);
-        context.thread.is_new_pass = true;
-        let going = self.begin_pass(around, context);
-        context.thread.is_new_pass = false;
-        going
+        self.begin_pass(around, context)
     }
 
     pub(crate) fn next(&mut self, around: &Surroundings<'_>, context: &mut Context<'_>) -> Next {
         for _ in 0..STEPS_MAX {
             match self.pick(around, context) {
-                Some(Child::Sampler(index)) => return Next::Sampler(index),
+                Some(Child::Sampler(index)) => {
+                    self.note_run();
+                    return Next::Sampler(index);
+                }
                 Some(Child::Controller(index)) => {
                     if let Some(next) = self.enter(index, around, context) {
                         return next;
@@ -155,6 +164,32 @@ impl Position {
         self.frames.iter_mut().filter_map(|frame| frame.transaction.as_deref_mut())
     }
 
+    /// Of the transactions that are the parent of their samples, the innermost.
+    pub(crate) fn parent(&mut self) -> Option<&mut Transaction> {
+        let mut inner_first =
+            self.frames.iter_mut().rev().filter_map(|frame| frame.transaction.as_deref_mut());
+        inner_first.find(|transaction| transaction.is_parent)
+    }
+
+    /// A sample is over. A parent within another has it alone, and is itself one sample of the other.
+    pub(crate) fn take(&mut self, sample: &SampleResult) {
+        for around in self.transactions().filter(|around| !around.is_parent) {
+            around.take(sample);
+        }
+        if let Some(parent) = self.parent() {
+            parent.take(sample);
+        }
+    }
+
+    /// The controllers that the user is in have run a sampler, and choose no other child in this pass.
+    fn note_run(&mut self) {
+        for frame in &mut self.frames {
+            if let Order::Choice(choice) = &mut frame.order {
+                choice.has_run = true;
+            }
+        }
+    }
+
     fn push(&mut self, controller: usize, order: Order, passes: Option<i64>, context: &Context<'_>) {
         self.states[controller].entered += 1;
         let began = context.shared.clock.now();
@@ -168,7 +203,7 @@ impl Position {
     fn pick(&mut self, around: &Surroundings<'_>, context: &mut Context<'_>) -> Option<Child> {
         let frame = self.frames.last_mut()?;
         let controller = &around.group.controllers[frame.controller];
-        let place = match &frame.order {
+        let place = match &mut frame.order {
             Order::All => frame.at,
             Order::One(place) => {
                 if frame.at == 0 {
@@ -177,6 +212,7 @@ impl Position {
                     usize::MAX
                 }
             }
+            Order::Choice(choice) => choice.next(&mut self.states[frame.controller], controller, context)?,
             Order::List(list) => list.get(frame.at).copied().unwrap_or(usize::MAX),
         };
         let child = *controller.children.get(place)?;
@@ -202,7 +238,11 @@ impl Position {
             ControllerKind::Loop { .. } | ControllerKind::While { .. } | ControllerKind::ForEach { .. }
         ) {
             let name = format!("__jm__{}__idx", controller.name.value(context));
-            context.vars.set(&name, &(frame.pass - 1).to_string());
+            let first = match &controller.kind {
+                ControllerKind::ForEach { from, .. } => from.number(context).unwrap_or(0),
+                _ => 0,
+            };
+            context.vars.set(&name, &first.saturating_add(frame.pass - 1).to_string());
         }
         for config in &controller.iteration_configs {
             match around.data.go_on(&around.group.iteration_configs[*config], around.user, context) {
@@ -245,6 +285,7 @@ impl Position {
             let mut transaction =
                 Transaction::new(name, context.shared.clock.now(), is_parent, includes_timers);
             transaction.listeners = Arc::clone(&controller.listeners);
+            transaction.assertions = Arc::clone(&controller.assertions);
             if let Some(frame) = self.frames.last_mut() {
                 frame.transaction = Some(Box::new(transaction));
             }
@@ -279,14 +320,13 @@ impl Position {
             ControllerKind::ForEach { .. } => {
                 set_each(&controller.kind, 0, context).then_some((Order::All, None))
             }
-            ControllerKind::OnceOnly => self.is_first_pass(around.group).then_some((Order::All, None)),
-            ControllerKind::Interleave => {
-                let turn = state.turn;
-                state.turn = (turn + 1) % count.max(1);
-                Some((Order::One(turn), None))
+            // One that was never reached runs later, as in JMeter.
+            ControllerKind::OnceOnly => {
+                (state.entered == 0 || self.is_first_pass(around.group)).then_some((Order::All, None))
             }
-            ControllerKind::Random if count == 0 => None,
-            ControllerKind::Random => Some((Order::One(context.thread.random.random_range(0..count)), None)),
+            ControllerKind::Interleave | ControllerKind::Random => {
+                Some((Order::Choice(ChildChoice::default()), None))
+            }
             ControllerKind::RandomOrder => {
                 let mut list: Vec<usize> = (0..count).collect();
                 for at in (1..count).rev() {
@@ -319,12 +359,39 @@ impl Position {
         }
     }
 
-    /// True in the first pass of the controller that the user is in.
+    /// True in the first pass of the controller that the user is in: of loops each time, of others the first time.
     fn is_first_pass(&self, group: &Group) -> bool {
         self.frames.last().is_some_and(|frame| match group.controllers[frame.controller].kind {
-            ControllerKind::Loop { .. } => frame.pass == 1,
-            _ => self.states[frame.controller].entered == 1,
+            ControllerKind::Loop { .. } | ControllerKind::While { .. } | ControllerKind::ForEach { .. } => {
+                frame.pass == 1
+            }
+            _ => frame.pass == 1 && self.states[frame.controller].entered == 1,
         })
+    }
+}
+
+impl ChildChoice {
+    /// The place of the child to try; none once one has run, or none had anything to run.
+    fn next(
+        &mut self,
+        state: &mut State,
+        controller: &Controller,
+        context: &mut Context<'_>,
+    ) -> Option<usize> {
+        let count = controller.children.len();
+        if self.has_run || count == 0 {
+            return None;
+        }
+        let is_by_chance = matches!(controller.kind, ControllerKind::Random);
+        let place = if is_by_chance { context.thread.random.random_range(0..count) } else { state.turn };
+        if self.first == Some(place) {
+            return None;
+        }
+        self.first.get_or_insert(place);
+        if !is_by_chance {
+            state.turn = (place + 1) % count;
+        }
+        Some(place)
     }
 }
 
@@ -390,7 +457,7 @@ fn goes_on(condition: &Text, is_end_of_pass: bool, context: &mut Context<'_>) ->
     let has_failed = || context.vars.get(LAST_SAMPLE_OK) == Some("false");
     match text.trim() {
         "" => !(is_end_of_pass && has_failed()),
-        "LAST" => !has_failed(),
+        text if text.eq_ignore_ascii_case("LAST") => !has_failed(),
         text => !text.eq_ignore_ascii_case("false"),
     }
 }
@@ -426,14 +493,16 @@ fn selected(
     if selection.is_empty() {
         return (count > 0).then_some(0);
     }
-    let mut named = |wanted: &str| {
+    let mut named = |is_wanted: &dyn Fn(&str) -> bool| {
         controller.children.iter().position(|child| {
             let name = match child {
                 Child::Controller(index) => &group.controllers[*index].name,
                 Child::Sampler(index) => &group.samplers[*index].name,
             };
-            name.value(context).eq_ignore_ascii_case(wanted)
+            is_wanted(&name.value(context))
         })
     };
-    named(selection).or_else(|| named("default"))
+    // Names are told apart by their case, but not the one that stands for all others.
+    named(&|name: &str| name == selection)
+        .or_else(|| named(&|name: &str| name.eq_ignore_ascii_case("default")))
 }

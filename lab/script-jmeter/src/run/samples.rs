@@ -1,6 +1,6 @@
 //! A sample that is over: what comes after it, how it is judged, counted and written, and what a failure leads to.
 
-use crate::plan::{Assertion, AssertionKind, OnError, PostProcessor};
+use crate::plan::{Assertion, AssertionKind, OnError, PostProcessor, SampleScope};
 use crate::run::context::Context;
 use crate::run::position::{LAST_SAMPLE_OK, Leave};
 use crate::run::result::{AssertionResult, RowPlace, SampleResult};
@@ -13,6 +13,9 @@ use prony_model::measurement::record::{Outcome, Record, TransportError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// What JMeter says of a sample whose parts did not all pass an assertion.
+const PARTS_FAILED: &str = "One or more sub-samples failed";
+
 impl Runner<'_, '_> {
     /// Post-processors, then assertions; then the sample is counted and written. Requests over HTTP are counted in the figures of the run too.
     pub(super) fn finish(
@@ -20,7 +23,7 @@ impl Runner<'_, '_> {
         user: &mut User,
         index: usize,
         mut sample: SampleResult,
-        parts: Vec<SampleResult>,
+        mut parts: Vec<SampleResult>,
         made: SampleOrigin,
     ) -> Flow {
         let run = &self.workload.groups[user.group];
@@ -34,11 +37,10 @@ impl Runner<'_, '_> {
         let sampler = &run.group.samplers[index];
         let status_ok = sample.is_success;
         for processor in &sampler.after {
-            process(processor, &mut sample, &mut context);
+            process(processor, &mut sample, &parts, &mut context);
         }
         for assertion in &sampler.assertions {
-            let result = judge(assertion, &mut sample, &mut context);
-            sample.take_assertion(result);
+            check(assertion, &mut sample, &mut parts, &mut context);
         }
         context.vars.set(LAST_SAMPLE_OK, if sample.is_success { "true" } else { "false" });
         match made {
@@ -49,9 +51,7 @@ impl Runner<'_, '_> {
         let is_success = sample.is_success;
         let kept = Arc::new(sample);
         user.thread.previous = Some(Arc::clone(&kept));
-        for transaction in user.position.transactions() {
-            transaction.take(&kept);
-        }
+        user.position.take(&kept);
         let listeners = Arc::clone(&sampler.listeners);
         self.write(user, &listeners, &kept, parts);
         if is_success { Flow::On } else { self.after_failure(user) }
@@ -65,9 +65,8 @@ impl Runner<'_, '_> {
             OnError::StopTest => self.stop_test(false),
             OnError::StopTestNow => self.stop_test(true),
             OnError::StartNextLoop => {
-                for transaction in user.position.leave(&group, Leave::All) {
-                    self.end_transaction(user, transaction);
-                }
+                let left = user.position.leave(&group, Leave::All);
+                self.end_left(user, left);
                 Flow::EndPass
             }
         }
@@ -105,15 +104,85 @@ impl Runner<'_, '_> {
         });
     }
 
+    /// Ends transactions that were left before their end, the innermost first. A parent within another is one of its samples.
+    /// What comes next begins as if all were well.
+    pub(super) fn end_left(&mut self, user: &mut User, mut left: Vec<Transaction>) {
+        left.reverse();
+        while let Some(transaction) = left.pop() {
+            match left.iter_mut().rev().find(|around| around.is_parent) {
+                Some(around) if transaction.is_parent => {
+                    let (sample, parts) = transaction.end(self.now());
+                    around.take(&sample);
+                    around.keep(std::iter::once(sample).chain(parts));
+                }
+                _ => self.end_transaction(user, transaction),
+            }
+        }
+        user.vars.set(LAST_SAMPLE_OK, "true");
+    }
+
     pub(super) fn end_transaction(&mut self, user: &mut User, transaction: Transaction) {
         let listeners = Arc::clone(&transaction.listeners);
+        let assertions = Arc::clone(&transaction.assertions);
         let is_parent = transaction.is_parent;
-        let (sample, parts) = transaction.end(self.now());
+        let (mut sample, mut parts) = transaction.end(self.now());
+        if is_parent {
+            self.judge_parent(user, &assertions, &mut sample, &mut parts);
+        } else {
+            parts.clear();
+        }
         for around in user.position.transactions().filter(|around| !around.is_parent) {
             around.take_nested(sample.is_success);
         }
-        let parts = if is_parent { parts } else { Vec::new() };
+        if is_parent && let Some(around) = user.position.parent() {
+            around.take(&sample);
+        }
         self.write(user, &listeners, &sample, parts);
+    }
+
+    /// The user goes before the end of transactions: a parent ends with the samples that it has, others are no samples.
+    pub(super) fn cut_transactions(&mut self, user: &mut User) {
+        let group = Arc::clone(&self.run_of(user).group);
+        let mut inner: Option<(Arc<[usize]>, SampleResult, Vec<SampleResult>)> = None;
+        for mut transaction in user.position.leave(&group, Leave::All) {
+            if !transaction.is_parent {
+                continue;
+            }
+            if let Some((_, sample, parts)) = inner.take() {
+                transaction.take(&sample);
+                transaction.keep(std::iter::once(sample).chain(parts));
+            }
+            if !transaction.is_empty() {
+                let listeners = Arc::clone(&transaction.listeners);
+                let assertions = Arc::clone(&transaction.assertions);
+                let (mut sample, mut parts) = transaction.cut();
+                self.judge_parent(user, &assertions, &mut sample, &mut parts);
+                inner = Some((listeners, sample, parts));
+            }
+        }
+        if let Some((listeners, sample, parts)) = inner {
+            self.write(user, &listeners, &sample, parts);
+        }
+    }
+
+    fn judge_parent(
+        &self,
+        user: &mut User,
+        assertions: &[Arc<Assertion>],
+        sample: &mut SampleResult,
+        parts: &mut [SampleResult],
+    ) {
+        let mut context = Context {
+            vars: &mut user.vars,
+            thread: &mut user.thread,
+            shared: &self.workload.shared,
+            engine: self.engine,
+            evaluate_text: text::evaluate,
+        };
+        for assertion in assertions {
+            check(assertion, sample, parts, &mut context);
+        }
+        context.vars.set(LAST_SAMPLE_OK, if sample.is_success { "true" } else { "false" });
     }
 
     /// Writes a sample, or keeps it for the transaction that it is part of.
@@ -124,7 +193,7 @@ impl Runner<'_, '_> {
         sample: &SampleResult,
         parts: Vec<SampleResult>,
     ) {
-        if let Some(parent) = user.position.transactions().find(|transaction| transaction.is_parent) {
+        if let Some(parent) = user.position.parent() {
             return parent.keep(std::iter::once(sample.clone()).chain(parts));
         }
         let run = &self.workload.groups[user.group];
@@ -140,17 +209,46 @@ impl Runner<'_, '_> {
     }
 }
 
-fn process(processor: &PostProcessor, sample: &mut SampleResult, context: &mut Context<'_>) {
+fn process(
+    processor: &PostProcessor,
+    sample: &mut SampleResult,
+    parts: &[SampleResult],
+    context: &mut Context<'_>,
+) {
     match processor {
-        PostProcessor::Regex(extractor) => extract::regex(extractor, sample, context),
-        PostProcessor::Json(extractor) => extract::json(extractor, sample, context),
-        PostProcessor::Boundary(extractor) => extract::boundary(extractor, sample, context),
-        PostProcessor::Css(extractor) => extract::css(extractor, sample, context),
-        PostProcessor::XPath(extractor) => xpath::extract(extractor, sample, context),
+        PostProcessor::Regex(extractor) => extract::regex(extractor, sample, parts, context),
+        PostProcessor::Json(extractor) => extract::json(extractor, sample, parts, context),
+        PostProcessor::Boundary(extractor) => extract::boundary(extractor, sample, parts, context),
+        PostProcessor::Css(extractor) => extract::css(extractor, sample, parts, context),
+        PostProcessor::XPath(extractor) => xpath::extract(extractor, sample, parts, context),
         PostProcessor::Script(script) => {
             let (_, changes) = context.run_script(script, Some(Arc::new(sample.clone())));
             scripts::apply(changes, sample);
         }
+    }
+}
+
+/// Judges the sample, its parts, or both, as the assertion's scope says. Where a part has failed so has the sample.
+fn check(
+    assertion: &Assertion,
+    sample: &mut SampleResult,
+    parts: &mut [SampleResult],
+    context: &mut Context<'_>,
+) {
+    if assertion.scope != SampleScope::Parts {
+        let result = judge(assertion, sample, context);
+        sample.take_assertion(result);
+    }
+    if assertion.scope == SampleScope::Main {
+        return;
+    }
+    for part in &mut *parts {
+        let result = judge(assertion, part, context);
+        part.take_assertion(result);
+    }
+    if sample.is_success && parts.iter().any(|part| !part.is_success) {
+        let (name, failure) = (assertion.name.text(context).into(), PARTS_FAILED.to_owned());
+        sample.take_assertion(AssertionResult { name, failure });
     }
 }
 

@@ -109,7 +109,7 @@ impl Rhythms {
             }
             Timer::Gaussian { delay_ms, deviation_ms } => {
                 let deviation = number(deviation_ms.value(context));
-                number(delay_ms.value(context)) + (deviation * normal(context)).abs()
+                gaussian(number(delay_ms.value(context)), deviation, normal(context))
             }
             Timer::Poisson { delay_ms, lambda_ms } => {
                 let lambda = number(lambda_ms.value(context));
@@ -217,12 +217,13 @@ impl Rhythms {
         lock(&self.meetings).get(&site).is_none_or(|meeting| meeting.round > round)
     }
 
-    /// Whoever waits no longer is not waited for.
+    /// One waits no longer: as in JMeter all that wait go on then.
     pub(crate) fn give_up(&self, site: u32, round: u64) {
         if let Some(meeting) = lock(&self.meetings).get_mut(&site)
             && meeting.round == round
         {
-            meeting.waiting = meeting.waiting.saturating_sub(1);
+            meeting.waiting = 0;
+            meeting.round += 1;
         }
     }
 }
@@ -233,6 +234,11 @@ fn times(interval: Nanos, count: u64) -> Nanos {
 
 fn number(text: impl AsRef<str>) -> f64 {
     text.as_ref().trim().parse().ok().filter(|number: &f64| number.is_finite()).unwrap_or(0.0)
+}
+
+/// As JMeter has it: the delay is the middle of the curve, and what lies below 0 is folded over.
+fn gaussian(delay_ms: f64, deviation_ms: f64, normal: f64) -> f64 {
+    (delay_ms + deviation_ms * normal).abs()
 }
 
 /// Box and Muller.
@@ -285,6 +291,13 @@ mod tests {
     }
 
     #[test]
+    fn a_gaussian_delay_lies_on_both_sides_of_its_middle() {
+        let delays = [(300.0, 100.0, -1.0), (300.0, 100.0, 1.0), (100.0, 300.0, -1.0)];
+        let delays = delays.map(|(delay, deviation, normal)| gaussian(delay, deviation, normal) as u64);
+        assert_eq!(delays, [200, 400, 200]);
+    }
+
+    #[test]
     fn a_rate_that_all_share_is_that_of_one_machine() {
         for parts in [1, 2, 3] {
             let mut gone = Vec::new();
@@ -325,6 +338,17 @@ mod tests {
         let in_first = whole.iter().filter(|moment| **moment < Nanos::from_secs(2)).count();
         assert_eq!(in_first, 5, "so many in each period");
         assert_eq!([draw(2), draw(3)], [whole.clone(), whole]);
+    }
+
+    #[test]
+    fn who_waits_no_longer_lets_all_go_on() {
+        let rhythms = Rhythms::default();
+        assert_eq!([rhythms.meet(SITE, 3), rhythms.meet(SITE, 3)], [Some(0), Some(0)]);
+        assert!(!rhythms.is_met(SITE, 0));
+        rhythms.give_up(SITE, 0);
+        rhythms.give_up(SITE, 0);
+        assert!(rhythms.is_met(SITE, 0), "the other one waits no longer either");
+        assert_eq!([3; 3].map(|users| rhythms.meet(SITE, users)), [Some(1), Some(1), None]);
     }
 
     #[test]

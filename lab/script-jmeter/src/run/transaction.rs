@@ -1,5 +1,6 @@
 //! A transaction under way, and the sample that it ends as.
 
+use crate::plan::Assertion;
 use crate::run::result::SampleResult;
 use compact_str::{CompactString, format_compact};
 use prony_model::Nanos;
@@ -14,6 +15,8 @@ pub(crate) struct Transaction {
     /// Its samples are part of it, and no rows of their own before it.
     pub(crate) is_parent: bool,
     pub(crate) listeners: Arc<[usize]>,
+    /// Those that judge it where it is a parent.
+    pub(crate) assertions: Arc<[Arc<Assertion>]>,
     includes_timers: bool,
     start: Nanos,
     last_end: Nanos,
@@ -21,7 +24,7 @@ pub(crate) struct Transaction {
     pauses: Nanos,
     calls: u64,
     failing: u64,
-    /// Of the first that failed.
+    /// Of the first that failed, or else of the last.
     code: CompactString,
     bytes: u64,
     sent_bytes: u64,
@@ -40,12 +43,10 @@ impl Transaction {
         self.pauses = self.pauses.plus(sample.start.since(self.last_end)).plus(sample.idle);
         self.last_end = self.last_end.max(sample.end);
         self.calls += 1;
-        if !sample.is_success {
-            self.failing += 1;
-            if self.failing == 1 {
-                self.code.clone_from(&sample.code);
-            }
+        if self.failing == 0 {
+            self.code.clone_from(&sample.code);
         }
+        self.failing += u64::from(!sample.is_success);
         self.bytes += sample.bytes;
         self.sent_bytes += sample.sent_bytes;
         self.latency = self.latency.plus(sample.latency);
@@ -62,6 +63,17 @@ impl Transaction {
     pub(crate) fn keep(&mut self, samples: impl IntoIterator<Item = SampleResult>) {
         let room = KEPT_MAX.saturating_sub(self.kept.len());
         self.kept.extend(samples.into_iter().take(room));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.calls == 0
+    }
+
+    /// The sample that a parent is whose user goes before its end: JMeter takes no pauses from it, nor does it count.
+    pub(crate) fn cut(self) -> (SampleResult, Vec<SampleResult>) {
+        let (code, end) = (self.code.clone(), self.last_end);
+        let (sample, kept) = self.end(end);
+        (SampleResult { code, message: CompactString::default(), idle: Nanos::ZERO, ..sample }, kept)
     }
 
     /// The sample that it is, and those that are part of it.

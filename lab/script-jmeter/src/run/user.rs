@@ -5,7 +5,7 @@ use crate::plan::{Action, PreProcessor, Sampler, SamplerKind, Timer};
 use crate::run::context::{Context, ThreadState};
 use crate::run::exchange::{Exchange, Turn, Wire};
 use crate::run::groups::{GroupRun, GroupsWorkload};
-use crate::run::position::{Leave, Next, Position, Surroundings};
+use crate::run::position::{LAST_SAMPLE_OK, Leave, Next, Position, Surroundings};
 use crate::run::result::SampleResult;
 use crate::run::shared::Variables;
 use crate::run::sink::ThreadSink;
@@ -112,14 +112,15 @@ impl User {
             name: format!("{} {}-{number}", run.group.name, run.number).into(),
             random,
             counters: FxHashMap::default(),
+            counts: FxHashMap::default(),
             rows: FxHashMap::default(),
             previous: None,
             sampler: CompactString::default(),
-            is_new_pass: false,
             index_name: format!("__jm__{}__idx", run.group.name),
             iteration: 0,
         };
         let mut vars = workload.variables.clone();
+        vars.set(LAST_SAMPLE_OK, "true");
         let web = {
             let mut context = Context {
                 vars: &mut vars,
@@ -229,7 +230,7 @@ impl Runner<'_, '_> {
             (user.vars, user.web, user.position) = (fresh.vars, fresh.web, fresh.position);
             self.out.asks.extend(user.socket.open_id().map(Ask::DropCall));
             user.socket.forget();
-            user.thread.iteration = 0;
+            user.thread.begin_anew();
         } else if run.duration.is_some() {
             let now = self.now().since(run.start);
             let activities = run.load.activities_of(user.number - run.first_user);
@@ -268,7 +269,8 @@ impl Runner<'_, '_> {
         user.until
     }
 
-    fn leave(&self, user: &mut User) -> Step {
+    fn leave(&mut self, user: &mut User) -> Step {
+        self.cut_transactions(user);
         self.retire(user);
         Step::Leave
     }
@@ -296,6 +298,7 @@ impl Runner<'_, '_> {
         match event {
             WaitEvent::Woken => self.woken(user),
             WaitEvent::Interrupted => {
+                self.cut_transactions(user);
                 self.retire(user);
                 Ok(Step::EndInterrupted)
             }
@@ -541,9 +544,8 @@ impl Runner<'_, '_> {
                     Action::NextOfCurrentLoop => Leave::Pass,
                     _ => Leave::Break,
                 };
-                for transaction in user.position.leave(&group, leave) {
-                    self.end_transaction(user, transaction);
-                }
+                let left = user.position.leave(&group, leave);
+                self.end_left(user, left);
                 Ok(if leave == Leave::All { Flow::EndPass } else { Flow::On })
             }
         }

@@ -168,15 +168,29 @@ fn unsaid_age_ms(last_modified: Option<&str>, date: Option<&str>) -> i64 {
 pub(crate) fn basic(http: &HttpSampler, url: &Url, context: &mut Context<'_>) -> Option<String> {
     let mut of_basic = http.credentials.iter().filter(|credentials| !credentials.is_digest).peekable();
     of_basic.peek()?;
-    let text = url.without_user();
     for credentials in of_basic {
         let begin = credentials.url.value(context);
-        if text.starts_with(begin.trim()) {
+        if is_below(url, begin.trim()) {
             let pair = format!("{}:{}", credentials.user.value(context), credentials.password.value(context));
             return Some(format!("Basic {}", STANDARD.encode(pair)));
         }
     }
     None
+}
+
+/// Whether a URL begins so; the scheme's own port may be written or left out.
+pub(crate) fn is_below(url: &Url, begin: &str) -> bool {
+    if url.without_user().starts_with(begin) {
+        return true;
+    }
+    let port = if url.is_tls() { ":443" } else { ":80" };
+    let mut other = url.clone();
+    other.host = match url.host.strip_suffix(port) {
+        Some(host) => host.to_owned(),
+        None => url.host.clone() + port,
+    };
+    // With another port of its own it would have two.
+    other.host_name() == url.host_name() && other.without_user().starts_with(begin)
 }
 
 /// A jar with the cookies that the plan gives.
@@ -189,15 +203,30 @@ fn own_jar(group: &Group, at: usize, context: &mut Context<'_>) -> CookieJar {
         let scheme = if cookie.is_secure { "https" } else { "http" };
         let Ok(url) = Url::parse(&format!("{scheme}://{host}/")) else { continue };
         let path = if path.is_empty() { "/".to_owned() } else { path };
-        let set = SetCookie {
-            name,
-            value,
-            domain: String::new(),
-            path,
-            is_secure: cookie.is_secure,
-            ..SetCookie::default()
-        };
+        let domain = if cookie.is_for_subdomains { host.to_owned() } else { String::new() };
+        let set =
+            SetCookie { name, value, domain, path, is_secure: cookie.is_secure, ..SetCookie::default() };
         jar.set(&url, &set, context.shared.clock.now_ms());
     }
     jar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_of_a_scheme_may_be_written_or_left_out() {
+        let check = |url: &str, begin: &str, expected: bool| {
+            assert_eq!(is_below(&Url::parse(url).unwrap(), begin), expected, "{url} {begin}");
+        };
+        check("http://h/a?b", "http://h/a", true);
+        check("http://h/a", "http://h:80/", true);
+        check("http://h:80/a", "http://h/a", true);
+        check("https://h/a", "https://h:443/a", true);
+        check("https://[::1]/a", "https://[::1]:443/", true);
+        check("http://h:8080/a", "http://h:8080:80/", false);
+        check("http://h/a", "http://h:443/", false);
+        check("http://h/a", "http://other/", false);
+    }
 }

@@ -3,6 +3,7 @@
 use crate::patterns::Pick;
 use crate::plan::xpath::{XPathAssertion, XPathEdition, XPathExtractor, XPathText};
 use crate::run::context::Context;
+use crate::run::extract::results_in;
 use crate::run::result::{AssertionResult, SampleResult};
 use crate::xpath::{self, Document, FindError, Found, Markup};
 use std::borrow::Cow;
@@ -28,7 +29,12 @@ impl Failure {
     }
 }
 
-pub(crate) fn extract(extractor: &XPathExtractor, result: &mut SampleResult, context: &mut Context<'_>) {
+pub(crate) fn extract(
+    extractor: &XPathExtractor,
+    sample: &mut SampleResult,
+    parts: &[SampleResult],
+    context: &mut Context<'_>,
+) {
     let name = extractor.name.value(context);
     let default = extractor.default.value(context);
     let counted = format!("{name}_matchNr");
@@ -36,24 +42,33 @@ pub(crate) fn extract(extractor: &XPathExtractor, result: &mut SampleResult, con
     context.vars.set(&name, &default);
     context.vars.set(&counted, "0");
     context.vars.remove(&format!("{name}_1"));
-    let text = match &extractor.variable {
-        Some(variable) => context.vars.get(variable).unwrap_or_default().to_owned(),
-        None => result.body_text().into_owned(),
-    };
-    if text.is_empty() && extractor.variable.is_some() {
-        return;
-    }
-    let searched = search(&text, &extractor.edition, &extractor.expression, context)
-        .map(|(document, found, _)| values(&document, found, &extractor.edition, extractor.wants_fragment));
-    let mut values = match searched {
-        Ok(values) => values,
-        Err(failure) => {
-            // The sample stays as good as it was, as in JMeter.
-            let failure = format!("{}\nSee log file for further details.", failure.message());
-            return result
-                .note_assertion(AssertionResult { name: extractor.element.as_str().into(), failure });
+    let texts: Vec<String> = match &extractor.variable {
+        Some(variable) => {
+            let text = context.vars.get(variable).filter(|text| !text.is_empty());
+            text.map(str::to_owned).into_iter().collect()
+        }
+        None => {
+            let results = results_in(extractor.scope, sample, parts);
+            results.map(|result| result.body_text().into_owned()).collect()
         }
     };
+    if texts.is_empty() && extractor.variable.is_some() {
+        return;
+    }
+    let mut values = Vec::new();
+    for text in &texts {
+        match search(text, &extractor.edition, &extractor.expression, context) {
+            Ok((document, found, _)) => {
+                values.extend(values_of(&document, found, &extractor.edition, extractor.wants_fragment));
+            }
+            Err(failure) => {
+                // The sample stays as good as it was, as in JMeter.
+                let failure = format!("{}\nSee log file for further details.", failure.message());
+                return sample
+                    .note_assertion(AssertionResult { name: extractor.element.as_str().into(), failure });
+            }
+        }
+    }
     let number = extractor.number.number(context).unwrap_or(-1);
     let pick = Pick::of_number(number);
     if pick != Pick::All {
@@ -74,7 +89,12 @@ pub(crate) fn extract(extractor: &XPathExtractor, result: &mut SampleResult, con
 }
 
 /// What is found as texts; none where a node has none.
-fn values(document: &Document, found: Found, edition: &XPathEdition, is_whole: bool) -> Vec<Option<String>> {
+fn values_of(
+    document: &Document,
+    found: Found,
+    edition: &XPathEdition,
+    is_whole: bool,
+) -> Vec<Option<String>> {
     let places = match found {
         Found::Boolean(is_true) => return vec![Some(is_true.to_string())],
         Found::Text(text) => return vec![Some(text)],

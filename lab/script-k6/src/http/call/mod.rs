@@ -317,8 +317,8 @@ impl Pending {
         if matches!(self.flow, Flow::Plain(_)) && (head_facts.sets_cookies || is_redirect) {
             self.flow = self.flow.into_full(host);
         }
-        let body = if head_facts.is_encoded && self.wishes.response_type != ResponseType::None && !is_redirect
-        {
+        let shows_body = self.wishes.response_type != ResponseType::None && !self.flow.follows(&answered);
+        let body = if head_facts.is_encoded && shows_body {
             match unpacked(&answered) {
                 Ok(body) => body,
                 Err(fault) => {
@@ -473,6 +473,12 @@ impl Pending {
 }
 
 impl Flow {
+    /// True where an answer is a redirect that is followed.
+    fn follows(&self, answered: &Answered) -> bool {
+        let Self::Full(flow) = self else { return false };
+        flow.exchange.follows(answered.status, ResponseHead::new(&answered.head))
+    }
+
     /// With all that redirects and cookies need.
     fn into_full(self, host: &Host) -> Self {
         let Self::Plain(page) = self else { return self };

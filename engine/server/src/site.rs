@@ -141,11 +141,14 @@ impl Site {
         self.access.is_closed() || !self.wanted_headers.is_empty()
     }
 
-    /// Names of headers, beside those with credentials, on which the response to a request may depend, each behind `, `.
+    /// Names of headers, beside those with credentials, on which the response to a request may depend, each behind `, `. Where pages of
+    /// other origins may read responses it depends on `Origin`, also where a request has none (Fetch standard, "CORS protocol and HTTP
+    /// caches").
     pub(crate) fn vary(&self) -> String {
         let forwarded = self.access.webhook_headers();
         let names = self.wanted_headers.iter().filter(|name| varies_responses(name)).chain(&forwarded);
-        names.flat_map(|name| [", ", name.as_str()]).collect()
+        let origin = (!self.settings.cors_origins.is_empty()).then_some("origin");
+        names.map(String::as_str).chain(origin).flat_map(|name| [", ", name]).collect()
     }
 
     /// The context of a request of somebody who has been let in.

@@ -364,6 +364,18 @@ fn headers_that_a_webhook_is_sent_are_named_in_vary() {
     );
 }
 
+/// A cache on the way gave what it had kept for a request without an origin to pages, whose browsers then refused it.
+#[test]
+fn the_origin_is_named_in_vary_where_pages_of_others_may_read() {
+    let rules = "[[operation]]\nmatch = \"Query.*\"\ncache = { ttl = \"1h\", scope = \"shared\" }\n";
+    let (_, server) = gated(rules, |settings| settings.cors_origins = vec!["https://a.test".to_owned()]);
+    let first = ask(&server, "", "{ quick }");
+    assert!(
+        first.contains("vary: accept, authorization, cookie, x-api-key, x-prony-role, origin\n"),
+        "{first}"
+    );
+}
+
 const TABLES: &str = r#"
 [roles.visitor.sources.chinook.tables.Album]
 select = { columns = ["AlbumId", "Title"] }

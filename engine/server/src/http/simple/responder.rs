@@ -41,8 +41,9 @@ use crate::{
 pub(crate) struct Responder {
     core: Rc<CoreEngine>,
     client: SimpleClient,
-    /// The `Host` of its last request, which may be asked for.
+    /// The `Host` of its last request, which may be asked for by names of this generation.
     host: Vec<u8>,
+    hosts_generation: u64,
     connections: ApiConnections,
     responds_to_graphql: bool,
     /// The request whose response is waited for, and what to do with that.
@@ -74,6 +75,7 @@ impl Responder {
             core: Rc::clone(core),
             client: SimpleClient::new(peer),
             host: Vec::new(),
+            hosts_generation: 0,
             connections,
             responds_to_graphql,
             waiting: None,
@@ -109,11 +111,14 @@ impl Responder {
     /// As hyper's part has it, which words the refusal.
     fn may_ask(&mut self, request: &SimpleRequest<'_>) -> bool {
         let Some(host) = request.host else { return false };
-        if host != self.host {
-            if !self.core.site().hosts.include(host) {
+        let hosts = &self.core.site().hosts;
+        let generation = hosts.generation();
+        if host != self.host || generation != self.hosts_generation {
+            if !hosts.include(host) {
                 return false;
             }
             self.host = host.to_vec();
+            self.hosts_generation = generation;
         }
         let Settings { cors_origins: origins, functions, .. } = self.settings();
         let comes_from_a_friend = || {

@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use super::{access, ask, bearer, body, signed, unix_now};
 use crate::{
     sockets::{Socket, TRANSPORT, subscribe},
-    support::{PATIENCE, Server, Wire, get, post_with},
+    support::{PATIENCE, Server, Wire, get, post_with, query},
 };
 
 const AUTH: &str = r#"
@@ -349,6 +349,18 @@ fn a_mutation_has_its_place_to_its_end_whether_its_client_is_there_or_not() {
     gate.open.add_permits(2);
     gate.until_ended(1);
     assert_eq!(body(&server, "", "mutation { slowWrite }"), r#"{"data":{"slowWrite":2}}"#);
+}
+
+/// It was written together with the response to the request behind it.
+#[test]
+fn a_response_does_not_wait_for_the_request_that_was_sent_behind_it() {
+    let (gate, server) = gated("", |_| {});
+    let mut wire = server.connect();
+    wire.send(format!("{}{}", query("{ quick }"), query("{ slow }")));
+    assert!(wire.response().ends_with("{\"data\":{\"quick\":1}}\n"));
+    gate.until_begun(2);
+    gate.open.add_permits(1);
+    assert!(wire.response().ends_with("{\"data\":{\"slow\":2}}\n"));
 }
 
 /// What is kept on the way depends on what says who asks.

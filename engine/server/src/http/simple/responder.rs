@@ -25,7 +25,7 @@ use crate::{
     graphql::{CoreEngine, ExecutionContext as _},
     http::{
         ApiConnections, Reply,
-        apis::calls,
+        apis::{ApiId, calls},
         at_the_bound_of_memory,
         authentication::is_unrestricted,
         cors, date,
@@ -155,7 +155,7 @@ impl Responder {
         }
         match self.core.site().apis.find(request.path) {
             // Who is refused is told so, and who is waited for, by hyper's part.
-            Some(_) if !self.is_let_in(request) => (Responded::HandOver(Handover::Refused), None),
+            Some(id) if !self.is_let_in(id, request) => (Responded::HandOver(Handover::Refused), None),
             Some(id) => {
                 let (responded, waiting) = api::respond(&self.core, &self.connections, id, request, out);
                 (responded, waiting.map(Waiting::Api))
@@ -177,12 +177,12 @@ impl Responder {
     }
 
     /// Whether it is known that the HTTP APIs of sources respond, and no rule is for the call.
-    fn is_let_in(&self, request: &SimpleRequest<'_>) -> bool {
+    fn is_let_in(&self, id: ApiId, request: &SimpleRequest<'_>) -> bool {
         match self.client.try_identify(&self.core, request) {
             Known::Asker(asker) => {
                 let asker = asker.as_ref();
                 asker.is_none_or(is_unrestricted)
-                    && calls::is_free(&self.core, asker, &request.method, request.path)
+                    && calls::is_free(&self.core, id, asker, &request.method, request.path)
             }
             Known::NotKnown => false,
         }

@@ -274,6 +274,36 @@ fn new_rows_and_live_queries_reach_subscribers() {
     while next(&mut live) != value(f64::from(sent + 3)) {}
 }
 
+/// Slashes at the end of a path say nothing to calls, and let clients out of the rules for them.
+#[test]
+fn rules_hold_for_calls_whatever_slashes_end_their_paths() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = r#"
+[auth]
+anonymous = "visitor"
+[[source]]
+name = "rooms"
+url = "series:DIR/rooms"
+[roles.visitor]
+unrestricted = true
+[[operation]]
+match = "POST /v2/notify"
+quota = [{ by = "everybody", day = 1 }]
+[[operation]]
+match = "GET /ngsi-ld/v1/temporal/entities/{id}"
+scopes = ["rooms:read"]
+"#;
+    let server = serve(&directory, text);
+    server.notify(&json!([room("Room:1", 0, 20.5)]));
+    let more = json!({"data": [room("Room:2", 0, 3.0)]}).to_string();
+    for slashes in ["", "/", "//"] {
+        let (status, body) = server.send("POST", &format!("/v2/notify{slashes}"), &more);
+        assert_eq!(status, 429, "{slashes}: {body}");
+        let path = format!("/ngsi-ld/v1/temporal/entities/Room:1{slashes}");
+        assert_eq!(server.send("GET", &path, "").0, 403, "{path}");
+    }
+}
+
 #[test]
 fn roles_have_the_types_that_they_are_granted() {
     let directory = tempfile::tempdir().unwrap();

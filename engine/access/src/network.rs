@@ -14,10 +14,13 @@ pub struct IpRange {
     prefix_bits: u32,
 }
 
+/// Bits before an IPv4 address within IPv6 (RFC 4291, section 2.5.5.2).
+const MAPPED_BITS: u32 = 96;
+
 impl IpRange {
     /// An IPv4 address within IPv6 counts as the IPv4 address.
     pub fn contains(&self, address: IpAddr) -> bool {
-        match (self.address.to_canonical(), address.to_canonical()) {
+        match (self.address, address.to_canonical()) {
             (IpAddr::V4(range), IpAddr::V4(address)) => {
                 let differing = u32::from(range) ^ u32::from(address);
                 differing.leading_zeros() >= self.prefix_bits
@@ -50,14 +53,18 @@ impl FromStr for IpRange {
             text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
         let address: IpAddr = address.parse().map_err(|_| NotARange)?;
         let most = if address.is_ipv4() { 32 } else { 128 };
-        let prefix_bits = match prefix {
+        let prefix_bits: u32 = match prefix {
             None => most,
             Some(bits) if bits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 bits.parse().ok().filter(|bits| *bits <= most).ok_or(NotARange)?
             }
             Some(_) => return Err(NotARange),
         };
-        Ok(Self { address, prefix_bits })
+        // Of addresses within IPv6 the first 96 bits say that they are of IPv4.
+        Ok(match (address.to_canonical(), prefix_bits.checked_sub(MAPPED_BITS)) {
+            (address @ IpAddr::V4(_), Some(prefix_bits)) => Self { address, prefix_bits },
+            _ => Self { address, prefix_bits },
+        })
     }
 }
 
@@ -65,16 +72,16 @@ impl FromStr for IpRange {
 const MAX_FORWARDED: usize = 32;
 
 /// The address that a request came from: the peer's, or, behind trusted proxies, the last one in `X-Forwarded-For` that is
-/// none of theirs. What is before that was written by whoever wanted to.
-pub fn client_address(peer: IpAddr, forwarded_for: &[&str], trusted: &[IpRange]) -> IpAddr {
+/// none of theirs. What is before that was written by whoever wanted to, and need not be text.
+pub fn client_address(peer: IpAddr, forwarded_for: &[&[u8]], trusted: &[IpRange]) -> IpAddr {
     let is_trusted = |address: IpAddr| trusted.iter().any(|range| range.contains(address));
     let mut client = peer.to_canonical();
-    let addresses = forwarded_for.iter().rev().flat_map(|line| line.rsplit(','));
-    for text in addresses.take(MAX_FORWARDED) {
+    let addresses = forwarded_for.iter().rev().flat_map(|line| line.rsplit(|byte| *byte == b','));
+    for item in addresses.take(MAX_FORWARDED) {
         if !is_trusted(client) {
             break;
         }
-        let Some(address) = forwarded(text.trim()) else { break };
+        let Some(address) = forwarded(item) else { break };
         client = address.to_canonical();
     }
     client
@@ -89,7 +96,8 @@ pub fn client_network(address: IpAddr) -> IpAddr {
 }
 
 /// An address with or without a port.
-fn forwarded(text: &str) -> Option<IpAddr> {
+fn forwarded(item: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(item.trim_ascii()).ok()?;
     if let Ok(address) = text.parse() {
         return Some(address);
     }
@@ -120,6 +128,11 @@ mod tests {
             ("127.0.0.1", "127.0.0.1", true),
             ("127.0.0.1", "127.0.0.2", false),
             ("127.0.0.1", "::ffff:127.0.0.1", true),
+            // So an address of IPv4 is written where a listener takes both.
+            ("::ffff:127.0.0.1", "127.0.0.1", true),
+            ("::ffff:127.0.0.1", "127.0.0.2", false),
+            ("::ffff:10.0.0.0/104", "::ffff:10.9.9.9", true),
+            ("::ffff:10.0.0.0/104", "11.0.0.1", false),
             ("fd00::/8", "fdab::1", true),
             ("fd00::/8", "fe80::1", false),
             ("::/0", "fe80::1", true),
@@ -150,13 +163,25 @@ mod tests {
             ("10.0.0.1", &["6.6.6.6", "5.6.7.8"], "5.6.7.8"),
             ("10.0.0.1", &["10.0.0.3"], "10.0.0.3"),
             ("10.0.0.1", &["5.6.7.8, unknown"], "10.0.0.1"),
+            ("10.0.0.1", &["unknown, 5.6.7.8"], "5.6.7.8"),
             ("10.0.0.1", &["5.6.7.8:443"], "5.6.7.8"),
             ("::1", &["[2001:db8::1]:80"], "2001:db8::1"),
             ("10.0.0.1", &[], "10.0.0.1"),
         ] {
             let peer = peer.parse().expect("it is an address");
             let expected: IpAddr = client.parse().expect("it is an address");
-            assert_eq!(client_address(peer, forwarded, &trusted), expected, "{forwarded:?}");
+            let lines: Vec<&[u8]> = forwarded.iter().map(|line| line.as_bytes()).collect();
+            assert_eq!(client_address(peer, &lines, &trusted), expected, "{forwarded:?}");
+        }
+    }
+
+    /// A proxy puts its client's address behind what that has sent. A byte that is no text hid the whole line, and with it the address.
+    #[test]
+    fn odd_bytes_of_a_client_hide_no_address() {
+        let trusted: Vec<IpRange> = vec!["10.0.0.0/8".parse().expect("a range")];
+        let proxy = IpAddr::from([10, 0, 0, 1]);
+        for (line, expected) in [(&b"\xff, 5.6.7.8"[..], "5.6.7.8"), (&b"5.6.7.8, \xff"[..], "10.0.0.1")] {
+            assert_eq!(client_address(proxy, &[line], &trusted).to_string(), expected);
         }
     }
 }

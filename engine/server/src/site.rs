@@ -20,7 +20,7 @@ use crate::{
     access::{self, Access, SharedLimits, fields, quota_file},
     config::Settings,
     graphql::{Asker, Engine, Mutations, OpenError, RequestContext, ResponseCache, SharedExecutions},
-    http::{apis::HttpApis, hosts::Hosts, unfinished::UnfinishedBodies},
+    http::{apis::HttpApis, hosts::CurrentHosts, unfinished::UnfinishedBodies},
     memory::MemoryBound,
     networks::NetworkCounts,
     observe::{AccessLog, Audit, Metrics, OperationLabels, References, Tracer},
@@ -34,9 +34,9 @@ pub(crate) struct Site {
     pub(crate) settings: Settings,
     pub(crate) engine: Engine,
     pub(crate) apis: HttpApis,
-    pub(crate) hosts: Hosts,
+    pub(crate) hosts: CurrentHosts,
     /// Of the listeners of operators.
-    pub(crate) admin_hosts: Hosts,
+    pub(crate) admin_hosts: CurrentHosts,
     pub(crate) access: Access,
     /// None where connections come without TLS.
     pub(crate) tls: Option<Arc<Tls>>,
@@ -76,8 +76,8 @@ impl Site {
         let access_log = AccessLog::start(&settings.access_log, tracer.is_on());
         let notes_requests = access_log.is_on() || tracer.is_on();
         let apis = HttpApis::of(engine.sources().iter().map(|source| &source.source), &settings);
-        let hosts = Hosts::new(&settings.listen, &settings.hosts);
-        let admin_hosts = Hosts::new(&settings.admin_listen, &settings.hosts);
+        let hosts = CurrentHosts::new(&settings.listen, &settings.hosts);
+        let admin_hosts = CurrentHosts::new(&settings.admin_listen, &settings.hosts);
         let access = Access::new(&settings.access, SharedLimits::start(&settings.operation_limits.redis));
         quota_file::restore(access.counts(), &settings.operation_limits);
         let references = References::default();
@@ -116,6 +116,12 @@ impl Site {
         })
     }
 
+    /// Has all listeners asked for by these names from now on, beside those of this machine.
+    pub(crate) fn replace_hosts(&self, names: &[String]) {
+        self.hosts.replace(&self.settings.listen, names);
+        self.admin_hosts.replace(&self.settings.admin_listen, names);
+    }
+
     /// For those who have moved the files away.
     pub(crate) fn reopen_logs(&self) {
         self.audit.reopen();
@@ -141,11 +147,14 @@ impl Site {
         self.access.is_closed() || !self.wanted_headers.is_empty()
     }
 
-    /// Names of headers, beside those with credentials, on which the response to a request may depend, each behind `, `.
+    /// Names of headers, beside those with credentials, on which the response to a request may depend, each behind `, `. Where pages of
+    /// other origins may read responses it depends on `Origin`, also where a request has none (Fetch standard, "CORS protocol and HTTP
+    /// caches").
     pub(crate) fn vary(&self) -> String {
         let forwarded = self.access.webhook_headers();
         let names = self.wanted_headers.iter().filter(|name| varies_responses(name)).chain(&forwarded);
-        names.flat_map(|name| [", ", name.as_str()]).collect()
+        let origin = (!self.settings.cors_origins.is_empty()).then_some("origin");
+        names.map(String::as_str).chain(origin).flat_map(|name| [", ", name]).collect()
     }
 
     /// The context of a request of somebody who has been let in.

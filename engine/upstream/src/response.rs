@@ -117,6 +117,10 @@ pub(crate) fn whole(
     fields: &[WholeField],
     shown: Shown,
 ) -> Result<WholeResponse, ResponseFault> {
+    // It may be passed on as it is, and a message of a WebSocket that is not UTF-8 ends it, with all that is open on it.
+    if str::from_utf8(body).is_err() {
+        return Err(ResponseFault::Broken("it is not UTF-8".to_owned()));
+    }
     if is_data_alone(body) {
         return Ok(WholeResponse::AsItIs { has_errors: false });
     }
@@ -370,6 +374,15 @@ mod tests {
         check("{}", SHOWN, "the response has neither data nor errors");
         check(r#"{"errors":[]}"#, SHOWN, "the response has neither data nor errors");
         check("[]", SHOWN, "the response is not JSON of GraphQL: it is no object");
+    }
+
+    /// It was passed on as it is.
+    #[test]
+    fn what_is_not_utf_8_is_no_response() {
+        for body in [&b"{\"data\":{\"a\":\"caf\xe9\"}}"[..], b"{\"data\":{\"a\":1},\"x\":\"\xe9\"}"] {
+            let told = whole(body, &[field("a")], SHOWN).map_err(|fault| fault.to_string());
+            assert_eq!(told, Err("the response is not JSON of GraphQL: it is not UTF-8".to_owned()));
+        }
     }
 
     #[test]

@@ -153,7 +153,7 @@ fn failure(error: &SendError) -> GraphqlError {
             ErrorCode::LimitExceeded,
             "the response of the service behind this field is too large; ask for less",
         ),
-        SendErrorKind::Protocol(_) => (ErrorCode::SourceFailed, UNREADABLE),
+        SendErrorKind::Protocol(_) | SendErrorKind::NoEvents { .. } => (ErrorCode::SourceFailed, UNREADABLE),
         SendErrorKind::Exchange(error) => (error.code(), error.message()),
         SendErrorKind::Connect(_)
         | SendErrorKind::Closed

@@ -69,7 +69,7 @@ fn word(kind: &SendErrorKind) -> &'static str {
         SendErrorKind::Broken(_) => "broken",
         SendErrorKind::Timeout { .. } => "timeout",
         SendErrorKind::TooLarge { .. } => "too_large",
-        SendErrorKind::Protocol(_) => "protocol",
+        SendErrorKind::Protocol(_) | SendErrorKind::NoEvents { .. } => "protocol",
         SendErrorKind::QueueFull { .. } => "queue_full",
         SendErrorKind::QueueTimeout { .. } => "queue_timeout",
         SendErrorKind::Exchange(_) => "token_exchange",

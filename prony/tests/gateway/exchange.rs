@@ -25,21 +25,25 @@ fn gateway(upstream: &ScriptedPeer, endpoint: &str, directory: &TempDir, more: &
 }
 
 fn ask(gateway: &Server, token: &str) -> Value {
-    let body = json!({ "query": "{ one }" }).to_string();
+    serde_json::from_str(&body(gateway, token, "application/json", "{ one }")).expect("it is JSON")
+}
+
+/// The body of the response to an operation of a client with this token.
+fn body(gateway: &Server, token: &str, accept: &str, query: &str) -> String {
+    let body = json!({ "query": query }).to_string();
     let authorization =
         if token.is_empty() { String::new() } else { format!("authorization: Bearer {token}\r\n") };
     let mut stream = TcpStream::connect(&gateway.address).expect("it listens");
     write!(
         stream,
         "POST /graphql HTTP/1.1\r\nhost: localhost\r\n{authorization}connection: close\r\ncontent-type: application/json\r\n\
-         content-length: {}\r\n\r\n{body}",
+         accept: {accept}\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     )
     .expect("it reads");
     let mut response = String::new();
     stream.read_to_string(&mut response).expect("it responds");
-    let (_, body) = response.split_once("\r\n\r\n").expect("a head ends");
-    serde_json::from_str(body).expect("it is JSON")
+    response.split_once("\r\n\r\n").expect("a head ends").1.to_owned()
 }
 
 fn issued(token: &str, lifetime_s: u32) -> Vec<u8> {
@@ -183,6 +187,33 @@ fn a_token_that_the_upstream_refuses_is_exchanged_anew() {
     assert!(failure(&ask(&gateway, "theirs")).ends_with(": expired"));
     assert_eq!(ask(&gateway, "theirs"), one());
     assert_eq!(tokens.connections(), 2);
+}
+
+/// It was kept, and refused with each subscription, until it had expired.
+#[test]
+fn a_token_with_which_the_upstream_refuses_a_subscription_is_exchanged_anew() {
+    for transport in ["websocket", "sse"] {
+        let directory = directory();
+        let upstream =
+            ScriptedPeer::answering(status("401 Unauthorized", r#"{"errors":[{"message":"expired"}]}"#));
+        let tokens = ScriptedPeer::answering(issued("revoked", 600));
+        let schema = directory.path().join("schema.graphql");
+        fs::write(&schema, "type Query { one: Int } type Subscription { ticks: Int }")
+            .expect("it can be written");
+        let text = format!(
+            "[[source]]\nupstream = \"{}/graphql\"\nname = \"peer\"\nschema_file = {:?}\nupstream_subscriptions = \"{transport}\"\n\
+             [source.token_exchange]\nendpoint = \"{}\"\n",
+            upstream.url(),
+            schema.display(),
+            tokens.url()
+        );
+        let gateway = Server::configured(&directory, &text);
+        for exchanges in 1..=2 {
+            let events = body(&gateway, "theirs", "text/event-stream", "subscription { ticks }");
+            assert!(events.contains("SOURCE_UNAVAILABLE"), "{transport}: {events}");
+            assert_eq!(tokens.connections(), exchanges, "{transport}");
+        }
+    }
 }
 
 #[test]

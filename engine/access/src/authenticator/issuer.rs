@@ -222,7 +222,8 @@ impl Issuer {
         let at = |pointer: &Option<String>| pointer.as_deref().and_then(|pointer| claims_object.at(pointer));
         let allowed = texts(at(&self.pointers.allowed_roles)).into_iter().filter_map(|name| roles.find(name));
         let allowed: Vec<RoleId> = allowed.collect();
-        let only = if let [only] = allowed.as_slice() { Some(*only) } else { None };
+        // The same one may stand there several times.
+        let only = allowed.first().copied().filter(|first| allowed.iter().all(|role| role == first));
         let default = match at(&self.pointers.role) {
             Some(named) => named.as_str().and_then(|name| roles.find(name)),
             None => self.role.or(only),

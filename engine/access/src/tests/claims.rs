@@ -48,6 +48,7 @@ fn roles_come_from_a_claim_or_the_only_one_that_is_allowed() {
         (json!({"roles": ["clerk"]}), Ok("clerk".to_owned())),
         (json!({"roles": "clerk"}), Ok("clerk".to_owned())),
         (json!({"roles": ["offline_access", "clerk", 7]}), Ok("clerk".to_owned())),
+        (json!({"roles": ["clerk", "offline_access", "clerk"]}), Ok("clerk".to_owned())),
         (json!({"roles": ["clerk", "customer"]}), refused()),
         (json!({"roles": []}), refused()),
         (json!({}), refused()),

@@ -47,6 +47,10 @@ impl HttpApi for SeriesApi {
         if path.ends_with("/write") { incoming::CODINGS } else { &[] }
     }
 
+    fn canonical_path<'p>(&self, path: &'p str) -> &'p str {
+        path::canonical(path)
+    }
+
     fn responds_to_health(&self) -> bool {
         true
     }

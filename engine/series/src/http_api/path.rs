@@ -70,9 +70,14 @@ pub(super) fn read(method: &Method, path: &str) -> Result<Call, Fault> {
     call.ok_or_else(unknown)
 }
 
+/// A path without slashes at its end, which say nothing.
+pub(super) fn canonical(path: &str) -> &str {
+    path.trim_end_matches('/')
+}
+
 /// What stands between the slashes of a path, decoded.
 pub(super) fn segments(path: &str) -> Result<Vec<String>, Fault> {
-    let segments = path.trim_matches('/').split('/');
+    let segments = canonical(path).trim_start_matches('/').split('/');
     segments
         .map(|segment| percent::text(segment).map(std::borrow::Cow::into_owned))
         .collect::<Option<Vec<String>>>()

@@ -146,8 +146,7 @@ impl Access {
         if !self.is_closed() {
             return network_of(address);
         }
-        let lines = headers.get_all("x-forwarded-for").iter();
-        let lines = lines.filter_map(|value| std::str::from_utf8(value.as_bytes()).ok());
+        let lines = headers.get_all("x-forwarded-for").iter().map(http::HeaderValue::as_bytes);
         let current = self.current.load();
         let limited = current.as_ref().map_or(Some(address), |policy| policy.limited_address(address, lines));
         limited.and_then(network_of)
@@ -167,8 +166,7 @@ impl Access {
         headers: impl Iterator<Item = (&'h str, &'h [u8])>,
         peer: IpAddr,
     ) -> IpAddr {
-        let lines = headers.filter(|(name, _)| is_forwarded_for(name));
-        let lines = lines.filter_map(|(_, value)| std::str::from_utf8(value).ok());
+        let lines = headers.filter(|(name, _)| is_forwarded_for(name)).map(|(_, value)| value);
         self.current.load().as_ref().map_or(peer, |policy| policy.client_address(peer, lines))
     }
 
@@ -211,7 +209,7 @@ impl AccessPolicy {
     fn limited_address<'h>(
         &self,
         peer: IpAddr,
-        forwarded_for: impl Iterator<Item = &'h str>,
+        forwarded_for: impl Iterator<Item = &'h [u8]>,
     ) -> Option<IpAddr> {
         let client = self.client_address(peer, forwarded_for);
         let is_proxy = self.roles.settings.trusted_proxies.iter().any(|range| range.contains(client));
@@ -219,12 +217,12 @@ impl AccessPolicy {
     }
 
     /// Behind trusted proxies the client's.
-    fn client_address<'h>(&self, peer: IpAddr, forwarded_for: impl Iterator<Item = &'h str>) -> IpAddr {
+    fn client_address<'h>(&self, peer: IpAddr, forwarded_for: impl Iterator<Item = &'h [u8]>) -> IpAddr {
         let trusted = &self.roles.settings.trusted_proxies;
         if trusted.is_empty() {
             return peer;
         }
-        let forwarded_for: Vec<&str> = forwarded_for.collect();
+        let forwarded_for: Vec<&[u8]> = forwarded_for.collect();
         client_address(peer, &forwarded_for, trusted)
     }
 
@@ -239,11 +237,11 @@ impl AccessPolicy {
             credentials.certificate(names);
         }
         let trusted = &self.roles.settings.trusted_proxies;
-        let mut forwarded = Vec::new();
+        let mut forwarded: Vec<&[u8]> = Vec::new();
         for (name, value) in headers {
             credentials.header(name, value);
             if !trusted.is_empty() && is_forwarded_for(name) {
-                forwarded.extend(std::str::from_utf8(value));
+                forwarded.push(value);
             }
         }
         Ok((credentials, client_address(peer.address, &forwarded, trusted)))
@@ -301,12 +299,13 @@ pub(crate) fn fields(headers: &HeaderMap) -> impl Iterator<Item = (&str, &[u8])>
 }
 
 /// Headers that the payload of a WebSocket's `connection_init` stands for: its texts by their names, and those of its member
-/// `headers`, before those of the opening.
+/// `headers`, before those of the opening. From where a client comes is said by proxies, and never by its payload.
 pub(crate) fn with_payload(head: &HeaderMap, payload: &Json) -> Vec<(String, Vec<u8>)> {
     const CREDENTIALS: [&str; 3] = ["authorization", "x-api-key", "cookie"];
     let members = |value: &Json| -> Vec<(String, Vec<u8>)> {
         let members = value.as_object().into_iter().flatten();
         let texts = members.filter_map(|(name, value)| Some((name.to_ascii_lowercase(), value.as_str()?)));
+        let texts = texts.filter(|(name, _)| !is_forwarded_for(name));
         texts.map(|(name, text)| (name, text.as_bytes().to_vec())).collect()
     };
     let mut fields = members(payload);
@@ -356,5 +355,18 @@ mod tests {
             names(payload),
             ["x-prony-role=r", "authorization=Bearer head", "cookie=token=c", "host=h"]
         );
+    }
+
+    /// Behind a trusted proxy it took the place of what the proxy says, and with it the client's limits by address.
+    #[test]
+    fn a_payload_does_not_say_where_its_client_is() {
+        let mut head = HeaderMap::new();
+        head.insert("x-forwarded-for", HeaderValue::from_static("192.0.2.1"));
+        let payload = serde_json::json!({
+            "X-Forwarded-For": "198.51.100.7",
+            "headers": {"x-forwarded-for": "198.51.100.8"},
+        });
+        let of_head = [("x-forwarded-for".to_owned(), b"192.0.2.1".to_vec())];
+        assert_eq!(with_payload(&head, &payload), of_head);
     }
 }

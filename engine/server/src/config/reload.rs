@@ -1,5 +1,5 @@
-//! Reading the configuration again while the server runs: who may do what, which tables are served, joins, the files of TLS and the Redis
-//! of shared limits change, and nothing else.
+//! Reading the configuration again while the server runs: who may do what, by which names the server is asked for, which tables are served,
+//! joins, the files of TLS and the Redis of shared limits change, and nothing else.
 
 use std::{fmt, sync::Arc, time::SystemTime};
 
@@ -12,6 +12,8 @@ use crate::{joins::JoinSettings, tls::TlsSettings};
 #[derive(Debug, Clone)]
 pub struct Reloaded {
     pub access: Arc<AccessSettings>,
+    /// Names under which the server may be asked for; they stay as they are where there is none.
+    pub hosts: Option<Vec<String>>,
     /// TLS and the Redis in which limits are shared; both stay as they are where there is none.
     pub connections: Option<(TlsSettings, RedisSettings)>,
     /// Sources and joins; both stay as they are where there are none.
@@ -20,7 +22,7 @@ pub struct Reloaded {
 
 impl From<Arc<AccessSettings>> for Reloaded {
     fn from(access: Arc<AccessSettings>) -> Self {
-        Self { access, connections: None, served: None }
+        Self { access, hosts: None, connections: None, served: None }
     }
 }
 

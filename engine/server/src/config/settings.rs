@@ -242,7 +242,8 @@ impl From<Settings> for Reloaded {
     fn from(settings: Settings) -> Self {
         let connections = (settings.tls, settings.operation_limits.redis);
         let served = Some((settings.sources, settings.joins));
-        Self { access: settings.access, connections: Some(connections), served }
+        let hosts = Some(settings.hosts);
+        Self { access: settings.access, hosts, connections: Some(connections), served }
     }
 }
 

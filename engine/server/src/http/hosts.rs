@@ -1,13 +1,57 @@
 //! Under which names a server may be asked for. A page in a browser can have its own name point to a server that its visitor reaches
 //! (DNS rebinding) and would then read as one of ours; what it cannot do is send another `Host`.
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
+use arc_swap::ArcSwap;
 use http::{HeaderMap, Uri, header};
+
+/// Which hosts requests may name by the present configuration.
+#[derive(Debug)]
+pub(crate) struct CurrentHosts {
+    hosts: ArcSwap<Hosts>,
+    /// Counts configurations from 1.
+    generation: AtomicU64,
+}
+
+impl CurrentHosts {
+    /// Of a server that listens on these addresses.
+    pub(crate) fn new(listen: &[SocketAddr], names: &[String]) -> Self {
+        let hosts = ArcSwap::from_pointee(Hosts::new(listen, names));
+        Self { hosts, generation: AtomicU64::new(1) }
+    }
+
+    /// Other names count from now on.
+    pub(crate) fn replace(&self, listen: &[SocketAddr], names: &[String]) {
+        self.hosts.store(Arc::new(Hosts::new(listen, names)));
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Who keeps what was [included](Self::include) asks again where this has changed; to be read before it.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// As [`Hosts::include`].
+    pub(crate) fn include(&self, host: &[u8]) -> bool {
+        self.hosts.load().include(host)
+    }
+
+    /// As [`Hosts::include_request`].
+    pub(crate) fn include_request(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        self.hosts.load().include_request(uri, headers)
+    }
+}
 
 /// Which hosts requests may name.
 #[derive(Debug)]
-pub(crate) enum Hosts {
+enum Hosts {
     /// Others than this machine reach the server, and nothing says by which names.
     Any,
     /// Names of this machine itself, and these.
@@ -19,7 +63,7 @@ pub(crate) enum Hosts {
 
 impl Hosts {
     /// Of a server that listens on these addresses; `*` among the names allows all.
-    pub(crate) fn new(listen: &[SocketAddr], names: &[String]) -> Self {
+    fn new(listen: &[SocketAddr], names: &[String]) -> Self {
         let is_local = listen.iter().all(|address| address.ip().is_loopback());
         if names.iter().any(|name| name == "*") {
             Self::Any
@@ -33,7 +77,7 @@ impl Hosts {
     }
 
     /// Whether the value of a `Host` field may be asked for.
-    pub(crate) fn include(&self, host: &[u8]) -> bool {
+    fn include(&self, host: &[u8]) -> bool {
         let (names, takes_addresses) = match self {
             Self::Any => return true,
             Self::Local(names) => (names, false),
@@ -47,7 +91,7 @@ impl Hosts {
     }
 
     /// Whether a request may be answered. Of HTTP/1.0, and of no browser, there may be none.
-    pub(crate) fn include_request(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+    fn include_request(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let of_target = uri.authority().map(|authority| authority.as_str().as_bytes());
         let of_fields = headers.get_all(header::HOST).into_iter().map(http::HeaderValue::as_bytes);
         of_target.into_iter().chain(of_fields).all(|host| self.include(host))

@@ -1,5 +1,6 @@
-//! Takes who may do what, which tables are served, joins, the files of TLS and the Redis of shared limits from the configuration anew, and
-//! certificates from their files, at SIGHUP and when a file has changed. What is wrong with them is told, and what was there stays.
+//! Takes who may do what, by which names the server is asked for, which tables are served, joins, the files of TLS and the Redis of shared
+//! limits from the configuration anew, and certificates from their files, at SIGHUP and when a file has changed. What is wrong with them is
+//! told, and what was there stays.
 
 use std::{sync::Arc, time::Duration};
 
@@ -134,7 +135,7 @@ async fn again(site: &Arc<Site>, reload: &Reload) {
 /// What does not fit, with its place; nothing of the file counts then.
 async fn taken(site: &Arc<Site>, reload: &Reload) -> Result<Arc<AccessSettings>, String> {
     let reload = reload.clone();
-    let Reloaded { access, connections, served } = off_thread(move || reload.read()).await?;
+    let Reloaded { access, hosts, connections, served } = off_thread(move || reload.read()).await?;
     // Half a file, while it is being written, may lack [auth] and have no mistake.
     if site.access.is_closed() && access.openness != Openness::Closed {
         return Err(
@@ -163,6 +164,9 @@ async fn taken(site: &Arc<Site>, reload: &Reload) -> Result<Arc<AccessSettings>,
         }
         if let Some((_, redis)) = &connections {
             at.access.share_by(redis);
+        }
+        if let Some(names) = &hosts {
+            at.replace_hosts(names);
         }
         at.access.replace(&access);
         Ok(access)

@@ -131,6 +131,10 @@ impl SimpleConnection {
             if self.responder.is_waiting() {
                 self.last_begins = self.out.len();
                 let Poll::Ready(apart) = self.responder.poll(context, &mut self.out) else {
+                    // What has been responded to before it does not wait for it.
+                    if !self.out.is_empty() {
+                        ready!(self.poll_write(context))?;
+                    }
                     return self.poll_gone(context);
                 };
                 self.apart = apart;
@@ -170,7 +174,7 @@ impl SimpleConnection {
     /// section 9.6), so that its client does not send one whose fate it could not know.
     fn tell_last(&mut self) {
         let is_last = self.unread.is_empty() && self.handover.is_none();
-        if !is_last || self.is_last_told || self.written_bytes > 0 {
+        if !is_last || self.is_last_told || self.written_bytes > self.last_begins {
             return;
         }
         let end_of_status =

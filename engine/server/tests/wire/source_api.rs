@@ -359,7 +359,9 @@ fn a_server_of_this_machine_is_not_asked_for_by_other_names() {
     let local = serve(&counters, |settings| settings.hosts = vec!["shop.example".to_owned()]);
     let any = serve(&counters, |settings| settings.hosts = vec!["*".to_owned()]);
     for headers in WAYS {
-        for (host, expected) in [("evil.example", 421), ("127.0.0.1", 200), ("shop.example:8080", 200)] {
+        for (host, expected) in
+            [("", 421), ("evil.example", 421), ("127.0.0.1", 200), ("shop.example:8080", 200)]
+        {
             let ask = |server: &Server| {
                 server.ask(format!("GET /counters HTTP/1.1\r\nhost: {host}\r\n{headers}\r\n"))
             };

@@ -43,6 +43,12 @@ pub trait HttpApi: Debug + Send + Sync {
         &[]
     }
 
+    /// Of all spellings of a path that its calls do not tell apart the one by which rules for calls are found; percent-encoding is none of
+    /// its concern.
+    fn canonical_path<'p>(&self, path: &'p str) -> &'p str {
+        path
+    }
+
     /// What a call is, for logs that hold nothing of what clients choose.
     fn route(&self, method: &Method, path: &str) -> ApiRoute {
         let is_own = |prefix: &&&str| path.starts_with(**prefix);

@@ -29,6 +29,9 @@ pub(crate) enum SendErrorKind {
     TooLarge { max_bytes: usize },
     #[error("the response is not HTTP as it should be: {0}")]
     Protocol(String),
+    /// To a subscription.
+    #[error("it responded with status {status} and no events")]
+    NoEvents { status: u16 },
     #[error("{waiting} requests wait for a connection already (max_waiting)")]
     QueueFull { waiting: usize },
     #[error("no connection was free within {limit_ms} ms (queue_timeout_ms)")]

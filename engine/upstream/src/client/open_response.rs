@@ -43,10 +43,7 @@ impl OpenResponse {
             }
         };
         if head.status != 200 || head.is_json {
-            return Err(SendErrorKind::Protocol(format!(
-                "it responded with status {} and no events",
-                head.status
-            )));
+            return Err(SendErrorKind::NoEvents { status: head.status });
         }
         if head.coding != ContentCoding::Identity {
             return Err(SendErrorKind::Protocol("its events have a Content-Encoding".to_owned()));

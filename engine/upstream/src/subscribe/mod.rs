@@ -56,6 +56,11 @@ impl Stream {
                 Err(error) => {
                     let address = &endpoint.address;
                     tracing::debug!(%address, %error, "a subscription cannot be opened");
+                    if let (SendErrorKind::NoEvents { status: 401 }, Some(exchange)) =
+                        (&error, &upstream.exchange)
+                    {
+                        exchange.forget(&own.credentials);
+                    }
                     failure = error;
                 }
             }

@@ -165,6 +165,7 @@ async fn send(stream: &mut WebSocketStream<Transport>, text: String) -> Result<(
 fn failure(error: &tungstenite::Error) -> SendErrorKind {
     match error {
         tungstenite::Error::ConnectionClosed | tungstenite::Error::AlreadyClosed => SendErrorKind::Closed,
+        tungstenite::Error::Http(response) => SendErrorKind::NoEvents { status: response.status().as_u16() },
         other => SendErrorKind::Protocol(other.to_string()),
     }
 }

@@ -22,15 +22,17 @@ use crate::{
 /// Whether a call is one of which nothing is asked, counted or written down here.
 pub(in crate::http) fn is_free(
     core: &CoreEngine,
+    id: ApiId,
     asker: Option<&Asker>,
     method: &Method,
     path: &str,
 ) -> bool {
     let is_written = || core.site().audit.is_on() && !matches!(*method, Method::GET | Method::HEAD);
-    rule(asker, method, path).is_none() && !is_written()
+    rule(core, id, asker, method, path).is_none() && !is_written()
 }
 
-fn rule(asker: Option<&Asker>, method: &Method, path: &str) -> Option<RuleId> {
+fn rule(core: &CoreEngine, id: ApiId, asker: Option<&Asker>, method: &Method, path: &str) -> Option<RuleId> {
+    let path = core.site().apis.get(id).canonical_path(path);
     asker?.rules.operations.call_rule(method.as_str(), path)
 }
 
@@ -57,7 +59,7 @@ pub(in crate::http) async fn respond(
     let call = Call {
         core,
         id,
-        rule: rule(asker.as_ref(), method, path),
+        rule: rule(core, id, asker.as_ref(), method, path),
         asker,
         method: method.clone(),
         path: path.to_owned(),

@@ -25,7 +25,7 @@ use crate::{
     graphql::{CoreEngine, ExecutionContext as _},
     http::{
         ApiConnections, Reply,
-        apis::calls,
+        apis::{ApiId, calls},
         at_the_bound_of_memory,
         authentication::is_unrestricted,
         cors, date,
@@ -41,8 +41,9 @@ use crate::{
 pub(crate) struct Responder {
     core: Rc<CoreEngine>,
     client: SimpleClient,
-    /// The `Host` of its last request, which may be asked for.
+    /// The `Host` of its last request, which may be asked for by names of this generation.
     host: Vec<u8>,
+    hosts_generation: u64,
     connections: ApiConnections,
     responds_to_graphql: bool,
     /// The request whose response is waited for, and what to do with that.
@@ -74,6 +75,7 @@ impl Responder {
             core: Rc::clone(core),
             client: SimpleClient::new(peer),
             host: Vec::new(),
+            hosts_generation: 0,
             connections,
             responds_to_graphql,
             waiting: None,
@@ -109,11 +111,14 @@ impl Responder {
     /// As hyper's part has it, which words the refusal.
     fn may_ask(&mut self, request: &SimpleRequest<'_>) -> bool {
         let Some(host) = request.host else { return false };
-        if host != self.host {
-            if !self.core.site().hosts.include(host) {
+        let hosts = &self.core.site().hosts;
+        let generation = hosts.generation();
+        if host != self.host || generation != self.hosts_generation {
+            if !hosts.include(host) {
                 return false;
             }
             self.host = host.to_vec();
+            self.hosts_generation = generation;
         }
         let Settings { cors_origins: origins, functions, .. } = self.settings();
         let comes_from_a_friend = || {
@@ -150,7 +155,7 @@ impl Responder {
         }
         match self.core.site().apis.find(request.path) {
             // Who is refused is told so, and who is waited for, by hyper's part.
-            Some(_) if !self.is_let_in(request) => (Responded::HandOver(Handover::Refused), None),
+            Some(id) if !self.is_let_in(id, request) => (Responded::HandOver(Handover::Refused), None),
             Some(id) => {
                 let (responded, waiting) = api::respond(&self.core, &self.connections, id, request, out);
                 (responded, waiting.map(Waiting::Api))
@@ -172,12 +177,12 @@ impl Responder {
     }
 
     /// Whether it is known that the HTTP APIs of sources respond, and no rule is for the call.
-    fn is_let_in(&self, request: &SimpleRequest<'_>) -> bool {
+    fn is_let_in(&self, id: ApiId, request: &SimpleRequest<'_>) -> bool {
         match self.client.try_identify(&self.core, request) {
             Known::Asker(asker) => {
                 let asker = asker.as_ref();
                 asker.is_none_or(is_unrestricted)
-                    && calls::is_free(&self.core, asker, &request.method, request.path)
+                    && calls::is_free(&self.core, id, asker, &request.method, request.path)
             }
             Known::NotKnown => false,
         }

@@ -188,7 +188,7 @@ impl Sender {
             self.shared.failures.fetch_add(1, Relaxed);
             self.failed(&reason);
             let Some(after) = after else { return Err(()) };
-            let next = Instant::now() + after.unwrap_or_else(|| jittered(pause));
+            let next = Instant::now() + pause_of(after, pause);
             if !self.waits_until(next, given_up) {
                 return Err(());
             }
@@ -303,6 +303,12 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     }
 }
 
+/// How long to wait: what the collector asks for, where it does. What is longer than a batch is tried gives it up as well, and need be no time
+/// that a clock can add.
+fn pause_of(asked: Option<Duration>, pause: Duration) -> Duration {
+    asked.map_or_else(|| jittered(pause), |asked| asked.min(TRIED_FOR))
+}
+
 /// As much of a text as is shown, where it is one.
 fn shown(said: &[u8]) -> String {
     let text = String::from_utf8_lossy(said);
@@ -365,6 +371,16 @@ mod tests {
         let pauses: Vec<Duration> = (0..20).map(|_| jittered(FIRST_PAUSE)).collect();
         assert!(pauses.iter().all(|pause| (FIRST_PAUSE / 2..=FIRST_PAUSE).contains(pause)), "{pauses:?}");
         assert!(pauses.iter().any(|pause| *pause != pauses[0]), "{pauses:?}");
+    }
+
+    /// Adding it to the time of now ended the thread that sends, and with it all traces.
+    #[test]
+    fn a_collector_may_ask_for_any_time() {
+        let asked = after("18446744073709551615");
+        assert_eq!(asked, Some(Duration::from_secs(u64::MAX)));
+        assert_eq!(pause_of(asked, FIRST_PAUSE), TRIED_FOR);
+        assert_eq!(pause_of(after("7"), FIRST_PAUSE), Duration::from_secs(7));
+        assert!(pause_of(None, FIRST_PAUSE) <= FIRST_PAUSE);
     }
 
     #[test]

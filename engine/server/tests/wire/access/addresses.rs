@@ -111,6 +111,31 @@ fn subscriptions_of_one_address_are_bounded_over_all_its_connections() {
     assert_eq!(refusal(&mut first, "c"), None, "one has ended");
 }
 
+/// The payload of `connection_init` stands for headers, and a client could choose its address by it.
+#[test]
+fn a_client_behind_a_proxy_does_not_say_in_its_payload_where_it_is() {
+    let rule =
+        "[[operation]]\nmatch = \"Query.albums\"\nrate_limit = [{ by = \"address\", rate = \"1/d\" }]\n";
+    let text = ACCESS.replacen("[auth]\n", "[auth]\ntrusted_proxies = [\"127.0.0.1\"]\n", 1);
+    let server = serve(&format!("{text}{rule}"));
+    let ask = |address: &'static str, payload: &serde_json::Value| {
+        let headers = [("sec-websocket-protocol", TRANSPORT), ("x-forwarded-for", address)];
+        let mut socket = Socket::open_at(server.address(), &headers);
+        socket.send(&json!({"type": "connection_init", "payload": payload}).to_string());
+        assert_eq!(socket.next(), r#"{"type":"connection_ack"}"#);
+        socket.send(&subscribe("a", "{ albums(limit: 1) { AlbumId } }"));
+        socket.next()
+    };
+    assert!(ask(ONE, &json!({})).contains("AlbumId"));
+    for payload in
+        [json!({}), json!({"X-Forwarded-For": OTHER}), json!({"headers": {"x-forwarded-for": OTHER}})]
+    {
+        let refused = ask(ONE, &payload);
+        assert!(refused.contains("TOO_MANY_REQUESTS"), "{payload}: {refused}");
+    }
+    assert!(ask(OTHER, &json!({"x-forwarded-for": ONE})).contains("AlbumId"));
+}
+
 fn reserve(server: &Server, headers: &str) -> String {
     server
         .ask(format!("PUT /graphql/stream HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: 0\r\n\r\n"))
@@ -128,6 +153,21 @@ fn reservations_of_one_address_leave_room_for_others() {
     let refused = reserve(&server, &header(Some(ONE)));
     assert!(refused.starts_with("HTTP/1.1 429") && refused.contains("max_reservations"), "{refused}");
     assert!(reserve(&server, &header(Some(OTHER))).starts_with("HTTP/1.1 201"));
+}
+
+/// A proxy puts the address behind what its client has sent. The whole line named nobody then, who is not limited.
+#[test]
+fn odd_bytes_of_a_client_hide_its_address_from_no_limit() {
+    let server = behind_a_proxy(|settings| {
+        settings.subscriptions.max_reservations = 100;
+        settings.subscriptions.reservation_timeout = 10 * PATIENCE;
+    });
+    let reserve = b"PUT /graphql/stream HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: \xff, 192.0.2.1\r\ncontent-length: 0\r\n\r\n";
+    for _ in 0..64 {
+        assert!(server.ask(reserve).starts_with("HTTP/1.1 201"));
+    }
+    let refused = server.ask(reserve);
+    assert!(refused.starts_with("HTTP/1.1 429") && refused.contains("max_reservations"), "{refused}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use super::{access, ask, bearer, body, signed, unix_now};
 use crate::{
     sockets::{Socket, TRANSPORT, subscribe},
-    support::{PATIENCE, Server, Wire, get, post_with},
+    support::{PATIENCE, Server, Wire, get, post_with, query},
 };
 
 const AUTH: &str = r#"
@@ -351,6 +351,18 @@ fn a_mutation_has_its_place_to_its_end_whether_its_client_is_there_or_not() {
     assert_eq!(body(&server, "", "mutation { slowWrite }"), r#"{"data":{"slowWrite":2}}"#);
 }
 
+/// It was written together with the response to the request behind it.
+#[test]
+fn a_response_does_not_wait_for_the_request_that_was_sent_behind_it() {
+    let (gate, server) = gated("", |_| {});
+    let mut wire = server.connect();
+    wire.send(format!("{}{}", query("{ quick }"), query("{ slow }")));
+    assert!(wire.response().ends_with("{\"data\":{\"quick\":1}}\n"));
+    gate.until_begun(2);
+    gate.open.add_permits(1);
+    assert!(wire.response().ends_with("{\"data\":{\"slow\":2}}\n"));
+}
+
 /// What is kept on the way depends on what says who asks.
 #[test]
 fn headers_that_a_webhook_is_sent_are_named_in_vary() {
@@ -360,6 +372,18 @@ fn headers_that_a_webhook_is_sent_are_named_in_vary() {
     let first = ask(&server, "", "{ quick }");
     assert!(
         first.contains("vary: accept, authorization, cookie, x-api-key, x-prony-role, x-tenant\n"),
+        "{first}"
+    );
+}
+
+/// A cache on the way gave what it had kept for a request without an origin to pages, whose browsers then refused it.
+#[test]
+fn the_origin_is_named_in_vary_where_pages_of_others_may_read() {
+    let rules = "[[operation]]\nmatch = \"Query.*\"\ncache = { ttl = \"1h\", scope = \"shared\" }\n";
+    let (_, server) = gated(rules, |settings| settings.cors_origins = vec!["https://a.test".to_owned()]);
+    let first = ask(&server, "", "{ quick }");
+    assert!(
+        first.contains("vary: accept, authorization, cookie, x-api-key, x-prony-role, origin\n"),
         "{first}"
     );
 }

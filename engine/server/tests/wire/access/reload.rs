@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::{ACCESS, access, bearer, body, token};
-use crate::support::{PATIENCE, Rewritten, Server};
+use prony_server::config::{Reloaded, Settings};
+
+use super::{ACCESS, access, bearer, body, settings, token};
+use crate::support::{PATIENCE, Rewritten, Server, Wire, query};
 
 #[test]
 fn a_right_file_counts_at_once_and_a_wrong_one_never() {
@@ -35,4 +37,37 @@ fn a_right_file_counts_at_once_and_a_wrong_one_never() {
     assert_eq!(body(&server, &customer, query), one);
     file.write(ACCESS);
     until(two);
+}
+
+/// They counted from a restart on alone.
+#[test]
+fn the_names_under_which_the_server_is_asked_for_are_read_again() {
+    let named = |name: &str| ACCESS.replacen("[auth]\n", &format!("[auth]\nhosts = [\"{name}\"]\n"), 1);
+    let read = |text: &str| {
+        let Settings { access, hosts, .. } = settings(text);
+        Reloaded { hosts: Some(hosts), ..Reloaded::from(access) }
+    };
+    let file = Rewritten::new(&named("one.test"));
+    let reload = file.reload(move |text| Ok(read(text)));
+    let first = settings(&named("one.test"));
+    let server = Server::with(|settings| {
+        settings.access = first.access;
+        settings.hosts = first.hosts;
+        settings.reload = Some(reload);
+    });
+    let ask = |wire: &mut Wire, host: &str| {
+        wire.send(query("{ __typename }").replacen("host: localhost", &format!("host: {host}"), 1));
+        wire.response()
+    };
+    let mut kept = server.connect();
+    assert!(ask(&mut kept, "one.test").starts_with("HTTP/1.1 200"));
+    assert!(ask(&mut server.connect(), "two.test").starts_with("HTTP/1.1 421"));
+    file.write(&named("two.test"));
+    let deadline = Instant::now() + PATIENCE;
+    while !ask(&mut server.connect(), "two.test").starts_with("HTTP/1.1 200") {
+        assert!(Instant::now() < deadline, "it is not asked for by its new name");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let refused = ask(&mut kept, "one.test");
+    assert!(refused.starts_with("HTTP/1.1 421"), "also where it was asked for by that before: {refused}");
 }

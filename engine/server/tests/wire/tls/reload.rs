@@ -92,7 +92,8 @@ impl Reloading {
         let read = move || {
             let tls = to_read.lock().expect("no test panics with it").clone()?;
             let connections = Some((tls, RedisSettings::default()));
-            Ok::<_, String>(Reloaded { access: Arc::<AccessSettings>::default(), connections, served: None })
+            let access = Arc::<AccessSettings>::default();
+            Ok::<_, String>(Reloaded { connections, ..Reloaded::from(access) })
         };
         let stamp = move || {
             let seconds = Duration::from_secs(to_stamp.load(Ordering::SeqCst));

@@ -113,6 +113,7 @@
 //! [`examples`] two servers of them.
 
 mod access;
+mod beside;
 mod clock;
 pub mod config;
 pub mod examples;

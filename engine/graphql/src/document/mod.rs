@@ -90,7 +90,7 @@ fn weight_bytes(text: &str, tokens: usize, lines: &LineIndex) -> usize {
 
 /// Limits that need no parser.
 fn check_text(text: &str, limits: &Limits) -> Result<(), String> {
-    let Limits { max_document_bytes, max_tokens, max_nesting, .. } = *limits;
+    let Limits { max_document_bytes, max_tokens, max_nesting, max_definitions, max_directives, .. } = *limits;
     if text.len() > max_document_bytes {
         let bytes = text.len();
         return Err(format!(
@@ -98,7 +98,7 @@ fn check_text(text: &str, limits: &Limits) -> Result<(), String> {
              variables, or several requests"
         ));
     }
-    let Scan { tokens, nesting } = scan(text);
+    let Scan { tokens, nesting, definitions, directives } = scan(text);
     if tokens > max_tokens {
         return Err(format!(
             "the document has {tokens} tokens; the limit is {max_tokens} (max_tokens): ask for less at a time"
@@ -109,6 +109,12 @@ fn check_text(text: &str, limits: &Limits) -> Result<(), String> {
             "the document is nested {nesting} levels deep; the limit is {max_nesting} (max_nesting): ask for fewer levels, or \
              send values as variables"
         ));
+    }
+    if definitions > max_definitions {
+        return Err(tally::too_many_definitions(definitions, max_definitions));
+    }
+    if directives > max_directives {
+        return Err(tally::too_many_directives(directives, max_directives));
     }
     Ok(())
 }

@@ -8,12 +8,15 @@ pub(crate) struct Scan {
     pub(crate) tokens: usize,
     /// The deepest nesting of braces and brackets: selection sets, lists, objects and list types.
     pub(crate) nesting: usize,
+    /// Braces that are in no others and in no parentheses: each operation and each fragment has one.
+    pub(crate) definitions: usize,
+    pub(crate) directives: usize,
 }
 
 pub(crate) fn scan(text: &str) -> Scan {
     let bytes = text.as_bytes();
     let mut scan = Scan::default();
-    let mut level = 0usize;
+    let (mut level, mut parentheses) = (0usize, 0usize);
     let mut index = 0;
     while let Some(&byte) = bytes.get(index) {
         let rest = &bytes[index..];
@@ -29,11 +32,24 @@ pub(crate) fn scan(text: &str) -> Scan {
             b'"' => string(rest),
             b'.' => run(rest, |byte| byte == b'.').min(3),
             b'{' | b'[' => {
+                scan.definitions += usize::from(byte == b'{' && level == 0 && parentheses == 0);
                 level += 1;
                 1
             }
             b'}' | b']' => {
                 level = level.saturating_sub(1);
+                1
+            }
+            b'(' => {
+                parentheses += 1;
+                1
+            }
+            b')' => {
+                parentheses = parentheses.saturating_sub(1);
+                1
+            }
+            b'@' => {
+                scan.directives += 1;
                 1
             }
             _ => run(rest, |byte| byte.is_ascii_alphanumeric() || byte == b'_').max(1),
@@ -72,7 +88,27 @@ mod tests {
     use super::*;
 
     fn check(text: &str, tokens: usize, nesting: usize) {
-        assert_eq!(scan(text), Scan { tokens, nesting }, "{text}");
+        let found = scan(text);
+        assert_eq!((found.tokens, found.nesting), (tokens, nesting), "{text}");
+    }
+
+    #[test]
+    fn operations_fragments_and_directives_are_counted() {
+        for (text, definitions, directives) in [
+            ("", 0, 0),
+            ("{ a { b } }", 1, 0),
+            ("query A { a } fragment F on T @d { b @include(if: true) } mutation { c }", 3, 2),
+            (
+                "query A($a: I = {b: {c: 1}} @d(a: {b: 1}), $l: [I!] = [{}]) @e(a: {}) { a(b: {c: 1}) { d } }",
+                1,
+                2,
+            ),
+            ("{ a(b: \"@ { }\") # @ {\n }", 1, 0),
+            ("}}{ a } )({ b } @", 1, 1),
+        ] {
+            let found = scan(text);
+            assert_eq!((found.definitions, found.directives), (definitions, directives), "{text}");
+        }
     }
 
     #[test]

@@ -18,6 +18,8 @@ use crate::{
 /// The message that the dialect's clients know; name, value and limit stand beside it, in the extensions.
 const TOO_DEEP: &str = "Exceeded maximum nest level.";
 
+const DIRECTIVES_ADVICE: &str = "max_directives): ask for fewer at a time";
+
 /// Counts of a selection set with its fragments expanded; saturating.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
@@ -53,15 +55,7 @@ pub(crate) fn check(
     let mut counter = Counter::new(document, limits, lines);
     if document.definitions.len() > limits.max_definitions {
         let count = document.definitions.len();
-        counter.refuse(
-            None,
-            exceeded(
-                "operations and fragments",
-                count,
-                limits.max_definitions,
-                "max_definitions): send only the operation that is to run",
-            ),
-        );
+        counter.refuse(None, too_many_definitions(count, limits.max_definitions));
         return Err(counter.errors);
     }
     for definition in &document.definitions {
@@ -76,6 +70,16 @@ pub(crate) fn check(
     counter.check_totals();
     counter.errors.truncate(MAX_REPORTED_ERRORS);
     if counter.errors.is_empty() { Ok(()) } else { Err(counter.errors) }
+}
+
+pub(super) fn too_many_definitions(count: usize, limit: usize) -> String {
+    let advice = "max_definitions): send only the operation that is to run";
+    exceeded("operations and fragments", count, limit, advice)
+}
+
+/// Where each is written; those of a fragment count again wherever it is spread.
+pub(super) fn too_many_directives(count: usize, limit: usize) -> String {
+    exceeded("directives", count, limit, DIRECTIVES_ADVICE)
 }
 
 /// `advice` is the limit's name and what to try.
@@ -190,12 +194,7 @@ impl<'a> Counter<'a> {
                 "max_root_fields): send several requests",
             ),
             ("aliases", total.aliases, limits.max_aliases, "max_aliases): send several requests"),
-            (
-                "directives",
-                total.directives,
-                limits.max_directives,
-                "max_directives): ask for fewer at a time",
-            ),
+            ("directives", total.directives, limits.max_directives, DIRECTIVES_ADVICE),
             (
                 "introspecting fields",
                 total.introspecting,

@@ -31,6 +31,10 @@ impl ExecutionContext for CoreEngine {
         context.asker.as_ref().map_or_else(|| self.current(), |asker| self.served_to(asker))
     }
 
+    fn share(served: &CoreServed) -> Arc<Served> {
+        served.share()
+    }
+
     fn metrics(&self) -> &CoreMetrics {
         self.site.metrics.core(self.index)
     }

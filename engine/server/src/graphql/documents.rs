@@ -134,6 +134,11 @@ impl Documents {
         self.texts.iter().map(|text| &**text)
     }
 
+    /// Whether other texts than the trusted ones are answered.
+    pub(super) fn takes_texts(&self) -> bool {
+        !self.only
+    }
+
     /// Fills in the text of a request that names it, and refuses what may not be asked.
     pub(crate) fn resolve(&self, parameters: &mut RequestParameters) -> Result<(), GraphqlError> {
         if let Some(id) = parameters.document_id.take() {

@@ -1,6 +1,6 @@
 //! What the pipeline of a request needs of where it runs: the seam between a request's stages and the engine.
 
-use std::ops::Deref;
+use std::{ops::Deref, sync::Arc};
 
 use prony_graphql::{response::FieldResult, schema::SourceId, selection::Field, variables::Variables};
 use prony_source::{AcceptedCodings, OperationResult, PreparedField};
@@ -23,6 +23,9 @@ pub(crate) trait ExecutionContext {
 
     /// What is served now to those who ask so; a request asks once and uses that to its end.
     fn served(&self, context: &RequestContext) -> Self::Served;
+
+    /// The same for another thread.
+    fn share(served: &Self::Served) -> Arc<Served>;
 
     fn metrics(&self) -> &CoreMetrics;
 

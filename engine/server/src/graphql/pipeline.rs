@@ -23,6 +23,7 @@ use super::{
     admission::operation_budget,
     context::RequestContext,
     execution::ExecutionContext,
+    learning::{GivenRequest, Learned, Lookup, learned, look_up},
     outcome::{HeldBytes, Outcome, RequestError, Response, ResponseBody, Seen, held_by},
     plan::{Plan, Step},
     planning::{find_operation, plan_for},
@@ -40,10 +41,22 @@ pub(crate) async fn respond<C: ExecutionContext>(
     parsed: impl Future<Output = Result<RequestParameters, RequestFault>>,
     allowed: AllowedKinds,
 ) -> Response {
-    let mut clock = StageClock::of(context.clock);
+    let clock = StageClock::of(context.clock);
+    let parsed = parsed.await;
+    respond_parsed(core, context, parsed, allowed, clock).await
+}
+
+/// As [`respond`], for what is parsed already; the clock has begun with that.
+pub(crate) async fn respond_parsed<C: ExecutionContext>(
+    core: &C,
+    context: RequestContext,
+    parsed: Result<RequestParameters, RequestFault>,
+    allowed: AllowedKinds,
+    mut clock: StageClock,
+) -> Response {
     let mut seen = Seen::default();
-    let parameters = parsed.await;
-    let finished = match prepare(core, context, || parameters, allowed, &mut clock, &mut seen) {
+    let given = learned(core, &context, parsed).await;
+    let finished = match prepare_given(core, context, || given, allowed, &mut clock, &mut seen) {
         Ok(prepared) => finish(core, &prepared, &mut clock).await,
         Err(error) => Err(error),
     };
@@ -77,6 +90,8 @@ pub(crate) enum Tried<S> {
     Waits(Box<Prepared<S>>, StageClock, Seen),
     /// Its rules have not let it in, which has been counted.
     Denied(Box<Response>),
+    /// Its document is long and not known: [`respond_parsed`] is left to do.
+    Unknown(Box<(RequestContext, RequestParameters)>, StageClock),
     /// The response has no body that is executed; nothing has been done.
     NotHere,
 }
@@ -93,9 +108,12 @@ pub(crate) fn try_respond<C: ExecutionContext>(
 ) -> Tried<C::Served> {
     let mut clock = StageClock::start();
     let mut seen = Seen::default();
-    let parse = || RequestParameters::from_json(body);
+    let given = match look_up(core, &context, RequestParameters::from_json(body)) {
+        Lookup::Said(given) => given,
+        Lookup::Unknown(parameters) => return Tried::Unknown(Box::new((context, parameters)), clock),
+    };
     let mut held = None;
-    let outcome = match prepare(core, context, parse, allowed, &mut clock, &mut seen) {
+    let outcome = match prepare_given(core, context, || given, allowed, &mut clock, &mut seen) {
         Ok(prepared) => {
             let results = if prepared.runs_at_once() { try_execute(core, &prepared) } else { None };
             let Some(mut results) = results else {
@@ -137,8 +155,14 @@ pub(crate) fn check(
     parameters: RequestParameters,
     allowed: AllowedKinds,
 ) -> Result<(), Vec<u8>> {
-    let prepared =
-        plan(core, context, || Ok(parameters), allowed, &mut StageClock::start(), &mut Seen::default());
+    let prepared = plan(
+        core,
+        context,
+        || Ok(GivenRequest { parameters, learned: None }),
+        allowed,
+        &mut StageClock::start(),
+        &mut Seen::default(),
+    );
     let Err(error) = prepared else { return Ok(()) };
     let errors = error.into_errors("this kind is not taken here");
     Err(response::refuse(&errors, core.engine().detail()))
@@ -155,29 +179,46 @@ pub(crate) fn prepare<C: ExecutionContext>(
     clock: &mut StageClock,
     seen: &mut Seen,
 ) -> Result<Prepared<C::Served>, RequestError> {
+    let parse = || parse().map(|parameters| GivenRequest { parameters, learned: None });
+    prepare_given(core, context, parse, allowed, clock, seen)
+}
+
+/// As [`prepare`], with what is known of the document.
+fn prepare_given<C: ExecutionContext>(
+    core: &C,
+    context: RequestContext,
+    parse: impl FnOnce() -> Result<GivenRequest<C::Served>, RequestFault>,
+    allowed: AllowedKinds,
+    clock: &mut StageClock,
+    seen: &mut Seen,
+) -> Result<Prepared<C::Served>, RequestError> {
     let prepared = plan(core, context, parse, allowed, clock, seen)?.try_admit(core)?;
     clock.admitted();
     Ok(prepared)
 }
 
-/// As [`prepare`], without counting it.
+/// As [`prepare_given`], without counting it.
 fn plan<C: ExecutionContext>(
     core: &C,
     context: RequestContext,
-    parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
+    parse: impl FnOnce() -> Result<GivenRequest<C::Served>, RequestFault>,
     allowed: AllowedKinds,
     clock: &mut StageClock,
     seen: &mut Seen,
 ) -> Result<Prepared<C::Served>, RequestError> {
-    let served = core.served(&context);
     let limits = core.engine().limits();
     let refused = |errors| invalid(core, errors);
-    let mut parameters = parse().map_err(RequestError::Unreadable)?;
+    let GivenRequest { mut parameters, learned } = parse().map_err(RequestError::Unreadable)?;
+    let (served, found, made) = match learned {
+        Some(Learned { served, operation, plan }) => (served, Some(operation), plan),
+        None => (core.served(&context), None, None),
+    };
     core.engine().documents.resolve(&mut parameters).map_err(|error| refused(vec![error]))?;
     clock.ended(Stage::Parse);
 
     let RequestParameters { query, operation_name, variables, extensions, sent_variables, .. } = parameters;
-    let operation = find_operation(&served, limits, &query, operation_name.as_deref()).map_err(refused)?;
+    let find = || find_operation(&served, limits, &query, operation_name.as_deref());
+    let operation = found.unwrap_or_else(find).map_err(refused)?;
     seen.kind = Some(operation.kind());
     if core.site().notes_requests() {
         note_operation(&operation, context.asker.as_ref(), context.clock);
@@ -188,7 +229,10 @@ fn plan<C: ExecutionContext>(
     let (variables, shape) = operation.coerce(&served.schema, variables).map_err(refused)?;
     clock.ended(Stage::Validate);
 
-    let plan = plan_for(&served, limits, (&operation, &query), &variables, shape).map_err(refused)?;
+    let plan = match made {
+        Some(plan) => plan,
+        None => plan_for(&served, limits, (&operation, &query), &variables, shape).map_err(refused)?,
+    };
     let cost = plan.complexity.with(&variables);
     seen.cost = Some(cost);
     let role = context.asker.as_ref().map(Asker::role);

@@ -31,5 +31,9 @@ pub(super) fn find_operation(
     text: &str,
     name: Option<&str>,
 ) -> Result<Arc<Operation>, Vec<GraphqlError>> {
+    if text.len() > limits.max_document_bytes {
+        // It is refused for its length: nothing of it is hashed to find that out.
+        return Operation::parse(&served.schema, text, name, limits).map(Arc::new);
+    }
     served.cache.find_operation(text, name, || Operation::parse(&served.schema, text, name, limits))
 }

@@ -60,6 +60,11 @@ impl CoreServed {
     pub(super) fn new(served: Arc<Served>) -> Self {
         Self(Rc::new(served))
     }
+
+    /// For another thread.
+    pub(super) fn share(&self) -> Arc<Served> {
+        Arc::clone(&self.0)
+    }
 }
 
 impl Deref for CoreServed {

@@ -256,6 +256,10 @@ impl ExecutionContext for Service {
         self.site().engine.served()
     }
 
+    fn share(served: &Arc<Served>) -> Arc<Served> {
+        Arc::clone(served)
+    }
+
     fn metrics(&self) -> &CoreMetrics {
         self.site().metrics.core(0)
     }

@@ -221,6 +221,37 @@ fn the_databases_text_is_shown_where_that_is_configured() {
     assert!(response.contains("\"detail\":\"") && response.contains("\"reference\":\""), "{response}");
 }
 
+/// It is parsed beside the core where it is not known, however the request is read.
+#[test]
+fn a_long_document_is_answered_as_a_short_one() {
+    let server = Server::start();
+    let comment = format!("# {}\n", "x".repeat(9_000));
+    let asked = |text: &str| {
+        let body = serde_json::json!({ "query": text, "variables": { "limit": 1 } }).to_string();
+        let by_hyper = post_with("content-type: application/json\r\nx-prony-timing: 1\r\n", &body);
+        let (by_hyper, plain) = (server.ask(by_hyper), server.ask(post(&body)));
+        let body_of = |response: &str| response.lines().last().unwrap_or_default().to_owned();
+        let (one, other) = (body_of(&by_hyper), body_of(&plain));
+        assert_eq!(one, other, "{text}");
+        one
+    };
+    for (text, locations) in [
+        ("query($limit: Int) { artists(limit: $limit) { Name } }", false),
+        ("query($limit: String) { artists(limit: $limit) { Name } }", true),
+        ("query($limit: Int) { artists(limit: $limit) { Nome } }", true),
+        ("query($limit: Int) { artists(limit: $limit) { Name ", true),
+        ("mutation { createGenre(GenreId: 1, Name: \"Again\") { GenreId } }", true),
+    ] {
+        let short = asked(&format!("# {}\n{text}", "y"));
+        for _ in 0..2 {
+            let long = asked(&format!("{comment}{text}"));
+            assert_eq!(long, short);
+            assert_eq!(long.contains("locations"), locations, "{long}");
+        }
+    }
+    assert!(asked(&"{ artists(limit: 1) { Name } }".repeat(400)).contains("400 operations and fragments"));
+}
+
 #[test]
 fn stages_are_timed_on_request() {
     let server = Server::start();

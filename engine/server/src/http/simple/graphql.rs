@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use http::{Method, StatusCode};
-use prony_graphql::budget::ResponseBudget;
+use prony_graphql::{budget::ResponseBudget, request::RequestParameters};
 use prony_source::{AcceptedCodings, ContentCoding};
 
 use super::{SimpleRequest, client::SimpleClient, response};
@@ -21,7 +21,7 @@ use crate::{
     graphql::{
         CoreEngine, ExecutionContext as _, KeptResponse, RequestContext, StageClock,
         outcome::{Outcome, Response, Seen, held_by},
-        pipeline::{self, AllowedKinds, Prepared, Tried, finish, try_respond},
+        pipeline::{self, AllowedKinds, Prepared, Tried, finish, respond_parsed, try_respond},
         reuse::control::kept,
     },
     http::{
@@ -32,6 +32,7 @@ use crate::{
 };
 
 pub(super) const PATH: &str = "/graphql";
+const ALLOWED: AllowedKinds = AllowedKinds::QueriesAndMutations;
 
 /// What has become of a request.
 #[expect(
@@ -78,7 +79,7 @@ pub(super) fn respond(
     let begin = |out: &mut Vec<u8>, outcome: &Outcome, body_bytes: usize| {
         response::begin(out, status(outcome, media), media.text(), body_bytes);
     };
-    let tried = try_respond(&**core, context, request.body, AllowedKinds::QueriesAndMutations, out, begin);
+    let tried = try_respond(&**core, context, request.body, ALLOWED, out, begin);
     match tried {
         Tried::Responded(Response { outcome, body, seen, times, .. }) => {
             held.extend(body);
@@ -96,6 +97,11 @@ pub(super) fn respond(
             }
             core.metrics().request_begins().goes_on();
             let execution = Box::pin(execute(Rc::clone(core), prepared, clock, seen));
+            GraphqlResponded::Waits(WaitingOperation { execution, media, executed: None })
+        }
+        Tried::Unknown(asked, clock) => {
+            core.metrics().request_begins().goes_on();
+            let execution = Box::pin(learn_and_execute(Rc::clone(core), asked, clock));
             GraphqlResponded::Waits(WaitingOperation { execution, media, executed: None })
         }
         Tried::Denied(response) => {
@@ -142,6 +148,15 @@ async fn execute(
 ) -> Response {
     let finished = finish(&*core, &prepared, &mut clock).await;
     pipeline::response(&*core, finished, seen, clock.times())
+}
+
+async fn learn_and_execute(
+    core: Rc<CoreEngine>,
+    asked: Box<(RequestContext, RequestParameters)>,
+    clock: StageClock,
+) -> Response {
+    let (context, parameters) = *asked;
+    respond_parsed(&*core, context, Ok(parameters), ALLOWED, clock).await
 }
 
 impl WaitingOperation {

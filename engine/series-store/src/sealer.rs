@@ -50,6 +50,8 @@ pub(crate) struct Sealer {
     /// What was removed last of each type.
     pub(crate) removed: Mutex<HashMap<TableId, Removal>>,
     state: Mutex<SealState>,
+    /// Why files could not be removed that the newest manifest has made needless, and when.
+    unremoved: Mutex<Option<(SealError, SystemTime)>>,
     /// Bytes of the log that segments have made needless.
     bytes_needless: AtomicU64,
     /// The last time that something was too old, it could not be removed.
@@ -102,6 +104,7 @@ impl Sealer {
             files: Mutex::new(Files { manifest, rotated: None, last_segment }),
             removed: Mutex::default(),
             state: Mutex::default(),
+            unremoved: Mutex::default(),
             bytes_needless: AtomicU64::new(0),
             removal_failed: AtomicBool::new(false),
             is_closing: AtomicBool::new(false),
@@ -109,7 +112,8 @@ impl Sealer {
     }
 
     pub(crate) fn state(&self) -> SealState {
-        lock(&self.state).clone()
+        let SealState { last, failure } = lock(&self.state).clone();
+        SealState { last, failure: failure.or_else(|| lock(&self.unremoved).clone()) }
     }
 
     /// Of the log that is read at a start.
@@ -213,7 +217,10 @@ impl Sealer {
         let names = names(&self.shared.state.memory, &removed);
         // All names and deletions that the files know of must be in the log before they count.
         self.shared.sync_log().map_err(SealError::Log)?;
-        publish(&self.directory, number, names, &segments, &self.is_closing).map_err(&write)?;
+        let removed_files =
+            publish(&self.directory, number, names, &segments, &self.is_closing).map_err(&write)?;
+        // The manifest counts: what it does not name may be gone, and must not be named again.
+        *lock(&self.unremoved) = removed_files.err().map(|cause| (write(cause), SystemTime::now()));
         let mut memory = writing(&self.shared.state.memory);
         if !(memory.tombstones.is_empty() && removed.is_empty()) {
             let first = segments.rows.first().map(|segment| segment.entry.last_number);

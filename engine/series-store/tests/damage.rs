@@ -95,3 +95,31 @@ fn each_byte_of_each_file_may_be_another() {
         }
     }
 }
+
+/// A bug of the first version: a manifest whose needless files could not all be removed was on the disk, and did not count for the open
+/// store. That went on with segments of which some were gone, and named them in the next manifest.
+#[test]
+fn a_manifest_counts_also_where_a_needless_file_cannot_be_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    fill(directory.path());
+    let store = Store::open(directory.path(), options(false)).unwrap();
+    // It is called as a segment, and is none.
+    let stuck = directory.path().join("segment-000000000099");
+    fs::create_dir(&stuck).unwrap();
+    store.compact().unwrap();
+    let failure = store.health().seals.failure;
+    assert!(failure.is_some_and(|(error, _)| error.to_string().contains("cannot write")), "it is told");
+    let files = || {
+        let entries = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap());
+        let segments = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("segment-"));
+        segments.filter(|entry| entry.path().is_file()).count()
+    };
+    assert_eq!((store.segments().0, files()), (1, 1), "the others are gone");
+    // It is tried again with the next.
+    fs::remove_dir(&stuck).unwrap();
+    store.compact().unwrap();
+    assert!(store.health().seals.failure.is_none());
+    drop(store);
+    assert_eq!(check(directory.path()).unwrap().problems, Vec::<String>::new());
+    assert_eq!(rows(&Store::open(directory.path(), options(false)).unwrap()), Some(ROWS));
+}

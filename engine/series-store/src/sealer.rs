@@ -4,14 +4,15 @@
 use crate::error::SealError;
 use crate::format::{LOG, SEGMENT};
 use crate::ids::{SeriesId, TableId, TimeMs, TimeRange};
+use crate::listen::Events;
 use crate::manifest::{Segments, names, publish};
 use crate::memory::{Frozen, reading, writing};
-use crate::op::OpNumber;
+use crate::op::{Deleted, Op, OpNumber};
 use crate::options::Options;
 use crate::read::StoredRows;
 use crate::removal::Removal;
 use crate::segment::{Segment, SegmentWriter};
-use crate::state::Shared;
+use crate::state::{SeriesState, Shared};
 use crate::tombstones::{Tombstone, Tombstones};
 use prony_log::disk::{self, sync_directory};
 use prony_log::file::NextFile;
@@ -234,7 +235,22 @@ impl Sealer {
         if has_frozen {
             memory.frozen = None;
         }
+        drop(memory);
+        self.tell_removed(&removed);
         Ok(())
+    }
+
+    /// Who listens hears of what was removed as of a deletion.
+    fn tell_removed(&self, removed: &[(TableId, Tombstone)]) {
+        let SeriesState { memory, listeners, .. } = &self.shared.state;
+        if removed.is_empty() || listeners.is_empty() {
+            return;
+        }
+        let mut payload = Vec::new();
+        for (table, Tombstone { number, range, .. }) in removed {
+            Op::Delete { number: *number, of: Deleted::Table(*table), range: *range }.put(&mut payload);
+        }
+        listeners.each(|listener| listener(&Events::new(&payload, &**memory)));
     }
 
     pub(crate) fn table_of(&self, series: SeriesId) -> TableId {

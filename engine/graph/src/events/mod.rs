@@ -214,11 +214,6 @@ fn deleted_nodes(events: &[Event<'_>]) -> HashMap<Ref, usize> {
 /// On the log's thread, which all writes wait for: changes are copied and handed over, nothing more.
 fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
     let mut changes: HashMap<(Side, Arc<str>), Vec<QueuedEvent>> = HashMap::new();
-    let to_all = |changes: &mut HashMap<_, Vec<QueuedEvent>>, event: QueuedEvent| {
-        for of in register.by_type.keys() {
-            changes.entry(of.clone()).or_default().push(event.clone());
-        }
-    };
     let (mut touched, mut is_unknown) = (TypeSet::new(), false);
     let deleted = deleted_nodes(events);
     for (place, event) in events.iter().enumerate() {
@@ -227,13 +222,19 @@ fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
             Event::Relationship { before, after } => Seen::relationship(before, after),
             Event::Schema { side, number, schema } => {
                 types.remove(&(side, number));
-                to_all(&mut changes, QueuedEvent::Schema(Arc::clone(schema)));
+                // Not as the types are when a reader looks: what was dropped may have come again by then.
+                let is_gone = |of: &&(Side, Arc<str>)| schema.side(of.0).number(&of.1).is_none();
+                for of in register.by_type.keys().filter(is_gone) {
+                    changes.entry(of.clone()).or_default().push(QueuedEvent::Dropped);
+                }
                 is_unknown = true;
                 None
             }
             Event::Cleared => {
                 types.clear();
-                to_all(&mut changes, QueuedEvent::Cleared);
+                for of in register.by_type.keys() {
+                    changes.entry(of.clone()).or_default().push(QueuedEvent::Cleared);
+                }
                 is_unknown = true;
                 None
             }

@@ -350,6 +350,9 @@ fn a_subscription_ends_with_its_type() {
             write.delete_node(product).unwrap();
         }
         write.drop_type(Side::Nodes, "Product").unwrap();
+        // Whoever reads later finds a type of this name.
+        write.make_type(Side::Nodes, "Product").unwrap();
+        write.create_node("Product", "new", &[]).unwrap();
     }));
     expect![[r#"{"data":null,"errors":[{"message":"the graph was cleared: nothing is left of it","locations":[{"line":1,"column":16}],"path":["onProductChanged"],"extensions":{"code":"SUBSCRIPTION_ENDED"}}]}"#]].assert_eq(&ends(|write| {
         write.clear();

@@ -96,6 +96,24 @@ fn each_byte_of_each_file_may_be_another() {
     }
 }
 
+/// A bug of the first version: a start was refused for it with `recover` too.
+#[test]
+fn what_is_not_in_a_missing_segment_can_be_had() {
+    let directory = tempfile::tempdir().unwrap();
+    fill(directory.path());
+    fs::remove_file(directory.path().join("segment-000000000001")).unwrap();
+    let error = Store::open(directory.path(), options(false)).unwrap_err();
+    assert!(error.to_string().contains("segment-000000000001"), "{error}");
+    let store = Store::open(directory.path(), options(true)).unwrap();
+    assert_eq!(store.recovery().lost.len(), 1);
+    assert!(store.recovery().lost[0].why.contains("missing"), "{:?}", store.recovery());
+    assert_eq!(rows(&store), Some(ROWS - ROWS / 2 - 1));
+    store.seal().unwrap();
+    drop(store);
+    let store = Store::open(directory.path(), options(false)).unwrap();
+    assert_eq!(rows(&store), Some(ROWS - ROWS / 2 - 1));
+}
+
 /// A bug of the first version: a manifest whose needless files could not all be removed was on the disk, and did not count for the open
 /// store. That went on with segments of which some were gone, and named them in the next manifest.
 #[test]

@@ -1,16 +1,17 @@
 //! A copy of a graph, also while it is served: the files of one moment, read again before they count.
 //!
 //! Nothing in the directory is changed, and nobody who writes to it waits: the newest snapshot and the log behind it are opened, and where that
-//! snapshot is still the newest after that, they are the graph at one moment, whatever becomes of their names.
+//! snapshot is still the newest after that, they are the graph at one moment, whatever becomes of their names: what a later snapshot
+//! removes keeps its bytes as long as it is open here.
 
 use crate::format::{LOG, SNAPSHOT};
 use crate::snapshot::check::{CheckReport, check_files};
 use prony_log::backup::{BackupError, OPEN_TRIES, OpenLogs, PAUSE, copy, make_whole};
 use prony_log::disk::sync_directory;
 use prony_log::error::OpenError;
+use prony_log::lock::open_to_read;
 use prony_log::recover::numbers;
 use std::fs::File;
-use std::io;
 use std::path::Path;
 use std::thread;
 
@@ -60,11 +61,7 @@ pub(crate) fn open(directory: &Path) -> Result<(Option<(u64, File)>, OpenLogs), 
 }
 
 fn open_from(directory: &Path, number: Option<u64>) -> Result<(Option<(u64, File)>, OpenLogs), OpenError> {
-    let open = |number: u64| -> Result<(u64, File), OpenError> {
-        let path = SNAPSHOT.path(directory, number);
-        let file: io::Result<File> = File::open(&path);
-        Ok((number, file.map_err(|cause| OpenError::Read { path, cause })?))
-    };
+    let open = |number: u64| open_to_read(&SNAPSHOT.path(directory, number)).map(|file| (number, file));
     let snapshot = number.map(open).transpose()?;
     Ok((snapshot, OpenLogs::open(directory, LOG, number.unwrap_or(1))?))
 }

@@ -3,7 +3,10 @@
 
 use crate::losses::{count, make, options};
 use crate::write::Write;
-use crate::{Durability, LogError, OpenError, Ref, Refusal, Side, Store, Unwritten, WriteError};
+use crate::{
+    Durability, LogError, OpenError, Ref, Refusal, Side, Store, Until, Unwritten, WriteError, restore,
+    take_backup,
+};
 use prony_log::faults::{Fault, Faults};
 use prony_log::losses::directory;
 use prony_log::power_loss::{Disk, DiskEvent, Journal, Lie, Sectors};
@@ -162,6 +165,43 @@ fn a_snapshot_in_which_a_bit_has_changed_takes_no_place() {
     let rotten =
         (0..steps).filter(|first| take(Some(Faults { first: *first, count: 1, fault: Fault::Rot })).1);
     assert!(rotten.count() >= 3, "the head, a frame and the end of {steps} steps");
+}
+
+/// A chain of a graph of two writes, one of whose backups was taken on a disk on which a step failed; how many steps there were.
+fn take_failing(is_first: bool, first: u64) -> u64 {
+    let root = directory();
+    let (place, chain) = (root.path().join("a/graph"), root.path().join("chain"));
+    for number in 0..2 {
+        let store = Store::open(&place, options(SYNC)).unwrap();
+        store.write_and_wait(|write| make(write, &store, number)).unwrap();
+        drop(store);
+        if number == 0 && !is_first {
+            take_backup(&place, &chain).unwrap();
+        }
+    }
+    let faults = Faults { first, count: 1, fault: Fault::Device };
+    let journal = Journal::begin_failing(root.path(), faults);
+    let taken = take_backup(&place, &chain);
+    let (steps, failed) = (journal.steps(), journal.failed());
+    journal.end();
+    let told = || format!("{taken:?} where {failed:?} had failed");
+    take_backup(&place, &chain).unwrap_or_else(|error| panic!("{error}: {}", told()));
+    let made = restore(&chain, &root.path().join("restored"), Until::End);
+    let made = made.unwrap_or_else(|error| panic!("{error}: {}", told()));
+    assert_eq!((made.report.nodes, made.sequence), (2, Some(2)), "{}", told());
+    steps
+}
+
+/// A bug of the first version: where the directory could not be synced behind the manifest, what this named was removed.
+#[test]
+fn a_chain_has_what_its_manifest_names_whichever_step_fails() {
+    for is_first in [true, false] {
+        let steps = take_failing(is_first, u64::MAX);
+        assert!(steps > 10, "{steps}");
+        for first in 0..steps {
+            take_failing(is_first, first);
+        }
+    }
 }
 
 /// Longer than anything takes; only a failing test waits for it.

@@ -7,7 +7,7 @@ use crate::error::{FileFault, OpenError};
 use crate::file::LogFile;
 use crate::frame_reader::{End, Frame, Frames};
 use crate::frames::{FRAME_HEAD_BYTES, FileKind, HEAD_BYTES, LAST, seal};
-use crate::lock::lock;
+use crate::lock::{lock, open_to_read};
 use crate::log_state::{self, LOG_STATE, LogState, Sure};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -115,10 +115,7 @@ impl OpenLogs {
         // Before the names are read: all that it knows of has to be there.
         let known = log_state::read(directory, kind)?.filter(|known| known.number >= first);
         let numbers = crate::recover::numbers(directory, kind)?.into_iter().filter(|number| *number >= first);
-        let open = |number| {
-            let path = kind.path(directory, number);
-            Ok((number, File::open(&path).map_err(|cause| OpenError::Read { path, cause })?))
-        };
+        let open = |number| Ok((number, open_to_read(&kind.path(directory, number))?));
         let files = numbers.map(open).collect::<Result<_, OpenError>>()?;
         Ok(Self { directory: directory.to_owned(), kind, first, files, known })
     }

@@ -1,6 +1,7 @@
 //! All that is done to the files of a store, step by step. With the feature `power-loss` steps are also written down, so that
 //! what a loss of power leaves of a disk can be made of them (`power_loss.rs`); without it they cost what the system's calls do.
 
+use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -50,6 +51,11 @@ impl DiskFile {
 
     pub fn set_len(&self, bytes: u64) -> io::Result<()> {
         perform(Step::SetLength { path: &self.path, bytes }, || self.file.set_len(bytes))
+    }
+
+    /// Whether nobody reads it who has opened it for that (`open_to_read`); then nobody can begin to as long as it is open here.
+    pub fn lock_against_readers(&self) -> bool {
+        flock(&self.file, FlockOperation::NonBlockingLockExclusive).is_ok()
     }
 
     /// Takes the room for so many bytes, which mean nothing.

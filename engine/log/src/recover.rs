@@ -106,10 +106,17 @@ impl Recovering {
         drop_unused(directory, kind, &mut numbers)?;
         let mut tail: Option<Tail> = None;
         for (place, number) in numbers.iter().enumerate() {
-            if *number != first + place as u64 {
-                let missing = kind.path(Path::new(""), first + place as u64).display().to_string();
-                let directory = directory.to_owned();
-                return Err(OpenError::Missing { store: kind.store, directory, missing });
+            let wanted = first + place as u64;
+            if *number != wanted {
+                if tail.is_none() && self.recovery.snapshot.is_none() {
+                    // Nothing stands before it that could be gone on with.
+                    return Err(missing(directory, kind, wanted));
+                }
+                self.lose_file(directory, kind, wanted)?;
+                let sequence = known.map_or(1, |known| known.sequence);
+                let none = Tail { number: first, length: 0, sequence, version: kind.version, known };
+                let found = tail.unwrap_or(none);
+                return self.give_up_logs(directory, kind, &numbers[place..], found).map(Some);
             }
             let is_last = place + 1 == numbers.len();
             let expected = Expected { known, sequence: tail.map(|tail| tail.sequence), is_last };
@@ -134,9 +141,7 @@ impl Recovering {
     /// Notes that a file is missing where that was asked for, else it is an error.
     pub fn lose_file(&mut self, directory: &Path, kind: FileKind, number: u64) -> Result<(), OpenError> {
         if !self.recover {
-            let missing = kind.path(Path::new(""), number).display().to_string();
-            let directory = directory.to_owned();
-            return Err(OpenError::Missing { store: kind.store, directory, missing });
+            return Err(missing(directory, kind, number));
         }
         let (path, why) = (kind.path(directory, number), "the file is missing".to_owned());
         self.recovery.lost.push(Loss { path, offset: 0, bytes: 0, why, kept: None });
@@ -268,6 +273,11 @@ impl Recovering {
         self.recovery.lost.push(Loss { path, offset: offset as u64, bytes, why: what, kept });
         Ok(())
     }
+}
+
+fn missing(directory: &Path, kind: FileKind, number: u64) -> OpenError {
+    let missing = kind.path(Path::new(""), number).display().to_string();
+    OpenError::Missing { store: kind.store, directory: directory.to_owned(), missing }
 }
 
 /// A file without frames is made ready before the one before it is whole on the disk.

@@ -98,8 +98,10 @@ fn event<'a>(catalog: &Catalog, op: &Op<'a>) -> Option<Event<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Durability, Kind, Options, Store, TimeRange, Value};
+    use crate::calendar::Period;
+    use crate::{Aggregates, Durability, Kind, Options, Retention, Store, TimeRange, Value};
     use std::sync::{Arc, Mutex};
+    use std::time::Duration;
 
     fn note(store: &Store, time_ms: TimeMs) {
         let written = store.write_and_wait(|write| {
@@ -149,5 +151,27 @@ mod tests {
         let expected =
             ["row 1 Double(1.0)", "row 2 Double(2.0)", "deleted Room", "dropped Room", "named Street"];
         assert_eq!(*told.lock().expect("nothing panics"), expected);
+    }
+
+    /// A bug of the first version: live queries and kept responses had these rows until something was written.
+    #[test]
+    fn what_retention_removes_beside_aggregates_is_told_as_deleted() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let retention = vec![Retention { type_name: None, keep: Duration::from_secs(60) }];
+        let aggregates = vec![Aggregates { type_name: None, period: Period::Minute, keep: None }];
+        let options = Options { retention, aggregates, ..Options::new(Durability::Sync) };
+        let store = Store::open(directory.path(), options).expect("it opens");
+        note(&store, 0);
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let of_listener = Arc::clone(&told);
+        let _listening = store.listen(move |events| {
+            events.each(|catalog, event| {
+                if let Event::Deleted(table) = event {
+                    of_listener.lock().expect("nothing panics").push(catalog.table(table).name.to_string());
+                }
+            });
+        });
+        store.remove_old(600_000).expect("it is removed");
+        assert_eq!(*told.lock().expect("nothing panics"), ["Room"]);
     }
 }

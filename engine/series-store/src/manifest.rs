@@ -55,14 +55,15 @@ pub(crate) fn temporary_path(directory: &Path) -> PathBuf {
     directory.join("manifest.part")
 }
 
-/// Writes a manifest with these segments, and removes what it has made needless.
+/// Writes a manifest with these segments, and removes what it has made needless. What could not be removed is told by the result within: the
+/// manifest counts then, and the next one tries it again.
 pub(crate) fn publish(
     directory: &Path,
     number: u64,
     Said { pieces, has_removals }: Said,
     segments: &Segments,
     is_given_up: &AtomicBool,
-) -> io::Result<()> {
+) -> io::Result<io::Result<()>> {
     let kind = manifest(has_removals || !segments.aggregates.is_empty());
     let temporary = temporary_path(directory);
     let write = || -> io::Result<()> {
@@ -90,11 +91,12 @@ pub(crate) fn publish(
     }
     disk::rename(&temporary, &MANIFEST.path(directory, number))?;
     sync_directory(directory)?;
-    remove_needless(directory, number, segments)
+    Ok(remove_needless(directory, number, segments))
 }
 
-/// Files that the manifest with this number has no use for.
+/// Files that the manifest with this number has no use for: all that can be removed, also where one cannot.
 pub(crate) fn remove_needless(directory: &Path, number: u64, segments: &Segments) -> io::Result<()> {
+    let mut removed = Ok(());
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name();
@@ -103,10 +105,10 @@ pub(crate) fn remove_needless(directory: &Path, number: u64, segments: &Segments
             LOG.number_of(&name).or_else(|| MANIFEST.number_of(&name)).is_some_and(|of| of < number);
         let is_unused = SEGMENT.number_of(&name).is_some_and(|of| !segments.has(of));
         if is_before || is_unused {
-            disk::remove(&entry.path())?;
+            removed = removed.and(disk::remove(&entry.path()));
         }
     }
-    Ok(())
+    removed
 }
 
 /// What a manifest says beside its segments.

@@ -12,6 +12,7 @@ use prony_log::frame_reader::{End, Frames};
 use prony_log::frames::LAST;
 use prony_log::recover::{Loss, Recovering, Recovery, Tail, numbers, resume};
 use prony_log::set_aside::set_aside;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -103,6 +104,10 @@ fn open_segments(
                 let kept = Some(set_aside(&path)?);
                 files.recovery.lost.push(Loss { path, offset: 0, bytes, why, kept });
             }
+            Err(OpenError::Read { path, cause }) if files.recover && cause.kind() == ErrorKind::NotFound => {
+                let why = "the file is missing".to_owned();
+                files.recovery.lost.push(Loss { path, offset: 0, bytes: 0, why, kept: None });
+            }
             Err(error) => return Err(error),
         }
     }
@@ -113,7 +118,7 @@ fn open_segments(
 fn clean(directory: &Path, first: u64, memory: &Memory, is_whole: bool) -> Result<(), OpenError> {
     let write = |cause| OpenError::Write { path: directory.to_owned(), cause };
     match disk::remove(&temporary_path(directory)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(write(error)),
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(write(error)),
         _ => {}
     }
     // The names of the manifest, of its segments and of the log: a process that was killed may have synced none. Nothing that they

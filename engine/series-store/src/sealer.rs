@@ -4,14 +4,15 @@
 use crate::error::SealError;
 use crate::format::{LOG, SEGMENT};
 use crate::ids::{SeriesId, TableId, TimeMs, TimeRange};
+use crate::listen::Events;
 use crate::manifest::{Segments, names, publish};
 use crate::memory::{Frozen, reading, writing};
-use crate::op::OpNumber;
+use crate::op::{Deleted, Op, OpNumber};
 use crate::options::Options;
 use crate::read::StoredRows;
 use crate::removal::Removal;
 use crate::segment::{Segment, SegmentWriter};
-use crate::state::Shared;
+use crate::state::{SeriesState, Shared};
 use crate::tombstones::{Tombstone, Tombstones};
 use prony_log::disk::{self, sync_directory};
 use prony_log::file::NextFile;
@@ -50,6 +51,8 @@ pub(crate) struct Sealer {
     /// What was removed last of each type.
     pub(crate) removed: Mutex<HashMap<TableId, Removal>>,
     state: Mutex<SealState>,
+    /// Why files could not be removed that the newest manifest has made needless, and when.
+    unremoved: Mutex<Option<(SealError, SystemTime)>>,
     /// Bytes of the log that segments have made needless.
     bytes_needless: AtomicU64,
     /// The last time that something was too old, it could not be removed.
@@ -102,6 +105,7 @@ impl Sealer {
             files: Mutex::new(Files { manifest, rotated: None, last_segment }),
             removed: Mutex::default(),
             state: Mutex::default(),
+            unremoved: Mutex::default(),
             bytes_needless: AtomicU64::new(0),
             removal_failed: AtomicBool::new(false),
             is_closing: AtomicBool::new(false),
@@ -109,7 +113,8 @@ impl Sealer {
     }
 
     pub(crate) fn state(&self) -> SealState {
-        lock(&self.state).clone()
+        let SealState { last, failure } = lock(&self.state).clone();
+        SealState { last, failure: failure.or_else(|| lock(&self.unremoved).clone()) }
     }
 
     /// Of the log that is read at a start.
@@ -213,7 +218,10 @@ impl Sealer {
         let names = names(&self.shared.state.memory, &removed);
         // All names and deletions that the files know of must be in the log before they count.
         self.shared.sync_log().map_err(SealError::Log)?;
-        publish(&self.directory, number, names, &segments, &self.is_closing).map_err(&write)?;
+        let removed_files =
+            publish(&self.directory, number, names, &segments, &self.is_closing).map_err(&write)?;
+        // The manifest counts: what it does not name may be gone, and must not be named again.
+        *lock(&self.unremoved) = removed_files.err().map(|cause| (write(cause), SystemTime::now()));
         let mut memory = writing(&self.shared.state.memory);
         if !(memory.tombstones.is_empty() && removed.is_empty()) {
             let first = segments.rows.first().map(|segment| segment.entry.last_number);
@@ -227,7 +235,22 @@ impl Sealer {
         if has_frozen {
             memory.frozen = None;
         }
+        drop(memory);
+        self.tell_removed(&removed);
         Ok(())
+    }
+
+    /// Who listens hears of what was removed as of a deletion.
+    fn tell_removed(&self, removed: &[(TableId, Tombstone)]) {
+        let SeriesState { memory, listeners, .. } = &self.shared.state;
+        if removed.is_empty() || listeners.is_empty() {
+            return;
+        }
+        let mut payload = Vec::new();
+        for (table, Tombstone { number, range, .. }) in removed {
+            Op::Delete { number: *number, of: Deleted::Table(*table), range: *range }.put(&mut payload);
+        }
+        listeners.each(|listener| listener(&Events::new(&payload, &**memory)));
     }
 
     pub(crate) fn table_of(&self, series: SeriesId) -> TableId {

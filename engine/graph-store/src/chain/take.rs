@@ -73,11 +73,23 @@ pub fn take_backup(directory: &Path, chain: &Path) -> Result<Taken, ChainError> 
     };
     manifest.links.push(link.clone());
     if let Err(error) = manifest.write(chain) {
-        place.remove(&link.name);
+        if !is_named(chain, &link.name) {
+            place.remove(&link.name);
+        }
         return Err(error.into());
     }
     let bytes = link.bytes();
     Ok(Taken::Link { link, bytes, gap })
+}
+
+/// Whether the manifest that is there names a backup: it may have taken the place of the one before it though its name could not be synced.
+/// Also where that cannot be told.
+fn is_named(chain: &Path, name: &str) -> bool {
+    let is_in = |manifest: &Manifest| manifest.links.iter().any(|link| link.name == name);
+    match Manifest::read(chain) {
+        Ok(manifest) => manifest.as_ref().is_some_and(is_in),
+        Err(_) => true,
+    }
 }
 
 /// The lock of a chain alone is nothing.

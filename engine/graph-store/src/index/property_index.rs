@@ -117,6 +117,11 @@ pub(crate) fn is_indexed(value: &Value<'_>) -> bool {
     words(value).is_some()
 }
 
+/// Whether what has one of the values has the same entry with the other: they are equal, or strings whose first bytes and hashes are the same.
+pub(crate) fn have_one_entry(a: &Value<'_>, b: &Value<'_>) -> bool {
+    words(a) == words(b)
+}
+
 fn entry(value: &Value<'_>, at: Ref) -> Option<Entry> {
     let (order, hash) = words(value)?;
     Some((order, hash | u64::from(at.shard()) << 32 | u64::from(at.index())))
@@ -248,7 +253,9 @@ const NOTHING: (u64, u64) = (u64::MAX, 0);
 mod tests {
     use super::*;
     use crate::types::order::order;
+    use crate::{Durability, Keep, Options, Side, Store};
     use proptest::prelude::*;
+    use std::collections::HashMap;
 
     #[test]
     fn orders_of_words_are_orders_of_values() {
@@ -264,6 +271,41 @@ mod tests {
         }
         assert_eq!(words(&Value::Double(-0.0)), words(&Value::Double(0.0)));
         assert_eq!(words(&Value::Double(f64::NAN)), None);
+    }
+
+    /// A bug of the first version: the entry that both have was removed with the value before.
+    #[test]
+    fn a_value_is_found_that_has_the_entry_of_the_one_before_it() {
+        let mut known = HashMap::new();
+        let mut texts = (0..1_000_000_u32).map(|number| format!("urn:ngsi{number}"));
+        let [before, after] = texts
+            .find_map(|text| {
+                let words = words(&Value::String(text.as_str().into()));
+                known.insert(words, text.clone()).map(|before| [before, text])
+            })
+            .expect("of so many texts two have the same 30 bits");
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path(), Options::new(Durability::Off)).unwrap();
+        let value = |text: &str| Value::String(text.to_owned().into());
+        let made = store.write_and_wait(|write| {
+            let number = write.make_type(Side::Nodes, "N")?;
+            write.declare(Side::Nodes, "N", "name", Kind::String)?;
+            write.index(Side::Nodes, "N", "name")?;
+            let at = write.create_node("N", "a", &[("name", value(&before))])?;
+            write.set_node(at, &[("name", value(&after))], Keep::Others)?;
+            Ok(number)
+        });
+        let number = made.unwrap();
+        let condition = |text: &str| Condition {
+            property: "name",
+            test: Test::Equal,
+            not: false,
+            value: Some(value(text)),
+        };
+        let read = store.read();
+        let count = |text: &str| read.nodes_where(Some(number), &[condition(text)]).count();
+        assert_eq!((count(&before), count(&after)), (0, 1), "{before} {after}");
+        assert_eq!(store.check().problems, Vec::<String>::new());
     }
 
     fn number() -> impl Strategy<Value = Value<'static>> {

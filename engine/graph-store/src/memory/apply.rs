@@ -1,12 +1,11 @@
 //! Changes whole: what a slot holds, and with it keys, links, indexes and free slots; and what takes a change back.
 
-use crate::index::property_index::PropertyIndex;
+use crate::index::property_index::{PropertyIndex, have_one_entry};
 use crate::memory::free::{FreeSlots, WriterState};
 use crate::memory::links::{Direction, Link};
 use crate::memory::{Ends, Memory, parts, place};
 use crate::types::change::{Change, Side};
 use crate::types::id::Ref;
-use crate::types::order::is_equal;
 use crate::types::schema::{Schema, Type};
 use crate::types::value::{Value, find_property};
 use crossbeam_epoch::Guard;
@@ -257,7 +256,7 @@ fn in_step(
     set();
     for (number, index) in indexes() {
         let (old, new) = (value_of(old, number), value_of(new, number));
-        if let Some(value) = old.filter(|old| new.as_ref().is_none_or(|new| !is_equal(old, new))) {
+        if let Some(value) = old.filter(|old| new.as_ref().is_none_or(|new| !have_one_entry(old, new))) {
             index.remove(&value, at, guard);
         }
     }

@@ -186,9 +186,13 @@ pub(crate) fn remove_before(
     Ok(())
 }
 
-/// To remove many megabytes at once would keep the log from the disk meanwhile.
+/// To remove many megabytes at once would keep the log from the disk meanwhile. What a backup or a check reads stays as it is: they
+/// have opened it, and it goes once they are done.
 fn shorten(path: PathBuf, throttle: &mut Throttle<'_>) -> io::Result<()> {
     let file = DiskFile::open(path)?;
+    if !file.lock_against_readers() {
+        return Ok(());
+    }
     let mut length = file.bytes()?;
     while length > SHORTENED_BYTES {
         length -= SHORTENED_BYTES;

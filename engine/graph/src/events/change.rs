@@ -13,6 +13,8 @@ pub(crate) struct Change {
     kept: Kept,
     /// What an update has changed.
     before: Option<Kept>,
+    /// Ends of a relationship that went in the same write, behind this: others may have their ids by now.
+    pub(crate) gone: Vec<Ref>,
 }
 
 #[derive(Debug)]
@@ -64,10 +66,14 @@ impl<'e> Seen<'e> {
         })
     }
 
-    /// `of` is the type of what was seen.
-    pub(super) fn keep(&self, of: Arc<Type>) -> Change {
+    /// `of` is the type of what was seen, and `goes` says of which nodes nothing is left behind it.
+    pub(super) fn keep(&self, of: Arc<Type>, goes: impl Fn(Ref) -> bool) -> Change {
         let before = self.before.map(|before| Kept::of(before, Arc::clone(&of)));
-        Change { operation: self.operation, kept: Kept::of(self.thing, of), before }
+        let gone = match self.thing {
+            Thing::Node(_) => Vec::new(),
+            Thing::Relationship(link) => [link.from, link.to].into_iter().filter(|end| goes(*end)).collect(),
+        };
+        Change { operation: self.operation, kept: Kept::of(self.thing, of), before, gone }
     }
 }
 

@@ -20,7 +20,7 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, future::LocalBoxFuture};
-use prony_graph_store::{Event, Registration, Side, Store, Type};
+use prony_graph_store::{Event, Ref, Registration, Side, Store, Type};
 use prony_source::{ChangeSignal, DataVersion};
 use tokio::sync::Notify;
 
@@ -202,28 +202,39 @@ fn lock(register: &Mutex<Register>) -> MutexGuard<'_, Register> {
 /// Types as they were told of last, so that what is kept of one type shares it.
 type Types = HashMap<(Side, u16), Arc<Type>>;
 
+/// Nodes that were deleted, with the place of the last event that says so.
+fn deleted_nodes(events: &[Event<'_>]) -> HashMap<Ref, usize> {
+    let deleted = events.iter().enumerate().filter_map(|(place, event)| match event {
+        Event::Node { before: Some(node), after: None } => Some((node.at, place)),
+        _ => None,
+    });
+    deleted.collect()
+}
+
 /// On the log's thread, which all writes wait for: changes are copied and handed over, nothing more.
 fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
     let mut changes: HashMap<(Side, Arc<str>), Vec<QueuedEvent>> = HashMap::new();
-    let to_all = |changes: &mut HashMap<_, Vec<QueuedEvent>>, event: QueuedEvent| {
-        for of in register.by_type.keys() {
-            changes.entry(of.clone()).or_default().push(event.clone());
-        }
-    };
     let (mut touched, mut is_unknown) = (TypeSet::new(), false);
-    for event in events {
+    let deleted = deleted_nodes(events);
+    for (place, event) in events.iter().enumerate() {
         let seen = match *event {
             Event::Node { before, after } => Seen::node(before, after),
             Event::Relationship { before, after } => Seen::relationship(before, after),
             Event::Schema { side, number, schema } => {
                 types.remove(&(side, number));
-                to_all(&mut changes, QueuedEvent::Schema(Arc::clone(schema)));
+                // Not as the types are when a reader looks: what was dropped may have come again by then.
+                let is_gone = |of: &&(Side, Arc<str>)| schema.side(of.0).number(&of.1).is_none();
+                for of in register.by_type.keys().filter(is_gone) {
+                    changes.entry(of.clone()).or_default().push(QueuedEvent::Dropped);
+                }
                 is_unknown = true;
                 None
             }
             Event::Cleared => {
                 types.clear();
-                to_all(&mut changes, QueuedEvent::Cleared);
+                for of in register.by_type.keys() {
+                    changes.entry(of.clone()).or_default().push(QueuedEvent::Cleared);
+                }
                 is_unknown = true;
                 None
             }
@@ -237,7 +248,8 @@ fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
         }
         let Some(entries) = register.by_type.get(&wanted) else { continue };
         if entries.want(&seen) {
-            let change = Arc::new(seen.keep(Arc::clone(of)));
+            let goes = |node| deleted.get(&node).is_some_and(|last| *last > place);
+            let change = Arc::new(seen.keep(Arc::clone(of), goes));
             changes.entry(wanted).or_default().push(QueuedEvent::Changed(change));
         }
     }

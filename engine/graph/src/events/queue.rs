@@ -7,8 +7,6 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use prony_graph_store::Schema;
-
 use crate::events::change::Change;
 
 /// How much may wait for one reader.
@@ -28,8 +26,8 @@ impl Bounds {
 #[derive(Debug, Clone)]
 pub(super) enum QueuedEvent {
     Changed(Arc<Change>),
-    /// Types are not what they were; this is what they were then.
-    Schema(Arc<Schema>),
+    /// The type is gone; another may have its name by now.
+    Dropped,
     /// Nothing is left of the graph.
     Cleared,
     /// So many changes did not fit.
@@ -96,27 +94,18 @@ impl QueueState {
             }
             self.changes += 1;
             self.bytes += change.len_bytes();
-        } else if matches!(event, QueuedEvent::Schema(_))
-            && matches!(self.events.back(), Some(QueuedEvent::Schema(_)))
-        {
-            // Only the last of several matters where nothing came between them.
-            self.events.pop_back();
         }
         self.events.push_back(event);
     }
 
-    /// Drops the changes. That types are not what they were is still said, once: it may be the reader's end.
+    /// Drops the changes. What is the reader's end is still said.
     fn lose(&mut self) {
         self.lost += self.changes as u64;
         (self.changes, self.bytes) = (0, 0);
-        let is_cleared = self.events.iter().any(|event| matches!(event, QueuedEvent::Cleared));
-        let schema = self.events.iter().rfind(|event| matches!(event, QueuedEvent::Schema(_))).cloned();
+        let is_end = |event: &&QueuedEvent| matches!(event, QueuedEvent::Dropped | QueuedEvent::Cleared);
+        let end = self.events.iter().find(is_end).cloned();
         self.events.clear();
-        if is_cleared {
-            self.events.push_back(QueuedEvent::Cleared);
-        } else {
-            self.events.extend(schema);
-        }
+        self.events.extend(end);
     }
 
     fn pop(&mut self) -> Option<QueuedEvent> {

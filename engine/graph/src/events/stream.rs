@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, stream};
-use prony_graph_store::{Read, Schema, Waiting};
+use prony_graph_store::{Read, Waiting};
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
@@ -112,27 +112,25 @@ struct Following {
 
 impl Following {
     async fn next(&mut self) -> Option<MadeEvent> {
-        while !self.has_ended {
-            // Where many changes wait, those who write them to clients get their turns.
-            tokio::task::consume_budget().await;
-            let error = match self.reader.next().await {
-                QueuedEvent::Changed(change) => return Some(self.answer(change).await),
-                // Not as the types are by now: changes from before the type went may still wait.
-                QueuedEvent::Schema(schema) if self.type_exists(&schema) => continue,
-                QueuedEvent::Schema(_) => {
-                    self.ends(format!("the type `{}` is gone from the graph", self.type_name()))
-                }
-                QueuedEvent::Cleared => self.ends("the graph was cleared: nothing is left of it".to_owned()),
-                QueuedEvent::Lost(count) => {
-                    let message = format!(
-                        "{count} changes are lost: they came faster than they could be told; ask for the state anew"
-                    );
-                    GraphqlError::new(ErrorCode::EventsLost, message)
-                }
-            };
-            return Some(MadeEvent { result: Some(failed(&self.plan, error)), waiting: Waiting::over() });
+        if self.has_ended {
+            return None;
         }
-        None
+        // Where many changes wait, those who write them to clients get their turns.
+        tokio::task::consume_budget().await;
+        let error = match self.reader.next().await {
+            QueuedEvent::Changed(change) => return Some(self.answer(change).await),
+            QueuedEvent::Dropped => {
+                self.ends(format!("the type `{}` is gone from the graph", self.type_name()))
+            }
+            QueuedEvent::Cleared => self.ends("the graph was cleared: nothing is left of it".to_owned()),
+            QueuedEvent::Lost(count) => {
+                let message = format!(
+                    "{count} changes are lost: they came faster than they could be told; ask for the state anew"
+                );
+                GraphqlError::new(ErrorCode::EventsLost, message)
+            }
+        };
+        Some(MadeEvent { result: Some(failed(&self.plan, error)), waiting: Waiting::over() })
     }
 
     async fn answer(&self, change: Arc<Change>) -> MadeEvent {
@@ -188,10 +186,6 @@ impl Following {
     fn type_name(&self) -> &str {
         let wanted = self.wanted();
         &self.plan.model.side(wanted.side).get(wanted.of).name
-    }
-
-    fn type_exists(&self, schema: &Schema) -> bool {
-        schema.side(self.wanted().side).number(self.type_name()).is_some()
     }
 
     fn ends(&mut self, why: String) -> GraphqlError {

@@ -15,6 +15,7 @@ use crate::{
     planning::{
         filter::Filter,
         plan::{AroundPlan, Candidates, OutputKind, Plan, Root},
+        restrict::Restrictions,
     },
     schema::model::TypeId,
 };
@@ -69,6 +70,24 @@ impl Dependencies {
         }
     }
 
+    fn has_relationships(&self) -> bool {
+        self.relationships || self.types.iter().any(|(side, _)| *side == Side::Relationships)
+    }
+
+    /// A role sees a relationship where it sees the nodes at its ends.
+    fn ends(&mut self, plan: &Plan, restrictions: &Restrictions) {
+        for (id, _) in plan.model.nodes.all() {
+            if restrictions.of(Side::Nodes, id).is_some_and(|of| !of.read.is_everything()) {
+                self.add(plan, Side::Nodes, Some(id));
+            }
+        }
+        for (id, _) in plan.model.relationships.all() {
+            if let Some(of) = restrictions.of(Side::Relationships, id) {
+                self.filter(&of.read);
+            }
+        }
+    }
+
     /// Filters look at the thing itself, and at the nodes at its ends.
     fn filter(&mut self, filter: &Filter) {
         match filter {
@@ -104,6 +123,11 @@ pub(crate) fn depends_on(plan: &Plan) -> Option<Dependencies> {
             OutputKind::Degree(around) => found.around(around),
             _ => {}
         }
+    }
+    if let Some(restrictions) = &plan.restrictions
+        && found.has_relationships()
+    {
+        found.ends(plan, restrictions);
     }
     Some(found)
 }

@@ -281,7 +281,7 @@ fn run(
         search,
         out: Vec::with_capacity(256),
         meter: ResponseMeter::new(settings.max_response_bytes, variables.budget()),
-        gone: None,
+        gone: Vec::new(),
     };
     write_root(&mut walk, variables, begin)?;
     walk.search.uncut()?;

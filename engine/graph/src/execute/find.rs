@@ -163,24 +163,35 @@ impl<'r> Search<'r> {
             return Ok(Vec::new());
         }
         let wanted = offset.saturating_add(limit);
-        let comes_in_order = sort.is_empty() && parent.is_none();
+        if sort.is_empty() && parent.is_none() {
+            return self.items_as_they_come(list, bound);
+        }
         let mut kept: Vec<Candidate<'r>> = Vec::new();
         self.each(list, bound, parent, |thing, item, place| {
             let keys = sort.iter().map(|key| thing.value(&key.subject)).collect();
             kept.push(Candidate { keys, place, item });
-            if comes_in_order {
-                return Ok(kept.len() < wanted);
-            }
             if kept.len() >= wanted.saturating_mul(2).max(256) {
                 kept.select_nth_unstable_by(wanted, |a, b| compare(sort, a, b));
                 kept.truncate(wanted);
             }
             if kept.len() > MAX_KEPT { Err(Stop::TooDeep { offset }) } else { Ok(true) }
         })?;
-        if !comes_in_order {
-            kept.sort_unstable_by(|a, b| compare(sort, a, b));
-        }
+        kept.sort_unstable_by(|a, b| compare(sort, a, b));
         Ok(kept.into_iter().skip(offset).take(limit).map(|candidate| candidate.item).collect())
+    }
+
+    /// As [`Self::items`], of those that come in their order: what is before the page is counted, and not kept.
+    fn items_as_they_come(&mut self, list: &ListPlan, bound: &BoundList<'_>) -> Result<Vec<Item>, Stop> {
+        let (mut skipped, mut items) = (0, Vec::new());
+        self.each(list, bound, None, |_, item, _| {
+            if skipped < bound.offset {
+                skipped += 1;
+                return Ok(true);
+            }
+            items.push(item);
+            Ok(items.len() < bound.limit)
+        })?;
+        Ok(items)
     }
 
     /// Relationships around a node that can be seen.

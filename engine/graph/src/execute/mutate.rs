@@ -1,6 +1,6 @@
 //! Mutations: all root fields of one operation in one write, answered once it is durable.
 
-use std::{borrow::Cow, cell::Cell, sync::Arc, time::Duration};
+use std::{borrow::Cow, cell::Cell, collections::HashSet, sync::Arc, time::Duration};
 
 use prony_graph_store::{Keep, Kind, LogError, Read, Ref, Refusal, Side, Store, Unwritten, Value, Write};
 use prony_graphql::{
@@ -145,8 +145,10 @@ async fn answers(
     done: Vec<Done>,
 ) -> Vec<FieldResult> {
     let mut results = Vec::with_capacity(plans.len());
-    for (plan, done) in plans.iter().zip(done) {
+    let replaced = replaced(plans, &done);
+    for ((plan, done), is_replaced) in plans.iter().zip(done).zip(replaced) {
         results.push(match (done, &plan.root) {
+            (Done::Created(..), _) if is_replaced => FieldResult::data(b"null".to_vec()),
             (Done::Created(at, shape), _) => answer(source, plan, variables, Begin::Created(at, shape)).await,
             (Done::Changed(changed), Root::Set { outputs, .. } | Root::Delete { outputs, .. }) => {
                 FieldResult::data(result_object(outputs, changed).into_vec())
@@ -160,6 +162,18 @@ async fn answers(
         });
     }
     results
+}
+
+/// Of which fields what they have created was deleted by a later one, and another that was created behind that has its id.
+fn replaced(plans: &[Arc<Plan>], done: &[Done]) -> Vec<bool> {
+    let mut later = HashSet::new();
+    let each = plans.iter().zip(done).rev().map(|(plan, done)| match done {
+        Done::Created(at, _) => !later.insert((matches!(plan.root, Root::CreateNode { .. }), *at)),
+        Done::Changed(_) | Done::Deleted(_) => false,
+    });
+    let mut replaced: Vec<bool> = each.collect();
+    replaced.reverse();
+    replaced
 }
 
 /// The types of the request's schema were looked up in `read`, which is older than the write by no more than a moment.

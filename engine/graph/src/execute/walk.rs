@@ -24,8 +24,8 @@ pub(crate) struct Walk<'q, 'r> {
     pub(crate) search: Search<'r>,
     pub(crate) out: Vec<u8>,
     pub(crate) meter: ResponseMeter,
-    /// A node that an event tells of and that is no more; another may have its id by now.
-    pub(crate) gone: Option<Ref>,
+    /// Nodes that an event tells of and that are no more; others may have their ids by now.
+    pub(crate) gone: Vec<Ref>,
 }
 
 impl<'r> Walk<'_, 'r> {
@@ -120,10 +120,14 @@ impl<'r> Walk<'_, 'r> {
         let item = match thing {
             Thing::Node(node) => {
                 let is_there = self.search.view.read.node(node.at).is_some_and(|now| now.key == node.key);
-                self.gone = (!is_there || change.operation == Operation::Delete).then_some(node.at);
+                let is_gone = !is_there || change.operation == Operation::Delete;
+                self.gone = if is_gone { vec![node.at] } else { Vec::new() };
                 Item::Node(node.at)
             }
-            Thing::Relationship(of) => Item::Relationship { at: of.at, other: of.to },
+            Thing::Relationship(of) => {
+                self.gone.clone_from(&change.gone);
+                Item::Relationship { at: of.at, other: of.to }
+            }
         };
         self.out.push(b'{');
         for output in &wanted.outputs {
@@ -143,11 +147,11 @@ impl<'r> Walk<'_, 'r> {
     }
 
     fn is_gone(&self, parent: Option<Ref>) -> bool {
-        parent.is_some() && parent == self.gone
+        parent.is_some_and(|parent| self.gone.contains(&parent))
     }
 
     fn nullable(&mut self, node: Ref, shape: ShapeId) -> Result<(), Stop> {
-        if !self.object(Item::Node(node), shape)? {
+        if self.is_gone(Some(node)) || !self.object(Item::Node(node), shape)? {
             self.out.extend_from_slice(b"null");
         }
         Ok(())

@@ -475,7 +475,7 @@ fn aggregate_fields(of: &TypeModel, fields: &[&Field]) -> Result<Vec<AggregateFi
     for (field, _) in grouped(fields) {
         let subject = match field.name.as_str() {
             "__typename" => Err(field.parent_type.as_str().into()),
-            "_key" => Ok(Subject::Key),
+            "_key" if of.property("_key").is_none() => Ok(Subject::Key),
             name => {
                 let property = of.property(name).ok_or_else(|| unknown_field(field))?;
                 Ok(Subject::Property(Arc::clone(&property.name), property.kind))

@@ -29,7 +29,8 @@ impl Scope<'_> {
         let side = self.model.side(self.side);
         match field {
             "_id" => return Some(Subject::Id),
-            "_key" => return Some(Subject::Key),
+            // A relationship has none: it may have a property of this name.
+            "_key" if self.side == Side::Nodes => return Some(Subject::Key),
             "_type" => return Some(Subject::Type),
             _ => {}
         }

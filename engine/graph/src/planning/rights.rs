@@ -141,8 +141,8 @@ impl Reader<'_> {
             Columns::All if presets.is_empty() => return PropertyRights::All,
             Columns::All => self.of.properties.iter().map(|property| Arc::clone(&property.name)).collect(),
             Columns::Only(names) => {
-                let mut found = Vec::with_capacity(names.len());
-                for name in names.iter().filter(|name| !["_key", "_id", "_type"].contains(&name.as_str())) {
+                let (of, mut found) = (self.of, Vec::with_capacity(names.len()));
+                for name in names.iter().filter(|name| !is_always_there(of, name)) {
                     match self.property(name) {
                         Ok(property) => found.push(Arc::clone(&property.name)),
                         Err(message) => self.faults.push(format!("{what}: {message}")),
@@ -181,4 +181,9 @@ impl Reader<'_> {
             format!("there is no property `{name}`{}", suggestion(name, known))
         })
     }
+}
+
+/// Whether a name is of what can always be read. Relationships have no key, and may have a property that is called so.
+fn is_always_there(of: &TypeModel, name: &str) -> bool {
+    ["_key", "_id", "_type"].contains(&name) && of.property(name).is_none()
 }

@@ -283,6 +283,31 @@ fn a_deleted_node_has_no_neighbours_though_another_has_its_id() {
 }
 
 #[test]
+fn a_deleted_relationship_has_no_end_that_went_with_it_though_another_has_its_id() {
+    check(
+        "subscription { onFRIENDChanged(operations: [DELETE]) { relationship { since from { _key } to { _key } node { _key } } } }",
+        |served| {
+            served.write(|write| {
+                let max = write.find("User", "Max").unwrap();
+                write.delete_node(max)
+            });
+            served.write(|write| {
+                // Keys until one falls on the place that has become free.
+                (0..100).try_for_each(|number| {
+                    write.create_node("User", &format!("other{number}"), &[]).map(|_| ())
+                })
+            });
+            expect![[r#"{"data":{"graph_node":{"_key":"other1"}}}"#]]
+                .assert_eq(&served.answer("{ graph_node(_id: 1027) { _key } }", "{}"));
+        },
+        expect![[r#"
+            {"data":{"onFRIENDChanged":{"relationship":{"since":2011,"from":null,"to":{"_key":"Helene"},"node":{"_key":"Helene"}}}}}
+            {"data":{"onFRIENDChanged":{"relationship":{"since":2020,"from":{"_key":"Ada"},"to":null,"node":null}}}}
+        "#]],
+    );
+}
+
+#[test]
 fn a_subscription_outlives_changes_of_types_that_leave_its_own() {
     let served = friends();
     let mut subscribed = served.subscribe("subscription { onUserChanged { operation node { _key age } } }");
@@ -325,6 +350,9 @@ fn a_subscription_ends_with_its_type() {
             write.delete_node(product).unwrap();
         }
         write.drop_type(Side::Nodes, "Product").unwrap();
+        // Whoever reads later finds a type of this name.
+        write.make_type(Side::Nodes, "Product").unwrap();
+        write.create_node("Product", "new", &[]).unwrap();
     }));
     expect![[r#"{"data":null,"errors":[{"message":"the graph was cleared: nothing is left of it","locations":[{"line":1,"column":16}],"path":["onProductChanged"],"extensions":{"code":"SUBSCRIPTION_ENDED"}}]}"#]].assert_eq(&ends(|write| {
         write.clear();

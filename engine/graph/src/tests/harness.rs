@@ -11,7 +11,9 @@ use prony_graphql::{
     selection::OperationKind,
 };
 use prony_source::permissions::Permissions;
-use prony_source::{CommonSettings, FieldRequest, PreparedField, ReservedNames, Source as _, SourceSchema};
+use prony_source::{
+    CommonSettings, DataVersion, FieldRequest, PreparedField, ReservedNames, Source as _, SourceSchema,
+};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 use tokio::{runtime::Runtime, task::LocalSet};
@@ -116,6 +118,17 @@ impl Served {
             Err(errors) => refuse(&errors, Detail::Shown),
         };
         String::from_utf8(body).unwrap()
+    }
+
+    /// The version of what the answer to a query of one root field depends on.
+    pub(super) fn version(&self, offered: &Offered, text: &str) -> Arc<dyn DataVersion> {
+        let schema = &offered.schema;
+        let operation = Operation::parse(schema, text, None, &Limits::default()).unwrap();
+        let (variables, _) = operation.coerce(schema, serde_json::from_str("{}").unwrap()).unwrap();
+        let selection = operation.select(schema, &variables).unwrap();
+        let request = FieldRequest { kind: selection.kind, field: &selection.fields[0] };
+        let root = offered.source.plan(&request).unwrap();
+        self.source.attach().data_version(&root).unwrap()
     }
 
     fn try_answer(

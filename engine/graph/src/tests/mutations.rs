@@ -104,3 +104,22 @@ fn what_is_written_wrongly_is_refused() {
         "#]],
     );
 }
+
+/// A bug of the first version: what was created first was answered with what had its id in the end.
+#[test]
+fn what_a_later_mutation_deletes_is_null_though_another_has_its_id() {
+    check(
+        &[
+            r#"mutation { one: createUser(_key: "Eve", age: 1) { _key age }
+                          two: createFRIEND(from: {_type: "User", _key: "Eve"}, to: {_type: "User", _key: "Max"}, since: 1) { since }
+                          gone: deleteUser(pk_columns: {_key: "Eve"}) { result }
+                          three: createUser(_key: "Eve", age: 3) { _key age }
+                          four: createFRIEND(from: {_type: "User", _key: "Eve"}, to: {_type: "User", _key: "Max"}, since: 4) { since } }"#,
+            r#"mutation { one: createUser(_key: "Zoe") { _key } gone: deleteUser(pk_columns: {_key: "Zoe"}) { result } }"#,
+        ],
+        &expect![[r#"
+            {"data":{"one":null,"two":null,"gone":{"result":true},"three":{"_key":"Eve","age":3},"four":{"since":4}}}
+            {"data":{"one":null,"gone":{"result":true}}}
+        "#]],
+    );
+}

@@ -51,6 +51,10 @@ fn lists_are_filtered_sorted_and_paged() {
         &expect![[r#"{"data":{"users":[{"_key":"Bob"},{"_key":"Helene"},{"_key":"Max"},{"_key":"Ada"}]}}"#]],
     );
     check(
+        "{ users(limit: 2, offset: 1) { _key } far: users(offset: 2147483647) { _key } }",
+        &expect![[r#"{"data":{"users":[{"_key":"Helene"},{"_key":"Max"}],"far":[]}}"#]],
+    );
+    check(
         "{ users(sort: {age: desc}) { _key age } }",
         &expect![[
             r#"{"data":{"users":[{"_key":"Bob","age":null},{"_key":"Max","age":42},{"_key":"Helene","age":37},{"_key":"Ada","age":28}]}}"#

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use prony_graph_store::{Side, Value};
+use prony_graph_store::{Keep, Side, Value};
 use prony_graphql::selection;
 use prony_source::permissions::{
     DeletePermission, InsertPermission, Permissions, SelectPermission, SessionNames, TablePermissions,
@@ -71,6 +71,34 @@ fn what_is_hidden_is_absent_on_every_way() {
             {"data":{"graph_relationships":[{"_type":"FRIEND","_id":67109891},{"_type":"LIKES","_id":2051},{"_type":"LIKES","_id":67110915}]}}
         "#]],
     );
+}
+
+/// A bug of the first version: answers that are kept, and live queries, had relationships of nodes that the role does not see any more.
+#[test]
+fn answers_with_relationships_depend_on_the_nodes_at_their_ends() {
+    let served = friends();
+    let offered = served.offered_to(&granted().1, &[json!("helene"), json!(2000)]);
+    let queries = [
+        "{ likes_relationships_aggregate { count } }",
+        "{ graph_relationships { _type } }",
+        "{ products { degree } }",
+    ];
+    let of_role = queries.map(|query| served.version(&offered, query));
+    let of_everybody = served.version(&served.offered(), queries[0]);
+    let before = served.answer_by(&offered, queries[0], "{}");
+    served.write(|write| {
+        let max = write.find("User", "Max").unwrap();
+        write.set_node(max, &[("name", Value::String("helene".into()))], Keep::Others)
+    });
+    // The log tells of a write before it acknowledges the next.
+    served.write(|_| Ok(()));
+    let answers = before + "\n" + &served.answer_by(&offered, queries[0], "{}");
+    expect![[r#"
+        {"data":{"likes_relationships_aggregate":{"count":2}}}
+        {"data":{"likes_relationships_aggregate":{"count":1}}}"#]]
+    .assert_eq(&answers);
+    assert_eq!(of_role.map(|version| version.current()), [1; 3]);
+    assert_eq!(of_everybody.current(), 0, "who sees everything sees the same");
 }
 
 /// Whatever id is asked for, hidden things are as those that are not there.

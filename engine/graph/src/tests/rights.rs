@@ -316,6 +316,37 @@ fn filters_over_all_types_know_properties_beside_joined_fields() {
     }
 }
 
+/// A bug of the first version: conditions and orders took it for the key, which relationships do not have.
+#[test]
+fn a_property_of_relationships_may_be_called_as_the_key_of_nodes() {
+    let served = friends();
+    served.write(|write| write.declare(Side::Relationships, "LIKES", "_key", Kind::String));
+    let change = r#"mutation { max: updateLIKES(pk_columns: {_id: 2051}, _key: "b") { result }
+                               ada: updateLIKES(pk_columns: {_id: 67110915}, _key: "a") { result } }"#;
+    let query = r#"{ likes_relationships(where: {_key: {gte: "a"}}, sort: {_key: asc}) { _key stars }
+                     likes_relationships_aggregate { max { _key } }
+                     graph_relationships(where: {_key: {eq: "b"}}) { ... on LIKES { stars } } }"#;
+    let mut names = SessionNames::default();
+    let mut rows = |written| SelectPermission::of_rows(names.condition(&written).unwrap());
+    let likes = SelectPermission { columns: only(&["_key"]), ..rows(json!({"_key": {"eq": "b"}})) };
+    let tables = [("User", rows(json!({}))), ("Product", rows(json!({}))), ("LIKES", likes)];
+    let select = |select| TablePermissions { select: Some(select), ..TablePermissions::default() };
+    let granted = Permissions {
+        tables: tables.into_iter().map(|(name, of)| (name.to_owned(), select(of).into())).collect(),
+        ..Permissions::default()
+    };
+    let answers = [
+        served.answer(change, "{}"),
+        served.answer(query, "{}"),
+        served.answer_by(&served.offered_to(&granted, &[]), "{ likes_relationships { _key } }", "{}"),
+    ];
+    expect![[r#"
+        {"data":{"max":{"result":true},"ada":{"result":true}}}
+        {"data":{"likes_relationships":[{"_key":"a","stars":1},{"_key":"b","stars":5}],"likes_relationships_aggregate":{"max":{"_key":"b"}},"graph_relationships":[{"stars":5}]}}
+        {"data":{"likes_relationships":[{"_key":"b"}]}}"#]]
+    .assert_eq(&answers.join("\n"));
+}
+
 /// What a console says of a graph names nothing that the role does not see.
 #[test]
 fn examples_are_of_what_is_granted() {

@@ -2,6 +2,7 @@
 
 pub(crate) mod folder;
 pub(crate) mod jmeter;
+mod jmeter_names;
 pub(crate) mod k6;
 pub(crate) mod live;
 mod other_names;

@@ -1,6 +1,7 @@
 //! What `prony find`, `compare` and `sweep` share: the flags, what they measure, the display, and where the file goes.
 
 use crate::run::live::{LiveFlags, LivePages};
+use crate::run::place::result_line;
 use crate::run::workers::{LocalWorkers, THREADS_ARE_THE_WORKERS, WorkersFlags};
 use crate::terminal::{TerminalFlags, steps_display};
 use crate::{interrupt, run};
@@ -122,7 +123,7 @@ impl Flags {
         let text = if self.json {
             json().context("cannot write the result as JSON")? + "\n"
         } else {
-            let place = path.map_or(String::new(), |path| format!("\nresult: {}\n", path.display()));
+            let place = path.map_or(String::new(), |path| format!("\n{}", result_line(path)));
             format!("{summary}{place}")
         };
         crate::print(&text)

@@ -1,6 +1,7 @@
 //! `prony compare`: runs A and B in turns, or reads what was saved of them, and says what differs.
 
 use crate::many::{Flags, duration};
+use crate::run_names::RunFlagsInstead;
 use crate::summaries::SummaryFlags;
 use anyhow::{Context as _, bail};
 use prony_model::comparison::{ComparisonFile, FailIf};
@@ -50,7 +51,16 @@ pub(crate) struct CompareArguments {
     flags: Flags,
 }
 
+/// Of `prony run`.
+const INSTEAD: RunFlagsInstead = RunFlagsInstead {
+    command: "prony compare",
+    connections: "--users",
+    duration: "--duration",
+    rate: "--rate",
+};
+
 pub(crate) fn execute(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
+    arguments.flags.refuse_those_of_run(&INSTEAD)?;
     let (file, path) = match arguments.given.as_slice() {
         [alone] if !is_saved(alone) || Path::new(alone).is_dir() => bail!("{}", second_missing(alone)),
         [saved] => (saved_comparison(saved, &arguments.fail_if)?, None),

@@ -3,6 +3,7 @@
 use crate::run::live::{LiveFlags, LivePages};
 use crate::run::place::result_line;
 use crate::run::workers::{LocalWorkers, THREADS_ARE_THE_WORKERS, WorkersFlags};
+use crate::run_names::{RunFlagsInstead, RunNames};
 use crate::terminal::{TerminalFlags, steps_display};
 use crate::{interrupt, run};
 use anyhow::{Context as _, bail};
@@ -48,6 +49,8 @@ pub(crate) struct Flags {
     live: LiveFlags,
     #[command(flatten)]
     workers: WorkersFlags,
+    #[command(flatten)]
+    run_names: RunNames,
 }
 
 impl Flags {
@@ -75,6 +78,11 @@ impl Flags {
         let live = self.live.open(name, &path.display().to_string(), &options.stop)?;
         options.watcher = live.watcher();
         Ok((options, path, live))
+    }
+
+    /// An error where flags of `prony run` are among them.
+    pub(crate) fn refuse_those_of_run(&self, instead: &RunFlagsInstead) -> anyhow::Result<()> {
+        self.run_names.refuse(instead)
     }
 
     pub(crate) const fn has_workers(&self) -> bool {

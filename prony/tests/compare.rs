@@ -144,6 +144,7 @@ fn what_cannot_be_compared_is_exit_2() {
         (&["a.prony.json"][..], "cannot read a.prony.json"),
         (&["a.toml", "b.toml"], "cannot read the plan a.toml"),
         (&["a.toml", "b.toml", "--fail-if", "p99 > 5%"], "has not the form"),
+        (&["a.toml", "b.toml", "-c", "9", "-d", "5s"], "--users; in the place of -d write --duration"),
     ] {
         let output = prony_compare(directory.path(), arguments);
         let shown = text(output.stderr);

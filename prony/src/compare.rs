@@ -1,20 +1,24 @@
 //! `prony compare`: runs A and B in turns, or reads what was saved of them, and says what differs.
 
 use crate::many::{Flags, duration};
+use crate::run_names::RunFlagsInstead;
 use crate::summaries::SummaryFlags;
 use anyhow::{Context as _, bail};
-use prony_model::comparison::{self, ComparisonFile, FailIf};
+use prony_model::comparison::{ComparisonFile, FailIf};
 use prony_model::search::{Vary, held};
 use prony_model::{LoadModel, Nanos, ResultFile};
 use prony_report::{Document, NamedDocument};
-use prony_runs::{Argument, Compared, compare};
+use prony_runs::{Argument, Compared, Flags as Kinds, Kind, compare};
 use prony_workers::UserState;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What saved results end with.
 const SUFFIX: &str = ".prony.json";
+/// Enough to tell what a file begins with.
+const BEGINNING_BYTES: u64 = 64;
 /// Of an address, where nothing else is said.
 const USERS: u32 = 10;
 /// Two wrk scripts, each with its address.
@@ -47,9 +51,18 @@ pub(crate) struct CompareArguments {
     flags: Flags,
 }
 
+/// Of `prony run`.
+const INSTEAD: RunFlagsInstead = RunFlagsInstead {
+    command: "prony compare",
+    connections: "--users",
+    duration: "--duration",
+    rate: "--rate",
+};
+
 pub(crate) fn execute(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
+    arguments.flags.refuse_those_of_run(&INSTEAD)?;
     let (file, path) = match arguments.given.as_slice() {
-        [alone] if !is_saved(alone) && !Path::new(alone).is_file() => bail!("{}", second_missing(alone)),
+        [alone] if !is_saved(alone) || Path::new(alone).is_dir() => bail!("{}", second_missing(alone)),
         [saved] => (saved_comparison(saved, &arguments.fail_if)?, None),
         [a, b] if is_saved(a) && is_saved(b) => (saved_results([a, b], &arguments.fail_if)?, None),
         given if given.iter().any(|given| is_saved(given)) => {
@@ -119,25 +132,34 @@ fn subject(arguments: &CompareArguments, argument: &Argument) -> anyhow::Result<
 
 fn is_saved(given: &str) -> bool {
     !given.contains("://")
-        && (given.split(',').all(|part| part.ends_with(SUFFIX)) || Path::new(given).is_dir())
+        && (given.split(',').all(|part| part.ends_with(SUFFIX) || is_json(part)) || Path::new(given).is_dir())
+}
+
+/// A result under a name of its own, as `--json > FILE` makes it: no plan begins as one.
+fn is_json(given: &str) -> bool {
+    let path = Path::new(given);
+    // What is no file of its own, such as a pipe, would be read once and for nothing.
+    if Kind::of(given).flags != Kinds::Plan || !path.is_file() {
+        return false;
+    }
+    let mut beginning = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINNING_BYTES).read_to_end(&mut beginning));
+    read.is_ok() && beginning.trim_ascii_start().starts_with(b"{")
 }
 
 fn saved_comparison(saved: &str, conditions: &[FailIf]) -> anyhow::Result<ComparisonFile> {
     let path = Path::new(saved);
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let head: serde_json::Value =
-        serde_json::from_str(&text).with_context(|| format!("{} is no result file", path.display()))?;
-    if head["schema"] != comparison::SCHEMA {
+    let document =
+        prony_report::read_document(&text).with_context(|| format!("cannot read {}", path.display()))?;
+    let Document::Comparison(mut file) = document else {
         bail!(
             "{} is no saved comparison; give B as well, the results that it is compared with",
             path.display()
         );
-    }
-    let mut file: ComparisonFile =
-        serde_json::from_value(head).with_context(|| format!("cannot understand {}", path.display()))?;
-    file.runs.iter_mut().for_each(|run| run.result.judge_once());
+    };
     file.judge(conditions);
-    Ok(file)
+    Ok(*file)
 }
 
 fn saved_results([a, b]: [&str; 2], conditions: &[FailIf]) -> anyhow::Result<ComparisonFile> {
@@ -152,6 +174,9 @@ fn read_all(given: &str) -> anyhow::Result<Vec<ResultFile>> {
         let entries = fs::read_dir(given).with_context(|| format!("cannot read {given}"))?;
         let files = entries.filter_map(Result::ok).map(|entry| entry.path());
         paths = files.filter(|path| path.to_string_lossy().ends_with(SUFFIX)).collect();
+        if paths.is_empty() {
+            bail!("{given} holds no result: no file in it ends with {SUFFIX}");
+        }
         paths.sort_unstable();
     }
     paths.iter().map(|path| read(path)).collect()

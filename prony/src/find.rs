@@ -1,6 +1,7 @@
 //! `prony find`: searches for the largest load that keeps its objectives, and prints the interval it lies in.
 
 use crate::many::{Flags, duration, share};
+use crate::run_names::RunFlagsInstead;
 use crate::summaries::SummaryFlags;
 use anyhow::bail;
 use prony_model::search::{SearchPlan, StepShape, Vary};
@@ -66,7 +67,16 @@ enum VaryFlag {
     Rate,
 }
 
+/// Of `prony run`.
+const INSTEAD: RunFlagsInstead = RunFlagsInstead {
+    command: "prony find",
+    connections: "--from and --max, between which loads are tried",
+    duration: "--hold, for which each load is held",
+    rate: "--vary rate, with --from and --max",
+};
+
 pub(crate) fn execute(arguments: &FindArguments) -> anyhow::Result<ExitCode> {
+    arguments.flags.refuse_those_of_run(&INSTEAD)?;
     let texts = [Some(arguments.subject.as_str()), arguments.url.as_deref()];
     let read = Argument::read_all("prony find", texts.into_iter().flatten())?;
     let [argument] = read.as_slice() else {

@@ -14,14 +14,14 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use prony_server::{
-    config::{self, CommandLine, KEY_RANDOM_BYTES, NewKey, new_key},
+    config::{self, CommandLine, KEY_RANDOM_BYTES, ListedOption, NewKey, Section, new_key},
     graphql::{Engine, SourceOutline},
 };
 use tokio::task::LocalSet;
 
 use self::{
     choices::{ChoiceArguments, Choices, Questions, WhoAsks},
-    file::{OWNER, configuration, named},
+    file::{OWNER, SCHEMAS, configuration, named},
 };
 use crate::{kinds::KINDS, logs, serve::variable};
 
@@ -36,6 +36,9 @@ pub(crate) struct InitArguments {
     /// The file to write
     #[arg(short, long, value_name = "FILE", default_value = "prony.toml")]
     output: PathBuf,
+    /// A schema of PostgreSQL to serve, where it is not the current one; repeatable
+    #[arg(long = "schema", value_name = "NAME")]
+    schemas: Vec<String>,
     #[command(flatten)]
     choices: ChoiceArguments,
     /// Replace the file
@@ -54,7 +57,8 @@ pub(crate) fn execute(arguments: &InitArguments) -> anyhow::Result<ExitCode> {
     let mut questions = Questions::new(std::io::stdin().lock());
     let is_asked = arguments.sources.is_empty();
     let sources = if is_asked { vec![source(&mut questions)?] } else { arguments.sources.clone() };
-    let line = CommandLine { sources, ..CommandLine::default() };
+    let flags = schema_flag(&arguments.schemas);
+    let line = CommandLine { sources, flags, ..CommandLine::default() };
     let mut settings = config::load(KINDS, None, line, &variable)?;
     settings.only_look();
     logs::start("warn", settings.log_format)?;
@@ -70,7 +74,7 @@ pub(crate) fn execute(arguments: &InitArguments) -> anyhow::Result<ExitCode> {
     let addresses: Vec<&str> = settings.sources.iter().map(|source| source.url.0.as_str()).collect();
     let key = choices.who.needs_key().then(make_key).transpose()?;
     let record = key.as_ref().map(record);
-    let (text, secrets) = configuration(&outline, &addresses, choices, record.as_deref());
+    let (text, secrets) = configuration(&outline, &addresses, &arguments.schemas, choices, record.as_deref());
     let mut options = fs::OpenOptions::new();
     let options = options.write(true).create(true).truncate(true).create_new(!arguments.force);
     let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
@@ -78,6 +82,13 @@ pub(crate) fn execute(arguments: &InitArguments) -> anyhow::Result<ExitCode> {
     let printed = key.as_ref().map(|key| key.printed.as_str());
     crate::print(&next_steps(&outline, path, &secrets, printed))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// As `prony serve` has it.
+fn schema_flag(schemas: &[String]) -> Vec<(ListedOption, Vec<String>)> {
+    let mut options = config::options(KINDS).into_iter().filter(|_| !schemas.is_empty());
+    let option = options.find(|option| option.section == Section::Source && option.spec().key == SCHEMAS);
+    option.map(|option| (option, schemas.to_vec())).into_iter().collect()
 }
 
 /// Asks whoever sits at the terminal.

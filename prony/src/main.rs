@@ -28,6 +28,7 @@ mod nats;
 mod permissions;
 mod report;
 mod run;
+mod run_names;
 mod schema;
 mod selftest;
 mod series;

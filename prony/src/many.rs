@@ -1,7 +1,9 @@
 //! What `prony find`, `compare` and `sweep` share: the flags, what they measure, the display, and where the file goes.
 
 use crate::run::live::{LiveFlags, LivePages};
+use crate::run::place::result_line;
 use crate::run::workers::{LocalWorkers, THREADS_ARE_THE_WORKERS, WorkersFlags};
+use crate::run_names::{RunFlagsInstead, RunNames};
 use crate::terminal::{TerminalFlags, steps_display};
 use crate::{interrupt, run};
 use anyhow::{Context as _, bail};
@@ -47,6 +49,8 @@ pub(crate) struct Flags {
     live: LiveFlags,
     #[command(flatten)]
     workers: WorkersFlags,
+    #[command(flatten)]
+    run_names: RunNames,
 }
 
 impl Flags {
@@ -74,6 +78,11 @@ impl Flags {
         let live = self.live.open(name, &path.display().to_string(), &options.stop)?;
         options.watcher = live.watcher();
         Ok((options, path, live))
+    }
+
+    /// An error where flags of `prony run` are among them.
+    pub(crate) fn refuse_those_of_run(&self, instead: &RunFlagsInstead) -> anyhow::Result<()> {
+        self.run_names.refuse(instead)
     }
 
     pub(crate) const fn has_workers(&self) -> bool {
@@ -122,7 +131,7 @@ impl Flags {
         let text = if self.json {
             json().context("cannot write the result as JSON")? + "\n"
         } else {
-            let place = path.map_or(String::new(), |path| format!("\nresult: {}\n", path.display()));
+            let place = path.map_or(String::new(), |path| format!("\n{}", result_line(path)));
             format!("{summary}{place}")
         };
         crate::print(&text)

@@ -2,11 +2,12 @@
 
 pub(crate) mod folder;
 pub(crate) mod jmeter;
+mod jmeter_names;
 pub(crate) mod k6;
-mod k6_names;
 pub(crate) mod live;
+mod other_names;
 pub(crate) mod outputs;
-mod place;
+pub(crate) mod place;
 mod quantity;
 mod url;
 mod warning;
@@ -29,8 +30,8 @@ use std::time::Duration;
 
 use crate::terminal::{TerminalFlags, run_display};
 use crate::{COULD_NOT_RUN, interrupt, summaries::SummaryFlags};
-use k6_names::K6Names;
 use live::LiveFlags;
+use other_names::OtherNames;
 use outputs::Outputs;
 use place::{ResultFlags, ResultPlace};
 use url::UrlFlags;
@@ -95,7 +96,7 @@ pub(crate) struct RunArguments {
     #[command(flatten)]
     workers: WorkersFlags,
     #[command(flatten)]
-    k6_names: K6Names,
+    other_names: OtherNames,
 }
 
 pub(crate) fn execute(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
@@ -187,12 +188,16 @@ fn say(text: &str) -> anyhow::Result<ExitCode> {
 
 fn work(arguments: &RunArguments) -> anyhow::Result<Work> {
     let (first, second) = (arguments.target.as_str(), arguments.url.as_deref());
+    // The number behind such a switch would be taken for an argument too many.
+    if let Some(instead) = arguments.other_names.switch() {
+        bail!("{instead}");
+    }
     let read = Argument::read_all("prony run", [Some(first), second].into_iter().flatten())?;
     let [argument] = read.as_slice() else {
         bail!("`{}` is one argument too many after `{first}`", second.unwrap_or_default());
     };
     let is_wrk = argument.kind.flags == Flags::Wrk;
-    if let Some(instead) = arguments.k6_names.instead(is_wrk, first, &crate::command_line()) {
+    if let Some(instead) = arguments.other_names.instead(is_wrk, first, &crate::command_line()) {
         bail!("{instead}");
     }
     let script = match (&argument.url, &arguments.script) {

@@ -1,6 +1,7 @@
 //! `prony sweep`: measures every combination of users, message sizes and settings, and writes the tables that studies publish.
 
 use crate::many::{Flags, duration};
+use crate::run_names::RunFlagsInstead;
 use crate::summaries::SummaryFlags;
 use anyhow::{Context as _, bail};
 use prony_model::plan::target::Endpoint;
@@ -73,7 +74,16 @@ pub(crate) struct SweepArguments {
     flags: Flags,
 }
 
+/// Of `prony run`.
+const INSTEAD: RunFlagsInstead = RunFlagsInstead {
+    command: "prony sweep",
+    connections: "--users",
+    duration: "--hold, for which each combination is measured",
+    rate: "`rate` into a plan",
+};
+
 pub(crate) fn execute(arguments: &SweepArguments) -> anyhow::Result<ExitCode> {
+    arguments.flags.refuse_those_of_run(&INSTEAD)?;
     let texts = [Some(arguments.subject.as_str()), arguments.url.as_deref()];
     let mut read = Argument::read_all("prony sweep", texts.into_iter().flatten())?;
     let (Some(argument), []) = (read.pop(), read.as_slice()) else {

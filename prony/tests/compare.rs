@@ -54,6 +54,18 @@ fn a_b_b_a_and_what_was_saved_is_judged_again() {
     let judged: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(judged["fail_if"][0]["failure"], if code == 3 { "void" } else { "excluded" });
     assert_eq!(judged["comparison"]["pairs"], 3);
+
+    // What `--json` has printed into a file is a saved comparison as well.
+    fs::write(directory.path().join("judged.json"), &again.stdout).unwrap();
+    let arguments = ["judged.json", "--fail-if", "errors worse than 0%"];
+    assert_eq!(prony_compare(directory.path(), &arguments).status.code(), Some(code));
+    // One of a later version is not judged by the rules of this one.
+    let newer = text(again.stdout).replacen("\"schema_version\": 1", "\"schema_version\": 99", 1);
+    fs::write(directory.path().join("newer.prony.json"), newer).unwrap();
+    let refused = prony_compare(directory.path(), &["newer.prony.json"]);
+    let error = text(refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{error}");
+    assert!(error.contains("newer.prony.json: written by a newer version (schema 99"), "{error}");
 }
 
 #[test]
@@ -95,6 +107,34 @@ fn saved_results_are_compared_without_running() {
     let mixed = prony_compare(directory.path(), &["before", "plan.toml"]);
     assert_eq!(mixed.status.code(), Some(2));
     assert!(text(mixed.stderr).contains("give two of the same kind"));
+
+    // Under names of their own, as `--json` makes them.
+    for folder in ["before", "after"] {
+        let mut saved = fs::read_dir(directory.path().join(folder)).unwrap();
+        let path = saved.next().unwrap().unwrap().path();
+        fs::copy(path, directory.path().join(format!("{folder}.json"))).unwrap();
+    }
+    let output = prony_compare(directory.path(), &["before.json", "after.json"]);
+    let shown = text(output.stdout);
+    assert!(shown.contains("A: before.json") && shown.contains("no claim is made: "), "{shown}");
+}
+
+#[test]
+fn what_stands_alone_or_holds_no_run_is_told_by_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("shop.toml"), "target = \"http://127.0.0.1:1\"\n").unwrap();
+    fs::create_dir(directory.path().join("before")).unwrap();
+    fs::create_dir(directory.path().join("after")).unwrap();
+    for (arguments, part) in [
+        (&["shop.toml"][..], "shop.toml is one; write: prony compare shop.toml OTHER.toml"),
+        (&["before"], "before is one; write: prony compare before OTHER"),
+        (&["before", "after"], "before holds no result: no file in it ends with .prony.json"),
+    ] {
+        let output = prony_compare(directory.path(), arguments);
+        let shown = text(output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{shown}");
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
 }
 
 #[test]
@@ -104,6 +144,7 @@ fn what_cannot_be_compared_is_exit_2() {
         (&["a.prony.json"][..], "cannot read a.prony.json"),
         (&["a.toml", "b.toml"], "cannot read the plan a.toml"),
         (&["a.toml", "b.toml", "--fail-if", "p99 > 5%"], "has not the form"),
+        (&["a.toml", "b.toml", "-c", "9", "-d", "5s"], "--users; in the place of -d write --duration"),
     ] {
         let output = prony_compare(directory.path(), arguments);
         let shown = text(output.stderr);

@@ -87,6 +87,14 @@ fn what_cannot_be_searched_is_exit_2() {
         (vec![gone.as_str(), "--slo", "p95<500ms"], "cannot reach the target"),
         (vec![gone.as_str(), "--slo", "p95<500ms", "--resolution", "5"], "`5` is no share"),
         (vec!["nothing.toml", "--slo", "p95<500ms"], "cannot read the plan nothing.toml"),
+        (
+            vec![gone.as_str(), "--slo", "p95<500ms", "-c", "50"],
+            "in the place of --connections write --from and --max",
+        ),
+        (
+            vec![gone.as_str(), "-H", "Accept: a/b"],
+            "prony from-curl 'curl URL -H …' -o plan.toml, and then prony find",
+        ),
     ] {
         let output = prony_find(directory.path(), &arguments);
         let text = String::from_utf8(output.stderr).unwrap();

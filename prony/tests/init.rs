@@ -8,7 +8,7 @@ use std::{
     process::{Command, Output},
 };
 
-use prony_testkit::{PronyProcess, chinook::sqlite_copy};
+use prony_testkit::{PronyProcess, TestDatabase, chinook::sqlite_copy};
 
 fn init(directory: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
@@ -66,6 +66,32 @@ fn what_is_written_is_served() {
     assert_eq!(again.status.code(), Some(2));
     assert!(text(&again.stderr).contains("prony.toml is there already"), "{}", text(&again.stderr));
     assert_eq!(init(directory.path(), &[path, "--force"]).status.code(), Some(0));
+}
+
+/// What it remarks on other schemas names a flag, which is one of its own.
+#[test]
+fn a_schema_that_is_not_the_current_one_is_looked_at_and_written() {
+    let (directory, database) = (tempfile::tempdir().unwrap(), TestDatabase::create());
+    database.execute("create schema app; create table app.artist (id int primary key, \"Name\" text)");
+    database.execute("insert into app.artist values (1, 'AC/DC')");
+    let first = text(&init(directory.path(), &[&database.url()]).stdout);
+    assert!(first.contains("0 tables") && first.contains("`app` (1)"), "{first}");
+    assert!(first.contains("--schema"), "{first}");
+    let output = init(directory.path(), &[&database.url(), "--schema", "app", "--force"]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", text(&output.stderr));
+    assert!(said.contains("1 table: artists"), "{said}");
+    let file = directory.path().join("prony.toml");
+    let written = fs::read_to_string(&file).unwrap();
+    assert!(written.contains("\nschemas = [\"app\"]\n"), "{written}");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.arg("serve").arg("--config").arg(&file).args(["--listen", "127.0.0.1:0", "--cpus", "1"]);
+    let mut process = PronyProcess::start_command(command);
+    let response = ask(&process.wait_for_url(), "");
+    assert!(response.contains(r#"{"artists":[{"Name":"AC/DC"}]}"#), "{response}");
+    let unknown = init(directory.path(), &[&database.url(), "--schema", "nowhere", "--force"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(text(&unknown.stderr).contains("the database has no schema `nowhere`"), "{unknown:?}");
 }
 
 #[test]

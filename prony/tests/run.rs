@@ -73,6 +73,24 @@ fn what_cannot_run_is_exit_2_with_every_mistake() {
     assert!(results(&directory.path().join("results")).is_empty());
 }
 
+/// What could not be written is said when it is over, and no file is named that is not there.
+#[test]
+fn a_result_that_cannot_be_written_is_not_said_to_be_there() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    fs::write(directory.path().join("taken"), "a file in the place of the folder").unwrap();
+    let flags = ["--threads", "1", "--quiet", "--output", "taken"];
+    let output = prony_run(directory.path(), &plan(&peer.url(), "errors<1%"), &flags);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}{error}");
+    assert!(error.contains("cannot write the result to taken/plan-"), "{error}");
+    assert!(
+        error.contains("what is printed is all that is left of it") && !error.contains("goes on"),
+        "{error}"
+    );
+    assert!(text.contains("result: not written, taken/plan-"), "{text}");
+}
+
 /// As `head` does that has seen enough: it ends quietly, with the code that it would have ended with.
 #[test]
 fn a_reader_that_is_gone_is_no_error() {

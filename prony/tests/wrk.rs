@@ -125,6 +125,10 @@ fn what_cannot_be_loaded_is_exit_2_and_said() {
         (&["ftp://a/"], "must start with `http://` or `https://`"),
         (&["http://does-not-exist.invalid/"], "does-not-exist.invalid"),
         (&["plan.toml", "-c", "2"], "--connections belongs to a URL"),
+        (&["http://a/", "-m", "PUT", "-z", "5s"], "write: prony run http://a/ --method PUT --duration 5s"),
+        (&["http://a/", "-i", "100"], "for a URL write: prony run http://a/ --requests 100"),
+        (&["http://a/", "-q", "100"], "--rate for requests a second"),
+        (&["-k", "https://a/"], "--insecure to take any certificate"),
     ] {
         let (_, error, code) = run(arguments);
         assert!(error.contains(part) && code == Some(2), "{arguments:?}: {code:?} {error}");

@@ -22,7 +22,7 @@ pub enum DiscoverError {
     #[error("the database has no schema {}; it has {}", list(.missing), list(.known))]
     UnknownSchemas { missing: Vec<String>, known: Vec<String> },
     /// The connection's `search_path` names no schema that exists.
-    #[error("the connection has no current schema; name the schemas to serve in `schemas`")]
+    #[error("the connection has no current schema; name those to serve with `schemas` (--schema)")]
     NoCurrentSchema,
 }
 

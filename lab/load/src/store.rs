@@ -2,7 +2,7 @@
 
 use crate::options::Output;
 use crate::seconds::processor_time;
-use prony_model::result::{ResultWatcher, StandingResult};
+use prony_model::result::{ResultWatcher, RunState, StandingResult};
 use prony_model::{Nanos, ResultFile};
 use serde::Serialize;
 use std::fs::{self, File};
@@ -69,11 +69,24 @@ impl Store {
     /// Replaces the file by this result as a whole; on failure says what to do, and the old file stays.
     pub fn write(&self, result: &ResultFile) -> Option<String> {
         let Output::File(path) = &self.output else { return None };
-        replace(path, result).err().map(|cause| {
-            let path = path.display();
-            format!("cannot write the result to {path}: {cause}; the measurement goes on, free space or end it with Ctrl-C")
-        })
+        let is_over = result.state != RunState::Running;
+        replace(path, result).err().map(|cause| unwritten(path, &cause, is_over))
     }
+}
+
+/// That a result could not be written, and what to do; once the measurement is over, what is left of it.
+pub fn unwritten(path: &Path, cause: &io::Error, is_over: bool) -> String {
+    let left = match (is_over, cause.kind()) {
+        (true, _) if path.exists() => "what stands there is from before its end",
+        (true, _) => "what is printed is all that is left of it",
+        (false, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
+            "the measurement goes on, free space or end it with Ctrl-C"
+        }
+        (false, _) => {
+            "the measurement goes on, make this a place to write to, or end it with Ctrl-C and name another folder with --output"
+        }
+    };
+    format!("cannot write the result to {}: {cause}; {left}", path.display())
 }
 
 /// Writes a result to a file, beside its place first, so that what stands there is always whole.
@@ -101,7 +114,7 @@ fn write_all(path: &Path, result: &impl Serialize) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::collector::Collector;
-    use prony_model::result::{Origin, RunState};
+    use prony_model::result::Origin;
     use prony_model::verdict::findings::TargetPlace;
     use prony_model::{LoadModel, PlanDraft, RequestDraft, Target};
     use std::os::unix::fs::symlink;
@@ -182,8 +195,12 @@ mod tests {
         symlink("/dev/full", folder.path().join("r.prony.json.part")).unwrap();
         let warning = store.write(&result()).unwrap();
         assert!(warning.contains("r.prony.json: No space left on device"), "{warning}");
-        assert!(warning.contains("the measurement goes on"), "{warning}");
+        assert!(warning.contains("the measurement goes on, free space"), "{warning}");
         assert_eq!(fs::read(&path).unwrap(), before);
+        // At the end nothing goes on, and no space that is freed brings it back.
+        symlink("/dev/full", folder.path().join("r.prony.json.part")).unwrap();
+        let warning = store.write(&ResultFile { state: RunState::Completed, ..result() }).unwrap();
+        assert!(warning.ends_with("; what stands there is from before its end"), "{warning}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the half-written file is gone");
         assert_eq!(store.write(&result()), None, "there is room again");
     }
@@ -198,6 +215,10 @@ mod tests {
         assert_eq!(store.write(&result()), None);
         fs::remove_dir_all(&inner).unwrap();
         fs::write(&inner, "a file in its place").unwrap();
-        assert!(store.write(&result()).unwrap().contains("cannot write the result"));
+        let warning = store.write(&result()).unwrap();
+        assert!(warning.contains("cannot write the result") && warning.contains("--output"), "{warning}");
+        assert!(!warning.contains("free space"), "{warning}");
+        let warning = store.write(&ResultFile { state: RunState::Completed, ..result() }).unwrap();
+        assert!(warning.ends_with("; what is printed is all that is left of it"), "{warning}");
     }
 }

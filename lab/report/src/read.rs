@@ -131,8 +131,10 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ReadError> {
 pub fn read(text: &str) -> Result<ResultFile, ReadError> {
     match read_document(text)? {
         Document::Run(result) => Ok(*result),
-        Document::Search(file) => Err(ReadError::Schema(file.schema)),
-        Document::Comparison(file) => Err(ReadError::Schema(file.schema)),
+        Document::Search(_) => Err(ReadError::ManyRuns { what: "a search", command: "prony find" }),
+        Document::Comparison(_) => {
+            Err(ReadError::ManyRuns { what: "a comparison", command: "prony compare" })
+        }
     }
 }
 
@@ -158,6 +160,11 @@ pub enum ReadError {
     Json(#[source] serde_json::Error),
     #[error("not a result file: its schema is `{0}`")]
     Schema(String),
+    /// One that has been read all the same.
+    #[error(
+        "it is the result of {what} (`{command}`), and that of one run is wanted; name the files that are"
+    )]
+    ManyRuns { what: &'static str, command: &'static str },
     #[error("written by a newer version (schema {found}, known is {known}); update prony")]
     Newer { found: u32, known: u32 },
     #[error("written by an older version (schema {found}, known is {known}); report it with that version")]

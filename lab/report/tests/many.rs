@@ -12,7 +12,8 @@ use prony_model::search::{
 };
 use prony_model::{Conclusion, Nanos};
 use prony_report::{
-    Document, NamedDocument, PageForm, TextLooks, comparison_summary, html, read_document, search_summary,
+    Document, NamedDocument, PageForm, TextLooks, comparison_summary, html, read, read_document,
+    search_summary,
 };
 
 /// A run whose figures are scaled; without findings, so that they do not hide the rest.
@@ -211,6 +212,18 @@ fn without_a_difference_or_runs_enough_nothing_is_claimed() {
         no claim is made: 1 of 8 runs were not about the target (see the findings below)
     "#]]
     .assert_eq(&text);
+}
+
+/// They are results, and were called no result files.
+#[test]
+fn what_holds_many_runs_is_called_by_its_name_where_one_is_wanted() {
+    let search = serde_json::to_string(&search(Interval::default(), Vec::new())).unwrap();
+    let comparison = serde_json::to_string(&comparison(3, 1.0, &[])).unwrap();
+    for (text, part) in [(search, "a search (`prony find`)"), (comparison, "a comparison (`prony compare`)")]
+    {
+        let said = read(&text).unwrap_err().to_string();
+        assert!(said.contains(part) && !said.contains("not a result file"), "{said}");
+    }
 }
 
 #[test]

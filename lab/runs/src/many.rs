@@ -2,7 +2,7 @@
 
 use crate::observe::ObserveError;
 use crate::subject::{Subject, SubjectError};
-use prony_load::{Observe, Output, RunError, RunOptions, StopFlag, replace_file};
+use prony_load::{Observe, Output, RunError, RunOptions, StopFlag, replace_file, unwritten};
 use prony_model::comparison::Side;
 use prony_model::plan::PlanFaults;
 use prony_model::result::{Progress, ResultWatcher};
@@ -225,10 +225,7 @@ impl Runs {
     pub(crate) fn keep(&self, file: &impl Serialize) {
         let Output::File(path) = &self.output else { return };
         if let Err(cause) = replace_file(path, file) {
-            let path = path.display();
-            self.tell(&Event::Warning(&format!(
-                "cannot write the result to {path}: {cause}; the measurement goes on, free space or end it with Ctrl-C"
-            )));
+            self.tell(&Event::Warning(&unwritten(path, &cause, false)));
         }
     }
 }

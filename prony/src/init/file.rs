@@ -25,6 +25,8 @@ const SHOWN_OF_SOURCES: &[&str] = &[
     "exclude_tables",
     "durability",
 ];
+/// The option that says which schemas of PostgreSQL are served; it stands in the file where it was given.
+pub(super) const SCHEMAS: &str = "schemas";
 /// Root fields that the remarks name.
 const NAMED_FIELDS: usize = 12;
 /// Tables of the role that is a remark; one that counts has them all.
@@ -38,6 +40,7 @@ const VISITOR: &str = "visitor";
 pub(super) fn configuration(
     sources: &[SourceOutline],
     addresses: &[&str],
+    schemas: &[String],
     choices: Choices,
     key: Option<&str>,
 ) -> (String, Vec<String>) {
@@ -51,6 +54,9 @@ pub(super) fn configuration(
         let chosen = if *section == Section::Server { &chosen[..] } else { &[] };
         add_options(&mut text, *section, keys.iter().copied(), chosen);
     }
+    let schemas: Vec<String> = schemas.iter().map(|schema| quoted(schema)).collect();
+    let of_sources =
+        if schemas.is_empty() { Vec::new() } else { vec![(SCHEMAS, format!("[{}]", schemas.join(", ")))] };
     let mut secrets = Vec::new();
     for (source, address) in sources.iter().zip(addresses) {
         let (address, variables) = without_passwords(address, secrets.len());
@@ -65,7 +71,9 @@ pub(super) fn configuration(
         let kind = KINDS.iter().find(|kind| kind.address().fits(&address));
         let options = kind.map(|kind| kind.options()).unwrap_or_default();
         let is_of_kind = |key: &&str| options.iter().any(|option| option.spec().key == *key);
-        add_options(&mut text, Section::Source, SHOWN_OF_SOURCES.iter().copied().filter(is_of_kind), &[]);
+        let given = of_sources.iter().map(|(key, _)| *key);
+        let keys = given.chain(SHOWN_OF_SOURCES.iter().copied()).filter(is_of_kind);
+        add_options(&mut text, Section::Source, keys, &of_sources);
         secrets.extend(variables);
     }
     add_access(&mut text, sources, choices.who, key);
@@ -194,7 +202,7 @@ mod tests {
         };
         let choices = Choices { listen: "0.0.0.0:80".parse().ok(), who, console: false };
         let key = who.needs_key().then_some("[[auth.api_key]]\n");
-        configuration(&[source], &["sqlite:shop.db"], choices, key).0
+        configuration(&[source], &["sqlite:shop.db"], &[], choices, key).0
     }
 
     /// The lines that count, behind the sources.

@@ -1,5 +1,6 @@
 //! `prony run PLAN.jmx`: a JMeter plan with JMeter's flags, from the command line to the exit code.
 
+use super::jmeter_names::JmeterNames;
 use super::live::LiveFlags;
 use super::outputs::Outputs;
 use super::place::{ResultFlags, ResultPlace};
@@ -83,6 +84,8 @@ pub(crate) struct JmeterArguments {
     live: LiveFlags,
     #[command(flatten)]
     workers: WorkersFlags,
+    #[command(flatten)]
+    names: JmeterNames,
 }
 
 impl JmeterArguments {
@@ -148,6 +151,9 @@ pub(crate) fn properties(given: &[String]) -> anyhow::Result<Vec<(String, String
 }
 
 pub(crate) fn execute(arguments: &JmeterArguments) -> anyhow::Result<ExitCode> {
+    if let Some(instead) = arguments.names.instead(arguments.jtl.as_deref()) {
+        bail!("{instead}");
+    }
     if arguments.workers.is_given() && arguments.threads.is_some() {
         bail!(THREADS_ARE_THE_WORKERS);
     }

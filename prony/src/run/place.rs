@@ -46,7 +46,7 @@ impl ResultPlace {
     /// The end of a summary.
     pub(crate) fn line(&self) -> String {
         match self.path() {
-            Some(path) => format!("result: {}\n", path.display()),
+            Some(path) => result_line(path),
             None => "result: not written, as --no-result asks\n".to_owned(),
         }
     }
@@ -63,8 +63,20 @@ impl ResultPlace {
     }
 }
 
+/// Where a result is, at the end of a summary. One that could not be written was told of when that failed.
+pub(crate) fn result_line(path: &Path) -> String {
+    if path.exists() {
+        format!("result: {}\n", path.display())
+    } else {
+        format!("result: not written, {} could not be made\n", path.display())
+    }
+}
+
 /// What a page that was open meanwhile says of a file.
 pub(crate) fn farewell(path: &Path) -> String {
+    if !path.exists() {
+        return "It is over. No result file could be written; this page is all that is left.".to_owned();
+    }
     let path = path.display();
     format!("It is over. The result is in {path}; prony report {path} --html FILE writes this page.")
 }
@@ -75,11 +87,16 @@ mod tests {
 
     #[test]
     fn a_result_that_is_not_kept_is_called_as_its_plan() {
-        let flags = |no_result| ResultFlags { output: "out".into(), no_result };
+        let folder = tempfile::tempdir().unwrap();
+        let flags = |no_result| ResultFlags { output: folder.path().to_owned(), no_result };
         let kept = flags(false).place("shop");
         let path = kept.path().unwrap().to_owned();
-        assert!(path.starts_with("out") && kept.label() == path.display().to_string());
+        assert!(path.starts_with(folder.path()) && kept.label() == path.display().to_string());
         assert_eq!(kept.output(), Output::File(path.clone()));
+        // A disk that is full from the first second on leaves none.
+        assert_eq!(kept.line(), format!("result: not written, {} could not be made\n", path.display()));
+        assert!(kept.farewell().contains("No result file could be written"), "{}", kept.farewell());
+        std::fs::write(&path, "{}").unwrap();
         assert_eq!(kept.line(), format!("result: {}\n", path.display()));
         let dropped = flags(true).place("shop");
         assert_eq!(

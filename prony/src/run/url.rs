@@ -15,7 +15,7 @@ pub(crate) struct UrlFlags {
     #[arg(short, long, value_name = "COUNT", value_parser = quantity::count)]
     pub connections: Option<u32>,
     /// How long to send requests [default: 10s].
-    #[arg(short, long, value_name = "TIME", value_parser = quantity::time)]
+    #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Nanos>,
     /// Send so many requests; with a duration at most for so long.
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = quantity::count)]
@@ -27,7 +27,7 @@ pub(crate) struct UrlFlags {
     #[arg(short = 'L', long)]
     pub latency: bool,
     /// Give a request up after this time [default: 2s].
-    #[arg(short = 'T', long, value_name = "TIME", value_parser = quantity::time)]
+    #[arg(short = 'T', long, value_name = "TIME", value_parser = timeout)]
     pub timeout: Option<Nanos>,
     /// Send at this rate, whether or not answers keep up; latencies count from when a request was due.
     #[arg(short = 'R', long, value_name = "PER_SECOND", value_parser = quantity::rate)]
@@ -126,6 +126,23 @@ impl UrlFlags {
             server_name: self.server_name.clone(),
         }
     }
+}
+
+/// As in wrk; to hey, oha and curl `-d` is a body.
+fn duration(text: &str) -> Result<Nanos, String> {
+    quantity::time(text).map_err(|fault| hinted(text, fault, "a body is given by --body"))
+}
+
+/// As in wrk; to hey and ab `-T` is the type of a body.
+fn timeout(text: &str) -> Result<Nanos, String> {
+    let hint = "the type of a body is given by -H 'Content-Type: TYPE'";
+    quantity::time(text).map_err(|fault| hinted(text, fault, hint))
+}
+
+/// What begins with a digit is a time with a slip in it, and anything else meant for what others have the flag for.
+fn hinted(text: &str, fault: String, hint: &str) -> String {
+    let is_slip = text.is_empty() || text.starts_with(|first: char| first.is_ascii_digit());
+    if is_slip { fault } else { format!("{fault}; {hint}") }
 }
 
 fn protocol(text: &str) -> Result<Protocol, String> {
@@ -292,6 +309,19 @@ mod tests {
             "http://a/ -d 1x",
             &expect![
                 "error: invalid value '1x' for '--duration <TIME>': `1x` is not a duration; write for example `500ms`, `30s`, `1m30s` or `2h`"
+            ],
+        );
+        // To others these flags are a body and its type.
+        check(
+            "http://a/ -d {\"a\":1}",
+            &expect![[
+                r#"error: invalid value '{"a":1}' for '--duration <TIME>': `{"a":1}` is not a duration; write for example `500ms`, `30s`, `1m30s` or `2h`; a body is given by --body"#
+            ]],
+        );
+        check(
+            "http://a/ -T application/json",
+            &expect![
+                "error: invalid value 'application/json' for '--timeout <TIME>': `application/json` is not a duration; write for example `500ms`, `30s`, `1m30s` or `2h`; the type of a body is given by -H 'Content-Type: TYPE'"
             ],
         );
         check("http://a/ -R -5", &expect!["error: unexpected argument '-5' found"]);

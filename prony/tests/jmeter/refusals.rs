@@ -45,6 +45,17 @@ fn elements_that_are_not_run_are_all_named() {
 }
 
 #[test]
+fn flags_of_jmeter_that_are_not_there_are_refused_with_what_to_type() {
+    let trial = Trial::once(&get("a", "/ok", ""));
+    let ended = trial.run(&["-n", "-f", "-e", "-o", "report", "-j", "jmeter.log"]);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{}", ended.error);
+    for part in ["prony report out.jtl --html dashboard.html", "write 2> jmeter.log"] {
+        assert!(ended.error.contains(part), "{part} in {}", ended.error);
+    }
+    assert!(trial.server.seen().is_empty());
+}
+
+#[test]
 fn what_cannot_be_read_is_said_before_the_start() {
     let below = get("${__jexl3(vars.x(1),)}", "/", "")
         + &get("${__jexl3(\"${a}\" == \"1\" && !${b} && ${c}.toInteger() - ${d} > 0,)}", "/", "")

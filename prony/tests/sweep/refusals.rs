@@ -15,6 +15,7 @@ fn what_makes_no_sense_is_exit_2_and_leaves_no_folder() {
     trial.write("s.js", "export default function () {}\n");
     for (arguments, part) in [
         (vec![url.as_str()], "a URL says nothing of its load; write for example --users 50,100,200"),
+        (vec![url.as_str(), "--users=1", "-d", "5s"], "in the place of -d write --hold"),
         (vec!["plan.toml"], "nothing is swept; write for example --users 50,100,200"),
         (vec![url.as_str(), "--users=1", "--set=a=b"], "`a` cannot be set: a URL has nothing of that kind"),
         (vec!["w.lua", &url, "--users=1", "--set=a=b"], "`a` cannot be set: a wrk script has nothing"),

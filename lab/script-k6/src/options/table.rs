@@ -46,6 +46,8 @@ pub struct Flag {
     pub value_name: &'static str,
     pub help: &'static str,
     pub is_repeatable: bool,
+    /// What a value may be that may be left out: the first of them is what the flag says alone. Else none.
+    pub words: &'static [&'static str],
 }
 
 #[derive(Debug)]
@@ -63,7 +65,10 @@ const fn row(name: &'static str, variable: &'static str, form: Form) -> Row {
 
 impl Row {
     const fn flag(self, long: &'static str, value_name: &'static str, help: &'static str) -> Self {
-        Self { flag: Some(Flag { long, short: None, value_name, help, is_repeatable: false }), ..self }
+        Self {
+            flag: Some(Flag { long, short: None, value_name, help, is_repeatable: false, words: &[] }),
+            ..self
+        }
     }
 
     const fn short(mut self, short: char) -> Self {
@@ -76,6 +81,13 @@ impl Row {
     const fn repeatable(mut self) -> Self {
         if let Some(flag) = &mut self.flag {
             flag.is_repeatable = true;
+        }
+        self
+    }
+
+    const fn words(mut self, words: &'static [&'static str]) -> Self {
+        if let Some(flag) = &mut self.flag {
+            flag.words = words;
         }
         self
     }
@@ -167,11 +179,9 @@ pub const OPTIONS: &[Row] = &[
         "COUNT",
         "Of these to one host, at most",
     ),
-    row("httpDebug", "K6_HTTP_DEBUG", Form::Text).flag(
-        "http-debug",
-        "WHAT",
-        "Log requests and answers; with `full` their bodies too",
-    ),
+    row("httpDebug", "K6_HTTP_DEBUG", Form::Text)
+        .flag("http-debug", "WHAT", "Log requests and answers; with `full` their bodies too")
+        .words(&["headers", "full"]),
     row("tags", "K6_TAGS", Form::TextMap)
         .flag("tag", "NAME=VALUE", "Add a tag to all samples; repeatable")
         .repeatable(),

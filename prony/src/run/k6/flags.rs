@@ -14,7 +14,7 @@ use prony_metrics::outputs::OutputSpec;
 use prony_runs::k6::{Given, LogFlags};
 use prony_runs::{Flags, Kind};
 use prony_script_k6::{OPTIONS, SummaryMode};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 const HEADING: &str = "k6's options";
@@ -169,7 +169,8 @@ impl K6Arguments {
 
     fn parse_all(rest: &[OsString]) -> Result<Self, clap::Error> {
         let name = OsString::from("prony run");
-        let matches = Self::whole_command().try_get_matches_from([&name].into_iter().chain(rest))?;
+        let rest = joined(rest);
+        let matches = Self::whole_command().try_get_matches_from([&name].into_iter().chain(&rest))?;
         let mut arguments = Self::from_arg_matches(&matches)?;
         arguments.options = given_flags(&matches);
         let (kind, mode) = (arguments.kind.as_deref(), arguments.compatibility_mode.as_deref());
@@ -237,6 +238,11 @@ fn option_flags() -> impl Iterator<Item = Arg> {
             Some(short) => arg.short(short),
             None => arg,
         };
+        let arg = match flag.words.first() {
+            // Alone before the script it must not take that for its value, as in k6.
+            Some(word) => arg.num_args(0..=1).require_equals(true).default_missing_value(*word),
+            None => arg,
+        };
         Some(match (flag.value_name, flag.is_repeatable) {
             ("", _) => arg
                 .num_args(0..=1)
@@ -248,6 +254,29 @@ fn option_flags() -> impl Iterator<Item = Arg> {
             (name, false) => arg.value_name(name).action(ArgAction::Set),
         })
     })
+}
+
+/// The command line with `--http-debug full` as `--http-debug=full`: a value that may be left out may also be the next argument.
+fn joined(rest: &[OsString]) -> Vec<OsString> {
+    let mut joined: Vec<OsString> = Vec::with_capacity(rest.len());
+    for argument in rest {
+        let words = joined.last().map(|last| words_behind(last)).unwrap_or_default();
+        match joined.last_mut() {
+            Some(last) if words.iter().any(|word| argument == word) => {
+                last.push("=");
+                last.push(argument);
+            }
+            _ => joined.push(argument.clone()),
+        }
+    }
+    joined
+}
+
+/// What the value of an argument may be that is a flag without it.
+fn words_behind(argument: &OsStr) -> &'static [&'static str] {
+    let name = argument.to_str().and_then(|text| text.strip_prefix("--"));
+    let mut flags = OPTIONS.iter().filter_map(|row| row.flag.as_ref());
+    flags.find(|flag| Some(flag.long) == name).map(|flag| flag.words).unwrap_or_default()
 }
 
 fn given_flags(matches: &ArgMatches) -> Vec<(&'static str, Vec<String>)> {
@@ -301,6 +330,23 @@ mod tests {
             ("A=1 B=2=3".into(), "json=a.gz csv".into())
         );
         assert!(arguments.quiet && arguments.script == "a.js");
+    }
+
+    /// In k6 it is `headers` where nothing stands behind `=`; what follows it is the script.
+    #[test]
+    fn http_debug_alone_does_not_take_the_script() {
+        for (line, value) in [
+            ("prony run --http-debug a.js", "headers"),
+            ("prony run --http-debug=full a.js", "full"),
+            ("prony run --http-debug full a.js", "full"),
+            ("prony run a.js -u 2 --http-debug headers", "headers"),
+            ("prony run a.js --http-debug", "headers"),
+        ] {
+            let arguments = read(line).unwrap();
+            let debug = arguments.options.iter().find(|(name, _)| *name == "httpDebug");
+            assert_eq!(debug.map(|(_, values)| values.join("|")).as_deref(), Some(value), "{line}");
+            assert_eq!(arguments.script, "a.js", "{line}");
+        }
     }
 
     fn refusal(line: &str) -> Option<String> {

@@ -1,5 +1,7 @@
 //! How operations are executed by a core: each root field by the core's own session with its source.
 
+use std::sync::Arc;
+
 use prony_graphql::{response::FieldResult, schema::SourceId, selection::Field, variables::Variables};
 use prony_source::{AcceptedCodings, OperationResult, PreparedField, trace::in_span};
 
@@ -10,7 +12,7 @@ use super::{
     outcome::RequestError,
     prepared::{Finished, Prepared},
     reuse::control,
-    served::CoreServed,
+    served::{CoreServed, Served},
     spans,
     stages::StageClock,
 };

@@ -240,7 +240,6 @@ fn a_long_document_is_answered_as_a_short_one() {
         ("query($limit: String) { artists(limit: $limit) { Name } }", true),
         ("query($limit: Int) { artists(limit: $limit) { Nome } }", true),
         ("query($limit: Int) { artists(limit: $limit) { Name ", true),
-        ("mutation { createGenre(GenreId: 1, Name: \"Again\") { GenreId } }", true),
     ] {
         let short = asked(&format!("# {}\n{text}", "y"));
         for _ in 0..2 {

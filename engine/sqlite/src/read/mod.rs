@@ -5,4 +5,5 @@ pub(crate) mod pool;
 pub(crate) mod reader;
 pub(crate) mod session;
 pub(crate) mod slot;
+mod turn;
 pub(crate) mod watch;

@@ -17,6 +17,7 @@ use crate::{
         pool::Pool,
         session::{Session, Unfinished},
         slot::Slot,
+        turn::Turn,
         watch::INLINE_BUDGET,
     },
     statement::{
@@ -38,6 +39,7 @@ use prony_sql::{
 #[derive(Debug)]
 pub(crate) struct Reader {
     slot: RefCell<Slot>,
+    turn: Turn,
     pool: Arc<Pool>,
     /// Where the file is, for the log.
     database: Box<str>,
@@ -85,7 +87,7 @@ impl Reader {
         database: Box<str>,
         settings: Arc<RelationalSettings>,
     ) -> Self {
-        Self { slot: RefCell::new(slot), pool, database, settings }
+        Self { slot: RefCell::new(slot), turn: Turn::default(), pool, database, settings }
     }
 
     /// Runs a program. Dropping the future interrupts the work.
@@ -170,6 +172,7 @@ impl Reader {
         T: Send + 'static,
     {
         if !P::as_ref(program).is_slow.load(Relaxed) {
+            self.turn.take().await;
             match self
                 .inline(|session, settings| work(session, program, Values { model, variables, settings }))
             {
@@ -198,6 +201,6 @@ impl Reader {
         let mut slot = self.slot.borrow_mut();
         let session = slot.session()?;
         session.watch().start_inline();
-        work(session, &self.settings)
+        self.turn.spend(|| work(session, &self.settings))
     }
 }

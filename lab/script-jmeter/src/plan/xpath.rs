@@ -1,5 +1,6 @@
 //! `XPath` extractors and assertions.
 
+use super::SampleScope;
 use crate::text::Text;
 use crate::xpath::{self, Markup};
 

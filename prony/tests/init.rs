@@ -74,10 +74,12 @@ fn a_schema_that_is_not_the_current_one_is_looked_at_and_written() {
     let (directory, database) = (tempfile::tempdir().unwrap(), TestDatabase::create());
     database.execute("create schema app; create table app.artist (id int primary key, \"Name\" text)");
     database.execute("insert into app.artist values (1, 'AC/DC')");
-    let first = text(&init(directory.path(), &[&database.url()]).stdout);
-    assert!(first.contains("0 tables") && first.contains("`app` (1)"), "{first}");
-    assert!(first.contains("--schema"), "{first}");
-    let output = init(directory.path(), &[&database.url(), "--schema", "app", "--force"]);
+    let first = init(directory.path(), &[&database.url()]);
+    let told = text(&first.stderr);
+    assert_eq!(first.status.code(), Some(2), "{told}");
+    assert!(told.contains("serve at least one table") && told.contains("`app` (1)"), "{told}");
+    assert!(told.contains("--schema"), "{told}");
+    let output = init(directory.path(), &[&database.url(), "--schema", "app"]);
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}{}", text(&output.stderr));
     assert!(said.contains("1 table: artists"), "{said}");

@@ -156,6 +156,9 @@ pub(super) fn joined(faults: &[SchemaFault], sources: &[NamedSource]) -> String 
             }
             other => {
                 told.push(other.to_string());
+                if matches!(other, SchemaFault::NoQuery) {
+                    told.extend(notes_of(sources));
+                }
                 continue;
             }
         };
@@ -175,6 +178,16 @@ pub(super) fn joined(faults: &[SchemaFault], sources: &[NamedSource]) -> String 
         )
     }));
     told.join("; ")
+}
+
+/// What sources have left out, and why: where there is nothing that can be asked for, one of them is what is looked for.
+fn notes_of(sources: &[NamedSource]) -> impl Iterator<Item = String> {
+    let noted = |NamedSource { name, source, .. }: &NamedSource| {
+        let schema = source.schema(&ReservedNames::default());
+        let told = schema.notes().iter().map(|note| format!("source `{name}`: {note}"));
+        told.collect::<Vec<_>>()
+    };
+    sources.iter().flat_map(noted)
 }
 
 struct OfferedField {

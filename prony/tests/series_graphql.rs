@@ -304,6 +304,30 @@ scopes = ["rooms:read"]
     }
 }
 
+/// Directions are words in letters of any size to calls, and let clients out of the rules for them.
+#[test]
+fn rules_hold_for_calls_however_directions_are_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = r#"
+[auth]
+anonymous = "visitor"
+[[source]]
+name = "social"
+url = "graph:DIR/social"
+[roles.visitor]
+unrestricted = true
+[[operation]]
+match = "GET /db/{graph}/node/{type}/{key}/neighbors/out"
+scopes = ["social:read"]
+"#;
+    let server = serve(&directory, text);
+    for (direction, status) in [("out", 403), ("OUT", 403), ("oUt", 403), ("in", 404), ("IN", 404)] {
+        let (found, body) =
+            server.send("GET", &format!("/db/social/node/User/Max/neighbors/{direction}"), "");
+        assert_eq!(found, status, "{direction}: {body}");
+    }
+}
+
 #[test]
 fn roles_have_the_types_that_they_are_granted() {
     let directory = tempfile::tempdir().unwrap();

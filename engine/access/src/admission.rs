@@ -170,6 +170,11 @@ impl Operations {
         named.iter().chain(&others).find_map(|found| self.by_match.get(found)).copied()
     }
 
+    /// Whether a call's path matters.
+    pub fn has_call_rules(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
     /// The rule for a call of a source's HTTP API: the most exact one.
     pub fn call_rule(&self, method: &str, path: &str) -> Option<RuleId> {
         if !self.calls.is_empty() {

@@ -22,7 +22,7 @@ mod scripts;
 mod slow_call;
 mod write;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use http::{Method, StatusCode};
 use prony_source::http_api::{ApiConnection, ApiLimits, ApiResponse, ApiRoute, HttpApi};
@@ -63,6 +63,10 @@ impl HttpApi for GraphApi {
 
     fn allow(&self) -> &'static str {
         if self.read_only { "GET, HEAD, OPTIONS" } else { "GET, HEAD, POST, PUT, DELETE, OPTIONS" }
+    }
+
+    fn canonical_path<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        path::canonical(path)
     }
 
     /// Clients of RageDB know its 404.

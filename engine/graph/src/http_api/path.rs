@@ -142,7 +142,6 @@ pub(super) fn read(path: &str) -> Result<Call<'_>, BadPath> {
 /// A number names a node by its id where a route by id fits; anything else is a type, which a key follows. The words of
 /// routes are only words as they stand: a key that is one is written with a letter encoded.
 fn node<'a>(segments: &[&'a str]) -> Result<Call<'a>, BadPath> {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match *segments {
         [id] => Ok(Call::Node(NodeName::Id(number(id, BAD_ID)?))),
         [type_name, key] if !is_word(key) => Ok(Call::Node(key_of(type_name, key)?)),
@@ -156,6 +155,31 @@ fn node<'a>(segments: &[&'a str]) -> Result<Call<'a>, BadPath> {
         [_, word, ..] if is_word(word) => Err(BAD_ID),
         _ => Err(BadPath::Unknown),
     }
+}
+
+/// A path whose direction, which is a word in letters of any size, is in small ones.
+pub(super) fn canonical(path: &str) -> Cow<'_, str> {
+    let as_it_is = Cow::Borrowed(path);
+    let mut segments: Vec<&str> = path.split('/').collect();
+    // Behind `/db/{graph}/node/`.
+    let (word, names_of_node) = match *segments.as_slice() {
+        ["", "db", _, "node", id, word, ..] if is_word(word) && is_number(id) => (5, 1),
+        ["", "db", _, "node", _, _, word, ..] if is_word(word) => (6, 2),
+        _ => return as_it_is,
+    };
+    let direction = match segments[word] {
+        "relationships" | "neighbors" | "degree" => word + 1,
+        "connected" => word + 1 + names_of_node,
+        _ => return as_it_is,
+    };
+    let found = segments.get(direction).filter(|found| found.bytes().any(|byte| byte.is_ascii_uppercase()));
+    let Some(small) = found.map(|found| found.to_ascii_lowercase()) else { return as_it_is };
+    segments[direction] = &small;
+    Cow::Owned(segments.join("/"))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn is_word(segment: &str) -> bool {
@@ -297,4 +321,30 @@ fn number(text: &str, otherwise: BadPath) -> Result<u64, BadPath> {
 /// One segment's text (RFC 3986, section 2.1).
 pub(super) fn decode(segment: &str) -> Result<Name<'_>, BadPath> {
     percent::text(segment).ok_or(BAD_ENCODING)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directions_alone_are_in_letters_of_any_size() {
+        for (path, expected) in [
+            ("/db/g/node/User/OUT/neighbors/OUT", "/db/g/node/User/OUT/neighbors/out"),
+            ("/db/g/node/17/relationships/In/LIKES&OUT", "/db/g/node/17/relationships/in/LIKES&OUT"),
+            ("/db/g/node/User/Max/degree/aLL", "/db/g/node/User/Max/degree/all"),
+            ("/db/g/node/User/Max/connected/User/IN/Out", "/db/g/node/User/Max/connected/User/IN/out"),
+            ("/db/g/node/17/connected/18/OUT", "/db/g/node/17/connected/18/out"),
+            ("/db/g/node/User/Max/connected/User/OUT", "/db/g/node/User/Max/connected/User/OUT"),
+            ("/db/g/node/User/OUT", "/db/g/node/User/OUT"),
+            ("/db/OUT/node/User/Max/property/OUT", "/db/OUT/node/User/Max/property/OUT"),
+            ("/db/g/node/User/Max/neighbors", "/db/g/node/User/Max/neighbors"),
+            ("/db/g/nodes/OUT", "/db/g/nodes/OUT"),
+            ("/dbs", "/dbs"),
+        ] {
+            assert_eq!(canonical(path), expected);
+            let call = |path| split(path).map(|(_, rest)| read(rest).map_err(|_| ()).is_ok());
+            assert_eq!(call(path), call(expected), "{path}");
+        }
+    }
 }

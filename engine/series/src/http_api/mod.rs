@@ -13,7 +13,7 @@ mod path;
 mod shared;
 mod temporal;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use http::StatusCode;
 use prony_source::http_api::{ApiConnection, ApiLimits, ApiResponse, HttpApi};
@@ -47,8 +47,8 @@ impl HttpApi for SeriesApi {
         if path.ends_with("/write") { incoming::CODINGS } else { &[] }
     }
 
-    fn canonical_path<'p>(&self, path: &'p str) -> &'p str {
-        path::canonical(path)
+    fn canonical_path<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        Cow::Borrowed(path::canonical(path))
     }
 
     fn responds_to_health(&self) -> bool {

@@ -45,8 +45,8 @@ pub trait HttpApi: Debug + Send + Sync {
 
     /// Of all spellings of a path that its calls do not tell apart the one by which rules for calls are found; percent-encoding is none of
     /// its concern.
-    fn canonical_path<'p>(&self, path: &'p str) -> &'p str {
-        path
+    fn canonical_path<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        Cow::Borrowed(path)
     }
 
     /// What a call is, for logs that hold nothing of what clients choose.

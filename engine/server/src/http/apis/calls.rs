@@ -32,8 +32,9 @@ pub(in crate::http) fn is_free(
 }
 
 fn rule(core: &CoreEngine, id: ApiId, asker: Option<&Asker>, method: &Method, path: &str) -> Option<RuleId> {
-    let path = core.site().apis.get(id).canonical_path(path);
-    asker?.rules.operations.call_rule(method.as_str(), path)
+    let operations = &asker?.rules.operations;
+    let canonical = operations.has_call_rules().then(|| core.site().apis.get(id).canonical_path(path));
+    operations.call_rule(method.as_str(), canonical.as_deref().unwrap_or(path))
 }
 
 /// What is known of a call before it is made.

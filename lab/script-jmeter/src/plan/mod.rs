@@ -2,8 +2,11 @@
 //!
 //! A sampler has all that is in force for it in the order in which it is applied, so that running it looks nothing up.
 
+mod sample_scope;
 pub(crate) mod websocket;
 pub(crate) mod xpath;
+
+pub(crate) use sample_scope::SampleScope;
 
 use crate::text::Text;
 use fancy_regex::Regex;
@@ -446,14 +449,6 @@ pub(crate) enum PostProcessor {
     Css(Box<CssExtractor>),
     XPath(Box<xpath::XPathExtractor>),
     Script(Script),
-}
-
-/// Which results of a sample are looked at: its own, those of redirects and embedded resources that are part of it, or all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SampleScope {
-    Main,
-    Parts,
-    All,
 }
 
 /// What of a response is looked at.

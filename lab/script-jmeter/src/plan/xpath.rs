@@ -1,6 +1,6 @@
 //! `XPath` extractors and assertions.
 
-use super::SampleScope;
+use super::sample_scope::SampleScope;
 use crate::text::Text;
 use crate::xpath::{self, Markup};
 

@@ -1,7 +1,6 @@
 //! What texts, scripts and conditions see while a user runs.
 
 use crate::js::Engine;
-use crate::run::data::Count;
 use crate::run::result::SampleResult;
 use crate::run::shared::{Shared, Variables};
 use compact_str::CompactString;
@@ -20,6 +19,14 @@ pub(crate) struct Context<'a> {
     pub(crate) engine: &'a Engine,
     /// Reads a text that is made while the run goes, and evaluates it.
     pub(crate) evaluate_text: EvaluateText,
+}
+
+/// What a counter has given a user last.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Count {
+    value: i64,
+    /// The pass of the group's loop in which it was given.
+    iteration: u64,
 }
 
 /// What belongs to one user beside its variables.

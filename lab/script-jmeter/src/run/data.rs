@@ -1,7 +1,7 @@
 //! What goes on with each pass of a controller: rows of CSV files, counters, random variables, user parameters.
 
 use crate::plan::{Counter, CsvDataSet, IterationConfig, RandomVariable, Sharing, UserParameters};
-use crate::run::context::Context;
+use crate::run::context::{Context, Count};
 use crate::run::locks::lock;
 use crate::run::turns::Turns;
 use rand::RngExt as _;
@@ -32,14 +32,6 @@ pub(crate) struct DataTurns {
     pub(crate) of_files: FxHashMap<String, Turns>,
     /// Where it is not known beforehand who draws.
     pub(crate) of_machines: Turns,
-}
-
-/// What a counter has given a user last.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Count {
-    value: i64,
-    /// The pass of the group's loop in which it was given.
-    iteration: u64,
 }
 
 #[derive(Debug)]

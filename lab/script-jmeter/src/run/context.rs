@@ -24,9 +24,9 @@ pub(crate) struct Context<'a> {
 /// What a counter has given a user last.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Count {
-    value: i64,
+    pub(crate) value: i64,
     /// The pass of the group's loop in which it was given.
-    iteration: u64,
+    pub(crate) iteration: u64,
 }
 
 /// What belongs to one user beside its variables.

@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// Bodies of more bytes are read by a thread of their own: a core's other requests would wait for about a millisecond for so many.
-const LONG_BODY_BYTES: usize = 512 << 10;
+const LONG_BODY_BYTES: usize = 128 << 10;
 /// Queries that cost more are answered by a thread of their own.
 const LONG_COST: usize = 500;
 

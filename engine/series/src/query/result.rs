@@ -101,7 +101,7 @@ pub(crate) fn cost(read: &Read, scope: &Scope, asked: Asked<'_>, parameters: &Pa
     let entities = entity_count(read, scope, asked, parameters);
     let pages = if parameters.is_page_of_each { entities } else { 1 };
     let rows = (limit.min(1 << 30) as usize).saturating_mul(pages);
-    let columns = parameters.attributes.len().max(4);
+    let columns = columns(read, scope, asked, parameters).max(4);
     let of_rows = if parameters.aggregation.is_some() || parameters.geo.is_some() {
         // How many rows there are of each is not known.
         entities * 16
@@ -109,6 +109,21 @@ pub(crate) fn cost(read: &Read, scope: &Scope, asked: Asked<'_>, parameters: &Pa
         rows.saturating_mul(columns) / 1000
     };
     entities + of_rows.min(entities * 1000)
+}
+
+/// How many attributes are looked at, of the type that has most.
+fn columns(read: &Read, scope: &Scope, asked: Asked<'_>, parameters: &Parameters) -> usize {
+    if !parameters.attributes.is_empty() {
+        return parameters.attributes.len();
+    }
+    read.with_catalog(|catalog| {
+        let is_there = |table: &TableId| match asked {
+            Asked::Entity(id) => catalog.series_of(*table, id).next().is_some(),
+            Asked::Type(_) | Asked::All => true,
+        };
+        let tables = tables(catalog, scope, asked, parameters).into_iter().filter(is_there);
+        tables.map(|table| catalog.table(table).attributes.len()).max().unwrap_or_default()
+    })
 }
 
 /// How many entities are looked at, at most.

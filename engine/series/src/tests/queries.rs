@@ -5,6 +5,10 @@ use std::fmt::Write as _;
 use expect_test::expect;
 
 use super::harness::Harness;
+use crate::query::{
+    parameters::Parameters,
+    result::{self, Asked, Purpose, Scope},
+};
 
 /// Two rooms and a street, one row an hour.
 fn filled() -> Harness {
@@ -248,6 +252,27 @@ pub(crate) fn aggregates_of_entities_are_rows_of_a_page() {
     assert_eq!(values("lastN=3&limit=1"), "2.0");
     assert_eq!(values("limit=1&offset=4"), "");
     assert_eq!(values("lastN=1&lastNScope=entity"), "2.0 4.0 6.0 8.0");
+}
+
+/// Where no attributes are named, all of its own make a query long.
+#[test]
+fn a_wide_entity_is_more_than_one_that_is_not() {
+    let harness = Harness::new();
+    let wide: String = (0..2_000).map(|place| format!(r#","a{place}":{{"value":{place}}}"#)).collect();
+    harness.notify(
+        &format!(r#"[{{"id":"wide","type":"W"{wide}}},{{"id":"narrow","type":"N","a":{{"value":1}}}}]"#),
+        &[],
+    );
+    let read = harness.store().read();
+    let cost = |id: &str, query: &str| {
+        let scope = Scope { tenant: String::new(), path: None, role: None, purpose: Purpose::Read };
+        let parameters = Parameters::read(Some(query), None).ok().unwrap();
+        result::cost(&read, &scope, Asked::Entity(id), &parameters)
+    };
+    let narrow = cost("narrow", "");
+    assert!(cost("wide", "") > narrow * 20, "{narrow}");
+    assert_eq!(cost("wide", "attrs=a1,a2"), narrow);
+    assert_eq!(cost("none", ""), narrow);
 }
 
 #[test]

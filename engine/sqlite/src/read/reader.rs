@@ -153,7 +153,7 @@ impl Reader {
         for text in &statements.texts {
             let explain = format!("EXPLAIN QUERY PLAN {}", text.sql);
             let plan = self.inline(|session, settings| session.plan(&explain, settings));
-            let Ok(plan) = plan else { return };
+            let (Ok(plan), _) = plan else { return };
             lines.extend(plan.lines);
         }
         report_plan(&self.database, &lines);
@@ -173,9 +173,15 @@ impl Reader {
     {
         if !P::as_ref(program).is_slow.load(Relaxed) {
             self.turn.take().await;
-            match self
-                .inline(|session, settings| work(session, program, Values { model, variables, settings }))
-            {
+            let run = |session: &mut Session, settings: &RelationalSettings| {
+                work(session, program, Values { model, variables, settings })
+            };
+            let (done, took) = self.inline(run);
+            // What SQLite does in one instruction, such as making a long pattern, comes to its end whatever it takes.
+            if took > INLINE_BUDGET {
+                P::as_ref(program).is_slow.store(true, Relaxed);
+            }
+            match done {
                 Err(Unfinished::Later) => P::as_ref(program).is_slow.store(true, Relaxed),
                 Err(Unfinished::Failed(error)) => return Err(error),
                 Ok(done) => return Ok((done, None)),
@@ -194,12 +200,16 @@ impl Reader {
         self.pool.run(later).await
     }
 
+    /// Does work here; with how long that took.
     fn inline<T>(
         &self,
         work: impl FnOnce(&mut Session, &RelationalSettings) -> Result<T, Unfinished>,
-    ) -> Result<T, Unfinished> {
+    ) -> (Result<T, Unfinished>, Duration) {
         let mut slot = self.slot.borrow_mut();
-        let session = slot.session()?;
+        let session = match slot.session() {
+            Ok(session) => session,
+            Err(unfinished) => return (Err(unfinished), Duration::ZERO),
+        };
         session.watch().start_inline();
         self.turn.spend(|| work(session, &self.settings))
     }

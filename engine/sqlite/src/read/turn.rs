@@ -35,13 +35,14 @@ impl Turn {
         }
     }
 
-    /// Does work whose time is the turn's.
-    pub(crate) fn spend<T>(&self, work: impl FnOnce() -> T) -> T {
+    /// Does work whose time is the turn's; with that time.
+    pub(crate) fn spend<T>(&self, work: impl FnOnce() -> T) -> (T, Duration) {
         let begun = Instant::now();
         let done = work();
-        self.used.set(self.used.get() + begun.elapsed());
+        let took = begun.elapsed();
+        self.used.set(self.used.get() + took);
         self.last.set(task::try_id());
-        done
+        (done, took)
     }
 }
 

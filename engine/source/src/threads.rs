@@ -1,4 +1,6 @@
-//! Threads beside those of the cores: what takes long is done by them, and must not take a processor from what is quick.
+//! Threads beside those of the cores: what takes long is done by them, and must not keep a processor from what is quick.
+
+use std::time::Duration;
 
 /// Above that of the cores' threads: where both want one processor, a core has three quarters of it, and has it at once.
 #[cfg(target_os = "linux")]
@@ -13,6 +15,15 @@ pub fn give_way() {
     if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
         tracing::debug!(%error, "a thread for what takes long is as urgent as those of the cores");
     }
+}
+
+/// How long work on such a thread goes on until it [lets others go first](let_others): the system itself would have others of the
+/// processor wait for milliseconds.
+pub const COURTESY_EVERY: Duration = Duration::from_micros(250);
+
+/// Leaves the processor to a core that wants it; goes on at once where none does. It takes half a microsecond (`sched_yield(2)`).
+pub fn let_others() {
+    std::thread::yield_now();
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -13,6 +13,7 @@ use std::{
 
 use prony_graph_store::{Direction, Node, Ref, Relationship, Side, Value};
 use prony_graphql::budget::TooLarge;
+use prony_source::threads::let_others;
 
 use crate::{
     execute::{
@@ -79,6 +80,7 @@ impl Watch {
                 } else if Instant::now() >= *deadline {
                     Err(Stop::Timeout)
                 } else {
+                    let_others();
                     Ok(())
                 }
             }

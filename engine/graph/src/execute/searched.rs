@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use prony_source::dialect::LikePattern;
+use prony_source::{dialect::LikePattern, threads::let_others};
 
 /// So much of one search is worth a look at the clock; what has searched less is asked with the next visit.
 const BYTES_PER_LOOK: usize = 32 * 1024;
@@ -65,7 +65,11 @@ impl Searched {
             SearchBound::Unbounded => false,
             SearchBound::Bytes(most) => self.bytes.get() > *most,
             SearchBound::Until { deadline, cancelled } => {
-                bytes >= BYTES_PER_LOOK && (cancelled.load(Relaxed) || Instant::now() >= *deadline)
+                if bytes < BYTES_PER_LOOK {
+                    return false;
+                }
+                let_others();
+                cancelled.load(Relaxed) || Instant::now() >= *deadline
             }
         }
     }

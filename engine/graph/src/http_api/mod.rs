@@ -20,6 +20,7 @@ mod route;
 mod script_call;
 mod scripts;
 mod slow_call;
+mod turns;
 mod write;
 
 use std::{borrow::Cow, sync::Arc};

@@ -7,7 +7,10 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::StatusCode;
 use prony_series_store::{Read, ReadError};
-use prony_source::http_api::{ApiResponse, AsyncResponse, Progress, RequestBody};
+use prony_source::{
+    http_api::{ApiResponse, AsyncResponse, Progress, RequestBody},
+    threads::let_others,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
@@ -105,7 +108,9 @@ impl Output for Parts {
             sender.send(head).map_err(|_| Stopped::Gone)?;
         }
         let part = Bytes::from(std::mem::take(&mut self.part));
-        self.sender.blocking_send(part).map_err(|_| Stopped::Gone)
+        self.sender.blocking_send(part).map_err(|_| Stopped::Gone)?;
+        let_others();
+        Ok(())
     }
 }
 

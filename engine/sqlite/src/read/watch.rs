@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use prony_source::threads::{COURTESY_EVERY, let_others};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Instructions of SQLite's virtual machine between two looks at the clock: some tens of microseconds.
@@ -49,6 +50,8 @@ pub(crate) struct Watch {
     thread_started_ns: AtomicU64,
     cancelled: Mutex<Option<Cancelled>>,
     reason: AtomicU8,
+    /// When others of the processor are let go first.
+    courtesy_at_ns: AtomicU64,
     /// Since the clock was last looked at.
     searched_bytes: AtomicUsize,
 }
@@ -62,6 +65,7 @@ impl Watch {
             thread_started_ns: AtomicU64::new(0),
             cancelled: Mutex::new(None),
             reason: AtomicU8::new(0),
+            courtesy_at_ns: AtomicU64::new(0),
             searched_bytes: AtomicUsize::new(0),
         }
     }
@@ -104,6 +108,10 @@ impl Watch {
         }
         if now >= self.budget_at_ns.load(Relaxed) && self.budget_is_used(now) {
             return self.expire(Interruption::Budget);
+        }
+        if !self.is_inline() && now >= self.courtesy_at_ns.load(Relaxed) {
+            let_others();
+            self.courtesy_at_ns.store(now + COURTESY_EVERY.as_nanos() as u64, Relaxed);
         }
         let cancelled = self.cancelled.lock().unwrap_or_else(PoisonError::into_inner);
         if cancelled.as_ref().is_some_and(|flag| flag.load(Relaxed)) {

@@ -5,7 +5,6 @@
 mod line;
 mod lines;
 mod report;
-mod turns;
 
 use std::{collections::VecDeque, sync::Arc, task::Poll};
 
@@ -27,6 +26,7 @@ use super::{
     access::RoleAccess,
     error::{DISK_FULL, durability_fault},
     json::JSON,
+    turns,
 };
 use crate::databases::{Database, settle::RefusedWrite};
 
@@ -187,7 +187,7 @@ impl Bulk {
         }
         let mut faults = Vec::new();
         let (mut created, mut last) = (0, None);
-        let mut turn = turns::next().await;
+        turns::next().await;
         let mut written = store.try_write(
             |write| {
                 lines.take(|number, text| {
@@ -213,12 +213,10 @@ impl Bulk {
         );
         // A disk that is slow holds up this body and not its core.
         while let Err(Unwritten::NoRoom((operate, done))) = written {
-            drop(turn);
             store.room().await;
-            turn = turns::next().await;
+            turns::next().await;
             written = store.try_write(operate, done);
         }
-        drop(turn);
         // Refusals of single lines are kept line by line.
         if written.is_err() {
             let message = DISK_FULL.to_owned();

@@ -21,11 +21,11 @@ use crate::{
         Database,
         settle::{self, Untold},
     },
-    http_api::error::CallError,
+    http_api::{error::CallError, turns},
 };
 
 /// Slots that are visited in one go: well below a millisecond, or a few where they are far apart in memory.
-pub(super) const SLICE_VISITS: usize = 4096;
+pub(super) const SLICE_VISITS: usize = 1024;
 /// A part of a body ends with the member that makes it as long.
 const SLICE_BYTES: usize = 64 << 10;
 
@@ -188,14 +188,14 @@ async fn may_be_told(body: &impl LongBody, untold: &mut Untold) -> Result<(), Lo
     }
 }
 
-/// The next slice, behind the turns of others.
+/// The next slice, at the turn of this body.
 async fn next_slice(
     body: &mut impl LongBody,
     out: &mut Vec<u8>,
     untold: &mut Untold,
     deadline: Deadline,
 ) -> Result<bool, TooLong> {
-    tokio::task::yield_now().await;
+    turns::next().await;
     deadline.check()?;
     body.write_slice(out, untold, deadline).await
 }

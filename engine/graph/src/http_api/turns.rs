@@ -1,20 +1,20 @@
-//! Bulk creations of one core take turns. However many there are, one block of lines is written between two looks at what else the core has
-//! to do: with a block for each of them, the others would wait for all.
+//! Long calls of one core take turns. However many there are, one block of lines is written, or one slice of what is looked for is found,
+//! between two looks at what else the core has to do: with one for each of them, the others would wait for all.
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 thread_local! {
     static TURNS: Arc<Semaphore> = Arc::new(Semaphore::new(1));
 }
 
-/// Waits for the turn of this body, and then until all else that the core has to do was done once. Whoever holds it goes on without
+/// Waits for the turn of this call, and then until all else that the core has to do was done once. What is done then is to be done without
 /// waiting for anything.
-pub(super) async fn next() -> OwnedSemaphorePermit {
+pub(super) async fn next() {
     let turn = TURNS.with(Arc::clone).acquire_owned().await.expect("turns are never closed");
     tokio::task::yield_now().await;
-    turn
+    drop(turn);
 }
 
 #[cfg(test)]
@@ -35,9 +35,8 @@ mod tests {
             let order = Rc::clone(&order);
             local.spawn_local(async move {
                 for _ in 0..4 {
-                    let turn = next().await;
+                    next().await;
                     order.borrow_mut().push(body);
-                    drop(turn);
                 }
             });
         }

@@ -21,12 +21,15 @@ use crate::beside::beside;
 /// A document of so many bytes takes a core about half a millisecond where it is not known; handing it over takes some hundredths.
 const LONG_BYTES: usize = 2 << 10;
 
+/// An operation, or why there is none.
+type FoundOperation = Result<Arc<Operation>, Vec<GraphqlError>>;
+
 /// What is known of a request's document before the pipeline comes to it.
 #[derive(Debug)]
 pub(super) struct Learned<S> {
     /// By which it is known.
     pub(super) served: S,
-    pub(super) operation: Result<Arc<Operation>, Vec<GraphqlError>>,
+    pub(super) operation: FoundOperation,
     /// For its variables; none where it was not asked for, or cannot be made.
     pub(super) plan: Option<Arc<Plan>>,
 }
@@ -98,7 +101,7 @@ fn learn(
     served: &Served,
     limits: &Limits,
     parameters: &RequestParameters,
-) -> (Result<Arc<Operation>, Vec<GraphqlError>>, Option<Arc<Plan>>) {
+) -> (FoundOperation, Option<Arc<Plan>>) {
     let RequestParameters { query, operation_name, variables, .. } = parameters;
     let operation = find_operation(served, limits, query, operation_name.as_deref());
     let plan = operation.as_ref().ok().and_then(|operation| {

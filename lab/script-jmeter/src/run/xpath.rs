@@ -42,15 +42,12 @@ pub(crate) fn extract(
     context.vars.set(&name, &default);
     context.vars.set(&counted, "0");
     context.vars.remove(&format!("{name}_1"));
-    let texts: Vec<String> = match &extractor.variable {
-        Some(variable) => {
-            let text = context.vars.get(variable).filter(|text| !text.is_empty());
-            text.map(str::to_owned).into_iter().collect()
-        }
-        None => {
-            let results = results_in(extractor.scope, sample, parts);
-            results.map(|result| result.body_text().into_owned()).collect()
-        }
+    let texts: Vec<String> = if let Some(variable) = &extractor.variable {
+        let text = context.vars.get(variable).filter(|text| !text.is_empty());
+        text.map(str::to_owned).into_iter().collect()
+    } else {
+        let results = results_in(extractor.scope, sample, parts);
+        results.map(|result| result.body_text().into_owned()).collect()
     };
     if texts.is_empty() && extractor.variable.is_some() {
         return;

@@ -258,8 +258,10 @@ pub(crate) fn aggregates_of_entities_are_rows_of_a_page() {
 #[test]
 fn a_wide_entity_is_more_than_one_that_is_not() {
     let harness = Harness::new();
-    let wide =
-        (0..2_000).fold(String::new(), |all, place| all + &format!(r#","a{place}":{{"value":{place}}}"#));
+    let mut wide = String::new();
+    for place in 0..2_000 {
+        write!(wide, r#","a{place}":{{"value":{place}}}"#).unwrap();
+    }
     harness.notify(
         &format!(r#"[{{"id":"wide","type":"W"{wide}}},{{"id":"narrow","type":"N","a":{{"value":1}}}}]"#),
         &[],

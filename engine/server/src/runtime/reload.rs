@@ -17,8 +17,7 @@ use crate::{
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Never returns.
-pub(crate) async fn follow(site: Arc<Site>) {
-    let mut hangup = hangups();
+pub(crate) async fn follow(site: Arc<Site>, mut hangup: Option<Signal>) {
     let Some(reload) = site.settings.reload.clone() else {
         loop {
             hung_up(&mut hangup).await;
@@ -55,8 +54,7 @@ fn reload_sources(site: &Site) {
 }
 
 /// Reads certificates, keys and revocation lists again; never returns.
-pub(crate) async fn follow_certificates(tls: Arc<Tls>) {
-    let mut hangup = hangups();
+pub(crate) async fn follow_certificates(tls: Arc<Tls>, mut hangup: Option<Signal>) {
     let mut was_expired = tls.is_expired();
     loop {
         let is_asked = tokio::select! {
@@ -88,7 +86,9 @@ pub(crate) async fn follow_certificates(tls: Arc<Tls>) {
     }
 }
 
-fn hangups() -> Option<Signal> {
+/// SIGHUPs from now on: one that comes before anybody waits for it ends the program, or is lost where its parent ignores it. So this is asked
+/// for before the server says that it listens.
+pub(crate) fn hangups() -> Option<Signal> {
     signal(SignalKind::hangup())
         .inspect_err(|error| tracing::warn!(%error, "SIGHUP cannot be waited for"))
         .ok()

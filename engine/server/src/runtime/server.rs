@@ -379,9 +379,9 @@ async fn open(
     memory::give_back();
     let site = Arc::new(Site::new(settings, engine, cpus.len())?.with_tls(tls));
     tokio::task::spawn_local(graphql::follow(Arc::clone(&site)));
-    tokio::task::spawn_local(reload::follow(Arc::clone(&site)));
+    tokio::task::spawn_local(reload::follow(Arc::clone(&site), reload::hangups()));
     if let Some(tls) = &site.tls {
-        tokio::task::spawn_local(reload::follow_certificates(Arc::clone(tls)));
+        tokio::task::spawn_local(reload::follow_certificates(Arc::clone(tls), reload::hangups()));
     }
     let at = Arc::clone(&site);
     tokio::task::spawn_local(async move { at.access.keep_keys_fresh(&at.tracer).await });

@@ -166,12 +166,9 @@ impl Following {
                 () = tokio::time::sleep(pause) => {}
             }
             tokio::time::sleep(LEAST_PAUSE.saturating_sub(looked.elapsed())).await;
-            let started = Instant::now();
             let is_forced = self.is_reload.swap(false, SeqCst) || self.fault().is_some();
-            let looked_at = self.look(&mut reader, &mut seen, is_forced, what, &mut take).await;
-            took = started.elapsed();
-            match looked_at {
-                Ok(()) => (retry, is_unreachable) = (RETRY_FIRST, false),
+            match self.look(&mut reader, &mut seen, is_forced, what, &mut take).await {
+                Ok(worked) => (took, retry, is_unreachable) = (worked, RETRY_FIRST, false),
                 Err(reason) => {
                     self.failures.fetch_add(1, SeqCst);
                     if !is_unreachable {
@@ -191,18 +188,21 @@ impl Following {
         }
     }
 
-    /// Reads the catalog in its turn.
+    /// Reads the catalog in its turn; with how long that took once it had come.
     pub(crate) async fn read(
         &self,
         reader: &mut impl CatalogReader,
-    ) -> Result<(CatalogVersion, Catalog), String> {
+    ) -> Result<(CatalogVersion, Catalog, Duration), String> {
         let one = READING.acquire().await;
-        let read = reader.read().await?;
+        let started = Instant::now();
+        let (version, catalog) = reader.read().await?;
         drop(one);
         self.reads.fetch_add(1, SeqCst);
-        Ok(read)
+        Ok((version, catalog, started.elapsed()))
     }
 
+    /// Looks once; with how long that took of what is done at each look. Neither what a change makes to do nor what is waited for others
+    /// makes the next pause longer.
     async fn look(
         &self,
         reader: &mut impl CatalogReader,
@@ -210,12 +210,15 @@ impl Following {
         is_forced: bool,
         what: &str,
         take: &mut (impl FnMut(&Catalog) -> Result<CatalogOutcome, String> + Send),
-    ) -> Result<(), String> {
-        if !is_forced && reader.version().await? == *seen {
-            return Ok(());
+    ) -> Result<Duration, String> {
+        let started = Instant::now();
+        let is_same = !is_forced && reader.version().await? == *seen;
+        let looked = started.elapsed();
+        if is_same {
+            return Ok(looked);
         }
         let _offering = self.offering.lock().await;
-        let (version, catalog) = self.read(reader).await?;
+        let (version, catalog, took) = self.read(reader).await?;
         *seen = version;
         match take(&catalog) {
             Ok(taken) => {
@@ -236,7 +239,7 @@ impl Following {
                 }
             }
         }
-        Ok(())
+        Ok(if is_forced { took } else { looked })
     }
 }
 

@@ -37,7 +37,7 @@ impl<D: Database> RelationalSource<D> {
         let before = Arc::clone(&self.offered().settings);
         let Some(settings) = before.changed_by(given, self.database.settings())? else { return Ok(None) };
         let (mut reader, _) = self.database.follow();
-        let (_, catalog) = self.following.read(&mut reader).await.map_err(|reason| {
+        let (_, catalog, _) = self.following.read(&mut reader).await.map_err(|reason| {
             format!("its tables cannot be looked at: {reason}; send SIGHUP once the database can be asked")
         })?;
         let next = self.next(&catalog, &Arc::new(settings))?;

@@ -22,7 +22,7 @@ static READING: Semaphore = Semaphore::const_new(1);
 /// Two looks are at least so far apart, however many statements fail.
 const LEAST_PAUSE: Duration = Duration::from_millis(500);
 /// Looks that nobody has asked for take no more than this share of the time.
-const SHARE_OF_TIME: u32 = 100;
+const SHARE_OF_TIME: u32 = 20;
 /// How often it is looked where the database tells of changes by itself: what it tells may be lost with a connection.
 const PAUSE_WHERE_TOLD: Duration = Duration::from_secs(60);
 /// How soon a database that could not be asked is asked again, and after how many failures it is no sooner.

@@ -113,7 +113,6 @@
 //! [`examples`] two servers of them.
 
 mod access;
-mod beside;
 mod clock;
 pub mod config;
 pub mod examples;
@@ -127,6 +126,7 @@ mod library;
 mod memory;
 mod networks;
 pub mod observe;
+mod offload;
 mod pace;
 pub mod permission_tests;
 pub mod runtime;

@@ -2,27 +2,35 @@
 
 use std::time::Duration;
 
-/// Above that of the cores' threads: where both want one processor, a core has three quarters of it, and has it at once.
+/// So much above that of the cores' threads: where both want one processor, a core has three quarters of it (`sched(7)`).
 #[cfg(target_os = "linux")]
-const NICENESS: i32 = 5;
+const NICENESS_MORE: i32 = 5;
+#[cfg(target_os = "linux")]
+const NICENESS_MAX: i32 = 19;
 
 /// From now on, the calling thread gives way to threads that answer what is quick. Called by those that do what takes long: they are as
 /// fast as before where processors are free.
 ///
 /// On Linux niceness is a thread's own (`sched(7)`); elsewhere it would be the whole process', which stays as it is.
-pub fn give_way() {
+pub fn lower_priority() {
     #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
-        tracing::debug!(%error, "a thread for what takes long is as urgent as those of the cores");
+    {
+        use rustix::process::{getpriority_process, setpriority_process};
+        // The whole program may have been started with less priority than usual.
+        let lowered = getpriority_process(None)
+            .and_then(|own| setpriority_process(None, (own + NICENESS_MORE).min(NICENESS_MAX)));
+        if let Err(error) = lowered {
+            tracing::debug!(%error, "a thread for what takes long is as urgent as those of the cores");
+        }
     }
 }
 
-/// How long work on such a thread goes on until it [lets others go first](let_others): the system itself would have others of the
+/// How long work on such a thread goes on until it [lets others go first](yield_processor): the system itself would have others of the
 /// processor wait for milliseconds.
-pub const COURTESY_EVERY: Duration = Duration::from_micros(250);
+pub const YIELD_EVERY: Duration = Duration::from_micros(250);
 
-/// Leaves the processor to a core that wants it; goes on at once where none does. It takes half a microsecond (`sched_yield(2)`).
-pub fn let_others() {
+/// Leaves the processor to a core that wants it; goes on at once where none does (`sched_yield(2)`).
+pub fn yield_processor() {
     std::thread::yield_now();
 }
 
@@ -37,11 +45,11 @@ mod tests {
     #[test]
     fn it_is_of_the_calling_thread_alone() {
         let before = niceness();
-        let given_way = std::thread::spawn(|| {
-            give_way();
+        let lowered = std::thread::spawn(|| {
+            lower_priority();
             niceness()
         });
-        assert_eq!(given_way.join().expect("it ends"), NICENESS.max(before));
+        assert_eq!(lowered.join().expect("it ends"), (before + NICENESS_MORE).min(NICENESS_MAX));
         assert_eq!(niceness(), before);
     }
 }

@@ -215,7 +215,8 @@ fn deleted_nodes(events: &[Event<'_>]) -> HashMap<Ref, usize> {
 fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
     let mut changes: HashMap<(Side, Arc<str>), Vec<QueuedEvent>> = HashMap::new();
     let (mut touched, mut is_unknown) = (TypeSet::new(), false);
-    let deleted = deleted_nodes(events);
+    // Only those who are told of relationships ask for it.
+    let deleted = if register.by_type.is_empty() { HashMap::new() } else { deleted_nodes(events) };
     for (place, event) in events.iter().enumerate() {
         let seen = match *event {
             Event::Node { before, after } => Seen::node(before, after),

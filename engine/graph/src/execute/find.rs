@@ -13,7 +13,7 @@ use std::{
 
 use prony_graph_store::{Direction, Node, Ref, Relationship, Side, Value};
 use prony_graphql::budget::TooLarge;
-use prony_source::threads::let_others;
+use prony_source::threads::yield_processor;
 
 use crate::{
     execute::{
@@ -80,7 +80,7 @@ impl Watch {
                 } else if Instant::now() >= *deadline {
                     Err(Stop::Timeout)
                 } else {
-                    let_others();
+                    yield_processor();
                     Ok(())
                 }
             }

@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use prony_source::{dialect::LikePattern, threads::let_others};
+use prony_source::{dialect::LikePattern, threads::yield_processor};
 
 /// So much of one search is worth a look at the clock; what has searched less is asked with the next visit.
 const BYTES_PER_LOOK: usize = 32 * 1024;
@@ -68,7 +68,7 @@ impl Searched {
                 if bytes < BYTES_PER_LOOK {
                     return false;
                 }
-                let_others();
+                yield_processor();
                 cancelled.load(Relaxed) || Instant::now() >= *deadline
             }
         }

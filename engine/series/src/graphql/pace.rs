@@ -13,7 +13,7 @@ use prony_graphql::{
     error::{ErrorCode, GraphqlError},
 };
 use prony_series_store::ReadError;
-use prony_source::{CommonSettings, threads::let_others};
+use prony_source::{CommonSettings, threads::yield_processor};
 
 /// Steps on a core before a response is begun anew on a thread: well below a millisecond. A step is about what a row with a few
 /// attributes takes.
@@ -64,7 +64,7 @@ impl Pace {
                 } else if Instant::now() >= *deadline {
                     Err(Stop::Timeout)
                 } else {
-                    let_others();
+                    yield_processor();
                     Ok(())
                 }
             }

@@ -9,7 +9,7 @@ use http::StatusCode;
 use prony_series_store::{Read, ReadError};
 use prony_source::{
     http_api::{ApiResponse, AsyncResponse, Progress, RequestBody},
-    threads::let_others,
+    threads::yield_processor,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -109,7 +109,7 @@ impl Output for Parts {
         }
         let part = Bytes::from(std::mem::take(&mut self.part));
         self.sender.blocking_send(part).map_err(|_| Stopped::Gone)?;
-        let_others();
+        yield_processor();
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ mod execution;
 pub(crate) mod explain;
 mod export;
 pub(crate) mod interception;
-mod learning;
+mod long_documents;
 mod merging;
 mod notes;
 pub(crate) mod outcome;

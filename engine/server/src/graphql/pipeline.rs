@@ -23,7 +23,7 @@ use super::{
     admission::operation_budget,
     context::RequestContext,
     execution::ExecutionContext,
-    learning::{GivenRequest, Learned, Lookup, learned, look_up},
+    long_documents::{GivenRequest, KnownDocument, Lookup, look_up, with_document},
     outcome::{HeldBytes, Outcome, RequestError, Response, ResponseBody, Seen, held_by},
     plan::{Plan, Step},
     planning::{find_operation, plan_for},
@@ -55,8 +55,8 @@ pub(crate) async fn respond_parsed<C: ExecutionContext>(
     mut clock: StageClock,
 ) -> Response {
     let mut seen = Seen::default();
-    let given = learned(core, &context, parsed).await;
-    let finished = match prepare_given(core, context, || given, allowed, &mut clock, &mut seen) {
+    let given = with_document(core, &context, parsed).await;
+    let finished = match prepare_given(core, context, given, allowed, &mut clock, &mut seen) {
         Ok(prepared) => finish(core, &prepared, &mut clock).await,
         Err(error) => Err(error),
     };
@@ -109,11 +109,11 @@ pub(crate) fn try_respond<C: ExecutionContext>(
     let mut clock = StageClock::start();
     let mut seen = Seen::default();
     let given = match look_up(core, &context, RequestParameters::from_json(body)) {
-        Lookup::Said(given) => given,
+        Lookup::Known(given) => given,
         Lookup::Unknown(parameters) => return Tried::Unknown(Box::new((context, parameters)), clock),
     };
     let mut held = None;
-    let outcome = match prepare_given(core, context, || given, allowed, &mut clock, &mut seen) {
+    let outcome = match prepare_given(core, context, given, allowed, &mut clock, &mut seen) {
         Ok(prepared) => {
             let results = if prepared.runs_at_once() { try_execute(core, &prepared) } else { None };
             let Some(mut results) = results else {
@@ -155,14 +155,8 @@ pub(crate) fn check(
     parameters: RequestParameters,
     allowed: AllowedKinds,
 ) -> Result<(), Vec<u8>> {
-    let prepared = plan(
-        core,
-        context,
-        || Ok(GivenRequest { parameters, learned: None }),
-        allowed,
-        &mut StageClock::start(),
-        &mut Seen::default(),
-    );
+    let given = Ok(GivenRequest { parameters, document: None });
+    let prepared = plan(core, context, given, allowed, &mut StageClock::start(), &mut Seen::default());
     let Err(error) = prepared else { return Ok(()) };
     let errors = error.into_errors("this kind is not taken here");
     Err(response::refuse(&errors, core.engine().detail()))
@@ -174,25 +168,25 @@ pub(crate) fn check(
 pub(crate) fn prepare<C: ExecutionContext>(
     core: &C,
     context: RequestContext,
-    parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
+    parsed: Result<RequestParameters, RequestFault>,
     allowed: AllowedKinds,
     clock: &mut StageClock,
     seen: &mut Seen,
 ) -> Result<Prepared<C::Served>, RequestError> {
-    let parse = || parse().map(|parameters| GivenRequest { parameters, learned: None });
-    prepare_given(core, context, parse, allowed, clock, seen)
+    let given = parsed.map(|parameters| GivenRequest { parameters, document: None });
+    prepare_given(core, context, given, allowed, clock, seen)
 }
 
 /// As [`prepare`], with what is known of the document.
 fn prepare_given<C: ExecutionContext>(
     core: &C,
     context: RequestContext,
-    parse: impl FnOnce() -> Result<GivenRequest<C::Served>, RequestFault>,
+    given: Result<GivenRequest<C::Served>, RequestFault>,
     allowed: AllowedKinds,
     clock: &mut StageClock,
     seen: &mut Seen,
 ) -> Result<Prepared<C::Served>, RequestError> {
-    let prepared = plan(core, context, parse, allowed, clock, seen)?.try_admit(core)?;
+    let prepared = plan(core, context, given, allowed, clock, seen)?.try_admit(core)?;
     clock.admitted();
     Ok(prepared)
 }
@@ -201,16 +195,16 @@ fn prepare_given<C: ExecutionContext>(
 fn plan<C: ExecutionContext>(
     core: &C,
     context: RequestContext,
-    parse: impl FnOnce() -> Result<GivenRequest<C::Served>, RequestFault>,
+    given: Result<GivenRequest<C::Served>, RequestFault>,
     allowed: AllowedKinds,
     clock: &mut StageClock,
     seen: &mut Seen,
 ) -> Result<Prepared<C::Served>, RequestError> {
     let limits = core.engine().limits();
     let refused = |errors| invalid(core, errors);
-    let GivenRequest { mut parameters, learned } = parse().map_err(RequestError::Unreadable)?;
-    let (served, found, made) = match learned {
-        Some(Learned { served, operation, plan }) => (served, Some(operation), plan),
+    let GivenRequest { mut parameters, document } = given.map_err(RequestError::Unreadable)?;
+    let (served, found, made) = match document {
+        Some(KnownDocument { served, operation, plan }) => (served, Some(operation), plan),
         None => (core.served(&context), None, None),
     };
     core.engine().documents.resolve(&mut parameters).map_err(|error| refused(vec![error]))?;

@@ -65,9 +65,9 @@ where
 
 async fn explained(core: &Rc<CoreEngine>, context: RequestContext, body: &[u8]) -> Reply {
     let (mut clock, mut seen) = (StageClock::of(context.clock), Seen::default());
-    let parse = || RequestParameters::from_json(body);
+    let parsed = RequestParameters::from_json(body);
     let allowed = pipeline::AllowedKinds::All;
-    let prepared = pipeline::prepare(&**core, context, parse, allowed, &mut clock, &mut seen);
+    let prepared = pipeline::prepare(&**core, context, parsed, allowed, &mut clock, &mut seen);
     let explained = match &prepared {
         Ok(prepared) => explain::explain(core, prepared).await,
         Err(error) => Err(error.clone()),

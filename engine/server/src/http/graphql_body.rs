@@ -13,7 +13,7 @@ use super::{
     media::{self, Media},
     reply::{Reply, refusal},
 };
-use crate::{beside::beside, config::Settings, graphql::ExecutionContext};
+use crate::{config::Settings, graphql::ExecutionContext, offload::offload};
 
 /// From so many bytes on, a body's JSON is parsed on a thread of its own: it would hold up a core for some tenths of a millisecond and
 /// more, and handing it over takes some hundredths.
@@ -24,7 +24,7 @@ pub(super) async fn parsed(body: Bytes) -> Result<RequestParameters, RequestFaul
     if body.len() < LONG_BYTES {
         return RequestParameters::from_json(&body);
     }
-    beside(move || RequestParameters::from_json(&body)).await
+    offload(move || RequestParameters::from_json(&body)).await
 }
 
 /// Only JSON is taken, so that a page of another origin cannot send mutations as a form does.

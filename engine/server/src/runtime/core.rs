@@ -3,7 +3,7 @@
 
 use std::{io, rc::Rc, sync::Arc, thread};
 
-use prony_source::threads::give_way;
+use prony_source::threads::lower_priority;
 use tokio::{sync::mpsc, task::LocalSet};
 
 use super::{
@@ -39,7 +39,7 @@ pub(crate) fn spawn(
     let (inbox, arrivals) = mpsc::unbounded_channel();
     let load = site.metrics.core(index).load();
     let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().on_thread_start(give_way).build()?;
+        tokio::runtime::Builder::new_current_thread().enable_all().on_thread_start(lower_priority).build()?;
     let thread = thread::Builder::new().name(format!("core-{index}")).spawn(move || {
         if let Some(Err(error)) = cpu.map(cpus::hold) {
             tracing::warn!(%error, index, "cannot hold the core's thread on its processor");

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prony_source::threads::give_way;
+use prony_source::threads::lower_priority;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     task::LocalSet,
@@ -299,7 +299,7 @@ fn control(
     ready: &mpsc::Sender<Result<(), StartError>>,
 ) {
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = match builder.enable_all().on_thread_start(give_way).build() {
+    let runtime = match builder.enable_all().on_thread_start(lower_priority).build() {
         Ok(runtime) => runtime,
         Err(error) => {
             let _ = ready.send(Err(StartError::Thread(error)));

@@ -125,8 +125,8 @@ impl Operations {
         let entered = record.as_ref().map(enter_request);
         let mut clock = StageClock::start();
         let mut seen = Seen::default();
-        let parse = || Ok(parameters);
-        let prepared = pipeline::prepare(&*self.core, context, parse, allowed, &mut clock, &mut seen);
+        let prepared =
+            pipeline::prepare(&*self.core, context, Ok(parameters), allowed, &mut clock, &mut seen);
         let begun = prepared.and_then(|prepared| self.begin(id, prepared, wrap, clock.clone()));
         if begun.is_err() {
             self.core.metrics().request_ended(seen.kind, OutcomeKind::Refused, &clock.times());

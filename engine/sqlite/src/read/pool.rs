@@ -13,7 +13,7 @@ use std::{
 };
 
 use prony_graphql::error::GraphqlError;
-use prony_source::threads::give_way;
+use prony_source::threads::lower_priority;
 use prony_sql::settings::RelationalSettings;
 use tokio::sync::oneshot;
 
@@ -183,7 +183,7 @@ fn lock(queue: &Mutex<Queue>) -> std::sync::MutexGuard<'_, Queue> {
 }
 
 fn serve(exchange: &Exchange, opener: Arc<Opener>) {
-    give_way();
+    lower_priority();
     let mut slot = Slot::new(opener, Role::Blocking);
     while let Some(job) = next(exchange) {
         exchange.counts.busy.fetch_add(1, Relaxed);

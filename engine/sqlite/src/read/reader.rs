@@ -178,11 +178,11 @@ impl Reader {
             };
             let (done, took) = self.inline(run);
             // What SQLite does in one instruction, such as making a long pattern, comes to its end whatever it takes.
-            if took > INLINE_BUDGET {
+            if took > INLINE_BUDGET || matches!(done, Err(Unfinished::Later)) {
                 P::as_ref(program).is_slow.store(true, Relaxed);
             }
             match done {
-                Err(Unfinished::Later) => P::as_ref(program).is_slow.store(true, Relaxed),
+                Err(Unfinished::Later) => {}
                 Err(Unfinished::Failed(error)) => return Err(error),
                 Ok(done) => return Ok((done, None)),
             }

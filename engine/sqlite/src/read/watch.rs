@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prony_source::threads::{COURTESY_EVERY, let_others};
+use prony_source::threads::{YIELD_EVERY, yield_processor};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Instructions of SQLite's virtual machine between two looks at the clock: some tens of microseconds.
@@ -51,7 +51,7 @@ pub(crate) struct Watch {
     cancelled: Mutex<Option<Cancelled>>,
     reason: AtomicU8,
     /// When others of the processor are let go first.
-    courtesy_at_ns: AtomicU64,
+    yield_at_ns: AtomicU64,
     /// Since the clock was last looked at.
     searched_bytes: AtomicUsize,
 }
@@ -65,7 +65,7 @@ impl Watch {
             thread_started_ns: AtomicU64::new(0),
             cancelled: Mutex::new(None),
             reason: AtomicU8::new(0),
-            courtesy_at_ns: AtomicU64::new(0),
+            yield_at_ns: AtomicU64::new(0),
             searched_bytes: AtomicUsize::new(0),
         }
     }
@@ -109,9 +109,9 @@ impl Watch {
         if now >= self.budget_at_ns.load(Relaxed) && self.budget_is_used(now) {
             return self.expire(Interruption::Budget);
         }
-        if !self.is_inline() && now >= self.courtesy_at_ns.load(Relaxed) {
-            let_others();
-            self.courtesy_at_ns.store(now + COURTESY_EVERY.as_nanos() as u64, Relaxed);
+        if !self.is_inline() && now >= self.yield_at_ns.load(Relaxed) {
+            yield_processor();
+            self.yield_at_ns.store(now + YIELD_EVERY.as_nanos() as u64, Relaxed);
         }
         let cancelled = self.cancelled.lock().unwrap_or_else(PoisonError::into_inner);
         if cancelled.as_ref().is_some_and(|flag| flag.load(Relaxed)) {

@@ -14,7 +14,7 @@ use std::{
 };
 
 use prony_graph_lua::{Limits, STACK_BYTES, ScriptFault, run};
-use prony_source::threads::give_way;
+use prony_source::threads::lower_priority;
 use tokio::{
     runtime::{Builder, Runtime},
     sync::oneshot,
@@ -163,7 +163,7 @@ impl ScriptQueue {
 }
 
 fn work(queue: &ScriptQueue) {
-    give_way();
+    lower_priority();
     let runtime = match Builder::new_current_thread().enable_time().build() {
         Ok(runtime) => runtime,
         Err(error) => {

@@ -16,7 +16,7 @@ use super::{
     planning::{find_operation, plan_for},
     served::Served,
 };
-use crate::beside::beside;
+use crate::offload::offload;
 
 /// A document of so many bytes takes a core about half a millisecond where it is not known; handing it over takes some hundredths.
 const LONG_BYTES: usize = 2 << 10;
@@ -26,7 +26,7 @@ type FoundOperation = Result<Arc<Operation>, Vec<GraphqlError>>;
 
 /// What is known of a request's document before the pipeline comes to it.
 #[derive(Debug)]
-pub(super) struct Learned<S> {
+pub(super) struct KnownDocument<S> {
     /// By which it is known.
     pub(super) served: S,
     pub(super) operation: FoundOperation,
@@ -38,17 +38,17 @@ pub(super) struct Learned<S> {
 #[derive(Debug)]
 pub(super) struct GivenRequest<S> {
     pub(super) parameters: RequestParameters,
-    pub(super) learned: Option<Learned<S>>,
+    pub(super) document: Option<KnownDocument<S>>,
 }
 
-/// What can be said of a request without learning anything.
+/// What can be said of a request at once.
 pub(super) enum Lookup<S> {
-    Said(Result<GivenRequest<S>, RequestFault>),
-    /// Its document is long, and has to be learned.
+    Known(Result<GivenRequest<S>, RequestFault>),
+    /// Its document is long, and has to be parsed.
     Unknown(RequestParameters),
 }
 
-/// Whether a document is to be learned beside the core where it is not known.
+/// Whether a document is to be parsed beside the core where it is not known.
 fn is_long(core: &impl ExecutionContext, parameters: &RequestParameters) -> bool {
     let engine = core.engine();
     let bytes = LONG_BYTES..=engine.limits().max_document_bytes;
@@ -62,42 +62,42 @@ pub(super) fn look_up<C: ExecutionContext>(
 ) -> Lookup<C::Served> {
     let parameters = match parsed {
         Ok(parameters) => parameters,
-        Err(fault) => return Lookup::Said(Err(fault)),
+        Err(fault) => return Lookup::Known(Err(fault)),
     };
     if !is_long(core, &parameters) {
-        return Lookup::Said(Ok(GivenRequest { parameters, learned: None }));
+        return Lookup::Known(Ok(GivenRequest { parameters, document: None }));
     }
     let served = core.served(context);
     let name = parameters.operation_name.as_deref();
     let Some(operation) = served.cache.operation(&parameters.query, name) else {
         return Lookup::Unknown(parameters);
     };
-    let learned = Learned { served, operation: Ok(operation), plan: None };
-    Lookup::Said(Ok(GivenRequest { parameters, learned: Some(learned) }))
+    let document = KnownDocument { served, operation: Ok(operation), plan: None };
+    Lookup::Known(Ok(GivenRequest { parameters, document: Some(document) }))
 }
 
-/// What is asked, with its document learned beside the core where it is long and not known.
-pub(super) async fn learned<C: ExecutionContext>(
+/// What is asked, with its document parsed and planned beside the core where it is long and not known.
+pub(super) async fn with_document<C: ExecutionContext>(
     core: &C,
     context: &RequestContext,
     parsed: Result<RequestParameters, RequestFault>,
 ) -> Result<GivenRequest<C::Served>, RequestFault> {
     let parameters = match look_up(core, context, parsed) {
-        Lookup::Said(given) => return given,
+        Lookup::Known(given) => return given,
         Lookup::Unknown(parameters) => parameters,
     };
     let served = core.served(context);
     let (shared, limits) = (C::share(&served), core.engine().limits().clone());
-    let (parameters, operation, plan) = beside(move || {
-        let (operation, plan) = learn(&shared, &limits, &parameters);
+    let (parameters, operation, plan) = offload(move || {
+        let (operation, plan) = compile(&shared, &limits, &parameters);
         (parameters, operation, plan)
     })
     .await;
-    Ok(GivenRequest { parameters, learned: Some(Learned { served, operation, plan }) })
+    Ok(GivenRequest { parameters, document: Some(KnownDocument { served, operation, plan }) })
 }
 
 /// The operation, and its plan for these variables. What is wrong with the variables is said by who asks for the plan.
-fn learn(
+fn compile(
     served: &Served,
     limits: &Limits,
     parameters: &RequestParameters,

@@ -6,7 +6,7 @@ use tokio::runtime::Handle;
 
 /// Does work on a thread for what takes long, and here where the host's runtime has no such threads. Dropping the future leaves the work
 /// to its end.
-pub(crate) async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(crate) async fn offload<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match Handle::try_current() {
         Ok(runtime) => {
             let done = runtime.spawn_blocking(work).await;
@@ -29,7 +29,7 @@ mod tests {
         let here = thread::current().id();
         let of_work = || thread::current().id();
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        assert_ne!(runtime.block_on(beside(of_work)), here);
-        assert_eq!(beside(of_work).now_or_never(), Some(here));
+        assert_ne!(runtime.block_on(offload(of_work)), here);
+        assert_eq!(offload(of_work).now_or_never(), Some(here));
     }
 }

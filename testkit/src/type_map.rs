@@ -74,15 +74,16 @@ impl TypeMap {
         text
     }
 
-    /// What is left where these fields of types are allowed: types without fields, and what leads to such, are gone, and so are types that no
-    /// root field leads to.
+    /// What is left where these fields of types are allowed: types without fields, interfaces without objects, and what leads to such, are
+    /// gone; then interfaces have the fields that all their objects have, which goes on until nothing more is gone. Types that no root field
+    /// leads to are gone too.
     #[must_use]
     pub fn seen(&self, is_allowed: &dyn Fn(&str, &str) -> bool) -> Self {
         let mut seen = self.clone();
         for (name, ty) in &mut seen.0 {
             ty.fields.retain(|field, _| is_allowed(name, field));
         }
-        while seen.drop_what_has_nothing() {}
+        while seen.drop_what_has_nothing() || seen.keep_common_fields() {}
         seen.keep_reached();
         seen
     }
@@ -93,24 +94,35 @@ impl TypeMap {
 
     fn drop_what_has_nothing(&mut self) -> bool {
         let before = self.size();
-        self.0.retain(|_, ty| match ty.kind {
+        let implemented: BTreeSet<String> =
+            self.objects().flat_map(|(_, object)| object.others.iter().cloned()).collect();
+        self.0.retain(|name, ty| match ty.kind {
             TypeKind::Union => !ty.others.is_empty(),
-            TypeKind::Object | TypeKind::Interface => !ty.fields.is_empty(),
+            TypeKind::Object => !ty.fields.is_empty(),
+            TypeKind::Interface => !ty.fields.is_empty() && implemented.contains(name),
         });
         let there: BTreeSet<String> = self.0.keys().cloned().collect();
         for ty in self.0.values_mut() {
             ty.others.retain(|name| there.contains(name));
             ty.fields.retain(|_, output| output.of.as_ref().is_none_or(|of| there.contains(of)));
         }
-        // An interface has the fields that all its objects have, but for those that are gone next.
-        let is_left = |ty: &&SchemaType| ty.kind == TypeKind::Object && !ty.fields.is_empty();
-        let objects: Vec<SchemaType> = self.0.values().filter(is_left).cloned().collect();
+        self.size() != before
+    }
+
+    fn keep_common_fields(&mut self) -> bool {
+        let before = self.size();
+        let objects: Vec<SchemaType> = self.objects().map(|(_, object)| object.clone()).collect();
         for (name, ty) in self.0.iter_mut().filter(|(_, ty)| ty.kind == TypeKind::Interface) {
             let own: Vec<&SchemaType> =
                 objects.iter().filter(|object| object.others.contains(name)).collect();
             ty.fields.retain(|field, _| own.iter().all(|object| object.fields.contains_key(field)));
         }
         self.size() != before
+    }
+
+    /// Objects that have fields.
+    fn objects(&self) -> impl Iterator<Item = (&String, &SchemaType)> {
+        self.0.iter().filter(|(_, ty)| ty.kind == TypeKind::Object && !ty.fields.is_empty())
     }
 
     fn keep_reached(&mut self) {
@@ -143,10 +155,8 @@ impl TypeMap {
             TypeKind::Object => vec![name.to_owned()],
             TypeKind::Union => ty.others.iter().cloned().collect(),
             TypeKind::Interface => {
-                let implements = |(_, other): &(&String, &SchemaType)| {
-                    other.kind == TypeKind::Object && other.others.contains(name)
-                };
-                self.0.iter().filter(implements).map(|(name, _)| name.clone()).collect()
+                let own = self.objects().filter(|(_, object)| object.others.contains(name));
+                own.map(|(object, _)| object.clone()).collect()
             }
         }
     }

@@ -4,6 +4,7 @@
 //! twice the memory.
 
 pub mod build;
+pub mod interfaces;
 mod sharing;
 
 use std::{fmt, sync::OnceLock};

@@ -27,6 +27,7 @@ use prony_sql::{settings::PoolMode, spans::RETURNED_ROWS};
 use crate::{
     connect::{
         config::Target,
+        load::Pace,
         session_setup::SessionState,
         spans::{self, end_span},
     },
@@ -45,7 +46,7 @@ const CANCEL_ECHO: Duration = Duration::from_secs(5);
 const TIMEOUT_SHARE: f64 = 0.9;
 
 /// The text of a statement under a number of its own, by which connections know it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct StatementText {
     pub(crate) number: u64,
     pub(crate) sql: Box<str>,
@@ -209,9 +210,30 @@ impl Link {
         answer: A,
         progress: &Progress,
     ) -> Executed<A> {
+        self.execute_paced(Pace::Unknown, (text, parameters), answer, progress).await
+    }
+
+    /// As [`Self::execute`]; one that is known to be quick does not wait until it is prepared, since slow ones could be sent meanwhile and
+    /// would stand before it.
+    pub(crate) async fn execute_paced<A: Answer>(
+        self: &Rc<Self>,
+        pace: Pace,
+        (text, parameters): (&StatementText, &[Bound]),
+        answer: A,
+        progress: &Progress,
+    ) -> Executed<A> {
         let mut rows = 0;
         let span = spans::of_statement(self.target(), &text.sql);
-        let executed = self.execute_counting(text, parameters, answer, progress, &mut rows).await;
+        let counted = &mut rows;
+        let executed = if self.target.pool_mode == PoolMode::Transaction {
+            self.execute_unnamed(text, parameters, answer, progress, counted).await
+        } else if pace == Pace::Quick && !self.is_prepared(text) {
+            self.prepare_behind(text);
+            let executed = self.execute_unnamed(text, parameters, answer, progress, counted).await;
+            Executed { is_first: true, ..executed }
+        } else {
+            self.execute_prepared(text, parameters, answer, progress, counted).await
+        };
         if let Some(mut span) = span {
             span.set(RETURNED_ROWS, rows);
             end_span(Some(span), executed.result.as_ref().err());
@@ -219,7 +241,7 @@ impl Link {
         executed
     }
 
-    async fn execute_counting<A: Answer>(
+    async fn execute_prepared<A: Answer>(
         self: &Rc<Self>,
         text: &StatementText,
         parameters: &[Bound],
@@ -227,9 +249,6 @@ impl Link {
         progress: &Progress,
         rows: &mut u64,
     ) -> Executed<A> {
-        if self.target.pool_mode == PoolMode::Transaction {
-            return self.execute_unnamed(text, parameters, answer, progress, rows).await;
-        }
         let (statement, is_first) = match self.statement(text, progress).await {
             Ok(prepared) => prepared,
             Err(failure) => {
@@ -348,6 +367,18 @@ impl Link {
             })
             .await?;
         Ok((statement.clone(), true))
+    }
+
+    fn is_prepared(&self, text: &StatementText) -> bool {
+        self.statements.borrow_mut().get(&text.number).is_some_and(|cell| cell.initialized())
+    }
+
+    /// Has a statement prepared for its next executions. Where that fails, the next one tries again.
+    fn prepare_behind(self: &Rc<Self>, text: &StatementText) {
+        let (link, text) = (Rc::clone(self), text.clone());
+        self.chore(Box::pin(async move {
+            let _ = link.statement(&text, &Progress::default()).await;
+        }));
     }
 
     fn statement_cell(&self, number: u64) -> Rc<OnceCell<Statement>> {

@@ -111,7 +111,7 @@ impl Drop for Place {
 pub(crate) struct Permit {
     pub(crate) link: Rc<Link>,
     load: Rc<Load>,
-    pace: Pace,
+    pub(crate) pace: Pace,
     pool: Weak<Pool>,
 }
 

@@ -343,7 +343,8 @@ impl Core {
                 let statement = (&statement.text, &*values);
                 return scope::execute(permit, &begin, statement, answer, &watched, chores).await;
             }
-            let executed = permit.link.execute(&statement.text, &values, answer, &watched).await;
+            let asked = (&statement.text, &*values);
+            let executed = permit.link.execute_paced(permit.pace, asked, answer, &watched).await;
             drop(permit);
             executed
         };

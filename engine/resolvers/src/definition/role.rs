@@ -13,7 +13,7 @@ use prony_graphql::{
         collections::IndexMap,
         schema::{Component, ExtendedType},
     },
-    schema::Contribution,
+    schema::{Contribution, interfaces},
 };
 use prony_source::{
     config::suggestion,
@@ -45,7 +45,8 @@ impl Visible {
         let types = types.map(|(name, definition)| (name.clone(), definition.clone())).collect();
         let mut visible = Self { types };
         visible.keep_granted(catalog, permissions);
-        while visible.drop_dead() {}
+        // What is dead goes first: an object that is gone takes no field from its interfaces.
+        while visible.drop_dead() || interfaces::drop_uncommon_fields(&mut visible.types) {}
         visible.keep_reached();
         Ok(visible)
     }
@@ -64,21 +65,17 @@ impl Visible {
         }
     }
 
-    /// Takes away types without fields, and fields that lead to such or that an object has lost; whether there were any.
+    /// Takes away types without fields, interfaces that no object implements, and fields that lead to such; whether there were any.
     fn drop_dead(&mut self) -> bool {
         let count = |types: &IndexMap<Name, ExtendedType>| -> usize {
             types.values().map(|definition| 1 + fields(definition).map_or(0, IndexMap::len)).sum()
         };
         let before = count(&self.types);
-        let lost: Vec<(Name, Name)> = self.lost_of_interfaces();
-        for (interface, field) in lost {
-            if let Some(fields) = self.types.get_mut(&interface).and_then(fields_mut) {
-                fields.shift_remove(&field);
-            }
-        }
+        let implemented = interfaces::implemented(&self.types);
         self.types.retain(|name, definition| {
             let is_root = ROOTS.contains(&name.as_str());
-            is_root || fields(definition).is_none_or(|fields| !fields.is_empty())
+            let is_never = matches!(definition, ExtendedType::Interface(_)) && !implemented.contains(name);
+            is_root || (!is_never && fields(definition).is_none_or(|fields| !fields.is_empty()))
         });
         let alive: HashSet<Name> = self.types.keys().cloned().collect();
         let is_alive = |name: &Name| alive.contains(name) || is_scalar(name);
@@ -104,28 +101,6 @@ impl Visible {
             |_, definition| !matches!(definition, ExtendedType::Union(union) if union.members.is_empty()),
         );
         count(&self.types) != before
-    }
-
-    /// Fields of interfaces that an object which implements them no longer has. One without fields is taken away itself.
-    fn lost_of_interfaces(&self) -> Vec<(Name, Name)> {
-        let mut lost = Vec::new();
-        for definition in self.types.values() {
-            let (implemented, own) = match definition {
-                ExtendedType::Object(object) => (&object.implements_interfaces, &object.fields),
-                ExtendedType::Interface(interface) => (&interface.implements_interfaces, &interface.fields),
-                _ => continue,
-            };
-            if own.is_empty() {
-                continue;
-            }
-            for interface in implemented {
-                let fields =
-                    self.types.get(&interface.name).and_then(fields).into_iter().flat_map(IndexMap::keys);
-                let gone = fields.filter(|field| !own.contains_key(*field));
-                lost.extend(gone.map(|field| (interface.name.clone(), field.clone())));
-            }
-        }
-        lost
     }
 
     /// Leaves what the root fields lead to.

@@ -7,6 +7,7 @@ use prony_graphql::{
         collections::{HashSet, IndexMap},
         schema::{Component, ExtendedType},
     },
+    schema::interfaces,
 };
 use prony_source::{
     config::suggestion,
@@ -42,7 +43,8 @@ impl UpstreamModel {
                 fields.retain(|field, _| granted.allow(name, field, false));
             }
         }
-        while model.drop_what_has_nothing() {}
+        // What has nothing goes first: an object that is gone takes no field from its interfaces.
+        while model.drop_what_has_nothing() || interfaces::drop_uncommon_fields(&mut model.types) {}
         model.keep_reached();
         Ok(model)
     }
@@ -72,13 +74,14 @@ impl UpstreamModel {
         (!is_known).then(|| format!("there is no field `{field}`{}", suggestion(field, fields)))
     }
 
-    /// Drops types without fields or members, what leads to types that are not there, and fields of interfaces that an object of
-    /// theirs has not; true where something was dropped.
+    /// Drops types without fields or members, interfaces that no object implements, and what leads to types that are not there; true
+    /// where something was dropped.
     fn drop_what_has_nothing(&mut self) -> bool {
         let before = self.size();
-        self.types.retain(|_, ty| match ty {
+        let implemented = interfaces::implemented(&self.types);
+        self.types.retain(|name, ty| match ty {
             ExtendedType::Object(object) => !object.fields.is_empty(),
-            ExtendedType::Interface(interface) => !interface.fields.is_empty(),
+            ExtendedType::Interface(interface) => !interface.fields.is_empty() && implemented.contains(name),
             ExtendedType::Union(union) => !union.members.is_empty(),
             _ => true,
         });
@@ -102,7 +105,6 @@ impl UpstreamModel {
         for fields in &mut self.roots {
             fields.retain(|_, field| is_there(field.ty.inner_named_type()));
         }
-        self.keep_common_fields();
         self.size() != before
     }
 
@@ -155,33 +157,6 @@ impl UpstreamModel {
         let of_directives = self.directives.iter().flat_map(|directive| &directive.arguments);
         reached.extend(of_directives.map(|argument| argument.ty.inner_named_type().clone()));
         self.types.retain(|name, _| reached.contains(name));
-    }
-
-    /// Leaves out fields of interfaces that an object of theirs does not have any more. One without fields is left out itself.
-    fn keep_common_fields(&mut self) {
-        let mut lacking: Vec<(Name, Name)> = Vec::new();
-        for ty in self.types.values() {
-            let (fields, interfaces) = match ty {
-                ExtendedType::Object(object) => (&object.fields, &object.implements_interfaces),
-                ExtendedType::Interface(interface) => (&interface.fields, &interface.implements_interfaces),
-                _ => continue,
-            };
-            if fields.is_empty() {
-                continue;
-            }
-            for interface in interfaces {
-                let Some(ExtendedType::Interface(definition)) = self.types.get(&interface.name) else {
-                    continue;
-                };
-                let lacks = definition.fields.keys().filter(|name| !fields.contains_key(*name));
-                lacking.extend(lacks.map(|name| (interface.name.clone(), name.clone())));
-            }
-        }
-        for (interface, field) in lacking {
-            if let Some(ExtendedType::Interface(definition)) = self.types.get_mut(&interface) {
-                definition.make_mut().fields.shift_remove(&field);
-            }
-        }
     }
 }
 

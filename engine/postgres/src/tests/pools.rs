@@ -169,6 +169,54 @@ const HELD: &str = "
         $$ begin perform pg_advisory_xact_lock_shared(7); return 1; end $$;
     create view gate as select id, held() as held from t;";
 
+fn is_known_to_be_quick(planned: &Planned) -> bool {
+    let FieldStatements::Select(read) = &planned.prepared[0].statements else { panic!("one statement") };
+    read.statement.pace() == Pace::Quick
+}
+
+/// Runs a statement until it is known to be quick: on a machine that does much else its first times may be long.
+async fn learn(planned: &Planned, session: &Session) {
+    let learned = async {
+        for _ in 0..8 {
+            assert!(planned.outcome(session).await.is_ok());
+        }
+        while !is_known_to_be_quick(planned) {
+            assert!(planned.outcome(session).await.is_ok());
+        }
+    };
+    timeout(NEVER_LONGER, learned).await.expect("one row is read within some milliseconds");
+}
+
+/// It was sent before them, and is answered before them, though it is not prepared there.
+#[test]
+fn a_quick_statement_that_is_new_to_a_connection_stays_before_slow_ones() {
+    let database = TestDatabase::create();
+    database.execute(HELD);
+    on_a_core(async {
+        let settings = RelationalSettings { connections_per_core: 1, ..RelationalSettings::default() };
+        let served = Served::open(&database.url(), &settings).await;
+        let (quick, slow) =
+            (served.plan("{ ts { id } }", none()), served.plan("{ gates { id held } }", none()));
+        learn(&quick, &served.session()).await;
+        let session = served.session();
+        assert!(slow.outcome(&session).await.is_ok(), "it is prepared");
+        let (client, connection) =
+            tokio_postgres::connect(&database.url(), tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute("select pg_advisory_lock(7)").await.unwrap();
+        assert!(is_known_to_be_quick(&quick));
+        let first = async {
+            let asked = timeout(NEVER_LONGER, quick.outcome(&session)).await;
+            client.batch_execute("select pg_advisory_unlock(7)").await.unwrap();
+            asked
+        };
+        let (asked, behind) = tokio::join!(first, slow.outcome(&session));
+        assert!(asked.expect("nothing that was sent later holds it up").is_ok());
+        assert!(behind.is_ok(), "{behind:?}");
+        assert!(quick.outcome(&session).await.is_ok(), "it is prepared by now");
+    });
+}
+
 /// Far more slow statements than connections take at once, on a database of this machine or on another one, leave room for a quick one.
 #[test]
 fn quick_statements_have_a_lane() {
@@ -187,20 +235,8 @@ fn quick_statements_have_a_lane() {
             Arc::get_mut(&mut opened.target).expect("nobody else has it yet").shares_processors = is_here;
             let session = served.session();
             let quick = served.plan("{ ts { id } }", none());
-            let FieldStatements::Select(read) = &quick.prepared[0].statements else {
-                panic!("one statement")
-            };
-            let is_known = || read.statement.pace() == Pace::Quick;
-            // On a machine that does much else its first times may be long.
-            let learned = async {
-                for _ in 0..8 {
-                    assert!(quick.outcome(&session).await.is_ok());
-                }
-                while !is_known() {
-                    assert!(quick.outcome(&session).await.is_ok());
-                }
-            };
-            timeout(NEVER_LONGER, learned).await.expect("one row is read within some milliseconds");
+            let is_known = || is_known_to_be_quick(&quick);
+            learn(&quick, &session).await;
             let (client, connection) =
                 tokio_postgres::connect(&database.url(), tokio_postgres::NoTls).await.unwrap();
             tokio::spawn(connection);

@@ -139,6 +139,14 @@ fn the_value_is_that_of_the_last_line() {
         1
         > x = 7 -- of a week\nx -- and no more
         7
+        > if true then return 5 end\n7
+        5
+        > if true then return 5, 6 end\n7
+        [5, 6]
+        > if true then return end\n7, 8
+        null
+        > if false then return 5 end\n7, 8
+        [7, 8]
     "#]]);
 }
 

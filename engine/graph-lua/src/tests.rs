@@ -157,6 +157,10 @@ fn values_are_json() {
         [[], [1, 2.5, "a"], {"a": {"c": []}, "b": true}]
         > return 230.0, -0.5, 2^53, 1e300, 1/3, 1026
         [230, -0.5, 9007199254740992, 1e+300, 0.3333333333333333, 1026]
+        > return 1e16, 2^60, -2^62, 2^63, 0 * -1
+        [10000000000000000, 1152921504606846976, -4611686018427387904, 9.223372036854776e+18, 0]
+        > local t = {}; for i = 1, 9000 do t["k" .. i] = {i} end; return json.decode(json.encode(t)).k9000
+        [9000]
         > return 1/0
         400 the script has failed: the number inf cannot be JSON
         > return 0/0
@@ -166,6 +170,8 @@ fn values_are_json() {
         > return "\255"
         400 the script has failed: a text that is not UTF-8 cannot be JSON
         > return {1, nil, 3}
+        400 the script has failed: a list with gaps cannot be JSON: put `false`, or another value, in place of nil
+        > local t = {1, nil, 3, 4}; t[9] = 9; return t
         400 the script has failed: a list with gaps cannot be JSON: put `false`, or another value, in place of nil
         > return {[1] = "a", b = 2}
         400 the script has failed: a table cannot be JSON whose keys are neither the numbers from 1 on nor texts: make texts of them with tostring

@@ -220,7 +220,11 @@ local function relationship(first, ...) return "relationship/" .. id(first), ...
 
 -- Which relationships: a direction, types, both or neither.
 local function filter(direction, types)
-  if type(direction) ~= "number" then direction, types = Direction.BOTH, direction end
+  if direction == nil then
+    direction = Direction.BOTH
+  elseif type(direction) ~= "number" then
+    direction, types = Direction.BOTH, direction
+  end
   local word = directions[direction] or error("there is no direction " .. direction .. "; use Direction.BOTH, IN or OUT", 0)
   if types == nil then return "/" .. word end
   if type(types) ~= "table" then types = { types } end

@@ -291,6 +291,8 @@ fn functions_are_calls() {
         Get relationship/7; Put relationship/7/property/%73ince 2002 => [2001, true]
         > NodeGetDegree(1026), NodeGetDegree("User", "Max", Direction.OUT, "KNOWS"), NodeGetDegree(1026, {"A", "B&C"})
         Get node/1026/degree/all; Get node/%55ser/%4Dax/degree/out/%4BNOWS; Get node/1026/degree/all/%41&%42%26C => [2, 2, 2]
+        > NodeGetDegree(1026, nil, "KNOWS"), NodeGetDegree(1026, nil, nil)
+        Get node/1026/degree/all/%4BNOWS; Get node/1026/degree/all => [2, 2]
         > NodeGetNeighborIds(1026, Direction.IN), NodeGetNeighborsByIdForDirectionForTypes(1026, Direction.BOTH, {"A", "B"})[1]:getType()
         Get node/1026/neighbors/in; Get node/1026/neighbors/all/%41&%42 => [[1026, 1026], "User"]
         > NodeGetLinks("User", "Max", Direction.OUT)[1]:getNodeId(), NodeGetLinks(1027)[1]:getNodeId(), NodeGetLinks(1026)[1]:getRelationshipId()

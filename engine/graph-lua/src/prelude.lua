@@ -57,7 +57,15 @@ string.find, string.match = find, host.match
 -- The place behind a match: one further where that is empty.
 local function behind(from, to) return to < from and from + 1 or to + 1 end
 
+-- Lua takes numbers for texts.
+local function text_of(value, place, name)
+  if type(value) == "number" then return tostring(value) end
+  if type(value) == "string" then return value end
+  error("bad argument #" .. place .. " to '" .. name .. "' (string expected, got " .. type(value) .. ")", 3)
+end
+
 function string.gmatch(text, pattern)
+  text = text_of(text, 1, "gmatch")
   local place = 1
   local function take(from, to, ...)
     if from == nil then
@@ -80,6 +88,7 @@ function string.gsub(text, pattern, by, most)
   if kind ~= "table" and kind ~= "function" then
     error("bad argument #3 to 'gsub' (string/function/table expected, got " .. kind .. ")", 2)
   end
+  text = text_of(text, 1, "gsub")
   local is_anchored = sub(pattern, 1, 1) == "^"
   local search = is_anchored and find or next_match
   local parts, length, done, place = {}, 0, 0, 1

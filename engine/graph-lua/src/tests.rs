@@ -490,6 +490,12 @@ fn replaced_functions_are_as_lua_has_them() {
         400 the script has failed: line 1: invalid replacement value (a boolean)
         > return ("%d"):gsub("%%d", "%%1"), pcall(string.gsub, "a", "a", "%2")
         ["%1", false, "invalid capture index"]
+        > local t = {}; for digit in string.gmatch(2026, "%d") do t[#t + 1] = digit end; return t
+        ["2", "0", "2", "6"]
+        > return string.gsub(2026, "2", {["2"] = "x"})
+        ["x0x6", 2]
+        > string.gmatch(nil, "a")
+        400 the script has failed: line 1: bad argument #1 to 'gmatch' (string expected, got nil)
         > print("a", nil, {}); return tostring(nil), tonumber("0x10"), select("-1", nil, 3)
         ["nil", 16, 3]
     "#]]);

@@ -103,17 +103,17 @@ impl Machine {
         &self,
         phase: InterceptorPhase,
         values: Vec<u8>,
-        context: &[u8],
+        context: Vec<u8>,
     ) -> (InterceptorResult, bool) {
         let name = phase.name();
         let Some(function) = self.function(phase) else {
             let text = format!("{}: it exports no `{name}`", self.program.name());
             return (Err(InterceptorError::Failed(text)), false);
         };
-        let values = large_as_texts(values);
+        let (values, context) = (large_as_texts(values), large_as_texts(context));
         self.clock.start(self.timeout);
         let returned = self.context.with(|ctx| {
-            let returned = self.run(&ctx, function, &values, context);
+            let returned = self.run(&ctx, function, &values, &context);
             let returned = returned.catch(&ctx);
             returned.map_err(|error| explained(&error, &self.program, &self.clock))
         });

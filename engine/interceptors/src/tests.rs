@@ -100,6 +100,12 @@ fn large_whole_numbers_arrive_as_texts() {
         "[9007199254740993, 7]",
         &expect![[r#"[["string","9007199254740993"],["number",7]]"#]],
     );
+    let modules = load("export const before = (_: any, { row }: any) => [row.id, row.owner, row.note]");
+    let context = br#"{"row":{"id":9007199254740993,"owner":7,"note":"9007199254740993"}}"#.to_vec();
+    let call =
+        InterceptorCall { context, ..call_of(&*modules, "i/o.ts", InterceptorPhase::Before, "[null]") };
+    let returned = block_on(modules.call(call)).map(|json| String::from_utf8(json).expect("JSON is UTF-8"));
+    assert_eq!(returned.as_deref(), Ok(r#"[["9007199254740993",7,"9007199254740993"]]"#));
 }
 
 #[test]

@@ -114,6 +114,14 @@ fn functions_refuse_with_a_code_of_their_own() {
     let text = format!("{declared}export function before() {{ refuse('not today', 'CLOSED') }}");
     before(&text, "[1]", &expect![[r#"refused: not today Some("CLOSED")"#]]);
     before("export async function before() { refuse('no') }", "[1]", &expect!["refused: no None"]);
+    before("export function before() { refuse('no', null) }", "[1]", &expect!["refused: no None"]);
+}
+
+#[test]
+fn whatever_is_logged_fails_no_call() {
+    let text = "export function before(n: any) {\n  const own: any = {};\n  own.own = own;\n  \
+                console.log(own, 10n, Symbol('s'), Object.create(null), () => 1, undefined, new Error('e'));\n  return n\n}";
+    before(text, "[1]", &expect!["[1]"]);
 }
 
 #[test]

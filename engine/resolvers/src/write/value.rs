@@ -91,6 +91,14 @@ impl Writer<'_> {
             object.serialize(ValueWriter { writer, plan, path, place: Place { level: index, row } })
         })
     }
+
+    /// Counts an object that is not written, as one before it in its list cannot be.
+    pub(crate) fn skip(&mut self, name: &str, plan: &OutputPlan) {
+        let index = plan.kind.objects().iter().position(|object| object.type_name == name);
+        if let Some(level) = index.and_then(|index| self.levels.get_mut(index)) {
+            level.begun += 1;
+        }
+    }
 }
 
 /// Takes one value.

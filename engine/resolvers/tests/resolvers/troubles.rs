@@ -1,8 +1,51 @@
 //! What goes wrong while functions run: errors, nulls, panics, waiting for ever, and values that do not fit.
 
+use std::sync::Arc;
+
 use expect_test::expect;
+use prony_resolvers::{Error, Schema, outputs};
+use serde::Serialize;
 
 use crate::support::{ask, check, on_clock, pretty, shop};
+
+#[derive(Debug, Clone, Serialize)]
+struct Shelf {
+    name: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Book {
+    title: String,
+}
+
+outputs!(Shelf, Book);
+
+/// The books of the next shelf had what functions said of those that were not written.
+#[test]
+fn a_list_that_ends_with_an_error_leaves_the_next_ones_their_answers() {
+    const SDL: &str =
+        "type Query { shelves: [Shelf!]! stacks: [[Book!]]! } type Shelf { name: String!, books: [Book!] }
+                       type Book { title: String!, isbn: String! }";
+    let books = |name: &str| [1, 2, 3].map(|number| Book { title: format!("{name}{number}") }).to_vec();
+    let resolvers = Schema::sharing(SDL, Arc::new(()))
+        .field("Query.shelves", |_: &(), (): ()| vec![Shelf { name: "a" }, Shelf { name: "b" }])
+        .field("Query.stacks", move |_: &(), (): ()| vec![Some(books("a")), None, Some(books("b"))])
+        .batch_field("Shelf.books", move |_: &(), shelves: &[&Shelf], (): ()| {
+            shelves.iter().map(|shelf| books(shelf.name)).collect::<Vec<_>>()
+        })
+        .field("Book.isbn", |_: &(), book: &Book, (): ()| {
+            if book.title == "a1" { Err(Error::new("none")) } else { Ok(format!("isbn of {}", book.title)) }
+        })
+        .build()
+        .unwrap_or_else(|faults| panic!("{faults}"));
+    let query = "{ shelves { name books { title isbn } } stacks { title isbn } }";
+    expect![[r#"
+        {"shelves":[{"name":"a","books":null},{"name":"b","books":[{"title":"b1","isbn":"isbn of b1"},{"title":"b2","isbn":"isbn of b2"},{"title":"b3","isbn":"isbn of b3"}]}],"stacks":[null,null,[{"title":"b1","isbn":"isbn of b1"},{"title":"b2","isbn":"isbn of b2"},{"title":"b3","isbn":"isbn of b3"}]]}
+        none at ["shelves",0,"books",0,"isbn"] {"code":"SOURCE_FAILED"}
+        none at ["stacks",0,0,"isbn"] {"code":"SOURCE_FAILED"}
+    "#]]
+    .assert_eq(&pretty(on_clock(ask(&resolvers, query, "{}"))));
+}
 
 #[test]
 fn errors_carry_their_extensions_and_paths() {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use prony_resolvers::{Error, Schema, outputs};
-use serde::Serialize;
+use futures_util::StreamExt as _;
+use prony_resolvers::{Error, Events, Schema, outputs};
+use serde::{Serialize, Serializer};
 
-use crate::support::{ask, check, on_clock, pretty, shop};
+use crate::support::{ask, check, on_clock, pretty, shop, subscribe};
 
 #[derive(Debug, Clone, Serialize)]
 struct Shelf {
@@ -18,7 +19,38 @@ struct Book {
     title: String,
 }
 
-outputs!(Shelf, Book);
+/// One that cannot be written where it is `!`.
+#[derive(Debug, Clone)]
+struct Sound(&'static str);
+
+impl Serialize for Sound {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        assert!(self.0 != "!", "too loud");
+        serde_json::json!({ "text": self.0 }).serialize(serializer)
+    }
+}
+
+outputs!(Shelf, Book, Sound);
+
+#[test]
+fn a_subscription_goes_on_behind_an_event_that_panics() {
+    const SDL: &str = "type Query { a: Int } type Subscription { sound: Sound } type Sound { text: String }";
+    let events = Arc::new(Events::<(), Sound>::default());
+    let resolvers = Schema::sharing(SDL, Arc::clone(&events))
+        .field("Query.a", |_: &Events<(), Sound>, (): ()| 1_i32)
+        .event_field("Subscription.sound", |events: &Events<(), Sound>, (): ()| events.subscribe(()))
+        .build()
+        .unwrap_or_else(|faults| panic!("{faults}"));
+    let heard = on_clock(async {
+        let heard = subscribe(&resolvers, "subscription { sound { text } }");
+        events.publish(&(), Sound("!"));
+        events.publish(&(), Sound("a whisper"));
+        heard.take(2).collect::<Vec<_>>().await
+    });
+    assert_eq!(heard[0].data.as_deref(), Some(&b"null"[..]));
+    assert_eq!(heard[0].errors[0].message, "the field could not be answered");
+    assert_eq!(heard[1].data.as_deref(), Some(&br#"{"text":"a whisper"}"#[..]));
+}
 
 /// The books of the next shelf had what functions said of those that were not written.
 #[test]

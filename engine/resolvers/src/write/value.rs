@@ -184,7 +184,7 @@ impl<'w, 's, 'p> Serializer for ValueWriter<'w, 's, 'p> {
         serialize_u16: u16 => leaf::Given::Integer;
         serialize_u32: u32 => leaf::Given::Integer;
         serialize_u64: u64 => leaf::Given::Integer;
-        serialize_f32: f32 => leaf::Given::Float;
+        serialize_f32: f32 => leaf::Given::Single;
         serialize_f64: f64 => leaf::Given::Float;
     }
 

@@ -55,6 +55,9 @@ impl Writer<'_> {
             match changed {
                 Ok(changed) => {
                     self.out.truncate(start);
+                    if changed == b"null" {
+                        return self.null(plan, path);
+                    }
                     self.out.extend_from_slice(&changed);
                 }
                 Err(error) => {

@@ -199,6 +199,25 @@ fn values_that_do_not_fit_are_refused() {
     );
 }
 
+/// The null stood where the schema allows none, and the next directive was asked to change it.
+#[test]
+fn a_directive_that_gives_null_is_held_against_the_schema() {
+    const SDL: &str = "directive @hide repeatable on FIELD
+                       type Query { strict: [String!], free: [String] }";
+    let resolvers = Schema::new(SDL, ())
+        .field("Query.strict", |_: &(), (): ()| vec!["a".to_owned()])
+        .field("Query.free", |_: &(), (): ()| vec!["a".to_owned()])
+        .directive("@hide", |_: String, (): ()| None::<String>)
+        .build()
+        .unwrap_or_else(|faults| panic!("{faults}"));
+    let body = on_clock(ask(&resolvers, "{ strict @hide free @hide @hide }", "{}"));
+    expect![[r#"
+        {"strict":null,"free":[null]}
+        the field could not be answered at ["strict",0] {"code":"SOURCE_FAILED","detail":"the schema allows no null here"}
+    "#]]
+    .assert_eq(&pretty(body));
+}
+
 #[test]
 fn an_early_member_that_fails_leaves_nothing_behind() {
     let (_, resolvers) = shop();

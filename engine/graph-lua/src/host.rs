@@ -8,6 +8,7 @@ use crate::{
     calls::{CallError, GraphCall, GraphCalls, Method, Side},
     decode::decode,
     encode::Encoder,
+    error::told,
     limits::Limits,
     shapes::{Shape, Shapes},
     strings,
@@ -47,6 +48,11 @@ pub(crate) fn table<'scope, 'env: 'scope, 'g: 'env>(
         Ok(())
     };
     host.set("print", lua.create_function(print)?)?;
+    let text = |lua: &Lua, fault: Value| match fault {
+        Value::Error(error) => lua.create_string(told(&error)).map(Value::String),
+        other => Ok(other),
+    };
+    host.set("told", lua.create_function(text)?)?;
     Ok(host)
 }
 

@@ -39,6 +39,15 @@ end
 
 json = { encode = encode, decode = decode }
 
+-- What functions of ours raise is no text to Lua. Scripts find the text, as with errors of Lua's own functions.
+
+local protected = pcall
+local function outcome(is_done, ...)
+  if is_done or type((...)) ~= "userdata" then return is_done, ... end
+  return false, host.told((...))
+end
+function pcall(...) return outcome(protected(...)) end
+
 -- LuaJIT calls a handler where the error was raised, and within the hook no hook is called: it could run for ever.
 local pcall = pcall
 function xpcall(body, handler, ...)

@@ -199,6 +199,12 @@ fn values_are_json() {
         [false, [1]]
         > return pcall(NodeAdd, "User", "full")
         [false, "the disk is full"]
+        > local done, why = pcall(NodeAdd, "User", "full"); return done, type(why), "it says: " .. why
+        [false, "string", "it says: the disk is full"]
+        > return select(2, xpcall(NodeAdd, function(why) return tostring(why) .. "!" end, "User", "full"))
+        "the disk is full!"
+        > return select("#", pcall(function() return 1, nil, nil end)), pcall(error)
+        [4, false, null]
     "#]]);
 }
 
@@ -345,9 +351,9 @@ fn nothing_leads_out_of_the_sandbox() {
         > _G = nil; rawset(_ENV or {}, "x", 1); return NodeGetId("User", "Max")
         1026
         > local ok, fault = pcall(NodeAdd, "User", "full"); return fault.cause
-        400 the script has failed: line 1: attempt to index local 'fault' (a userdata value)
+        null
         > local ok, fault = pcall(NodeAdd, "User", "full"); setmetatable(fault, {})
-        400 the script has failed: line 1: bad argument #1 to 'setmetatable' (table expected, got userdata)
+        400 the script has failed: line 1: bad argument #1 to 'setmetatable' (table expected, got string)
         > return tostring(1LL), pcall(function() return (1LL).x end)
         ["1LL", false, "script:1: 'int64_t' has no member named 'x'"]
         > return type(os.clock()), type(os.time()), os.date("!%Y", 0), pcall(os.date, "%")

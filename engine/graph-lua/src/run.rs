@@ -17,6 +17,9 @@ use crate::{
 const PRELUDE: &str = include_str!("prelude.lua");
 /// What messages call the prelude.
 const PRELUDE_NAME: &str = "=graph";
+/// How Lua writes a table: by its address, which tells nothing.
+const TABLE: &str = "table: 0x";
+const RAISED_TABLE: &str = "it raised a table, and no text: raise what json.encode makes of it";
 
 /// Runs a script on a graph, and gives the JSON of its value. It blocks, for as long as the limits say, and needs a stack of
 /// [`STACK_BYTES`](crate::STACK_BYTES).
@@ -175,6 +178,7 @@ fn fault(error: &mlua::Error, limits: &Limits) -> ScriptFault {
         _ => {
             let text = told(error);
             let (own, message) = line::split(&text);
+            let message = if message.starts_with(TABLE) { RAISED_TABLE } else { message };
             ScriptFault::Failed { line: own.or(line), message: message.to_owned() }
         }
     }

@@ -221,6 +221,10 @@ fn faults_have_their_line() {
         400 the script has failed: line 1: mine
         > x = 1\nerror(7)
         400 the script has failed: line 2: 7
+        > x = 1\nerror({code = 1})
+        400 the script has failed: line 2: it raised a table, and no text: raise what json.encode makes of it
+        > error(setmetatable({}, {__tostring = function() return "its own words" end}))
+        400 the script has failed: line 1: its own words
         > x = 1\nif true then return NodeGet() end\nx
         400 the script has failed: a name is expected, and this is a nil
         > NodeGet()

@@ -14,7 +14,11 @@ use rquickjs::{
     Runtime, Value, function::Func,
 };
 
-use crate::{numbers::large_as_texts, position::Place, program::Program};
+use crate::{
+    numbers::{large_as_texts, may_have_large, with_numbers},
+    position::Place,
+    program::Program,
+};
 
 /// What stands around the functions of a module.
 const AROUND: &str = include_str!("around.js");
@@ -110,6 +114,7 @@ impl Machine {
             let text = format!("{}: it exports no `{name}`", self.program.name());
             return (Err(InterceptorError::Failed(text)), false);
         };
+        let given = may_have_large(&values).then(|| values.clone());
         let (values, context) = (large_as_texts(values), large_as_texts(context));
         self.clock.start(self.timeout);
         let returned = self.context.with(|ctx| {
@@ -118,7 +123,14 @@ impl Machine {
             returned.map_err(|error| explained(&error, &self.program, &self.clock))
         });
         match returned {
-            Ok(text) => (read(text, self.program.name()), false),
+            Ok(text) => {
+                let result = read(text, self.program.name());
+                let result = result.map(|returned| match &given {
+                    Some(given) => with_numbers(returned, given),
+                    None => returned,
+                });
+                (result, false)
+            }
             Err(fault) => (Err(InterceptorError::Failed(self.described(&fault, name))), fault.spoils),
         }
     }

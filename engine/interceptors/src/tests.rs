@@ -100,6 +100,11 @@ fn large_whole_numbers_arrive_as_texts() {
         "[9007199254740993, 7]",
         &expect![[r#"[["string","9007199254740993"],["number",7]]"#]],
     );
+    before(
+        "export function before(row: any) { row.seen = true }",
+        r#"[{"id":9007199254740993,"data":{"n":[-9007199254740993]}}]"#,
+        &expect![[r#"[{"id":9007199254740993,"data":{"n":[-9007199254740993]},"seen":true}]"#]],
+    );
     let modules = load("export const before = (_: any, { row }: any) => [row.id, row.owner, row.note]");
     let context = br#"{"row":{"id":9007199254740993,"owner":7,"note":"9007199254740993"}}"#.to_vec();
     let call =

@@ -13,7 +13,7 @@
       return typeof value === 'object' ? '[object]' : String(value);
     }
   };
-  const writer = (level) => (...values) => log(level, values.map(text).join(' '));
+  const writer = (level) => (...values) => log(level, values.map(text).join(' ').toWellFormed());
   globalThis.console = Object.freeze({
     debug: writer('debug'),
     log: writer('info'),

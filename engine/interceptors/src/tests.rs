@@ -125,7 +125,7 @@ fn functions_refuse_with_a_code_of_their_own() {
 #[test]
 fn whatever_is_logged_fails_no_call() {
     let text = "export function before(n: any) {\n  const own: any = {};\n  own.own = own;\n  \
-                console.log(own, 10n, Symbol('s'), Object.create(null), () => 1, undefined, new Error('e'));\n  return n\n}";
+                console.log(own, 10n, Symbol('s'), Object.create(null), () => 1, undefined, new Error('e'), '\\ud800');\n  return n\n}";
     before(text, "[1]", &expect!["[1]"]);
 }
 

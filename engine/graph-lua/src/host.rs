@@ -95,8 +95,12 @@ fn add_calls<'scope, 'env: 'scope, 'g: 'env>(
         count.map(|count| count as f64).map_err(mlua::Error::external)
     };
     host.set("count", scope.create_function(count)?)?;
-    let type_name = move |_: &Lua, (side, number): (LuaString, u16)| {
-        Ok(graph.borrow_mut().type_name(self::side(&side)?, number))
+    let type_name = move |_: &Lua, (side, number): (LuaString, f64)| {
+        // Types have no other numbers.
+        if number.fract() != 0.0 || !(0.0..=f64::from(u16::MAX)).contains(&number) {
+            return Ok(None);
+        }
+        Ok(graph.borrow_mut().type_name(self::side(&side)?, number as u16))
     };
     host.set("type_name", scope.create_function(type_name)?)?;
     let type_number = move |_: &Lua, (side, name): (LuaString, LuaString)| {

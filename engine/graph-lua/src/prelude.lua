@@ -218,8 +218,12 @@ local function expected(what, value)
   error(what .. " is expected, and this is a " .. type(value), 0)
 end
 
-local function id(number)
-  if type(number) ~= "number" then expected("an id", number) end
+local function id(number, what)
+  what = what or "an id"
+  if type(number) ~= "number" then expected(what, number) end
+  if number % 1 ~= 0 or number < 0 then
+    error(what .. " is a whole number from 0 on, and this is " .. tostring(number), 0)
+  end
   return format("%.0f", number)
 end
 
@@ -253,8 +257,8 @@ end
 
 local function page(skip, limit)
   local parts = {}
-  if skip ~= nil then parts[#parts + 1] = "skip=" .. id(skip) end
-  if limit ~= nil then parts[#parts + 1] = "limit=" .. id(limit) end
+  if skip ~= nil then parts[#parts + 1] = "skip=" .. id(skip, "how many to skip") end
+  if limit ~= nil then parts[#parts + 1] = "limit=" .. id(limit, "a limit") end
   return concat(parts, "&")
 end
 

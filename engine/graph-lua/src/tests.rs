@@ -233,6 +233,12 @@ fn faults_have_their_line() {
         400 the script has failed: line 2: a name is expected, and this is a table
         > NodeGetDegree(1026, 7)
         400 the script has failed: line 1: there is no direction 7; use Direction.BOTH, IN or OUT
+        > x = 1\nNodeRemove(5 / 2)
+        400 the script has failed: line 2: an id is a whole number from 0 on, and this is 2.5
+        > NodeGet(1 / 0)
+        400 the script has failed: line 1: an id is a whole number from 0 on, and this is inf
+        > AllNodes("User", 0, -1)
+        400 the script has failed: line 1: a limit is a whole number from 0 on, and this is -1
         > return NodeAdd("forbidden", "x")
         403 the script has failed: line 1: your role may not ask this
         > x = 1\nreturn NodeAdd("User", "full")
@@ -269,6 +275,8 @@ fn functions_are_calls() {
         Get schema/nodes; count Nodes User; count Nodes User; count Nodes User => [2, 3, 3, 3]
         > RelationshipTypesGetCount(9)
          => 0
+        > NodeTypeGetType(70000), NodeTypeGetType(-1), NodeTypeGetType(1.5), NodeTypesGetCount(70000)
+         => [null, null, null, 0]
         > NodeTypeGet("User")
         Get schema/nodes/%55ser => ["Item", "User"]
         > NodeTypeInsert("User"), NodeTypeGetType(1), NodeTypeGetType(2)

@@ -1,7 +1,7 @@
 //! Values of Lua as JSON, in the form that the graph's responses have: a space behind each colon and comma. A table with the
 //! keys 1 to n is a list, and so is an empty one, as `RageDB` has it; a table whose keys are texts is an object, its members by name.
 
-use std::ffi::c_void;
+use std::{ffi::c_void, ops::Range};
 
 use mlua::{Table, Value};
 use prony_graphql::json::{write_number, write_string};
@@ -10,6 +10,8 @@ use crate::{error::told, limits::Limits, shapes::Shapes};
 
 /// JSON that is nested more is refused, as the graph's calls refuse it.
 const DEPTH_MAX: usize = 127;
+/// Numbers whose shortest text has an exponent, and that integers of the graph can be: 10^16 to 2^63.
+const EXPONENTS: Range<f64> = 1e16..9_223_372_036_854_775_808.0;
 
 /// Writes values.
 #[derive(Debug)]
@@ -19,11 +21,13 @@ pub(crate) struct Encoder<'a> {
     out: Vec<u8>,
     /// The tables that are being written, from the outside in.
     within: Vec<*const c_void>,
+    /// Of names that are held for these and not written yet: tables within each other may share one that is long.
+    held_bytes: usize,
 }
 
 impl<'a> Encoder<'a> {
     pub(crate) fn new(shapes: &'a Shapes, limits: &'a Limits) -> Self {
-        Self { shapes, limits, out: Vec::new(), within: Vec::new() }
+        Self { shapes, limits, out: Vec::new(), within: Vec::new(), held_bytes: 0 }
     }
 
     pub(crate) fn finish(self) -> Vec<u8> {
@@ -63,8 +67,13 @@ impl<'a> Encoder<'a> {
     }
 
     fn check_length(&self) -> mlua::Result<()> {
+        self.check_room(0)
+    }
+
+    /// Whether so many bytes more may be written, beside those that are sure to be.
+    fn check_room(&self, bytes: usize) -> mlua::Result<()> {
         let limit = self.limits.result_bytes;
-        if self.out.len() <= limit {
+        if self.out.len().saturating_add(self.held_bytes).saturating_add(bytes) <= limit {
             return Ok(());
         }
         Err(mlua::Error::external(TooLong { limit }))
@@ -80,14 +89,18 @@ impl<'a> Encoder<'a> {
         if !value.is_finite() {
             return Err(refused(format!("the number {value} cannot be JSON")));
         }
-        write_number(&mut self.out, value);
+        if value.fract() == 0.0 && EXPONENTS.contains(&value.abs()) {
+            self.out.extend_from_slice((value as i64).to_string().as_bytes());
+        } else {
+            // Without the sign of a zero, with which it is no integer to the graph.
+            write_number(&mut self.out, value + 0.0);
+        }
         Ok(())
     }
 
     fn write_text(&mut self, text: &[u8]) -> mlua::Result<()> {
-        let text = std::str::from_utf8(text)
-            .map_err(|_| refused("a text that is not UTF-8 cannot be JSON".to_owned()))?;
-        write_string(&mut self.out, text);
+        self.check_room(text.len())?;
+        write_string(&mut self.out, utf8(text)?);
         Ok(())
     }
 
@@ -112,12 +125,15 @@ impl<'a> Encoder<'a> {
 
     fn write_list(&mut self, table: &Table) -> mlua::Result<()> {
         let length = table.raw_len();
-        let mut keys = 0;
+        // A length is where the next is nil: there may be gaps before it and items behind it.
+        let (mut keys, mut items) = (0, 0);
         table.for_each::<Value, Value>(|key, _| {
+            let index = index(&key).ok_or_else(mixed)?;
             keys += 1;
-            is_index(&key).then_some(()).ok_or_else(mixed)
+            items += usize::from(index <= length as f64);
+            Ok(())
         })?;
-        if keys != length {
+        if keys != length || items != length {
             return Err(refused(
                 "a list with gaps cannot be JSON: put `false`, or another value, in place of nil".to_owned(),
             ));
@@ -132,21 +148,29 @@ impl<'a> Encoder<'a> {
     }
 
     fn write_object(&mut self, table: &Table, order: &[&str]) -> mlua::Result<()> {
-        let mut members = Vec::new();
-        table.for_each::<Value, Value>(|key, value| {
+        // Without the values: Lua has room for a few thousand that are held at a time.
+        let (mut names, mut bytes) = (Vec::new(), 0);
+        table.for_each::<Value, Value>(|key, _| {
             let Value::String(name) = key else { return Err(mixed()) };
-            members.push((name.as_bytes().to_vec(), value));
+            let name = name.as_bytes();
+            bytes += name.len();
+            self.check_room(bytes)?;
+            names.push(utf8(&name)?.to_owned());
             Ok(())
         })?;
-        let place =
-            |name: &[u8]| order.iter().position(|known| known.as_bytes() == name).unwrap_or(order.len());
-        members.sort_unstable_by(|(a, _), (b, _)| (place(a), a).cmp(&(place(b), b)));
+        self.held_bytes += bytes;
+        let place = |name: &str| order.iter().position(|known| *known == name).unwrap_or(order.len());
+        names.sort_unstable_by(|a, b| {
+            let (a, b) = (a.as_str(), b.as_str());
+            (place(a), a).cmp(&(place(b), b))
+        });
         self.out.push(b'{');
-        for (index, (name, value)) in members.iter().enumerate() {
+        for (index, name) in names.iter().enumerate() {
             self.separate(index);
-            self.write_text(name)?;
+            self.held_bytes -= name.len();
+            self.write_text(name.as_bytes())?;
             self.out.extend_from_slice(b": ");
-            self.write(value)?;
+            self.write(&table.raw_get::<Value>(name.as_str())?)?;
         }
         self.out.push(b'}');
         Ok(())
@@ -171,10 +195,48 @@ fn mixed() -> mlua::Error {
     )
 }
 
-fn is_index(key: &Value) -> bool {
-    match key {
-        Value::Integer(key) => *key >= 1,
-        Value::Number(key) => *key >= 1.0 && key.fract() == 0.0,
-        _ => false,
+fn utf8(text: &[u8]) -> mlua::Result<&str> {
+    std::str::from_utf8(text).map_err(|_| refused("a text that is not UTF-8 cannot be JSON".to_owned()))
+}
+
+/// A key that a list may have.
+fn index(key: &Value) -> Option<f64> {
+    let key = match key {
+        Value::Integer(key) => *key as f64,
+        Value::Number(key) => *key,
+        _ => return None,
+    };
+    (key >= 1.0 && key.fract() == 0.0).then_some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, atomic::AtomicBool};
+
+    use mlua::Lua;
+
+    use super::*;
+
+    /// Tables within each other that share one name had it once for each of them, whatever a result may have.
+    #[test]
+    fn a_long_name_counts_as_often_as_it_is_written() {
+        let lua = Lua::new();
+        let shapes = Shapes::new(&lua).expect("there is memory");
+        let limits = Limits {
+            memory_bytes: 0,
+            result_bytes: 1 << 20,
+            time: None,
+            is_cancelled: Arc::new(AtomicBool::new(false)),
+        };
+        // The long name comes behind that of the table within, or before it.
+        for nested in ["a", "z"] {
+            let script = format!(
+                "local long, t = ('x'):rep(1e5), 1 for i = 1, 100 do t = {{[long] = 1, {nested} = t}} end return t"
+            );
+            let value: Value = lua.load(script).eval().expect("it is a table");
+            let mut encoder = Encoder::new(&shapes, &limits);
+            assert!(encoder.write(&value).is_err(), "{nested}");
+            assert_eq!(encoder.within.len(), 11, "{nested}: ten of the names fit");
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     calls::{CallError, GraphCall, GraphCalls, Method, Side},
     decode::decode,
     encode::Encoder,
+    error::told,
     limits::Limits,
     shapes::{Shape, Shapes},
     strings,
@@ -47,6 +48,11 @@ pub(crate) fn table<'scope, 'env: 'scope, 'g: 'env>(
         Ok(())
     };
     host.set("print", lua.create_function(print)?)?;
+    let text = |lua: &Lua, fault: Value| match fault {
+        Value::Error(error) => lua.create_string(told(&error)).map(Value::String),
+        other => Ok(other),
+    };
+    host.set("told", lua.create_function(text)?)?;
     Ok(host)
 }
 
@@ -89,8 +95,12 @@ fn add_calls<'scope, 'env: 'scope, 'g: 'env>(
         count.map(|count| count as f64).map_err(mlua::Error::external)
     };
     host.set("count", scope.create_function(count)?)?;
-    let type_name = move |_: &Lua, (side, number): (LuaString, u16)| {
-        Ok(graph.borrow_mut().type_name(self::side(&side)?, number))
+    let type_name = move |_: &Lua, (side, number): (LuaString, f64)| {
+        // Types have no other numbers.
+        if number.fract() != 0.0 || !(0.0..=f64::from(u16::MAX)).contains(&number) {
+            return Ok(None);
+        }
+        Ok(graph.borrow_mut().type_name(self::side(&side)?, number as u16))
     };
     host.set("type_name", scope.create_function(type_name)?)?;
     let type_number = move |_: &Lua, (side, name): (LuaString, LuaString)| {

@@ -39,6 +39,15 @@ end
 
 json = { encode = encode, decode = decode }
 
+-- What functions of ours raise is no text to Lua. Scripts find the text, as with errors of Lua's own functions.
+
+local protected = pcall
+local function outcome(is_done, ...)
+  if is_done or type((...)) ~= "userdata" then return is_done, ... end
+  return false, host.told((...))
+end
+function pcall(...) return outcome(protected(...)) end
+
 -- LuaJIT calls a handler where the error was raised, and within the hook no hook is called: it could run for ever.
 local pcall = pcall
 function xpcall(body, handler, ...)
@@ -57,7 +66,15 @@ string.find, string.match = find, host.match
 -- The place behind a match: one further where that is empty.
 local function behind(from, to) return to < from and from + 1 or to + 1 end
 
+-- Lua takes numbers for texts.
+local function text_of(value, place, name)
+  if type(value) == "number" then return tostring(value) end
+  if type(value) == "string" then return value end
+  error("bad argument #" .. place .. " to '" .. name .. "' (string expected, got " .. type(value) .. ")", 3)
+end
+
 function string.gmatch(text, pattern)
+  text = text_of(text, 1, "gmatch")
   local place = 1
   local function take(from, to, ...)
     if from == nil then
@@ -80,6 +97,7 @@ function string.gsub(text, pattern, by, most)
   if kind ~= "table" and kind ~= "function" then
     error("bad argument #3 to 'gsub' (string/function/table expected, got " .. kind .. ")", 2)
   end
+  text = text_of(text, 1, "gsub")
   local is_anchored = sub(pattern, 1, 1) == "^"
   local search = is_anchored and find or next_match
   local parts, length, done, place = {}, 0, 0, 1
@@ -200,8 +218,12 @@ local function expected(what, value)
   error(what .. " is expected, and this is a " .. type(value), 0)
 end
 
-local function id(number)
-  if type(number) ~= "number" then expected("an id", number) end
+local function id(number, what)
+  what = what or "an id"
+  if type(number) ~= "number" then expected(what, number) end
+  if number % 1 ~= 0 or number < 0 then
+    error(what .. " is a whole number from 0 on, and this is " .. tostring(number), 0)
+  end
   return format("%.0f", number)
 end
 
@@ -220,7 +242,11 @@ local function relationship(first, ...) return "relationship/" .. id(first), ...
 
 -- Which relationships: a direction, types, both or neither.
 local function filter(direction, types)
-  if type(direction) ~= "number" then direction, types = Direction.BOTH, direction end
+  if direction == nil then
+    direction = Direction.BOTH
+  elseif type(direction) ~= "number" then
+    direction, types = Direction.BOTH, direction
+  end
   local word = directions[direction] or error("there is no direction " .. direction .. "; use Direction.BOTH, IN or OUT", 0)
   if types == nil then return "/" .. word end
   if type(types) ~= "table" then types = { types } end
@@ -231,8 +257,8 @@ end
 
 local function page(skip, limit)
   local parts = {}
-  if skip ~= nil then parts[#parts + 1] = "skip=" .. id(skip) end
-  if limit ~= nil then parts[#parts + 1] = "limit=" .. id(limit) end
+  if skip ~= nil then parts[#parts + 1] = "skip=" .. id(skip, "how many to skip") end
+  if limit ~= nil then parts[#parts + 1] = "limit=" .. id(limit, "a limit") end
   return concat(parts, "&")
 end
 

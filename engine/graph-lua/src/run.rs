@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, sync::Arc};
 
-use mlua::{Function, Lua, MultiValue, chunk::ChunkMode};
+use mlua::{Function, Lua, MultiValue, Value, chunk::ChunkMode};
 
 use crate::{
     calls::{CallError, GraphCalls},
@@ -17,6 +17,9 @@ use crate::{
 const PRELUDE: &str = include_str!("prelude.lua");
 /// What messages call the prelude.
 const PRELUDE_NAME: &str = "=graph";
+/// How Lua writes a table: by its address, which tells nothing.
+const TABLE: &str = "table: 0x";
+const RAISED_TABLE: &str = "it raised a table, and no text: raise what json.encode makes of it";
 
 /// Runs a script on a graph, and gives the JSON of its value. It blocks, for as long as the limits say, and needs a stack of
 /// [`STACK_BYTES`](crate::STACK_BYTES).
@@ -39,10 +42,15 @@ pub fn run(script: &[u8], graph: &mut dyn GraphCalls, limits: &Limits) -> Result
             let host = host::table(&lua, scope, &graph, &shapes, &limits)?;
             lua.load(PRELUDE).set_name(PRELUDE_NAME).call::<()>(host)?;
             let chunk = compile(&lua, script)?;
-            let values = chunk.function.call::<MultiValue>(())?.into_vec();
-            let values = &values[chunk.leading.min(values.len())..];
+            // Before the values of the last line, which are told by it from what was returned before that line.
+            let mark = lua.create_table()?;
+            let values = chunk.function.call::<MultiValue>(&mark)?.into_vec();
+            let (form, values) = match values.as_slice() {
+                [Value::Table(first), values @ ..] if *first == mark => (chunk.form, values),
+                values => (Form::Return, values),
+            };
             let mut encoder = Encoder::new(&shapes, &limits);
-            match (chunk.form, values) {
+            match (form, values) {
                 (Form::List, values) | (Form::Return, values @ [_, _, ..]) => encoder.write_all(values)?,
                 (_, [first, ..]) => encoder.write(first)?,
                 (_, []) => encoder.write(&mlua::Nil)?,
@@ -59,9 +67,8 @@ pub fn run(script: &[u8], graph: &mut dyn GraphCalls, limits: &Limits) -> Result
 
 struct Chunk {
     function: Function,
+    /// Of the last line; what is returned before it is always a [`Form::Return`].
     form: Form,
-    /// Values before those of the script.
-    leading: usize,
 }
 
 /// What the value of a script is made of.
@@ -75,13 +82,13 @@ enum Form {
     Return,
 }
 
-/// Compiles a script, whose last line may be an expression.
+/// Compiles a script, whose last line may be an expression. The function returns what it is called with before the values of that line.
 fn compile(lua: &Lua, script: &[u8]) -> mlua::Result<Chunk> {
     let load = |text: &[u8]| {
         let chunk = lua.load(text).set_name(format!("={}", line::SCRIPT)).set_mode(ChunkMode::Text);
         chunk.into_function()
     };
-    let whole = || Ok(Chunk { function: load(script)?, form: Form::Return, leading: 0 });
+    let whole = || Ok(Chunk { function: load(script)?, form: Form::Return });
     let script = script.trim_ascii_end();
     let begin = script.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     let (before, last) = script.split_at(begin);
@@ -91,8 +98,8 @@ fn compile(lua: &Lua, script: &[u8]) -> mlua::Result<Chunk> {
         return whole();
     }
     // With a value before it, it is no tail call, of which the line would not be known.
-    match load(&[before, b"return nil, ", expression].concat()) {
-        Ok(function) => Ok(Chunk { function, form, leading: 1 }),
+    match load(&[before, b"return ..., ", expression].concat()) {
+        Ok(function) => Ok(Chunk { function, form }),
         Err(error) => whole().map_err(|_| error),
     }
 }
@@ -171,6 +178,7 @@ fn fault(error: &mlua::Error, limits: &Limits) -> ScriptFault {
         _ => {
             let text = told(error);
             let (own, message) = line::split(&text);
+            let message = if message.starts_with(TABLE) { RAISED_TABLE } else { message };
             ScriptFault::Failed { line: own.or(line), message: message.to_owned() }
         }
     }

@@ -122,15 +122,13 @@ fn substitute(
         let Some(found) = find(text, pattern, at, is_anchored, &check).map_err(told)? else { break };
         count += 1;
         out.extend_from_slice(&text[at..found.from]);
-        expand(&mut out, text, by, &found)?;
+        expand(&mut out, text, by, &found, limits.memory_bytes)?;
         at = found.to;
         if found.from == found.to {
             out.extend_from_slice(text.get(at..=at).unwrap_or_default());
             at += 1;
         }
-        if out.len() > limits.memory_bytes {
-            return Err(mlua::Error::MemoryError("not enough memory".to_owned()));
-        }
+        check_length(&out, limits.memory_bytes)?;
         if is_anchored {
             break;
         }
@@ -140,10 +138,19 @@ fn substitute(
     Ok((out, count))
 }
 
+fn check_length(out: &[u8], bytes_max: usize) -> mlua::Result<()> {
+    if out.len() <= bytes_max {
+        return Ok(());
+    }
+    Err(mlua::Error::MemoryError("not enough memory".to_owned()))
+}
+
 /// Writes the text that stands in place of what was found, in which `%1` is a capture, and `%0` all of it.
-fn expand(out: &mut Vec<u8>, text: &[u8], by: &[u8], found: &Found) -> mlua::Result<()> {
+fn expand(out: &mut Vec<u8>, text: &[u8], by: &[u8], found: &Found, bytes_max: usize) -> mlua::Result<()> {
     let mut bytes = by.iter();
     while let Some(&byte) = bytes.next() {
+        // Each of many captures may be the whole text.
+        check_length(out, bytes_max)?;
         if byte != b'%' {
             out.push(byte);
             continue;
@@ -162,4 +169,19 @@ fn expand(out: &mut Vec<u8>, text: &[u8], by: &[u8], found: &Found) -> mlua::Res
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The length was looked at behind all of what stands in place of a match.
+    #[test]
+    fn what_stands_in_place_of_one_match_has_a_bound() {
+        let found = Found { from: 0, to: 100, captures: Vec::new() };
+        let mut out = Vec::new();
+        let refused = expand(&mut out, &[b'x'; 100], &b"%0".repeat(1000), &found, 1000);
+        assert!(matches!(refused, Err(mlua::Error::MemoryError(_))), "{refused:?}");
+        assert!(out.len() <= 1100, "{}", out.len());
+    }
 }

@@ -139,6 +139,14 @@ fn the_value_is_that_of_the_last_line() {
         1
         > x = 7 -- of a week\nx -- and no more
         7
+        > if true then return 5 end\n7
+        5
+        > if true then return 5, 6 end\n7
+        [5, 6]
+        > if true then return end\n7, 8
+        null
+        > if false then return 5 end\n7, 8
+        [7, 8]
     "#]]);
 }
 
@@ -149,6 +157,10 @@ fn values_are_json() {
         [[], [1, 2.5, "a"], {"a": {"c": []}, "b": true}]
         > return 230.0, -0.5, 2^53, 1e300, 1/3, 1026
         [230, -0.5, 9007199254740992, 1e+300, 0.3333333333333333, 1026]
+        > return 1e16, 2^60, -2^62, 2^63, 0 * -1
+        [10000000000000000, 1152921504606846976, -4611686018427387904, 9.223372036854776e+18, 0]
+        > local t = {}; for i = 1, 9000 do t["k" .. i] = {i} end; return json.decode(json.encode(t)).k9000
+        [9000]
         > return 1/0
         400 the script has failed: the number inf cannot be JSON
         > return 0/0
@@ -158,6 +170,8 @@ fn values_are_json() {
         > return "\255"
         400 the script has failed: a text that is not UTF-8 cannot be JSON
         > return {1, nil, 3}
+        400 the script has failed: a list with gaps cannot be JSON: put `false`, or another value, in place of nil
+        > local t = {1, nil, 3, 4}; t[9] = 9; return t
         400 the script has failed: a list with gaps cannot be JSON: put `false`, or another value, in place of nil
         > return {[1] = "a", b = 2}
         400 the script has failed: a table cannot be JSON whose keys are neither the numbers from 1 on nor texts: make texts of them with tostring
@@ -185,6 +199,12 @@ fn values_are_json() {
         [false, [1]]
         > return pcall(NodeAdd, "User", "full")
         [false, "the disk is full"]
+        > local done, why = pcall(NodeAdd, "User", "full"); return done, type(why), "it says: " .. why
+        [false, "string", "it says: the disk is full"]
+        > return select(2, xpcall(NodeAdd, function(why) return tostring(why) .. "!" end, "User", "full"))
+        "the disk is full!"
+        > return select("#", pcall(function() return 1, nil, nil end)), pcall(error)
+        [4, false, null]
     "#]]);
 }
 
@@ -201,6 +221,10 @@ fn faults_have_their_line() {
         400 the script has failed: line 1: mine
         > x = 1\nerror(7)
         400 the script has failed: line 2: 7
+        > x = 1\nerror({code = 1})
+        400 the script has failed: line 2: it raised a table, and no text: raise what json.encode makes of it
+        > error(setmetatable({}, {__tostring = function() return "its own words" end}))
+        400 the script has failed: line 1: its own words
         > x = 1\nif true then return NodeGet() end\nx
         400 the script has failed: a name is expected, and this is a nil
         > NodeGet()
@@ -209,6 +233,12 @@ fn faults_have_their_line() {
         400 the script has failed: line 2: a name is expected, and this is a table
         > NodeGetDegree(1026, 7)
         400 the script has failed: line 1: there is no direction 7; use Direction.BOTH, IN or OUT
+        > x = 1\nNodeRemove(5 / 2)
+        400 the script has failed: line 2: an id is a whole number from 0 on, and this is 2.5
+        > NodeGet(1 / 0)
+        400 the script has failed: line 1: an id is a whole number from 0 on, and this is inf
+        > AllNodes("User", 0, -1)
+        400 the script has failed: line 1: a limit is a whole number from 0 on, and this is -1
         > return NodeAdd("forbidden", "x")
         403 the script has failed: line 1: your role may not ask this
         > x = 1\nreturn NodeAdd("User", "full")
@@ -245,6 +275,8 @@ fn functions_are_calls() {
         Get schema/nodes; count Nodes User; count Nodes User; count Nodes User => [2, 3, 3, 3]
         > RelationshipTypesGetCount(9)
          => 0
+        > NodeTypeGetType(70000), NodeTypeGetType(-1), NodeTypeGetType(1.5), NodeTypesGetCount(70000)
+         => [null, null, null, 0]
         > NodeTypeGet("User")
         Get schema/nodes/%55ser => ["Item", "User"]
         > NodeTypeInsert("User"), NodeTypeGetType(1), NodeTypeGetType(2)
@@ -277,6 +309,8 @@ fn functions_are_calls() {
         Get relationship/7; Put relationship/7/property/%73ince 2002 => [2001, true]
         > NodeGetDegree(1026), NodeGetDegree("User", "Max", Direction.OUT, "KNOWS"), NodeGetDegree(1026, {"A", "B&C"})
         Get node/1026/degree/all; Get node/%55ser/%4Dax/degree/out/%4BNOWS; Get node/1026/degree/all/%41&%42%26C => [2, 2, 2]
+        > NodeGetDegree(1026, nil, "KNOWS"), NodeGetDegree(1026, nil, nil)
+        Get node/1026/degree/all/%4BNOWS; Get node/1026/degree/all => [2, 2]
         > NodeGetNeighborIds(1026, Direction.IN), NodeGetNeighborsByIdForDirectionForTypes(1026, Direction.BOTH, {"A", "B"})[1]:getType()
         Get node/1026/neighbors/in; Get node/1026/neighbors/all/%41&%42 => [[1026, 1026], "User"]
         > NodeGetLinks("User", "Max", Direction.OUT)[1]:getNodeId(), NodeGetLinks(1027)[1]:getNodeId(), NodeGetLinks(1026)[1]:getRelationshipId()
@@ -329,9 +363,9 @@ fn nothing_leads_out_of_the_sandbox() {
         > _G = nil; rawset(_ENV or {}, "x", 1); return NodeGetId("User", "Max")
         1026
         > local ok, fault = pcall(NodeAdd, "User", "full"); return fault.cause
-        400 the script has failed: line 1: attempt to index local 'fault' (a userdata value)
+        null
         > local ok, fault = pcall(NodeAdd, "User", "full"); setmetatable(fault, {})
-        400 the script has failed: line 1: bad argument #1 to 'setmetatable' (table expected, got userdata)
+        400 the script has failed: line 1: bad argument #1 to 'setmetatable' (table expected, got string)
         > return tostring(1LL), pcall(function() return (1LL).x end)
         ["1LL", false, "script:1: 'int64_t' has no member named 'x'"]
         > return type(os.clock()), type(os.time()), os.date("!%Y", 0), pcall(os.date, "%")
@@ -474,6 +508,12 @@ fn replaced_functions_are_as_lua_has_them() {
         400 the script has failed: line 1: invalid replacement value (a boolean)
         > return ("%d"):gsub("%%d", "%%1"), pcall(string.gsub, "a", "a", "%2")
         ["%1", false, "invalid capture index"]
+        > local t = {}; for digit in string.gmatch(2026, "%d") do t[#t + 1] = digit end; return t
+        ["2", "0", "2", "6"]
+        > return string.gsub(2026, "2", {["2"] = "x"})
+        ["x0x6", 2]
+        > string.gmatch(nil, "a")
+        400 the script has failed: line 1: bad argument #1 to 'gmatch' (string expected, got nil)
         > print("a", nil, {}); return tostring(nil), tonumber("0x10"), select("-1", nil, 3)
         ["nil", 16, 3]
     "#]]);

@@ -3,8 +3,17 @@
   'use strict';
   const { parse, stringify } = JSON;
   class Refusal extends Error {}
-  const text = (value) => (typeof value === 'string' ? value : stringify(value) ?? String(value));
-  const writer = (level) => (...values) => log(level, values.map(text).join(' '));
+  // What is logged never fails a call: a value may have no JSON, such as one that contains itself, and no text either.
+  const text = (value) => {
+    try {
+      if (typeof value === 'string') return value;
+      if (value instanceof Error) return String(value);
+      return stringify(value) ?? String(value);
+    } catch {
+      return typeof value === 'object' ? '[object]' : String(value);
+    }
+  };
+  const writer = (level) => (...values) => log(level, values.map(text).join(' ').toWellFormed());
   globalThis.console = Object.freeze({
     debug: writer('debug'),
     log: writer('info'),
@@ -14,7 +23,7 @@
   });
   globalThis.refuse = (message, code) => {
     const refusal = new Refusal(String(message));
-    refusal.code = code === undefined ? undefined : String(code);
+    refusal.code = code === undefined || code === null ? undefined : String(code);
     throw refusal;
   };
   return async (call, values, context) => {

@@ -14,7 +14,11 @@ use rquickjs::{
     Runtime, Value, function::Func,
 };
 
-use crate::{numbers::large_as_texts, position::Place, program::Program};
+use crate::{
+    numbers::{large_as_texts, may_have_large, with_numbers},
+    position::Place,
+    program::Program,
+};
 
 /// What stands around the functions of a module.
 const AROUND: &str = include_str!("around.js");
@@ -103,22 +107,30 @@ impl Machine {
         &self,
         phase: InterceptorPhase,
         values: Vec<u8>,
-        context: &[u8],
+        context: Vec<u8>,
     ) -> (InterceptorResult, bool) {
         let name = phase.name();
         let Some(function) = self.function(phase) else {
             let text = format!("{}: it exports no `{name}`", self.program.name());
             return (Err(InterceptorError::Failed(text)), false);
         };
-        let values = large_as_texts(values);
+        let given = may_have_large(&values).then(|| values.clone());
+        let (values, context) = (large_as_texts(values), large_as_texts(context));
         self.clock.start(self.timeout);
         let returned = self.context.with(|ctx| {
-            let returned = self.run(&ctx, function, &values, context);
+            let returned = self.run(&ctx, function, &values, &context);
             let returned = returned.catch(&ctx);
             returned.map_err(|error| explained(&error, &self.program, &self.clock))
         });
         match returned {
-            Ok(text) => (read(text, self.program.name()), false),
+            Ok(text) => {
+                let result = read(text, self.program.name());
+                let result = result.map(|returned| match &given {
+                    Some(given) => with_numbers(returned, given),
+                    None => returned,
+                });
+                (result, false)
+            }
             Err(fault) => (Err(InterceptorError::Failed(self.described(&fault, name))), fault.spoils),
         }
     }

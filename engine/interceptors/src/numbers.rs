@@ -1,4 +1,7 @@
-//! Whole numbers that JavaScript cannot hold: beyond 2^53 they go to functions as texts of their digits.
+//! Whole numbers that JavaScript cannot hold: beyond 2^53 they go to functions as texts of their digits, and are numbers again where a
+//! function leaves these as they are.
+
+use serde_json::{Number, Value as Json};
 
 /// `Number.MAX_SAFE_INTEGER`.
 const MAX_SAFE: u64 = (1 << 53) - 1;
@@ -31,8 +34,43 @@ pub(crate) fn large_as_texts(json: Vec<u8>) -> Vec<u8> {
     out
 }
 
+/// What a function has returned, JSON text as what it was given, with numbers where their texts stand as they were given. Else a function
+/// that has nothing to do with them would change columns of JSON.
+pub(crate) fn with_numbers(returned: Vec<u8>, given: &[u8]) -> Vec<u8> {
+    let parsed = (serde_json::from_slice(&returned), serde_json::from_slice(given));
+    let (Ok(mut value), Ok(given)) = parsed else { return returned };
+    put_back(&mut value, &given);
+    serde_json::to_vec(&value).unwrap_or(returned)
+}
+
+fn put_back(returned: &mut Json, given: &Json) {
+    match (returned, given) {
+        (Json::Array(returned), Json::Array(given)) => {
+            returned.iter_mut().zip(given).for_each(|(returned, given)| put_back(returned, given));
+        }
+        (Json::Object(returned), Json::Object(given)) => {
+            for (name, returned) in returned {
+                if let Some(given) = given.get(name) {
+                    put_back(returned, given);
+                }
+            }
+        }
+        (returned, Json::Number(number)) => {
+            if is_large_number(number) && returned.as_str() == Some(number.to_string().as_str()) {
+                *returned = Json::Number(number.clone());
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_large_number(number: &Number) -> bool {
+    let size = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+    size.is_some_and(|size| size > MAX_SAFE)
+}
+
 /// Whether so many digits follow each other anywhere, also in texts.
-fn may_have_large(json: &[u8]) -> bool {
+pub(crate) fn may_have_large(json: &[u8]) -> bool {
     let mut run = 0;
     json.iter().any(|byte| {
         run = if byte.is_ascii_digit() { run + 1 } else { 0 };
@@ -82,6 +120,25 @@ mod tests {
         ] {
             let out = large_as_texts(json.as_bytes().to_vec());
             assert_eq!(String::from_utf8(out).as_deref(), Ok(expected), "{json}");
+        }
+    }
+
+    #[test]
+    fn texts_that_are_left_are_numbers_again() {
+        let given = r#"[{"id":9007199254740993,"deep":[1,{"n":-9007199254740993}],"small":7,"text":"9007199254740993"}]"#;
+        for (returned, expected) in [
+            (
+                r#"[{"id":"9007199254740993","deep":[1,{"n":"-9007199254740993"}],"small":7,"text":"9007199254740993"}]"#,
+                given,
+            ),
+            (
+                r#"[{"id":"9007199254740994","deep":["-9007199254740993"],"small":"7","new":"9007199254740993"},1]"#,
+                r#"[{"id":"9007199254740994","deep":["-9007199254740993"],"small":"7","new":"9007199254740993"},1]"#,
+            ),
+            ("null", "null"),
+        ] {
+            let out = with_numbers(returned.as_bytes().to_vec(), given.as_bytes());
+            assert_eq!(String::from_utf8(out).as_deref(), Ok(expected), "{returned}");
         }
     }
 }

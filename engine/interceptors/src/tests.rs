@@ -100,6 +100,17 @@ fn large_whole_numbers_arrive_as_texts() {
         "[9007199254740993, 7]",
         &expect![[r#"[["string","9007199254740993"],["number",7]]"#]],
     );
+    before(
+        "export function before(row: any) { row.seen = true }",
+        r#"[{"id":9007199254740993,"data":{"n":[-9007199254740993]}}]"#,
+        &expect![[r#"[{"id":9007199254740993,"data":{"n":[-9007199254740993]},"seen":true}]"#]],
+    );
+    let modules = load("export const before = (_: any, { row }: any) => [row.id, row.owner, row.note]");
+    let context = br#"{"row":{"id":9007199254740993,"owner":7,"note":"9007199254740993"}}"#.to_vec();
+    let call =
+        InterceptorCall { context, ..call_of(&*modules, "i/o.ts", InterceptorPhase::Before, "[null]") };
+    let returned = block_on(modules.call(call)).map(|json| String::from_utf8(json).expect("JSON is UTF-8"));
+    assert_eq!(returned.as_deref(), Ok(r#"[["9007199254740993",7,"9007199254740993"]]"#));
 }
 
 #[test]
@@ -108,6 +119,14 @@ fn functions_refuse_with_a_code_of_their_own() {
     let text = format!("{declared}export function before() {{ refuse('not today', 'CLOSED') }}");
     before(&text, "[1]", &expect![[r#"refused: not today Some("CLOSED")"#]]);
     before("export async function before() { refuse('no') }", "[1]", &expect!["refused: no None"]);
+    before("export function before() { refuse('no', null) }", "[1]", &expect!["refused: no None"]);
+}
+
+#[test]
+fn whatever_is_logged_fails_no_call() {
+    let text = "export function before(n: any) {\n  const own: any = {};\n  own.own = own;\n  \
+                console.log(own, 10n, Symbol('s'), Object.create(null), () => 1, undefined, new Error('e'), '\\ud800');\n  return n\n}";
+    before(text, "[1]", &expect!["[1]"]);
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn answer(
             })?)
         }
     };
-    let (result, is_spoilt) = machine.call(phase, values, &context);
+    let (result, is_spoilt) = machine.call(phase, values, context);
     if is_spoilt {
         machines.remove(&module);
     }

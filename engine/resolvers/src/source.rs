@@ -23,10 +23,11 @@ use crate::{
     api::context::Making,
     definition::{catalog::Catalog, contribution, example, role::Visible, settings::Settings},
     execute::{
-        guard::{self, Scope},
+        guard::Scope,
         guarded::{GuardedPlan, RootPlan},
         plan::{CallPlan, Subscription},
         planner::Planner,
+        run::panicked,
     },
 };
 
@@ -170,14 +171,6 @@ fn noted(result: FieldResult, call: &CallPlan, variables: &Variables) -> FieldRe
 #[cold]
 fn refused(error: GraphqlError, call: &CallPlan) -> FieldResult {
     FieldResult { data: (!call.output.non_null).then(|| b"null".to_vec()), errors: vec![error] }
-}
-
-#[cold]
-fn panicked(panic: &(dyn Any + Send), call: &CallPlan) -> FieldResult {
-    let error = guard::panicked(panic).at(call.position);
-    let error = error.with_path(vec![PathSegment::Key(call.response_key.clone())]);
-    let data = (!call.output.non_null).then(|| b"null".to_vec());
-    FieldResult { data, errors: vec![error] }
 }
 
 impl FieldPlan for RootPlan {

@@ -204,11 +204,16 @@ fn write_list<'a, A: Answer>(
     };
     writer.complete(plan, path, |writer| {
         writer.out.push(b'[');
-        for (index, item) in items.enumerate() {
+        let mut items = items.enumerate();
+        while let Some((index, item)) = items.next() {
             if index > 0 {
                 writer.out.push(b',');
             }
-            item.write(item_plan, path.index(index), writer)?;
+            if let Err(nulled) = item.write(item_plan, path.index(index), writer) {
+                // Functions have answered for those behind it as well, and for the objects of the next list behind these.
+                items.for_each(|(_, left)| left.objects(&mut |object| writer.skip(object.name(), item_plan)));
+                return Err(nulled);
+            }
         }
         writer.out.push(b']');
         Ok(())

@@ -1,9 +1,9 @@
 //! Fields of subscriptions: a function says which events a client hears, and each event is answered like a value
 //! that a function gave.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, panic::AssertUnwindSafe};
 
-use futures_util::stream;
+use futures_util::{FutureExt as _, stream};
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
@@ -24,7 +24,7 @@ use crate::{
         input::Input,
         plan::{CallPlan, Resolve, Subscription},
         rows::Column,
-        run::{finish_root, finish_root_later},
+        run::{finish_root, finish_root_later, panicked},
     },
 };
 use prony_source::Events;
@@ -106,7 +106,8 @@ where
         let subscriber = begun.map_err(|error| error.at(subscription.call.position))?;
         Ok(Box::pin(stream::unfold((subscriber, subscription), |(mut subscriber, subscription)| async {
             let event = subscriber.next().await?;
-            let result = subscription.answer(event).await;
+            let answer = AssertUnwindSafe(subscription.answer(event)).catch_unwind().await;
+            let result = answer.unwrap_or_else(|panic| panicked(&*panic, &subscription.call));
             Some((result, (subscriber, subscription)))
         })))
     }

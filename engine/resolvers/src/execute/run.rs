@@ -3,13 +3,15 @@
 //!
 //! A plan in which nothing waits runs without a future; the others await the functions of one level together.
 
+use std::any::Any;
+
 use futures_util::future::join_all;
-use prony_graphql::response::FieldResult;
+use prony_graphql::{error::PathSegment, response::FieldResult};
 
 use crate::{
     api::{answer::Answer, parent::Parent},
     execute::{
-        guard::{Later, Row, Rows, Scope},
+        guard::{self, Later, Row, Rows, Scope},
         plan::{CallPlan, ObjectPlan},
         rows::Column,
     },
@@ -95,6 +97,15 @@ fn write_column<A: Answer>(mut writer: Writer<'_>, rows: &[Row<A>], call: &CallP
         column.end_row(writer.out.len(), writer.errors.len(), !written);
     }
     column.finish(writer.out, writer.errors)
+}
+
+/// Of a root field whose answer has panicked where it is no function that does: while it was written.
+#[cold]
+pub(crate) fn panicked(panic: &(dyn Any + Send), call: &CallPlan) -> FieldResult {
+    let error = guard::panicked(panic).at(call.position);
+    let error = error.with_path(vec![PathSegment::Key(call.response_key.clone())]);
+    let data = (!call.output.non_null).then(|| b"null".to_vec());
+    FieldResult { data, errors: vec![error] }
 }
 
 /// Bytes that a row's answer is expected to take; a better guess saves copying, nothing else.

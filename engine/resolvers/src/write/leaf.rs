@@ -10,6 +10,7 @@ pub(super) enum Given<'g> {
     Boolean(bool),
     Integer(i128),
     Float(f64),
+    Single(f32),
     Text(&'g str),
 }
 
@@ -28,6 +29,10 @@ impl Given<'_> {
             }
             (Leaf::Float, Self::Integer(integer)) => write_integer(out, integer),
             (Leaf::Float, Self::Float(float)) if float.is_finite() => {
+                return serde_json::to_writer(out, &float).is_ok();
+            }
+            // As a double it would have digits that nobody gave it.
+            (Leaf::Float, Self::Single(float)) if float.is_finite() => {
                 return serde_json::to_writer(out, &float).is_ok();
             }
             (Leaf::Boolean, Self::Boolean(value)) => {
@@ -51,6 +56,7 @@ impl Given<'_> {
             Self::Boolean(value) => value.to_string(),
             Self::Integer(integer) => integer.to_string(),
             Self::Float(float) => float.to_string(),
+            Self::Single(float) => float.to_string(),
             Self::Text(text) => format!("the text {:?}", text.chars().take(SHOWN).collect::<String>()),
         }
     }

@@ -55,6 +55,9 @@ impl Writer<'_> {
             match changed {
                 Ok(changed) => {
                     self.out.truncate(start);
+                    if changed == b"null" {
+                        return self.null(plan, path);
+                    }
                     self.out.extend_from_slice(&changed);
                 }
                 Err(error) => {
@@ -90,6 +93,14 @@ impl Writer<'_> {
         self.complete(plan, path, |writer| {
             object.serialize(ValueWriter { writer, plan, path, place: Place { level: index, row } })
         })
+    }
+
+    /// Counts an object that is not written, as one before it in its list cannot be.
+    pub(crate) fn skip(&mut self, name: &str, plan: &OutputPlan) {
+        let index = plan.kind.objects().iter().position(|object| object.type_name == name);
+        if let Some(level) = index.and_then(|index| self.levels.get_mut(index)) {
+            level.begun += 1;
+        }
     }
 }
 
@@ -176,7 +187,7 @@ impl<'w, 's, 'p> Serializer for ValueWriter<'w, 's, 'p> {
         serialize_u16: u16 => leaf::Given::Integer;
         serialize_u32: u32 => leaf::Given::Integer;
         serialize_u64: u64 => leaf::Given::Integer;
-        serialize_f32: f32 => leaf::Given::Float;
+        serialize_f32: f32 => leaf::Given::Single;
         serialize_f64: f64 => leaf::Given::Float;
     }
 

@@ -4,6 +4,7 @@ use std::{fmt::Write as _, sync::atomic::Ordering};
 
 use expect_test::expect;
 use futures_util::StreamExt as _;
+use prony_resolvers::Schema;
 
 use crate::support::{ask, check, on_clock, pretty, shop, subscribe};
 
@@ -23,6 +24,17 @@ fn members_come_in_the_order_of_the_selection() {
         {"artist":null,"a":{"address":null}}
     "#]],
     );
+}
+
+#[test]
+fn singles_have_their_own_digits() {
+    let resolvers = Schema::new("type Query { a: Float, b: [Float!] }", ())
+        .field("Query.a", |_: &(), (): ()| 0.1_f32)
+        .field("Query.b", |_: &(), (): ()| vec![16.4_f32, -2.5e-9, 3.0])
+        .build()
+        .unwrap_or_else(|faults| panic!("{faults}"));
+    let body = on_clock(ask(&resolvers, "{ a b }", "{}"));
+    assert_eq!(pretty(body), "{\"a\":0.1,\"b\":[16.4,-2.5e-9,3.0]}\n");
 }
 
 #[test]

@@ -1,8 +1,83 @@
 //! What goes wrong while functions run: errors, nulls, panics, waiting for ever, and values that do not fit.
 
-use expect_test::expect;
+use std::sync::Arc;
 
-use crate::support::{ask, check, on_clock, pretty, shop};
+use expect_test::expect;
+use futures_util::StreamExt as _;
+use prony_resolvers::{Error, Events, Schema, outputs};
+use serde::{Serialize, Serializer};
+
+use crate::support::{ask, check, on_clock, pretty, shop, subscribe};
+
+#[derive(Debug, Clone, Serialize)]
+struct Shelf {
+    name: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Book {
+    title: String,
+}
+
+/// One that cannot be written where it is `!`.
+#[derive(Debug, Clone)]
+struct Sound(&'static str);
+
+impl Serialize for Sound {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        assert!(self.0 != "!", "too loud");
+        serde_json::json!({ "text": self.0 }).serialize(serializer)
+    }
+}
+
+outputs!(Shelf, Book, Sound);
+
+#[test]
+fn a_subscription_goes_on_behind_an_event_that_panics() {
+    const SDL: &str = "type Query { a: Int } type Subscription { sound: Sound } type Sound { text: String }";
+    let events = Arc::new(Events::<(), Sound>::default());
+    let resolvers = Schema::sharing(SDL, Arc::clone(&events))
+        .field("Query.a", |_: &Events<(), Sound>, (): ()| 1_i32)
+        .event_field("Subscription.sound", |events: &Events<(), Sound>, (): ()| events.subscribe(()))
+        .build()
+        .unwrap_or_else(|faults| panic!("{faults}"));
+    let heard = on_clock(async {
+        let heard = subscribe(&resolvers, "subscription { sound { text } }");
+        events.publish(&(), Sound("!"));
+        events.publish(&(), Sound("a whisper"));
+        heard.take(2).collect::<Vec<_>>().await
+    });
+    assert_eq!(heard[0].data.as_deref(), Some(&b"null"[..]));
+    assert_eq!(heard[0].errors[0].message, "the field could not be answered");
+    assert_eq!(heard[1].data.as_deref(), Some(&br#"{"text":"a whisper"}"#[..]));
+}
+
+/// The books of the next shelf had what functions said of those that were not written.
+#[test]
+fn a_list_that_ends_with_an_error_leaves_the_next_ones_their_answers() {
+    const SDL: &str =
+        "type Query { shelves: [Shelf!]! stacks: [[Book!]]! } type Shelf { name: String!, books: [Book!] }
+                       type Book { title: String!, isbn: String! }";
+    let books = |name: &str| [1, 2, 3].map(|number| Book { title: format!("{name}{number}") }).to_vec();
+    let resolvers = Schema::sharing(SDL, Arc::new(()))
+        .field("Query.shelves", |_: &(), (): ()| vec![Shelf { name: "a" }, Shelf { name: "b" }])
+        .field("Query.stacks", move |_: &(), (): ()| vec![Some(books("a")), None, Some(books("b"))])
+        .batch_field("Shelf.books", move |_: &(), shelves: &[&Shelf], (): ()| {
+            shelves.iter().map(|shelf| books(shelf.name)).collect::<Vec<_>>()
+        })
+        .field("Book.isbn", |_: &(), book: &Book, (): ()| {
+            if book.title == "a1" { Err(Error::new("none")) } else { Ok(format!("isbn of {}", book.title)) }
+        })
+        .build()
+        .unwrap_or_else(|faults| panic!("{faults}"));
+    let query = "{ shelves { name books { title isbn } } stacks { title isbn } }";
+    expect![[r#"
+        {"shelves":[{"name":"a","books":null},{"name":"b","books":[{"title":"b1","isbn":"isbn of b1"},{"title":"b2","isbn":"isbn of b2"},{"title":"b3","isbn":"isbn of b3"}]}],"stacks":[null,null,[{"title":"b1","isbn":"isbn of b1"},{"title":"b2","isbn":"isbn of b2"},{"title":"b3","isbn":"isbn of b3"}]]}
+        none at ["shelves",0,"books",0,"isbn"] {"code":"SOURCE_FAILED"}
+        none at ["stacks",0,0,"isbn"] {"code":"SOURCE_FAILED"}
+    "#]]
+    .assert_eq(&pretty(on_clock(ask(&resolvers, query, "{}"))));
+}
 
 #[test]
 fn errors_carry_their_extensions_and_paths() {
@@ -122,6 +197,25 @@ fn values_that_do_not_fit_are_refused() {
             the field could not be answered at ["d"] {"code":"SOURCE_FAILED","detail":"expected an object of Trouble, found 5"}
         "#]],
     );
+}
+
+/// The null stood where the schema allows none, and the next directive was asked to change it.
+#[test]
+fn a_directive_that_gives_null_is_held_against_the_schema() {
+    const SDL: &str = "directive @hide repeatable on FIELD
+                       type Query { strict: [String!], free: [String] }";
+    let resolvers = Schema::new(SDL, ())
+        .field("Query.strict", |_: &(), (): ()| vec!["a".to_owned()])
+        .field("Query.free", |_: &(), (): ()| vec!["a".to_owned()])
+        .directive("@hide", |_: String, (): ()| None::<String>)
+        .build()
+        .unwrap_or_else(|faults| panic!("{faults}"));
+    let body = on_clock(ask(&resolvers, "{ strict @hide free @hide @hide }", "{}"));
+    expect![[r#"
+        {"strict":null,"free":[null]}
+        the field could not be answered at ["strict",0] {"code":"SOURCE_FAILED","detail":"the schema allows no null here"}
+    "#]]
+    .assert_eq(&pretty(body));
 }
 
 #[test]

@@ -114,25 +114,26 @@ impl Donuts {
     /// Writes, then tells those who listen to the donut. One without an id is a new one.
     fn put(&self, input: DonutInput) -> Result<Arc<Donut>, Error> {
         let id = input.id.filter(|id| !id.is_empty()).unwrap_or_else(|| self.new_id());
-        let donut = self.store(Donut { id, name: input.name, flavor: input.flavor })?;
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        let donut = store(&mut table, Donut { id, name: input.name, flavor: input.flavor })?;
+        // While the table is held: the events of a donut come in the order of its changes, so that the last one is what it is.
         self.updated.publish(&donut.id, Arc::clone(&donut));
         Ok(donut)
     }
+}
 
-    fn store(&self, donut: Donut) -> Result<Arc<Donut>, Error> {
-        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
-        match table.get(&donut.id) {
-            Some(fixed) if donut.id == FIXED_ID => return Ok(Arc::clone(fixed)),
-            None if table.len() >= MAX_DONUTS => {
-                let message = format!("the table holds {MAX_DONUTS} donuts, and takes no more");
-                return Err(Error::new(message).code("LIMIT_EXCEEDED"));
-            }
-            _ => {}
+fn store(table: &mut HashMap<String, Arc<Donut>>, donut: Donut) -> Result<Arc<Donut>, Error> {
+    match table.get(&donut.id) {
+        Some(fixed) if donut.id == FIXED_ID => return Ok(Arc::clone(fixed)),
+        None if table.len() >= MAX_DONUTS => {
+            let message = format!("the table holds {MAX_DONUTS} donuts, and takes no more");
+            return Err(Error::new(message).code("LIMIT_EXCEEDED"));
         }
-        let donut = Arc::new(donut);
-        table.insert(donut.id.clone(), Arc::clone(&donut));
-        Ok(donut)
+        _ => {}
     }
+    let donut = Arc::new(donut);
+    table.insert(donut.id.clone(), Arc::clone(&donut));
+    Ok(donut)
 }
 
 fn resolvers(donuts: &Arc<Donuts>) -> Result<Resolvers, Faults> {
@@ -256,4 +257,36 @@ fn respond(status: StatusCode, payload: &impl Serialize) -> Response<Bytes> {
     let json = HeaderValue::from_static("application/json; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    /// Two who write at the same time told of their changes in an order of their own.
+    #[test]
+    fn the_last_event_of_a_donut_is_what_the_table_has() {
+        let donuts = Donuts::new();
+        for round in 0..500 {
+            let id = format!("donut {round}");
+            let mut events = donuts.updated.subscribe(id.clone());
+            let write = |flavor| {
+                let input = DonutInput { id: Some(id.clone()), name: None, flavor };
+                donuts.put(input).expect("there is room");
+            };
+            thread::scope(|scope| {
+                scope.spawn(|| write(Flavor::Vanilla));
+                scope.spawn(|| write(Flavor::Chocolate));
+            });
+            let mut last = None;
+            while let Some(Some(Ok(event))) = events.next().now_or_never() {
+                last = Some(event);
+            }
+            assert_eq!(last, donuts.get(&id), "round {round}");
+        }
+    }
 }

@@ -56,11 +56,12 @@ impl Store {
     /// Opens the series in a directory, which is made where there is none.
     pub fn open(directory: &Path, options: Options) -> Result<Self, OpenError> {
         let lock = lock(directory, STORE)?;
-        let Recovered { memory, log, recovery, manifest } = recover::recover(directory, &options)?;
+        let Recovered { memory, log, recovery, manifest, removed } = recover::recover(directory, &options)?;
         let writer = SeriesWriter::new(memory.catalog.clone(), memory.last_number, Limits::default());
         let at = (log.number(), recovery.log_bytes);
         let shared = Arc::new(CommitQueue::new(SeriesState::new(memory), writer, options.durability, at));
         let sealer = Arc::new(Sealer::new(Arc::clone(&shared), directory, options.clone(), manifest));
+        sealer.note_removed(removed);
         let mut store = Self {
             shared: Arc::clone(&shared),
             sealer: Arc::clone(&sealer),

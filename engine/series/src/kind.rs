@@ -19,7 +19,7 @@ use prony_source::{
 };
 
 use crate::{
-    series::Series,
+    series::{Series, with_causes},
     settings::{CacheWord, OnPostgresSettings, SeriesSettings, aggregates, retention},
     source::{ROWS, SeriesSource},
 };
@@ -225,6 +225,10 @@ fn log_opened(store: &Store, started: Instant) {
             "cut off the end of the log, which was probably being written when the last process or the machine died; whether a \
              write in it had been acknowledged is unknown"
         );
+    }
+    if let Some((error, _)) = store.health().seals.failure {
+        let error = with_causes(&error);
+        tracing::warn!(%error, "needless files could not be removed; that is tried again with the next segment");
     }
     for loss in &recovery.lost {
         let (path, offset, bytes) = (loss.path.display(), loss.offset, loss.bytes);

@@ -100,6 +100,9 @@ fn every_type_can_be_filtered_by() {
             ("d: {lt: \"2000-01-01\"}", vec![3]),
             ("small: {is_null: true}", vec![2]),
             ("not: {small: {eq: 1}}", vec![1]),
+            ("not: {small: {gt: null}}", vec![]),
+            ("not: {t: {like: null}}", vec![]),
+            ("or: [{not: {m: {in: null}}}, {id: {eq: 3}}]", vec![3]),
         ];
         for (filter, ids) in filters {
             let text = format!("{{ things(where: {{{filter}}}) {{ id }} }}");

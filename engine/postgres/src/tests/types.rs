@@ -113,6 +113,31 @@ fn every_type_can_be_filtered_by() {
     });
 }
 
+/// PostgreSQL has no sum of them: the request failed.
+#[test]
+fn oids_have_sums_and_averages() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create domain part_number as oid;
+         create table parts (id int primary key, number oid, other part_number);
+         insert into parts values (1, 4000000000, 1), (2, 4000000000, null), (3, null, 2);",
+    );
+    for model in MODELS {
+        on_a_core(async {
+            let served = Served::open(&database.url(), &settings(model)).await;
+            let session = served.session();
+            let text = "{ parts_aggregate { sum { number other } avg { number } max { number } } }";
+            let data = served.data(&session, text, none()).await;
+            let wanted = json!({
+                "sum": {"number": 8_000_000_000_i64, "other": 3},
+                "avg": {"number": 4_000_000_000_i64},
+                "max": {"number": 4_000_000_000_i64},
+            });
+            assert_eq!(data["parts_aggregate"], wanted, "{model:?}");
+        });
+    }
+}
+
 /// The greatest and least are those of the type, and not of its text form.
 #[test]
 fn extremes_are_those_of_the_type() {

@@ -307,6 +307,34 @@ fn a_deleted_relationship_has_no_end_that_went_with_it_though_another_has_its_id
     );
 }
 
+/// The filter looked at the node that has its id by then.
+#[test]
+fn a_filter_finds_no_end_that_went_with_its_relationship_though_another_has_its_id() {
+    let reused = |served: &Served| {
+        served.write(|write| {
+            let max = write.find("User", "Max").unwrap();
+            write.delete_node(max)
+        });
+        served.write(|write| {
+            (0..100)
+                .try_for_each(|number| write.create_node("User", &format!("other{number}"), &[]).map(drop))
+        });
+    };
+    let of = |filter: &str| {
+        format!(
+            "subscription {{ onFRIENDChanged(operations: [DELETE], where: {filter}) {{ relationship {{ since }} }} }}"
+        )
+    };
+    check(&of(r#"{from: {_key: {eq: "other1"}}}"#), reused, expect![[""]]);
+    check(
+        &of(r#"{to: {_key: {eq: "Helene"}}}"#),
+        reused,
+        expect![[r#"
+            {"data":{"onFRIENDChanged":{"relationship":{"since":2011}}}}
+        "#]],
+    );
+}
+
 #[test]
 fn a_subscription_outlives_changes_of_types_that_leave_its_own() {
     let served = friends();

@@ -41,6 +41,15 @@ pub(crate) fn recover(directory: &Path, options: &Options) -> Result<Recovered, 
     Ok(Recovered { memory, log, recovery, manifest: first, removed })
 }
 
+/// The store in a directory that another process may have open, as its files have it; empty where there is no directory. Changes no file.
+pub(crate) fn look(directory: &Path, options: &Options) -> Result<Loaded, OpenError> {
+    if directory.exists() {
+        let options = Options { recover: false, ..options.clone() };
+        return prony_log::recover::look(|| load(directory, &options));
+    }
+    Ok(Loaded { memory: Memory::default(), recovery: Recovery::default(), first: 1, tail: None })
+}
+
 /// Changes no file, but for those that [`Options::recover`] leaves out.
 pub(crate) fn load(directory: &Path, options: &Options) -> Result<Loaded, OpenError> {
     let mut files = Recovering { recovery: Recovery::default(), recover: options.recover };

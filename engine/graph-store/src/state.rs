@@ -96,7 +96,8 @@ impl Logged for GraphState {
                 queue.writer.is_listened_to = false;
             }
             drop(queue);
-            events::tell(&self.listeners, &batch.frame[LOG_FRAME_HEAD_BYTES..], &undo, first, schema);
+            let payload = &batch.frame[LOG_FRAME_HEAD_BYTES..];
+            events::tell(&self.listeners, &self.memory.load(), payload, &undo, first, schema);
         } else {
             drop(queue);
         }

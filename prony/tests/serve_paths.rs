@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path, process::Command};
 
+use prony_graph_store::{Durability, Options, Store};
 use prony_testkit::PronyProcess;
 
 fn prony(folder: &Path, arguments: &[&str]) -> PronyProcess {
@@ -162,4 +163,40 @@ fn commands_that_only_look_leave_a_file_as_it_is() {
         assert_eq!(finished.status.code(), Some(0), "{arguments:?}: {}{}", finished.stdout, finished.stderr);
         assert_eq!(fs::read(&file).expect("it is there"), before, "{arguments:?}");
     }
+}
+
+/// They were opened as to be served: no server could have them open, and a directory that was not there was made.
+#[test]
+fn commands_that_only_look_read_graphs_and_series_that_are_open_elsewhere() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let folder = folder.path();
+    let graph = Store::open(&folder.join("people/rage"), Options::new(Durability::Sync));
+    let graph = graph.expect("a graph can be made");
+    graph.write_and_wait(|write| write.create_node("User", "Max", &[]).map(drop)).expect("it is written");
+    let options = prony_series_store::Options::new(prony_series_store::Durability::Sync);
+    let series = prony_series_store::Store::open(&folder.join("history"), options).expect("series can be made");
+    let written = series.write_and_wait(|write| {
+        let table = write.table("", "Room")?;
+        let kind = || prony_series_store::Kind::Double;
+        let (temperature, _) = write.attribute(table, "temperature", "Number", kind)?;
+        let room = write.series(table, "Room:1", "/")?;
+        write.row(room, 0, &[(temperature, prony_series_store::Value::Double(21.5))])
+    });
+    written.expect("it is written");
+    for (address, has) in [
+        ("graph:people", "type User "),
+        ("series:history", "rooms("),
+        ("graph:none/graph", "type Query "),
+        ("series:none/series", "type Query "),
+    ] {
+        let looked = prony(folder, &["schema", address]).wait();
+        assert_eq!(looked.status.code(), Some(0), "{address}: {}", looked.stderr);
+        assert!(looked.stdout.contains(has), "{address}: {}", looked.stdout);
+        let looked = prony(folder, &["init", address, "--output", "first.toml", "--force"]).wait();
+        assert_eq!(looked.status.code(), Some(0), "{address}: {}", looked.stderr);
+    }
+    assert!(!folder.join("none").exists(), "nothing is made");
+    // Whoever has them open goes on.
+    graph.write_and_wait(|write| write.create_node("User", "Ada", &[]).map(drop)).expect("it is written");
+    drop((graph, series));
 }

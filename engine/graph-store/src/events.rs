@@ -1,6 +1,7 @@
 //! What was changed, for those who listen: made of what the log was given and of what would have taken it back, so that
 //! it costs nothing where nobody listens.
 
+use crate::memory::Memory;
 use crate::memory::undo::Undo;
 use crate::read::{Node, Relationship};
 use crate::types::change::{Change, Side};
@@ -21,6 +22,8 @@ pub enum Event<'a> {
     Relationship {
         before: Option<Relationship<'a>>,
         after: Option<Relationship<'a>>,
+        /// Whether the nodes where it starts and ends are there as this is told: others may have their ids later.
+        has_ends: [bool; 2],
     },
     /// Types, declared properties or indexes have changed; `number` is the type's, and `schema` what there is afterwards.
     Schema {
@@ -37,6 +40,7 @@ pub(crate) type Listener = dyn Fn(&[Event<'_>]) + Send + Sync;
 /// Tells of the changes of a frame from one of them on.
 pub(crate) fn tell(
     listeners: &Register<Listener>,
+    memory: &Memory,
     payload: &[u8],
     undo: &Undo,
     first: usize,
@@ -44,7 +48,7 @@ pub(crate) fn tell(
 ) {
     let mut schemas = vec![schema];
     let steps = steps(payload, undo, first, &mut schemas);
-    let events: Vec<_> = steps.iter().filter_map(|step| step.event(&schemas)).collect();
+    let events: Vec<_> = steps.iter().filter_map(|step| step.event(&schemas, memory)).collect();
     if !events.is_empty() {
         listeners.each(|listener| listener(&events));
     }
@@ -81,7 +85,7 @@ fn steps<'a>(
 }
 
 impl<'a> LoggedChange<'a> {
-    fn event(&self, schemas: &'a [Arc<Schema>]) -> Option<Event<'a>> {
+    fn event(&self, schemas: &'a [Arc<Schema>], memory: &Memory) -> Option<Event<'a>> {
         let schema = &schemas[self.schema];
         let event = match self.change {
             Change::Clear => Event::Cleared,
@@ -89,10 +93,15 @@ impl<'a> LoggedChange<'a> {
                 before: self.inverse.and_then(|inverse| node(schema, inverse)),
                 after: node(schema, self.change),
             },
-            Change::PutRelationship { .. } | Change::DropRelationship { .. } => Event::Relationship {
-                before: self.inverse.and_then(|inverse| relationship(schema, inverse)),
-                after: relationship(schema, self.change),
-            },
+            Change::PutRelationship { .. } | Change::DropRelationship { .. } => {
+                let before = self.inverse.and_then(|inverse| relationship(schema, inverse));
+                let after = relationship(schema, self.change);
+                let guard = crossbeam_epoch::pin();
+                let has_ends = after
+                    .or(before)
+                    .map_or([false; 2], |of| [of.from, of.to].map(|end| memory.has_node(end, &guard)));
+                Event::Relationship { before, after, has_ends }
+            }
             Change::Type { side, number, .. } | Change::DropType { side, number } => {
                 Event::Schema { side, number, schema }
             }
@@ -103,7 +112,7 @@ impl<'a> LoggedChange<'a> {
         };
         let is_nothing = matches!(
             event,
-            Event::Node { before: None, after: None } | Event::Relationship { before: None, after: None }
+            Event::Node { before: None, after: None } | Event::Relationship { before: None, after: None, .. }
         );
         (!is_nothing).then_some(event)
     }

@@ -30,8 +30,17 @@ pub(crate) struct GraphState {
 impl GraphState {
     /// The files have so many bytes.
     pub(crate) fn new(memory: Memory, directory: &Path, bytes: u64) -> Self {
+        Self::with_reserve(memory, Reserve::open(directory, bytes), bytes)
+    }
+
+    /// Of a graph that is only read.
+    pub(crate) fn read_only(memory: Memory) -> Self {
+        Self::with_reserve(memory, Reserve::none(), 0)
+    }
+
+    fn with_reserve(memory: Memory, reserve: Reserve, bytes: u64) -> Self {
         Self {
-            reserve: Reserve::open(directory, bytes),
+            reserve,
             reserve_grows_at: AtomicU64::new(2 * bytes.max(RESERVE_BYTES_MIN)),
             memory: ArcSwap::from_pointee(memory),
             trigger: LengthTrigger::default(),
@@ -87,7 +96,8 @@ impl Logged for GraphState {
                 queue.writer.is_listened_to = false;
             }
             drop(queue);
-            events::tell(&self.listeners, &batch.frame[LOG_FRAME_HEAD_BYTES..], &undo, first, schema);
+            let payload = &batch.frame[LOG_FRAME_HEAD_BYTES..];
+            events::tell(&self.listeners, &self.memory.load(), payload, &undo, first, schema);
         } else {
             drop(queue);
         }

@@ -7,7 +7,7 @@ use crate::format::STORE;
 use crate::options::Options;
 use crate::read::Read;
 use crate::snapshot::check::{CheckReport, check_memory};
-use crate::snapshot::recover::{self, Recovered};
+use crate::snapshot::recover::{self, Loaded, Recovered};
 use crate::snapshot::snapshotter::{SnapshotState, Snapshotter};
 use crate::snapshot::throttle::Share;
 use crate::snapshot::{SnapshotError, SnapshotReport};
@@ -20,6 +20,7 @@ use prony_log::commit::{CommitQueue, Queue};
 use prony_log::error::{LogError, OpenError};
 use prony_log::lock::lock;
 use prony_log::read_fence::{BegunRead, Overtaken, ReadFence};
+use prony_log::read_only_log::ReadOnlyLog;
 use prony_log::recover::Recovery;
 use prony_log::register::Registration;
 use prony_log::ticket::{Settled, Ticket};
@@ -77,8 +78,8 @@ pub struct Store {
     log: Option<JoinHandle<()>>,
     snapshots: Option<JoinHandle<()>>,
     recovery: Recovery,
-    /// Held as long as the store is open.
-    _lock: File,
+    /// Held as long as the store is open; none where it is only read.
+    _lock: Option<File>,
 }
 
 impl Store {
@@ -92,6 +93,29 @@ impl Store {
     pub fn open_for_snapshot(directory: &Path, recover: bool) -> Result<Self, OpenError> {
         let options = Options { durability: Durability::Off, recover, snapshot_at_log_bytes: None };
         Self::start(directory, options, false)
+    }
+
+    /// The graph in a directory for who only reads it: nothing there is made, changed or locked, and another process may have it open. It is
+    /// empty where there is no such directory, stays as it was when it was opened, and takes no writes.
+    pub fn look(directory: &Path) -> Result<Self, OpenError> {
+        let Loaded { memory, state, recovery, .. } = recover::look(directory)?;
+        let writer = Writer { state, ..Writer::default() };
+        let state = GraphState::read_only(memory);
+        let shared = Arc::new(CommitQueue::new(state, writer, Durability::Sync, (0, recovery.log_bytes)));
+        let snapshotter = Snapshotter::new(Arc::clone(&shared), directory, None, recovery.snapshot_bytes);
+        let of_log = Arc::clone(&shared);
+        let log = std::thread::Builder::new().name("graph-log".to_owned());
+        let log = log.spawn(move || of_log.run(ReadOnlyLog));
+        Ok(Self {
+            snapshotter: Arc::new(snapshotter),
+            making_index: Mutex::new(()),
+            detacher: Detacher::new(Arc::clone(&shared)),
+            shared,
+            log: Some(log.map_err(|cause| OpenError::Write { path: directory.to_owned(), cause })?),
+            snapshots: None,
+            recovery,
+            _lock: None,
+        })
     }
 
     fn start(directory: &Path, options: Options, is_logged: bool) -> Result<Self, OpenError> {
@@ -115,7 +139,7 @@ impl Store {
             log: None,
             snapshots: None,
             recovery,
-            _lock: lock,
+            _lock: Some(lock),
         };
         let of_thread = Arc::clone(&store.snapshotter);
         let start = |name: &str, run: Box<dyn FnOnce() + Send>| {

@@ -14,7 +14,7 @@ fn print(event: &Event<'_>) -> String {
             };
             format!("node {:?} -> {:?}", before.as_ref().map(one), after.as_ref().map(one))
         }
-        Event::Relationship { before, after } => {
+        Event::Relationship { before, after, .. } => {
             let one = |one: &prony_graph_store::Relationship<'_>| {
                 format!("{} {} {} {}", one.of.name, one.from.id(), one.to.id(), one.properties().count())
             };

@@ -28,3 +28,21 @@ fn values_of_a_dropped_property_do_not_come_back_under_another_name() {
     assert_eq!(node.property("name"), None);
     assert_eq!(node.properties().collect::<Vec<_>>(), [("", Value::String("x".into()))]);
 }
+
+#[test]
+fn a_graph_is_looked_at_beside_whoever_has_it_open_and_takes_no_writes_then() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("graph");
+    let empty = Store::look(&path).unwrap();
+    assert!(empty.read().count(Side::Nodes, None) == 0 && !path.exists());
+    let store = Store::open(&path, Options::new(Durability::Sync)).unwrap();
+    store.write_and_wait(|write| write.create_node("N", "a", &[]).map(drop)).unwrap();
+    store.snapshot().unwrap();
+    store.write_and_wait(|write| write.create_node("N", "b", &[]).map(drop)).unwrap();
+    let looked = Store::look(&path).unwrap();
+    assert_eq!(looked.read().count(Side::Nodes, None), 2);
+    looked.write_and_wait(|write| write.create_node("N", "c", &[]).map(drop)).unwrap_err();
+    assert_eq!(looked.read().count(Side::Nodes, None), 2, "it is taken back");
+    store.write_and_wait(|write| write.create_node("N", "c", &[]).map(drop)).unwrap();
+    assert_eq!(store.read().count(Side::Nodes, None), 3);
+}

@@ -30,6 +30,8 @@ pub struct GraphKind;
 struct GraphOpener {
     directory: PathBuf,
     settings: GraphSettings,
+    /// Nothing is served: what is there is read, and left as it is.
+    only_looks: bool,
 }
 
 const PREFIX: &str = "graph:";
@@ -110,7 +112,7 @@ impl SourceKind for GraphKind {
         let mut settings = GraphSettings::default();
         entry.apply(OPTIONS, &mut settings);
         settings.common.check(entry, faults);
-        Some(Arc::new(GraphOpener { directory: directory.into(), settings }))
+        Some(Arc::new(GraphOpener { directory: directory.into(), settings, only_looks: false }))
     }
 }
 
@@ -118,7 +120,8 @@ impl SourceOpener for GraphOpener {
     /// GraphQL serves the default database.
     fn open(&self) -> Opening<'_> {
         Box::pin(async {
-            let databases = Arc::new(Databases::open(&self.directory, &self.settings)?);
+            let open = if self.only_looks { Databases::look } else { Databases::open };
+            let databases = Arc::new(open(&self.directory, &self.settings)?);
             let source = GraphSource::new(databases, self.settings.common);
             let source = if self.settings.http { source } else { source.without_http() };
             let source = if self.settings.lua {
@@ -128,5 +131,10 @@ impl SourceOpener for GraphOpener {
             };
             Ok(Arc::new(source) as Arc<dyn Source>)
         })
+    }
+
+    fn only_looking(&self) -> Option<Arc<dyn SourceOpener>> {
+        let (directory, settings) = (self.directory.clone(), self.settings.clone());
+        Some(Arc::new(Self { directory, settings, only_looks: true }))
     }
 }

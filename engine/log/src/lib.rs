@@ -29,6 +29,7 @@ pub mod positions;
 #[cfg(feature = "power-loss")]
 pub mod power_loss;
 pub mod read_fence;
+pub mod read_only_log;
 pub mod recover;
 pub mod register;
 pub mod reserve;

@@ -10,6 +10,8 @@ use crate::log_state::{self, Sure};
 use crate::set_aside::{set_aside, unused_name};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 /// What opening a store has found and mended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,6 +69,26 @@ struct Expected {
 
 /// Takes the payload of one frame; in words, what is wrong with it.
 pub type TakeFrame<'a> = dyn FnMut(&[u8]) -> Result<(), String> + 'a;
+
+/// A start that only looks reads files so often: one that another process removes or writes at that moment looks missing or damaged, and
+/// what is so stays so.
+const LOOKS_MAX: u32 = 5;
+/// Between two of them.
+const LOOK_PAUSE: Duration = Duration::from_millis(10);
+
+/// Calls `load` for files that another process may be changing, until it can read them.
+///
+/// # Errors
+/// Those of the last time.
+pub fn look<T>(mut load: impl FnMut() -> Result<T, OpenError>) -> Result<T, OpenError> {
+    for _ in 1..LOOKS_MAX {
+        if let Ok(loaded) = load() {
+            return Ok(loaded);
+        }
+        thread::sleep(LOOK_PAUSE);
+    }
+    load()
+}
 
 /// The files of a store while they are read.
 #[derive(Debug)]

@@ -63,6 +63,21 @@ impl Reserve {
         Self { file: Arc::new(Mutex::new(file)), is_whole, restorer: Restorer::default() }
     }
 
+    /// Nothing is kept back, beside files that are only read.
+    pub fn none() -> Self {
+        let is_whole = Arc::new(AtomicBool::new(true));
+        let file = ReserveFile {
+            path: PathBuf::new(),
+            file: None,
+            wanted: 0,
+            held: 0,
+            is_lent: false,
+            was_in_the_way: false,
+            is_whole: Arc::clone(&is_whole),
+        };
+        Self { file: Arc::new(Mutex::new(file)), is_whole, restorer: Restorer::default() }
+    }
+
     /// The files have so many bytes now; it becomes larger, not smaller.
     pub fn grow_for(&self, bytes: u64) {
         let mut file = lock(&self.file);

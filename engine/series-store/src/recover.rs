@@ -12,7 +12,7 @@ use prony_log::frame_reader::{End, Frames};
 use prony_log::frames::LAST;
 use prony_log::recover::{Loss, Recovering, Recovery, Tail, numbers, resume};
 use prony_log::set_aside::set_aside;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,6 +22,8 @@ pub(crate) struct Recovered {
     pub(crate) recovery: Recovery,
     /// Of the manifest that was read, or of the first file of the log where there is none.
     pub(crate) manifest: u64,
+    /// Whether what is needless could be removed: nobody reads it, and the store can be used without that.
+    pub(crate) removed: io::Result<()>,
 }
 
 /// A store as its files have it.
@@ -35,8 +37,17 @@ pub(crate) struct Loaded {
 pub(crate) fn recover(directory: &Path, options: &Options) -> Result<Recovered, OpenError> {
     let Loaded { memory, recovery, first, tail } = load(directory, options)?;
     let log = resume(directory, LOG, (first, tail), options.durability)?;
-    clean(directory, first, &memory, recovery.lost.is_empty())?;
-    Ok(Recovered { memory, log, recovery, manifest: first })
+    let removed = clean(directory, first, &memory, recovery.lost.is_empty())?;
+    Ok(Recovered { memory, log, recovery, manifest: first, removed })
+}
+
+/// The store in a directory that another process may have open, as its files have it; empty where there is no directory. Changes no file.
+pub(crate) fn look(directory: &Path, options: &Options) -> Result<Loaded, OpenError> {
+    if directory.exists() {
+        let options = Options { recover: false, ..options.clone() };
+        return prony_log::recover::look(|| load(directory, &options));
+    }
+    Ok(Loaded { memory: Memory::default(), recovery: Recovery::default(), first: 1, tail: None })
 }
 
 /// Changes no file, but for those that [`Options::recover`] leaves out.
@@ -114,18 +125,17 @@ fn open_segments(
     Ok(Arc::new(segments))
 }
 
-/// What was not finished, or not cleaned up after.
-fn clean(directory: &Path, first: u64, memory: &Memory, is_whole: bool) -> Result<(), OpenError> {
-    let write = |cause| OpenError::Write { path: directory.to_owned(), cause };
-    match disk::remove(&temporary_path(directory)) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(write(error)),
-        _ => {}
-    }
+/// What was not finished, or not cleaned up after; within, whether all of it could be removed.
+fn clean(directory: &Path, first: u64, memory: &Memory, is_whole: bool) -> Result<io::Result<()>, OpenError> {
+    let removed = match disk::remove(&temporary_path(directory)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    };
     // The names of the manifest, of its segments and of the log: a process that was killed may have synced none. Nothing that they
     // replace goes before that, and nothing at all where something was lost.
-    sync_directory(directory).map_err(write)?;
+    sync_directory(directory).map_err(|cause| OpenError::Write { path: directory.to_owned(), cause })?;
     if !is_whole {
-        return Ok(());
+        return Ok(removed);
     }
-    remove_needless(directory, first, &Segments::of(memory)).map_err(write)
+    Ok(removed.and(remove_needless(directory, first, &Segments::of(memory))))
 }

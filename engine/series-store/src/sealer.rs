@@ -117,6 +117,12 @@ impl Sealer {
         SealState { last, failure: failure.or_else(|| lock(&self.unremoved).clone()) }
     }
 
+    /// Notes whether the files could be removed that the newest manifest has made needless.
+    pub(crate) fn note_removed(&self, removed: io::Result<()>) {
+        let failure = removed.err().map(cannot_write(&self.directory));
+        *lock(&self.unremoved) = failure.map(|error| (error, SystemTime::now()));
+    }
+
     /// Of the log that is read at a start.
     pub(crate) fn log_bytes(&self) -> u64 {
         let all = self.shared.log_bytes.load(Ordering::Relaxed);
@@ -221,7 +227,7 @@ impl Sealer {
         let removed_files =
             publish(&self.directory, number, names, &segments, &self.is_closing).map_err(&write)?;
         // The manifest counts: what it does not name may be gone, and must not be named again.
-        *lock(&self.unremoved) = removed_files.err().map(|cause| (write(cause), SystemTime::now()));
+        self.note_removed(removed_files);
         let mut memory = writing(&self.shared.state.memory);
         if !(memory.tombstones.is_empty() && removed.is_empty()) {
             let first = segments.rows.first().map(|segment| segment.entry.last_number);

@@ -9,7 +9,7 @@ use crate::listen::{Events, Listener};
 use crate::memory::reading;
 use crate::options::Options;
 use crate::read::StoreSnapshot;
-use crate::recover::{self, Recovered};
+use crate::recover::{self, Loaded, Recovered};
 use crate::sealer::{SealState, Sealer};
 use crate::state::{SeriesState, Shared};
 use crate::write::{Limits, Operation, SeriesWriter, Write};
@@ -17,6 +17,7 @@ use crate::write_queue::WriteQueue;
 use prony_log::commit::CommitQueue;
 use prony_log::error::{LogError, OpenError};
 use prony_log::lock::{lock, lock_for_reading};
+use prony_log::read_only_log::ReadOnlyLog;
 use prony_log::recover::Recovery;
 use prony_log::register::Registration;
 use prony_log::ticket::{Settled, Ticket};
@@ -48,19 +49,20 @@ pub struct Store {
     seals: Option<JoinHandle<()>>,
     options: Options,
     recovery: Recovery,
-    /// Held as long as the store is open.
-    _lock: File,
+    /// Held as long as the store is open; none where it is only read.
+    _lock: Option<File>,
 }
 
 impl Store {
     /// Opens the series in a directory, which is made where there is none.
     pub fn open(directory: &Path, options: Options) -> Result<Self, OpenError> {
         let lock = lock(directory, STORE)?;
-        let Recovered { memory, log, recovery, manifest } = recover::recover(directory, &options)?;
+        let Recovered { memory, log, recovery, manifest, removed } = recover::recover(directory, &options)?;
         let writer = SeriesWriter::new(memory.catalog.clone(), memory.last_number, Limits::default());
         let at = (log.number(), recovery.log_bytes);
         let shared = Arc::new(CommitQueue::new(SeriesState::new(memory), writer, options.durability, at));
         let sealer = Arc::new(Sealer::new(Arc::clone(&shared), directory, options.clone(), manifest));
+        sealer.note_removed(removed);
         let mut store = Self {
             shared: Arc::clone(&shared),
             sealer: Arc::clone(&sealer),
@@ -68,7 +70,7 @@ impl Store {
             seals: None,
             options,
             recovery,
-            _lock: lock,
+            _lock: Some(lock),
         };
         let start = |name: &str, run: Box<dyn FnOnce() + Send>| {
             let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
@@ -77,6 +79,21 @@ impl Store {
         store.log = Some(start("series-log", Box::new(move || shared.run(log)))?);
         store.seals = Some(start("series-seal", Box::new(move || sealer.run()))?);
         Ok(store)
+    }
+
+    /// The series in a directory for who only reads them: nothing there is made, changed or locked, and another process may have them open.
+    /// There are none where there is no such directory; they stay as they were when they were opened, and take no writes.
+    pub fn look(directory: &Path, options: Options) -> Result<Self, OpenError> {
+        let Loaded { memory, recovery, .. } = recover::look(directory, &options)?;
+        let writer = SeriesWriter::new(memory.catalog.clone(), memory.last_number, Limits::default());
+        let (state, at) = (SeriesState::new(memory), (0, recovery.log_bytes));
+        let shared = Arc::new(CommitQueue::new(state, writer, Durability::Sync, at));
+        let sealer = Arc::new(Sealer::new(Arc::clone(&shared), directory, options.clone(), 0));
+        let of_log = Arc::clone(&shared);
+        let log = std::thread::Builder::new().name("series-log".to_owned());
+        let log = log.spawn(move || of_log.run(ReadOnlyLog));
+        let log = log.map_err(|cause| OpenError::Write { path: directory.to_owned(), cause })?;
+        Ok(Self { shared, sealer, log: Some(log), seals: None, options, recovery, _lock: None })
     }
 
     /// What opening has found and mended.

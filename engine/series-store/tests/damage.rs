@@ -141,3 +141,20 @@ fn a_manifest_counts_also_where_a_needless_file_cannot_be_removed() {
     assert_eq!(check(directory.path()).unwrap().problems, Vec::<String>::new());
     assert_eq!(rows(&Store::open(directory.path(), options(false)).unwrap()), Some(ROWS));
 }
+
+/// The start was refused, although nobody reads the file.
+#[test]
+fn a_store_can_be_opened_where_a_needless_file_cannot_be_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    fill(directory.path());
+    // It is called as a segment, and is none.
+    let stuck = directory.path().join("segment-000000000099");
+    fs::create_dir(&stuck).unwrap();
+    let store = Store::open(directory.path(), options(false)).unwrap();
+    assert_eq!(rows(&store), Some(ROWS));
+    let failure = store.health().seals.failure;
+    assert!(failure.is_some_and(|(error, _)| error.to_string().contains("cannot write")), "it is told");
+    fs::remove_dir(&stuck).unwrap();
+    store.seal().unwrap();
+    assert!(store.health().seals.failure.is_none());
+}

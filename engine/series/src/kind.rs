@@ -19,7 +19,7 @@ use prony_source::{
 };
 
 use crate::{
-    series::Series,
+    series::{Series, with_causes},
     settings::{CacheWord, OnPostgresSettings, SeriesSettings, aggregates, retention},
     source::{ROWS, SeriesSource},
 };
@@ -33,9 +33,11 @@ pub struct SeriesKind;
 struct SeriesOpener {
     place: Place,
     settings: SeriesSettings,
+    /// Nothing is served: what is in a directory is read, and left as it is.
+    only_looks: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Place {
     Directory(PathBuf),
     /// With the address that its driver reads.
@@ -170,7 +172,7 @@ impl SourceKind for SeriesKind {
             faults.push(entry.url_origin.clone(), message);
             return None;
         }
-        Some(Arc::new(SeriesOpener { place, settings }))
+        Some(Arc::new(SeriesOpener { place, settings, only_looks: false }))
     }
 }
 
@@ -179,6 +181,9 @@ impl SourceOpener for SeriesOpener {
         Box::pin(async {
             let started = Instant::now();
             let engine: Arc<dyn Engine> = match &self.place {
+                Place::Directory(directory) if self.only_looks => {
+                    Arc::new(Store::look(directory, self.settings.options())?)
+                }
                 Place::Directory(directory) => {
                     let store = Store::open(directory, self.settings.options())?;
                     log_opened(&store, started);
@@ -198,6 +203,11 @@ impl SourceOpener for SeriesOpener {
             let series = Arc::new(Series::new(engine, self.settings.clone()));
             Ok(Arc::new(SeriesSource::new(series)) as Arc<dyn Source>)
         })
+    }
+
+    fn only_looking(&self) -> Option<Arc<dyn SourceOpener>> {
+        let (place, settings) = (self.place.clone(), self.settings.clone());
+        Some(Arc::new(Self { place, settings, only_looks: true }))
     }
 }
 
@@ -225,6 +235,10 @@ fn log_opened(store: &Store, started: Instant) {
             "cut off the end of the log, which was probably being written when the last process or the machine died; whether a \
              write in it had been acknowledged is unknown"
         );
+    }
+    if let Some((error, _)) = store.health().seals.failure {
+        let error = with_causes(&error);
+        tracing::warn!(%error, "needless files could not be removed; that is tried again with the next segment");
     }
     for loss in &recovery.lost {
         let (path, offset, bytes) = (loss.path.display(), loss.offset, loss.bytes);

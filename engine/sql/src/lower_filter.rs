@@ -73,8 +73,7 @@ fn comparison(column: ColumnId, operator: &Name, value: &Value) -> Result<Filter
             "eq" => compare(Comparison::IsNull(true)),
             "ne" => compare(Comparison::IsNull(false)),
             "is_null" => Filter::everything(),
-            // A comparison with null is unknown: no row passes.
-            _ => Filter::nothing(),
+            _ => compare(Comparison::Unknown),
         });
     }
     let value = operand(value);

@@ -239,6 +239,8 @@ pub enum Comparison {
     In(Value),
     NotIn(Value),
     IsNull(bool),
+    /// With null: it is neither true nor false, and nor is its negation.
+    Unknown,
     /// SQL LIKE, case-sensitive on both databases.
     Like(Value),
     /// LIKE without regard to case.

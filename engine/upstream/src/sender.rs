@@ -140,11 +140,12 @@ impl Sender {
         let request =
             OutgoingRequest { headers: &[], authorization: None, trace: None, body, limits, kept_codings };
         let Endpoint { breaker, .. } = &self.upstream.endpoints[index];
-        // The outcome of a request that was not permitted counts as that of the one request.
-        if breaker.is_open() && !breaker.begin_probe() {
+        // A request that was not permitted is the one request, or is not sent.
+        let is_probe = breaker.is_open();
+        if is_probe && !breaker.begin_probe() {
             return;
         }
-        let sent = Attempt::new(self, index, breaker.is_open()).run(&request).await;
+        let sent = Attempt::new(self, index, is_probe).run(&request).await;
         if let Err(error) = sent {
             let address = &self.upstream.endpoints[index].address;
             tracing::debug!(%address, %error, "a health check failed");
@@ -247,10 +248,10 @@ impl<'a> Attempt<'a> {
         let Endpoint { breaker, counters, address, .. } = &upstream.endpoints[self.index];
         add(&counters.requests);
         let sent = pools[self.index].send(request).await;
-        self.is_probe = false;
+        let is_probe = std::mem::take(&mut self.is_probe);
         if is_failure(&sent) {
             add(&counters.failures);
-            if breaker.failed(upstream.now_ms()) {
+            if breaker.failed(upstream.now_ms(), is_probe) {
                 add(&counters.ejections);
                 tracing::warn!(%address, "an upstream's address has failed and is not asked for a while");
             }

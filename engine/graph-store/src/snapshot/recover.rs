@@ -9,6 +9,7 @@ use crate::snapshot::{remove_before, temporary_path};
 use crate::types::change::Change;
 use crate::types::id::Ref;
 use crate::types::value::check_properties;
+use prony_log::Durability;
 use prony_log::codec::Input;
 use prony_log::disk::{self, sync_directory};
 use prony_log::error::{FileFault, OpenError};
@@ -43,6 +44,15 @@ pub(crate) fn recover(directory: &Path, options: Options) -> Result<Recovered, O
     let log = resume(directory, LOG, (first, tail), options.durability)?;
     clean(directory, recovery.snapshot)?;
     Ok(Recovered { memory, state, log, recovery })
+}
+
+/// The graph in a directory that another process may have open, as its files have it; empty where there is no directory. Changes no file.
+pub(crate) fn look(directory: &Path) -> Result<Loaded, OpenError> {
+    if directory.exists() {
+        return prony_log::recover::look(|| load(directory, Options::new(Durability::Sync)));
+    }
+    let (memory, state) = (Memory::default(), WriterState::default());
+    Ok(Loaded { memory, state, recovery: Recovery::default(), first: 1, tail: None })
 }
 
 /// Changes no file, but for those that [`Options::recover`] leaves out.

@@ -189,6 +189,20 @@ fn is_name(name: &str) -> bool {
 impl Databases {
     /// Opens all that are in the directory, and makes the default one. Blocks while they are read.
     pub fn open(directory: &Path, settings: &GraphSettings) -> Result<Self, DatabasesError> {
+        Self::open_for(directory, settings, false)
+    }
+
+    /// As [`Self::open`], for who only reads them: nothing is made, changed or locked, and another process may have them open. The default one
+    /// is empty where it is not there.
+    pub fn look(directory: &Path, settings: &GraphSettings) -> Result<Self, DatabasesError> {
+        Self::open_for(directory, settings, true)
+    }
+
+    fn open_for(
+        directory: &Path,
+        settings: &GraphSettings,
+        only_looks: bool,
+    ) -> Result<Self, DatabasesError> {
         let &GraphSettings {
             durability,
             reads,
@@ -206,19 +220,28 @@ impl Databases {
         let time_limit = (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));
         let options = Options { durability, recover, snapshot_at_log_bytes: Some(snapshot_at_log_bytes) };
         let failed = |source| DatabasesError::Directory { directory: directory.to_owned(), source };
-        make_directory(directory).map_err(failed)?;
-        let names = names(directory).map_err(failed)?;
+        if !only_looks {
+            make_directory(directory).map_err(failed)?;
+        }
+        let names = names(directory, only_looks).map_err(failed)?;
         check_places(directory, &names)?;
+        let open = |name: &str| {
+            let opened =
+                if only_looks { look_at(directory, name) } else { open_one(directory, name, options) };
+            opened.map(|database| Arc::new(database.with(reads, time_limit)))
+        };
         let mut all = BTreeMap::new();
         for name in names {
-            let database = open_one(directory, &name, options)?.with(reads, time_limit);
-            all.insert(name, Arc::new(database));
+            let database = open(&name)?;
+            all.insert(name, database);
         }
         let default = match all.get(DEFAULT_DATABASE) {
             Some(default) => Arc::clone(default),
-            None => Arc::new(open_one(directory, DEFAULT_DATABASE, options)?.with(reads, time_limit)),
+            None => open(DEFAULT_DATABASE)?,
         };
-        make_indexes(&default.store, indexes)?;
+        if !only_looks {
+            make_indexes(&default.store, indexes)?;
+        }
         all.insert(DEFAULT_DATABASE.to_owned(), Arc::clone(&default));
         Ok(Self {
             directory: directory.to_owned(),
@@ -304,14 +327,19 @@ fn sync(directory: &Path) -> io::Result<()> {
     fs::File::open(directory)?.sync_all()
 }
 
-/// The databases that a directory holds; what was being dropped goes.
-fn names(directory: &Path) -> io::Result<Vec<String>> {
+/// The databases that a directory holds; what was being dropped goes, unless it is only looked at.
+fn names(directory: &Path, only_looks: bool) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
+    if only_looks && !directory.exists() {
+        return Ok(names);
+    }
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.starts_with(DROPPED) {
-            fs::remove_dir_all(entry.path())?;
+            if !only_looks {
+                fs::remove_dir_all(entry.path())?;
+            }
         } else if entry.file_type()?.is_dir() && is_name(&name) {
             names.push(name);
         } else {
@@ -366,10 +394,20 @@ fn make_indexes(store: &Store, indexes: &[GraphIndex]) -> Result<(), DatabasesEr
     Ok(())
 }
 
+fn cannot_open(name: &str) -> impl FnOnce(prony_graph_store::OpenError) -> DatabasesError {
+    let name = name.to_owned();
+    move |source| DatabasesError::Open { name, source: Box::new(source) }
+}
+
+/// As it is, for who only reads it; another process may have it open.
+fn look_at(directory: &Path, name: &str) -> Result<Database, DatabasesError> {
+    let store = Store::look(&directory.join(name)).map_err(cannot_open(name))?;
+    Ok(Database::new(name, store))
+}
+
 fn open_one(directory: &Path, name: &str, options: Options) -> Result<Database, DatabasesError> {
     let started = Instant::now();
-    let store = Store::open(&directory.join(name), options)
-        .map_err(|source| DatabasesError::Open { name: name.to_owned(), source: Box::new(source) })?;
+    let store = Store::open(&directory.join(name), options).map_err(cannot_open(name))?;
     log_opened(name, &store, started);
     Ok(Database::new(name, store))
 }

@@ -211,6 +211,13 @@ fn deleted_nodes(events: &[Event<'_>]) -> HashMap<Ref, usize> {
     deleted.collect()
 }
 
+/// Ends of a deleted relationship that went before it: a node that had very many.
+fn missing_ends(event: &Event<'_>) -> Vec<Ref> {
+    let Event::Relationship { before: Some(of), after: None, has_ends } = event else { return Vec::new() };
+    let ends = [of.from, of.to].into_iter().zip(has_ends);
+    ends.filter(|(_, is_there)| !**is_there).map(|(end, _)| end).collect()
+}
+
 /// On the log's thread, which all writes wait for: changes are copied and handed over, nothing more.
 fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
     let mut changes: HashMap<(Side, Arc<str>), Vec<QueuedEvent>> = HashMap::new();
@@ -220,7 +227,7 @@ fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
     for (place, event) in events.iter().enumerate() {
         let seen = match *event {
             Event::Node { before, after } => Seen::node(before, after),
-            Event::Relationship { before, after } => Seen::relationship(before, after),
+            Event::Relationship { before, after, .. } => Seen::relationship(before, after),
             Event::Schema { side, number, schema } => {
                 types.remove(&(side, number));
                 // Not as the types are when a reader looks: what was dropped may have come again by then.
@@ -249,7 +256,9 @@ fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
         }
         let Some(entries) = register.by_type.get(&wanted) else { continue };
         if entries.want(&seen) {
-            let goes = |node| deleted.get(&node).is_some_and(|last| *last > place);
+            let missing = missing_ends(event);
+            let goes =
+                |node| missing.contains(&node) || deleted.get(&node).is_some_and(|last| *last > place);
             let change = Arc::new(seen.keep(Arc::clone(of), goes));
             changes.entry(wanted).or_default().push(QueuedEvent::Changed(change));
         }

@@ -94,7 +94,7 @@ impl Dependencies {
             Filter::All(parts) | Filter::Any(parts) => parts.iter().for_each(|part| self.filter(part)),
             Filter::Not(part) => self.filter(part),
             Filter::From(_) | Filter::To(_) => self.nodes = true,
-            Filter::Test { .. } | Filter::IsNull { .. } | Filter::Like { .. } => {}
+            Filter::Unknown | Filter::Test { .. } | Filter::IsNull { .. } | Filter::Like { .. } => {}
         }
     }
 }

@@ -16,7 +16,7 @@ use prony_source::dialect::LikePattern;
 /// A [`Filter`] with its values filled in.
 #[derive(Debug)]
 pub(crate) enum Bound<'v> {
-    /// Neither true nor false of anything: a comparison with a variable that the session does not have.
+    /// Neither true nor false of anything: a comparison with null, or with a variable that the session does not have.
     Unknown,
     All(Vec<Bound<'v>>),
     Any(Vec<Bound<'v>>),
@@ -38,6 +38,7 @@ impl<'v> Bound<'v> {
             Filter::All(parts) => Self::All(each(parts)?),
             Filter::Any(parts) => Self::Any(each(parts)?),
             Filter::Not(filter) => Self::Not(inner(filter)?),
+            Filter::Unknown => Self::Unknown,
             Filter::From(filter) => Self::From(inner(filter)?),
             Filter::To(filter) => Self::To(inner(filter)?),
             Filter::Test { operand: value, .. } | Filter::Like { pattern: value, .. }

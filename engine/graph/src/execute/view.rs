@@ -50,6 +50,8 @@ pub(crate) struct View<'r> {
     /// Everything can be seen where there is none.
     visible: Option<&'r Visible<'r>>,
     searched: &'r Searched,
+    /// Nodes that are not there, whatever has their ids by now.
+    gone: &'r [Ref],
 }
 
 impl<'r> View<'r> {
@@ -59,7 +61,12 @@ impl<'r> View<'r> {
         visible: Option<&'r Visible<'r>>,
         searched: &'r Searched,
     ) -> Self {
-        Self { read, model, visible, searched }
+        Self { read, model, visible, searched, gone: &[] }
+    }
+
+    /// The same without nodes that went: others may have their ids by now.
+    pub(crate) fn without(self, gone: &'r [Ref]) -> Self {
+        Self { gone, ..self }
     }
 
     /// The type of something, where the request's schema has it and the thing can be seen.
@@ -102,6 +109,9 @@ impl<'r> View<'r> {
 
     /// None where it is gone, or hidden.
     pub(crate) fn node(&self, at: Ref) -> Option<Node<'r>> {
+        if self.gone.contains(&at) {
+            return None;
+        }
         let node = self.read.node(at)?;
         (self.visible.is_none() || self.type_of(&Thing::Node(node)).is_some()).then_some(node)
     }

@@ -27,6 +27,9 @@ use super::{
 use crate::databases::{DEFAULT_DATABASE, Database, Databases};
 use prony_graph_store::Side;
 
+/// A parameter would have narrowed the deletion down: more would be deleted than was meant.
+const DELETION_WITH_PARAMETERS: &str = "A deletion has no parameters: its path names all that is deleted";
+
 /// The calls of one connection, one after the other.
 #[derive(Debug)]
 pub(crate) struct GraphConnection {
@@ -57,6 +60,9 @@ impl GraphConnection {
     fn call(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Result<Progress, CallError> {
         if let Some(script) = self.script(request) {
             return script_call::begin(self.scripts.as_deref(), script);
+        }
+        if *request.method == Method::DELETE && request.query.is_some_and(|query| !query.is_empty()) {
+            return Err(CallError::BadRequest(DELETION_WITH_PARAMETERS.into()));
         }
         let Self { databases, limits, read_only, role, waiting, .. } = self;
         if let Some(role) = role {

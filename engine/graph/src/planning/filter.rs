@@ -21,6 +21,8 @@ pub(crate) enum Filter {
     All(Vec<Filter>),
     Any(Vec<Filter>),
     Not(Box<Filter>),
+    /// A comparison with null.
+    Unknown,
     Test {
         subject: Subject,
         test: Test,

@@ -120,8 +120,7 @@ fn comparison(subject: &Subject, operator: &Name, operand: &Value) -> Result<Fil
             "eq" => is_null(true),
             "ne" => is_null(false),
             "is_null" => Filter::everything(),
-            // A comparison with null is unknown.
-            _ => Filter::nothing(),
+            _ => Filter::Unknown,
         });
     }
     let test = |test, not| Filter::Test { subject: subject.clone(), test, not, operand: operand.clone() };

@@ -307,6 +307,64 @@ fn a_deleted_relationship_has_no_end_that_went_with_it_though_another_has_its_id
     );
 }
 
+/// The filter looked at the node that has its id by then.
+#[test]
+fn a_filter_finds_no_end_that_went_with_its_relationship_though_another_has_its_id() {
+    let reused = |served: &Served| {
+        served.write(|write| {
+            let max = write.find("User", "Max").unwrap();
+            write.delete_node(max)
+        });
+        served.write(|write| {
+            (0..100)
+                .try_for_each(|number| write.create_node("User", &format!("other{number}"), &[]).map(drop))
+        });
+    };
+    let of = |filter: &str| {
+        format!(
+            "subscription {{ onFRIENDChanged(operations: [DELETE], where: {filter}) {{ relationship {{ since }} }} }}"
+        )
+    };
+    check(&of(r#"{from: {_key: {eq: "other1"}}}"#), reused, expect![[""]]);
+    check(
+        &of(r#"{to: {_key: {eq: "Helene"}}}"#),
+        reused,
+        expect![[r#"
+            {"data":{"onFRIENDChanged":{"relationship":{"since":2011}}}}
+        "#]],
+    );
+}
+
+/// A node of more than 1,024 relationships goes before them, and they are told in other writes.
+#[test]
+fn the_relationships_of_a_hub_have_no_end_that_went_before_them_though_another_has_its_id() {
+    let served = friends();
+    let max = served.write(|write| {
+        let (max, bob) = (write.find("User", "Max").unwrap(), write.find("User", "Bob").unwrap());
+        (0..1100).try_for_each(|_| write.create_relationship("LIKED", max, bob, &[]).map(drop))?;
+        Ok(max)
+    });
+    let of = |filter: &str| {
+        let text = format!(
+            "subscription {{ onLIKEDChanged(operations: [DELETE], where: {filter}) {{ relationship {{ to {{ _key }} from {{ _key }} }} }} }}"
+        );
+        served.subscribe(&text)
+    };
+    let mut by_from = of(r#"{from: {_key: {ne: ""}}}"#);
+    let mut by_to = of(r#"{to: {_key: {ne: ""}}}"#);
+    served.write(|write| write.delete_node(max));
+    while !served.store.detached(max).is_over() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    served.write(|write| {
+        (0..100).try_for_each(|number| write.create_node("User", &format!("other{number}"), &[]).map(drop))
+    });
+    assert_eq!(by_from.so_far(&served), "");
+    let told = by_to.so_far(&served);
+    let line = r#"{"data":{"onLIKEDChanged":{"relationship":{"to":{"_key":"Bob"},"from":null}}}}"#;
+    assert!(told.lines().count() == 1100 && told.lines().all(|told| told == line), "{told:.300}");
+}
+
 #[test]
 fn a_subscription_outlives_changes_of_types_that_leave_its_own() {
     let served = friends();

@@ -72,6 +72,15 @@ fn lists_are_filtered_sorted_and_paged() {
         "{ users(where: {not: {age: {gt: 30}}}) { _key } }",
         &expect![[r#"{"data":{"users":[{"_key":"Ada"}]}}"#]],
     );
+    // Neither is true of anything.
+    check(
+        "{ no: users(where: {age: {gt: null}}) { _key } nor: users(where: {not: {age: {gt: null}}}) { _key } }",
+        &expect![[r#"{"data":{"no":[],"nor":[]}}"#]],
+    );
+    check(
+        r#"{ users(where: {or: [{not: {name: {starts_with: null}}}, {_key: {eq: "Bob"}}]}) { _key } }"#,
+        &expect![[r#"{"data":{"users":[{"_key":"Bob"}]}}"#]],
+    );
     check(
         "{ users(where: {age: {is_null: true}}) { _key } }",
         &expect![[r#"{"data":{"users":[{"_key":"Bob"}]}}"#]],

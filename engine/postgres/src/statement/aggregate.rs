@@ -52,6 +52,10 @@ fn aggregate_fields(
 /// The JSON text of an aggregate over a column; `null` where the function has no meaning for its type.
 fn aggregate_value(function: AggregateFunction, column: &Column, operand: &str) -> String {
     match function {
+        // Oids are served as integers, and PostgreSQL has no sum of them.
+        AggregateFunction::Sum | AggregateFunction::Avg if &*column.database_type == "oid" => {
+            total(function, &column.kind, &format!("{operand}::int8"))
+        }
         AggregateFunction::Sum | AggregateFunction::Avg => total(function, &column.kind, operand),
         AggregateFunction::Max | AggregateFunction::Min => {
             let is_max = function == AggregateFunction::Max;

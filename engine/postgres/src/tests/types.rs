@@ -100,6 +100,9 @@ fn every_type_can_be_filtered_by() {
             ("d: {lt: \"2000-01-01\"}", vec![3]),
             ("small: {is_null: true}", vec![2]),
             ("not: {small: {eq: 1}}", vec![1]),
+            ("not: {small: {gt: null}}", vec![]),
+            ("not: {t: {like: null}}", vec![]),
+            ("or: [{not: {m: {in: null}}}, {id: {eq: 3}}]", vec![3]),
         ];
         for (filter, ids) in filters {
             let text = format!("{{ things(where: {{{filter}}}) {{ id }} }}");
@@ -108,6 +111,31 @@ fn every_type_can_be_filtered_by() {
             assert_eq!(data["things"], json!(wanted), "{filter}");
         }
     });
+}
+
+/// PostgreSQL has no sum of them: the request failed.
+#[test]
+fn oids_have_sums_and_averages() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create domain part_number as oid;
+         create table parts (id int primary key, number oid, other part_number);
+         insert into parts values (1, 4000000000, 1), (2, 4000000000, null), (3, null, 2);",
+    );
+    for model in MODELS {
+        on_a_core(async {
+            let served = Served::open(&database.url(), &settings(model)).await;
+            let session = served.session();
+            let text = "{ parts_aggregate { sum { number other } avg { number } max { number } } }";
+            let data = served.data(&session, text, none()).await;
+            let wanted = json!({
+                "sum": {"number": 8_000_000_000_i64, "other": 3},
+                "avg": {"number": 4_000_000_000_i64},
+                "max": {"number": 4_000_000_000_i64},
+            });
+            assert_eq!(data["parts_aggregate"], wanted, "{model:?}");
+        });
+    }
 }
 
 /// The greatest and least are those of the type, and not of its text form.

@@ -107,17 +107,17 @@ impl SeriesConnection {
             }
             Call::Entities => {
                 let parameters = Parameters::read(request.query, None)?;
-                let scope = self.scope(request);
+                let (scope, format) = (self.scope(request), Format::of(request.headers, &parameters));
                 let cost = |read: &Read| result::cost(read, &scope, Asked::All, &parameters);
                 let Some(read) = series.read_at_once(LONG_COST, cost)? else {
-                    return Ok(long::entities(&self.shared, scope, parameters));
+                    return Ok(long::entities(&self.shared, scope, parameters, format));
                 };
                 let all = entities::find(&read, &scope, &parameters)?;
                 if parameters.counts {
                     set_count(all.len() as u64, response);
                 }
-                response.content_type = Some(JSON);
-                long::finish(entities::write(&mut response.body, &all, &parameters))?;
+                response.content_type = Some(format.content_type());
+                long::finish(entities::write(format, &mut response.body, &all, &parameters))?;
             }
             Call::Rows { shape, of, attribute, only_values } => {
                 let parameters = Parameters::read(request.query, attribute.as_deref())?;

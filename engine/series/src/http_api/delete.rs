@@ -51,16 +51,14 @@ impl Deletion {
         request: &ApiRequest<'_>,
     ) -> Result<Self, Fault> {
         let scope = headers::scope(request, role, Purpose::Delete);
-        let parameters = Parameters::read(request.query, None)?;
-        let drops = query::parameter(request.query.unwrap_or_default(), "dropTable")
-            .map_err(|error| Fault::bad_request(format!("dropTable: {error}")))?
-            .is_some_and(|value| value.eq_ignore_ascii_case("true"));
         let of = match call {
-            Call::DeleteType(name) if drops => Named::Whole(name.clone()),
+            Call::DeleteType(name) if drops(request.query.unwrap_or_default())? => Named::Whole(name.clone()),
             Call::DeleteType(name) => Named::Type(name.clone()),
             Call::DeleteEntity(id) => Named::Entity(id.clone()),
             _ => unreachable!("other calls delete nothing"),
         };
+        of.check_parameters(request.query.unwrap_or_default())?;
+        let parameters = Parameters::read(request.query, None)?;
         if matches!(of, Named::Whole(_)) && scope.path.is_some() {
             let text =
                 "dropTable deletes what all service paths have; ask for it with the service path /".into();
@@ -138,6 +136,58 @@ impl Deletion {
                 Ok(found.into_iter().next().map(|(_, ids)| Found::Series(ids)))
             }
         }
+    }
+}
+
+impl Named {
+    /// The parameters that count for it.
+    const fn parameters(&self) -> &'static [&'static str] {
+        match self {
+            Self::Entity(_) => &["type", "idPattern", "fromDate", "toDate"],
+            Self::Type(_) => &["type", "id", "idPattern", "fromDate", "toDate", "dropTable"],
+            Self::Whole(_) => &["type", "dropTable"],
+        }
+    }
+
+    /// Refuses what does not count for it, is empty, or is given twice: it would have narrowed the deletion down, and more would be
+    /// deleted than was meant.
+    fn check_parameters(&self, query: &str) -> Result<(), Fault> {
+        let names = query::names(query).map_err(|error| Fault::bad_request(error.to_string()))?;
+        let known = self.parameters();
+        for (place, name) in names.iter().enumerate() {
+            if !known.contains(&name.as_str()) {
+                let known = known.join(", ");
+                return Err(Fault::bad_use(format!(
+                    "This deletion has no parameter {name}; it has {known}."
+                )));
+            }
+            if names[..place].contains(name) {
+                return Err(Fault::bad_use(format!("The parameter {name} is given twice.")));
+            }
+            let value = text(query, name)?.unwrap_or_default();
+            if value.split(',').all(|part| part.trim().is_empty()) {
+                return Err(Fault::bad_use(format!("The parameter {name} has no value.")));
+            }
+            let (Self::Type(of) | Self::Whole(of)) = self else { continue };
+            if name == "type" && value != *of {
+                return Err(Fault::bad_use(format!("The path names the type {of}, and type is {value}.")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn text(query: &str, name: &str) -> Result<Option<String>, Fault> {
+    query::parameter(query, name).map_err(|error| Fault::bad_request(format!("{name}: {error}")))
+}
+
+/// Whether a type goes with all that it has. Clients in Python write `True`.
+fn drops(query: &str) -> Result<bool, Fault> {
+    let Some(value) = text(query, "dropTable")? else { return Ok(false) };
+    match value.to_ascii_lowercase().as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(Fault::bad_request("Wrong type, expected 'boolean' for query parameter 'dropTable'")),
     }
 }
 

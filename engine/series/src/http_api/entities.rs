@@ -9,6 +9,7 @@ use crate::query::{
     fault::Fault,
     parameters::Parameters,
     result::{self, Asked, Scope},
+    row_format::{self, Format},
     shape::{Output, Stopped, full},
     value::write_time,
 };
@@ -37,14 +38,19 @@ pub(super) fn find(read: &Read, scope: &Scope, parameters: &Parameters) -> Resul
     Ok(all)
 }
 
-/// `[{"id": …, "type": …, "index": …}]` of those that are asked for.
+/// `[{"id": …, "type": …, "index": …}]` of those that are asked for, or a row of each in another format.
 pub(super) fn write(
+    format: Format,
     out: &mut dyn Output,
     all: &[LastWritten],
     parameters: &Parameters,
 ) -> Result<(), Stopped> {
     let (Page::First { offset, limit } | Page::Last { offset, limit }) = parameters.page;
     let shown = all.iter().skip(offset.min(1 << 40) as usize).take(limit.min(1 << 40) as usize);
+    if format != Format::Shapes {
+        let rows = shown.map(|(Reverse(last), id, type_name)| (&**id, &**type_name, *last));
+        return row_format::write_entities(format, parameters, out, rows);
+    }
     out.part().push(b'[');
     for (place, (Reverse(last), id, type_name)) in shown.enumerate() {
         let body = out.part();

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     query::{
         entity::TypeResult,
-        fault::{Fault, JSON},
+        fault::Fault,
         parameters::Parameters,
         result::{self, Scope},
         row_format::{self, Format},
@@ -147,15 +147,20 @@ pub(super) fn rows(shared: &Arc<ApiShared>, query: RowsQuery) -> Progress {
 }
 
 /// Lists many entities by a thread of its own.
-pub(super) fn entities(shared: &Arc<ApiShared>, scope: Scope, parameters: Parameters) -> Progress {
-    streamed(shared, JSON, move |shared, out| {
+pub(super) fn entities(
+    shared: &Arc<ApiShared>,
+    scope: Scope,
+    parameters: Parameters,
+    format: Format,
+) -> Progress {
+    streamed(shared, format.content_type(), move |shared, out| {
         let all = entities::find(&shared.series.store.read()?, &scope, &parameters)?;
         if let Some(head) = out.head()
             && parameters.counts
         {
             set_count(all.len() as u64, head);
         }
-        let written = entities::write(out, &all, &parameters).and_then(|()| out.hand_over());
+        let written = entities::write(format, out, &all, &parameters).and_then(|()| out.hand_over());
         Ok::<_, Fault>(finish(written)?)
     })
 }

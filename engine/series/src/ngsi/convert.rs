@@ -28,6 +28,9 @@ impl Converted<'_> {
     }
 }
 
+/// Up to here doubles have all integers.
+const EXACT_MAX: u64 = 1 << 53;
+
 /// The kind of an attribute with this type, whose first value is this one.
 pub(crate) fn kind_of(declared: &str, value: &Json<'_>) -> Kind {
     match declared {
@@ -38,6 +41,10 @@ pub(crate) fn kind_of(declared: &str, value: &Json<'_>) -> Kind {
         "Text" | "Relationship" => Kind::Text,
         "StructuredValue" | "Array" => Kind::Structured,
         "geo:json" | "geo:point" | "geo:line" | "geo:polygon" | "geo:box" | "GeoProperty" => Kind::Geometry,
+        // It says nothing of its numbers: a whole one may be followed by one with a fraction.
+        "Property" if matches!(value, Json::Integer(number) if number.unsigned_abs() <= EXACT_MAX) => {
+            Kind::Double
+        }
         _ => match value {
             Json::Boolean(_) => Kind::Boolean,
             Json::Integer(_) => Kind::Integer,

@@ -3,7 +3,7 @@
 
 use http::HeaderName;
 use prony_graphql::json::write_string;
-use prony_series_store::{Rows, TimeMs, Value};
+use prony_series_store::{Kind, Rows, TimeMs, Value};
 use prony_source::http_api::RequestHeaders;
 
 use super::{
@@ -76,50 +76,98 @@ pub(crate) fn write(
 ) -> Written {
     let tables = row_columns::tables(results, parameters.shown);
     let columns = row_columns::columns(&tables);
-    let mut parquet = None;
-    match format {
-        Format::Csv => write_head(out.part(), &columns),
-        Format::Parquet => {
-            let kind = |of: &RowColumn| match parameters.aggregation {
-                Some(aggregation) => summary_kind(of.kind, aggregation.method),
-                None => of.kind,
-            };
-            parquet = Some(ParquetRows::new(&row_columns::kinds(&tables, &columns, kind))?);
-        }
-        Format::List => out.part().push(b'['),
-        Format::Shapes | Format::Ndjson => {}
-    }
-    let object = parameters.row_object.unwrap_or(RowObject::Nested);
-    let mut is_first = true;
+    let kind = |of: &RowColumn| match parameters.aggregation {
+        Some(aggregation) => summary_kind(of.kind, aggregation.method),
+        None => of.kind,
+    };
+    let kinds = || row_columns::kinds(&tables, &columns, kind);
+    let mut writer = RowWriter::begin(format, parameters, &columns, kinds, out)?;
     for (TypeResult { name, entities, .. }, own) in results.iter_mut().zip(&tables) {
         let table = RowTable::new(name, own, &columns);
         for entity in entities {
             each_row(own, parameters, entity, &mut |id, time, cells| {
-                match (&mut parquet, format) {
-                    (Some(rows), _) => {
-                        let cell = |column| table.place_in(column).map(|place| cells.cell(place));
-                        return rows.push(out, (id, name, time), cell);
-                    }
-                    (None, Format::Csv) => table.write_record(out.part(), id, time, cells),
-                    (None, Format::List) => {
-                        if !std::mem::replace(&mut is_first, false) {
-                            out.part().push(b',');
-                        }
-                        table.write_object(out.part(), object, id, time, cells);
-                    }
-                    (None, _) => {
-                        table.write_object(out.part(), object, id, time, cells);
-                        out.part().push(b'\n');
-                    }
-                }
-                full(out)
+                writer.row(&table, (id, time), cells, out)
             })?;
         }
     }
-    if format == Format::List {
-        out.part().push(b']');
+    writer.end(out)
+}
+
+/// Writes a row of each entity, with its id, its type and a time.
+pub(crate) fn write_entities<'e>(
+    format: Format,
+    parameters: &Parameters,
+    out: &mut dyn Output,
+    entities: impl Iterator<Item = (&'e str, &'e str, TimeMs)>,
+) -> Written {
+    let mut writer = RowWriter::begin(format, parameters, &[], Vec::new, out)?;
+    let no_cells = PeriodRow { columns: &[], method: Method::Last, values: &[] };
+    for (id, type_name, time) in entities {
+        writer.row(&RowTable::new(type_name, &[], &[]), (id, Some(time)), &no_cells, out)?;
     }
-    parquet.map_or(Ok(()), |rows| rows.end(out))
+    writer.end(out)
+}
+
+/// Writes rows one after the other.
+struct RowWriter {
+    format: Format,
+    object: RowObject,
+    parquet: Option<ParquetRows>,
+    is_first: bool,
+}
+
+impl RowWriter {
+    fn begin(
+        format: Format,
+        parameters: &Parameters,
+        columns: &[&RowColumn],
+        kinds: impl FnOnce() -> Vec<(String, Kind)>,
+        out: &mut dyn Output,
+    ) -> Result<Self, Stopped> {
+        let mut parquet = None;
+        match format {
+            Format::Csv => write_head(out.part(), columns),
+            Format::Parquet => parquet = Some(ParquetRows::new(&kinds())?),
+            Format::List => out.part().push(b'['),
+            Format::Shapes | Format::Ndjson => {}
+        }
+        let object = parameters.row_object.unwrap_or(RowObject::Nested);
+        Ok(Self { format, object, parquet, is_first: true })
+    }
+
+    fn row(
+        &mut self,
+        table: &RowTable<'_>,
+        (id, time): (&str, Option<TimeMs>),
+        cells: &dyn RowCells,
+        out: &mut dyn Output,
+    ) -> Written {
+        match (&mut self.parquet, self.format) {
+            (Some(rows), _) => {
+                let cell = |column| table.place_in(column).map(|place| cells.cell(place));
+                return rows.push(out, (id, table.type_name, time), cell);
+            }
+            (None, Format::Csv) => table.write_record(out.part(), id, time, cells),
+            (None, Format::List) => {
+                if !std::mem::replace(&mut self.is_first, false) {
+                    out.part().push(b',');
+                }
+                table.write_object(out.part(), self.object, id, time, cells);
+            }
+            (None, _) => {
+                table.write_object(out.part(), self.object, id, time, cells);
+                out.part().push(b'\n');
+            }
+        }
+        full(out)
+    }
+
+    fn end(self, out: &mut dyn Output) -> Written {
+        if self.format == Format::List {
+            out.part().push(b']');
+        }
+        self.parquet.map_or(Ok(()), |rows| rows.end(out))
+    }
 }
 
 /// What a row has, by the places of its type's columns.

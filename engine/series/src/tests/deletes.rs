@@ -72,6 +72,43 @@ pub(crate) fn rows_of_the_entities_of_a_type_that_are_named_are_deleted() {
     assert_eq!(counts(&harness), [0, 3, 0, 0]);
 }
 
+/// All rows of the type went where a place, a number of rows or an empty id was to narrow the deletion down.
+#[test]
+fn parameters_that_do_not_count_for_a_deletion_refuse_it() {
+    let harness = filled();
+    for target in [
+        "/v2/types/A?georel=near;maxDistance:10&geometry=point&coords=1,1",
+        "/v2/types/A?lastN=1",
+        "/v2/types/A?attrs=n",
+        "/v2/types/A?todate=2020-01-01",
+        "/v2/types/A?id=",
+        "/v2/types/A?id=,",
+        "/v2/types/A?toDate",
+        "/v2/types/A?id=none&id=x",
+        "/v2/types/A?type=B",
+        "/v2/types/A?dropTable=",
+        "/v2/types/A?dropTable=1",
+        "/v2/types/A?dropTable=true&id=none",
+        "/v2/types/A?dropTable=true&toDate=2020-01-01",
+        "/v2/types/A?dropTable=true&dropTable=false",
+        "/v2/entities/x?type=A&georel=near;maxDistance:10&geometry=point&coords=1,1",
+        "/v2/entities/x?type=A&limit=1",
+        "/v2/entities/x?type=A&id=y",
+        "/v2/entities/y?type=",
+        "/v2/entities/y?dropTable=true",
+        "/v2/entities/y?%ff=1",
+    ] {
+        let refused = delete(&harness, target, &[]);
+        assert!(refused.starts_with("400 "), "{target}: {refused}");
+    }
+    assert_eq!(counts(&harness), [3, 3, 3, 3]);
+    expect![[r#"400 {"error":"Bad parameters use","description":"This deletion has no parameter georel; it has type, idPattern, fromDate, toDate."}"#]]
+        .assert_eq(&delete(&harness, "/v2/entities/y?georel=disjoint", &[]));
+    assert_eq!(delete(&harness, "/v2/types/A?type=A&dropTable=False", &[]), "204 ");
+    assert_eq!(delete(&harness, "/v2/types/B?type=B&dropTable=True", &[]), "204 ");
+    assert_eq!(counts(&harness), [0, 0, 0, 0]);
+}
+
 /// The rows of the first of the types were deleted that are called as its parts.
 #[test]
 pub(crate) fn a_type_has_commas_in_its_name() {

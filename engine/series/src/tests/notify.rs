@@ -106,6 +106,24 @@ pub(crate) fn entities_of_ngsi_ld_are_taken() {
     assert_eq!(harness.get("/v2/entities"), "200 []", "another tenant sees nothing");
 }
 
+/// Where a whole number came first, those behind it lost their fractions.
+#[test]
+fn numbers_of_properties_of_ngsi_ld_keep_their_fractions() {
+    let harness = Harness::new();
+    for (minute, value) in ["20", "20.5", "-0.25"].into_iter().enumerate() {
+        harness.notify(
+            &format!(
+                r#"[{{"id":"r","type":"Room","t":{{"type":"Property","value":{value},"observedAt":"2024-01-01T00:0{minute}:00Z"}},"n":{{"type":"Property","value":9007199254740993}}}}]"#
+            ),
+            &[],
+        );
+    }
+    let found = harness.get("/v2/entities/r/attrs/t/value");
+    assert!(found.ends_with(r#""values":[20.0,20.5,-0.25]}"#), "{found}");
+    let found = harness.get("/v2/entities/r/attrs/n/value?limit=1");
+    assert!(found.ends_with(r#""values":[9007199254740993]}"#), "{found}");
+}
+
 #[test]
 pub(crate) fn service_paths_are_one_or_one_each() {
     let harness = Harness::new();

@@ -79,6 +79,29 @@ pub(crate) fn rows_are_records_of_csv() {
     .assert_eq(&get(&harness, "/v2/types/None", "text/csv").replace("\r\n", "↵\n"));
 }
 
+/// They came as JSON, whatever was asked for.
+#[test]
+fn entities_are_rows_too() {
+    let harness = filled();
+    expect![[r#"
+        id,type,time↵
+        urn:Zähler:1,Größe,2024-01-01T00:00:00.000+00:00↵
+        a/b?c=d e%20,Other,2023-01-01T00:00:00.000+00:00↵
+    "#]]
+    .assert_eq(&get(&harness, "/v2/entities", "text/csv").replace("\r\n", "↵\n"));
+    expect![[r#"
+        {"id":"a/b?c=d e%20","type":"Other","time":"2023-01-01T00:00:00.000+00:00"}
+    "#]]
+    .assert_eq(&get(&harness, "/v2/entities?offset=1&format=keyValues", "application/x-ndjson"));
+    expect![[r#"[{"id":"urn:Zähler:1","type":"Größe","time":"2024-01-01T00:00:00.000+00:00","values":{}}]"#]]
+        .assert_eq(&get(&harness, "/v2/entities?limit=1&format=rows", "application/json"));
+    let (columns, rows) = parquet(&harness, "/v2/entities?type=Other");
+    assert_eq!((columns.len(), rows.len()), (3, 1));
+    assert!(rows[0].contains("a/b?c=d e%20"), "{}", rows[0]);
+    expect![[r#"[{"id":"a/b?c=d e%20","type":"Other","index":"2023-01-01T00:00:00.000+00:00"}]"#]]
+        .assert_eq(&get(&harness, "/v2/entities?type=Other", "*/*"));
+}
+
 #[test]
 pub(crate) fn a_long_response_is_streamed() {
     let harness = Harness::new();

@@ -7,9 +7,10 @@
 //! to go on.
 //!
 //! Where case counts and no `_` stands in a pattern, texts are compared by their bytes of UTF-8: those of a character are found in no
-//! other place. Other patterns need the characters of a text, which are copied where it is not ASCII.
+//! other place. Other patterns need the characters of a text, which are read one after the other where it is not ASCII: a copy would take four
+//! times its memory.
 
-use std::ops::Range;
+use std::{cell::RefCell, ops::Range};
 
 /// Most characters between two `%` where `_` is among them: each 64 of them cost a step for each character of a text.
 const SEARCHED_CHARACTERS_MAX: usize = 16_384;
@@ -170,14 +171,11 @@ impl LikePattern {
         match self.unit {
             Unit::Byte => self.matches_bytes(bytes, meter),
             Unit::Character if text.is_ascii() => self.matches_bytes(bytes, meter),
-            Unit::Character => self.matches_characters(&text.chars().collect::<Vec<_>>(), meter),
+            Unit::Character => self.run_through(text.chars(), meter),
             Unit::Lowercase if text.is_ascii() => {
                 self.run(bytes.len(), |index| char::from(bytes[index].to_ascii_lowercase()), meter)
             }
-            Unit::Lowercase => {
-                let lowered: Vec<char> = text.chars().flat_map(char::to_lowercase).collect();
-                self.matches_characters(&lowered, meter)
-            }
+            Unit::Lowercase => self.run_through(text.chars().flat_map(char::to_lowercase), meter),
         }
     }
 
@@ -185,11 +183,6 @@ impl LikePattern {
         self.run(text.len(), |index| char::from(text[index]), meter)
     }
 
-    fn matches_characters(&self, text: &[char], meter: &mut Meter<'_>) -> Result<bool, Stopped> {
-        self.run(text.len(), |index| text[index], meter)
-    }
-
-    /// The first place of each middle part behind the one before leaves the most for those that follow.
     fn run(&self, length: usize, at: impl Fn(usize) -> char, meter: &mut Meter<'_>) -> Result<bool, Stopped> {
         // Head and tail are no longer than the pattern is.
         let Some(tail) = &self.tail else {
@@ -199,9 +192,43 @@ impl LikePattern {
         if self.head.len() > end || !fits(&self.head, 0, &at) || !fits(tail, end, &at) {
             return Ok(false);
         }
-        let mut from = self.head.len();
+        self.find_middle(self.head.len()..end, at, meter)
+    }
+
+    /// As [`Self::run`], of characters that are not kept.
+    fn run_through(
+        &self,
+        characters: impl DoubleEndedIterator<Item = char> + Clone,
+        meter: &mut Meter<'_>,
+    ) -> Result<bool, Stopped> {
+        let mut rest = characters.clone();
+        let Some(tail) = &self.tail else {
+            return Ok(begins(self.head.iter(), &mut rest) && rest.next().is_none());
+        };
+        let Some(end) = characters.clone().count().checked_sub(tail.len()) else { return Ok(false) };
+        if self.head.len() > end
+            || !begins(self.head.iter(), &mut rest)
+            || !begins(tail.iter().rev(), &mut characters.rev())
+        {
+            return Ok(false);
+        }
+        let rest = RefCell::new(rest);
+        self.find_middle(self.head.len()..end, |_| rest.borrow_mut().next().unwrap_or_default(), meter)
+    }
+
+    /// The first place of each middle part behind the one before leaves the most for those that follow. Each of the places is asked for
+    /// once at most, and in order.
+    fn find_middle(
+        &self,
+        places: Range<usize>,
+        at: impl Fn(usize) -> char,
+        meter: &mut Meter<'_>,
+    ) -> Result<bool, Stopped> {
+        let mut from = places.start;
         for part in &self.middle {
-            let Some(behind) = part.find(&self.literals, from..end, &at, meter)? else { return Ok(false) };
+            let Some(behind) = part.find(&self.literals, from..places.end, &at, meter)? else {
+                return Ok(false);
+            };
             from = behind;
         }
         Ok(true)
@@ -269,6 +296,15 @@ fn in_bytes(literals: &[Item], ends: &[usize]) -> (Vec<Item>, Vec<usize>) {
     }
     ends_in_bytes.pop();
     (items, ends_in_bytes)
+}
+
+/// Whether the next characters fit, which are read.
+fn begins<'i>(
+    mut items: impl Iterator<Item = &'i Item>,
+    characters: &mut impl Iterator<Item = char>,
+) -> bool {
+    let fits = |item: &Item, character: char| item.literal().is_none_or(|literal| literal == character);
+    items.all(|item| characters.next().is_some_and(|character| fits(item, character)))
 }
 
 fn fits(items: &[Item], from: usize, at: impl Fn(usize) -> char) -> bool {
@@ -597,9 +633,12 @@ mod tests {
         let before = WORK_PER_QUESTION - 3;
         for (inside, part) in [("abcabd", "abcabd"), ("abcabd", "a_c_bd"), ("aabaab", "_aba_b")] {
             for before in before..before + 8 {
-                let text = format!("{}{inside}{}", "x".repeat(before), "a".repeat(9));
-                assert!(like(&text, &format!("%{part}%"), false), "{before} {part}");
-                assert!(!like(&text, &format!("%{part}x%"), false), "{before} {part}");
+                for (fill, insensitive) in [("x", false), ("\u{e4}", false), ("\u{e4}", true)] {
+                    let text = format!("{}{inside}{}", fill.repeat(before), "a".repeat(9));
+                    assert!(like(&text, &format!("%{part}%"), insensitive), "{fill} {before} {part}");
+                    assert!(like(&text, &format!("_%{part}%a"), insensitive), "{fill} {before} {part}");
+                    assert!(!like(&text, &format!("%{part}x%"), insensitive), "{fill} {before} {part}");
+                }
             }
         }
         // Here a question comes every 256 characters.

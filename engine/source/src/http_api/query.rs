@@ -38,6 +38,19 @@ pub fn has(query: &str, name: &str) -> bool {
     query.split('&').any(|pair| pair.split('=').next() == Some(name))
 }
 
+/// The names of the parameters in their order, with those that are there twice.
+///
+/// # Errors
+/// A name is no text.
+pub fn names(query: &str) -> Result<Vec<String>, InvalidEncoding> {
+    let name = |pair: &str| {
+        let bytes = decode(pair.split('=').next().unwrap_or_default())?;
+        String::from_utf8(bytes.into_owned()).ok()
+    };
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| name(pair).ok_or(InvalidEncoding)).collect()
+}
+
 /// `+` is a space, `%41` is a byte.
 fn decode(text: &str) -> Option<Cow<'_, [u8]>> {
     if text.contains('+') {
@@ -64,6 +77,9 @@ mod tests {
         ] {
             assert_eq!(parameter(query, name), expected.map(|value: Option<&str>| value.map(str::to_owned)));
         }
+        assert_eq!(names(query).unwrap(), ["query", "a b", "variables", "query", "empty"]);
+        assert_eq!(names("&&").unwrap(), [""; 0]);
+        assert!(names("a=b&%ff=c").is_err());
         for broken in ["q=%", "q=%4", "q=%zz", "q=%ff"] {
             assert!(parameter(broken, "q").is_err(), "{broken}");
         }

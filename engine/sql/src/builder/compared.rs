@@ -72,6 +72,7 @@ impl ComparedColumns {
             Comparison::NotEqual(_)
             | Comparison::NotIn(_)
             | Comparison::IsNull(_)
+            | Comparison::Unknown
             | Comparison::Like(_)
             | Comparison::InsensitiveLike(_) => {}
         }

@@ -82,6 +82,7 @@ impl<D: Dialect> SqlBuilder<'_, D> {
                 self.push(&operand);
                 self.push(if *is_null { " IS NULL" } else { " IS NOT NULL" });
             }
+            Comparison::Unknown => self.push("NULL"),
             Comparison::In(value) => self.membership(rows, id, &operand, value, false),
             Comparison::NotIn(value) => self.membership(rows, id, &operand, value, true),
             Comparison::Like(value) | Comparison::InsensitiveLike(value) => {

@@ -116,6 +116,7 @@ fn nulls_in_filters() {
             c: venues(where: { id: { in: null } }) { id }
             d: venues(where: { id: null, and: null, not: null }) { id }
             e: venues(where: { id: { gt: null, is_null: null } }) { id }
+            g: venues(where: { not: { id: { lt: null } } }) { id }
             f: venues(where: $w, limit: $none) { id }
         }",
         r#"{"w": null}"#,
@@ -124,11 +125,13 @@ fn nulls_in_filters() {
               id: column id
             b: list venues where "t"."name" IS NOT NULL ORDER BY t.id asc
               id: column id
-            c: list venues where FALSE ORDER BY t.id asc
+            c: list venues where NULL ORDER BY t.id asc
               id: column id
             d: list venues where TRUE ORDER BY t.id asc
               id: column id
-            e: list venues where FALSE ORDER BY t.id asc
+            e: list venues where NULL ORDER BY t.id asc
+              id: column id
+            g: list venues where NOT (NULL) ORDER BY t.id asc
               id: column id
             f: list venues where TRUE ORDER BY t.id asc
               id: column id

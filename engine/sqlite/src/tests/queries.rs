@@ -114,6 +114,10 @@ fn operators() {
         "and: []",
         "and: [{id: {gt: 1}}, {id: {lt: 4}}], id: {ne: 2}",
         "not: {score: {gt: 0}}",
+        "score: {gt: null}",
+        "not: {score: {gt: null}}",
+        "not: {score: {in: null}}",
+        "or: [{not: {score: {gt: null}}}, {id: {eq: 4}}]",
     ] {
         let answer = same_answer(&made, &ids(filter), "{}");
         writeln!(table, "{filter}: {answer}").unwrap();
@@ -139,6 +143,10 @@ fn operators() {
         and: []: {"data":{"members":[{"id":1},{"id":2},{"id":3},{"id":4}]}}
         and: [{id: {gt: 1}}, {id: {lt: 4}}], id: {ne: 2}: {"data":{"members":[{"id":3}]}}
         not: {score: {gt: 0}}: {"data":{"members":[{"id":4}]}}
+        score: {gt: null}: {"data":{"members":[]}}
+        not: {score: {gt: null}}: {"data":{"members":[]}}
+        not: {score: {in: null}}: {"data":{"members":[]}}
+        or: [{not: {score: {gt: null}}}, {id: {eq: 4}}]: {"data":{"members":[{"id":4}]}}
     "#]]
     .assert_eq(&table);
 }

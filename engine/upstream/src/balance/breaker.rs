@@ -72,18 +72,25 @@ impl Breaker {
         self.is_probing.store(false, Relaxed);
     }
 
-    /// True where the address is out of use from now on.
-    pub(crate) fn failed(&self, now_ms: u64) -> bool {
+    /// True where the address is out of use from now on. While it is, only the one request counts: others were sent before.
+    pub(crate) fn failed(&self, now_ms: u64, is_probe: bool) -> bool {
         let failures = self.failures.fetch_add(1, Relaxed).saturating_add(1);
-        let was_probing = self.is_probing.swap(false, Relaxed);
-        let is_open = self.open_until_ms.load(Relaxed) != 0;
-        if (is_open && !was_probing) || failures < self.max_failures {
-            return false;
+        let before_ms = self.open_until_ms.load(Relaxed);
+        let was_open = before_ms != 0;
+        let counts = is_probe || !was_open;
+        let mut is_opened = false;
+        if counts && failures >= self.max_failures {
+            let openings = self.openings.load(Relaxed);
+            let factor = 1_u64.checked_shl(openings).unwrap_or(LONGEST_FACTOR).min(LONGEST_FACTOR);
+            let until_ms = (now_ms + self.open_ms * factor).max(1);
+            // Of several that fail at once, one opens it.
+            is_opened = self.open_until_ms.compare_exchange(before_ms, until_ms, Relaxed, Relaxed).is_ok();
+            self.openings.fetch_add(u32::from(is_opened), Relaxed);
         }
-        let openings = self.openings.fetch_add(1, Relaxed);
-        let factor = 1_u64.checked_shl(openings).unwrap_or(LONGEST_FACTOR).min(LONGEST_FACTOR);
-        self.open_until_ms.store((now_ms + self.open_ms * factor).max(1), Relaxed);
-        !is_open
+        if counts {
+            self.is_probing.store(false, Relaxed);
+        }
+        is_opened && !was_open
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -102,17 +109,17 @@ mod tests {
     #[test]
     fn an_address_that_fails_is_left_alone_and_comes_back() {
         let breaker = Breaker::new(3, Duration::from_millis(100));
-        assert!(!breaker.failed(0) && !breaker.failed(0));
+        assert!(!breaker.failed(0, false) && !breaker.failed(0, false));
         breaker.succeeded();
-        assert!(!breaker.failed(0) && !breaker.failed(0), "only failures in a row count");
+        assert!(!breaker.failed(0, false) && !breaker.failed(0, false), "only failures in a row count");
         assert_eq!(breaker.permit(0), Permit::Yes);
-        assert!(breaker.failed(10), "the third");
+        assert!(breaker.failed(10, false), "the third");
         assert_eq!(breaker.permit(109), Permit::No);
         assert_eq!(breaker.permit(110), Permit::Probe);
         assert!(breaker.begin_probe());
         assert_eq!(breaker.permit(110), Permit::No, "by one request alone");
         assert!(!breaker.begin_probe());
-        assert!(!breaker.failed(120), "it is out of use already");
+        assert!(!breaker.failed(120, true), "it is out of use already");
         assert_eq!((breaker.permit(319), breaker.permit(320)), (Permit::No, Permit::Probe), "twice as long");
         assert!(breaker.begin_probe());
         breaker.succeeded();
@@ -123,19 +130,31 @@ mod tests {
     #[test]
     fn an_abandoned_probe_makes_room_for_another() {
         let breaker = Breaker::new(1, Duration::from_millis(100));
-        assert!(breaker.failed(0));
+        assert!(breaker.failed(0, false));
         assert!(breaker.begin_probe());
         breaker.abandon_probe();
         assert_eq!(breaker.permit(100), Permit::Probe);
     }
 
+    /// It was taken for the outcome of the one request: another was let through beside that, and the time doubled once more.
+    #[test]
+    fn a_failure_of_a_request_from_before_is_not_that_of_the_probe() {
+        let breaker = Breaker::new(1, Duration::from_millis(100));
+        assert!(breaker.failed(0, false));
+        assert!(breaker.begin_probe());
+        assert!(!breaker.failed(150, false));
+        assert_eq!(breaker.permit(1000), Permit::No, "the one request is under way");
+        assert!(!breaker.failed(160, true));
+        assert_eq!((breaker.permit(359), breaker.permit(360)), (Permit::No, Permit::Probe), "twice as long");
+    }
+
     #[test]
     fn the_time_has_a_bound() {
         let breaker = Breaker::new(1, Duration::from_millis(100));
-        breaker.failed(0);
+        breaker.failed(0, false);
         for _ in 0..80 {
             assert!(breaker.begin_probe());
-            breaker.failed(0);
+            breaker.failed(0, true);
         }
         assert_eq!((breaker.permit(999), breaker.permit(1000)), (Permit::No, Permit::Probe));
     }

@@ -535,3 +535,24 @@ fn indexes_that_the_settings_name_are_made_at_the_start() {
         "cannot make the index on `age` of `User` that `indexes` names: the property is declared as integer";
     assert!(fault.contains(expected), "{fault}");
 }
+
+/// All of it was deleted.
+#[test]
+fn a_deletion_with_parameters_is_refused() {
+    Graph::start().check(expect![[r#"
+        POST /node/User/Max {"name": "max"}
+          201 {"id": 1027, "type": "User", "key": "Max", "properties": {}}
+        DELETE /node/User/Max?name=helene
+          400 "A deletion has no parameters: its path names all that is deleted"
+        DELETE /node/User/Max/properties?name=age
+          400 "A deletion has no parameters: its path names all that is deleted"
+        DELETE /schema?type=User
+          400 "A deletion has no parameters: its path names all that is deleted"
+        DELETE //dbs/other?type=User
+          400 "A deletion has no parameters: its path names all that is deleted"
+        GET /node/User/Max?name=helene
+          200 {"id": 1027, "type": "User", "key": "Max", "properties": {}}
+        DELETE /node/User/Max?
+          204
+    "#]]);
+}

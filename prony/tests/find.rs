@@ -77,6 +77,21 @@ fn an_objective_that_nothing_keeps_is_exit_1() {
     assert_eq!(file["steps"][0]["runs"][0]["result"]["plan"]["requests"][0]["name"], "GET /page");
 }
 
+/// The one run is the last, after which nothing goes on.
+#[test]
+fn a_search_that_cannot_be_written_says_at_its_end_that_it_is_over() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    fs::write(directory.path().join("taken"), "a file in the place of the folder").unwrap();
+    let (url, output) = (peer.url(), ["--output", "taken", "--quiet"]);
+    let once =
+        ["--from", "1", "--max", "1", "--repeats", "1", "--ramp", "0s", "--hold", "200ms", "--threads=1"];
+    let arguments = [&[url.as_str(), "--slo", "errors<50%"], &once[..], &output].concat();
+    let error = String::from_utf8(prony_find(directory.path(), &arguments).stderr).unwrap();
+    assert!(error.contains("cannot write the result to taken/find-"), "{error}");
+    assert!(error.contains("what is printed is all that is left of it"), "{error}");
+    assert!(!error.contains("goes on"), "{error}");
+}
+
 #[test]
 fn what_cannot_be_searched_is_exit_2() {
     let directory = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use crate::subject::{Subject, SubjectError};
 use prony_load::{Observe, Output, RunError, RunOptions, StopFlag, replace_file, unwritten};
 use prony_model::comparison::Side;
 use prony_model::plan::PlanFaults;
-use prony_model::result::{Progress, ResultWatcher};
+use prony_model::result::{Progress, ResultWatcher, RunState};
 use prony_model::search::{Interval, SearchRun, ShapeError, StepVerdict};
 use prony_model::{Nanos, Plan, ResultFile};
 use prony_workers::{Recruited, WorkersError};
@@ -221,11 +221,11 @@ impl Runs {
         Ok(subject.run(plan, options, workers.as_deref_mut())?)
     }
 
-    /// Replaces the file. A full disk is told and does not end the measurement.
-    pub(crate) fn keep(&self, file: &impl Serialize) {
+    /// Replaces the file, whose state this is. A full disk is told and does not end the measurement.
+    pub(crate) fn keep(&self, file: &impl Serialize, state: RunState) {
         let Output::File(path) = &self.output else { return };
         if let Err(cause) = replace_file(path, file) {
-            self.tell(&Event::Warning(&unwritten(path, &cause, false)));
+            self.tell(&Event::Warning(&unwritten(path, &cause, state != RunState::Running)));
         }
     }
 }

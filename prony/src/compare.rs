@@ -70,7 +70,9 @@ pub(crate) fn execute(arguments: &CompareArguments) -> anyhow::Result<ExitCode> 
         }
         _ => {
             let (file, path) = measure(arguments)?;
-            (file, Some(path))
+            // Of what was stopped before anything was measured there is no file, and nobody tried to make one.
+            let kept = (!file.runs.is_empty()).then_some(path);
+            (file, kept)
         }
     };
     arguments.flags.print(

@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use prony_testkit::peer::ScriptedPeer;
+use prony_testkit::process::{Finished, PronyProcess, Signal};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -90,6 +93,24 @@ fn a_search_that_cannot_be_written_says_at_its_end_that_it_is_over() {
     assert!(error.contains("cannot write the result to taken/find-"), "{error}");
     assert!(error.contains("what is printed is all that is left of it"), "{error}");
     assert!(!error.contains("goes on"), "{error}");
+}
+
+/// There is nothing to be written, which is no fault of the folder.
+#[test]
+fn a_search_that_is_stopped_in_its_first_run_names_no_file() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.current_dir(directory.path()).args(["find", &peer.url(), "--slo", "errors<50%", "--hold", "1h"]);
+    let (search, begun) = (PronyProcess::start_command(command), Instant::now());
+    while !(0..peer.connections()).any(|index| !peer.received(index).is_empty()) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{search}");
+        thread::sleep(Duration::from_millis(10));
+    }
+    search.signal(Signal::INT);
+    let Finished { status, stdout, stderr } = search.wait();
+    assert_eq!(status.code(), Some(3), "{stdout}{stderr}");
+    assert!(stdout.contains("nothing is known: no load was measured to the end"), "{stdout}");
+    assert!(!stdout.contains("result: "), "{stdout}");
 }
 
 #[test]

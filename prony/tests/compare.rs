@@ -130,6 +130,13 @@ fn saved_results_are_compared_without_running() {
     let output = prony_compare(directory.path(), &["before.json", "after.json"]);
     let shown = text(output.stdout);
     assert!(shown.contains("A: before.json") && shown.contains("no claim is made: "), "{shown}");
+
+    // A file may have the comma in its name that parts files.
+    fs::create_dir(directory.path().join("v1,2")).unwrap();
+    fs::rename(directory.path().join("after.json"), directory.path().join("v1,2/after.json")).unwrap();
+    let output = prony_compare(directory.path(), &["before.json", "v1,2/after.json"]);
+    let shown = text(output.stdout);
+    assert!(shown.contains("B: v1,2/after.json") && shown.contains("no claim is made: "), "{shown}");
 }
 
 #[test]

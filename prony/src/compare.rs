@@ -140,7 +140,7 @@ fn is_saved(given: &str) -> bool {
 /// One, whose name may hold commas, or several between commas.
 fn files_of(given: &str) -> impl Iterator<Item = &str> {
     let is_one = Path::new(given).is_file();
-    given.split(move |c| c == ',' && !is_one)
+    given.split(move |c: char| c == ',' && !is_one)
 }
 
 /// A result under a name of its own, as `--json > FILE` makes it: no plan begins as one.

@@ -240,7 +240,7 @@ impl<'a> Worker<'a> {
     fn finish(&mut self) -> Result<(), WorkerError> {
         self.machine.finish(self.client.now(), &mut self.recorder);
         let interrupted = self.act();
-        self.recorder.abandon_all();
+        self.recorder.abandon_all(self.client.now());
         self.send_tally(true);
         interrupted
     }

@@ -70,7 +70,9 @@ pub(crate) fn execute(arguments: &CompareArguments) -> anyhow::Result<ExitCode> 
         }
         _ => {
             let (file, path) = measure(arguments)?;
-            (file, Some(path))
+            // Of what was stopped before anything was measured there is no file, and nobody tried to make one.
+            let kept = (!file.runs.is_empty()).then_some(path);
+            (file, kept)
         }
     };
     arguments.flags.print(
@@ -132,7 +134,13 @@ fn subject(arguments: &CompareArguments, argument: &Argument) -> anyhow::Result<
 
 fn is_saved(given: &str) -> bool {
     !given.contains("://")
-        && (given.split(',').all(|part| part.ends_with(SUFFIX) || is_json(part)) || Path::new(given).is_dir())
+        && (files_of(given).all(|part| part.ends_with(SUFFIX) || is_json(part)) || Path::new(given).is_dir())
+}
+
+/// One, whose name may hold commas, or several between commas.
+fn files_of(given: &str) -> impl Iterator<Item = &str> {
+    let is_one = Path::new(given).is_file();
+    given.split(move |c: char| c == ',' && !is_one)
 }
 
 /// A result under a name of its own, as `--json > FILE` makes it: no plan begins as one.
@@ -169,7 +177,7 @@ fn saved_results([a, b]: [&str; 2], conditions: &[FailIf]) -> anyhow::Result<Com
 
 /// In the order of their names within a folder.
 fn read_all(given: &str) -> anyhow::Result<Vec<ResultFile>> {
-    let mut paths: Vec<PathBuf> = given.split(',').map(PathBuf::from).collect();
+    let mut paths: Vec<PathBuf> = files_of(given).map(PathBuf::from).collect();
     if Path::new(given).is_dir() {
         let entries = fs::read_dir(given).with_context(|| format!("cannot read {given}"))?;
         let files = entries.filter_map(Result::ok).map(|entry| entry.path());

@@ -96,10 +96,12 @@ pub(crate) fn execute(arguments: &FindArguments) -> anyhow::Result<ExitCode> {
     let file = find(&subject, &settings, options)?;
     drop(local);
     live.finish_with(&path, || Document::Search(Box::new(file.clone())));
+    // Of what was stopped before anything was measured there is no file, and nobody tried to make one.
+    let kept = (!file.steps.is_empty()).then_some(path.as_path());
     arguments.flags.print(
         || serde_json::to_string_pretty(&file),
         &prony_report::search_summary(&file, arguments.flags.looks()),
-        Some(&path),
+        kept,
     )?;
     let conclusion = file.kept_verdict().conclusion;
     arguments.summaries.write(|| {

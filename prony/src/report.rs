@@ -9,6 +9,7 @@ use prony_model::ResultFile;
 use prony_report::{
     Document, NamedDocument, PageForm, TextLooks, figures_csv, html, read_document, series_csv,
 };
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -142,15 +143,31 @@ fn write_spectra(path: &Path, documents: &[NamedDocument]) -> anyhow::Result<()>
     if in_folder {
         fs::create_dir_all(path).with_context(|| format!("cannot make the folder {}", path.display()))?;
     }
+    let mut taken = HashSet::new();
     for (label, result) in &runs {
         let spectra = prony_report::spectra(result).with_context(|| format!("cannot read {label}"))?;
+        let stem = free_stem(label, &mut taken);
         for (kind, text) in spectra {
-            let file =
-                if in_folder { path.join(format!("{}.hgrm", file_name(label))) } else { path.to_owned() };
+            let file = if in_folder { path.join(format!("{stem}.hgrm")) } else { path.to_owned() };
             write(&if kind == "response" { file } else { with_kind(&file, kind) }, &text)?;
         }
     }
     Ok(())
+}
+
+/// For the spectra of a run in a folder. Labels that differ may be the same once they are names of files.
+fn free_stem(label: &str, taken: &mut HashSet<String>) -> String {
+    let name = file_name(label);
+    let of_run = |stem: &str| [stem.to_owned(), format!("{stem}-service")];
+    let mut stem = name.clone();
+    for number in 2_u64.. {
+        if of_run(&stem).iter().all(|file| !taken.contains(file)) {
+            break;
+        }
+        stem = format!("{name}-{number}");
+    }
+    taken.extend(of_run(&stem));
+    stem
 }
 
 /// What every file system takes.

@@ -85,6 +85,19 @@ fn a_condition_that_is_shown_is_exit_1() {
     }
 }
 
+/// Each run but the last is followed by another one.
+#[test]
+fn a_comparison_that_cannot_be_written_says_at_its_end_that_it_is_over() {
+    let (a, b) = (ScriptedPeer::answering(OK), ScriptedPeer::answering(OK));
+    let (urls, directory) = ([a.url(), b.url()], tempfile::tempdir().unwrap());
+    fs::write(directory.path().join("taken"), "a file in the place of the folder").unwrap();
+    let output = ["--output", "taken", "--quiet"];
+    let arguments = [&[urls[0].as_str(), &urls[1]], &SHORT[..], &output].concat();
+    let error = text(prony_compare(directory.path(), &arguments).stderr);
+    let is_over = error.lines().map(|line| line.contains("what is printed is all that is left of it"));
+    assert_eq!(is_over.collect::<Vec<_>>(), [false, false, false, false, false, true], "{error}");
+}
+
 #[test]
 fn saved_results_are_compared_without_running() {
     let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
@@ -117,6 +130,13 @@ fn saved_results_are_compared_without_running() {
     let output = prony_compare(directory.path(), &["before.json", "after.json"]);
     let shown = text(output.stdout);
     assert!(shown.contains("A: before.json") && shown.contains("no claim is made: "), "{shown}");
+
+    // A file may have the comma in its name that parts files.
+    fs::create_dir(directory.path().join("v1,2")).unwrap();
+    fs::rename(directory.path().join("after.json"), directory.path().join("v1,2/after.json")).unwrap();
+    let output = prony_compare(directory.path(), &["before.json", "v1,2/after.json"]);
+    let shown = text(output.stdout);
+    assert!(shown.contains("B: v1,2/after.json") && shown.contains("no claim is made: "), "{shown}");
 }
 
 #[test]

@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use prony_testkit::peer::ScriptedPeer;
+use prony_testkit::process::{Finished, PronyProcess, Signal};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -75,6 +78,39 @@ fn an_objective_that_nothing_keeps_is_exit_1() {
     assert_ne!(output.status.code(), Some(0));
     assert_eq!(file["interval"]["passed"], serde_json::Value::Null);
     assert_eq!(file["steps"][0]["runs"][0]["result"]["plan"]["requests"][0]["name"], "GET /page");
+}
+
+/// The one run is the last, after which nothing goes on.
+#[test]
+fn a_search_that_cannot_be_written_says_at_its_end_that_it_is_over() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    fs::write(directory.path().join("taken"), "a file in the place of the folder").unwrap();
+    let (url, output) = (peer.url(), ["--output", "taken", "--quiet"]);
+    let once =
+        ["--from", "1", "--max", "1", "--repeats", "1", "--ramp", "0s", "--hold", "200ms", "--threads=1"];
+    let arguments = [&[url.as_str(), "--slo", "errors<50%"], &once[..], &output].concat();
+    let error = String::from_utf8(prony_find(directory.path(), &arguments).stderr).unwrap();
+    assert!(error.contains("cannot write the result to taken/find-"), "{error}");
+    assert!(error.contains("what is printed is all that is left of it"), "{error}");
+    assert!(!error.contains("goes on"), "{error}");
+}
+
+/// There is nothing to be written, which is no fault of the folder.
+#[test]
+fn a_search_that_is_stopped_in_its_first_run_names_no_file() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.current_dir(directory.path()).args(["find", &peer.url(), "--slo", "errors<50%", "--hold", "1h"]);
+    let (search, begun) = (PronyProcess::start_command(command), Instant::now());
+    while !(0..peer.connections()).any(|index| !peer.received(index).is_empty()) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{search}");
+        thread::sleep(Duration::from_millis(10));
+    }
+    search.signal(Signal::INT);
+    let Finished { status, stdout, stderr } = search.wait();
+    assert_eq!(status.code(), Some(3), "{stdout}{stderr}");
+    assert!(stdout.contains("nothing is known: no load was measured to the end"), "{stdout}");
+    assert!(!stdout.contains("result: "), "{stdout}");
 }
 
 #[test]

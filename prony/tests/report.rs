@@ -80,6 +80,24 @@ fn a_folder_is_all_its_results_side_by_side() {
     assert_eq!(serde_json::from_str::<Vec<serde_json::Value>>(&json).unwrap().len(), 2);
 }
 
+/// Names of plans that are the same as names of files, and one that is what the second of two others is called.
+#[test]
+fn each_run_has_a_spectrum_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let (folder, file) = (folder.path(), run(folder.path(), "shop"));
+    let text = fs::read_to_string(folder.join(&file)).unwrap();
+    fs::create_dir(folder.join("all")).unwrap();
+    let names = ["a b", "a/b", "c", "c", "c #2", "a b-service"];
+    for (number, name) in names.into_iter().enumerate() {
+        let named = text.replacen("\"name\":\"shop\"", &format!("\"name\":\"{name}\""), 1);
+        assert_ne!(named, text);
+        fs::write(folder.join(format!("all/{number}.prony.json")), named).unwrap();
+    }
+    let said = printed(&prony(folder, &["report", "all", "--hgrm", "spectra"]));
+    let files = fs::read_dir(folder.join("spectra")).unwrap().count();
+    assert_eq!((files, said.lines().count()), (names.len(), names.len()), "{said}");
+}
+
 #[test]
 fn what_is_no_result_is_named_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();

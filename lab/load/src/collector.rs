@@ -85,7 +85,8 @@ const LATE_SECONDS_MAX: u64 = 120;
 #[derive(Debug, Clone, Copy, Default)]
 struct Busy {
     steady: Nanos,
-    steady_seconds: u64,
+    /// In which it was busy for so long.
+    steady_length: Nanos,
     whole: Nanos,
 }
 
@@ -270,13 +271,16 @@ impl<'a> Collector<'a> {
     }
 
     fn count_busy(&mut self, interval: &ThreadInterval) {
-        let middle = Nanos::from_secs(interval.second).plus(Nanos::from_millis(500));
+        let from = Nanos::from_secs(interval.second);
+        // The last second of a thread ends with its work. One that was handed over late has no more than a second.
+        let length = interval.until.since(from).min(Nanos::from_secs(1));
+        let middle = from.plus(Nanos(length.0 / 2));
         let window = self.windows.index_at(middle).map(|index| self.windows.all()[index].kind);
         let busy = &mut self.busy[interval.thread as usize];
         busy.whole = busy.whole.plus(interval.busy);
         if window == Some(WindowKind::Steady) {
             busy.steady = busy.steady.plus(interval.busy);
-            busy.steady_seconds += 1;
+            busy.steady_length = busy.steady_length.plus(length);
         }
     }
 
@@ -366,9 +370,9 @@ impl<'a> Collector<'a> {
     }
 
     fn lab(&self, elapsed: Nanos) -> LabFigures {
-        let share = |busy: &Busy| match busy.steady_seconds {
-            0 => busy.whole.as_secs_f64() / elapsed.as_secs_f64().max(1e-9),
-            seconds => busy.steady.as_secs_f64() / seconds as f64,
+        let share = |busy: &Busy| match busy.steady_length {
+            Nanos::ZERO => busy.whole.as_secs_f64() / elapsed.as_secs_f64().max(1e-9),
+            length => busy.steady.as_secs_f64() / length.as_secs_f64(),
         };
         let own = LabFigures {
             threads: self.busy.len() as u32,
@@ -393,6 +397,7 @@ impl<'a> Collector<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use prony_model::verdict::finding::FindingKind;
     use prony_model::{LoadModel, Outcome, PlanDraft, Record, RequestDraft, Target};
     use std::cell::RefCell;
     use std::rc::Rc;
@@ -504,5 +509,18 @@ mod tests {
         });
         assert!((result.lab.busiest_thread_share - 0.7).abs() < 1e-9, "{}", result.lab.busiest_thread_share);
         assert_eq!(result.lab.processor_time_ns, Nanos::from_millis(3_600));
+    }
+
+    /// As of a run whose iterations are done: its last second is no idle one.
+    #[test]
+    fn a_thread_is_as_busy_as_its_last_second_was_long() {
+        let (result, _) = check(1, |plan, collector| {
+            let (until, busy) = (Nanos::from_millis(1_400), Nanos::from_millis(360));
+            let whole = ThreadInterval { busy: Nanos::from_millis(900), ..interval(plan, 0, 0, 1) };
+            collector.take(whole);
+            collector.take(ThreadInterval { until, busy, is_last: true, ..interval(plan, 0, 1, 1) });
+        });
+        assert!((result.lab.busiest_thread_share - 0.9).abs() < 1e-9, "{}", result.lab.busiest_thread_share);
+        assert!(result.findings.iter().any(|finding| finding.kind == FindingKind::GeneratorBound));
     }
 }

@@ -53,21 +53,31 @@ impl<'a> Recorder<'a> {
     /// A request has come to its end.
     pub(crate) fn ended(&mut self, record: &Record) {
         self.tally.record(self.windows, record);
-        let silence = record.ended.since(self.last_sign);
-        self.tally.longest_silence = self.tally.longest_silence.max(silence);
+        self.note_silence(record.ended);
         self.last_sign = record.ended;
         self.in_flight -= 1;
     }
 
     /// So many requests were given up without an end.
-    pub(crate) fn abandoned(&mut self, count: u32) {
+    pub(crate) fn abandoned(&mut self, count: u32, now: Nanos) {
+        if count > 0 {
+            self.note_silence(now);
+        }
         self.in_flight -= count;
         self.tally.unfinished += u64::from(count);
     }
 
     /// The run is over: what is in flight has no end.
-    pub(crate) fn abandon_all(&mut self) {
+    pub(crate) fn abandon_all(&mut self, now: Nanos) {
+        if self.in_flight > 0 {
+            self.note_silence(now);
+        }
         self.tally.unfinished += u64::from(self.in_flight);
+    }
+
+    /// Some request has waited until this moment, and no response came since the last sign.
+    fn note_silence(&mut self, now: Nanos) {
+        self.tally.longest_silence = self.tally.longest_silence.max(now.since(self.last_sign));
     }
 
     pub(crate) const fn in_flight(&self) -> u32 {

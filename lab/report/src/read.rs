@@ -6,6 +6,7 @@ use prony_model::search::{SearchFile, SearchStep};
 use prony_model::{ResultFile, comparison, result, search};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// What a file holds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -40,10 +41,13 @@ pub fn labelled_runs(documents: &[NamedDocument]) -> Vec<LabelledRun<'_>> {
     });
     let mut runs: Vec<_> = runs.collect();
     let labels: Vec<_> = runs.iter().map(|run| run.label.clone()).collect();
+    let mut taken: HashSet<String> = labels.iter().cloned().collect();
     for (index, run) in runs.iter_mut().enumerate() {
         if labels.iter().filter(|other| **other == labels[index]).count() > 1 {
             let number = labels[..=index].iter().filter(|other| **other == labels[index]).count();
-            run.label = format!("{} #{number}", run.label);
+            // Somebody may have called a plan as if it were the second of its name.
+            let mut names = (number..).map(|number| format!("{} #{number}", labels[index]));
+            run.label = names.find(|name| taken.insert(name.clone())).unwrap_or_default();
         }
     }
     runs

@@ -214,6 +214,17 @@ fn without_a_difference_or_runs_enough_nothing_is_claimed() {
     .assert_eq(&text);
 }
 
+/// Runs of 190 samples have no 99th percentile, which says neither that it is worse nor that it is not.
+#[test]
+fn a_condition_on_what_has_too_few_samples_does_not_pass() {
+    let file = comparison(4, 1.0, &["p99 worse than 5%", "errors worse than 5%"]);
+    assert_eq!(file.conclusion(), Conclusion::Void);
+    let shown = comparison_summary(&file, TextLooks::PLAIN);
+    let verdict = "\nVOID, neither passed nor failed: p99 worse than 5%: runs have too few samples for it\n";
+    assert!(shown.ends_with(verdict), "{shown}");
+    assert!(shown.contains("errors worse than 5%  kept\n"), "{shown}");
+}
+
 /// They are results, and were called no result files.
 #[test]
 fn what_holds_many_runs_is_called_by_its_name_where_one_is_wanted() {

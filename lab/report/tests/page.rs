@@ -11,6 +11,7 @@ use common::{
 use expect_test::{Expect, expect};
 use prony_model::Nanos;
 use prony_model::measurement::observation::{Observation, ObservedSeries, ObservedUnit};
+use prony_model::measurement::record::OutcomeKind;
 use prony_model::result::{OverTime, ResultFile};
 use prony_model::verdict::finding::{Finding, FindingKind, TimeSpan};
 use prony_report::{NamedDocument, PageForm, html, study_html};
@@ -390,6 +391,24 @@ fn plots_are_marked_with_what_happened_and_with_what_was_asked() {
         {"plot":"percentiles","value":500.0,"text":"p95<500ms"}
         {"plot":"percentiles","value":1000.0,"text":"p99<1s"}"#]]
     .assert_eq(&lines.join("\n"));
+}
+
+/// As of one that was stopped: what ended in it ended in 1.9 s, not in the one whole second of them.
+#[test]
+fn the_last_interval_is_as_long_as_the_run_went_on() {
+    let mut result = closed();
+    result.over_time = OverTime {
+        interval_ns: Nanos::from_secs(2),
+        latencies: vec![Vec::new(); 15],
+        failures: [(OutcomeKind::Read, [vec![40; 14], vec![38]].concat())].into(),
+        ..OverTime::default()
+    };
+    result.windows.last_mut().unwrap().window.to_ns = Nanos::from_millis(29_900);
+    let Some(data) = data(&[named("r", result)]) else { return };
+    let plots = data["runs"][0]["plots"].as_array().unwrap();
+    let plot = plots.iter().find(|plot| plot["id"] == "failures").unwrap();
+    assert_eq!(plot["lines"][0]["values"], serde_json::json!(vec![20.0; 15]));
+    assert_eq!(plot["times"].as_array().unwrap().last(), Some(&serde_json::json!(29.9)));
 }
 
 #[test]

@@ -67,7 +67,7 @@ pub fn compare(
             Err(error) => {
                 file.state = RunState::Stopped;
                 if !file.runs.is_empty() {
-                    runs.keep(&file);
+                    runs.keep(&file, file.state);
                 }
                 return Err(error);
             }
@@ -81,13 +81,16 @@ pub fn compare(
         }
         file.runs.push(ComparedRun { side, result });
         file.judge(conditions);
-        runs.keep(&file);
+        // What follows the last run writes the file as a whole.
+        if index + 1 < 2 * pairs {
+            runs.keep(&file, file.state);
+        }
     }
     let is_whole = file.runs.len() == 2 * pairs as usize;
     file.state = if is_whole { RunState::Completed } else { RunState::Stopped };
     file.judge(conditions);
     if !file.runs.is_empty() {
-        runs.keep(&file);
+        runs.keep(&file, file.state);
     }
     Ok(file)
 }

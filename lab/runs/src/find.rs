@@ -50,7 +50,10 @@ pub fn find(
             }
         }
         file.conclude(search.interval());
-        runs.keep(&file);
+        // What follows the last run writes the file as a whole.
+        if search.next_load().is_some() {
+            runs.keep(&file, file.state);
+        }
     }
     let is_over = search.next_load().is_none();
     finish(&runs, &search, &mut file, if is_over { RunState::Completed } else { RunState::Stopped });
@@ -130,7 +133,7 @@ fn finish(runs: &Runs, search: &Search, file: &mut SearchFile, state: RunState) 
     file.state = state;
     file.conclude(search.interval());
     if !file.steps.is_empty() {
-        runs.keep(file);
+        runs.keep(file, state);
     }
 }
 

@@ -5,8 +5,9 @@ use crate::subject::{Subject, SubjectError};
 use prony_load::{Observe, Output, RunError, RunOptions, StopFlag, replace_file, unwritten};
 use prony_model::comparison::Side;
 use prony_model::plan::PlanFaults;
-use prony_model::result::{Progress, ResultWatcher};
+use prony_model::result::{Progress, ResultWatcher, RunState};
 use prony_model::search::{Interval, SearchRun, ShapeError, StepVerdict};
+use prony_model::verdict::finding::FindingKind;
 use prony_model::{Nanos, Plan, ResultFile};
 use prony_workers::{Recruited, WorkersError};
 use serde::Serialize;
@@ -115,6 +116,9 @@ pub enum ManyError {
     /// Of a comparison, before it began.
     #[error("nothing was measured: {0}")]
     Unreached(String),
+    /// Nobody has stopped it.
+    #[error("a run ended by itself after {after} of {of}, so that it says nothing of the load: {reason}")]
+    EndedByItself { after: Nanos, of: Nanos, reason: String },
 }
 
 impl ManyError {
@@ -212,20 +216,33 @@ impl Runs {
             seeks_findings: self.seeks_findings,
             command_line: self.command_line.clone(),
             progress: Box::new(move |progress| (watch.borrow_mut())(&Event::Second(progress))),
-            stop: self.stop.clone(),
+            // What ends one run does not end those that follow it.
+            stop: self.stop.child(),
             observe: observe.transpose()?,
             watcher: self.watcher.clone(),
             ..RunOptions::default()
         };
         let mut workers = self.workers.as_ref().map(RefCell::borrow_mut);
-        Ok(subject.run(plan, options, workers.as_deref_mut())?)
+        let result = subject.run(plan, options, workers.as_deref_mut())?;
+        if result.state == RunState::Stopped && !self.stop.is_stopped() {
+            return Err(ended_by_itself(&result, plan));
+        }
+        Ok(result)
     }
 
-    /// Replaces the file. A full disk is told and does not end the measurement.
-    pub(crate) fn keep(&self, file: &impl Serialize) {
+    /// Replaces the file, whose state this is. A full disk is told and does not end the measurement.
+    pub(crate) fn keep(&self, file: &impl Serialize, state: RunState) {
         let Output::File(path) = &self.output else { return };
         if let Err(cause) = replace_file(path, file) {
-            self.tell(&Event::Warning(&unwritten(path, &cause, false)));
+            self.tell(&Event::Warning(&unwritten(path, &cause, state != RunState::Running)));
         }
     }
+}
+
+fn ended_by_itself(result: &ResultFile, plan: &Plan) -> ManyError {
+    let after = result.windows.last().map_or(Nanos::ZERO, |whole| whole.window.to_ns);
+    let lost = result.findings.iter().find(|finding| finding.kind == FindingKind::WorkerLost);
+    let reason = lost
+        .map_or("what is run asked for its end, as JMeter's Stop Test Now does", |lost| lost.seen.as_str());
+    ManyError::EndedByItself { after, of: plan.duration(), reason: reason.to_owned() }
 }

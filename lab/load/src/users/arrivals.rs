@@ -102,6 +102,8 @@ impl UserMachine<'_> {
         }
         for open in 0..self.open.len() {
             let scenario = self.open[open];
+            // Also while further ones are due: no more wait than come in the longest wait.
+            self.drop_expired(scenario, now, recorder);
             if let Some(due) = self.arrivals[scenario].take_due(now) {
                 recorder.starts_at(due, scenario).due += 1;
                 self.assign(scenario, due, now, recorder);
@@ -110,7 +112,6 @@ impl UserMachine<'_> {
                 }
                 return true;
             }
-            self.drop_expired(scenario, now, recorder);
         }
         false
     }
@@ -327,6 +328,21 @@ impl UserMachine<'_> {
         let before = now.since(self.arrivals[scenario].wait_max);
         while let Some(due) = self.exchange.take_expired(scenario, before) {
             recorder.dropped(due, scenario);
+        }
+    }
+
+    /// The run is over: what was due in its time, and the thread was kept from to the last moment, is dropped, not unseen.
+    pub(super) fn drop_owed(&mut self, recorder: &mut Recorder<'_>) {
+        for open in 0..self.open.len() {
+            let scenario = self.open[open];
+            let owes_some = self.arrivals[scenario].next.is_some();
+            while let Some(due) = self.arrivals[scenario].take_due(Nanos::MAX) {
+                recorder.starts_at(due, scenario).due += 1;
+                recorder.dropped(due, scenario);
+            }
+            if owes_some {
+                self.exchange.starts_over(scenario);
+            }
         }
     }
 

@@ -238,6 +238,9 @@ impl<'a> UserMachine<'a> {
 
     /// The run is over: iterations that wait for events are interrupted, starts that wait are dropped.
     pub(crate) fn finish(&mut self, now: Nanos, recorder: &mut Recorder<'_>) {
+        if now >= self.end {
+            self.drop_owed(recorder);
+        }
         self.leave_exchange(now, recorder);
         for user in self.users() {
             if self.is_listening(user) {

@@ -236,7 +236,8 @@ impl Worker<'_> {
     }
 
     fn abandon_one(&mut self, open: Open) {
-        self.recorder.abandoned(u32::from(open.is_counted));
+        let now = self.client.now();
+        self.recorder.abandoned(u32::from(open.is_counted), now);
         self.client.abandon(open.request);
     }
 }

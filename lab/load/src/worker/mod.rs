@@ -118,7 +118,9 @@ impl<'a> Worker<'a> {
             if is_over || now >= last_moment || self.shared.stop.is_stopped() {
                 return self.finish();
             }
-            while self.machine.on_time(now, &mut self.recorder) {
+            // Where more is due than a thread can serve, responses, seconds and the flag to stop have their turn all the same.
+            let turn_ends = now.plus(STOP_CHECK);
+            while now < turn_ends && self.machine.on_time(now, &mut self.recorder) {
                 self.act()?;
                 now = self.client.now();
             }
@@ -238,7 +240,7 @@ impl<'a> Worker<'a> {
     fn finish(&mut self) -> Result<(), WorkerError> {
         self.machine.finish(self.client.now(), &mut self.recorder);
         let interrupted = self.act();
-        self.recorder.abandon_all();
+        self.recorder.abandon_all(self.client.now());
         self.send_tally(true);
         interrupted
     }

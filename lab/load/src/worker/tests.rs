@@ -215,6 +215,7 @@ fn a_run_that_is_stopped_ends_within_the_check_and_counts_what_was_under_way() {
     assert_eq!(run.arrivals_ms(), [0, 0, 50, 50, 100, 100]);
     assert_eq!((run.outcome(OutcomeKind::Success), run.result.lab.unfinished), (4, 2));
     assert_eq!(run.seconds, [(0, MS(200), true)], "the flag is read each 100 ms");
+    assert_eq!(run.result.lab.longest_silence_ns, MS(100), "a stall that lasts to the end is one too");
 }
 
 #[test]

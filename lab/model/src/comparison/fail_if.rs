@@ -1,6 +1,6 @@
 //! `--fail-if 'p99 worse than 5%'`: reading it, and judging a comparison by it.
 
-use super::{Compared, Comparison, Scale, name};
+use super::{Compared, Comparison, PAIRS_MIN, Scale, name};
 use crate::verdict::rule::Belief;
 use crate::verdict::threshold::Metric;
 use serde::{Deserialize, Serialize};
@@ -37,9 +37,9 @@ pub enum Failure {
     Shown,
     /// The whole interval is within what is allowed.
     Excluded,
-    /// The interval holds both, or there is none: more runs would tell.
+    /// The interval holds both, or there are too few runs for one: more runs would tell.
     Open,
-    /// Runs cannot be believed in this figure.
+    /// Runs cannot be believed in this figure, or have too few samples for it.
     Void,
 }
 
@@ -59,12 +59,14 @@ impl FailIf {
     }
 
     pub fn judge(&self, comparison: &Comparison, belief: Belief) -> FailVerdict {
-        if !belief.compares(self.metric) {
-            return FailVerdict { condition: self.to_string(), failure: Failure::Void };
-        }
-        let bounds = comparison.figure(self.metric).and_then(|figure| Some((figure, figure.interval?)));
-        let failure =
-            bounds.map_or(Failure::Open, |(figure, interval)| self.judge_interval(figure, interval));
+        let figure = comparison.figure(self.metric);
+        let failure = match figure.map(|figure| (figure, figure.interval)) {
+            _ if !belief.compares(self.metric) => Failure::Void,
+            Some((figure, Some(interval))) => self.judge_interval(figure, interval),
+            // More runs that are as short do not have it either.
+            None if comparison.pairs >= PAIRS_MIN => Failure::Void,
+            Some((_, None)) | None => Failure::Open,
+        };
         FailVerdict { condition: self.to_string(), failure }
     }
 

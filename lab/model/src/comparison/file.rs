@@ -143,7 +143,15 @@ impl ComparisonFile {
         let void = self.void_runs();
         let void = (void > 0).then(|| format!("{void} of {} runs cannot be believed", self.runs.len()));
         let few = self.has_few_pairs().then(|| format!("fewer than {PAIRS_MIN} runs of each"));
-        void.into_iter().chain(few).collect()
+        if void.is_some() || few.is_some() {
+            return void.into_iter().chain(few).collect();
+        }
+        let unknown = self.void_conditions();
+        unknown.map(|verdict| format!("{}: runs have too few samples for it", verdict.condition)).collect()
+    }
+
+    fn void_conditions(&self) -> impl Iterator<Item = &FailVerdict> {
+        self.fail_if.iter().filter(|verdict| verdict.failure == Failure::Void)
     }
 
     /// Too few for anything to be known of the noise.
@@ -179,12 +187,12 @@ impl ComparisonFile {
     }
 
     /// What it comes to: a condition that is shown and a side without one success are failures; runs that cannot be believed,
-    /// or too few of them, leave no claim.
+    /// too few of them, and conditions that nothing can be said of leave no claim.
     pub fn conclusion(&self) -> Conclusion {
         let has_failed = self.fail_if.iter().any(|verdict| verdict.failure == Failure::Shown);
         if has_failed || !self.without_success().is_empty() {
             Conclusion::Failed
-        } else if self.void_runs() > 0 || self.has_few_pairs() {
+        } else if self.void_runs() > 0 || self.has_few_pairs() || self.void_conditions().next().is_some() {
             Conclusion::Void
         } else {
             Conclusion::Passed

@@ -182,6 +182,24 @@ fn a_condition_fails_only_where_the_whole_interval_shows_it() {
     assert_eq!(p99.judge(&Comparison::of(&[], &[]), Belief::Whole).failure, Failure::Open);
 }
 
+/// Of 600 samples six lie beyond the 99th percentile, and less than one beyond the next.
+#[test]
+fn of_a_figure_that_no_run_has_nothing_is_said() {
+    let runs: Vec<_> = (0..3).map(|_| run(1_000.0, 1.0)).collect();
+    let pairs: Vec<_> = runs.iter().map(|run| Pair { a: run, b: run }).collect();
+    let judged = |condition: &str, pairs: &[Pair<'_>]| {
+        let condition = FailIf::parse(condition).unwrap();
+        condition.judge(&Comparison::of(pairs, &[condition.metric]), Belief::Whole).failure
+    };
+    assert_eq!(judged("p99 worse than 5%", &pairs), Failure::Excluded);
+    assert_eq!(judged("p99.9 worse than 5%", &pairs), Failure::Void);
+    assert_eq!(
+        judged("p99.9 worse than 5%", &pairs[..2]),
+        Failure::Open,
+        "there are too few runs for anything"
+    );
+}
+
 #[test]
 fn conditions_are_read_and_mistakes_named() {
     for (text, again) in [

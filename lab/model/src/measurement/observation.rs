@@ -3,6 +3,10 @@
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
+/// What the names of series begin with whose points are events that took time, as the pauses of a garbage collector are. Other series
+/// of times are samples, such as the mean time of a request.
+pub const PAUSE: &str = "pause";
+
 /// All that one observer saw.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observation {

@@ -45,7 +45,7 @@ impl TokenFinder {
         loop {
             let at = self.start.find(rest)? + self.start.needle().len();
             rest = &rest[at..];
-            let (publisher, length) = number(rest)?;
+            let Some((publisher, length)) = number(rest) else { continue };
             if rest.get(length) != Some(&b'-') {
                 continue;
             }
@@ -75,7 +75,9 @@ mod tests {
         assert_eq!(found(r#"{"name":"d-000000ab-17-3","x":"d-000000ab-1-1"}"#), Some((17, 3)));
         assert_eq!(found("d-000000ac-17-3"), None, "of another run");
         assert_eq!(found("d-000000ab-17"), None);
-        assert_eq!(found("d-000000ab-1x d-000000ab-2-5"), Some((2, 5)), "after one that is none");
+        for before in ["d-000000ab-1x", "d-000000ab-", "d-000000ab-99999999999-1", "d-000000ab-7-"] {
+            assert_eq!(found(&format!("{before} d-000000ab-2-5")), Some((2, 5)), "after {before}, which is none");
+        }
         assert_eq!(found("d-000000ab-99999999999-1"), None);
     }
 

@@ -6,6 +6,9 @@ use std::collections::BTreeSet;
 
 /// At 40 s each, the shortest that makes sense, this many take almost five days.
 pub const COMBINATIONS_MAX: usize = 10_000;
+/// Of the names of a combination's files, without their endings. File systems take 255 with the longest of these, that of a result
+/// which is being written.
+const FILE_STEM_BYTES_MAX: usize = 230;
 
 /// The values of each variable. Where a list is empty, the variable is not swept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,6 +58,11 @@ pub enum SpaceError {
         "two combinations would have the same file, `{file}`: their values differ only in characters that names of files cannot have"
     )]
     SameFile { file: String },
+    #[error(
+        "the files of a combination would have a name of {bytes} bytes, and {FILE_STEM_BYTES_MAX} are the most: `{file}`; make values \
+         shorter, or give them names in what is run"
+    )]
+    LongFile { file: String, bytes: usize },
 }
 
 impl SweepSpace {
@@ -75,6 +83,9 @@ impl SweepSpace {
             all = each(&all, &setting.values, |combination, value| {
                 combination.settings.push((setting.name.clone(), value.clone()));
             });
+        }
+        if let Some(file) = all.iter().map(Combination::file_stem).find(|file| file.len() > FILE_STEM_BYTES_MAX) {
+            return Err(SpaceError::LongFile { bytes: file.len(), file });
         }
         let mut files = BTreeSet::new();
         match all.iter().map(Combination::file_stem).find(|file| !files.insert(file.clone())) {
@@ -198,5 +209,19 @@ mod tests {
             let same = SweepSpace { settings: vec![setting("x", &values)], ..SweepSpace::default() };
             assert!(matches!(same.combinations(), Err(SpaceError::SameFile { .. })), "{values:?}");
         }
+    }
+
+    /// Its result could not be written, after it was measured.
+    #[test]
+    fn a_combination_whose_files_cannot_be_made_is_refused() {
+        let of = |value: &str| {
+            let settings = vec![setting("query", &["short", value])];
+            SweepSpace { settings, ..SweepSpace::default() }.combinations()
+        };
+        // A letter of two bytes: a file system counts these.
+        let (longest, too_long) = ("ü".repeat(112), "ü".repeat(113));
+        assert_eq!(of(&longest).unwrap().len(), 2);
+        let expected = SpaceError::LongFile { file: format!("query-{too_long}"), bytes: 232 };
+        assert_eq!(of(&too_long), Err(expected));
     }
 }

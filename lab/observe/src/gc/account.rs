@@ -6,6 +6,7 @@ use crate::clock::RunClock;
 use crate::observer::INTERVAL_MIN;
 use prony_model::Nanos;
 use prony_model::measurement::observation::ObservedUnit::{self, Bytes, Count, Nanoseconds, Share};
+use prony_model::measurement::observation::PAUSE;
 
 /// Dates of events that are just being written are this far from the clock only where clocks differ.
 const CLOCK_DIFFERENCE_MAX_NS: i128 = 60_000_000_000;
@@ -95,7 +96,7 @@ impl Account {
         self.pauses += 1;
         self.full_count += u64::from(is_full);
         self.longest_ns = self.longest_ns.max(length_ns);
-        self.points.push((at, "pause", Nanoseconds, length_ns as f64));
+        self.points.push((at, PAUSE, Nanoseconds, length_ns as f64));
         // Serial logs a young collection that turns into a full one as both, the full one first.
         if let Some((inner_began_ns, inner_length_ns)) = self.enclosed.take()
             && began_ns <= inner_began_ns

@@ -6,7 +6,7 @@ use super::digits;
 use crate::describe;
 use prony_model::Nanos;
 use prony_model::measurement::clock::ClockEventKind;
-use prony_model::measurement::observation::{Observation, ObservedUnit};
+use prony_model::measurement::observation::{Observation, ObservedSeries, ObservedUnit, PAUSE};
 use prony_model::result::ResultFile;
 use prony_model::verdict::finding::{Finding, TimeSpan};
 use prony_model::verdict::threshold::{Metric, Scope, Threshold};
@@ -75,7 +75,9 @@ fn stages(result: &ResultFile) -> Vec<AnnotationData> {
 
 /// Events that took time, such as those of a garbage collector; the longest ones.
 fn pauses(observer: &Observation) -> Vec<AnnotationData> {
-    let series = observer.series.iter().filter(|series| series.unit == ObservedUnit::Nanoseconds);
+    let is_of_events =
+        |series: &&ObservedSeries| series.unit == ObservedUnit::Nanoseconds && series.name.starts_with(PAUSE);
+    let series = observer.series.iter().filter(is_of_events);
     let mut events: Vec<_> = series
         .flat_map(|series| series.points.iter().map(move |(at, took)| (*at, *took, &series.name)))
         .collect();
@@ -122,4 +124,22 @@ pub(super) fn objectives(result: &ResultFile) -> Vec<ObjectiveData> {
         })
     });
     kept.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Metrics have times as well, each second one.
+    #[test]
+    fn a_time_that_was_sampled_is_no_pause() {
+        let series = |name: &str| ObservedSeries {
+            name: name.to_owned(),
+            unit: ObservedUnit::Nanoseconds,
+            points: (0..5).map(|second| (Nanos::from_secs(second), 2e6)).collect(),
+        };
+        let observed = |name: &str| Observation { series: vec![series(name)], ..Observation::default() };
+        assert_eq!(pauses(&observed("http_request_duration_seconds mean")).len(), 0);
+        assert_eq!(pauses(&observed("pause")).len(), 5);
+    }
 }

@@ -169,8 +169,9 @@ impl IntervalPlot {
         }
         let interval = result.over_time.interval_ns;
         let width_s = interval.as_secs_f64();
-        let seconds = result.whole_seconds().len() as f64;
-        let end = |index: usize| ((index + 1) as f64 * width_s).min(seconds);
+        // The last interval has all that ended in it, also in a second that the run did not end.
+        let run_end = result.windows.last().map_or(0.0, |whole| whole.window.to_ns.as_secs_f64());
+        let end = |index: usize| ((index + 1) as f64 * width_s).min(run_end);
         let rate = |(index, count): (usize, &u64)| {
             Some(digits(*count as f64 / (end(index) - index as f64 * width_s), 5))
         };

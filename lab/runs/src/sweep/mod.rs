@@ -55,7 +55,7 @@ enum Measured {
 
 impl Sweep<'_> {
     fn measure(mut self) -> Result<SweepFile, SweepError> {
-        self.runs.keep(&self.account.file);
+        self.runs.keep(&self.account.file, self.account.file.state);
         let count = self.account.file.steps.len();
         for index in 0..count {
             let step = self.account.file.steps[index].clone();
@@ -85,14 +85,17 @@ impl Sweep<'_> {
                     return Err(error);
                 }
             }
-            self.runs.keep(&self.account.file);
+            // What follows the last combination writes the file as a whole.
+            if number < count {
+                self.runs.keep(&self.account.file, self.account.file.state);
+            }
         }
         Ok(self.end())
     }
 
     fn end(mut self) -> SweepFile {
         self.account.conclude();
-        self.runs.keep(&self.account.file);
+        self.runs.keep(&self.account.file, self.account.file.state);
         self.account.file
     }
 

@@ -285,6 +285,25 @@ fn the_rate_is_reached_with_the_users_of_littles_law_and_a_fifth() {
     }
 }
 
+/// Each of 1,000 starts is counted, of which a thread gets to see 500.
+#[test]
+fn what_is_due_faster_than_a_thread_can_serve_is_dropped_and_takes_no_memory() {
+    let plan = plan(vec![open(1_000.0, Nanos::from_secs(1), 1, Nanos::from_millis(10))]);
+    let (windows, exchange) = (plan.windows(), StartExchange::new([1].into_iter(), 1));
+    let VirtualThread { mut machine, mut recorder, .. } = thread(&plan, &windows, &exchange, 0, 1);
+    let counted = |recorder: &Recorder<'_>| {
+        let counts = recorder.tally().starts_of(&[0], 0);
+        (counts.due, counts.started, counts.dropped)
+    };
+    for _ in 0..500 {
+        assert!(machine.on_time(Nanos::from_secs(1), &mut recorder));
+    }
+    assert_eq!(counted(&recorder), (500, 1, 498), "the last one still waits");
+    machine.finish(Nanos::from_secs(5), &mut recorder);
+    assert_eq!(counted(&recorder), (1_000, 1, 999));
+    assert!(!machine.owes_starts());
+}
+
 /// The loop of a thread with a peer that answers at once, on the real clock.
 fn drive(mut thread: VirtualThread<'_>, epoch: Instant) -> (StartCounts, Vec<Nanos>) {
     let VirtualThread { machine, recorder, .. } = &mut thread;

@@ -19,8 +19,8 @@ use crate::verdict::finding::{Finding, FindingKind};
 
 /// A thread busier than this cannot be trusted to send and to read on time.
 const BUSY_SHARE_MAX: f64 = 0.80;
-/// In less time most of what a thread does is to begin and to end.
-const BUSY_LENGTH_MIN: Nanos = Nanos::from_millis(100);
+/// In less time much of what a thread does is to begin and to end.
+const BUSY_LENGTH_MIN: Nanos = Nanos::from_secs(1);
 /// Lateness of the lab beyond this share of the measured time distorts it.
 const LATENESS_SHARE_MAX: f64 = 0.10;
 /// Lateness below this is not told from noise of the system's timers.

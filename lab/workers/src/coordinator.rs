@@ -385,3 +385,8 @@ pub(crate) fn wall_ns() -> i64 {
 pub(crate) fn silent_for() -> String {
     format!("nothing was heard of it for {} s", CONTACT_MAX.as_secs())
 }
+
+/// The same of one that speaks and reports nothing of what it measures.
+pub(crate) fn hangs_for() -> String {
+    format!("it reported nothing for {} s", CONTACT_MAX.as_secs())
+}

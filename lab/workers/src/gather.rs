@@ -1,7 +1,9 @@
 //! A run that is under way: reports are merged, silences noticed, the result kept as it grows.
 
 use crate::bundle::Bundle;
-use crate::coordinator::{Coordinator, CoordinatorSettings, Handing, NotBegun, elapsed_since, silent_for};
+use crate::coordinator::{
+    Coordinator, CoordinatorSettings, Handing, NotBegun, elapsed_since, hangs_for, silent_for,
+};
 use crate::crew::Recruited;
 use crate::error::WorkersError;
 use crate::kind::{Merge, RequestsAlone};
@@ -308,6 +310,7 @@ impl Gathering<'_> {
                     }
                 }
                 Some(Sign::Lost) => self.lose(index, &silent_for()),
+                Some(Sign::Hangs) => self.lose(index, &hangs_for()),
             }
         }
     }

@@ -74,7 +74,8 @@ pub fn serve(settings: WorkerSettings, stop: &StopFlag) -> Result<(), WorkersErr
     })?;
     let joined = joined(&settings.name, &settings.labels, settings.threads.get() as u32);
     let (engagement, refused) = (None, BTreeSet::new());
-    let mut worker = Worker { settings, id, link, inputs, joined, base: Instant::now(), engagement, refused };
+    let (base, has_worked) = (Instant::now(), false);
+    let mut worker = Worker { settings, id, link, inputs, joined, base, engagement, has_worked, refused };
     let text =
         format!("worker `{}` waits for runs at {}", worker.settings.name, worker.settings.nats.shown());
     worker.tell(&text);
@@ -91,6 +92,8 @@ struct Worker {
     /// Its monotonic clock counts from here.
     base: Instant,
     engagement: Option<Engagement>,
+    /// It has taken a share of a run.
+    has_worked: bool,
     /// Coordinators of other versions are told of once each.
     refused: BTreeSet<String>,
 }
@@ -129,10 +132,9 @@ impl Worker {
                 Ok(Input::Share { coordinator, part, event }) => self.on_share(&coordinator, part, event),
                 Err(_) => {}
             }
-            let was_engaged = self.engagement.is_some();
             self.tick(stop);
             let is_idle = self.engagement.is_none();
-            if is_idle && (stop.is_stopped() || was_engaged && self.settings.is_for_one_run) {
+            if is_idle && (stop.is_stopped() || self.has_worked && self.settings.is_for_one_run) {
                 return;
             }
         }
@@ -223,6 +225,7 @@ impl Worker {
             job.ask(&self.link);
         }
         engagement.jobs.push(job);
+        self.has_worked = true;
         self.tell(&text);
         if let Some(plan) = plan {
             self.prepare(part, plan);

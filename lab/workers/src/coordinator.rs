@@ -69,6 +69,8 @@ pub(crate) struct Coordinator {
     pub(crate) crew: Vec<Recruit>,
     /// The shares of the present run.
     pub(crate) members: Vec<Member>,
+    /// The present run is to end early, which its workers are told until they have.
+    is_ending: bool,
     runs: u32,
     /// Of all shares of all runs.
     parts: u32,
@@ -113,6 +115,7 @@ impl Coordinator {
             reached_since: Some(base),
             crew: Vec::new(),
             members: Vec::new(),
+            is_ending: false,
             runs: 0,
             parts: 0,
             beat: base,
@@ -137,8 +140,10 @@ impl Coordinator {
         self.link.send(&worker_subject(id), &self.told(*part, order));
     }
 
-    pub(crate) fn tell_all(&self, order: &Order) {
-        (0..self.members.len()).for_each(|member| self.send(member, order.clone()));
+    /// Ends the present run early. A worker may be cut off at this moment, so it is said again with each sign of life.
+    pub(crate) fn end_run(&mut self) {
+        self.is_ending = true;
+        self.acknowledge_all();
     }
 
     /// To all that have joined.
@@ -213,6 +218,7 @@ impl Coordinator {
     pub(crate) fn prepare(&mut self, handing: Handing<'_>, workers: &[usize]) -> Result<Instant, NotBegun> {
         self.runs += 1;
         self.members.clear();
+        self.is_ending = false;
         for (number, worker) in (0..).zip(workers) {
             let share = RunShare::new(number, workers.len() as u32).expect("its number is below theirs");
             let name = self.crew[*worker].name.clone();
@@ -360,6 +366,9 @@ impl Coordinator {
     pub(crate) fn acknowledge_all(&self) {
         for (index, member) in self.members.iter().enumerate() {
             self.send(index, Order::Acknowledge { up_to: member.acknowledged() });
+            if self.is_ending && member.stage != Stage::Ended {
+                self.send(index, Order::Stop);
+            }
         }
     }
 }
@@ -389,4 +398,47 @@ pub(crate) fn silent_for() -> String {
 /// The same of one that speaks and reports nothing of what it measures.
 pub(crate) fn hangs_for() -> String {
     format!("it reported nothing for {} s", CONTACT_MAX.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::joined;
+    use crate::terms::{OnWorkerLost, UserState};
+    use prony_testkit::NatsServer;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_worker_that_did_not_hear_of_the_end_is_told_again() {
+        let server = NatsServer::start();
+        let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
+        let settings = CoordinatorSettings {
+            nats: nats.clone(),
+            terms: Terms { workers: 1, on_lost: OnWorkerLost::Continue, users: UserState::OfPlan },
+            wait: Duration::from_secs(1),
+            tell: Box::new(|_| {}),
+        };
+        let mut coordinator = Coordinator::open(settings, StopFlag::default()).unwrap();
+        let who = (1, "w".to_owned());
+        let joined = joined("größe", &BTreeMap::new(), 1);
+        let member = Member::new(who, "größe".to_owned(), joined, RunShare::WHOLE, Instant::now());
+        coordinator.members.push(member);
+        // Nobody hears this.
+        coordinator.end_run();
+        let (sender, heard) = mpsc::channel();
+        let deliver = move |event| drop(sender.send(event));
+        let _worker = Link::open(&nats, vec![worker_subject("w")], deliver).unwrap();
+        let begin = Instant::now();
+        let mut has_come = false;
+        while !has_come {
+            assert!(begin.elapsed() < CONTACT_MAX, "it is not told again");
+            coordinator.next(Duration::from_millis(50));
+            has_come = heard.try_iter().any(|event| match event {
+                LinkEvent::Message(bytes) => {
+                    serde_json::from_slice::<Told>(&bytes).is_ok_and(|told| told.order == Order::Stop)
+                }
+                LinkEvent::Connected | LinkEvent::Disconnected => false,
+            });
+        }
+    }
 }

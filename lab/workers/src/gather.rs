@@ -358,7 +358,7 @@ impl Gathering<'_> {
     fn end_early(&mut self) {
         self.was_told_to_stop = true;
         self.respread.give_up_all(self.coordinator);
-        self.coordinator.tell_all(&Order::Stop);
+        self.coordinator.end_run();
     }
 
     // ---- the end

@@ -90,6 +90,8 @@ pub(crate) struct Handing<'a> {
 pub(crate) enum NotBegun {
     /// A worker fell silent meanwhile: others may make its share.
     Silent(String),
+    /// A worker had joined another coordinator before: the same holds.
+    Engaged(String),
     Failed(WorkersError),
 }
 
@@ -195,6 +197,9 @@ impl Coordinator {
                 }
                 let own = self.members.iter_mut().filter(|member| member.id == said.id);
                 own.for_each(|member| member.hear(at));
+                if matches!(said.what, Reply::Engaged) {
+                    self.crew.retain(|known| known.id != said.id);
+                }
                 Some(said)
             }
         }
@@ -285,6 +290,7 @@ impl Coordinator {
                     let name = self.members[index].name.clone();
                     return Err(WorkersError::Worker { name, message, is_limit }.into());
                 }
+                Reply::Engaged => return Err(NotBegun::Engaged(self.members[index].name.clone())),
                 what => self.prepare_further(bundle, index, &what),
             }
         }
@@ -305,7 +311,7 @@ impl Coordinator {
     }
 
     /// One after the other, so that no answer waits behind another.
-    fn compare_clocks(&mut self) -> Result<(), WorkersError> {
+    fn compare_clocks(&mut self) -> Result<(), NotBegun> {
         for index in 0..self.members.len() {
             let mut exchanges = Vec::new();
             for number in 0..PROBES {
@@ -314,9 +320,7 @@ impl Coordinator {
                 exchanges.extend(self.exchange(index, number, sent_ns, sent_wall));
             }
             let Some(difference) = difference(&exchanges) else {
-                let name = self.members[index].name.clone();
-                let message = "it did not say what its clock shows".to_owned();
-                return Err(WorkersError::Worker { name, message, is_limit: false });
+                return Err(NotBegun::Silent(self.members[index].name.clone()));
             };
             self.members[index].clock = Some(difference);
         }

@@ -95,13 +95,8 @@ impl Coordinator {
                 self.link.send(OFFERS, &self.told(0, Order::Offer { protocol: PROTOCOL, prony_version }));
                 offered = Some(Instant::now());
             }
-            match self.next(Duration::from_millis(100)) {
-                Some(Said { id, what: Reply::Join(joined), .. }) => self.admit(id, *joined),
-                // It has joined another coordinator meanwhile.
-                Some(Said { id, part: 0, what: Reply::Failed { .. } }) => {
-                    self.crew.retain(|known| known.id != id);
-                }
-                _ => {}
+            if let Some(Said { id, what: Reply::Join(joined), .. }) = self.next(Duration::from_millis(100)) {
+                self.admit(id, *joined);
             }
         }
         Ok(())
@@ -194,8 +189,24 @@ fn other_version(joined: &Joined, own: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bundle::Bundle;
     use crate::figures::joined;
+    use crate::kind::{Kinds, PLANS, RequestsAlone};
+    use crate::link::{Link, LinkEvent, NatsSettings};
+    use crate::message::{Told, coordinator_subject};
+    use crate::terms::UserState;
+    use crate::worker::{WorkerSettings, serve};
+    use prony_load::{RunOptions, read_plan};
+    use prony_model::WindowKind;
+    use prony_testkit::NatsServer;
+    use prony_testkit::peer::ScriptedPeer;
     use std::collections::BTreeMap;
+    use std::num::NonZeroUsize;
+    use std::path::Path;
+    use std::sync::{Arc, Mutex, mpsc};
+    use std::{fs, thread};
+
+    static KINDS: Kinds = &[&PLANS];
 
     #[test]
     fn a_worker_of_another_version_is_told_of_with_both() {
@@ -210,5 +221,97 @@ mod tests {
         let version = own.prony_version.clone();
         let text = other_version(&Joined { protocol: 1, ..own }, &version);
         assert!(text.contains("with messages of version 1, and this is version "), "{text}");
+    }
+
+    /// A worker that joins the first run that is offered, and says to each order what it is to say.
+    fn pretend(nats: &NatsSettings, stop: &StopFlag, answer: fn(&Order) -> Option<Reply>) {
+        let (sender, events) = mpsc::channel();
+        let deliver = move |event| drop(sender.send(event));
+        let link = Link::open(nats, vec![OFFERS.to_owned(), worker_subject("x")], deliver).unwrap();
+        let mut has_joined = false;
+        while !stop.is_stopped() {
+            let event = events.recv_timeout(Duration::from_millis(50));
+            let Ok(LinkEvent::Message(bytes)) = event else { continue };
+            let told: Told = serde_json::from_slice(&bytes).unwrap();
+            let is_offer = matches!(told.order, Order::Offer { .. });
+            let what = if is_offer && !has_joined {
+                has_joined = true;
+                Some(Reply::Join(Box::new(joined("ä", &BTreeMap::new(), 1))))
+            } else {
+                answer(&told.order)
+            };
+            if let Some(what) = what {
+                let said = Said { id: "x".to_owned(), part: told.part, what };
+                link.send(&coordinator_subject(&told.coordinator), &said);
+            }
+        }
+    }
+
+    fn real(nats: &NatsSettings, output: &Path) -> WorkerSettings {
+        WorkerSettings {
+            nats: nats.clone(),
+            name: "real".to_owned(),
+            labels: BTreeMap::new(),
+            threads: NonZeroUsize::MIN,
+            kinds: KINDS,
+            output: output.to_owned(),
+            is_for_one_run: false,
+            tell: Box::new(|_| {}),
+        }
+    }
+
+    /// Runs six requests with one worker, which joins and does not make them; another one comes later. Returns what was said.
+    fn replaced(answer: fn(&Order) -> Option<Reply>) -> Vec<String> {
+        const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+        let (server, peer) = (NatsServer::start(), ScriptedPeer::answering(OK));
+        let (folder, stop) = (tempfile::tempdir().unwrap(), StopFlag::default());
+        let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
+        let path = folder.path().join("plan.toml");
+        let load = "users = 2\niterations = 3\nrequests = [{ path = \"/\" }]";
+        fs::write(&path, format!("target = \"{}\"\n{load}\n", peer.url())).unwrap();
+        let (plan, bundle) = (read_plan(&path).unwrap(), Bundle::of_plan(&path).unwrap());
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&told);
+        let settings = CoordinatorSettings {
+            nats: nats.clone(),
+            terms: Terms { workers: 1, on_lost: OnWorkerLost::End, users: UserState::OfPlan },
+            wait: Duration::from_secs(20),
+            tell: Box::new(move |text| heard.lock().unwrap().push(text.to_owned())),
+        };
+        let result = thread::scope(|scope| {
+            scope.spawn(|| pretend(&nats, &stop, answer));
+            let recruited = Recruited::of(&plan, settings, StopFlag::default());
+            scope.spawn(|| serve(real(&nats, folder.path()), &stop).unwrap());
+            let run = |mut recruited: Recruited| {
+                recruited.run(&plan, &bundle, &RequestsAlone, RunOptions::default())
+            };
+            let result = recruited.and_then(run);
+            stop.stop();
+            result
+        });
+        let (result, told) = (result.unwrap(), told.lock().unwrap().clone());
+        assert_eq!(result.window(WindowKind::Whole).unwrap().all.successes, 6, "{told:?}");
+        assert_eq!(result.workers[0].name, "real", "{told:?}");
+        told
+    }
+
+    /// Two runs that begin at the same time may both have a worker among theirs; it is with the first that keeps it.
+    #[test]
+    fn a_worker_that_works_for_another_run_is_replaced() {
+        let told = replaced(|order| match order {
+            Order::Assign(_) => Some(Reply::Engaged),
+            _ => None,
+        });
+        assert!(told.iter().any(|text| text == "worker `ä` works for another run"), "{told:?}");
+    }
+
+    #[test]
+    fn a_worker_that_does_not_say_what_its_clock_shows_is_replaced() {
+        let told = replaced(|order| match order {
+            Order::Assign(_) => Some(Reply::Ready),
+            _ => None,
+        });
+        let text = "worker `ä` fell silent before the run began";
+        assert!(told.iter().any(|line| line == text), "{told:?}");
     }
 }

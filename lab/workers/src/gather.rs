@@ -75,24 +75,26 @@ impl Recruited {
     }
 }
 
-/// Prepares the run; a worker that falls silent meanwhile is replaced.
+/// Prepares the run; a worker that falls silent meanwhile is replaced, and one that works for another run, as long as others come.
 fn begin(coordinator: &mut Coordinator, plan: &Plan, handing: Handing<'_>) -> Result<Instant, WorkersError> {
-    let mut attempts = 0;
+    let mut silent = 0;
     loop {
-        attempts += 1;
         let workers = coordinator.workers_for(plan)?;
-        match coordinator.prepare(handing, &workers) {
+        let why = match coordinator.prepare(handing, &workers) {
             Ok(start) => return Ok(start),
             Err(NotBegun::Failed(error)) => return Err(error),
-            Err(NotBegun::Silent(name)) if attempts < PREPARE_MAX => {
-                coordinator.tell(&format!("worker `{name}` fell silent before the run began"));
-                coordinator.tell_crew(&Order::Stay);
-                coordinator.miss(&name);
-            }
+            Err(NotBegun::Engaged(name)) => format!("worker `{name}` works for another run"),
             Err(NotBegun::Silent(name)) => {
-                return Err(WorkersError::Worker { name, message: silent_for(), is_limit: false });
+                silent += 1;
+                if silent == PREPARE_MAX {
+                    return Err(WorkersError::Worker { name, message: silent_for(), is_limit: false });
+                }
+                coordinator.miss(&name);
+                format!("worker `{name}` fell silent before the run began")
             }
-        }
+        };
+        coordinator.tell(&why);
+        coordinator.tell_crew(&Order::Stay);
     }
 }
 

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Both sides must speak the same.
-pub(crate) const PROTOCOL: u32 = 3;
+pub(crate) const PROTOCOL: u32 = 4;
 /// More than any load test has; it catches slips of the keyboard.
 pub const WORKERS_MAX: u32 = 1_000;
 /// Both sides say something at least as often.
@@ -131,6 +131,8 @@ pub(crate) enum Reply<R = Box<Report>> {
     },
     /// All its programs are made.
     Ready,
+    /// It works for another coordinator.
+    Engaged,
     /// It cannot run its share.
     Failed {
         message: String,

@@ -173,8 +173,7 @@ impl Worker {
             Some(engagement) if engagement.coordinator == coordinator => engagement.heard = Instant::now(),
             Some(_) => {
                 if matches!(order, Order::Assign(_) | Order::Stay) {
-                    let message = "it has a share of another run".to_owned();
-                    self.reply(&coordinator, part, Reply::Failed { message, is_limit: false });
+                    self.reply(&coordinator, part, Reply::Engaged);
                 }
                 return;
             }

@@ -140,9 +140,8 @@ impl Job {
     ) -> Result<(), WorkersError> {
         let folder = tempfile::tempdir().map_err(|error| WorkersError::Unpack(error.to_string()))?;
         let (kind, of_kind) = bundle.unpack(folder.path())?;
-        let Assignment { run, name, change, share, .. } = &self.assignment;
-        let path = means.output.join(format!("{run}-{}.worker.jsonl", file_name(name)));
-        let outbox = Outbox::open(&self.address, &path, &self.header(bundle))?;
+        let Assignment { change, share, .. } = &self.assignment;
+        let outbox = Outbox::open(&self.address, means.output, &self.header(bundle))?;
         let settings = ShareSettings {
             kind: find(means.kinds, &kind)?,
             folder: folder.path().to_owned(),
@@ -278,9 +277,4 @@ impl Job {
         }
         Some(outbox.path().to_owned())
     }
-}
-
-/// What every file system takes of a name.
-fn file_name(name: &str) -> String {
-    name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect()
 }

@@ -273,14 +273,16 @@ impl Worker {
 
     // ---- ends
 
-    /// A share cannot be run.
+    /// A share cannot be run, or not to its end.
     fn fail(&mut self, part: u32, failure: &ShareFailure) {
         let Some(engagement) = &mut self.engagement else { return };
-        engagement.jobs.retain(|job| job.part() != part);
-        let ShareFailure { message, is_limit } = failure;
         let coordinator = engagement.coordinator.clone();
+        let at = engagement.jobs.iter().position(|job| job.part() == part);
+        let kept = at.and_then(|at| engagement.jobs.remove(at).leave());
+        let ShareFailure { message, is_limit } = failure;
         self.reply(&coordinator, part, Reply::Failed { message: message.clone(), is_limit: *is_limit });
-        self.tell(&format!("the share cannot be run: {message}"));
+        let kept = kept.map(|path| format!("; what it measured is kept in {}", path.display()));
+        self.tell(&format!("the share cannot be run: {message}{}", kept.unwrap_or_default()));
     }
 
     fn leave_job(&mut self, part: u32) {

@@ -271,10 +271,51 @@ impl Job {
     pub(super) fn leave(self) -> Option<PathBuf> {
         let Running { share, outbox, .. } = self.running?;
         drop(share);
-        if self.ended.is_some() && outbox.is_empty() {
+        if outbox.is_unused() || self.ended.is_some() && outbox.is_empty() {
             outbox.forget();
             return None;
         }
         Some(outbox.path().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::joined;
+    use crate::kind::PLANS;
+    use prony_model::plan::PlanChange;
+    use prony_model::program::RunShare;
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    static KINDS: Kinds = &[&PLANS];
+
+    /// A run that could not begin, or whose share another worker took over in place of this one.
+    #[test]
+    fn a_share_that_measured_nothing_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("größe.toml");
+        let load = "users = 1\nduration = \"1s\"\nrequests = [{ path = \"/\" }]";
+        fs::write(&path, format!("target = \"http://127.0.0.1:1\"\n{load}\n")).unwrap();
+        let bundle = Bundle::of_plan(&path).unwrap();
+        let assignment = Assignment {
+            run: "r".to_owned(),
+            share: RunShare::WHOLE,
+            name: "ä".to_owned(),
+            change: PlanChange::default(),
+            is_taken_over: false,
+            plan_bytes: bundle.bytes().len() as u64,
+            plan_hash: bundle.hash(),
+        };
+        let address = Address { coordinator: "c".to_owned(), id: "w".to_owned(), part: 1 };
+        let output = folder.path().join("kept");
+        let means =
+            Means { threads: NonZeroUsize::MIN, kinds: KINDS, output: &output, rows: SharedRows::default() };
+        let mut job = Job::new(assignment, address, joined("ä", &BTreeMap::new(), 1));
+        job.prepare(&bundle, &means, |_| {}).unwrap();
+        assert_eq!(fs::read_dir(&output).unwrap().count(), 1);
+        assert_eq!(job.leave(), None);
+        assert_eq!(fs::read_dir(&output).unwrap().count(), 0);
     }
 }

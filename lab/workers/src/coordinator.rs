@@ -65,6 +65,8 @@ pub(crate) struct Coordinator {
     base: Instant,
     /// Since when the server is reached; nothing where it is not.
     pub(crate) reached_since: Option<Instant>,
+    /// Since when the server is not reached.
+    unreached_since: Option<Instant>,
     /// All that have joined.
     pub(crate) crew: Vec<Recruit>,
     /// The shares of the present run.
@@ -115,6 +117,7 @@ impl Coordinator {
             events,
             base,
             reached_since: Some(base),
+            unreached_since: None,
             crew: Vec::new(),
             members: Vec::new(),
             is_ending: false,
@@ -177,13 +180,14 @@ impl Coordinator {
         match event {
             LinkEvent::Connected => {
                 if self.reached_since.is_none() {
-                    self.reached_since = Some(at);
+                    (self.reached_since, self.unreached_since) = (Some(at), None);
                     self.tell("the NATS server is reached again");
                 }
                 None
             }
             LinkEvent::Disconnected => {
                 if self.reached_since.take().is_some() {
+                    self.unreached_since = Some(at);
                     self.tell(
                         "the NATS server is not reached; workers go on, and what they measure comes later",
                     );
@@ -306,6 +310,11 @@ impl Coordinator {
         }
     }
 
+    /// For how long the server is not reached.
+    pub(crate) fn unreached(&self) -> Duration {
+        self.unreached_since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
     fn now_ns(&self) -> u64 {
         self.base.elapsed().as_nanos() as u64
     }
@@ -392,6 +401,11 @@ fn piece(bundle: &Bundle, offset: u64) -> Order {
 pub(crate) fn wall_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// Said of workers from which nothing more can come.
+pub(crate) fn unreached_for(unreached: Duration) -> String {
+    format!("the NATS server was not reached for {} s", unreached.as_secs())
 }
 
 /// Said of a worker that was lost without a word.

@@ -2,12 +2,12 @@
 
 use crate::bundle::Bundle;
 use crate::coordinator::{
-    Coordinator, CoordinatorSettings, Handing, NotBegun, elapsed_since, hangs_for, silent_for,
+    Coordinator, CoordinatorSettings, Handing, NotBegun, elapsed_since, hangs_for, silent_for, unreached_for,
 };
 use crate::crew::Recruited;
 use crate::error::WorkersError;
 use crate::kind::{Merge, RequestsAlone};
-use crate::message::{Order, Reply, Said};
+use crate::message::{CONTACT_MAX, HAND_OVER_PATIENCE, Order, Reply, Said};
 use crate::respread::Respread;
 use crate::roster::{Member, Sign, Stage, Taken};
 use crate::terms::OnWorkerLost;
@@ -173,11 +173,14 @@ impl Gathering<'_> {
         self.finish()
     }
 
-    /// Nothing is waited for any more. While the server is not reached, everything may still come.
+    /// Nothing is waited for any more. While the server is not reached, what has not ended may still come.
     fn is_over(&self) -> bool {
-        let Some(since) = self.coordinator.reached_since else { return false };
-        let now = Instant::now();
-        self.coordinator.members.iter().all(|member| member.is_done(now, since))
+        let (now, since) = (Instant::now(), self.coordinator.reached_since);
+        let is_done = |member: &Member| match since {
+            Some(since) => member.is_done(now, since),
+            None => member.stage == Stage::Ended,
+        };
+        self.coordinator.members.iter().all(is_done)
     }
 
     fn hear(&mut self, said: Said) {
@@ -293,7 +296,7 @@ impl Gathering<'_> {
     // ---- faults
 
     fn watch(&mut self) {
-        let Some(since) = self.coordinator.reached_since else { return };
+        let Some(since) = self.coordinator.reached_since else { return self.watch_server() };
         let now = Instant::now();
         if self.elapsed() > self.plan.duration() {
             self.respread.give_up_all(self.coordinator);
@@ -317,6 +320,25 @@ impl Gathering<'_> {
         }
     }
 
+    /// Workers that hear nothing stop, try to hand over what they have, and give that up: from then on nothing can come. Whoever
+    /// ends the run by hand does not wait for the second of these.
+    fn watch_server(&mut self) {
+        let is_wanted = self.coordinator.stop.is_stopped();
+        let patience = if is_wanted { Duration::ZERO } else { HAND_OVER_PATIENCE };
+        let unreached = self.coordinator.unreached();
+        if unreached <= CONTACT_MAX + patience {
+            return;
+        }
+        // Nobody is there who could take a share over.
+        self.end_early();
+        for index in 0..self.coordinator.members.len() {
+            if self.coordinator.members[index].stage != Stage::Ended {
+                self.lose(index, &unreached_for(unreached));
+                self.coordinator.members[index].give_up();
+            }
+        }
+    }
+
     fn lose(&mut self, index: usize, reason: &str) {
         let member = &self.coordinator.members[index];
         if member.is_lost() || member.stage == Stage::Ended && member.takes_over.is_some() {
@@ -334,6 +356,7 @@ impl Gathering<'_> {
             self.coordinator.members[index].reason().to_owned(),
         );
         let goes_on = match self.settings_on_lost() {
+            _ if self.was_told_to_stop => "the run ends",
             OnWorkerLost::Continue => "the run goes on without its share",
             OnWorkerLost::Respread => "the others take its share over",
             OnWorkerLost::End => "the run ends",

@@ -28,6 +28,8 @@ pub(crate) const BEAT: Duration = Duration::from_secs(1);
 pub(crate) const SILENCE: Duration = Duration::from_secs(3);
 /// A side that has heard nothing of the other for so long takes it for lost: a worker stops, a coordinator goes on without.
 pub(crate) const CONTACT_MAX: Duration = Duration::from_secs(10);
+/// After the end of its share, a worker tries for so long to hand over what the coordinator lacks, without hearing of it.
+pub(crate) const HAND_OVER_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs are offered here, to all workers.
 pub(crate) const OFFERS: &str = "prony.v1.offers";

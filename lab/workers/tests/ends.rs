@@ -4,6 +4,7 @@
 
 use prony_load::{RunOptions, read_plan};
 use prony_model::program::StopFlag;
+use prony_model::result::RunState;
 use prony_model::{ResultFile, WindowKind};
 use prony_testkit::NatsServer;
 use prony_testkit::peer::ScriptedPeer;
@@ -77,6 +78,33 @@ fn a_worker_for_one_run_ends_after_it() {
     let plan = plan_file(folder.path(), &peer, "users = 2\niterations = 3\nmax_duration = \"30s\"");
     let result = run_plan(&plan, &server.url(), RunOptions::default()).unwrap();
     assert_eq!(result.window(WindowKind::Whole).unwrap().all.successes, 6);
+    wait_for("the end of the worker", || worker.is_finished());
+    worker.join().unwrap();
+}
+
+/// The server is gone for good, as are its workers for the coordinator: what came until then is the result.
+#[test]
+fn a_run_is_ended_by_hand_while_the_server_is_gone() {
+    let (server, peer, folder) =
+        (NatsServer::start(), ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    let (url, of_worker, stop) = (server.url(), StopFlag::default(), StopFlag::default());
+    let worker = worker(&url, &folder.path().join("kept"), &of_worker);
+    let plan = plan_file(folder.path(), &peer, "rate = 40\nduration = \"300s\"\nusers = 10");
+    let (ends, stopped) = (stop.clone(), of_worker.clone());
+    let end = thread::spawn(move || {
+        wait_for("a request", || peer.connections() > 0);
+        thread::sleep(Duration::from_millis(2_500));
+        drop(server);
+        stopped.stop();
+        ends.stop();
+        peer
+    });
+    let result = run_plan(&plan, &url, RunOptions { stop, ..RunOptions::default() }).unwrap();
+    let _peer = end.join().unwrap();
+    assert_eq!(result.state, RunState::Stopped);
+    assert!(result.window(WindowKind::Whole).unwrap().all.successes > 0);
+    let reason = &result.workers[0].reason;
+    assert!(reason.starts_with("the NATS server was not reached for "), "{reason}");
     wait_for("the end of the worker", || worker.is_finished());
     worker.join().unwrap();
 }

@@ -7,7 +7,9 @@ use crate::error::WorkersError;
 use crate::kept::KeptHeader;
 use crate::kind::{Kinds, find};
 use crate::link::Link;
-use crate::message::{Assignment, CONTACT_MAX, Joined, Reply, Report, Said, coordinator_subject};
+use crate::message::{
+    Assignment, CONTACT_MAX, HAND_OVER_PATIENCE, Joined, Reply, Report, Said, coordinator_subject,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prony_load::{RunStart, SharedRows};
@@ -20,9 +22,7 @@ use tempfile::TempDir;
 
 /// A piece that has not come is asked for again.
 const PIECE_PATIENCE: Duration = Duration::from_secs(2);
-/// After its end, reports that do not come are tried for so long; they stay in the file.
-const HAND_OVER_PATIENCE: Duration = Duration::from_secs(60);
-/// The same of a worker that is to end itself.
+/// As [`HAND_OVER_PATIENCE`], of a worker that is to end itself.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(3);
 /// What a worker finds of itself; everything else is found in the merged figures.
 const OWN_FINDINGS: [FindingKind; 5] = [

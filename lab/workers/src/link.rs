@@ -270,7 +270,7 @@ async fn carry(client: &Client, mut queue: UnboundedReceiver<Outgoing>) {
 }
 
 async fn publish(client: &Client, cutter: &mut Cutter, (subject, message): &Message) {
-    for part in cutter.cut(message) {
+    for part in cutter.cut(message, client.max_payload()) {
         // Fails only where the client was closed, which nobody does.
         let _ = client.publish(subject.clone(), part).await;
     }

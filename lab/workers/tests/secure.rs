@@ -126,6 +126,14 @@ fn a_wrong_password_is_said_without_repeating_it() {
     }
 }
 
+#[test]
+fn a_server_that_takes_little_at_once_is_enough() {
+    let port = free_port();
+    let _server = NatsServer::start_with(port, "max_payload: 4096");
+    let nats = plain(format!("nats://127.0.0.1:{port}"));
+    assert_eq!(run(&nats, &nats, PATIENCE).unwrap(), 9);
+}
+
 // ---- accounts, as `nsc` makes them
 
 /// A JSON Web Token as NATS has them (its "Decentralized JWT Authentication"): signed with an nkey.

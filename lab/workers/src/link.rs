@@ -48,9 +48,15 @@ impl NatsSettings {
         }
     }
 
+    /// Certificates are of no use but in TLS, so that whoever names some wants nothing to go over the network without it.
+    fn wants_tls(&self) -> bool {
+        self.url.starts_with("tls://") || self.ca.is_some() || self.cert.is_some()
+    }
+
     fn options(&self) -> ConnectOptions {
         let mut options = ConnectOptions::new()
             .name("prony")
+            .require_tls(self.wants_tls())
             .connection_timeout(CONNECT_PATIENCE)
             .ping_interval(PING_EVERY)
             .max_reconnects(None)
@@ -196,7 +202,7 @@ fn not_open(settings: &NatsSettings, error: &ConnectError) -> NotOpen {
         }
         ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => HINT_PASSWORD,
         ConnectErrorKind::Tls => HINT_TLS,
-        _ if settings.url.starts_with("tls://") => HINT_TLS,
+        _ if settings.wants_tls() => HINT_TLS,
         _ => HINT_ADDRESS,
     };
     (error.to_string(), hint)

@@ -109,6 +109,22 @@ fn with_certificates_on_both_sides_and_not_without() {
     assert!(refused(&missing).contains("--nats-ca"), "{}", refused(&missing));
 }
 
+/// What listens there may be somebody else, who would read the password and the plan.
+#[test]
+fn who_names_certificates_says_nothing_to_a_server_without_tls() {
+    let (certificates, port) = (Certificates::new(), free_port());
+    let server = NatsServer::start_with(port, "authorization { user: lab, password: geheim }");
+    let open = plain(format!("nats://lab:geheim@127.0.0.1:{port}"));
+    let (cert, key) = certificates.client();
+    let trusting = NatsSettings { ca: Some(certificates.ca_path()), ..open.clone() };
+    let shown = NatsSettings { cert: Some(cert), key: Some(key), ..open };
+    for nats in [trusting, shown] {
+        let text = refused(&nats);
+        assert!(text.contains("speaks TLS, that --nats-ca has the certificate"), "{text}");
+    }
+    drop(server);
+}
+
 #[test]
 fn a_wrong_password_is_said_without_repeating_it() {
     let port = free_port();

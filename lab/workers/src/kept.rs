@@ -21,7 +21,7 @@ use prony_model::{Nanos, Plan, ResultFile};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -33,6 +33,8 @@ const SUFFIX: &str = ".worker.jsonl";
 const NAME_BYTES_MAX: usize = 180;
 /// Files of one run whose names come to the same.
 const COPIES_MAX: u32 = 1_000;
+/// Of lines that could not be written, such as on a full disk: minutes of what most runs measure.
+const UNWRITTEN_BYTES_MAX: usize = 32 << 20;
 
 /// The first line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -76,6 +78,10 @@ impl Default for KeptHeader {
 pub(crate) struct KeptWriter {
     path: PathBuf,
     file: File,
+    /// Of whole lines in the file.
+    bytes: u64,
+    /// Lines that could not be written yet, in their order.
+    unwritten: Vec<u8>,
 }
 
 impl KeptWriter {
@@ -99,13 +105,23 @@ impl KeptWriter {
     }
 
     pub(crate) fn to(path: &Path, file: File) -> Self {
-        Self { path: path.to_owned(), file }
+        Self { path: path.to_owned(), file, bytes: 0, unwritten: Vec::new() }
     }
 
-    /// Adds a line, at once.
+    /// Adds a line, at once, or before the next one where that fails.
     pub(crate) fn write(&mut self, line: &RawValue) -> Result<(), WorkersError> {
-        let written = self.file.write_all(line.get().as_bytes()).and_then(|()| self.file.write_all(b"\n"));
-        written.map_err(|cause| WorkersError::Keep { path: self.path.clone(), cause })
+        if self.unwritten.len() < UNWRITTEN_BYTES_MAX {
+            self.unwritten.extend_from_slice(line.get().as_bytes());
+            self.unwritten.push(b'\n');
+        }
+        if let Err(cause) = self.file.write_all(&self.unwritten) {
+            // A part of a line would make those after it unreadable. What cannot be cut cannot be written again either.
+            let _ = self.file.set_len(self.bytes).and_then(|()| self.file.seek(SeekFrom::Start(self.bytes)));
+            return Err(WorkersError::Keep { path: self.path.clone(), cause });
+        }
+        self.bytes += self.unwritten.len() as u64;
+        self.unwritten.clear();
+        Ok(())
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -583,6 +599,21 @@ mod tests {
         };
         assert_eq!(seconds(&result), (0..SECONDS).map(lacking).collect::<Vec<_>>());
         assert_eq!(result.state, RunState::Stopped);
+    }
+
+    #[test]
+    fn a_line_that_could_not_be_written_is_written_before_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kept");
+        let line = |number: u32| to_raw_value(&number).unwrap();
+        let mut writer = KeptWriter::to(&path, File::create(&path).unwrap());
+        writer.write(&line(1)).unwrap();
+        // Nothing can be written to it, as where the disk is full.
+        writer.file = File::open(&path).unwrap();
+        assert!(writer.write(&line(2)).is_err() && writer.write(&line(3)).is_err());
+        writer.file = File::options().append(true).open(&path).unwrap();
+        writer.write(&line(4)).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "1\n2\n3\n4\n");
     }
 
     /// Two workers of one machine, or of one folder that machines share.

@@ -74,8 +74,19 @@ pub fn serve(settings: WorkerSettings, stop: &StopFlag) -> Result<(), WorkersErr
     })?;
     let joined = joined(&settings.name, &settings.labels, settings.threads.get() as u32);
     let (engagement, refused) = (None, BTreeSet::new());
-    let (base, has_worked) = (Instant::now(), false);
-    let mut worker = Worker { settings, id, link, inputs, joined, base, engagement, has_worked, refused };
+    let (base, is_reached, has_worked) = (Instant::now(), true, false);
+    let mut worker = Worker {
+        settings,
+        id,
+        link,
+        is_reached,
+        inputs,
+        joined,
+        base,
+        engagement,
+        has_worked,
+        refused,
+    };
     let text =
         format!("worker `{}` waits for runs at {}", worker.settings.name, worker.settings.nats.shown());
     worker.tell(&text);
@@ -87,6 +98,8 @@ struct Worker {
     settings: WorkerSettings,
     id: String,
     link: Link,
+    /// The server is reached; what is reported while it is not goes out when it is again.
+    is_reached: bool,
     inputs: Sender<Input>,
     joined: Joined,
     /// Its monotonic clock counts from here.
@@ -152,8 +165,9 @@ impl Worker {
 
     fn hear(&mut self, event: LinkEvent) {
         match event {
-            LinkEvent::Disconnected => {}
+            LinkEvent::Disconnected => self.is_reached = false,
             LinkEvent::Connected => {
+                self.is_reached = true;
                 let jobs = self.engagement.iter_mut().flat_map(|engagement| &mut engagement.jobs);
                 jobs.for_each(|job| job.resend(&self.link));
             }
@@ -317,11 +331,11 @@ impl Worker {
             ShareEvent::Ready => self.reply(coordinator, part, Reply::Ready),
             ShareEvent::Begun(late) => self.reply(coordinator, part, Reply::Begun { late_ns: late.0 }),
             ShareEvent::Second(report) => {
-                let kept = job.report(&report, &self.link);
+                let kept = job.report(&report, self.is_reached.then_some(&self.link));
                 self.warn(kept);
             }
             ShareEvent::Done(Ok(end)) => {
-                let kept = job.done(*end, &self.link);
+                let kept = job.done(*end, self.is_reached.then_some(&self.link));
                 self.warn(kept);
             }
             ShareEvent::Done(Err(failure)) => self.fail(part, &failure),
@@ -350,7 +364,7 @@ impl Worker {
             if is_leaving {
                 job.stop("it was stopped on its machine");
             }
-            match job.tick(&self.link, silence, is_leaving) {
+            match job.tick(self.is_reached.then_some(&self.link), silence, is_leaving) {
                 Progress::GoesOn => {}
                 Progress::LostContact => has_lost_contact = true,
                 Progress::GivenUp => given_up.push(job.part()),

@@ -255,7 +255,7 @@ impl Coordinator {
             change: change.clone(),
             is_taken_over,
             plan_bytes: bundle.bytes().len() as u64,
-            plan_hash: bundle.hash(),
+            plan_hash: bundle.hash().to_owned(),
         };
         let Recruit { id, joined, .. } = &self.crew[worker];
         let (name, now) = (name.to_owned(), Instant::now());

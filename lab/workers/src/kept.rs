@@ -472,7 +472,7 @@ mod tests {
                 is_taken_over,
                 change: PlanChange::of(&self.plan),
                 worker: Some(joined(name, &BTreeMap::new(), 1)),
-                plan_hash: self.bundle.hash(),
+                plan_hash: self.bundle.hash().to_owned(),
                 plan: STANDARD.encode(self.bundle.bytes()),
                 ..KeptHeader::default()
             };

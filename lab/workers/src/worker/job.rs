@@ -316,7 +316,7 @@ mod tests {
             change: PlanChange::default(),
             is_taken_over: false,
             plan_bytes: bundle.bytes().len() as u64,
-            plan_hash: bundle.hash(),
+            plan_hash: bundle.hash().to_owned(),
         };
         let address = Address { coordinator: "c".to_owned(), id: "w".to_owned(), part: 1 };
         let output = folder.join("kept");

@@ -341,7 +341,8 @@ impl Gathering<'_> {
 
     fn lose(&mut self, index: usize, reason: &str) {
         let member = &self.coordinator.members[index];
-        if member.is_lost() || member.stage == Stage::Ended && member.takes_over.is_some() {
+        // One that was asked to take over and is not needed any more has made nothing that could be missing.
+        if member.is_lost() || member.stage == Stage::Ended && !member.has_begun() {
             return;
         }
         if member.is_about_to_take_over() {

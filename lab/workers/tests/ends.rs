@@ -28,12 +28,12 @@ fn nats(url: &str) -> NatsSettings {
 }
 
 /// On a thread of its own, for one run.
-fn worker(url: &str, output: &Path, stop: &StopFlag) -> JoinHandle<()> {
-    let (nats, output, stop) = (nats(url), output.to_owned(), stop.clone());
+fn worker(url: &str, name: &str, output: &Path, stop: &StopFlag) -> JoinHandle<()> {
+    let (nats, name, output, stop) = (nats(url), name.to_owned(), output.to_owned(), stop.clone());
     thread::spawn(move || {
         let settings = WorkerSettings {
             nats,
-            name: "größe".to_owned(),
+            name,
             labels: BTreeMap::new(),
             threads: NonZeroUsize::MIN,
             kinds: KINDS,
@@ -52,10 +52,12 @@ fn plan_file(folder: &Path, peer: &ScriptedPeer, load: &str) -> PathBuf {
     path
 }
 
-fn run_plan(plan: &Path, url: &str, options: RunOptions) -> Result<ResultFile, WorkersError> {
+/// By so many workers.
+fn run_plan(plan: &Path, url: &str, workers: u32, options: RunOptions) -> Result<ResultFile, WorkersError> {
+    let on_lost = if workers > 1 { OnWorkerLost::Respread } else { OnWorkerLost::Continue };
     let settings = CoordinatorSettings {
         nats: nats(url),
-        terms: Terms { workers: 1, on_lost: OnWorkerLost::Continue, users: UserState::OfPlan },
+        terms: Terms { workers, on_lost, users: UserState::OfPlan },
         wait: Duration::from_secs(20),
         tell: Box::new(|_| {}),
     };
@@ -74,9 +76,9 @@ fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
 fn a_worker_for_one_run_ends_after_it() {
     let (server, peer, folder) =
         (NatsServer::start(), ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
-    let worker = worker(&server.url(), folder.path(), &StopFlag::default());
+    let worker = worker(&server.url(), "größe", folder.path(), &StopFlag::default());
     let plan = plan_file(folder.path(), &peer, "users = 2\niterations = 3\nmax_duration = \"30s\"");
-    let result = run_plan(&plan, &server.url(), RunOptions::default()).unwrap();
+    let result = run_plan(&plan, &server.url(), 1, RunOptions::default()).unwrap();
     assert_eq!(result.window(WindowKind::Whole).unwrap().all.successes, 6);
     wait_for("the end of the worker", || worker.is_finished());
     worker.join().unwrap();
@@ -88,7 +90,7 @@ fn a_run_is_ended_by_hand_while_the_server_is_gone() {
     let (server, peer, folder) =
         (NatsServer::start(), ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
     let (url, of_worker, stop) = (server.url(), StopFlag::default(), StopFlag::default());
-    let worker = worker(&url, &folder.path().join("kept"), &of_worker);
+    let worker = worker(&url, "größe", &folder.path().join("kept"), &of_worker);
     let plan = plan_file(folder.path(), &peer, "rate = 40\nduration = \"300s\"\nusers = 10");
     let (ends, stopped) = (stop.clone(), of_worker.clone());
     let end = thread::spawn(move || {
@@ -99,7 +101,7 @@ fn a_run_is_ended_by_hand_while_the_server_is_gone() {
         ends.stop();
         peer
     });
-    let result = run_plan(&plan, &url, RunOptions { stop, ..RunOptions::default() }).unwrap();
+    let result = run_plan(&plan, &url, 1, RunOptions { stop, ..RunOptions::default() }).unwrap();
     let _peer = end.join().unwrap();
     assert_eq!(result.state, RunState::Stopped);
     assert!(result.window(WindowKind::Whole).unwrap().all.successes > 0);
@@ -107,4 +109,44 @@ fn a_run_is_ended_by_hand_while_the_server_is_gone() {
     assert!(reason.starts_with("the NATS server was not reached for "), "{reason}");
     wait_for("the end of the worker", || worker.is_finished());
     worker.join().unwrap();
+}
+
+/// First one of three is stopped, and then one of the two that have its share.
+#[test]
+fn a_taker_that_is_stopped_on_its_machine_is_taken_over_in_turn() {
+    let (server, peer, folder) =
+        (NatsServer::start(), ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    let (url, kept) = (server.url(), folder.path().join("kept"));
+    let workers = ["a", "b", "c"].map(|name| {
+        let stop = StopFlag::default();
+        (worker(&url, name, &kept, &stop), stop)
+    });
+    let plan = plan_file(folder.path(), &peer, "rate = 60\nduration = \"34s\"\nusers = 12");
+    let (stop_b, stop_c) = (workers[1].1.clone(), workers[2].1.clone());
+    let has_begun = move || {
+        let files = fs::read_dir(&kept).unwrap().map(|entry| entry.unwrap().path());
+        let mut own = files.filter(|path| path.to_string_lossy().contains("b_for_c"));
+        own.any(|path| fs::read_to_string(path).unwrap_or_default().contains("\"second\":"))
+    };
+    let end = thread::spawn(move || {
+        wait_for("a request", || peer.connections() > 0);
+        thread::sleep(Duration::from_millis(2_500));
+        stop_c.stop();
+        wait_for("a second of a taker", has_begun);
+        stop_b.stop();
+        peer
+    });
+    let result = run_plan(&plan, &url, 3, RunOptions::default()).unwrap();
+    let _peer = end.join().unwrap();
+    let names: Vec<_> = result.workers.iter().map(|worker| worker.name.as_str()).collect();
+    for name in ["b", "c", "b for c"] {
+        let worker = result.workers.iter().find(|worker| worker.name == name).unwrap();
+        assert!(worker.is_lost() && worker.taken_over_from.is_some(), "{name} of {names:?}");
+    }
+    assert!(names.contains(&"a for b for c"), "{names:?}");
+    assert_eq!(result.series.last().unwrap().workers_missing, 0);
+    for (worker, stop) in workers {
+        stop.stop();
+        worker.join().unwrap();
+    }
 }

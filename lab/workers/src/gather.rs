@@ -392,8 +392,12 @@ impl Gathering<'_> {
     fn finish(mut self) -> Result<ResultFile, WorkersError> {
         self.collector.close();
         self.set_workers();
-        let members = &self.coordinator.members;
-        let are_lost = members.iter().all(Member::is_lost);
+        // Who was asked to take over and never began has lost nothing.
+        let members: Vec<&Member> =
+            self.coordinator.members.iter().filter(|member| member.has_begun()).collect();
+        let are_lost = members.iter().all(|member| member.is_lost());
+        let reasons = members.iter().map(|member| format!("`{}`: {}", member.name, member.reason()));
+        let reasons = reasons.collect::<Vec<_>>().join("; ");
         if are_lost && self.ended == Nanos::ZERO {
             self.ended = self.elapsed();
         }
@@ -408,12 +412,7 @@ impl Gathering<'_> {
         self.warnings.extend(self.store.write(&result));
         self.show(true);
         if are_lost && result.series.is_empty() {
-            let reasons = self
-                .coordinator
-                .members
-                .iter()
-                .map(|member| format!("`{}`: {}", member.name, member.reason()));
-            return Err(WorkersError::AllLost(reasons.collect::<Vec<_>>().join("; ")));
+            return Err(WorkersError::AllLost(reasons));
         }
         Ok(result)
     }

@@ -369,18 +369,25 @@ impl Coordinator {
     pub(crate) fn start_one(&mut self, index: usize, start: Instant, from: Nanos) {
         let at_ns = start.saturating_duration_since(self.base).as_nanos() as u64;
         let ahead = self.members[index].clock.map_or(0, |clock| clock.monotonic_ns);
-        self.send(index, Order::Start { at_ns: at_ns.saturating_add_signed(ahead), from_ns: from });
+        let at_ns = at_ns.saturating_add_signed(ahead);
+        self.members[index].told_start = Some((at_ns, from));
         self.members[index].start(start + Duration::from_nanos(from.0));
+        self.send(index, Order::Start { at_ns, from_ns: from });
     }
 
     // ---- while it goes
 
-    /// Signs of life, and of what has come.
+    /// Signs of life, and of what has come; with them goes what somebody may not have heard.
     pub(crate) fn acknowledge_all(&self) {
         for (index, member) in self.members.iter().enumerate() {
             self.send(index, Order::Acknowledge { up_to: member.acknowledged() });
-            if self.is_ending && member.stage != Stage::Ended {
-                self.send(index, Order::Stop);
+            match member.told_start {
+                _ if member.stage == Stage::Ended => {}
+                _ if self.is_ending => self.send(index, Order::Stop),
+                Some((at_ns, from_ns)) if !member.is_lost() => {
+                    self.send(index, Order::Start { at_ns, from_ns });
+                }
+                _ => {}
             }
         }
     }
@@ -426,8 +433,8 @@ mod tests {
     use prony_testkit::NatsServer;
     use std::collections::BTreeMap;
 
-    #[test]
-    fn a_worker_that_did_not_hear_of_the_end_is_told_again() {
+    /// What a worker is told again that was not there when it was told first.
+    fn told_again(tell: impl FnOnce(&mut Coordinator), is_expected: impl Fn(&Order) -> bool) {
         let server = NatsServer::start();
         let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
         let settings = CoordinatorSettings {
@@ -441,8 +448,7 @@ mod tests {
         let joined = joined("größe", &BTreeMap::new(), 1);
         let member = Member::new(who, "größe".to_owned(), joined, RunShare::WHOLE, Instant::now());
         coordinator.members.push(member);
-        // Nobody hears this.
-        coordinator.end_run();
+        tell(&mut coordinator);
         let (sender, heard) = mpsc::channel();
         let deliver = move |event| drop(sender.send(event));
         let _worker = Link::open(&nats, vec![worker_subject("w")], deliver).unwrap();
@@ -453,10 +459,24 @@ mod tests {
             coordinator.next(Duration::from_millis(50));
             has_come = heard.try_iter().any(|event| match event {
                 LinkEvent::Message(bytes) => {
-                    serde_json::from_slice::<Told>(&bytes).is_ok_and(|told| told.order == Order::Stop)
+                    serde_json::from_slice::<Told>(&bytes).is_ok_and(|told| is_expected(&told.order))
                 }
                 LinkEvent::Connected | LinkEvent::Disconnected => false,
             });
         }
+    }
+
+    #[test]
+    fn a_worker_that_did_not_hear_of_the_start_is_told_again() {
+        let (start, from) = (Instant::now() + START_LEAD, Nanos::from_secs(7));
+        told_again(
+            |coordinator| coordinator.start_one(0, start, from),
+            |order| matches!(order, Order::Start { from_ns, .. } if *from_ns == from),
+        );
+    }
+
+    #[test]
+    fn a_worker_that_did_not_hear_of_the_end_is_told_again() {
+        told_again(Coordinator::end_run, |order| *order == Order::Stop);
     }
 }

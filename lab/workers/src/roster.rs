@@ -52,6 +52,8 @@ pub(crate) struct Member {
     pub(crate) from_second: u64,
     /// Others make its share from this second on.
     pub(crate) taken_over_from: Option<u64>,
+    /// The start that it was told, by its own clock, and when its share begins after that; until it is known to have heard of it.
+    pub(crate) told_start: Option<(u64, Nanos)>,
     late: Nanos,
     heard: Instant,
     /// When it was heard of again after a silence.
@@ -113,6 +115,7 @@ impl Member {
             takes_over: None,
             from_second: 0,
             taken_over_from: None,
+            told_start: None,
             late: Nanos::ZERO,
             heard: now,
             back: now,
@@ -135,7 +138,7 @@ impl Member {
     }
 
     pub(crate) fn begun(&mut self, late: Nanos) {
-        self.late = late;
+        (self.late, self.told_start) = (late, None);
     }
 
     /// All reports below this number have come.
@@ -149,7 +152,7 @@ impl Member {
             return Taken::Nothing;
         }
         self.next_report += 1;
-        self.reported = now;
+        (self.reported, self.told_start) = (now, None);
         match report {
             Report::Second { snapshot, counted } => {
                 self.seconds = snapshot.second + 1;

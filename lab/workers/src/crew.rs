@@ -33,7 +33,8 @@ impl Recruited {
         Ok(Self(coordinator))
     }
 
-    /// How many threads each makes its load of this plan with, none of them without a user.
+    /// How many threads each makes its load of this plan with, none of them without a user. They wait on meanwhile, however long what
+    /// depends on that takes.
     pub fn threads(&mut self, plan: &Plan) -> Result<Vec<u32>, WorkersError> {
         let workers = self.0.workers_for(plan)?;
         let parts = workers.len() as u32;
@@ -45,7 +46,9 @@ impl Recruited {
         let threads = (0..)
             .zip(&workers)
             .map(|(number, worker)| crew[*worker].joined.threads.min(users(number)).max(1));
-        Ok(threads.collect())
+        let threads = threads.collect();
+        self.0.rest();
+        Ok(threads)
     }
 }
 
@@ -197,7 +200,7 @@ mod tests {
     use crate::terms::UserState;
     use crate::worker::{WorkerSettings, serve};
     use prony_load::{RunOptions, read_plan};
-    use prony_model::WindowKind;
+    use prony_model::{LoadModel, Nanos, PlanDraft, RequestDraft, Target, WindowKind};
     use prony_testkit::NatsServer;
     use prony_testkit::peer::ScriptedPeer;
     use std::collections::BTreeMap;
@@ -244,6 +247,38 @@ mod tests {
                 let said = Said { id: "x".to_owned(), part: told.part, what };
                 link.send(&coordinator_subject(&told.coordinator), &said);
             }
+        }
+    }
+
+    /// What the script of a run prepares for each thread may take longer than workers wait without a word.
+    #[test]
+    fn workers_whose_threads_are_asked_for_hear_that_somebody_is_there() {
+        let server = NatsServer::start();
+        let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
+        let (sender, heard) = mpsc::channel();
+        let deliver = move |event| drop(sender.send(event));
+        let _worker = Link::open(&nats, vec![worker_subject("x")], deliver).unwrap();
+        let settings = CoordinatorSettings {
+            nats,
+            terms: Terms { workers: 1, on_lost: OnWorkerLost::End, users: UserState::OfPlan },
+            wait: Duration::from_secs(1),
+            tell: Box::new(|_| {}),
+        };
+        let mut coordinator = Coordinator::open(settings, StopFlag::default()).unwrap();
+        let joined = joined("ä", &BTreeMap::new(), 3);
+        let (id, name, now) = ("x".to_owned(), "ä".to_owned(), Instant::now());
+        coordinator.crew.push(Recruit { id, name, joined, heard: now, is_missed: false });
+        let load = LoadModel::constant(2, Nanos::from_secs(9));
+        let mut draft = PlanDraft::new("p", Target::new("test", 80), load);
+        draft.requests = vec![RequestDraft::get("a", "/")];
+        let mut recruited = Recruited(coordinator);
+        assert_eq!(recruited.threads(&draft.check().unwrap()).unwrap(), [2]);
+        let mut beats = 0;
+        while beats < 2 {
+            let event = heard.recv_timeout(CONTACT_MAX).expect("it is said again and again");
+            let LinkEvent::Message(bytes) = event else { continue };
+            let told: Told = serde_json::from_slice(&bytes).unwrap();
+            beats += u32::from(told.order == Order::Beat);
         }
     }
 

@@ -24,6 +24,15 @@ pub(crate) struct NatsFlags {
 }
 
 impl NatsFlags {
+    pub(crate) const fn is_given(&self) -> bool {
+        let Self { nats, nats_credentials, nats_ca, nats_cert, nats_key } = self;
+        nats.is_some()
+            || nats_credentials.is_some()
+            || nats_ca.is_some()
+            || nats_cert.is_some()
+            || nats_key.is_some()
+    }
+
     /// `missing`: what is said where no server is named.
     pub(crate) fn settings(&self, missing: &'static str) -> anyhow::Result<NatsSettings> {
         let url = self.nats.clone().ok_or_else(|| anyhow!(missing))?;

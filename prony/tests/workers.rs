@@ -143,6 +143,11 @@ fn what_cannot_be_shared_out_is_exit_2_with_the_reason() {
         assert!(told.contains(reason), "{arguments:?}: {told}");
     };
     refused(&["run", "plan.toml", "--workers", "2"], "name it with --nats");
+    // Neither is run on this machine alone.
+    let nats = ["--nats", "nats://127.0.0.1:1"];
+    refused(&[&["run", "plan.toml"][..], &nats].concat(), "say with --workers COUNT");
+    let local = ["--workers", "local:2"];
+    refused(&[&["run", "plan.toml"][..], &local, &nats].concat(), "starts a NATS server of its own");
     refused(
         &["run", "plan.toml", "--workers", "local:2", "--nats-server", "/no/nats"],
         "install nats-server",

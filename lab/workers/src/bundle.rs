@@ -24,6 +24,8 @@ const BYTES_MAX: u64 = 1 << 30;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bundle {
     bytes: Vec<u8>,
+    /// Of the bytes: SHA-256, in hexadecimal digits. Found once, since each of hundreds of workers is told it.
+    hash: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -65,7 +67,7 @@ impl Bundle {
             files.insert(Self::place(path)?, STANDARD.encode(content));
         }
         let packed = Packed { kind: kind.name().to_owned(), settings, files };
-        Ok(Self { bytes: serde_json::to_vec(&packed).expect("texts can be written") })
+        Ok(Self::of(serde_json::to_vec(&packed).expect("texts can be written")))
     }
 
     /// Where a file is beneath the folder of a worker.
@@ -73,12 +75,16 @@ impl Bundle {
         Ok(key(&absolute(path)?))
     }
 
+    fn of(bytes: Vec<u8>) -> Self {
+        let hash = hexadecimal(&Sha256::digest(&bytes));
+        Self { bytes, hash }
+    }
+
     /// As it came.
     pub(crate) fn of_bytes(bytes: Vec<u8>, hash: &str) -> Result<Self, WorkersError> {
-        let bundle = Self { bytes };
-        let found = bundle.hash();
-        if found != hash {
-            return Err(WorkersError::Hash { expected: hash.to_owned(), found });
+        let bundle = Self::of(bytes);
+        if bundle.hash != hash {
+            return Err(WorkersError::Hash { expected: hash.to_owned(), found: bundle.hash });
         }
         Ok(bundle)
     }
@@ -87,9 +93,8 @@ impl Bundle {
         &self.bytes
     }
 
-    /// SHA-256, in hexadecimal digits.
-    pub(crate) fn hash(&self) -> String {
-        hexadecimal(&Sha256::digest(&self.bytes))
+    pub(crate) fn hash(&self) -> &str {
+        &self.hash
     }
 
     /// Writes the files beneath a folder and returns the kind's name with what it has said of itself.
@@ -155,7 +160,7 @@ mod tests {
         fs::write(here.path().join("tables/größe.csv"), "id\n7\n8\n").unwrap();
         let bundle = Bundle::of_plan(&plan).unwrap();
         assert_eq!(bundle.hash(), Bundle::of_plan(&plan).unwrap().hash(), "the same plan has the same hash");
-        let came = Bundle::of_bytes(bundle.bytes().to_vec(), &bundle.hash()).unwrap();
+        let came = Bundle::of_bytes(bundle.bytes().to_vec(), bundle.hash()).unwrap();
         drop(here);
         let (kind, settings) = came.unpack(there.path()).unwrap();
         let unpacked = there.path().join(settings["plan"].as_str().unwrap());
@@ -185,7 +190,7 @@ mod tests {
         for name in ["../evil", "/tmp/evil", "a/../../evil", ""] {
             let bytes =
                 format!(r#"{{"kind":"plan","settings":{{}},"files":{{"{name}":"eA=="}}}}"#).into_bytes();
-            let error = Bundle { bytes }.unpack(&there.path().join("inner")).unwrap_err().to_string();
+            let error = Bundle::of(bytes).unpack(&there.path().join("inner")).unwrap_err().to_string();
             assert!(error.contains("no place beneath"), "{error}");
         }
         assert_eq!(fs::read_dir(there.path()).unwrap().count(), 0);

@@ -65,10 +65,14 @@ pub(crate) struct Coordinator {
     base: Instant,
     /// Since when the server is reached; nothing where it is not.
     pub(crate) reached_since: Option<Instant>,
+    /// Since when the server is not reached.
+    unreached_since: Option<Instant>,
     /// All that have joined.
     pub(crate) crew: Vec<Recruit>,
     /// The shares of the present run.
     pub(crate) members: Vec<Member>,
+    /// The present run is to end early, which its workers are told until they have.
+    is_ending: bool,
     runs: u32,
     /// Of all shares of all runs.
     parts: u32,
@@ -88,6 +92,8 @@ pub(crate) struct Handing<'a> {
 pub(crate) enum NotBegun {
     /// A worker fell silent meanwhile: others may make its share.
     Silent(String),
+    /// A worker had joined another coordinator before: the same holds.
+    Engaged(String),
     Failed(WorkersError),
 }
 
@@ -111,8 +117,10 @@ impl Coordinator {
             events,
             base,
             reached_since: Some(base),
+            unreached_since: None,
             crew: Vec::new(),
             members: Vec::new(),
+            is_ending: false,
             runs: 0,
             parts: 0,
             beat: base,
@@ -137,8 +145,10 @@ impl Coordinator {
         self.link.send(&worker_subject(id), &self.told(*part, order));
     }
 
-    pub(crate) fn tell_all(&self, order: &Order) {
-        (0..self.members.len()).for_each(|member| self.send(member, order.clone()));
+    /// Ends the present run early. A worker may be cut off at this moment, so it is said again with each sign of life.
+    pub(crate) fn end_run(&mut self) {
+        self.is_ending = true;
+        self.acknowledge_all();
     }
 
     /// To all that have joined.
@@ -170,13 +180,14 @@ impl Coordinator {
         match event {
             LinkEvent::Connected => {
                 if self.reached_since.is_none() {
-                    self.reached_since = Some(at);
+                    (self.reached_since, self.unreached_since) = (Some(at), None);
                     self.tell("the NATS server is reached again");
                 }
                 None
             }
             LinkEvent::Disconnected => {
                 if self.reached_since.take().is_some() {
+                    self.unreached_since = Some(at);
                     self.tell(
                         "the NATS server is not reached; workers go on, and what they measure comes later",
                     );
@@ -190,6 +201,9 @@ impl Coordinator {
                 }
                 let own = self.members.iter_mut().filter(|member| member.id == said.id);
                 own.for_each(|member| member.hear(at));
+                if matches!(said.what, Reply::Engaged) {
+                    self.crew.retain(|known| known.id != said.id);
+                }
                 Some(said)
             }
         }
@@ -213,6 +227,7 @@ impl Coordinator {
     pub(crate) fn prepare(&mut self, handing: Handing<'_>, workers: &[usize]) -> Result<Instant, NotBegun> {
         self.runs += 1;
         self.members.clear();
+        self.is_ending = false;
         for (number, worker) in (0..).zip(workers) {
             let share = RunShare::new(number, workers.len() as u32).expect("its number is below theirs");
             let name = self.crew[*worker].name.clone();
@@ -240,7 +255,7 @@ impl Coordinator {
             change: change.clone(),
             is_taken_over,
             plan_bytes: bundle.bytes().len() as u64,
-            plan_hash: bundle.hash(),
+            plan_hash: bundle.hash().to_owned(),
         };
         let Recruit { id, joined, .. } = &self.crew[worker];
         let (name, now) = (name.to_owned(), Instant::now());
@@ -279,6 +294,7 @@ impl Coordinator {
                     let name = self.members[index].name.clone();
                     return Err(WorkersError::Worker { name, message, is_limit }.into());
                 }
+                Reply::Engaged => return Err(NotBegun::Engaged(self.members[index].name.clone())),
                 what => self.prepare_further(bundle, index, &what),
             }
         }
@@ -294,12 +310,17 @@ impl Coordinator {
         }
     }
 
+    /// For how long the server is not reached.
+    pub(crate) fn unreached(&self) -> Duration {
+        self.unreached_since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
     fn now_ns(&self) -> u64 {
         self.base.elapsed().as_nanos() as u64
     }
 
     /// One after the other, so that no answer waits behind another.
-    fn compare_clocks(&mut self) -> Result<(), WorkersError> {
+    fn compare_clocks(&mut self) -> Result<(), NotBegun> {
         for index in 0..self.members.len() {
             let mut exchanges = Vec::new();
             for number in 0..PROBES {
@@ -308,9 +329,7 @@ impl Coordinator {
                 exchanges.extend(self.exchange(index, number, sent_ns, sent_wall));
             }
             let Some(difference) = difference(&exchanges) else {
-                let name = self.members[index].name.clone();
-                let message = "it did not say what its clock shows".to_owned();
-                return Err(WorkersError::Worker { name, message, is_limit: false });
+                return Err(NotBegun::Silent(self.members[index].name.clone()));
             };
             self.members[index].clock = Some(difference);
         }
@@ -350,16 +369,26 @@ impl Coordinator {
     pub(crate) fn start_one(&mut self, index: usize, start: Instant, from: Nanos) {
         let at_ns = start.saturating_duration_since(self.base).as_nanos() as u64;
         let ahead = self.members[index].clock.map_or(0, |clock| clock.monotonic_ns);
-        self.send(index, Order::Start { at_ns: at_ns.saturating_add_signed(ahead), from_ns: from });
+        let at_ns = at_ns.saturating_add_signed(ahead);
+        self.members[index].told_start = Some((at_ns, from));
         self.members[index].start(start + Duration::from_nanos(from.0));
+        self.send(index, Order::Start { at_ns, from_ns: from });
     }
 
     // ---- while it goes
 
-    /// Signs of life, and of what has come.
+    /// Signs of life, and of what has come; with them goes what somebody may not have heard.
     pub(crate) fn acknowledge_all(&self) {
         for (index, member) in self.members.iter().enumerate() {
             self.send(index, Order::Acknowledge { up_to: member.acknowledged() });
+            match member.told_start {
+                _ if member.stage == Stage::Ended => {}
+                _ if self.is_ending => self.send(index, Order::Stop),
+                Some((at_ns, from_ns)) if !member.is_lost() => {
+                    self.send(index, Order::Start { at_ns, from_ns });
+                }
+                _ => {}
+            }
         }
     }
 }
@@ -381,7 +410,73 @@ pub(crate) fn wall_ns() -> i64 {
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
+/// Said of workers from which nothing more can come.
+pub(crate) fn unreached_for(unreached: Duration) -> String {
+    format!("the NATS server was not reached for {} s", unreached.as_secs())
+}
+
 /// Said of a worker that was lost without a word.
 pub(crate) fn silent_for() -> String {
     format!("nothing was heard of it for {} s", CONTACT_MAX.as_secs())
+}
+
+/// The same of one that speaks and reports nothing of what it measures.
+pub(crate) fn hangs_for() -> String {
+    format!("it reported nothing for {} s", CONTACT_MAX.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::joined;
+    use crate::terms::{OnWorkerLost, UserState};
+    use prony_testkit::NatsServer;
+    use std::collections::BTreeMap;
+
+    /// What a worker is told again that was not there when it was told first.
+    fn told_again(tell: impl FnOnce(&mut Coordinator), is_expected: impl Fn(&Order) -> bool) {
+        let server = NatsServer::start();
+        let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
+        let settings = CoordinatorSettings {
+            nats: nats.clone(),
+            terms: Terms { workers: 1, on_lost: OnWorkerLost::Continue, users: UserState::OfPlan },
+            wait: Duration::from_secs(1),
+            tell: Box::new(|_| {}),
+        };
+        let mut coordinator = Coordinator::open(settings, StopFlag::default()).unwrap();
+        let who = (1, "w".to_owned());
+        let joined = joined("größe", &BTreeMap::new(), 1);
+        let member = Member::new(who, "größe".to_owned(), joined, RunShare::WHOLE, Instant::now());
+        coordinator.members.push(member);
+        tell(&mut coordinator);
+        let (sender, heard) = mpsc::channel();
+        let deliver = move |event| drop(sender.send(event));
+        let _worker = Link::open(&nats, vec![worker_subject("w")], deliver).unwrap();
+        let begin = Instant::now();
+        let mut has_come = false;
+        while !has_come {
+            assert!(begin.elapsed() < CONTACT_MAX, "it is not told again");
+            coordinator.next(Duration::from_millis(50));
+            has_come = heard.try_iter().any(|event| match event {
+                LinkEvent::Message(bytes) => {
+                    serde_json::from_slice::<Told>(&bytes).is_ok_and(|told| is_expected(&told.order))
+                }
+                LinkEvent::Connected | LinkEvent::Disconnected => false,
+            });
+        }
+    }
+
+    #[test]
+    fn a_worker_that_did_not_hear_of_the_start_is_told_again() {
+        let (start, from) = (Instant::now() + START_LEAD, Nanos::from_secs(7));
+        told_again(
+            |coordinator| coordinator.start_one(0, start, from),
+            |order| matches!(order, Order::Start { from_ns, .. } if *from_ns == from),
+        );
+    }
+
+    #[test]
+    fn a_worker_that_did_not_hear_of_the_end_is_told_again() {
+        told_again(Coordinator::end_run, |order| *order == Order::Stop);
+    }
 }

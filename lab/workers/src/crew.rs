@@ -33,7 +33,8 @@ impl Recruited {
         Ok(Self(coordinator))
     }
 
-    /// How many threads each makes its load of this plan with, none of them without a user.
+    /// How many threads each makes its load of this plan with, none of them without a user. They wait on meanwhile, however long what
+    /// depends on that takes.
     pub fn threads(&mut self, plan: &Plan) -> Result<Vec<u32>, WorkersError> {
         let workers = self.0.workers_for(plan)?;
         let parts = workers.len() as u32;
@@ -45,7 +46,9 @@ impl Recruited {
         let threads = (0..)
             .zip(&workers)
             .map(|(number, worker)| crew[*worker].joined.threads.min(users(number)).max(1));
-        Ok(threads.collect())
+        let threads = threads.collect();
+        self.0.rest();
+        Ok(threads)
     }
 }
 
@@ -95,13 +98,8 @@ impl Coordinator {
                 self.link.send(OFFERS, &self.told(0, Order::Offer { protocol: PROTOCOL, prony_version }));
                 offered = Some(Instant::now());
             }
-            match self.next(Duration::from_millis(100)) {
-                Some(Said { id, what: Reply::Join(joined), .. }) => self.admit(id, *joined),
-                // It has joined another coordinator meanwhile.
-                Some(Said { id, part: 0, what: Reply::Failed { .. } }) => {
-                    self.crew.retain(|known| known.id != id);
-                }
-                _ => {}
+            if let Some(Said { id, what: Reply::Join(joined), .. }) = self.next(Duration::from_millis(100)) {
+                self.admit(id, *joined);
             }
         }
         Ok(())
@@ -194,8 +192,24 @@ fn other_version(joined: &Joined, own: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bundle::Bundle;
     use crate::figures::joined;
+    use crate::kind::{Kinds, PLANS, RequestsAlone};
+    use crate::link::{Link, LinkEvent, NatsSettings};
+    use crate::message::{Told, coordinator_subject};
+    use crate::terms::UserState;
+    use crate::worker::{WorkerSettings, serve};
+    use prony_load::{RunOptions, read_plan};
+    use prony_model::{LoadModel, Nanos, PlanDraft, RequestDraft, Target, WindowKind};
+    use prony_testkit::NatsServer;
+    use prony_testkit::peer::ScriptedPeer;
     use std::collections::BTreeMap;
+    use std::num::NonZeroUsize;
+    use std::path::Path;
+    use std::sync::{Arc, Mutex, mpsc};
+    use std::{fs, thread};
+
+    static KINDS: Kinds = &[&PLANS];
 
     #[test]
     fn a_worker_of_another_version_is_told_of_with_both() {
@@ -210,5 +224,129 @@ mod tests {
         let version = own.prony_version.clone();
         let text = other_version(&Joined { protocol: 1, ..own }, &version);
         assert!(text.contains("with messages of version 1, and this is version "), "{text}");
+    }
+
+    /// A worker that joins the first run that is offered, and says to each order what it is to say.
+    fn pretend(nats: &NatsSettings, stop: &StopFlag, answer: fn(&Order) -> Option<Reply>) {
+        let (sender, events) = mpsc::channel();
+        let deliver = move |event| drop(sender.send(event));
+        let link = Link::open(nats, vec![OFFERS.to_owned(), worker_subject("x")], deliver).unwrap();
+        let mut has_joined = false;
+        while !stop.is_stopped() {
+            let event = events.recv_timeout(Duration::from_millis(50));
+            let Ok(LinkEvent::Message(bytes)) = event else { continue };
+            let told: Told = serde_json::from_slice(&bytes).unwrap();
+            let is_offer = matches!(told.order, Order::Offer { .. });
+            let what = if is_offer && !has_joined {
+                has_joined = true;
+                Some(Reply::Join(Box::new(joined("ä", &BTreeMap::new(), 1))))
+            } else {
+                answer(&told.order)
+            };
+            if let Some(what) = what {
+                let said = Said { id: "x".to_owned(), part: told.part, what };
+                link.send(&coordinator_subject(&told.coordinator), &said);
+            }
+        }
+    }
+
+    /// What the script of a run prepares for each thread may take longer than workers wait without a word.
+    #[test]
+    fn workers_whose_threads_are_asked_for_hear_that_somebody_is_there() {
+        let server = NatsServer::start();
+        let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
+        let (sender, heard) = mpsc::channel();
+        let deliver = move |event| drop(sender.send(event));
+        let _worker = Link::open(&nats, vec![worker_subject("x")], deliver).unwrap();
+        let settings = CoordinatorSettings {
+            nats,
+            terms: Terms { workers: 1, on_lost: OnWorkerLost::End, users: UserState::OfPlan },
+            wait: Duration::from_secs(1),
+            tell: Box::new(|_| {}),
+        };
+        let mut coordinator = Coordinator::open(settings, StopFlag::default()).unwrap();
+        let joined = joined("ä", &BTreeMap::new(), 3);
+        let (id, name, now) = ("x".to_owned(), "ä".to_owned(), Instant::now());
+        coordinator.crew.push(Recruit { id, name, joined, heard: now, is_missed: false });
+        let load = LoadModel::constant(2, Nanos::from_secs(9));
+        let mut draft = PlanDraft::new("p", Target::new("test", 80), load);
+        draft.requests = vec![RequestDraft::get("a", "/")];
+        let mut recruited = Recruited(coordinator);
+        assert_eq!(recruited.threads(&draft.check().unwrap()).unwrap(), [2]);
+        let mut beats = 0;
+        while beats < 2 {
+            let event = heard.recv_timeout(CONTACT_MAX).expect("it is said again and again");
+            let LinkEvent::Message(bytes) = event else { continue };
+            let told: Told = serde_json::from_slice(&bytes).unwrap();
+            beats += u32::from(told.order == Order::Beat);
+        }
+    }
+
+    fn real(nats: &NatsSettings, output: &Path) -> WorkerSettings {
+        WorkerSettings {
+            nats: nats.clone(),
+            name: "real".to_owned(),
+            labels: BTreeMap::new(),
+            threads: NonZeroUsize::MIN,
+            kinds: KINDS,
+            output: output.to_owned(),
+            is_for_one_run: false,
+            tell: Box::new(|_| {}),
+        }
+    }
+
+    /// Runs six requests with one worker, which joins and does not make them; another one comes later. Returns what was said.
+    fn replaced(answer: fn(&Order) -> Option<Reply>) -> Vec<String> {
+        const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+        let (server, peer) = (NatsServer::start(), ScriptedPeer::answering(OK));
+        let (folder, stop) = (tempfile::tempdir().unwrap(), StopFlag::default());
+        let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
+        let path = folder.path().join("plan.toml");
+        let load = "users = 2\niterations = 3\nrequests = [{ path = \"/\" }]";
+        fs::write(&path, format!("target = \"{}\"\n{load}\n", peer.url())).unwrap();
+        let (plan, bundle) = (read_plan(&path).unwrap(), Bundle::of_plan(&path).unwrap());
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&told);
+        let settings = CoordinatorSettings {
+            nats: nats.clone(),
+            terms: Terms { workers: 1, on_lost: OnWorkerLost::End, users: UserState::OfPlan },
+            wait: Duration::from_secs(20),
+            tell: Box::new(move |text| heard.lock().unwrap().push(text.to_owned())),
+        };
+        let result = thread::scope(|scope| {
+            scope.spawn(|| pretend(&nats, &stop, answer));
+            let recruited = Recruited::of(&plan, settings, StopFlag::default());
+            scope.spawn(|| serve(real(&nats, folder.path()), &stop).unwrap());
+            let run = |mut recruited: Recruited| {
+                recruited.run(&plan, &bundle, &RequestsAlone, RunOptions::default())
+            };
+            let result = recruited.and_then(run);
+            stop.stop();
+            result
+        });
+        let (result, told) = (result.unwrap(), told.lock().unwrap().clone());
+        assert_eq!(result.window(WindowKind::Whole).unwrap().all.successes, 6, "{told:?}");
+        assert_eq!(result.workers[0].name, "real", "{told:?}");
+        told
+    }
+
+    /// Two runs that begin at the same time may both have a worker among theirs; it is with the first that keeps it.
+    #[test]
+    fn a_worker_that_works_for_another_run_is_replaced() {
+        let told = replaced(|order| match order {
+            Order::Assign(_) => Some(Reply::Engaged),
+            _ => None,
+        });
+        assert!(told.iter().any(|text| text == "worker `ä` works for another run"), "{told:?}");
+    }
+
+    #[test]
+    fn a_worker_that_does_not_say_what_its_clock_shows_is_replaced() {
+        let told = replaced(|order| match order {
+            Order::Assign(_) => Some(Reply::Ready),
+            _ => None,
+        });
+        let text = "worker `ä` fell silent before the run began";
+        assert!(told.iter().any(|line| line == text), "{told:?}");
     }
 }

@@ -1,11 +1,13 @@
 //! A run that is under way: reports are merged, silences noticed, the result kept as it grows.
 
 use crate::bundle::Bundle;
-use crate::coordinator::{Coordinator, CoordinatorSettings, Handing, NotBegun, elapsed_since, silent_for};
+use crate::coordinator::{
+    Coordinator, CoordinatorSettings, Handing, NotBegun, elapsed_since, hangs_for, silent_for, unreached_for,
+};
 use crate::crew::Recruited;
 use crate::error::WorkersError;
 use crate::kind::{Merge, RequestsAlone};
-use crate::message::{Order, Reply, Said};
+use crate::message::{CONTACT_MAX, HAND_OVER_PATIENCE, Order, Reply, Said};
 use crate::respread::Respread;
 use crate::roster::{Member, Sign, Stage, Taken};
 use crate::terms::OnWorkerLost;
@@ -73,24 +75,26 @@ impl Recruited {
     }
 }
 
-/// Prepares the run; a worker that falls silent meanwhile is replaced.
+/// Prepares the run; a worker that falls silent meanwhile is replaced, and one that works for another run, as long as others come.
 fn begin(coordinator: &mut Coordinator, plan: &Plan, handing: Handing<'_>) -> Result<Instant, WorkersError> {
-    let mut attempts = 0;
+    let mut silent = 0;
     loop {
-        attempts += 1;
         let workers = coordinator.workers_for(plan)?;
-        match coordinator.prepare(handing, &workers) {
+        let why = match coordinator.prepare(handing, &workers) {
             Ok(start) => return Ok(start),
             Err(NotBegun::Failed(error)) => return Err(error),
-            Err(NotBegun::Silent(name)) if attempts < PREPARE_MAX => {
-                coordinator.tell(&format!("worker `{name}` fell silent before the run began"));
-                coordinator.tell_crew(&Order::Stay);
-                coordinator.miss(&name);
-            }
+            Err(NotBegun::Engaged(name)) => format!("worker `{name}` works for another run"),
             Err(NotBegun::Silent(name)) => {
-                return Err(WorkersError::Worker { name, message: silent_for(), is_limit: false });
+                silent += 1;
+                if silent == PREPARE_MAX {
+                    return Err(WorkersError::Worker { name, message: silent_for(), is_limit: false });
+                }
+                coordinator.miss(&name);
+                format!("worker `{name}` fell silent before the run began")
             }
-        }
+        };
+        coordinator.tell(&why);
+        coordinator.tell_crew(&Order::Stay);
     }
 }
 
@@ -169,11 +173,14 @@ impl Gathering<'_> {
         self.finish()
     }
 
-    /// Nothing is waited for any more. While the server is not reached, everything may still come.
+    /// Nothing is waited for any more. While the server is not reached, what has not ended may still come.
     fn is_over(&self) -> bool {
-        let Some(since) = self.coordinator.reached_since else { return false };
-        let now = Instant::now();
-        self.coordinator.members.iter().all(|member| member.is_done(now, since))
+        let (now, since) = (Instant::now(), self.coordinator.reached_since);
+        let is_done = |member: &Member| match since {
+            Some(since) => member.is_done(now, since),
+            None => member.stage == Stage::Ended,
+        };
+        self.coordinator.members.iter().all(is_done)
     }
 
     fn hear(&mut self, said: Said) {
@@ -289,7 +296,7 @@ impl Gathering<'_> {
     // ---- faults
 
     fn watch(&mut self) {
-        let Some(since) = self.coordinator.reached_since else { return };
+        let Some(since) = self.coordinator.reached_since else { return self.watch_server() };
         let now = Instant::now();
         if self.elapsed() > self.plan.duration() {
             self.respread.give_up_all(self.coordinator);
@@ -308,13 +315,34 @@ impl Gathering<'_> {
                     }
                 }
                 Some(Sign::Lost) => self.lose(index, &silent_for()),
+                Some(Sign::Hangs) => self.lose(index, &hangs_for()),
+            }
+        }
+    }
+
+    /// Workers that hear nothing stop, try to hand over what they have, and give that up: from then on nothing can come. Whoever
+    /// ends the run by hand does not wait for the second of these.
+    fn watch_server(&mut self) {
+        let is_wanted = self.coordinator.stop.is_stopped();
+        let patience = if is_wanted { Duration::ZERO } else { HAND_OVER_PATIENCE };
+        let unreached = self.coordinator.unreached();
+        if unreached <= CONTACT_MAX + patience {
+            return;
+        }
+        // Nobody is there who could take a share over.
+        self.end_early();
+        for index in 0..self.coordinator.members.len() {
+            if self.coordinator.members[index].stage != Stage::Ended {
+                self.lose(index, &unreached_for(unreached));
+                self.coordinator.members[index].give_up();
             }
         }
     }
 
     fn lose(&mut self, index: usize, reason: &str) {
         let member = &self.coordinator.members[index];
-        if member.is_lost() || member.stage == Stage::Ended && member.takes_over.is_some() {
+        // One that was asked to take over and is not needed any more has made nothing that could be missing.
+        if member.is_lost() || member.stage == Stage::Ended && !member.has_begun() {
             return;
         }
         if member.is_about_to_take_over() {
@@ -329,6 +357,7 @@ impl Gathering<'_> {
             self.coordinator.members[index].reason().to_owned(),
         );
         let goes_on = match self.settings_on_lost() {
+            _ if self.was_told_to_stop => "the run ends",
             OnWorkerLost::Continue => "the run goes on without its share",
             OnWorkerLost::Respread => "the others take its share over",
             OnWorkerLost::End => "the run ends",
@@ -355,7 +384,7 @@ impl Gathering<'_> {
     fn end_early(&mut self) {
         self.was_told_to_stop = true;
         self.respread.give_up_all(self.coordinator);
-        self.coordinator.tell_all(&Order::Stop);
+        self.coordinator.end_run();
     }
 
     // ---- the end
@@ -363,8 +392,12 @@ impl Gathering<'_> {
     fn finish(mut self) -> Result<ResultFile, WorkersError> {
         self.collector.close();
         self.set_workers();
-        let members = &self.coordinator.members;
-        let are_lost = members.iter().all(Member::is_lost);
+        // Who was asked to take over and never began has lost nothing.
+        let members: Vec<&Member> =
+            self.coordinator.members.iter().filter(|member| member.has_begun()).collect();
+        let are_lost = members.iter().all(|member| member.is_lost());
+        let reasons = members.iter().map(|member| format!("`{}`: {}", member.name, member.reason()));
+        let reasons = reasons.collect::<Vec<_>>().join("; ");
         if are_lost && self.ended == Nanos::ZERO {
             self.ended = self.elapsed();
         }
@@ -379,12 +412,7 @@ impl Gathering<'_> {
         self.warnings.extend(self.store.write(&result));
         self.show(true);
         if are_lost && result.series.is_empty() {
-            let reasons = self
-                .coordinator
-                .members
-                .iter()
-                .map(|member| format!("`{}`: {}", member.name, member.reason()));
-            return Err(WorkersError::AllLost(reasons.collect::<Vec<_>>().join("; ")));
+            return Err(WorkersError::AllLost(reasons));
         }
         Ok(result)
     }

@@ -21,11 +21,20 @@ use prony_model::{Nanos, Plan, ResultFile};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub(crate) const SCHEMA: &str = "prony-worker";
+
+const SUFFIX: &str = ".worker.jsonl";
+/// Of a worker's name in the name of its file, which has the run's and a number beside it: file systems take 255 bytes.
+const NAME_BYTES_MAX: usize = 180;
+/// Files of one run whose names come to the same.
+const COPIES_MAX: u32 = 1_000;
+/// Of lines that could not be written, such as on a full disk: minutes of what most runs measure.
+const UNWRITTEN_BYTES_MAX: usize = 32 << 20;
 
 /// The first line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -69,25 +78,50 @@ impl Default for KeptHeader {
 pub(crate) struct KeptWriter {
     path: PathBuf,
     file: File,
+    /// Of whole lines in the file.
+    bytes: u64,
+    /// Lines that could not be written yet, in their order.
+    unwritten: Vec<u8>,
 }
 
 impl KeptWriter {
-    pub(crate) fn create(path: &Path, header: &KeptHeader) -> Result<Self, WorkersError> {
-        let failed = |cause| WorkersError::Keep { path: path.to_owned(), cause };
-        path.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
-        let mut writer = Self::to(path, File::create(path).map_err(failed)?);
-        writer.write(&to_raw_value(header).expect("a header can be written"))?;
-        Ok(writer)
+    /// A file of its own in the folder, named after the run and the worker.
+    pub(crate) fn create(folder: &Path, header: &KeptHeader) -> Result<Self, WorkersError> {
+        fs::create_dir_all(folder).map_err(|cause| WorkersError::Keep { path: folder.to_owned(), cause })?;
+        let mut copy = 1;
+        loop {
+            let path = folder.join(file_name(&header.run, &header.name, copy));
+            // The plan may have passwords in it, which nobody else on the machine is to read.
+            match File::options().write(true).create_new(true).mode(0o600).open(&path) {
+                Ok(file) => {
+                    let mut writer = Self::to(&path, file);
+                    writer.write(&to_raw_value(header).expect("a header can be written"))?;
+                    return Ok(writer);
+                }
+                Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists && copy < COPIES_MAX => copy += 1,
+                Err(cause) => return Err(WorkersError::Keep { path, cause }),
+            }
+        }
     }
 
     pub(crate) fn to(path: &Path, file: File) -> Self {
-        Self { path: path.to_owned(), file }
+        Self { path: path.to_owned(), file, bytes: 0, unwritten: Vec::new() }
     }
 
-    /// Adds a line, at once.
+    /// Adds a line, at once, or before the next one where that fails.
     pub(crate) fn write(&mut self, line: &RawValue) -> Result<(), WorkersError> {
-        let written = self.file.write_all(line.get().as_bytes()).and_then(|()| self.file.write_all(b"\n"));
-        written.map_err(|cause| WorkersError::Keep { path: self.path.clone(), cause })
+        if self.unwritten.len() < UNWRITTEN_BYTES_MAX {
+            self.unwritten.extend_from_slice(line.get().as_bytes());
+            self.unwritten.push(b'\n');
+        }
+        if let Err(cause) = self.file.write_all(&self.unwritten) {
+            // A part of a line would make those after it unreadable. What cannot be cut cannot be written again either.
+            let _ = self.file.set_len(self.bytes).and_then(|()| self.file.seek(SeekFrom::Start(self.bytes)));
+            return Err(WorkersError::Keep { path: self.path.clone(), cause });
+        }
+        self.bytes += self.unwritten.len() as u64;
+        self.unwritten.clear();
+        Ok(())
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -98,6 +132,15 @@ impl KeptWriter {
         // What cannot be removed is in nobody's way.
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Of a name what every file system takes. Others may come to the same, so each has a number from the second on.
+fn file_name(run: &str, name: &str, copy: u32) -> String {
+    let letters = name.char_indices().take_while(|(at, c)| at + c.len_utf8() <= NAME_BYTES_MAX);
+    let kept: String =
+        letters.map(|(_, c)| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
+    let copy = if copy == 1 { String::new() } else { format!("-{copy}") };
+    format!("{run}-{kept}{copy}{SUFFIX}")
 }
 
 /// A file as it was read. A last line that was cut off in the middle is left out.
@@ -385,6 +428,7 @@ mod tests {
     use prony_model::{Outcome, Record, WindowKind};
     use std::collections::BTreeMap;
     use std::ops::Range;
+    use std::os::unix::fs::PermissionsExt as _;
     use tempfile::TempDir;
 
     static KINDS: Kinds = &[&PLANS];
@@ -428,12 +472,12 @@ mod tests {
                 is_taken_over,
                 change: PlanChange::of(&self.plan),
                 worker: Some(joined(name, &BTreeMap::new(), 1)),
-                plan_hash: self.bundle.hash(),
+                plan_hash: self.bundle.hash().to_owned(),
                 plan: STANDARD.encode(self.bundle.bytes()),
                 ..KeptHeader::default()
             };
-            let path = self.folder.path().join(format!("r-{name}.worker.jsonl"));
-            let mut writer = KeptWriter::create(&path, &header).unwrap();
+            let mut writer = KeptWriter::create(self.folder.path(), &header).unwrap();
+            let path = writer.path().to_owned();
             let ended = |state| Report::Ended {
                 state,
                 ended_ns: Nanos::from_secs(SECONDS).0,
@@ -555,6 +599,37 @@ mod tests {
         };
         assert_eq!(seconds(&result), (0..SECONDS).map(lacking).collect::<Vec<_>>());
         assert_eq!(result.state, RunState::Stopped);
+    }
+
+    #[test]
+    fn a_line_that_could_not_be_written_is_written_before_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kept");
+        let line = |number: u32| to_raw_value(&number).unwrap();
+        let mut writer = KeptWriter::to(&path, File::create(&path).unwrap());
+        writer.write(&line(1)).unwrap();
+        // Nothing can be written to it, as where the disk is full.
+        writer.file = File::open(&path).unwrap();
+        assert!(writer.write(&line(2)).is_err() && writer.write(&line(3)).is_err());
+        writer.file = File::options().append(true).open(&path).unwrap();
+        writer.write(&line(4)).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "1\n2\n3\n4\n");
+    }
+
+    /// Two workers of one machine, or of one folder that machines share.
+    #[test]
+    fn each_name_has_a_file_of_its_own_that_nobody_else_reads() {
+        let run = Run::new();
+        let long = "größe".repeat(99);
+        let names = ["a b", "a/b", "a_b", "..", &long];
+        let files = names.map(|name| run.keep(name, (0, 1, false), 0..1, COMPLETED));
+        for (name, path) in names.iter().zip(&files) {
+            assert_eq!(Kept::read(path).unwrap().header.name, *name);
+            assert_eq!(path.parent(), Some(run.folder.path()), "{name}");
+            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o077, 0, "{name}");
+        }
+        let ends = ["r-a_b.worker.jsonl", "r-a_b-2.worker.jsonl", "r-a_b-3.worker.jsonl"];
+        assert!(files.iter().zip(ends).all(|(path, end)| path.ends_with(end)), "{files:?}");
     }
 
     #[test]

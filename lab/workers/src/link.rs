@@ -14,6 +14,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 /// A connection over which so many pings stay unanswered is given up, so that a dropped link is noticed in seconds.
@@ -21,6 +22,8 @@ const PING_EVERY: Duration = Duration::from_secs(2);
 const RECONNECT_PAUSE_MAX: Duration = Duration::from_millis(500);
 /// What was said last is still sent.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(2);
+/// The same of all that waits, where the server takes it slowly or not at all.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(4);
 
 /// Where the NATS server is, and how it is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,9 +48,15 @@ impl NatsSettings {
         }
     }
 
+    /// Certificates are of no use but in TLS, so that whoever names some wants nothing to go over the network without it.
+    fn wants_tls(&self) -> bool {
+        self.url.starts_with("tls://") || self.ca.is_some() || self.cert.is_some()
+    }
+
     fn options(&self) -> ConnectOptions {
         let mut options = ConnectOptions::new()
             .name("prony")
+            .require_tls(self.wants_tls())
             .connection_timeout(CONNECT_PATIENCE)
             .ping_interval(PING_EVERY)
             .max_reconnects(None)
@@ -96,6 +105,8 @@ type Deliver = Arc<dyn Fn(LinkEvent) + Send + Sync>;
 #[derive(Debug)]
 pub(crate) struct Link {
     outgoing: Option<UnboundedSender<Outgoing>>,
+    /// Dropped when nothing more is to be sent.
+    open: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -107,6 +118,7 @@ impl Link {
         deliver: impl Fn(LinkEvent) + Send + Sync + 'static,
     ) -> Result<Self, WorkersError> {
         let (outgoing, queue) = unbounded_channel();
+        let (open, closed) = oneshot::channel();
         let (opened, is_open) = mpsc::channel();
         let (settings, deliver): (_, Deliver) = (settings.clone(), Arc::new(deliver));
         let shown = settings.shown();
@@ -119,7 +131,10 @@ impl Link {
                         Err(cause) => drop(opened.send(Err(cause))),
                         Ok(client) => {
                             let _ = opened.send(Ok(()));
-                            carry(&client, queue).await;
+                            tokio::select! {
+                                () = carry(&client, queue) => {}
+                                () = too_late(closed) => {}
+                            }
                         }
                     }
                 }),
@@ -129,7 +144,7 @@ impl Link {
         let thread = thread.map_err(WorkersError::Thread)?;
         let is_open = is_open.recv().unwrap_or_else(|_| Err(("its thread ended".to_owned(), HINT_ADDRESS)));
         is_open.map_err(|(cause, hint)| WorkersError::Connect { url: shown, cause, hint })?;
-        Ok(Self { outgoing: Some(outgoing), thread: Some(thread) })
+        Ok(Self { outgoing: Some(outgoing), open: Some(open), thread: Some(thread) })
     }
 
     /// Sends a message, at once or when the server is reached again.
@@ -160,6 +175,7 @@ fn written(message: &impl Serialize) -> Bytes {
 impl Drop for Link {
     fn drop(&mut self) {
         self.outgoing = None;
+        drop(self.open.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -186,7 +202,7 @@ fn not_open(settings: &NatsSettings, error: &ConnectError) -> NotOpen {
         }
         ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => HINT_PASSWORD,
         ConnectErrorKind::Tls => HINT_TLS,
-        _ if settings.url.starts_with("tls://") => HINT_TLS,
+        _ if settings.wants_tls() => HINT_TLS,
         _ => HINT_ADDRESS,
     };
     (error.to_string(), hint)
@@ -231,6 +247,13 @@ async fn connect(
     Ok(client)
 }
 
+/// Some time after nobody has anything to send any more: a server that is gone takes nothing, and is not waited for.
+async fn too_late(closed: oneshot::Receiver<()>) {
+    // Nothing is ever sent: it fails when the link is dropped.
+    let _ = closed.await;
+    tokio::time::sleep(CLOSE_PATIENCE).await;
+}
+
 /// Until nobody has anything to send any more.
 async fn carry(client: &Client, mut queue: UnboundedReceiver<Outgoing>) {
     let mut sender = [0; 8];
@@ -253,8 +276,31 @@ async fn carry(client: &Client, mut queue: UnboundedReceiver<Outgoing>) {
 }
 
 async fn publish(client: &Client, cutter: &mut Cutter, (subject, message): &Message) {
-    for part in cutter.cut(message) {
+    for part in cutter.cut(message, client.max_payload()) {
         // Fails only where the client was closed, which nobody does.
         let _ = client.publish(subject.clone(), part).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prony_testkit::NatsServer;
+    use std::time::Instant;
+
+    /// More than the client holds back waits for a server that does not come again.
+    #[test]
+    fn a_link_to_a_server_that_is_gone_is_closed_all_the_same() {
+        let server = NatsServer::start();
+        let settings = NatsSettings { url: server.url(), ..NatsSettings::default() };
+        let (sender, events) = mpsc::channel();
+        let deliver = move |event| drop(sender.send(event));
+        let link = Link::open(&settings, vec!["a".to_owned()], deliver).unwrap();
+        drop(server);
+        while events.recv_timeout(Duration::from_secs(30)).unwrap() != LinkEvent::Disconnected {}
+        (0..5_000).for_each(|number| link.send("b", &number));
+        let closing = Instant::now();
+        drop(link);
+        assert!(closing.elapsed() < 3 * CLOSE_PATIENCE, "it took {:?}", closing.elapsed());
     }
 }

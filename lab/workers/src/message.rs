@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Both sides must speak the same.
-pub(crate) const PROTOCOL: u32 = 3;
+pub(crate) const PROTOCOL: u32 = 4;
 /// More than any load test has; it catches slips of the keyboard.
 pub const WORKERS_MAX: u32 = 1_000;
 /// Both sides say something at least as often.
@@ -28,6 +28,8 @@ pub(crate) const BEAT: Duration = Duration::from_secs(1);
 pub(crate) const SILENCE: Duration = Duration::from_secs(3);
 /// A side that has heard nothing of the other for so long takes it for lost: a worker stops, a coordinator goes on without.
 pub(crate) const CONTACT_MAX: Duration = Duration::from_secs(10);
+/// After the end of its share, a worker tries for so long to hand over what the coordinator lacks, without hearing of it.
+pub(crate) const HAND_OVER_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs are offered here, to all workers.
 pub(crate) const OFFERS: &str = "prony.v1.offers";
@@ -131,6 +133,8 @@ pub(crate) enum Reply<R = Box<Report>> {
     },
     /// All its programs are made.
     Ready,
+    /// It works for another coordinator.
+    Engaged,
     /// It cannot run its share.
     Failed {
         message: String,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 
 const HEAD: usize = 24;
-/// Under the 1 MiB that servers take unless they are told otherwise, with room for settings that are lower.
+/// Under the 1 MiB that servers take unless they are told otherwise; less where they take less.
 pub(crate) const PART_BYTES: usize = 240 * 1024;
 /// The parts of one message, so that a wrong head cannot ask for all memory.
 const PARTS_MAX: u32 = 4_096;
@@ -25,17 +25,19 @@ impl Cutter {
         Self { sender, next: 0 }
     }
 
-    /// The parts of a message; none where it is larger than any may be.
-    pub(crate) fn cut(&mut self, message: &[u8]) -> Vec<Bytes> {
-        let count = message.len().div_ceil(PART_BYTES).max(1) as u32;
-        if count > PARTS_MAX {
+    /// The parts of a message for a server that takes so many bytes at once; none where it is larger than any may be.
+    pub(crate) fn cut(&mut self, message: &[u8], payload_max: usize) -> Vec<Bytes> {
+        let part_bytes = payload_max.saturating_sub(HEAD).clamp(1, PART_BYTES);
+        let count = message.len().div_ceil(part_bytes).max(1);
+        if count > PARTS_MAX as usize {
             return Vec::new();
         }
+        let count = count as u32;
         let number = self.next;
         self.next += 1;
         let part = |index: u32| {
-            let from = index as usize * PART_BYTES;
-            let payload = &message[from..message.len().min(from + PART_BYTES)];
+            let from = index as usize * part_bytes;
+            let payload = &message[from..message.len().min(from + part_bytes)];
             let mut bytes = Vec::with_capacity(HEAD + payload.len());
             bytes.extend_from_slice(&self.sender.to_be_bytes());
             bytes.extend_from_slice(&number.to_be_bytes());
@@ -94,6 +96,9 @@ impl Joiner {
 mod tests {
     use super::*;
 
+    /// What servers take unless they are told otherwise.
+    const USUAL: usize = 1 << 20;
+
     fn message(length: usize, of: u8) -> Vec<u8> {
         (0..length).map(|index| (index % 251) as u8 ^ of).collect()
     }
@@ -103,7 +108,7 @@ mod tests {
         let (mut cutter, mut joiner) = (Cutter::new(7), Joiner::default());
         for length in [0, 1, PART_BYTES - 1, PART_BYTES, PART_BYTES + 1, 5 * PART_BYTES + 3] {
             let sent = message(length, 3);
-            let parts = cutter.cut(&sent);
+            let parts = cutter.cut(&sent, USUAL);
             assert!(parts.iter().all(|part| part.len() <= PART_BYTES + HEAD));
             let came: Vec<_> = parts.iter().filter_map(|part| joiner.take(part)).collect();
             assert_eq!(came, [sent], "{length} bytes");
@@ -114,7 +119,7 @@ mod tests {
     fn senders_do_not_disturb_each_other() {
         let (mut one, mut two, mut joiner) = (Cutter::new(1), Cutter::new(2), Joiner::default());
         let (a, b) = (message(2 * PART_BYTES, 1), message(2 * PART_BYTES, 2));
-        let (a_parts, b_parts) = (one.cut(&a), two.cut(&b));
+        let (a_parts, b_parts) = (one.cut(&a, USUAL), two.cut(&b, USUAL));
         let mixed = [&a_parts[0], &b_parts[0], &b_parts[1], &a_parts[1]];
         let came: Vec<_> = mixed.into_iter().filter_map(|part| joiner.take(part)).collect();
         assert_eq!(came, [b, a]);
@@ -123,10 +128,10 @@ mod tests {
     #[test]
     fn a_message_that_lost_a_part_is_dropped_and_the_next_one_comes() {
         let (mut cutter, mut joiner) = (Cutter::new(1), Joiner::default());
-        let (torn, whole) = (cutter.cut(&message(3 * PART_BYTES, 1)), message(2 * PART_BYTES, 2));
+        let (torn, whole) = (cutter.cut(&message(3 * PART_BYTES, 1), USUAL), message(2 * PART_BYTES, 2));
         assert_eq!(joiner.take(&torn[0]), None);
         assert_eq!(joiner.take(&torn[2]), None);
-        let came: Vec<_> = cutter.cut(&whole).iter().filter_map(|part| joiner.take(part)).collect();
+        let came: Vec<_> = cutter.cut(&whole, USUAL).iter().filter_map(|part| joiner.take(part)).collect();
         assert_eq!(came, [whole]);
         for nonsense in [&[][..], &[0; 23], &[0xff; 40], &[0; 24]] {
             assert_eq!(joiner.take(nonsense), None);
@@ -135,6 +140,19 @@ mod tests {
 
     #[test]
     fn what_is_larger_than_any_message_may_be_is_not_cut() {
-        assert!(Cutter::new(1).cut(&vec![0; PART_BYTES * PARTS_MAX as usize + 1]).is_empty());
+        assert!(Cutter::new(1).cut(&vec![0; PART_BYTES * PARTS_MAX as usize + 1], USUAL).is_empty());
+    }
+
+    #[test]
+    fn a_server_that_takes_less_at_once_gets_smaller_parts() {
+        let sent = message(5_000, 3);
+        for payload_max in [HEAD + 2, 100, 4_999, 5_000 + HEAD - 1, 5_000 + HEAD, PART_BYTES] {
+            let (mut cutter, mut joiner) = (Cutter::new(7), Joiner::default());
+            let parts = cutter.cut(&sent, payload_max);
+            assert!(parts.iter().all(|part| part.len() <= payload_max), "{payload_max}");
+            let came: Vec<_> = parts.iter().filter_map(|part| joiner.take(part)).collect();
+            assert_eq!(came, [sent.clone()], "{payload_max}");
+        }
+        assert!(Cutter::new(7).cut(&sent, 0).is_empty(), "no part is small enough");
     }
 }

@@ -52,8 +52,12 @@ pub(crate) struct Member {
     pub(crate) from_second: u64,
     /// Others make its share from this second on.
     pub(crate) taken_over_from: Option<u64>,
+    /// The start that it was told, by its own clock, and when its share begins after that; until it is known to have heard of it.
+    pub(crate) told_start: Option<(u64, Nanos)>,
     late: Nanos,
     heard: Instant,
+    /// When it was heard of again after a silence.
+    back: Instant,
     /// When it last reported a second.
     reported: Instant,
     /// The number of the report that comes next: all before it have come, once each.
@@ -88,6 +92,8 @@ pub(crate) enum Sign {
     Silent,
     Back,
     Lost,
+    /// It speaks and reports nothing.
+    Hangs,
 }
 
 impl Member {
@@ -109,8 +115,10 @@ impl Member {
             takes_over: None,
             from_second: 0,
             taken_over_from: None,
+            told_start: None,
             late: Nanos::ZERO,
             heard: now,
+            back: now,
             reported: now,
             next_report: 0,
             seconds: 0,
@@ -123,11 +131,14 @@ impl Member {
     }
 
     pub(crate) fn hear(&mut self, now: Instant) {
+        if now.saturating_duration_since(self.heard) > SILENCE {
+            self.back = now;
+        }
         self.heard = now;
     }
 
     pub(crate) fn begun(&mut self, late: Nanos) {
-        self.late = late;
+        (self.late, self.told_start) = (late, None);
     }
 
     /// All reports below this number have come.
@@ -141,7 +152,7 @@ impl Member {
             return Taken::Nothing;
         }
         self.next_report += 1;
-        self.reported = now;
+        (self.reported, self.told_start) = (now, None);
         match report {
             Report::Second { snapshot, counted } => {
                 self.seconds = snapshot.second + 1;
@@ -178,9 +189,11 @@ impl Member {
         &self.reason
     }
 
-    /// Nothing more is waited for: it has ended, or is lost and does not speak.
+    /// Nothing more is waited for: it has ended, or is lost and does not speak, or speaks and reports nothing.
     pub(crate) fn is_done(&self, now: Instant, reached_since: Instant) -> bool {
-        self.stage == Stage::Ended || self.is_lost() && self.silence(now, reached_since) > SILENCE
+        let expected_since = self.reported.max(self.back).max(reached_since);
+        let hangs = now.saturating_duration_since(expected_since) > CONTACT_MAX;
+        self.stage == Stage::Ended || self.is_lost() && (hangs || self.silence(now, reached_since) > SILENCE)
     }
 
     /// For how long nothing was heard, of the time in which the server was reached.
@@ -197,7 +210,7 @@ impl Member {
         let hangs = self.stage == Stage::Running
             && now.saturating_duration_since(self.reported.max(reached_since)) > CONTACT_MAX;
         if (silence > CONTACT_MAX || hangs) && !self.is_lost() {
-            return Some(Sign::Lost);
+            return Some(if silence > CONTACT_MAX { Sign::Lost } else { Sign::Hangs });
         }
         let is_silent = silence > SILENCE;
         if is_silent == self.is_silent {
@@ -328,7 +341,24 @@ mod tests {
         member.start(begin);
         let later = begin + CONTACT_MAX + Duration::from_secs(1);
         member.hear(later);
-        assert_eq!(member.watch(later, begin), Some(Sign::Lost));
+        assert_eq!(member.watch(later, begin), Some(Sign::Hangs));
+    }
+
+    #[test]
+    fn a_lost_worker_that_speaks_and_reports_nothing_is_not_waited_for() {
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let mut member = member(begin);
+        member.start(begin);
+        (1..=11).for_each(|second| member.hear(at(second)));
+        assert!(!member.is_done(at(11), begin), "it is not lost yet");
+        member.lose(Nanos::from_secs(11), "it hangs");
+        assert!(member.is_done(at(11), begin));
+        // Where it was cut off instead, what it has measured may be on its way.
+        member.hear(at(15));
+        assert!(!member.is_done(at(16), begin));
+        (16..=26).for_each(|second| member.hear(at(second)));
+        assert!(member.is_done(at(26), begin));
     }
 
     #[test]

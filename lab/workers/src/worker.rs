@@ -74,7 +74,19 @@ pub fn serve(settings: WorkerSettings, stop: &StopFlag) -> Result<(), WorkersErr
     })?;
     let joined = joined(&settings.name, &settings.labels, settings.threads.get() as u32);
     let (engagement, refused) = (None, BTreeSet::new());
-    let mut worker = Worker { settings, id, link, inputs, joined, base: Instant::now(), engagement, refused };
+    let (base, is_reached, has_worked) = (Instant::now(), true, false);
+    let mut worker = Worker {
+        settings,
+        id,
+        link,
+        is_reached,
+        inputs,
+        joined,
+        base,
+        engagement,
+        has_worked,
+        refused,
+    };
     let text =
         format!("worker `{}` waits for runs at {}", worker.settings.name, worker.settings.nats.shown());
     worker.tell(&text);
@@ -86,11 +98,15 @@ struct Worker {
     settings: WorkerSettings,
     id: String,
     link: Link,
+    /// The server is reached; what is reported while it is not goes out when it is again.
+    is_reached: bool,
     inputs: Sender<Input>,
     joined: Joined,
     /// Its monotonic clock counts from here.
     base: Instant,
     engagement: Option<Engagement>,
+    /// It has taken a share of a run.
+    has_worked: bool,
     /// Coordinators of other versions are told of once each.
     refused: BTreeSet<String>,
 }
@@ -129,10 +145,9 @@ impl Worker {
                 Ok(Input::Share { coordinator, part, event }) => self.on_share(&coordinator, part, event),
                 Err(_) => {}
             }
-            let was_engaged = self.engagement.is_some();
             self.tick(stop);
             let is_idle = self.engagement.is_none();
-            if is_idle && (stop.is_stopped() || was_engaged && self.settings.is_for_one_run) {
+            if is_idle && (stop.is_stopped() || self.has_worked && self.settings.is_for_one_run) {
                 return;
             }
         }
@@ -150,8 +165,9 @@ impl Worker {
 
     fn hear(&mut self, event: LinkEvent) {
         match event {
-            LinkEvent::Disconnected => {}
+            LinkEvent::Disconnected => self.is_reached = false,
             LinkEvent::Connected => {
+                self.is_reached = true;
                 let jobs = self.engagement.iter_mut().flat_map(|engagement| &mut engagement.jobs);
                 jobs.for_each(|job| job.resend(&self.link));
             }
@@ -171,8 +187,7 @@ impl Worker {
             Some(engagement) if engagement.coordinator == coordinator => engagement.heard = Instant::now(),
             Some(_) => {
                 if matches!(order, Order::Assign(_) | Order::Stay) {
-                    let message = "it has a share of another run".to_owned();
-                    self.reply(&coordinator, part, Reply::Failed { message, is_limit: false });
+                    self.reply(&coordinator, part, Reply::Engaged);
                 }
                 return;
             }
@@ -223,6 +238,7 @@ impl Worker {
             job.ask(&self.link);
         }
         engagement.jobs.push(job);
+        self.has_worked = true;
         self.tell(&text);
         if let Some(plan) = plan {
             self.prepare(part, plan);
@@ -271,14 +287,16 @@ impl Worker {
 
     // ---- ends
 
-    /// A share cannot be run.
+    /// A share cannot be run, or not to its end.
     fn fail(&mut self, part: u32, failure: &ShareFailure) {
         let Some(engagement) = &mut self.engagement else { return };
-        engagement.jobs.retain(|job| job.part() != part);
-        let ShareFailure { message, is_limit } = failure;
         let coordinator = engagement.coordinator.clone();
+        let at = engagement.jobs.iter().position(|job| job.part() == part);
+        let kept = at.and_then(|at| engagement.jobs.remove(at).leave());
+        let ShareFailure { message, is_limit } = failure;
         self.reply(&coordinator, part, Reply::Failed { message: message.clone(), is_limit: *is_limit });
-        self.tell(&format!("the share cannot be run: {message}"));
+        let kept = kept.map(|path| format!("; what it measured is kept in {}", path.display()));
+        self.tell(&format!("the share cannot be run: {message}{}", kept.unwrap_or_default()));
     }
 
     fn leave_job(&mut self, part: u32) {
@@ -313,11 +331,11 @@ impl Worker {
             ShareEvent::Ready => self.reply(coordinator, part, Reply::Ready),
             ShareEvent::Begun(late) => self.reply(coordinator, part, Reply::Begun { late_ns: late.0 }),
             ShareEvent::Second(report) => {
-                let kept = job.report(&report, &self.link);
+                let kept = job.report(&report, self.is_reached.then_some(&self.link));
                 self.warn(kept);
             }
             ShareEvent::Done(Ok(end)) => {
-                let kept = job.done(*end, &self.link);
+                let kept = job.done(*end, self.is_reached.then_some(&self.link));
                 self.warn(kept);
             }
             ShareEvent::Done(Err(failure)) => self.fail(part, &failure),
@@ -346,7 +364,7 @@ impl Worker {
             if is_leaving {
                 job.stop("it was stopped on its machine");
             }
-            match job.tick(&self.link, silence, is_leaving) {
+            match job.tick(self.is_reached.then_some(&self.link), silence, is_leaving) {
                 Progress::GoesOn => {}
                 Progress::LostContact => has_lost_contact = true,
                 Progress::GivenUp => given_up.push(job.part()),

@@ -418,6 +418,29 @@ fn a_run_ends_with_a_worker_that_died_where_that_is_wanted() {
     assert!(has(&result, FindingKind::WorkerLost) && successes(&result) > 0);
 }
 
+/// One is lost while it is to take over what the other had.
+#[test]
+fn a_run_all_of_whose_workers_died_is_not_complete() {
+    let (server, peer, folder) =
+        (NatsServer::start(), ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    let shown = folder.path().display().to_string();
+    let mut both = ["a", "b"].map(|name| Part::start(["worker", &server.url(), &shown, name]));
+    let plan = endless_plan(folder.path(), &peer.url(), "rate = 40\nduration = \"60s\"\nusers = 10");
+    let kill = thread::spawn(move || {
+        wait_for("a request", || peer.connections() > 0);
+        both.iter_mut().for_each(|worker| {
+            thread::sleep(Duration::from_millis(2_500));
+            worker.kill();
+        });
+        peer
+    });
+    let run = run_plan(&plan, &server.url(), 2, OnWorkerLost::Respread, RunOptions::default());
+    let (_peer, result) = (kill.join().unwrap(), run.result.unwrap());
+    assert_eq!(result.state, RunState::Stopped, "{:?}", run.told);
+    let whole = result.windows.last().unwrap().window;
+    assert!(successes(&result) > 0 && whole.to_ns > Nanos::from_secs(2), "{whole:?}");
+}
+
 #[test]
 fn workers_without_a_coordinator_stop_and_what_they_kept_is_a_result() {
     let (server, peer, folder) =

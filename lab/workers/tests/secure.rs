@@ -109,6 +109,22 @@ fn with_certificates_on_both_sides_and_not_without() {
     assert!(refused(&missing).contains("--nats-ca"), "{}", refused(&missing));
 }
 
+/// What listens there may be somebody else, who would read the password and the plan.
+#[test]
+fn who_names_certificates_says_nothing_to_a_server_without_tls() {
+    let (certificates, port) = (Certificates::new(), free_port());
+    let server = NatsServer::start_with(port, "authorization { user: lab, password: geheim }");
+    let open = plain(format!("nats://lab:geheim@127.0.0.1:{port}"));
+    let (cert, key) = certificates.client();
+    let trusting = NatsSettings { ca: Some(certificates.ca_path()), ..open.clone() };
+    let shown = NatsSettings { cert: Some(cert), key: Some(key), ..open };
+    for nats in [trusting, shown] {
+        let text = refused(&nats);
+        assert!(text.contains("speaks TLS, that --nats-ca has the certificate"), "{text}");
+    }
+    drop(server);
+}
+
 #[test]
 fn a_wrong_password_is_said_without_repeating_it() {
     let port = free_port();
@@ -124,6 +140,14 @@ fn a_wrong_password_is_said_without_repeating_it() {
         assert!(text.contains("write its user and password as nats://USER:PASSWORD@HOST:PORT"), "{text}");
         assert!(!text.contains("verraten"), "{text}");
     }
+}
+
+#[test]
+fn a_server_that_takes_little_at_once_is_enough() {
+    let port = free_port();
+    let _server = NatsServer::start_with(port, "max_payload: 4096");
+    let nats = plain(format!("nats://127.0.0.1:{port}"));
+    assert_eq!(run(&nats, &nats, PATIENCE).unwrap(), 9);
 }
 
 // ---- accounts, as `nsc` makes them

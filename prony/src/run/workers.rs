@@ -89,6 +89,7 @@ impl WorkersFlags {
 
     /// Refuses what cannot be run on the workers that the flags ask for, before anything is started.
     pub(crate) fn check(&self, plan: &Plan, users: UserState) -> anyhow::Result<()> {
+        self.check_server()?;
         if self.is_given() {
             self.terms(users)?.check(plan)?;
         }
@@ -97,10 +98,24 @@ impl WorkersFlags {
 
     /// The same of all that is of a kind.
     pub(crate) fn check_kind(&self, users: UserState) -> anyhow::Result<()> {
+        self.check_server()?;
         if self.is_given() {
             self.terms(users)?.check_kind()?;
         }
         Ok(())
+    }
+
+    /// Refuses a server that nobody would be asked for at: the load would be made here, without a word.
+    fn check_server(&self) -> anyhow::Result<()> {
+        match self.workers {
+            None if self.nats.is_given() => {
+                bail!("--nats names the server that workers wait at; say with --workers COUNT how many of them make the load")
+            }
+            Some(Workers::Local(_)) if self.nats.is_given() => {
+                bail!("--workers local:COUNT starts a NATS server of its own; leave --nats out, or ask with --workers COUNT for workers that wait there")
+            }
+            _ => Ok(()),
+        }
     }
 
     /// As many workers as the flags ask for, for one run.
@@ -115,6 +130,7 @@ impl WorkersFlags {
         plans: &[&Plan],
         stop: &StopFlag,
     ) -> anyhow::Result<Option<Waiting>> {
+        self.check_server()?;
         if !self.is_given() {
             return Ok(None);
         }

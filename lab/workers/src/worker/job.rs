@@ -7,7 +7,9 @@ use crate::error::WorkersError;
 use crate::kept::KeptHeader;
 use crate::kind::{Kinds, find};
 use crate::link::Link;
-use crate::message::{Assignment, CONTACT_MAX, Joined, Reply, Report, Said, coordinator_subject};
+use crate::message::{
+    Assignment, CONTACT_MAX, HAND_OVER_PATIENCE, Joined, Reply, Report, Said, coordinator_subject,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prony_load::{RunStart, SharedRows};
@@ -20,9 +22,7 @@ use tempfile::TempDir;
 
 /// A piece that has not come is asked for again.
 const PIECE_PATIENCE: Duration = Duration::from_secs(2);
-/// After its end, reports that do not come are tried for so long; they stay in the file.
-const HAND_OVER_PATIENCE: Duration = Duration::from_secs(60);
-/// The same of a worker that is to end itself.
+/// As [`HAND_OVER_PATIENCE`], of a worker that is to end itself.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(3);
 /// What a worker finds of itself; everything else is found in the merged figures.
 const OWN_FINDINGS: [FindingKind; 5] = [
@@ -140,9 +140,8 @@ impl Job {
     ) -> Result<(), WorkersError> {
         let folder = tempfile::tempdir().map_err(|error| WorkersError::Unpack(error.to_string()))?;
         let (kind, of_kind) = bundle.unpack(folder.path())?;
-        let Assignment { run, name, change, share, .. } = &self.assignment;
-        let path = means.output.join(format!("{run}-{}.worker.jsonl", file_name(name)));
-        let outbox = Outbox::open(&self.address, &path, &self.header(bundle))?;
+        let Assignment { change, share, .. } = &self.assignment;
+        let outbox = Outbox::open(&self.address, means.output, &self.header(bundle))?;
         let settings = ShareSettings {
             kind: find(means.kinds, &kind)?,
             folder: folder.path().to_owned(),
@@ -190,9 +189,9 @@ impl Job {
         }
     }
 
-    // ---- reports
+    // ---- reports; `link`: nothing while the server is not reached
 
-    pub(super) fn done(&mut self, end: ShareEnd, link: &Link) -> Result<(), WorkersError> {
+    pub(super) fn done(&mut self, end: ShareEnd, link: Option<&Link>) -> Result<(), WorkersError> {
         self.ended = Some(Instant::now());
         let ShareEnd { result, counted } = end;
         let ended = result.windows.last().map_or(0, |whole| whole.window.to_ns.0);
@@ -209,11 +208,13 @@ impl Job {
     }
 
     /// Hands over a report, as JSON.
-    pub(super) fn report(&mut self, report: &RawValue, link: &Link) -> Result<(), WorkersError> {
+    pub(super) fn report(&mut self, report: &RawValue, link: Option<&Link>) -> Result<(), WorkersError> {
         let subject = self.subject();
         let Some(running) = &mut self.running else { return Ok(()) };
         let (message, kept) = running.outbox.push(report);
-        link.send_bytes(&subject, message);
+        if let Some(link) = link {
+            link.send_bytes(&subject, message);
+        }
         kept
     }
 
@@ -234,15 +235,14 @@ impl Job {
     // ---- time
 
     /// `silence`: for how long nothing was heard of the coordinator; `is_leaving`: the worker ends itself as soon as it can.
-    pub(super) fn tick(&mut self, link: &Link, silence: Duration, is_leaving: bool) -> Progress {
+    pub(super) fn tick(&mut self, link: Option<&Link>, silence: Duration, is_leaving: bool) -> Progress {
         let (now, subject) = (Instant::now(), self.subject());
         let Some(running) = &mut self.running else {
             return self.tick_fetching(link, now, silence, is_leaving);
         };
-        let due = running.outbox.due(now);
         let is_handed_over = running.outbox.is_empty();
-        for message in due {
-            link.send_bytes(&subject, message);
+        if let Some(link) = link {
+            running.outbox.due(now).into_iter().for_each(|message| link.send_bytes(&subject, message));
         }
         if let Some(ended) = self.ended {
             let waited = now.saturating_duration_since(ended);
@@ -257,11 +257,19 @@ impl Job {
         Progress::GoesOn
     }
 
-    fn tick_fetching(&mut self, link: &Link, now: Instant, silence: Duration, is_leaving: bool) -> Progress {
+    fn tick_fetching(
+        &mut self,
+        link: Option<&Link>,
+        now: Instant,
+        silence: Duration,
+        is_leaving: bool,
+    ) -> Progress {
         if is_leaving || silence > CONTACT_MAX {
             return Progress::GivenUp;
         }
-        if now.saturating_duration_since(self.asked) > PIECE_PATIENCE {
+        if let Some(link) = link
+            && now.saturating_duration_since(self.asked) > PIECE_PATIENCE
+        {
             self.asked = now;
             self.ask(link);
         }
@@ -272,7 +280,7 @@ impl Job {
     pub(super) fn leave(self) -> Option<PathBuf> {
         let Running { share, outbox, .. } = self.running?;
         drop(share);
-        if self.ended.is_some() && outbox.is_empty() {
+        if outbox.is_unused() || self.ended.is_some() && outbox.is_empty() {
             outbox.forget();
             return None;
         }
@@ -280,7 +288,76 @@ impl Job {
     }
 }
 
-/// What every file system takes of a name.
-fn file_name(name: &str) -> String {
-    name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::joined;
+    use crate::kind::PLANS;
+    use crate::link::{LinkEvent, NatsSettings};
+    use prony_model::plan::PlanChange;
+    use prony_model::program::RunShare;
+    use prony_testkit::NatsServer;
+    use std::collections::BTreeMap;
+    use std::sync::mpsc;
+    use std::{fs, thread};
+
+    static KINDS: Kinds = &[&PLANS];
+
+    /// Of a share that is prepared; what is kept is in the folder `kept`.
+    fn job(folder: &Path) -> Job {
+        let path = folder.join("größe.toml");
+        let load = "users = 1\nduration = \"1s\"\nrequests = [{ path = \"/\" }]";
+        fs::write(&path, format!("target = \"http://127.0.0.1:1\"\n{load}\n")).unwrap();
+        let bundle = Bundle::of_plan(&path).unwrap();
+        let assignment = Assignment {
+            run: "r".to_owned(),
+            share: RunShare::WHOLE,
+            name: "ä".to_owned(),
+            change: PlanChange::default(),
+            is_taken_over: false,
+            plan_bytes: bundle.bytes().len() as u64,
+            plan_hash: bundle.hash().to_owned(),
+        };
+        let address = Address { coordinator: "c".to_owned(), id: "w".to_owned(), part: 1 };
+        let output = folder.join("kept");
+        let means =
+            Means { threads: NonZeroUsize::MIN, kinds: KINDS, output: &output, rows: SharedRows::default() };
+        let mut job = Job::new(assignment, address, joined("ä", &BTreeMap::new(), 1));
+        job.prepare(&bundle, &means, |_| {}).unwrap();
+        job
+    }
+
+    /// A run that could not begin, or whose share another worker took over in place of this one.
+    #[test]
+    fn a_share_that_measured_nothing_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (job, output) = (job(folder.path()), folder.path().join("kept"));
+        assert_eq!(fs::read_dir(&output).unwrap().count(), 1);
+        assert_eq!(job.leave(), None);
+        assert_eq!(fs::read_dir(&output).unwrap().count(), 0);
+    }
+
+    /// It would come many times when the server is back, from each of hundreds of workers.
+    #[test]
+    fn what_is_measured_without_the_server_is_sent_once_when_it_is_back() {
+        let (server, folder) = (NatsServer::start(), tempfile::tempdir().unwrap());
+        let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
+        let (sender, heard) = mpsc::channel();
+        let deliver = move |event| drop(sender.send(event));
+        let _coordinator = Link::open(&nats, vec![coordinator_subject("c")], deliver).unwrap();
+        let link = Link::open(&nats, Vec::new(), |_| {}).unwrap();
+        let mut job = job(folder.path());
+        job.report(&to_raw_value("größe").unwrap(), None).unwrap();
+        // So much later it would be sent again.
+        thread::sleep(Duration::from_millis(2_500));
+        assert_eq!(job.tick(None, Duration::ZERO, false), Progress::GoesOn);
+        job.resend(&link);
+        assert_eq!(job.tick(Some(&link), Duration::ZERO, false), Progress::GoesOn);
+        drop(link);
+        let mut messages = 0;
+        while let Ok(event) = heard.recv_timeout(Duration::from_secs(1)) {
+            messages += u32::from(matches!(event, LinkEvent::Message(_)));
+        }
+        assert_eq!(messages, 1);
+    }
 }

@@ -36,8 +36,9 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn open(address: &Address, path: &Path, header: &KeptHeader) -> Result<Self, WorkersError> {
-        let kept = KeptWriter::create(path, header)?;
+    /// What is kept goes into a file of its own in this folder.
+    pub(super) fn open(address: &Address, folder: &Path, header: &KeptHeader) -> Result<Self, WorkersError> {
+        let kept = KeptWriter::create(folder, header)?;
         Ok(Self { address: address.clone(), next: 0, pending: VecDeque::new(), moved: Instant::now(), kept })
     }
 
@@ -68,6 +69,11 @@ impl Outbox {
 
     pub(super) fn is_empty(&self) -> bool {
         self.pending.is_empty()
+    }
+
+    /// Nothing has ever been reported.
+    pub(super) const fn is_unused(&self) -> bool {
+        self.next == 0
     }
 
     /// What is sent again now, if anything is.
@@ -115,9 +121,8 @@ mod tests {
     #[test]
     fn what_is_kept_is_what_is_sent() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("kept.jsonl");
         let address = Address { coordinator: "c".to_owned(), id: "größe \"1\"".to_owned(), part: 3 };
-        let mut outbox = Outbox::open(&address, &path, &KeptHeader::default()).unwrap();
+        let mut outbox = Outbox::open(&address, folder.path(), &KeptHeader::default()).unwrap();
         let reason = "line 1\nline \"2\" \\ \u{2028}".to_owned();
         let report = |ended_ns| match report() {
             Report::Ended { state, lab, findings, .. } => {
@@ -129,7 +134,7 @@ mod tests {
         let sent: Vec<Said> = [u64::MAX, 0]
             .map(|ended| serde_json::from_slice(&pushed(&mut outbox, &report(ended))).unwrap())
             .into();
-        let kept = std::fs::read_to_string(&path).unwrap();
+        let kept = std::fs::read_to_string(outbox.path()).unwrap();
         assert!(kept.ends_with("}\n"));
         let kept: Vec<Reply> = kept.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
         for (number, (said, kept)) in sent.iter().zip(&kept).enumerate() {
@@ -155,9 +160,11 @@ mod tests {
     #[test]
     fn reports_are_sent_again_until_they_have_come() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("inner/kept.jsonl");
         let address = Address { coordinator: "c".to_owned(), id: "w".to_owned(), part: 3 };
-        let mut outbox = Outbox::open(&address, &path, &KeptHeader::default()).unwrap();
+        let inner = folder.path().join("inner");
+        let mut outbox = Outbox::open(&address, &inner, &KeptHeader::default()).unwrap();
+        let path = outbox.path().to_owned();
+        assert!(outbox.is_unused());
         let sent: Vec<_> = (0..3).map(|_| pushed(&mut outbox, &report())).collect();
         let now = Instant::now();
         assert!(outbox.due(now).is_empty(), "they may be on their way");

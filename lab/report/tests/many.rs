@@ -225,6 +225,19 @@ fn a_condition_on_what_has_too_few_samples_does_not_pass() {
     assert!(shown.contains("errors worse than 5%  kept\n"), "{shown}");
 }
 
+/// Whoever measured one of them was killed.
+#[test]
+fn what_had_not_ended_is_not_compared() {
+    let mut file = comparison(4, 1.0, &["errors worse than 5%"]);
+    file.runs[3].result.state = RunState::Running;
+    assert_eq!(file.conclusion(), Conclusion::Void);
+    file.conclude();
+    let shown = comparison_summary(&file, TextLooks::PLAIN);
+    let verdict =
+        "\nVOID, neither passed nor failed: 1 of 8 runs had not ended when they were written\n";
+    assert!(shown.ends_with(verdict), "{shown}");
+}
+
 /// They are results, and were called no result files.
 #[test]
 fn what_holds_many_runs_is_called_by_its_name_where_one_is_wanted() {

@@ -139,12 +139,17 @@ impl ComparisonFile {
         RunVerdict { conclusion, reasons }
     }
 
+    /// Runs that cannot be believed, that had not ended, or of which there are too few; else conditions that nothing can be said of.
     fn doubts(&self) -> Vec<String> {
         let void = self.void_runs();
         let void = (void > 0).then(|| format!("{void} of {} runs cannot be believed", self.runs.len()));
+        let unended = self.unended_runs();
+        let unended = (unended > 0)
+            .then(|| format!("{unended} of {} runs had not ended when they were written", self.runs.len()));
         let few = self.has_few_pairs().then(|| format!("fewer than {PAIRS_MIN} runs of each"));
-        if void.is_some() || few.is_some() {
-            return void.into_iter().chain(few).collect();
+        let of_runs: Vec<String> = void.into_iter().chain(unended).chain(few).collect();
+        if !of_runs.is_empty() {
+            return of_runs;
         }
         let unknown = self.void_conditions();
         unknown.map(|verdict| format!("{}: runs have too few samples for it", verdict.condition)).collect()
@@ -175,6 +180,11 @@ impl ComparisonFile {
         self.runs.iter().filter(|run| run.result.belief() != Belief::Whole).count()
     }
 
+    /// Saved results of runs that were under way as they were written, and have not gone on: those of a program that was killed.
+    fn unended_runs(&self) -> usize {
+        self.runs.iter().filter(|run| run.result.state == RunState::Running).count()
+    }
+
     /// Sides none of whose runs had a success, each with what one of them says.
     pub fn without_success(&self) -> Vec<(Side, String)> {
         let of = |side| {
@@ -186,13 +196,13 @@ impl ComparisonFile {
         [of(Side::A), of(Side::B)].into_iter().flatten().collect()
     }
 
-    /// What it comes to: a condition that is shown and a side without one success are failures; runs that cannot be believed,
-    /// too few of them, and conditions that nothing can be said of leave no claim.
+    /// What it comes to: a condition that is shown and a side without one success are failures; whatever is [doubtful](Self::doubts)
+    /// leaves no claim.
     pub fn conclusion(&self) -> Conclusion {
         let has_failed = self.fail_if.iter().any(|verdict| verdict.failure == Failure::Shown);
         if has_failed || !self.without_success().is_empty() {
             Conclusion::Failed
-        } else if self.void_runs() > 0 || self.has_few_pairs() || self.void_conditions().next().is_some() {
+        } else if !self.doubts().is_empty() {
             Conclusion::Void
         } else {
             Conclusion::Passed

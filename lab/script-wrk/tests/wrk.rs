@@ -252,6 +252,12 @@ fn delays_come_before_requests() {
         EndIteration
     "#]],
     );
+    // Lua takes a text that says a number for one, and so does wrk.
+    for text in ["'250'", "' 250.0 '", "'0xfa'"] {
+        let script = prepare(&format!("function delay() return {text} end")).unwrap();
+        let step = script.program(place(0)).unwrap().next(USER, Event::Begin, &mut Outgoing::default());
+        assert_eq!(step, Ok(Step::Pause(Nanos::from_millis(250))), "{text}");
+    }
     check(
         "function delay() return 'soon' end",
         &expect![[r#"

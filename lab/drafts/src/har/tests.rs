@@ -130,7 +130,7 @@ fn a_session_takes_its_own_tokens() {
         [requests.captures]
         id = { json = "/cart/id" }
         access_token = { json = "/session/access~1token" }
-        sid = { header = "Set-Cookie", matches = "sid=([^;]+)" }
+        sid = { header = "Set-Cookie", matches = "^sid=([^;]+)" }
 
         [[requests]]
         name = "GET /carts/{id}"

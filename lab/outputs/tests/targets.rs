@@ -488,6 +488,19 @@ fn a_queue_that_is_full_loses_seconds() {
     assert_eq!((ends[0].sent, ends[0].lost, ends[0].lost_requests), (0, 100, 100));
 }
 
+/// A run that was held up tells of several seconds at once: they do not stand in for each other.
+#[test]
+fn seconds_that_come_together_are_a_second_apart() {
+    let (url, got) = http();
+    send(&format!("influxdb:{url}/load"));
+    let got = got.lock().unwrap();
+    let text: String = got.iter().map(|request| String::from_utf8(request.body.clone()).unwrap()).collect();
+    let users = text.lines().filter(|line| line.starts_with("prony_users,"));
+    let times: Vec<u64> = users.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
+    let apart: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(apart, [1_000_000_000; SECONDS as usize - 1], "{text}");
+}
+
 /// Graphite was started anew: each second stands in one of its connections.
 #[test]
 fn graphite_is_connected_anew_when_it_has_closed() {

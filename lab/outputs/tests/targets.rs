@@ -397,6 +397,39 @@ fn graphite_gets_a_line_for_each_figure() {
     }
 }
 
+/// A server keeps one figure of a path and a second.
+#[test]
+fn graphite_gets_names_that_become_one_path_added_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let sinks = open(&format!("graphite:{}", listener.local_addr().unwrap()));
+    let reader = thread::spawn(move || {
+        let mut text = String::new();
+        listener.accept().unwrap().0.read_to_string(&mut text).unwrap();
+        text
+    });
+    let load = LoadModel::constant(3, Nanos::from_secs(SECONDS));
+    let mut draft = PlanDraft::new("r", Target::new("test", 80), load);
+    draft.requests = ["GET /a.b", "never sent", "GET /a?b"].map(|name| RequestDraft::get(name, "/")).to_vec();
+    let plan = draft.check().unwrap();
+    let windows = plan.windows();
+    let mut tally = Tally::new(&windows, TallyShape::of(&plan));
+    for record in records(0) {
+        tally.record(&windows, &record);
+    }
+    let mut listen = sinks.listener(plan.name());
+    listen(&IntervalSnapshot::of(0, &tally, RequestNames { plan: &plan, found: None }));
+    drop(listen);
+    assert_eq!(sinks.finish()[0].lost, 0);
+    let text = reader.join().unwrap();
+    let values = |figure: &str| -> Vec<u64> {
+        let start = format!("prony.r.requests.GET__a_b.{figure} ");
+        let rest = text.lines().filter_map(|line| line.strip_prefix(start.as_str()));
+        rest.map(|rest| rest.split(' ').next().unwrap().parse().unwrap()).collect()
+    };
+    assert_eq!(values("success"), [401], "{text}");
+    assert_eq!(values("bytes_sent"), [403 * 11], "{text}");
+}
+
 #[test]
 fn statsd_gets_counters_and_timers_in_datagrams_that_fit() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -397,6 +397,16 @@ fn graphite_gets_a_line_for_each_figure() {
     }
 }
 
+/// Documentation of InfluxDB has URLs with other ones than that of the lines.
+#[test]
+fn a_precision_of_times_in_the_url_of_influxdb_does_not_count() {
+    let (url, got) = http();
+    let sinks = open(&format!("influxdb:{url}/api/v2/write?org=O&precision=s&bucket=a%20b"));
+    run(&sinks);
+    assert_eq!(sinks.finish()[0].lost, 0);
+    assert_eq!(got.lock().unwrap()[0].line, "POST /api/v2/write?org=O&bucket=a+b HTTP/1.1\r\n");
+}
+
 /// A server keeps one figure of a path and a second.
 #[test]
 fn graphite_gets_names_that_become_one_path_added_up() {

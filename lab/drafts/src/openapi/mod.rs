@@ -114,17 +114,22 @@ fn server(document: &Document, options: &OpenApiOptions) -> Result<Server, Draft
         }
         Some(url)
     });
-    let text = match (&options.target, described_url) {
+    let text = match (&options.target, &described_url) {
         (Some(target), _) if target.contains("://") => target.clone(),
         (Some(target), _) => format!("http://{target}"),
-        (None, Some(url)) => url,
+        (None, Some(url)) => url.clone(),
         (None, None) => "/".to_owned(),
     };
-    let url = Url::parse(&text).map_err(|_| DraftError::Address {
+    let mut url = Url::parse(&text).map_err(|_| DraftError::Address {
         text: text.clone(),
         why: "the description does not say on which host the API is; add --target http://HOST[:PORT]"
             .to_owned(),
     })?;
+    // A server without a host says where on the host the API is (OpenAPI 3.1.1, 4.6.2).
+    let path = described_url.filter(|path| path.starts_with('/') && !path.starts_with("//"));
+    if let Some(path) = path.filter(|_| url.path() == "/").and_then(|path| url.join(&path).ok()) {
+        url.set_path(path.path());
+    }
     if !["http", "https"].contains(&url.scheme()) {
         let why = "it begins with neither http:// nor https://; add --target".to_owned();
         return Err(DraftError::Address { text, why });

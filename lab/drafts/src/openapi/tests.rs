@@ -123,6 +123,25 @@ fn writing_operations_are_taken_on_demand() {
     assert!(!delete.contains("Authorization"), "{delete}");
 }
 
+/// A host alone says nothing of where on it the API is; a server that names a host is replaced as a whole.
+#[test]
+fn a_server_without_a_host_is_on_the_target() {
+    for (server, target, path) in [
+        ("/v1", "http://h:8080", "/v1/items"),
+        ("/v1/", "h:8080/", "/v1/items"),
+        ("//other/v1", "http://h", "/items"),
+        ("/v1", "http://h/test", "/test/items"),
+        ("https://eu.shop.example/v1", "http://h", "/items"),
+        ("/", "http://h", "/items"),
+    ] {
+        let description =
+            format!("openapi: 3.0.0\nservers: [{{ url: '{server}' }}]\npaths: {{ /items: {{ get: {{}} }} }}");
+        let options = OpenApiOptions { target: Some(target.to_owned()), writes: false };
+        let plan = made(&description, &options).unwrap();
+        assert!(plan.contains(&format!("path = \"{path}\"\n")), "{server} {target}: {plan}");
+    }
+}
+
 #[test]
 fn what_is_no_description_is_refused() {
     let options = OpenApiOptions::default();

@@ -200,8 +200,9 @@ fn variable(
     let schema = parameter.get("schema");
     let is_whole = schema.and_then(|schema| schema.get("type")).and_then(Value::as_str) == Some("integer");
     let value = match value {
-        Some(value) if !is_whole => format!("{{ list = [{}] }}", toml::Value::String(value.to_owned())),
-        Some(value) => format!("{{ list = [{value}] }}"),
+        Some(value) if is_whole && value.parse::<i64>().is_ok() => format!("{{ list = [{value}] }}"),
+        // Also of an example that is none of its schema.
+        Some(value) => format!("{{ list = [{}] }}", toml::Value::String(value.to_owned())),
         None => "{ list = [\"text\"] }".to_owned(),
     };
     let same = |known: &&Variable| known.note == note && known.value == value;

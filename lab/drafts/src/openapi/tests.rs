@@ -123,6 +123,14 @@ fn writing_operations_are_taken_on_demand() {
     assert!(!delete.contains("Authorization"), "{delete}");
 }
 
+#[test]
+fn an_example_that_is_no_number_is_a_text() {
+    let description = "openapi: 3.0.0\nservers: [{ url: 'http://h' }]\npaths: { '/items/{id}': { get: { \
+        parameters: [{ name: id, in: path, required: true, example: 'an id', schema: { type: integer } }] } } }";
+    let plan = made(description, &OpenApiOptions::default()).unwrap();
+    assert!(plan.contains("id = { list = [\"an id\"] }\n"), "{plan}");
+}
+
 /// A host alone says nothing of where on it the API is; a server that names a host is replaced as a whole.
 #[test]
 fn a_server_without_a_host_is_on_the_target() {

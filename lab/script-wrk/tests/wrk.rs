@@ -238,6 +238,21 @@ fn the_host_header_follows_wrk_unless_it_is_set() {
     );
 }
 
+/// Servers refuse a request with two.
+#[test]
+fn a_host_of_the_command_line_is_the_only_one_however_it_is_spelled() {
+    for name in ["host", "HOST", "Host"] {
+        let source = "function request() return wrk.format() .. wrk.format(nil, '/x', { A = 'b' }) end";
+        let mut settings = settings(source);
+        settings.headers = vec![(name.to_owned(), "other".to_owned())];
+        let script = prepare_with(settings).unwrap();
+        let mut program = script.program(place(0)).unwrap();
+        let shown = turn(&mut *program, "HTTP/1.1 200 OK\r\n\r\n", "").unwrap();
+        let hosts = shown.lines().filter(|line| line.to_ascii_lowercase().starts_with("host:"));
+        assert_eq!(hosts.collect::<Vec<_>>(), ["Host: other"; 2], "{name}: {shown}");
+    }
+}
+
 #[test]
 fn delays_come_before_requests() {
     check(

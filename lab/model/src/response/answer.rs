@@ -78,7 +78,7 @@ pub fn header<'a>(head: &'a [u8], name: &str) -> Option<&'a [u8]> {
 }
 
 /// The values of all headers with this name, which is in lower case, in their order.
-pub(crate) fn headers<'a>(head: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
+pub fn headers<'a>(head: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
     let lines = head.split(|byte| *byte == b'\n').skip(1);
     lines
         .filter_map(split_header)

@@ -124,6 +124,26 @@ fn writing_operations_are_taken_on_demand() {
 }
 
 #[test]
+fn lists_in_a_query_are_written_by_their_style() {
+    let of = |style: &str| {
+        let description = format!(
+            "openapi: 3.0.0\nservers: [{{ url: 'http://h' }}]\npaths: {{ /a: {{ get: {{ parameters: [{{ name: t, in: query, \
+             example: [a b, 2], schema: {{ type: array }}{style} }}] }} }} }}"
+        );
+        made(&description, &OpenApiOptions::default()).unwrap()
+    };
+    for (style, query) in [
+        ("", "t=a%20b&t=2"),
+        (", explode: false", "t=a%20b,2"),
+        (", style: pipeDelimited", "t=a%20b%7C2"),
+        (", style: spaceDelimited, explode: true", "t=a%20b&t=2"),
+    ] {
+        let plan = of(style);
+        assert!(plan.contains(&format!("path = \"/a?{query}\"\n")), "{style}: {plan}");
+    }
+}
+
+#[test]
 fn an_example_that_is_no_number_is_a_text() {
     let description = "openapi: 3.0.0\nservers: [{ url: 'http://h' }]\npaths: { '/items/{id}': { get: { \
         parameters: [{ name: id, in: path, required: true, example: 'an id', schema: { type: integer } }] } } }";

@@ -65,6 +65,12 @@ pub fn from_openapi(path: &Path, options: &OpenApiOptions) -> Result<Draft, Draf
                 deprecated += 1;
                 continue;
             }
+            if options.target.is_none() && [described, item].into_iter().any(has_servers) {
+                unsaid.push(format!(
+                    "{method} {template} (it has servers of its own; --target replaces them)"
+                ));
+                continue;
+            }
             let operation = Operation { document: &document, template, method: &method, item, described };
             match operation.request(&mut draft, &mut variables) {
                 Ok(request) => {
@@ -94,6 +100,11 @@ pub fn from_openapi(path: &Path, options: &OpenApiOptions) -> Result<Draft, Draf
         return Err(DraftError::Nothing { what, why });
     }
     Ok(draft)
+}
+
+/// A path or an operation that is somewhere else than the description's others (OpenAPI 3.1.1, 4.6.2).
+fn has_servers(holder: &Value) -> bool {
+    holder.get("servers").and_then(Value::as_array).is_some_and(|servers| !servers.is_empty())
 }
 
 /// Where the API is.

@@ -123,6 +123,19 @@ fn writing_operations_are_taken_on_demand() {
     assert!(!delete.contains("Authorization"), "{delete}");
 }
 
+/// Their requests would go to a host that does not have them.
+#[test]
+fn operations_with_servers_of_their_own_are_left_out_without_a_target() {
+    let description = "openapi: 3.0.0\nservers: [{ url: 'http://h' }]\npaths:\n  /a: { get: {} }\n  \
+        /b: { servers: [{ url: 'http://files' }], get: {} }\n  /c: { get: { servers: [{ url: 'http://c' }] } }\n";
+    let plan = made(description, &OpenApiOptions::default()).unwrap();
+    let own = "(it has servers of its own; --target replaces them)";
+    assert!(plan.contains(&format!("# Left out: GET /b {own}, GET /c {own}.\n")), "{plan}");
+    assert_eq!(plan.matches("[[requests]]").count(), 1, "{plan}");
+    let options = OpenApiOptions { target: Some("http://test".to_owned()), writes: false };
+    assert_eq!(made(description, &options).unwrap().matches("[[requests]]").count(), 3);
+}
+
 #[test]
 fn lists_in_a_query_are_written_by_their_style() {
     let of = |style: &str| {

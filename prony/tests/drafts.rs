@@ -53,7 +53,8 @@ fn run_once(folder: &Path, plan: &str) {
 fn peer(body: &str) -> ScriptedPeer {
     let length = body.len();
     ScriptedPeer::answering(format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nSet-Cookie: sid=own-session-1; Path=/\r\nContent-Length: {length}\r\n\r\n{body}"
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nSet-Cookie: theme=dark\r\nSet-Cookie: old_sid=none\r\n\
+         Set-Cookie: sid=own-session-1; Path=/\r\nContent-Length: {length}\r\n\r\n{body}"
     ))
 }
 

@@ -169,6 +169,19 @@ fn a_target_that_hangs_changes_nothing_of_the_run() {
     assert!(end.starts_with(&missing), "{end} instead of {missing}");
 }
 
+/// A disk without room is no slow one.
+#[test]
+fn samples_that_a_full_disk_does_not_take_are_said_to_be_missing_for_that() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    std::os::unix::fs::symlink("/dev/full", directory.path().join("samples.json")).unwrap();
+    fs::write(directory.path().join("plan.toml"), plan(&peer.url())).unwrap();
+    let ran = run(directory.path(), &["plan.toml", "--out", "json=samples.json"]);
+    let missing: Vec<_> = ran.error.lines().filter(|line| line.contains("missing")).collect();
+    assert_eq!(missing.len(), 1, "{}", ran.error);
+    assert!(missing[0].contains("output json (samples.json): No space left on device"), "{}", ran.error);
+    assert!(missing[0].ends_with("samples are missing after 0 lines"), "{}", ran.error);
+}
+
 #[test]
 fn outputs_that_cannot_be_are_refused_before_the_run() {
     let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());

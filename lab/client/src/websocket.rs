@@ -5,7 +5,7 @@ use crate::fault;
 use crate::timers::LazyAlarm;
 use prony_model::Nanos;
 use prony_model::program::call::{CallBytes, CallFault, CallFaultKind, SocketClose, SocketMessage};
-use prony_model::response::answer::header;
+use prony_model::response::answer::{header, headers};
 use std::io::{self, Read, Write};
 use tungstenite::handshake::derive_accept_key;
 use tungstenite::protocol::frame::coding::CloseCode;
@@ -232,8 +232,9 @@ pub(crate) fn opening(text: &[u8], key: &str) -> Option<(Vec<u8>, String)> {
 /// What is wrong with the head of an answer 101 (RFC 6455, 4.1).
 pub(crate) fn opening_fault(head: &[u8], accept: &str) -> Option<CallFault> {
     let value = |name| header(head, name).unwrap_or_default();
+    // A list may have several lines (RFC 9110, 5.3), as where a proxy adds its own.
     let has_token = |name, token: &str| {
-        let mut tokens = value(name).split(|byte| *byte == b',');
+        let mut tokens = headers(head, name).flat_map(|line| line.split(|byte| *byte == b','));
         tokens.any(|found| found.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
     };
     let message = if !has_token("upgrade", "websocket") || !has_token("connection", "upgrade") {
@@ -359,6 +360,8 @@ mod tests {
         };
         let fault = |head: &str| opening_fault(head.as_bytes(), &accept).map(|fault| fault.message);
         assert_eq!(fault(&head(&accept, "")), None);
+        let lines = head(&accept, "").replace("keep-alive, Upgrade", "keep-alive\r\nConnection: Upgrade");
+        assert_eq!(fault(&lines), None);
         assert!(fault(&head("x", "")).unwrap().contains("Sec-WebSocket-Accept"));
         let extended = head(&accept, "Sec-WebSocket-Extensions: permessage-deflate\r\n");
         assert!(fault(&extended).unwrap().contains("permessage-deflate"));

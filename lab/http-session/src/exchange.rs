@@ -179,7 +179,8 @@ impl Exchange {
             add_cookies(&mut request, &mut jar.borrow_mut(), &self.cookies, answer.now_ms);
         }
         if let Some(digest) = &mut self.digest {
-            digest.is_answered = false;
+            // What an answer is made of could be guessed from it: other hosts get none.
+            digest.is_answered = !self.has_credentials;
         }
         self.current = request;
         self.sent += 1;
@@ -508,6 +509,18 @@ mod tests {
             http://h/x: GET /x HTTP/1.1
             Host: h
             Authorization: Digest username="u", realm="r", nonce="n", uri="/x", response="98cd82810c5614290d8c30ada4037ed5", algorithm=MD5, qop=auth, nc=00000001, cnonce="nonce"
+            Done
+        "#]],
+        );
+        let settings = ExchangeSettings { is_digest: true, ..following(9) };
+        check(
+            request("GET", "http://u:p@h/x", &[], None),
+            settings,
+            &["302 X\nLocation: http://other/", challenge],
+            &expect![[r#"
+            http://other/: GET / HTTP/1.1
+            Host: other
+            Referer: http://h/x
             Done
         "#]],
         );

@@ -4,6 +4,8 @@ use crate::second::{Second, outcome_word, unix_ns};
 use crate::sender::{SEND_TIMEOUT, Sender};
 use prony_model::Nanos;
 use prony_model::measurement::record::OutcomeKind;
+use prony_model::measurement::tally::TallyCell;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -68,11 +70,13 @@ fn lines(second: &Second) -> String {
     let (run, time) = (format!("prony.{}", path(&second.run)), unix_ns(second.ended) / 1_000_000_000);
     let mut text =
         format!("{run}.users {} {time}\n{run}.dropped_starts {} {time}\n", second.users, second.dropped);
-    for (name, request) in &second.requests {
-        let (of, cell) = (format!("{run}.requests.{}", path(name)), &request.cell);
-        if cell.requests() == 0 {
-            continue;
-        }
+    // Of two lines with one path and one time the server would keep the last.
+    let mut cells: BTreeMap<String, TallyCell> = BTreeMap::new();
+    for (name, request) in second.requests.iter().filter(|(_, request)| request.cell.requests() > 0) {
+        cells.entry(path(name)).or_default().merge(&request.cell);
+    }
+    for (name, cell) in &cells {
+        let of = format!("{run}.requests.{name}");
         for kind in OutcomeKind::ALL.into_iter().filter(|kind| cell.outcome(*kind) > 0) {
             let _ = writeln!(text, "{of}.{} {} {time}", outcome_word(kind), cell.outcome(kind));
         }

@@ -6,6 +6,7 @@ use crate::sender::Sender;
 use percent_encoding::percent_decode_str;
 use prony_model::Nanos;
 use std::fmt::Write as _;
+use url::Url;
 
 /// A token of version 2 and later, by the name that `InfluxDB`'s own client has for it.
 const TOKEN_VARIABLE: &str = "INFLUX_TOKEN";
@@ -29,11 +30,21 @@ pub(crate) fn open(target: &str) -> Result<Box<dyn Sender>, String> {
         url.set_path("/write");
         url.query_pairs_mut().append_pair("db", &database);
     }
+    take_precision(&mut url);
     let mut headers = vec![("content-type", "text/plain; charset=utf-8".to_owned())];
     if let Ok(token) = std::env::var(TOKEN_VARIABLE) {
         headers.push((AUTHORIZATION, format!("Token {token}")));
     }
     Ok(Box::new(InfluxDb(Post::new(url, headers)?)))
+}
+
+/// A `precision` says in what the times of lines are: without it in nanoseconds, as ours.
+fn take_precision(url: &mut Url) {
+    let all = url.query_pairs().into_owned();
+    let others: Vec<(String, String)> = all.filter(|(name, _)| name != "precision").collect();
+    if others.len() < url.query_pairs().count() {
+        url.query_pairs_mut().clear().extend_pairs(others);
+    }
 }
 
 impl Sender for InfluxDb {

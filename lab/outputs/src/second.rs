@@ -5,7 +5,7 @@ use prony_model::measurement::record::OutcomeKind;
 use prony_model::measurement::snapshot::IntervalSnapshot;
 use prony_model::measurement::tally::TallyCell;
 use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// Requests by name and outcome, a counter.
 pub(crate) const REQUESTS: &str = "prony_requests";
@@ -64,17 +64,22 @@ pub(crate) struct Total {
 pub(crate) struct Seconds {
     run: String,
     started: SystemTime,
+    /// The number of the one that was taken first, and when that was.
+    first: Option<(u64, SystemTime)>,
     totals: BTreeMap<String, Total>,
     dropped: u64,
 }
 
 impl Seconds {
     pub(crate) fn new(run: &str, started: SystemTime) -> Self {
-        Self { run: run.to_owned(), started, totals: BTreeMap::new(), dropped: 0 }
+        Self { run: run.to_owned(), started, first: None, totals: BTreeMap::new(), dropped: 0 }
     }
 
-    /// The second that ended now.
-    pub(crate) fn take(&mut self, snapshot: &IntervalSnapshot, ended: SystemTime) -> Second {
+    /// The next second that has ended. When is counted from the first: those that were waited for come several at once, and
+    /// targets keep one figure of a moment and refuse what goes back in time, as a clock does that is set.
+    pub(crate) fn take(&mut self, snapshot: &IntervalSnapshot, now: SystemTime) -> Second {
+        let (number, time) = *self.first.get_or_insert((snapshot.second, now));
+        let ended = time + Duration::from_secs(snapshot.second.saturating_sub(number));
         let mut cells: BTreeMap<&str, TallyCell> = BTreeMap::new();
         for (name, windows) in &snapshot.requests {
             let cell = cells.entry(name).or_default();

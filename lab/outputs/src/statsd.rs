@@ -4,7 +4,7 @@ use crate::graphite::{address, path};
 use crate::second::{Second, outcome_word};
 use crate::sender::Sender;
 use prony_model::measurement::record::OutcomeKind;
-use std::net::UdpSocket;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs as _, UdpSocket};
 
 /// What fits in one packet of an Ethernet with the heads of IPv6 and UDP.
 const DATAGRAM_BYTES_MAX: usize = 1_432;
@@ -36,11 +36,22 @@ impl Sender for StatsD {
     }
 }
 
+/// To the first of the target's addresses that this machine can send to, from a socket of that address's family.
 fn connect(target: &str) -> std::io::Result<UdpSocket> {
-    let any = if target.starts_with('[') { "[::]:0" } else { "0.0.0.0:0" };
-    let socket = UdpSocket::bind(any)?;
-    socket.connect(target)?;
-    Ok(socket)
+    let mut last = std::io::Error::other("the name has no address");
+    for address in target.to_socket_addrs()? {
+        let any: IpAddr =
+            if address.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+        let connected = UdpSocket::bind((any, 0)).and_then(|socket| {
+            socket.connect(address)?;
+            Ok(socket)
+        });
+        match connected {
+            Ok(socket) => return Ok(socket),
+            Err(cause) => last = cause,
+        }
+    }
+    Err(last)
 }
 
 /// A timer's line stands for as many samples as its rate says, so that all of them take as many lines as there are different times.
@@ -80,4 +91,19 @@ fn datagrams(lines: &[String]) -> Vec<String> {
         }
     }
     datagrams
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without brackets it is a name that the system is asked for, as one that has no other address.
+    #[test]
+    fn a_name_with_an_address_of_ipv6_alone_is_sent_to() {
+        // Not every machine has that address.
+        let Ok(peer) = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)) else { return };
+        let address = peer.local_addr().unwrap();
+        let socket = connect(&format!("::1:{}", address.port())).unwrap();
+        assert_eq!(socket.peer_addr().unwrap(), address);
+    }
 }

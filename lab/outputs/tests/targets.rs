@@ -397,6 +397,49 @@ fn graphite_gets_a_line_for_each_figure() {
     }
 }
 
+/// Documentation of InfluxDB has URLs with other ones than that of the lines.
+#[test]
+fn a_precision_of_times_in_the_url_of_influxdb_does_not_count() {
+    let (url, got) = http();
+    let sinks = open(&format!("influxdb:{url}/api/v2/write?org=O&precision=s&bucket=a%20b"));
+    run(&sinks);
+    assert_eq!(sinks.finish()[0].lost, 0);
+    assert_eq!(got.lock().unwrap()[0].line, "POST /api/v2/write?org=O&bucket=a+b HTTP/1.1\r\n");
+}
+
+/// A server keeps one figure of a path and a second.
+#[test]
+fn graphite_gets_names_that_become_one_path_added_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let sinks = open(&format!("graphite:{}", listener.local_addr().unwrap()));
+    let reader = thread::spawn(move || {
+        let mut text = String::new();
+        listener.accept().unwrap().0.read_to_string(&mut text).unwrap();
+        text
+    });
+    let load = LoadModel::constant(3, Nanos::from_secs(SECONDS));
+    let mut draft = PlanDraft::new("r", Target::new("test", 80), load);
+    draft.requests = ["GET /a.b", "never sent", "GET /a?b"].map(|name| RequestDraft::get(name, "/")).to_vec();
+    let plan = draft.check().unwrap();
+    let windows = plan.windows();
+    let mut tally = Tally::new(&windows, TallyShape::of(&plan));
+    for record in records(0) {
+        tally.record(&windows, &record);
+    }
+    let mut listen = sinks.listener(plan.name());
+    listen(&IntervalSnapshot::of(0, &tally, RequestNames { plan: &plan, found: None }));
+    drop(listen);
+    assert_eq!(sinks.finish()[0].lost, 0);
+    let text = reader.join().unwrap();
+    let values = |figure: &str| -> Vec<u64> {
+        let start = format!("prony.r.requests.GET__a_b.{figure} ");
+        let rest = text.lines().filter_map(|line| line.strip_prefix(start.as_str()));
+        rest.map(|rest| rest.split(' ').next().unwrap().parse().unwrap()).collect()
+    };
+    assert_eq!(values("success"), [401], "{text}");
+    assert_eq!(values("bytes_sent"), [403 * 11], "{text}");
+}
+
 #[test]
 fn statsd_gets_counters_and_timers_in_datagrams_that_fit() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -486,6 +529,19 @@ fn a_queue_that_is_full_loses_seconds() {
     drop(listen);
     let ends = sinks.finish();
     assert_eq!((ends[0].sent, ends[0].lost, ends[0].lost_requests), (0, 100, 100));
+}
+
+/// A run that was held up tells of several seconds at once: they do not stand in for each other.
+#[test]
+fn seconds_that_come_together_are_a_second_apart() {
+    let (url, got) = http();
+    send(&format!("influxdb:{url}/load"));
+    let got = got.lock().unwrap();
+    let text: String = got.iter().map(|request| String::from_utf8(request.body.clone()).unwrap()).collect();
+    let users = text.lines().filter(|line| line.starts_with("prony_users,"));
+    let times: Vec<u64> = users.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
+    let apart: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(apart, [1_000_000_000; SECONDS as usize - 1], "{text}");
 }
 
 /// Graphite was started anew: each second stands in one of its connections.

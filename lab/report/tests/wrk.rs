@@ -4,6 +4,8 @@
 
 use expect_test::{Expect, expect};
 use prony_model::measurement::histogram::Latencies;
+use prony_model::measurement::record::OutcomeKind;
+use prony_model::measurement::statistics::Statistics;
 use prony_model::measurement::status_counts::StatusCounts;
 use prony_model::measurement::tally::{Tally, TallyShape};
 use prony_model::result::{
@@ -80,6 +82,24 @@ fn result(load: LoadModel) -> ResultFile {
 fn check(result: &ResultFile, latency: bool, uncorrected: bool, expected: &Expect) {
     let shown = WrkShown { url: "http://shop.test/".to_owned(), latency, uncorrected };
     expected.assert_eq(&wrk(result, &shown, TextLooks::PLAIN));
+}
+
+/// Where nobody answers there are no answers, however often connecting fails.
+#[test]
+fn rates_are_of_answers() {
+    let mut result = result(LoadModel::constant(10, Nanos::from_secs(10)));
+    for row in &mut result.series {
+        (row.successes, row.failures) = (10, 5_006);
+    }
+    for (interval_s, intervals) in [(1, 10), (2, 5)] {
+        result.over_time.interval_ns = Nanos::from_secs(interval_s);
+        let failed = |a_second: u64| vec![a_second * interval_s; intervals];
+        result.over_time.failures =
+            [(OutcomeKind::Connect, failed(5_000)), (OutcomeKind::Status, failed(6))].into();
+        let rates = Statistics::of_rates(&result);
+        // Ten successes and six answers above 399, of two threads.
+        assert_eq!((rates.min(), rates.max(), rates.count()), (8, 8, 10), "{interval_s}");
+    }
 }
 
 #[test]

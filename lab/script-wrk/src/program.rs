@@ -50,15 +50,16 @@ impl<'a> ScriptProgram<'a> {
 
     fn delay(&self) -> Result<Nanos, ScriptError> {
         let value: Value = self.state.call(Role::Delay, &self.state.functions().delay, ())?;
+        let type_name = value.type_name();
         let millis = match value {
-            Value::Integer(millis) => millis as f64,
-            Value::Number(millis) => millis,
             // As in wrk, where what is no number is none.
-            Value::Nil => 0.0,
-            other => {
-                let message = format!("it returned a {}, not a number of milliseconds", other.type_name());
-                return Err(self.state.fault(Role::Delay, &message));
-            }
+            Value::Nil => Some(0.0),
+            // As in wrk, where a text that says a number is one.
+            other => self.state.lua.coerce_number(other).ok().flatten(),
+        };
+        let Some(millis) = millis else {
+            let message = format!("it returned a {type_name}, not a number of milliseconds");
+            return Err(self.state.fault(Role::Delay, &message));
         };
         if millis.is_nan() || millis > DELAY_MAX_MS {
             let message =

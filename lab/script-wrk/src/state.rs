@@ -226,7 +226,9 @@ fn start_values(lua: &Lua, settings: &Settings, thread: Option<ThreadHandle>) ->
     start.set("body", settings.body.as_deref().map(|body| lua.create_string(body)).transpose()?)?;
     let headers = lua.create_table()?;
     for (name, value) in &settings.headers {
-        headers.set(name.as_str(), value.as_str())?;
+        // Under another spelling it would be sent beside that of the URL.
+        let name = if name.eq_ignore_ascii_case("host") { "Host" } else { name.as_str() };
+        headers.set(name, value.as_str())?;
     }
     start.set("headers", headers)?;
     start.set("thread", thread)?;

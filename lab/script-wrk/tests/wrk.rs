@@ -238,6 +238,21 @@ fn the_host_header_follows_wrk_unless_it_is_set() {
     );
 }
 
+/// Servers refuse a request with two.
+#[test]
+fn a_host_of_the_command_line_is_the_only_one_however_it_is_spelled() {
+    for name in ["host", "HOST", "Host"] {
+        let source = "function request() return wrk.format() .. wrk.format(nil, '/x', { A = 'b' }) end";
+        let mut settings = settings(source);
+        settings.headers = vec![(name.to_owned(), "other".to_owned())];
+        let script = prepare_with(settings).unwrap();
+        let mut program = script.program(place(0)).unwrap();
+        let shown = turn(&mut *program, "HTTP/1.1 200 OK\r\n\r\n", "").unwrap();
+        let hosts = shown.lines().filter(|line| line.to_ascii_lowercase().starts_with("host:"));
+        assert_eq!(hosts.collect::<Vec<_>>(), ["Host: other"; 2], "{name}: {shown}");
+    }
+}
+
 #[test]
 fn delays_come_before_requests() {
     check(
@@ -252,6 +267,12 @@ fn delays_come_before_requests() {
         EndIteration
     "#]],
     );
+    // Lua takes a text that says a number for one, and so does wrk.
+    for text in ["'250'", "' 250.0 '", "'0xfa'"] {
+        let script = prepare(&format!("function delay() return {text} end")).unwrap();
+        let step = script.program(place(0)).unwrap().next(USER, Event::Begin, &mut Outgoing::default());
+        assert_eq!(step, Ok(Step::Pause(Nanos::from_millis(250))), "{text}");
+    }
     check(
         "function delay() return 'soon' end",
         &expect![[r#"

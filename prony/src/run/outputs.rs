@@ -107,13 +107,6 @@ pub(crate) fn finish(sinks: Sinks) {
 
 /// Samples that outputs could not write.
 pub(crate) fn warn_of_outputs(ends: &[OutputEnd]) {
-    for end in ends {
-        if end.lost > 0 {
-            let message = "samples are missing: they came faster than they could be written";
-            warn(&format!("{}: {} {message}", end.name, end.lost));
-        }
-        if let Some(error) = &end.error {
-            warn(&format!("{} could not be written to its end: {error}", end.name));
-        }
-    }
+    let missing = ends.iter().filter(|end| end.lost > 0 || end.error.is_some());
+    missing.for_each(|end| warn(&end.to_string()));
 }

@@ -11,7 +11,19 @@ pub(crate) struct Head {
     pub(crate) content_length: Option<u64>,
     pub(crate) has_transfer_encoding: bool,
     pub(crate) is_chunked: bool,
-    pub(crate) closes: bool,
+    persistence: Persistence,
+}
+
+/// What becomes of the connection behind the answer (RFC 9112, 9.3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Persistence {
+    /// As HTTP/1.1 has it, and HTTP/1.0 with `keep-alive`.
+    #[default]
+    Kept,
+    /// As HTTP/1.0 has it unless it says otherwise.
+    Once,
+    /// `close` was said, which no `keep-alive` takes back.
+    Closed,
 }
 
 /// The last head that was read. Answers of one kind have the same head for as long as `Date` does, a second, so nearly all
@@ -47,6 +59,11 @@ impl Head {
         self.status >= 100 && self.status < 200
     }
 
+    /// True where the connection carries no other request.
+    pub(crate) fn closes(&self) -> bool {
+        self.persistence != Persistence::Kept
+    }
+
     /// The head at the start of the bytes and its length; `None` where it does not end in them.
     pub(crate) fn read(bytes: &[u8]) -> Result<Option<(Self, usize)>, ScanError> {
         let Some(line_end) = memchr::memchr(b'\n', bytes) else { return Ok(None) };
@@ -76,7 +93,8 @@ impl Head {
             return Err(ScanError::StatusLine);
         }
         let status = digits[0] * 100 + digits[1] * 10 + digits[2];
-        Ok(Self { status, closes: *minor == b'0', ..Self::default() })
+        let persistence = if *minor == b'0' { Persistence::Once } else { Persistence::Kept };
+        Ok(Self { status, persistence, ..Self::default() })
     }
 
     fn read_header(&mut self, line: &[u8]) -> Result<(), ScanError> {
@@ -99,9 +117,9 @@ impl Head {
         } else if name.eq_ignore_ascii_case(b"connection") {
             for token in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
                 if token.eq_ignore_ascii_case(b"close") {
-                    self.closes = true;
-                } else if token.eq_ignore_ascii_case(b"keep-alive") {
-                    self.closes = false;
+                    self.persistence = Persistence::Closed;
+                } else if token.eq_ignore_ascii_case(b"keep-alive") && self.persistence == Persistence::Once {
+                    self.persistence = Persistence::Kept;
                 }
             }
         }

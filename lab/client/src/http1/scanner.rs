@@ -135,7 +135,7 @@ impl Scanner {
     }
 
     fn answer(&self, consumed: usize) -> Answer {
-        let keeps_connection = !self.head.closes && self.state != State::UntilClose;
+        let keeps_connection = !self.head.closes() && self.state != State::UntilClose;
         Answer { status: self.head.status, keeps_connection, consumed }
     }
 
@@ -320,6 +320,18 @@ mod tests {
             200 keeps=true end=37 failure=false
             200 keeps=true end=54 failure=true"]]
         .assert_eq(&shown.join("\n"));
+        for (version, connection, keeps) in [
+            ("1.1", "close, keep-alive", false),
+            ("1.1", "close\r\nConnection: keep-alive", false),
+            ("1.1", "keep-alive, Close", false),
+            ("1.1", "keep-alive", true),
+            ("1.0", "close, keep-alive", false),
+            ("1.0", "upgrade, keep-alive", true),
+        ] {
+            let answer = format!("HTTP/{version} 204 No\r\nConnection: {connection}\r\n\r\n");
+            let shown = scan(&[answer.as_bytes()], false);
+            assert!(shown.contains(&format!("keeps={keeps} ")), "{answer}: {shown}");
+        }
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n";
         expect!["200 keeps=true end=39 failure=true"].assert_eq(&scan(&[head.as_bytes()], true));
     }

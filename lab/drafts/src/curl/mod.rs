@@ -47,6 +47,7 @@ pub fn from_curl(arguments: &[String]) -> Result<Draft, DraftError> {
 
 /// What one command says, up to `--next`.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command")]
 struct Command {
     urls: Vec<String>,
     method: Option<String>,
@@ -58,6 +59,8 @@ struct Command {
     upload: Option<String>,
     is_get: bool,
     is_head: bool,
+    /// Braces and brackets in addresses are no patterns.
+    is_glob_off: bool,
     unix_socket: Option<String>,
     max_time: Option<String>,
     is_http2: bool,
@@ -150,7 +153,7 @@ impl Command {
             Meaning::Bearer => self.set("Authorization", &format!("Bearer {value}")),
             Meaning::UserAgent => self.set("User-Agent", &value),
             Meaning::Referer => self.set("Referer", value.trim_end_matches(";auto")),
-            Meaning::Cookie if value.contains('=') => self.set("Cookie", &value),
+            Meaning::Cookie if value.contains('=') => self.cookie(&value),
             Meaning::Cookie => {
                 let why = "it names a file of cookies; write them as `name=value`";
                 return Err(DraftError::NotInPlans { flag: flag.to_owned(), why });
@@ -168,6 +171,7 @@ impl Command {
             }
             Meaning::Http2 => self.is_http2 = true,
             Meaning::UnixSocket => self.unix_socket = Some(value),
+            Meaning::GlobOff => self.is_glob_off = true,
             Meaning::CaFile => self.tls.push(("ca", format!("[{}]", quoted(&value)))),
             Meaning::Certificate => self.tls.push(("cert", quoted(&value))),
             Meaning::Key => self.tls.push(("key", quoted(&value))),
@@ -192,6 +196,14 @@ impl Command {
             return Err(DraftError::malformed(&format!("the value of `{flag}`"), problem));
         }
         Ok(())
+    }
+
+    /// Several are sent together.
+    fn cookie(&mut self, value: &str) {
+        match self.headers.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case("cookie")) {
+            Some((_, known)) => *known = format!("{known}; {value}"),
+            None => self.set("Cookie", value),
+        }
     }
 
     /// A later one of a name replaces it: a plan has each name once.
@@ -221,7 +233,8 @@ impl Command {
             }
         }
         for text in &self.urls {
-            let (target, path) = address(text, self.unix_socket.as_deref())?;
+            let text = if self.is_glob_off { text.clone() } else { unglobbed(text)? };
+            let (target, path) = address(&text, self.unix_socket.as_deref())?;
             let path = match (self.is_get, self.data.text()) {
                 (true, data) if !data.is_empty() => {
                     format!("{path}{}{data}", if path.contains('?') { '&' } else { '?' })
@@ -319,6 +332,26 @@ fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
+/// An address as curl reads it where it is one alone: behind a backslash, as browsers copy them, braces and brackets are no patterns
+/// (curl(1), "GLOBBING"). Brackets around the host are its own.
+fn unglobbed(text: &str) -> Result<String, DraftError> {
+    let host = text.find("://").map_or(0, |at| at + "://".len());
+    let end = text[host..].find(['/', '?', '#']).map_or(text.len(), |at| host + at);
+    let mut plain = text[..end].to_owned();
+    let mut is_pattern = plain.contains(['{', '}']);
+    let mut letters = text[end..].chars().peekable();
+    while let Some(letter) = letters.next() {
+        let escaped = letters.next_if(|next| letter == '\\' && "{}[]".contains(*next));
+        is_pattern |= escaped.is_none() && "{}[]".contains(letter);
+        plain.push(escaped.unwrap_or(letter));
+    }
+    if is_pattern {
+        let why = "curl makes several addresses of braces and brackets; write one, or a variable into the plan";
+        return Err(DraftError::Address { text: text.to_owned(), why: why.to_owned() });
+    }
+    Ok(plain)
+}
+
 /// The target of an address, and its path with the query.
 fn address(text: &str, unix_socket: Option<&str>) -> Result<(String, String), DraftError> {
     let fault = |why: &str| DraftError::Address { text: text.to_owned(), why: why.to_owned() };
@@ -326,9 +359,6 @@ fn address(text: &str, unix_socket: Option<&str>) -> Result<(String, String), Dr
     let url = Url::parse(&whole).map_err(|error| fault(&error.to_string()))?;
     if !["http", "https"].contains(&url.scheme()) {
         return Err(fault("it begins with neither http:// nor https://"));
-    }
-    if text.contains(['{', '}']) {
-        return Err(fault("curl makes several addresses of braces; write one, or a variable into the plan"));
     }
     let path = match url.query() {
         Some(query) => format!("{}?{query}", url.path()),

@@ -58,6 +58,10 @@ fn data_and_methods_follow_curl() {
         ("curl -XPUT -da=1 h/p", format!("PUT /p [{form}] a=1")),
         ("curl -sSGd a=1 -d b=2 'h/p?c=3'", "GET /p?c=3&a=1&b=2 [] -".to_owned()),
         ("curl -I h/p", "HEAD /p [] -".to_owned()),
+        // As Chromium copies them.
+        (r"curl 'http://[::1]/p?f\[a\]=1&q=\{b\}&c=\d'", r"GET /p?f[a]=1&q={b}&c=\d [] -".to_owned()),
+        ("curl -g 'http://h/?f[a]=1&q={b}'", "GET /?f[a]=1&q={b} [] -".to_owned()),
+        ("curl -b a=1 -b 'b=2; c=3' h", "GET / [Cookie: a=1; b=2; c=3] -".to_owned()),
         (
             "curl --data-urlencode 'q=a b&c' --data-urlencode 'x/y' h",
             format!("POST / [{form}] q=a%20b%26c&x%2Fy"),
@@ -141,7 +145,11 @@ fn what_cannot_be_said_is_refused() {
         ("curl ftp://h/x", "`ftp://h/x` is no address of HTTP: it begins with neither http:// nor https://"),
         (
             "curl http://h/{a,b}",
-            "`http://h/{a,b}` is no address of HTTP: curl makes several addresses of braces; write one, or a variable into the plan",
+            "`http://h/{a,b}` is no address of HTTP: curl makes several addresses of braces and brackets; write one, or a variable into the plan",
+        ),
+        (
+            "curl 'http://h/[1-3]'",
+            "`http://h/[1-3]` is no address of HTTP: curl makes several addresses of braces and brackets; write one, or a variable into the plan",
         ),
         ("curl -m soon h", "the value of `-m` cannot be read: `soon` is no number of seconds"),
         ("curl -d @/nowhere h", "cannot read /nowhere"),

@@ -71,7 +71,8 @@ fn values(request: usize, response: &RecordedResponse) -> Vec<(String, Source)> 
         let Some((name, value)) = line.split(';').next().and_then(|pair| pair.split_once('=')) else {
             continue;
         };
-        let pattern = format!("{}=([^;]+)", regex_escaped(name.trim()));
+        // From the beginning: another cookie's name may end with this one's.
+        let pattern = format!("^{}=([^;]+)", regex_escaped(name.trim()));
         let rules = vec![("header", "Set-Cookie".to_owned()), ("matches", pattern)];
         found.push((value.trim().to_owned(), Source { request, name: name.trim().to_owned(), rules }));
     }

@@ -34,12 +34,19 @@ pub(super) fn request(kept: &Kept<'_>, target: usize) -> Option<Request> {
         Some(query) => format!("{}?{query}", kept.url.path()),
         None => kept.url.path().to_owned(),
     };
-    let mut headers = Vec::new();
+    let mut headers: Vec<(String, String)> = Vec::new();
     for pair in &recorded.headers {
         let name = pair.name.to_ascii_lowercase();
         let is_browsers =
             name.starts_with(':') || name.starts_with("sec-") || name.starts_with("x-devtools-");
         if is_browsers || DROPPED.contains(&name.as_str()) {
+            continue;
+        }
+        // Over HTTP/2 each cookie may have a line of its own (RFC 9113, 8.2.3).
+        let is_same = |known: &str| name == "cookie" && known.eq_ignore_ascii_case(&name);
+        if let Some((_, cookies)) = headers.iter_mut().find(|(known, _)| is_same(known)) {
+            cookies.push_str("; ");
+            cookies.push_str(&escaped(&pair.value));
             continue;
         }
         set_header(&mut headers, &pair.name, &escaped(&pair.value));
@@ -74,6 +81,8 @@ fn body(data: &PostData, path: &str) -> Option<Body> {
     let text = match (&data.text, data.encoding.as_deref()) {
         (Some(text), Some("base64")) => String::from_utf8(STANDARD.decode(text).ok()?).ok()?,
         (Some(text), _) if !text.is_empty() || data.params.is_empty() => text.clone(),
+        // Files are not recorded, nor are the parts as they were sent.
+        _ if data.mime_type.starts_with("multipart/") => return None,
         _ => {
             let pairs = data.params.iter().map(|param| (&param.name, &param.value));
             Serializer::new(String::new()).extend_pairs(pairs).finish()

@@ -130,7 +130,7 @@ fn a_session_takes_its_own_tokens() {
         [requests.captures]
         id = { json = "/cart/id" }
         access_token = { json = "/session/access~1token" }
-        sid = { header = "Set-Cookie", matches = "sid=([^;]+)" }
+        sid = { header = "Set-Cookie", matches = "^sid=([^;]+)" }
 
         [[requests]]
         name = "GET /carts/{id}"
@@ -170,6 +170,36 @@ fn values_that_the_user_knew_stay() {
     ];
     let plan = made(&entries, &HarOptions::default()).unwrap();
     assert!(plan.contains("path = \"/orders/A123456\"") && !plan.contains("captures"), "{plan}");
+}
+
+/// Each cookie with a line of its own, as over HTTP/2, and what is not known as `null`.
+#[test]
+fn what_programs_write_in_their_own_ways_is_read() {
+    let cookies = json!([{ "name": "cookie", "value": "a=1" }, { "name": "cookie", "value": "b=2" }]);
+    let entries = vec![
+        entry(0, "GET", "http://h/a", json!({ "request": { "headers": cookies }, "time": null })),
+        entry(
+            9,
+            "GET",
+            "http://h/lost",
+            json!({ "response": { "status": null, "headers": null, "content": null } }),
+        ),
+    ];
+    let plan = made(&entries, &HarOptions::default()).unwrap();
+    assert!(plan.contains("cookie = \"a=1; b=2\""), "{plan}");
+    assert!(plan.contains("Left out: 1 that had no response."), "{plan}");
+}
+
+/// Of a form with files browsers record the names of its fields alone.
+#[test]
+fn forms_whose_parts_are_not_recorded_are_left_out() {
+    let form = json!({ "mimeType": "multipart/form-data; boundary=x", "params": [{ "name": "file" }] });
+    let entries = vec![
+        entry(0, "GET", "http://h/a", json!({})),
+        entry(9, "POST", "http://h/upload", json!({ "request": { "postData": form } })),
+    ];
+    let plan = made(&entries, &HarOptions::default()).unwrap();
+    assert!(plan.contains("Left out: 1 whose bodies are no text") && !plan.contains("upload"), "{plan}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl<'d> Maker<'d> {
             }
             Some("string") => Some(Value::String(text(schema))),
             Some("integer") => Some(whole(schema)),
-            Some("number") => Some(schema.get("minimum").cloned().unwrap_or(json!(1.5))),
+            Some("number") => Some(decimal(schema)),
             Some("boolean") => Some(Value::Bool(true)),
             _ => None,
         }
@@ -160,12 +160,78 @@ fn text(schema: &Value) -> String {
     text
 }
 
+/// The lowest that is allowed, where the bounds say one.
 fn whole(schema: &Value) -> Value {
-    let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
-    let least = bound("minimum").map(f64::ceil);
-    let above = bound("exclusiveMinimum").map(|bound| bound.floor() + 1.0);
-    let least = least.into_iter().chain(above).reduce(f64::max);
-    let most = bound("maximum").map(f64::floor);
-    let value = least.unwrap_or(1.0).min(most.unwrap_or(f64::MAX)).max(least.unwrap_or(f64::MIN));
+    let (least, most) = bounds(schema);
+    let candidates = [
+        least.map(f64::ceil),
+        Some(1.0),
+        most.map(f64::floor),
+        least.map(|least| least.floor() + 1.0),
+        most.map(|most| most.ceil() - 1.0),
+    ];
+    let value = first_within(schema, candidates).or(least).unwrap_or(1.0);
     json!(value as i64)
+}
+
+fn decimal(schema: &Value) -> Value {
+    let (least, most) = bounds(schema);
+    let between = least.zip(most).map(|(least, most)| f64::midpoint(least, most));
+    let candidates =
+        [least, Some(1.5), most, between, least.map(|least| least + 1.0), most.map(|most| most - 1.0)];
+    json!(first_within(schema, candidates).or(least).unwrap_or(1.5))
+}
+
+/// The tightest of each kind, excluded or not.
+fn bounds(schema: &Value) -> (Option<f64>, Option<f64>) {
+    let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
+    let least = bound("minimum").into_iter().chain(bound("exclusiveMinimum")).reduce(f64::max);
+    let most = bound("maximum").into_iter().chain(bound("exclusiveMaximum")).reduce(f64::min);
+    (least, most)
+}
+
+fn first_within(schema: &Value, candidates: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
+    candidates.into_iter().flatten().find(|value| is_within(schema, *value))
+}
+
+/// What is excluded of a bound OpenAPI 3.0 says by a flag, and 3.1 by a bound of its own.
+fn is_within(schema: &Value, value: f64) -> bool {
+    let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
+    let is_excluded = |key: &str| schema.get(key) == Some(&Value::Bool(true));
+    let is_above = |least: f64| if is_excluded("exclusiveMinimum") { value > least } else { value >= least };
+    let is_below = |most: f64| if is_excluded("exclusiveMaximum") { value < most } else { value <= most };
+    bound("minimum").is_none_or(is_above)
+        && bound("maximum").is_none_or(is_below)
+        && bound("exclusiveMinimum").is_none_or(|least| value > least)
+        && bound("exclusiveMaximum").is_none_or(|most| value < most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_within_their_bounds() {
+        for (schema, expected) in [
+            (json!({ "type": "integer" }), json!(1)),
+            (json!({ "type": "integer", "minimum": 7 }), json!(7)),
+            (json!({ "type": "integer", "maximum": -3 }), json!(-3)),
+            (json!({ "type": "integer", "minimum": 0, "exclusiveMinimum": true }), json!(1)),
+            (json!({ "type": "integer", "exclusiveMinimum": 5 }), json!(6)),
+            (json!({ "type": "integer", "minimum": 0, "exclusiveMinimum": 5 }), json!(6)),
+            (json!({ "type": "integer", "maximum": 0, "exclusiveMaximum": true }), json!(-1)),
+            (json!({ "type": "integer", "exclusiveMaximum": 0.5 }), json!(0)),
+            (json!({ "type": "number" }), json!(1.5)),
+            (json!({ "type": "number", "minimum": 0.5 }), json!(0.5)),
+            (json!({ "type": "number", "maximum": 1 }), json!(1.0)),
+            (json!({ "type": "number", "minimum": 0, "exclusiveMinimum": true, "maximum": 1 }), json!(1.0)),
+            (json!({ "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 }), json!(0.5)),
+            (json!({ "type": "number", "exclusiveMinimum": 5 }), json!(6.0)),
+            (json!({ "type": "number", "exclusiveMaximum": -2 }), json!(-3.0)),
+        ] {
+            let kind = schema["type"].as_str();
+            let made = if kind == Some("integer") { whole(&schema) } else { decimal(&schema) };
+            assert_eq!(made, expected, "{schema}");
+        }
+    }
 }

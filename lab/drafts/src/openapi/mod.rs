@@ -65,6 +65,12 @@ pub fn from_openapi(path: &Path, options: &OpenApiOptions) -> Result<Draft, Draf
                 deprecated += 1;
                 continue;
             }
+            if options.target.is_none() && [described, item].into_iter().any(has_servers) {
+                unsaid.push(format!(
+                    "{method} {template} (it has servers of its own; --target replaces them)"
+                ));
+                continue;
+            }
             let operation = Operation { document: &document, template, method: &method, item, described };
             match operation.request(&mut draft, &mut variables) {
                 Ok(request) => {
@@ -96,6 +102,11 @@ pub fn from_openapi(path: &Path, options: &OpenApiOptions) -> Result<Draft, Draf
     Ok(draft)
 }
 
+/// A path or an operation that is somewhere else than the description's others (OpenAPI 3.1.1, 4.6.2).
+fn has_servers(holder: &Value) -> bool {
+    holder.get("servers").and_then(Value::as_array).is_some_and(|servers| !servers.is_empty())
+}
+
 /// Where the API is.
 #[derive(Debug)]
 struct Server {
@@ -114,17 +125,22 @@ fn server(document: &Document, options: &OpenApiOptions) -> Result<Server, Draft
         }
         Some(url)
     });
-    let text = match (&options.target, described_url) {
+    let text = match (&options.target, &described_url) {
         (Some(target), _) if target.contains("://") => target.clone(),
         (Some(target), _) => format!("http://{target}"),
-        (None, Some(url)) => url,
+        (None, Some(url)) => url.clone(),
         (None, None) => "/".to_owned(),
     };
-    let url = Url::parse(&text).map_err(|_| DraftError::Address {
+    let mut url = Url::parse(&text).map_err(|_| DraftError::Address {
         text: text.clone(),
         why: "the description does not say on which host the API is; add --target http://HOST[:PORT]"
             .to_owned(),
     })?;
+    // A server without a host says where on the host the API is (OpenAPI 3.1.1, 4.6.2).
+    let path = described_url.filter(|path| path.starts_with('/') && !path.starts_with("//"));
+    if let Some(path) = path.filter(|_| url.path() == "/").and_then(|path| url.join(&path).ok()) {
+        url.set_path(path.path());
+    }
     if !["http", "https"].contains(&url.scheme()) {
         let why = "it begins with neither http:// nor https://; add --target".to_owned();
         return Err(DraftError::Address { text, why });

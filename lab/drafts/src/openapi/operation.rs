@@ -35,16 +35,14 @@ impl Operation<'_> {
             if place != "path" && !is_required && !has_example {
                 continue;
             }
-            let value = example::of_holder(self.document, parameter).map(|value| plain(&value));
+            let known = example::of_holder(self.document, parameter);
+            let value = known.as_ref().map(plain);
             match place {
                 "path" => {
                     let variable = variable(draft, names, name, value.as_deref(), parameter);
                     path = path.replace(&format!("{{{name}}}"), &format!("${{{variable}}}"));
                 }
-                "query" => {
-                    let value = value.unwrap_or_else(|| "text".to_owned());
-                    query.push(format!("{}={}", encoded(name), escaped(&encoded(&value))));
-                }
+                "query" => query.extend(query_pairs(name, parameter, known.as_ref())),
                 "header" => {
                     let value = value.unwrap_or_else(|| "text".to_owned());
                     set_header(&mut headers, name, &escaped(&value));
@@ -188,6 +186,27 @@ impl Operation<'_> {
     }
 }
 
+/// By the style of the parameter, `form` where none is said: of a list a pair for each item, or one with all (OpenAPI 3.1.1, 4.8.12).
+fn query_pairs(name: &str, parameter: &Value, value: Option<&Value>) -> Vec<String> {
+    let pair = |text: &str| format!("{}={text}", encoded(name));
+    let items = match value {
+        Some(Value::Array(items)) if !items.is_empty() => items,
+        Some(other) => return vec![pair(&encoded(&plain(other)))],
+        None => return vec![pair("text")],
+    };
+    let items: Vec<String> = items.iter().map(|item| encoded(&plain(item))).collect();
+    let style = text(parameter, "style").unwrap_or("form");
+    if parameter.get("explode").and_then(Value::as_bool).unwrap_or(style == "form") {
+        return items.iter().map(|item| pair(item)).collect();
+    }
+    let between = match style {
+        "spaceDelimited" => "%20",
+        "pipeDelimited" => "%7C",
+        _ => ",",
+    };
+    vec![pair(&items.join(between))]
+}
+
 /// A parameter of a path, which has to name something that is there: one variable for each name.
 fn variable(
     draft: &mut Draft,
@@ -200,8 +219,9 @@ fn variable(
     let schema = parameter.get("schema");
     let is_whole = schema.and_then(|schema| schema.get("type")).and_then(Value::as_str) == Some("integer");
     let value = match value {
-        Some(value) if !is_whole => format!("{{ list = [{}] }}", toml::Value::String(value.to_owned())),
-        Some(value) => format!("{{ list = [{value}] }}"),
+        Some(value) if is_whole && value.parse::<i64>().is_ok() => format!("{{ list = [{value}] }}"),
+        // Also of an example that is none of its schema.
+        Some(value) => format!("{{ list = [{}] }}", toml::Value::String(value.to_owned())),
         None => "{ list = [\"text\"] }".to_owned(),
     };
     let same = |known: &&Variable| known.note == note && known.value == value;

@@ -123,6 +123,66 @@ fn writing_operations_are_taken_on_demand() {
     assert!(!delete.contains("Authorization"), "{delete}");
 }
 
+/// Their requests would go to a host that does not have them.
+#[test]
+fn operations_with_servers_of_their_own_are_left_out_without_a_target() {
+    let description = "openapi: 3.0.0\nservers: [{ url: 'http://h' }]\npaths:\n  /a: { get: {} }\n  \
+        /b: { servers: [{ url: 'http://files' }], get: {} }\n  /c: { get: { servers: [{ url: 'http://c' }] } }\n";
+    let plan = made(description, &OpenApiOptions::default()).unwrap();
+    let own = "(it has servers of its own; --target replaces them)";
+    assert!(plan.contains(&format!("# Left out: GET /b {own}, GET /c {own}.\n")), "{plan}");
+    assert_eq!(plan.matches("[[requests]]").count(), 1, "{plan}");
+    let options = OpenApiOptions { target: Some("http://test".to_owned()), writes: false };
+    assert_eq!(made(description, &options).unwrap().matches("[[requests]]").count(), 3);
+}
+
+#[test]
+fn lists_in_a_query_are_written_by_their_style() {
+    let of = |style: &str| {
+        let description = format!(
+            "openapi: 3.0.0\nservers: [{{ url: 'http://h' }}]\npaths: {{ /a: {{ get: {{ parameters: [{{ name: t, in: query, \
+             example: [a b, 2], schema: {{ type: array }}{style} }}] }} }} }}"
+        );
+        made(&description, &OpenApiOptions::default()).unwrap()
+    };
+    for (style, query) in [
+        ("", "t=a%20b&t=2"),
+        (", explode: false", "t=a%20b,2"),
+        (", style: pipeDelimited", "t=a%20b%7C2"),
+        (", style: spaceDelimited, explode: true", "t=a%20b&t=2"),
+    ] {
+        let plan = of(style);
+        assert!(plan.contains(&format!("path = \"/a?{query}\"\n")), "{style}: {plan}");
+    }
+}
+
+#[test]
+fn an_example_that_is_no_number_is_a_text() {
+    let description = "openapi: 3.0.0\nservers: [{ url: 'http://h' }]\npaths: { '/items/{id}': { get: { \
+        parameters: [{ name: id, in: path, required: true, example: 'an id', schema: { type: integer } }] } } }";
+    let plan = made(description, &OpenApiOptions::default()).unwrap();
+    assert!(plan.contains("id = { list = [\"an id\"] }\n"), "{plan}");
+}
+
+/// A host alone says nothing of where on it the API is; a server that names a host is replaced as a whole.
+#[test]
+fn a_server_without_a_host_is_on_the_target() {
+    for (server, target, path) in [
+        ("/v1", "http://h:8080", "/v1/items"),
+        ("/v1/", "h:8080/", "/v1/items"),
+        ("//other/v1", "http://h", "/items"),
+        ("/v1", "http://h/test", "/test/items"),
+        ("https://eu.shop.example/v1", "http://h", "/items"),
+        ("/", "http://h", "/items"),
+    ] {
+        let description =
+            format!("openapi: 3.0.0\nservers: [{{ url: '{server}' }}]\npaths: {{ /items: {{ get: {{}} }} }}");
+        let options = OpenApiOptions { target: Some(target.to_owned()), writes: false };
+        let plan = made(&description, &options).unwrap();
+        assert!(plan.contains(&format!("path = \"{path}\"\n")), "{server} {target}: {plan}");
+    }
+}
+
 #[test]
 fn what_is_no_description_is_refused() {
     let options = OpenApiOptions::default();

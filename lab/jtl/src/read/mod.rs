@@ -47,7 +47,7 @@ pub struct FileFacts {
     pub lacking: Vec<&'static str>,
     /// False for CSV whose first line is a row.
     pub has_names: bool,
-    /// XML that ends before its end, as of a run that was killed; a sample that was cut is left out.
+    /// It ends within a sample, or XML before its end, as of a run that was killed; a sample that was cut is left out.
     pub is_cut: bool,
 }
 
@@ -78,12 +78,25 @@ pub fn read(path: &Path, take: impl FnMut(&Sample<'_>)) -> Result<FileFacts, Rea
     let mut file = File::open(path).map_err(failed)?;
     let mut head = Vec::new();
     file.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head).map_err(failed)?;
+    let ends_line = ends_line(&mut file).map_err(failed)?;
     file.seek(SeekFrom::Start(0)).map_err(failed)?;
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
     if text.trim_ascii_start().starts_with(b"<") {
         return xml::read(path, file, take);
     }
-    rows::read(path, file, text.split(|byte| *byte == b'\n').next().unwrap_or_default(), take)
+    let first_line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    rows::read(path, file, first_line, ends_line, take)
+}
+
+/// True where the last line is whole, as far as its end tells.
+fn ends_line(file: &mut File) -> io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(true);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
 }
 
 /// Where no column says whether a sample succeeded, its code and what an assertion said do.
@@ -224,6 +237,25 @@ mod tests {
         let facts = read(&path, |_| {}).unwrap();
         assert_eq!(facts.lacking.len(), COLUMNS.len() - 5);
         assert!(facts.has_names && facts.lacking.contains(&"Latency"));
+    }
+
+    /// What was being written when a run was killed is left out, and said; within a file it is a fault.
+    #[test]
+    fn a_last_row_that_is_cut_is_left_out() {
+        let head = "timeStamp,elapsed,label,success\n1,5,a,true\n";
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jtl");
+        let ends = [("", 1, false), ("2,6,b", 1, true), ("2", 1, true), ("2,6,b,true", 2, false)];
+        for (end, samples, is_cut) in ends {
+            std::fs::write(&path, format!("{head}{end}")).unwrap();
+            let mut count = 0;
+            let facts = read(&path, |_| count += 1).unwrap();
+            assert_eq!((count, facts.is_cut), (samples, is_cut), "{end}");
+            assert_eq!(facts.notices().len(), usize::from(is_cut), "{end}");
+        }
+        std::fs::write(&path, format!("{head}2,6\n3,7,c,true")).unwrap();
+        let error = read(&path, |_| {}).unwrap_err().to_string();
+        assert!(error.contains("a.jtl:3: the row has 2 cells and the first line 4"), "{error}");
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub(super) fn read(
     path: &Path,
     file: File,
     first_line: &[u8],
+    ends_line: bool,
     mut take: impl FnMut(&Sample<'_>),
 ) -> Result<FileFacts, ReadError> {
     let mut reader = ReaderBuilder::new()
@@ -37,12 +38,12 @@ pub(super) fn read(
     while is_row {
         let line = record.position().map_or(0, csv::Position::line);
         if record.len() != width {
-            return Err(ReadError::Cells {
-                path: path.to_owned(),
-                line,
-                found: record.len(),
-                expected: width,
-            });
+            let found = record.len();
+            // What was being written when a run was killed.
+            if !ends_line && !reader.read_byte_record(&mut record).map_err(csv_failed)? {
+                return Ok(FileFacts { is_cut: true, ..places.facts(has_names) });
+            }
+            return Err(ReadError::Cells { path: path.to_owned(), line, found, expected: width });
         }
         let number = |column: usize, text: &str| ReadError::Number {
             path: path.to_owned(),

@@ -5,10 +5,11 @@
 use crate::measurement::figures::Figures;
 use crate::measurement::histogram::{HistogramError, Latencies};
 use crate::measurement::record::OutcomeKind;
-use crate::result::ResultFile;
+use crate::result::{OverTime, ResultFile, SecondRow};
 
 /// Above this an answer's status counts as an error in wrk.
 const STATUS_GOOD_MAX: u16 = 399;
+const NANOS_PER_S: u64 = 1_000_000_000;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Statistics {
@@ -58,8 +59,10 @@ impl Statistics {
     /// Answers a second and thread: one value for each whole second of the run, the threads taken as equal.
     pub fn of_rates(result: &ResultFile) -> Self {
         let threads = u64::from(result.lab.threads.max(1));
-        let rows = result.whole_seconds().iter();
-        Self::of(rows.map(|row| ((row.successes + row.failures) / threads, 1)).collect())
+        let answered = |row: &SecondRow| {
+            (row.successes + row.failures).saturating_sub(unanswered_a_second(&result.over_time, row.second))
+        };
+        Self::of(result.whole_seconds().iter().map(|row| (answered(row) / threads, 1)).collect())
     }
 
     pub fn count(&self) -> u64 {
@@ -117,6 +120,14 @@ impl Statistics {
     pub fn values(&self) -> &[(u64, u64)] {
         &self.values
     }
+}
+
+/// Requests that ended in a second without a whole answer; in a long run the mean of the interval that the second is in.
+fn unanswered_a_second(over_time: &OverTime, second: u64) -> u64 {
+    let interval_s = (over_time.interval_ns.0 / NANOS_PER_S).max(1);
+    let interval = (second / interval_s) as usize;
+    let unanswered = over_time.failures.iter().filter(|(kind, _)| !kind.is_answered());
+    unanswered.filter_map(|(_, counts)| counts.get(interval)).sum::<u64>() / interval_s
 }
 
 /// What wrk counts of a run, as its scripts and its users know it.

@@ -74,11 +74,16 @@ impl fmt::Display for AnswerPart {
 
 /// The value of the first header with this name, which is in lower case.
 pub fn header<'a>(head: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    headers(head, name).next()
+}
+
+/// The values of all headers with this name, which is in lower case, in their order.
+pub fn headers<'a>(head: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
     let lines = head.split(|byte| *byte == b'\n').skip(1);
     lines
         .filter_map(split_header)
-        .find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
-        .map(|(_, v)| v)
+        .filter(move |(found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
+        .map(|(_, value)| value)
 }
 
 fn split_header(line: &[u8]) -> Option<(&[u8], &[u8])> {

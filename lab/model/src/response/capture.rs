@@ -2,7 +2,7 @@
 
 use crate::data::rows::{Cell, CellKind};
 use crate::program::Answer;
-use crate::response::answer::{AnswerPart, Missing, Taken};
+use crate::response::answer::{AnswerPart, Missing, Taken, headers};
 use crate::response::pattern::Pattern;
 use std::borrow::Cow;
 use std::fmt;
@@ -65,6 +65,13 @@ impl CaptureDraft {
 
     fn find<'a>(&self, answer: &Answer<'a>) -> Result<Taken<'a>, Missing> {
         let taken = self.subject.find(answer)?;
+        if let (AnswerPart::Header(name), Some(pattern)) = (&self.subject, &self.pattern) {
+            // Of several of a name the pattern says which one is meant, as of `Set-Cookie`, of which each cookie has its own.
+            let found = headers(answer.head, name)
+                .find_map(|value| pattern.first_group(value).map(|found| &value[found]));
+            let text = Cow::Borrowed(found.ok_or(Missing::Pattern)?);
+            return Ok(Taken { kind: CellKind::Text, text });
+        }
         let taken = match &self.pattern {
             None => taken,
             Some(pattern) => {
@@ -115,6 +122,9 @@ mod tests {
         check(AnswerPart::header("X-Id"), None, "", &expect!["Text 7"]);
         check(AnswerPart::header("X-Nothing"), None, "", &expect!["no such header"]);
         check(AnswerPart::header("Content-Type"), Some("^text/(?<kind>.*)"), "", &expect!["Text plain"]);
+        check(AnswerPart::header("X-Id"), Some("^8$"), "", &expect!["Text 8"]);
+        check(AnswerPart::header("X-Id"), Some("^9$"), "", &expect!["the pattern matches nothing"]);
+        check(AnswerPart::header("X-Nothing"), Some("^9$"), "", &expect!["no such header"]);
         check(
             AnswerPart::Body,
             Some(r#"name="csrf" value="([^"]*)""#),

@@ -81,22 +81,24 @@ impl Access {
             is_closed: AtomicBool::new(false),
             counts: Arc::default(),
             queues: Queues::default(),
-            shared: ArcSwapOption::new(shared),
+            shared: ArcSwapOption::empty(),
         };
-        access.replace(settings);
+        access.replace(settings, shared);
         access
     }
 
-    /// Lets in by these settings from now on.
-    pub(crate) fn replace(&self, settings: &Arc<AccessSettings>) {
+    /// Lets in by these settings from now on, with limits that are shared so.
+    pub(crate) fn replace(&self, settings: &Arc<AccessSettings>, shared: Option<Arc<SharedLimits>>) {
         let policy = || AccessPolicy {
             authenticator: Authenticator::new(settings),
             roles: Arc::new(RoleSchemas::new(Arc::clone(settings))),
-            rules: Arc::new(OperationRules::new(settings, &self.counts, &self.queues, self.shared())),
+            rules: Arc::new(OperationRules::new(settings, &self.counts, &self.queues, shared.clone())),
         };
         let is_closed = settings.openness == Openness::Closed;
         self.current.store(is_closed.then(|| Arc::new(policy())));
         self.is_closed.store(is_closed, Ordering::Release);
+        // `/health` names a Redis only once it counts whoever is let in: before, requests went on counting in the other.
+        self.shared.store(shared);
     }
 
     /// What limits have counted.
@@ -116,18 +118,19 @@ impl Access {
         self.shared.load_full()
     }
 
-    /// Shares limits by these settings, where they are others, for all who are let in by what [replaces](Self::replace) the present
-    /// configuration. Blocks until the Redis is reached, or is not.
-    pub(crate) fn share_by(&self, settings: &RedisSettings) {
+    /// What limits are shared by under these settings, for what [replaces](Self::replace) the present configuration: the present one
+    /// where they are the same. Blocks until another Redis is reached, or is not.
+    pub(crate) fn shared_by(&self, settings: &RedisSettings) -> Option<Arc<SharedLimits>> {
         let known = self.shared();
         let is_same = match &known {
             Some(known) => known.is_of(settings),
             None => settings.url.is_empty(),
         };
-        if !is_same {
-            self.shared.store(SharedLimits::start(settings));
-            tracing::info!("limits are shared as the configuration now says");
+        if is_same {
+            return known;
         }
+        tracing::info!("limits are shared as the configuration now says");
+        SharedLimits::start(settings)
     }
 
     /// Whether it matters who asks.
@@ -334,6 +337,22 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
+
+    /// It was told of before: who saw it and asked was counted in the one before.
+    #[test]
+    fn another_redis_is_told_of_once_it_counts() {
+        let mut settings = AccessSettings::default();
+        settings.openness = Openness::Closed;
+        let settings = Arc::new(settings);
+        let access = Access::new(&settings, None);
+        let redis = RedisSettings { url: "redis://127.0.0.1:1".to_owned(), ..RedisSettings::default() };
+        let next = access.shared_by(&redis);
+        assert!(next.is_some() && access.shared().is_none(), "who is let in is counted without it");
+        access.replace(&settings, next);
+        let shared = access.shared().expect("it counts now");
+        assert!(access.shared_by(&redis).is_some_and(|same| Arc::ptr_eq(&same, &shared)));
+        assert!(access.shared_by(&RedisSettings::default()).is_none());
+    }
 
     #[test]
     fn a_payload_stands_for_headers() {

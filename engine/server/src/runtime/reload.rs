@@ -162,13 +162,14 @@ async fn taken(site: &Arc<Site>, reload: &Reload) -> Result<Arc<AccessSettings>,
             serving.take(prepared);
             tracing::info!("other files of TLS were taken");
         }
-        if let Some((_, redis)) = &connections {
-            at.access.share_by(redis);
-        }
+        let shared = match &connections {
+            Some((_, redis)) => at.access.shared_by(redis),
+            None => at.access.shared(),
+        };
         if let Some(names) = &hosts {
             at.replace_hosts(names);
         }
-        at.access.replace(&access);
+        at.access.replace(&access, shared);
         Ok(access)
     })
     .await

@@ -103,9 +103,11 @@ impl<W> Allowance<W> {
         Attempt::Waits(call)
     }
 
-    /// Units that were taken and not used after all.
-    pub(super) fn give_back(&mut self, cost: u64) {
-        self.units += cost;
+    /// Units that were taken by this bound and not used after all; those of a window that is over are lost.
+    pub(super) fn give_back(&mut self, (bound, cost): (SharedBound, u64)) {
+        if window(bound) == window(self.bound) {
+            self.units += cost;
+        }
     }
 
     /// When units are to be given back, where there are some.
@@ -146,7 +148,8 @@ impl<W> Allowance<W> {
         if is_current {
             self.units = units;
             self.granted_ahead = reply.granted.saturating_sub(call.need);
-            self.expires_ns = now_ns + hold_ns;
+            // Who came before this and goes on only now has an earlier time, and takes nothing ahead either.
+            self.expires_ns = if hold_ns == 0 { 0 } else { now_ns + hold_ns };
         }
         if reply.granted < call.need {
             self.refuse(call, reply, (now_ns, hold_ns), &mut decided);

@@ -57,6 +57,11 @@ pub enum Identified<'a> {
 impl Authenticator {
     /// For settings that have no faults.
     pub fn new(settings: &AccessSettings) -> Self {
+        Self::after(settings, None)
+    }
+
+    /// The same in place of another one: keys that it has fetched stay known, as their address may be dead just now.
+    pub fn after(settings: &AccessSettings, before: Option<&Self>) -> Self {
         let roles = Roles::new(settings);
         let identity = |record: &ApiKeyRecord| {
             let session = roles.session(|name| {
@@ -86,7 +91,7 @@ impl Authenticator {
                 expires_at: None,
             })
         });
-        let issuers = Issuers::new(settings, &roles);
+        let issuers = Issuers::new(settings, &roles, before.map(|before| &before.issuers));
         let certificates = settings.certificates.as_ref().map(|settings| Certificates::new(settings, &roles));
         Self {
             anonymous,

@@ -111,6 +111,39 @@ fn old_keys_stay_while_the_address_is_dead() {
     assert_eq!(shop.key_set_status(id).expect("it is one").failing_since, None);
 }
 
+/// Another configuration knew no keys: while their address was dead all tokens were refused.
+#[test]
+fn keys_stay_in_another_configuration() {
+    let (before, id) = of_address();
+    let key = TestKey::p256();
+    let token = key.token("ES256", None, &customer());
+    before.replace_keys(id, &set(&[key.jwk(json!({}))]), SAID, NOW).expect("a key set");
+    let after = |text: &str| Authenticator::after(&Beside::new().settings(text), Some(&before));
+    let same = after(&text());
+    assert_eq!(outcome(&same, &token, NOW + 30), "known");
+    assert_eq!(same.next_refresh(id, NOW), Some(NOW + 900), "they are as fresh as they were");
+    // Of the same address under other settings they are known, and fetched at once.
+    let slower = after(&text().replace("algorithms", "timeout_ms = 9000\nalgorithms"));
+    assert_eq!(slower.next_refresh(id, NOW), Some(NOW));
+    assert!(slower.begin_fetch(id, NOW));
+    slower.failed(id, "connection refused", NOW);
+    assert_eq!(outcome(&slower, &token, NOW), "known");
+    // One that is gone from there and comes again is no key that is gone.
+    let other = TestKey::p256().jwk(json!({}));
+    before.replace_keys(id, &set(&[other]), SAID, NOW).expect("a key set");
+    assert_eq!(outcome(&same, &token, NOW), "refused");
+    for known in [&same, &slower] {
+        known.replace_keys(id, &set(&[key.jwk(json!({}))]), SAID, NOW).expect("a key set");
+        assert_eq!(outcome(known, &token, NOW), "known");
+    }
+    // Another address, issuer or algorithm has keys of its own.
+    for (part, instead) in
+        [(ADDRESS, "https://login.example/others"), ("ES256", "ES384"), ("issuer = \"", "issuer = \"x")]
+    {
+        assert_eq!(after(&text().replace(part, instead)).key_set_status(id).expect("it is one").keys, 0);
+    }
+}
+
 /// Keys without names rotate, too.
 #[test]
 fn a_token_that_names_no_key_may_be_of_a_newer_one() {

@@ -89,8 +89,10 @@ impl Access {
 
     /// Lets in by these settings from now on, with limits that are shared so.
     pub(crate) fn replace(&self, settings: &Arc<AccessSettings>, shared: Option<Arc<SharedLimits>>) {
+        let before = self.current.load_full();
+        let before = before.as_ref().map(|before| &before.authenticator);
         let policy = || AccessPolicy {
-            authenticator: Authenticator::new(settings),
+            authenticator: Authenticator::after(settings, before),
             roles: Arc::new(RoleSchemas::new(Arc::clone(settings))),
             rules: Arc::new(OperationRules::new(settings, &self.counts, &self.queues, shared.clone())),
         };

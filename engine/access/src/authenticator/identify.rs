@@ -192,7 +192,9 @@ impl Authenticator {
             let reason = format!("the token has {} bytes, more than {}", token.len(), self.max_token_bytes);
             return Identified::Refused(AuthRefusal::new(RefusalKind::InvalidToken, reason));
         }
-        if let Some(verified) = last.and_then(|last| last.get(&self.id, token)) {
+        // A key that was gone may be there again, and is looked for as any other then.
+        let has_key = |verified: &Arc<VerifiedToken>| !verified.is_keyless();
+        if let Some(verified) = last.and_then(|last| last.get(&self.id, token)).filter(has_key) {
             self.tokens.count_hit();
             return self.of_verified(&verified, cookie, role, now).into();
         }
@@ -202,7 +204,7 @@ impl Authenticator {
             }
         };
         let hash = TokenHash::of(token);
-        if let Some(verified) = self.tokens.get(&hash) {
+        if let Some(verified) = self.tokens.get(&hash).filter(has_key) {
             keep(&verified);
             return self.of_verified(&verified, cookie, role, now).into();
         }

@@ -3,7 +3,7 @@
 use std::slice;
 
 use super::*;
-use crate::{CacheFacts, KeySetId, RefusalKind};
+use crate::{CacheFacts, KeySetId, LastToken, RefusalKind};
 
 const ADDRESS: &str = "https://login.example/keys";
 
@@ -141,6 +141,26 @@ fn keys_stay_in_another_configuration() {
         [(ADDRESS, "https://login.example/others"), ("ES256", "ES384"), ("issuer = \"", "issuer = \"x")]
     {
         assert_eq!(after(&text().replace(part, instead)).key_set_status(id).expect("it is one").keys, 0);
+    }
+}
+
+/// The connection that had brought its token before was refused until its end.
+#[test]
+fn a_key_that_comes_again_counts_on_open_connections() {
+    let (shop, id) = of_address();
+    let (key, other) = (TestKey::p256(), TestKey::p256());
+    let authorization = format!("Bearer {}", key.token("ES256", Some("k"), &customer()));
+    let last = LastToken::default();
+    for (jwk, is_known) in [
+        (key.jwk(json!({"kid": "k"})), true),
+        (other.jwk(json!({"kid": "other"})), false),
+        (key.jwk(json!({"kid": "k"})), true),
+    ] {
+        shop.replace_keys(id, &set(&[jwk]), SAID, NOW).expect("a key set");
+        let mut credentials = Credentials::default();
+        credentials.header("authorization", authorization.as_bytes());
+        let identified = shop.identify(&credentials, Some(&last), NOW);
+        assert_eq!(matches!(identified, Identified::Known(_)), is_known, "{identified:?}");
     }
 }
 

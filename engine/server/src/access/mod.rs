@@ -259,7 +259,7 @@ impl AccessPolicy {
         asker
     }
 
-    async fn identify(&self, credentials: &Credentials<'_>) -> Result<Arc<Identity>, AuthRefusal> {
+    async fn identify(self: &Arc<Self>, credentials: &Credentials<'_>) -> Result<Arc<Identity>, AuthRefusal> {
         let mut has_fetched = false;
         loop {
             match self.authenticator.identify(credentials, None, unix_now()) {

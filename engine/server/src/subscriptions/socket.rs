@@ -32,7 +32,7 @@ use tokio_tungstenite::{
 
 use http::request::Parts;
 use prony_access::AuthRefusal;
-use prony_graphql::request::RequestParameters;
+use prony_graphql::{request::RequestParameters, variables::ForwardedHeaders};
 use serde_json::Value as Json;
 
 use super::{
@@ -148,6 +148,8 @@ struct Socket<S> {
 struct Meeting {
     asker: LocalBoxFuture<'static, Result<Option<Asker>, AuthRefusal>>,
     head: Box<Parts>,
+    /// Those that sources want to know, with the credentials of the payload.
+    headers: Option<ForwardedHeaders>,
     /// Whether the client has been let in already, and must be the same.
     renews: bool,
     /// What follows if nobody is refused.
@@ -309,15 +311,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     /// brings new credentials.
     fn meet(&mut self, payload: Json, renews: bool, actions: Vec<Action>) {
         let Some(mut head) = self.head.take() else { return self.perform(actions) };
-        let (core, fields) = (Rc::clone(&self.core), access::with_payload(&head.headers, &payload));
+        let (core, peer) = (Rc::clone(&self.core), access::peer(&head).clone());
+        let is_proxied = core.site().access.is_proxy(peer.address);
+        let fields = access::with_payload(&head.headers, &payload, is_proxied);
+        let headers = core.site().wanted_headers(access::for_sources(&head.headers, &fields));
         head.extensions.insert(ConnectionInit(payload));
-        let peer = access::peer(&head).clone();
         let asker = async move {
             let fields = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
             let asker = core.site().access.identify(fields, &peer).await;
             asker.inspect_err(|refusal| authentication::note(&*core, refusal))
         };
-        self.meeting = Some(Box::new(Meeting { asker: Box::pin(asker), head, renews, actions }));
+        self.meeting = Some(Box::new(Meeting { asker: Box::pin(asker), head, headers, renews, actions }));
     }
 
     fn poll_meeting(&mut self, context: &mut Context<'_>) {
@@ -327,11 +331,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         if self.due == Due::End {
             return;
         }
-        let Meeting { head, renews, actions, .. } = *meeting;
+        let Meeting { head, headers, renews, actions, .. } = *meeting;
         let let_in = match asker {
             Err(refusal) => Err(Close::refused(&refusal)),
-            Ok(asker) if renews => self.check_renewal(asker.as_ref()).and_then(|()| self.let_in(head, asker)),
-            Ok(asker) => self.let_in(head, asker),
+            Ok(asker) if renews => {
+                self.check_renewal(asker.as_ref()).and_then(|()| self.let_in(head, headers, asker))
+            }
+            Ok(asker) => self.let_in(head, headers, asker),
         };
         let actions = let_in.map_or_else(|close| self.session.close(close), |()| actions);
         self.perform(actions);
@@ -350,7 +356,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         }
     }
 
-    fn let_in(&mut self, head: Box<Parts>, asker: Option<Asker>) -> Result<(), Close> {
+    fn let_in(
+        &mut self,
+        head: Box<Parts>,
+        headers: Option<ForwardedHeaders>,
+        asker: Option<Asker>,
+    ) -> Result<(), Close> {
         let context = self.core.site().context(&head, asker);
         let caller = context.caller.map(|asked| {
             asked.map_err(|error| {
@@ -358,7 +369,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
                 if error.detail.is_some() { Close::internal() } else { Close::forbidden(error.message) }
             })
         });
-        self.context = RequestContext { caller: caller.transpose()?.map(Ok), ..context };
+        self.context = RequestContext { caller: caller.transpose()?.map(Ok), headers, ..context };
         let end = self.context.expires_at().map(access::until);
         self.expiry = end.map(|end| Box::pin(tokio::time::sleep(end)));
         self.head = self.expiry.as_ref().map(|_| head);

@@ -1,6 +1,7 @@
 //! Authentication: from a request's head to who asks, before anything else of it is read. Who that is, is decided in
 //! `prony-access`, which knows neither sockets nor clocks; here are both.
 
+mod expiry;
 mod fetch;
 mod keys;
 mod peer;
@@ -17,7 +18,6 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use arc_swap::ArcSwapOption;
@@ -31,6 +31,7 @@ use serde_json::Value as Json;
 
 use self::places::Queues;
 pub(crate) use self::{
+    expiry::Expiry,
     keys::KeySetHealth,
     peer::Peer,
     places::Places,
@@ -356,12 +357,6 @@ pub(crate) fn for_sources<'h>(
     let credentials = with_payload.iter().filter(|(name, _)| is_credential(name));
     let credentials = credentials.map(|(name, value)| (name.as_str(), value.as_slice()));
     fields(head).filter(|(name, _)| !is_credential(name)).chain(credentials)
-}
-
-/// How long it is until a time in Unix seconds.
-pub(crate) fn until(unix_seconds: i64) -> Duration {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Duration::from_secs(u64::try_from(unix_seconds).unwrap_or(0)).saturating_sub(now)
 }
 
 #[cfg(test)]

@@ -141,7 +141,7 @@ struct Socket<S> {
     context: RequestContext,
     meeting: Option<Box<Meeting>>,
     /// When who asks is no longer known.
-    expiry: Option<Pin<Box<Sleep>>>,
+    expiry: Option<access::Expiry>,
 }
 
 /// Finding out who asks, which may have to wait for others; nothing else of the client is done meanwhile.
@@ -370,15 +370,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             })
         });
         self.context = RequestContext { caller: caller.transpose()?.map(Ok), headers, ..context };
-        let end = self.context.expires_at().map(access::until);
-        self.expiry = end.map(|end| Box::pin(tokio::time::sleep(end)));
+        self.expiry = self.context.expires_at().map(access::Expiry::at);
         self.head = self.expiry.as_ref().map(|_| head);
         Ok(())
     }
 
     /// Ends the connection with the credentials that it was opened with.
     fn poll_expiry(&mut self, context: &mut Context<'_>) {
-        let is_over = self.expiry.as_mut().is_some_and(|expiry| expiry.as_mut().poll(context).is_ready());
+        let is_over = self.expiry.as_mut().is_some_and(|expiry| expiry.poll(context).is_ready());
         if is_over {
             self.expiry = None;
             let actions = self.session.close(Close::forbidden("Forbidden: the credentials have expired"));

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use serde_json::{Map, Value as Json};
 
 use super::{
-    certificate::Certificates,
+    certificate::{Certificates, check_time},
     issuer::{Issuer, Issuers, Verified},
     key_sets::KeySetId,
     last_token::{AuthenticatorId, LastToken},
@@ -128,7 +128,7 @@ impl Authenticator {
         };
         match (identified, &self.certificates, credentials.certificate) {
             (Identified::Known(identity), Some(certificates), Some(names)) => {
-                Identified::Known(certificates.add_to(&identity, names))
+                check_time(names, now).map(|()| certificates.add_to(&identity, names)).into()
             }
             (identified, _, _) => identified,
         }
@@ -254,9 +254,8 @@ impl Authenticator {
             && let Some(names) = credentials.certificate
             && let Some(identity) = certificates.identity(names)
         {
-            if identity.has_expired(now) {
-                let reason = format!("the certificate of {} has expired", names.subject);
-                return Identified::Refused(AuthRefusal::new(RefusalKind::InvalidToken, reason));
+            if let Err(refusal) = check_time(names, now) {
+                return Identified::Refused(refusal);
             }
             return self.roles.only(identity.role, credentials.role).map(|()| identity).into();
         }

@@ -91,6 +91,32 @@ fn a_verified_certificate_gives_variables() {
     assert!(super::identify(&shop, &[], NOW).is_err());
 }
 
+/// It gave them to the end of its connection, and to WebSockets to the end of the token.
+#[test]
+fn a_certificate_that_has_expired_gives_no_variables_beside_a_token() {
+    let text = format!("[auth.mtls]\nclaims = {{ shop = \"common_name\" }}\n{SHOP_ISSUER}{SHOP}");
+    let shop = Beside::new().authenticator(&text);
+    let names = CertificateNames {
+        common_name: Some("7".to_owned()),
+        expires_at: Some(NOW + 10),
+        ..CertificateNames::default()
+    };
+    let claims = with(customer(), json!({"shop": {"role": "customer"}}));
+    let authorization = format!("Bearer {}", token(&claims));
+    let end = |now: i64| {
+        let mut credentials = shop.credentials();
+        credentials.certificate(&names);
+        credentials.header("authorization", authorization.as_bytes());
+        match shop.identify(&credentials, None, now) {
+            Identified::Known(identity) => Ok(identity.expires_at),
+            Identified::Refused(refusal) => Err(refusal.kind),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(end(NOW + 9), Ok(Some(NOW + 10)));
+    assert_eq!(end(NOW + 10), Err(RefusalKind::InvalidToken));
+}
+
 fn question<'a>(
     shop: &'a Authenticator,
     headers: &[(&str, &'a str)],

@@ -101,7 +101,10 @@ impl Access {
         self.current.store(is_closed.then(|| Arc::new(policy())));
         self.is_closed.store(is_closed, Ordering::Release);
         // `/health` names a Redis only once it counts whoever is let in: before, requests went on counting in the other.
-        self.shared.store(shared);
+        let before = self.shared.swap(shared.clone());
+        if before.as_ref().is_some_and(|before| shared.as_ref().is_none_or(|now| !Arc::ptr_eq(before, now))) {
+            tracing::info!("limits are shared as the configuration now says");
+        }
     }
 
     /// What limits have counted.
@@ -129,11 +132,7 @@ impl Access {
             Some(known) => known.is_of(settings),
             None => settings.url.is_empty(),
         };
-        if is_same {
-            return known;
-        }
-        tracing::info!("limits are shared as the configuration now says");
-        SharedLimits::start(settings)
+        if is_same { known } else { SharedLimits::start(settings) }
     }
 
     /// Whether it matters who asks.

@@ -183,3 +183,29 @@ fn the_webhook_says_who_asks() {
     let nobody = question(&shop, &[("accept", "*/*")], NOW).expect("it is the anonymous role");
     assert_eq!(role(&settings, &nobody), "customer");
 }
+
+/// One that was written as programs in JavaScript have the time, or as null, was refused as one that has passed.
+#[test]
+fn the_webhook_may_say_when_its_response_ends() {
+    let text = format!(
+        "[auth.webhook]\naddress = \"http://127.0.0.1:9/who\"\nforward = [\"x-session\"]\n{SHOP}"
+    );
+    let shop = Beside::new().authenticator(&text);
+    let asked = question(&shop, &[("x-session", "1")], NOW).expect_err("it is not known");
+    for (said, expected) in [
+        (json!(null), Some(None)),
+        (json!(NOW + 9), Some(Some(NOW + 9))),
+        (json!(NOW as f64 + 9.75), Some(Some(NOW + 9))),
+        (json!(1e300), Some(Some(i64::MAX))),
+        (json!(NOW), None),
+        (json!(NOW as f64 + 0.75), None),
+        (json!(-1), None),
+        (json!("soon"), None),
+    ] {
+        let body = json!({"role": "clerk", "expires_at": said}).to_string();
+        let cache = CacheFacts::default();
+        let response = WebhookResponse { status: StatusCode::OK, body: body.as_bytes(), cache };
+        let found = shop.webhook_response(&asked, &response, NOW).map(|identity| identity.expires_at);
+        assert_eq!(found.ok(), expected, "{said}");
+    }
+}

@@ -1,9 +1,12 @@
 //! `prony key`: makes API keys. A key is printed once; the configuration keeps only its hash.
 
-use std::process::ExitCode;
+use std::{
+    process::ExitCode,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
-use anyhow::Context as _;
-use prony_server::config::{KEY_RANDOM_BYTES, new_key};
+use anyhow::{Context as _, ensure};
+use prony_server::config::{KEY_RANDOM_BYTES, new_key, unix_time};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct KeyArguments {
@@ -32,6 +35,9 @@ struct NewArguments {
 
 pub(crate) fn execute(arguments: &KeyArguments) -> anyhow::Result<ExitCode> {
     let KeyCommand::New(arguments) = &arguments.command;
+    if let Some(time) = &arguments.expires {
+        check_end(time, SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))?;
+    }
     let mut random = [0; KEY_RANDOM_BYTES];
     getrandom::fill(&mut random).context("the system gives no random bytes")?;
     let key = new_key(&random);
@@ -43,4 +49,35 @@ pub(crate) fn execute(arguments: &KeyArguments) -> anyhow::Result<ExitCode> {
         key.printed
     ))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A configuration would refuse the record of a key that is printed once.
+fn check_end(time: &str, now: u64) -> anyhow::Result<()> {
+    let end = unix_time(time)
+        .with_context(|| format!("--expires {time:?} is no time: write 2027-01-01 or 2027-01-01T12:00:00Z"))?;
+    ensure!(u64::try_from(end).is_ok_and(|end| end > now), "--expires {time:?} has passed");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_end_at_a_time_that_is_to_come() {
+        let told = |time: &str| check_end(time, 1_800_000_000).map_err(|error| error.to_string());
+        for time in ["2027-01-16", "2027-01-15T08:00:01Z", "2027-01-15T10:00:01+02:00"] {
+            assert_eq!(told(time), Ok(()), "{time}");
+        }
+        for (time, expected) in [
+            ("2027-01-15T08:00:00Z", "has passed"),
+            ("1969-12-31", "has passed"),
+            ("tomorrow", "is no time"),
+            ("12:00:00", "is no time"),
+            ("", "is no time"),
+        ] {
+            let message = told(time).expect_err(time);
+            assert!(message.contains(expected), "{message}");
+        }
+    }
 }

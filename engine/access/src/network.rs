@@ -95,10 +95,11 @@ pub fn client_network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// An address with or without a port.
+/// An address with or without a port; of IPv6 some proxies write brackets around either.
 fn forwarded(item: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(item.trim_ascii()).ok()?;
-    if let Ok(address) = text.parse() {
+    let without_brackets = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    if let Ok(address) = without_brackets.unwrap_or(text).parse() {
         return Some(address);
     }
     let with_port: Option<std::net::SocketAddr> = text.parse().ok();
@@ -166,6 +167,7 @@ mod tests {
             ("10.0.0.1", &["unknown, 5.6.7.8"], "5.6.7.8"),
             ("10.0.0.1", &["5.6.7.8:443"], "5.6.7.8"),
             ("::1", &["[2001:db8::1]:80"], "2001:db8::1"),
+            ("::1", &["2001:db8::2, [2001:db8::1]"], "2001:db8::1"),
             ("10.0.0.1", &[], "10.0.0.1"),
         ] {
             let peer = peer.parse().expect("it is an address");

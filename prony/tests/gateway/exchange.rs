@@ -12,6 +12,7 @@ use std::{
 use prony_testkit::peer::{ScriptedPeer, Step};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tungstenite::{Message, client::IntoClientRequest as _};
 
 use super::{before, directory, failure, ok, server::Server};
 
@@ -214,6 +215,32 @@ fn a_token_with_which_the_upstream_refuses_a_subscription_is_exchanged_anew() {
             assert_eq!(tokens.connections(), exchanges, "{transport}");
         }
     }
+}
+
+/// The token of a page stands in the payload of `connection_init` alone, and its operations reached the upstream without one.
+#[test]
+fn a_token_in_the_payload_of_a_websocket_is_exchanged() {
+    let (directory, upstream) = (directory(), upstream());
+    let tokens = ScriptedPeer::answering(issued("exchanged", 600));
+    let gateway = gateway(&upstream, &tokens.url(), &directory, "");
+    let url = format!("ws://{}/graphql", gateway.address);
+    let mut request = url.into_client_request().expect("it is a request");
+    let protocol = "graphql-transport-ws".parse().expect("it is a value");
+    request.headers_mut().insert("sec-websocket-protocol", protocol);
+    let stream = TcpStream::connect(&gateway.address).expect("it listens");
+    let (mut socket, _) = tungstenite::client(request, stream).expect("it is opened");
+    for (message, expected) in [
+        (json!({"type": "connection_init", "payload": {"Authorization": "Bearer page"}}), "connection_ack"),
+        (json!({"id": "q", "type": "subscribe", "payload": {"query": "{ one }"}}), r#""one":1"#),
+    ] {
+        socket.send(Message::text(message.to_string())).expect("it reads");
+        let response = socket.read().expect("it responds").to_string();
+        assert!(response.contains(expected), "{response}");
+    }
+    let exchanged = String::from_utf8(tokens.received(0)).expect("it is text");
+    assert!(exchanged.contains("subject_token=page"), "{exchanged}");
+    let asked = String::from_utf8(upstream.received(0)).expect("it is text");
+    assert!(asked.contains("authorization: Bearer exchanged\r\n"), "{asked}");
 }
 
 #[test]

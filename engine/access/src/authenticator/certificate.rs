@@ -8,6 +8,7 @@ use super::roles::Roles;
 use crate::{
     credentials::CertificateNames,
     identity::{Identity, Scopes, Way},
+    refusal::{AuthRefusal, RefusalKind},
     role::RoleId,
     settings::{CertificateName, CertificateSettings},
 };
@@ -48,7 +49,7 @@ impl Certificates {
         Some(self.add_to(&Arc::new(identity), names))
     }
 
-    /// Gives a session those variables that it lacks and the certificate has.
+    /// Gives a session those variables that it lacks and the certificate has; they are known no longer than that.
     pub(super) fn add_to(&self, identity: &Arc<Identity>, names: &CertificateNames) -> Arc<Identity> {
         let lacks = |(value, name): (&Json, &Option<CertificateName>)| value.is_null() && name.is_some();
         if !identity.session.iter().zip(&self.names).any(lacks) {
@@ -58,8 +59,18 @@ impl Certificates {
             Some(name) if value.is_null() => value_of(*name, names),
             _ => value.clone(),
         });
-        Arc::new(Identity { session: values.collect(), ..(**identity).clone() })
+        let expires_at = [identity.expires_at, names.expires_at].into_iter().flatten().min();
+        Arc::new(Identity { session: values.collect(), expires_at, ..(**identity).clone() })
     }
+}
+
+/// Whether a certificate counts at this time: it was verified when its connection was opened.
+pub(super) fn check_time(names: &CertificateNames, now: i64) -> Result<(), AuthRefusal> {
+    if names.expires_at.is_some_and(|end| now >= end) {
+        let reason = format!("the certificate of {} has expired", names.subject);
+        return Err(AuthRefusal::new(RefusalKind::InvalidToken, reason));
+    }
+    Ok(())
 }
 
 fn value_of(name: CertificateName, names: &CertificateNames) -> Json {

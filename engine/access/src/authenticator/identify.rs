@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use serde_json::{Map, Value as Json};
 
 use super::{
-    certificate::Certificates,
+    certificate::{Certificates, check_time},
     issuer::{Issuer, Issuers, Verified},
     key_sets::KeySetId,
     last_token::{AuthenticatorId, LastToken},
@@ -57,6 +57,11 @@ pub enum Identified<'a> {
 impl Authenticator {
     /// For settings that have no faults.
     pub fn new(settings: &AccessSettings) -> Self {
+        Self::after(settings, None)
+    }
+
+    /// The same in place of another one: keys that it has fetched stay known, as their address may be dead just now.
+    pub fn after(settings: &AccessSettings, before: Option<&Self>) -> Self {
         let roles = Roles::new(settings);
         let identity = |record: &ApiKeyRecord| {
             let session = roles.session(|name| {
@@ -86,7 +91,7 @@ impl Authenticator {
                 expires_at: None,
             })
         });
-        let issuers = Issuers::new(settings, &roles);
+        let issuers = Issuers::new(settings, &roles, before.map(|before| &before.issuers));
         let certificates = settings.certificates.as_ref().map(|settings| Certificates::new(settings, &roles));
         Self {
             anonymous,
@@ -123,7 +128,7 @@ impl Authenticator {
         };
         match (identified, &self.certificates, credentials.certificate) {
             (Identified::Known(identity), Some(certificates), Some(names)) => {
-                Identified::Known(certificates.add_to(&identity, names))
+                check_time(names, now).map(|()| certificates.add_to(&identity, names)).into()
             }
             (identified, _, _) => identified,
         }
@@ -187,7 +192,9 @@ impl Authenticator {
             let reason = format!("the token has {} bytes, more than {}", token.len(), self.max_token_bytes);
             return Identified::Refused(AuthRefusal::new(RefusalKind::InvalidToken, reason));
         }
-        if let Some(verified) = last.and_then(|last| last.get(&self.id, token)) {
+        // A key that was gone may be there again, and is looked for as any other then.
+        let has_key = |verified: &Arc<VerifiedToken>| !verified.is_keyless();
+        if let Some(verified) = last.and_then(|last| last.get(&self.id, token)).filter(has_key) {
             self.tokens.count_hit();
             return self.of_verified(&verified, cookie, role, now).into();
         }
@@ -197,7 +204,7 @@ impl Authenticator {
             }
         };
         let hash = TokenHash::of(token);
-        if let Some(verified) = self.tokens.get(&hash) {
+        if let Some(verified) = self.tokens.get(&hash).filter(has_key) {
             keep(&verified);
             return self.of_verified(&verified, cookie, role, now).into();
         }
@@ -247,9 +254,8 @@ impl Authenticator {
             && let Some(names) = credentials.certificate
             && let Some(identity) = certificates.identity(names)
         {
-            if identity.has_expired(now) {
-                let reason = format!("the certificate of {} has expired", names.subject);
-                return Identified::Refused(AuthRefusal::new(RefusalKind::InvalidToken, reason));
+            if let Err(refusal) = check_time(names, now) {
+                return Identified::Refused(refusal);
             }
             return self.roles.only(identity.role, credentials.role).map(|()| identity).into();
         }

@@ -36,7 +36,8 @@ pub(super) struct Issuer {
 #[derive(Debug)]
 enum Keys {
     Given(Vec<Arc<VerificationKey>>),
-    Fetched(Box<KeySet>),
+    /// Shared with the configuration before, where it had the same.
+    Fetched(Arc<KeySet>),
 }
 
 /// JSON pointers into the claims.
@@ -60,8 +61,14 @@ pub(super) enum Verified {
 const MAX_TRIED_KEYS: usize = 16;
 
 impl Issuers {
-    pub(super) fn new(settings: &AccessSettings, roles: &Roles) -> Self {
-        Self(settings.issuers.iter().map(|issuer| Issuer::new(issuer, roles)).collect())
+    /// With the keys that have been fetched by those of the configuration before.
+    pub(super) fn new(settings: &AccessSettings, roles: &Roles, before: Option<&Self>) -> Self {
+        let issuer = |issuer: &IssuerSettings| {
+            let same = |known: &&Issuer| known.name == issuer.issuer && known.algorithms == issuer.algorithms;
+            let known = before.and_then(|before| before.0.iter().find(same));
+            Issuer::new(issuer, roles, known)
+        };
+        Self(settings.issuers.iter().map(issuer).collect())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -188,7 +195,8 @@ fn verifying_key(
 }
 
 impl Issuer {
-    fn new(settings: &IssuerSettings, roles: &Roles) -> Self {
+    /// `before` has the same name and the same algorithms.
+    fn new(settings: &IssuerSettings, roles: &Roles, before: Option<&Self>) -> Self {
         let claims = &settings.claims;
         let pointer = |name: &str| {
             if let Some(pointer) = name.strip_prefix(CLAIM_VARIABLE) {
@@ -202,7 +210,13 @@ impl Issuer {
             algorithms: settings.algorithms.clone(),
             keys: match &settings.keys {
                 IssuerKeys::Given(keys) => Keys::Given(keys.clone()),
-                IssuerKeys::Fetched(settings) => Keys::Fetched(Box::new(KeySet::new(settings.clone()))),
+                IssuerKeys::Fetched(settings) => {
+                    let known = match before.map(|before| &before.keys) {
+                        Some(Keys::Fetched(known)) => KeySet::after(known, settings),
+                        _ => None,
+                    };
+                    Keys::Fetched(known.unwrap_or_else(|| Arc::new(KeySet::new(settings.clone()))))
+                }
             },
             rules: settings.rules.clone(),
             pointers: Pointers {

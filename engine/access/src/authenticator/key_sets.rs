@@ -118,6 +118,19 @@ impl KeySet {
         Self { settings, keys: ArcSwap::default(), state: Mutex::default() }
     }
 
+    /// As another configuration has it: with the keys that are known of the same address.
+    pub(super) fn after(before: &Arc<Self>, settings: &KeySetSettings) -> Option<Arc<Self>> {
+        if before.settings == *settings {
+            return Some(Arc::clone(before));
+        }
+        (before.settings.address == settings.address).then(|| {
+            let FetchState { skipped, fetched_at, .. } = *before.state();
+            let state = FetchState { skipped, fetched_at, ..FetchState::default() };
+            let keys = ArcSwap::new(before.keys());
+            Arc::new(Self { settings: settings.clone(), keys, state: Mutex::new(state) })
+        })
+    }
+
     pub(super) fn keys(&self) -> Arc<Vec<Arc<VerificationKey>>> {
         self.keys.load_full()
     }
@@ -176,9 +189,9 @@ impl KeySet {
         let old = self.keys();
         let keys: Vec<_> = keys
             .into_iter()
-            .map(|key| old.iter().find(|old| old.is_same(&key)).map_or(key, Arc::clone))
+            .map(|key| old.iter().find(|old| old.is_same(&key) && !old.is_dropped()).map_or(key, Arc::clone))
             .collect();
-        let gone: Vec<_> = old.iter().filter(|old| !keys.iter().any(|key| key.is_same(old))).collect();
+        let gone: Vec<_> = old.iter().filter(|old| !keys.iter().any(|key| Arc::ptr_eq(key, old))).collect();
         self.keys.store(Arc::new(keys));
         for key in &gone {
             key.set_dropped();

@@ -94,7 +94,7 @@ impl VerifiedToken {
     }
 
     /// Whether its key is gone.
-    fn is_keyless(&self) -> bool {
+    pub(super) fn is_keyless(&self) -> bool {
         self.key.as_ref().is_some_and(|key| key.is_dropped())
     }
 }

@@ -103,11 +103,7 @@ impl Webhook {
         now: i64,
     ) -> Result<Arc<Identity>, AuthRefusal> {
         let body = object(response)?;
-        let said_end = body.get("expires_at").and_then(Json::as_i64);
-        if body.contains_key("expires_at") && said_end.is_none_or(|end| end <= now) {
-            let reason = "`expires_at` of the webhook has passed";
-            return Err(AuthRefusal::new(RefusalKind::InvalidToken, reason));
-        }
+        let said_end = end(&body, now)?;
         let grants = grants(&body, roles, said_end);
         let kept_s = response.cache.lifetime_s.unwrap_or(0).min(self.0.max_cache_s);
         if kept_s == 0 {
@@ -134,6 +130,18 @@ fn object(response: &WebhookResponse<'_>) -> Result<Map<String, Json>, AuthRefus
         }
         status => Err(unavailable(format!("the webhook has responded {status}"))),
     }
+}
+
+/// When what it has said ends; of fractions, which programs in JavaScript write, the whole second before.
+fn end(body: &Map<String, Json>, now: i64) -> Result<Option<i64>, AuthRefusal> {
+    let refused = |reason: &str| AuthRefusal::new(RefusalKind::InvalidToken, reason);
+    let said = match body.get("expires_at") {
+        None | Some(Json::Null) => return Ok(None),
+        Some(said) => said.as_f64(),
+    };
+    let seconds = said.ok_or_else(|| refused("`expires_at` of the webhook is no time in seconds"))?;
+    let end = seconds.floor() as i64;
+    if end <= now { Err(refused("`expires_at` of the webhook has passed")) } else { Ok(Some(end)) }
 }
 
 fn grants(body: &Map<String, Json>, roles: &Roles, expires_at: Option<i64>) -> Grants {

@@ -1,6 +1,9 @@
 //! How a limit stands, and how that is said over HTTP.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt::{self, Write as _},
+    sync::Arc,
+};
 
 /// How a limit stands for whoever asks, for `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,19 +22,59 @@ impl LimitState {
     /// The value of `RateLimit-Policy`.
     pub fn policy(&self) -> String {
         match self.window_s {
-            Some(window_s) => format!("{:?};q={};w={window_s}", self.name, self.quota),
-            None => format!("{:?};q={};qu=\"concurrent-requests\"", self.name, self.quota),
+            Some(window_s) => format!("{};q={};w={window_s}", quoted(&self.name), self.quota),
+            None => format!("{};q={};qu=\"concurrent-requests\"", quoted(&self.name), self.quota),
         }
     }
 
     /// The value of `RateLimit`.
     pub fn rate_limit(&self) -> String {
-        format!("{:?};r={};t={}", self.name, self.remaining, self.reset_s)
+        format!("{};r={};t={}", quoted(&self.name), self.remaining, self.reset_s)
     }
+}
+
+/// As a string of a structured field (RFC 9651, section 3.3.3), which has ASCII alone; other bytes are written as in an address.
+fn quoted(name: &str) -> String {
+    let mut quoted = String::with_capacity(name.len() + 2);
+    quoted.push('"');
+    for byte in name.bytes() {
+        match byte {
+            b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
+            b' '..=b'~' => quoted.push(char::from(byte)),
+            _ => {
+                // Writing to a string cannot fail.
+                let _ = write!(quoted, "%{byte:02X}");
+            }
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 impl fmt::Display for LimitState {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "the limit of {} for {} is reached", self.quota, self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A field that is not ASCII cannot be sent: such responses had none.
+    #[test]
+    fn fields_are_ascii_whatever_a_limit_is_of() {
+        let of = |name: &str| {
+            let name = name.into();
+            LimitState { name, quota: 5, window_s: Some(60), remaining: 0, reset_s: 7 }
+        };
+        for (name, expected) in [
+            ("Query.orders by user", "\"Query.orders by user\""),
+            ("* by claim:/größe", "\"* by claim:/gr%C3%B6%C3%9Fe\""),
+            ("* by claim:/a\"b\\c\t", "\"* by claim:/a\\\"b\\\\c%09\""),
+        ] {
+            assert_eq!(of(name).policy(), format!("{expected};q=5;w=60"));
+            assert_eq!(of(name).rate_limit(), format!("{expected};r=0;t=7"));
+        }
     }
 }

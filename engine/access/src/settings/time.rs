@@ -24,6 +24,11 @@ pub(super) fn seconds(entry: FileEntry<'_, '_>, faults: &mut Faults) -> Option<i
     seconds
 }
 
+/// A time that is written as `expires` of an API key is, in Unix seconds; none where it is no time.
+pub fn unix_time(text: &str) -> Option<i64> {
+    text.parse::<Datetime>().ok().and_then(|time| unix_seconds(&time))
+}
+
 fn unix_seconds(time: &Datetime) -> Option<i64> {
     let date = time.date?;
     let of_day = time.time.map_or(0, |time| {
@@ -89,8 +94,10 @@ mod tests {
             let time: Datetime = text.parse().expect("it is a time");
             assert_eq!(unix_seconds(&time), Some(seconds), "{text}");
         }
-        let time: Datetime = "12:00:00".parse().expect("it is a time of day");
-        assert_eq!(unix_seconds(&time), None);
+        for text in ["12:00:00", "tomorrow", "", "2027-13-01", "1_800_000_000"] {
+            assert_eq!(unix_time(text), None, "{text}");
+        }
+        assert_eq!(unix_time("1970-01-02"), Some(86_400));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::slice;
 
 use super::*;
-use crate::{CacheFacts, KeySetId, RefusalKind};
+use crate::{CacheFacts, KeySetId, LastToken, RefusalKind};
 
 const ADDRESS: &str = "https://login.example/keys";
 
@@ -109,6 +109,59 @@ fn old_keys_stay_while_the_address_is_dead() {
     shop.replace_keys(id, &huge, SAID, now).expect_err("it is too large");
     shop.replace_keys(id, &set(&[key.jwk(json!({}))]), SAID, now).expect("a key set");
     assert_eq!(shop.key_set_status(id).expect("it is one").failing_since, None);
+}
+
+/// Another configuration knew no keys: while their address was dead all tokens were refused.
+#[test]
+fn keys_stay_in_another_configuration() {
+    let (before, id) = of_address();
+    let key = TestKey::p256();
+    let token = key.token("ES256", None, &customer());
+    before.replace_keys(id, &set(&[key.jwk(json!({}))]), SAID, NOW).expect("a key set");
+    let after = |text: &str| Authenticator::after(&Beside::new().settings(text), Some(&before));
+    let same = after(&text());
+    assert_eq!(outcome(&same, &token, NOW + 30), "known");
+    assert_eq!(same.next_refresh(id, NOW), Some(NOW + 900), "they are as fresh as they were");
+    // Of the same address under other settings they are known, and fetched at once.
+    let slower = after(&text().replace("algorithms", "timeout_ms = 9000\nalgorithms"));
+    assert_eq!(slower.next_refresh(id, NOW), Some(NOW));
+    assert!(slower.begin_fetch(id, NOW));
+    slower.failed(id, "connection refused", NOW);
+    assert_eq!(outcome(&slower, &token, NOW), "known");
+    // One that is gone from there and comes again is no key that is gone.
+    let other = TestKey::p256().jwk(json!({}));
+    before.replace_keys(id, &set(&[other]), SAID, NOW).expect("a key set");
+    assert_eq!(outcome(&same, &token, NOW), "refused");
+    for known in [&same, &slower] {
+        known.replace_keys(id, &set(&[key.jwk(json!({}))]), SAID, NOW).expect("a key set");
+        assert_eq!(outcome(known, &token, NOW), "known");
+    }
+    // Another address, issuer or algorithm has keys of its own.
+    for (part, instead) in
+        [(ADDRESS, "https://login.example/others"), ("ES256", "ES384"), ("issuer = \"", "issuer = \"x")]
+    {
+        assert_eq!(after(&text().replace(part, instead)).key_set_status(id).expect("it is one").keys, 0);
+    }
+}
+
+/// The connection that had brought its token before was refused until its end.
+#[test]
+fn a_key_that_comes_again_counts_on_open_connections() {
+    let (shop, id) = of_address();
+    let (key, other) = (TestKey::p256(), TestKey::p256());
+    let authorization = format!("Bearer {}", key.token("ES256", Some("k"), &customer()));
+    let last = LastToken::default();
+    for (jwk, is_known) in [
+        (key.jwk(json!({"kid": "k"})), true),
+        (other.jwk(json!({"kid": "other"})), false),
+        (key.jwk(json!({"kid": "k"})), true),
+    ] {
+        shop.replace_keys(id, &set(&[jwk]), SAID, NOW).expect("a key set");
+        let mut credentials = Credentials::default();
+        credentials.header("authorization", authorization.as_bytes());
+        let identified = shop.identify(&credentials, Some(&last), NOW);
+        assert_eq!(matches!(identified, Identified::Known(_)), is_known, "{identified:?}");
+    }
 }
 
 /// Keys without names rotate, too.

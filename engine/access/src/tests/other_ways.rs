@@ -91,6 +91,32 @@ fn a_verified_certificate_gives_variables() {
     assert!(super::identify(&shop, &[], NOW).is_err());
 }
 
+/// It gave them to the end of its connection, and to WebSockets to the end of the token.
+#[test]
+fn a_certificate_that_has_expired_gives_no_variables_beside_a_token() {
+    let text = format!("[auth.mtls]\nclaims = {{ shop = \"common_name\" }}\n{SHOP_ISSUER}{SHOP}");
+    let shop = Beside::new().authenticator(&text);
+    let names = CertificateNames {
+        common_name: Some("7".to_owned()),
+        expires_at: Some(NOW + 10),
+        ..CertificateNames::default()
+    };
+    let claims = with(customer(), json!({"shop": {"role": "customer"}}));
+    let authorization = format!("Bearer {}", token(&claims));
+    let end = |now: i64| {
+        let mut credentials = shop.credentials();
+        credentials.certificate(&names);
+        credentials.header("authorization", authorization.as_bytes());
+        match shop.identify(&credentials, None, now) {
+            Identified::Known(identity) => Ok(identity.expires_at),
+            Identified::Refused(refusal) => Err(refusal.kind),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(end(NOW + 9), Ok(Some(NOW + 10)));
+    assert_eq!(end(NOW + 10), Err(RefusalKind::InvalidToken));
+}
+
 fn question<'a>(
     shop: &'a Authenticator,
     headers: &[(&str, &'a str)],
@@ -156,4 +182,30 @@ fn the_webhook_says_who_asks() {
     // Requests without any of the headers are nobody's.
     let nobody = question(&shop, &[("accept", "*/*")], NOW).expect("it is the anonymous role");
     assert_eq!(role(&settings, &nobody), "customer");
+}
+
+/// One that was written as programs in JavaScript have the time, or as null, was refused as one that has passed.
+#[test]
+fn the_webhook_may_say_when_its_response_ends() {
+    let text = format!(
+        "[auth.webhook]\naddress = \"http://127.0.0.1:9/who\"\nforward = [\"x-session\"]\n{SHOP}"
+    );
+    let shop = Beside::new().authenticator(&text);
+    let asked = question(&shop, &[("x-session", "1")], NOW).expect_err("it is not known");
+    for (said, expected) in [
+        (json!(null), Some(None)),
+        (json!(NOW + 9), Some(Some(NOW + 9))),
+        (json!(NOW as f64 + 9.75), Some(Some(NOW + 9))),
+        (json!(1e300), Some(Some(i64::MAX))),
+        (json!(NOW), None),
+        (json!(NOW as f64 + 0.75), None),
+        (json!(-1), None),
+        (json!("soon"), None),
+    ] {
+        let body = json!({"role": "clerk", "expires_at": said}).to_string();
+        let cache = CacheFacts::default();
+        let response = WebhookResponse { status: StatusCode::OK, body: body.as_bytes(), cache };
+        let found = shop.webhook_response(&asked, &response, NOW).map(|identity| identity.expires_at);
+        assert_eq!(found.ok(), expected, "{said}");
+    }
 }

@@ -31,15 +31,22 @@ pub(super) struct Fetched {
     pub(super) cache: CacheFacts,
 }
 
-/// A key set, or why there is none.
-pub(super) async fn key_set(address: &str, timeout: Duration) -> Result<Fetched, String> {
+/// Fetches a key set. `take` is given it, or why there is none, also where nobody waits for this any more.
+pub(super) async fn key_set(
+    address: &str,
+    timeout: Duration,
+    take: impl FnOnce(Result<&Fetched, String>) + Send + 'static,
+) {
     let accept = (header::ACCEPT.as_str(), &b"application/jwk-set+json, application/json"[..]);
-    let fetched = ask(address, &[accept], timeout, MAX_KEY_SET_BYTES).await?;
-    if fetched.status == StatusCode::OK {
-        Ok(fetched)
-    } else {
-        Err(format!("the status is {}", fetched.status))
-    }
+    let ended = move |sent: &Result<Fetched, SendError>| {
+        take(match sent {
+            Ok(fetched) if fetched.status == StatusCode::OK => Ok(fetched),
+            Ok(fetched) => Err(format!("the status is {}", fetched.status)),
+            Err(error) => Err(error.reason.clone()),
+        });
+    };
+    // What has become of it is known.
+    let _ = ask(address, &[accept], timeout, MAX_KEY_SET_BYTES, ended).await;
 }
 
 /// Asks the webhook who asks.
@@ -48,19 +55,20 @@ pub(super) async fn ask_webhook(
     question: WebhookQuestion<'_>,
 ) -> Result<Arc<Identity>, AuthRefusal> {
     let timeout = Duration::from_millis(question.timeout_ms);
-    let fetched = ask(question.address, &question.headers, timeout, MAX_WEBHOOK_BYTES).await;
+    let fetched = ask(question.address, &question.headers, timeout, MAX_WEBHOOK_BYTES, |_| ()).await;
     let fetched = fetched.map_err(|reason| AuthRefusal::new(RefusalKind::Unavailable, reason))?;
     let response = WebhookResponse { status: fetched.status, body: &fetched.body, cache: fetched.cache };
     authenticator.webhook_response(&question, &response, unix_now())
 }
 
 /// Sends a GET with these headers, for the request that this thread is at; where that is traced, the other server is told of it in place of
-/// what the headers say of a trace.
+/// what the headers say of a trace. `ended` is told of the end by the thread that has waited for it, also where the request is gone.
 async fn ask(
     address: &str,
     headers: &[(&str, &[u8])],
     timeout: Duration,
     max_bytes: usize,
+    ended: impl FnOnce(&Result<Fetched, SendError>) + Send + 'static,
 ) -> Result<Fetched, String> {
     let (span, traced) = spans::begin(address);
     let mut request = Request::get(address);
@@ -71,13 +79,16 @@ async fn ask(
     for (name, value) in traced {
         request = request.header(name, value);
     }
+    let request = request
+        .body(())
+        .map_err(|error| SendError { kind: "invalid_request", reason: error.to_string() });
     let sent = async {
-        let request = request.body(());
-        let request =
-            request.map_err(|error| SendError { kind: "invalid_request", reason: error.to_string() })?;
-        tokio::task::spawn_blocking(move || send(request, timeout, max_bytes))
-            .await
-            .unwrap_or_else(|error| Err(SendError { kind: "_OTHER", reason: error.to_string() }))
+        let waiting = tokio::task::spawn_blocking(move || {
+            let sent = request.and_then(|request| send(request, timeout, max_bytes));
+            ended(&sent);
+            sent
+        });
+        waiting.await.unwrap_or_else(|error| Err(SendError { kind: "_OTHER", reason: error.to_string() }))
     };
     let sent = in_detached_span(span, sent, |span, sent| {
         spans::describe_outcome(

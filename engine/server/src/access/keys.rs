@@ -8,7 +8,11 @@ use prony_source::{
     trace::{OpenSpan, SpanKind, begin_span, in_detached_span},
 };
 
-use super::{Access, AccessPolicy, fetch, spans};
+use super::{
+    Access, AccessPolicy,
+    fetch::{self, Fetched},
+    spans,
+};
 use crate::{clock::unix_now, observe::Tracer};
 
 /// How long a request waits for keys that somebody else is fetching already, and how often it looks.
@@ -25,14 +29,15 @@ pub(crate) struct KeySetHealth {
 }
 
 /// Has a key set fetched, or waits until somebody else has.
-pub(super) async fn fetch_or_wait(policy: &AccessPolicy, id: KeySetId) {
-    if policy.authenticator.begin_fetch(id, unix_now()) {
-        return fetch_begun(policy, id).await;
-    }
+pub(super) async fn fetch_or_wait(policy: &Arc<AccessPolicy>, id: KeySetId) {
     let fetched = |policy: &AccessPolicy| {
         policy.authenticator.key_set_status(id).map(|status| (status.fetched_at, status.failures))
     };
+    // Of before it is known that somebody else fetches, who may have done so a moment later.
     let before = fetched(policy);
+    if policy.authenticator.begin_fetch(id, unix_now()) {
+        return fetch_begun(policy, id).await;
+    }
     let waited = tokio::time::timeout(LONGEST_WAIT, async {
         while fetched(policy) == before
             && policy.authenticator.next_refresh(id, unix_now()).is_some_and(|at| at > unix_now())
@@ -44,13 +49,20 @@ pub(super) async fn fetch_or_wait(policy: &AccessPolicy, id: KeySetId) {
     let _ = in_detached_span(span, waited, |_, _| ()).await;
 }
 
-/// Fetches a key set that nobody else is fetching.
-async fn fetch_begun(policy: &AccessPolicy, id: KeySetId) {
+/// Fetches a key set that nobody else is fetching, to its end: others need it where who has begun it leaves.
+async fn fetch_begun(policy: &Arc<AccessPolicy>, id: KeySetId) {
     let authenticator = &policy.authenticator;
     let Some((_, address, timeout)) = authenticator.key_sets().find(|(known, ..)| *known == id) else {
         return;
     };
-    let outcome = match fetch::key_set(address, timeout).await {
+    let (at, shown) = (Arc::clone(policy), address.to_owned());
+    fetch::key_set(address, timeout, move |fetched| take(&at, id, &shown, fetched)).await;
+}
+
+/// Takes the keys of an address, or notes why there are none.
+fn take(policy: &AccessPolicy, id: KeySetId, address: &str, fetched: Result<&Fetched, String>) {
+    let authenticator = &policy.authenticator;
+    let outcome = match fetched {
         Ok(fetched) => authenticator
             .replace_keys(id, &fetched.body, fetched.cache, unix_now())
             .map_err(|error| error.to_string()),

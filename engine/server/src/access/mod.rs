@@ -1,6 +1,7 @@
 //! Authentication: from a request's head to who asks, before anything else of it is read. Who that is, is decided in
 //! `prony-access`, which knows neither sockets nor clocks; here are both.
 
+mod expiry;
 mod fetch;
 mod keys;
 mod peer;
@@ -17,7 +18,6 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use arc_swap::ArcSwapOption;
@@ -31,6 +31,7 @@ use serde_json::Value as Json;
 
 use self::places::Queues;
 pub(crate) use self::{
+    expiry::Expiry,
     keys::KeySetHealth,
     peer::Peer,
     places::Places,
@@ -81,22 +82,29 @@ impl Access {
             is_closed: AtomicBool::new(false),
             counts: Arc::default(),
             queues: Queues::default(),
-            shared: ArcSwapOption::new(shared),
+            shared: ArcSwapOption::empty(),
         };
-        access.replace(settings);
+        access.replace(settings, shared);
         access
     }
 
-    /// Lets in by these settings from now on.
-    pub(crate) fn replace(&self, settings: &Arc<AccessSettings>) {
+    /// Lets in by these settings from now on, with limits that are shared so.
+    pub(crate) fn replace(&self, settings: &Arc<AccessSettings>, shared: Option<Arc<SharedLimits>>) {
+        let before = self.current.load_full();
+        let before = before.as_ref().map(|before| &before.authenticator);
         let policy = || AccessPolicy {
-            authenticator: Authenticator::new(settings),
+            authenticator: Authenticator::after(settings, before),
             roles: Arc::new(RoleSchemas::new(Arc::clone(settings))),
-            rules: Arc::new(OperationRules::new(settings, &self.counts, &self.queues, self.shared())),
+            rules: Arc::new(OperationRules::new(settings, &self.counts, &self.queues, shared.clone())),
         };
         let is_closed = settings.openness == Openness::Closed;
         self.current.store(is_closed.then(|| Arc::new(policy())));
         self.is_closed.store(is_closed, Ordering::Release);
+        // `/health` names a Redis only once it counts whoever is let in: before, requests went on counting in the other.
+        let before = self.shared.swap(shared.clone());
+        if before.as_ref().is_some_and(|before| shared.as_ref().is_none_or(|now| !Arc::ptr_eq(before, now))) {
+            tracing::info!("limits are shared as the configuration now says");
+        }
     }
 
     /// What limits have counted.
@@ -116,18 +124,15 @@ impl Access {
         self.shared.load_full()
     }
 
-    /// Shares limits by these settings, where they are others, for all who are let in by what [replaces](Self::replace) the present
-    /// configuration. Blocks until the Redis is reached, or is not.
-    pub(crate) fn share_by(&self, settings: &RedisSettings) {
+    /// What limits are shared by under these settings, for what [replaces](Self::replace) the present configuration: the present one
+    /// where they are the same. Blocks until another Redis is reached, or is not.
+    pub(crate) fn shared_by(&self, settings: &RedisSettings) -> Option<Arc<SharedLimits>> {
         let known = self.shared();
         let is_same = match &known {
             Some(known) => known.is_of(settings),
             None => settings.url.is_empty(),
         };
-        if !is_same {
-            self.shared.store(SharedLimits::start(settings));
-            tracing::info!("limits are shared as the configuration now says");
-        }
+        if is_same { known } else { SharedLimits::start(settings) }
     }
 
     /// Whether it matters who asks.
@@ -150,6 +155,11 @@ impl Access {
         let current = self.current.load();
         let limited = current.as_ref().map_or(Some(address), |policy| policy.limited_address(address, lines));
         limited.and_then(network_of)
+    }
+
+    /// Whether the other end of a connection is a trusted proxy.
+    pub(crate) fn is_proxy(&self, address: IpAddr) -> bool {
+        self.current.load().as_ref().is_some_and(|policy| policy.is_proxy(address))
     }
 
     /// Who the other end of a connection is to limits by address; none where it is not limited.
@@ -212,8 +222,11 @@ impl AccessPolicy {
         forwarded_for: impl Iterator<Item = &'h [u8]>,
     ) -> Option<IpAddr> {
         let client = self.client_address(peer, forwarded_for);
-        let is_proxy = self.roles.settings.trusted_proxies.iter().any(|range| range.contains(client));
-        (!is_proxy).then_some(client)
+        (!self.is_proxy(client)).then_some(client)
+    }
+
+    fn is_proxy(&self, address: IpAddr) -> bool {
+        self.roles.settings.trusted_proxies.iter().any(|range| range.contains(address))
     }
 
     /// Behind trusted proxies the client's.
@@ -254,7 +267,7 @@ impl AccessPolicy {
         asker
     }
 
-    async fn identify(&self, credentials: &Credentials<'_>) -> Result<Arc<Identity>, AuthRefusal> {
+    async fn identify(self: &Arc<Self>, credentials: &Credentials<'_>) -> Result<Arc<Identity>, AuthRefusal> {
         let mut has_fetched = false;
         loop {
             match self.authenticator.identify(credentials, None, unix_now()) {
@@ -298,14 +311,25 @@ pub(crate) fn fields(headers: &HeaderMap) -> impl Iterator<Item = (&str, &[u8])>
     headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
 }
 
+fn is_credential(name: &str) -> bool {
+    ["authorization", "x-api-key", "cookie"].contains(&name)
+}
+
+/// Whether proxies say by a header from where a client comes, and how.
+fn is_of_proxies(name: &str) -> bool {
+    name.starts_with("x-forwarded-") || ["forwarded", "via", "x-real-ip"].contains(&name)
+}
+
 /// Headers that the payload of a WebSocket's `connection_init` stands for: its texts by their names, and those of its member
-/// `headers`, before those of the opening. From where a client comes is said by proxies, and never by its payload.
-pub(crate) fn with_payload(head: &HeaderMap, payload: &Json) -> Vec<(String, Vec<u8>)> {
-    const CREDENTIALS: [&str; 3] = ["authorization", "x-api-key", "cookie"];
+/// `headers`, before those of the opening. Other headers than credentials may be what a proxy says of its client: a payload takes the
+/// place of none of them, and behind a trusted proxy, which may leave one out where nobody is known, it brings none.
+pub(crate) fn with_payload(head: &HeaderMap, payload: &Json, is_proxied: bool) -> Vec<(String, Vec<u8>)> {
+    let may_be_new = |name: &str| name == "x-prony-role" || !(is_proxied || is_of_proxies(name));
+    let may_bring = |name: &str| is_credential(name) || !head.contains_key(name) && may_be_new(name);
     let members = |value: &Json| -> Vec<(String, Vec<u8>)> {
         let members = value.as_object().into_iter().flatten();
         let texts = members.filter_map(|(name, value)| Some((name.to_ascii_lowercase(), value.as_str()?)));
-        let texts = texts.filter(|(name, _)| !is_forwarded_for(name));
+        let texts = texts.filter(|(name, _)| may_bring(name));
         texts.map(|(name, text)| (name, text.as_bytes().to_vec())).collect()
     };
     let mut fields = members(payload);
@@ -315,7 +339,7 @@ pub(crate) fn with_payload(head: &HeaderMap, payload: &Json) -> Vec<(String, Vec
     let of_head = head.iter().filter(|(name, _)| {
         let name = name.as_str();
         // Browsers send cookies unasked, and a credential of the payload is meant to count.
-        !(brings(name) || has_credential && CREDENTIALS.contains(&name))
+        !(brings(name) || has_credential && is_credential(name))
     });
     let of_head: Vec<_> =
         of_head.map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec())).collect();
@@ -323,10 +347,15 @@ pub(crate) fn with_payload(head: &HeaderMap, payload: &Json) -> Vec<(String, Vec
     fields
 }
 
-/// How long it is until a time in Unix seconds.
-pub(crate) fn until(unix_seconds: i64) -> Duration {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Duration::from_secs(u64::try_from(unix_seconds).unwrap_or(0)).saturating_sub(now)
+/// Headers of a connection that sources may be told of, where these are what its [payload stands for](with_payload): credentials are those
+/// by which it is known who asks, and all others those of the opening.
+pub(crate) fn for_sources<'h>(
+    head: &'h HeaderMap,
+    with_payload: &'h [(String, Vec<u8>)],
+) -> impl Iterator<Item = (&'h str, &'h [u8])> {
+    let credentials = with_payload.iter().filter(|(name, _)| is_credential(name));
+    let credentials = credentials.map(|(name, value)| (name.as_str(), value.as_slice()));
+    fields(head).filter(|(name, _)| !is_credential(name)).chain(credentials)
 }
 
 #[cfg(test)]
@@ -335,6 +364,22 @@ mod tests {
 
     use super::*;
 
+    /// It was told of before: who saw it and asked was counted in the one before.
+    #[test]
+    fn another_redis_is_told_of_once_it_counts() {
+        let mut settings = AccessSettings::default();
+        settings.openness = Openness::Closed;
+        let settings = Arc::new(settings);
+        let access = Access::new(&settings, None);
+        let redis = RedisSettings { url: "redis://127.0.0.1:1".to_owned(), ..RedisSettings::default() };
+        let next = access.shared_by(&redis);
+        assert!(next.is_some() && access.shared().is_none(), "who is let in is counted without it");
+        access.replace(&settings, next);
+        let shared = access.shared().expect("it counts now");
+        assert!(access.shared_by(&redis).is_some_and(|same| Arc::ptr_eq(&same, &shared)));
+        assert!(access.shared_by(&RedisSettings::default()).is_none());
+    }
+
     #[test]
     fn a_payload_stands_for_headers() {
         let mut head = HeaderMap::new();
@@ -342,7 +387,7 @@ mod tests {
             head.insert(name, HeaderValue::from_static(value));
         }
         let names = |payload: Json| -> Vec<String> {
-            let fields = with_payload(&head, &payload);
+            let fields = with_payload(&head, &payload, false);
             let text =
                 |(name, value): &(String, Vec<u8>)| format!("{name}={}", String::from_utf8_lossy(value));
             fields.iter().map(text).collect()
@@ -367,6 +412,34 @@ mod tests {
             "headers": {"x-forwarded-for": "198.51.100.8"},
         });
         let of_head = [("x-forwarded-for".to_owned(), b"192.0.2.1".to_vec())];
-        assert_eq!(with_payload(&head, &payload), of_head);
+        assert_eq!(with_payload(&head, &payload, false), of_head);
+    }
+
+    /// A webhook was told the client's own word of who it is, in place of that of the proxy.
+    #[test]
+    fn a_payload_does_not_replace_what_a_proxy_says() {
+        let mut head = HeaderMap::new();
+        for (name, value) in [("x-user", "ann"), ("authorization", "Bearer head")] {
+            head.insert(name, HeaderValue::from_static(value));
+        }
+        let payload = serde_json::json!({
+            "X-User": "root", "X-Real-IP": "198.51.100.7", "forwarded": "for=198.51.100.7", "via": "1.1 x",
+            "X-Forwarded-Proto": "https", "X-Tenant": "t",
+            "headers": {"x-user": "root", "Authorization": "Bearer p"},
+        });
+        let found = with_payload(&head, &payload, false);
+        let text = |(name, value): (&str, &[u8])| format!("{name}={}", String::from_utf8_lossy(value));
+        let all = found.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
+        let all: Vec<String> = all.map(text).collect();
+        assert_eq!(all, ["x-tenant=t", "authorization=Bearer p", "x-user=ann"]);
+        let told: Vec<String> = for_sources(&head, &found).map(text).collect();
+        assert_eq!(told, ["x-user=ann", "authorization=Bearer p"]);
+        // Of somebody whom the proxy does not know, it may say nothing.
+        let payload = serde_json::json!({"x-user": "root", "X-Api-Key": "k", "x-prony-role": "r"});
+        let found = with_payload(&HeaderMap::new(), &payload, true);
+        let all = found.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
+        let mut all: Vec<String> = all.map(text).collect();
+        all.sort_unstable();
+        assert_eq!(all, ["x-api-key=k", "x-prony-role=r"]);
     }
 }

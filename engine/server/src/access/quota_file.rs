@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     io::{self, Write as _},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use prony_access::{LimitCounts, QuotaCount};
@@ -68,7 +68,7 @@ pub(crate) fn save(counts: &LimitCounts, settings: &OperationLimits) {
     if path.as_os_str().is_empty() {
         return;
     }
-    if let Err(error) = write(path, &counts.quota_counts(unix_now())) {
+    if let Err(error) = write_now(path, || counts.quota_counts(unix_now())) {
         tracing::error!(path = %path.display(), %error, "counts of quotas cannot be written down");
     }
 }
@@ -92,6 +92,13 @@ fn read(path: &Path) -> io::Result<Option<Vec<QuotaCount>>> {
         Ok(QuotaCount { key: digits.to_be_bytes(), used, ends_at })
     };
     file.counts.into_iter().map(count).collect::<io::Result<_>>().map(Some)
+}
+
+/// Writes what has been counted by then. One writes at a time: a stop may come while a slow disk still takes what was written before it.
+fn write_now(path: &Path, counts: impl FnOnce() -> Vec<QuotaCount>) -> io::Result<()> {
+    static WRITING: Mutex<()> = Mutex::new(());
+    let _one = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    write(path, &counts())
 }
 
 /// The file is there whole, before or after a loss of power.
@@ -132,6 +139,24 @@ mod tests {
         write(&path, &counts[1..]).expect("it can be replaced");
         assert_eq!(read(&path).expect("it can be read").as_deref(), Some(&counts[1..]));
         assert_eq!(fs::read_dir(folder.path()).expect("it is a directory").count(), 1);
+    }
+
+    /// The file was that of both, of which the longer one's end stood behind the other, and none of it was taken up.
+    #[test]
+    fn who_writes_at_the_same_time_writes_one_after_the_other() {
+        let folder = tempfile::tempdir().expect("a directory can be made");
+        let path = folder.path().join("quotas.json");
+        let counts = |used| vec![QuotaCount { key: [1; 16], used, ends_at: 9 }; (used % 40) as usize];
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for used in 0..80 {
+                        write_now(&path, || counts(used)).expect("it can be written");
+                    }
+                });
+            }
+        });
+        assert_eq!(read(&path).expect("it can be read"), Some(counts(79)));
     }
 
     #[test]

@@ -142,6 +142,15 @@ async fn taken(site: &Arc<Site>, reload: &Reload) -> Result<Arc<AccessSettings>,
             "[auth] is gone; a server that wants to know who asks is opened by a restart alone".to_owned()
         );
     }
+    // First of all: it may take seconds, in which tables would be served by the new file to roles of the old one.
+    let (at, redis) = (Arc::clone(site), connections.as_ref().map(|(_, redis)| redis.clone()));
+    let shared = off_thread(move || {
+        Ok(match &redis {
+            Some(redis) => at.access.shared_by(redis),
+            None => at.access.shared(),
+        })
+    });
+    let shared = shared.await?;
     let next = match &served {
         Some((sources, joins)) => site.engine.reconfigured(sources, joins).await?,
         None => None,
@@ -162,13 +171,10 @@ async fn taken(site: &Arc<Site>, reload: &Reload) -> Result<Arc<AccessSettings>,
             serving.take(prepared);
             tracing::info!("other files of TLS were taken");
         }
-        if let Some((_, redis)) = &connections {
-            at.access.share_by(redis);
-        }
         if let Some(names) = &hosts {
             at.replace_hosts(names);
         }
-        at.access.replace(&access);
+        at.access.replace(&access, shared);
         Ok(access)
     })
     .await

@@ -80,6 +80,8 @@ impl std::fmt::Debug for Operations {
 #[derive(Debug)]
 struct Operation {
     serial: Serial,
+    /// When it is no longer known who asks for it (Unix seconds).
+    expires_at: Option<i64>,
     work: Work,
 }
 
@@ -121,13 +123,14 @@ impl Operations {
         if let Some(message) = self.core.site().memory.refuse() {
             return Err(RequestError::Invalid(vec![GraphqlError::new(ErrorCode::Overloaded, message)]));
         }
+        let expires_at = context.expires_at();
         let record = traces::begin(&self.core, &context);
         let entered = record.as_ref().map(enter_request);
         let mut clock = StageClock::start();
         let mut seen = Seen::default();
         let prepared =
             pipeline::prepare(&*self.core, context, Ok(parameters), allowed, &mut clock, &mut seen);
-        let begun = prepared.and_then(|prepared| self.begin(id, prepared, wrap, clock.clone()));
+        let begun = prepared.and_then(|prepared| self.begin(id, expires_at, prepared, wrap, clock.clone()));
         if begun.is_err() {
             self.core.metrics().request_ended(seen.kind, OutcomeKind::Refused, &clock.times());
         }
@@ -141,6 +144,7 @@ impl Operations {
     fn begin(
         &mut self,
         id: Rc<str>,
+        expires_at: Option<i64>,
         prepared: Prepared,
         wrap: Wrap,
         clock: StageClock,
@@ -165,7 +169,7 @@ impl Operations {
             let single = single(core, outbox, prepared, wrap, clock, serial, Rc::clone(&id));
             self.run(traces::to_its_end(single).map(|()| None))
         };
-        self.open.insert(id, Operation { serial, work });
+        self.open.insert(id, Operation { serial, expires_at, work });
         Ok(())
     }
 
@@ -219,7 +223,9 @@ impl Operations {
         let begun = admitted.and_then(|()| self.subscribe(&id, serial, &prepared, wrap.clone(), &clock));
         match begun {
             Ok(work) => {
-                self.open.insert(id, Operation { serial, work });
+                if let Some(open) = self.open.get_mut(&id) {
+                    open.work = work;
+                }
             }
             Err(error) => {
                 let kind = Some(OperationKind::Subscription);
@@ -253,6 +259,18 @@ impl Operations {
     /// Ends those that would never end by themselves.
     pub(crate) fn end_subscriptions(&mut self) {
         self.open.retain(|_, operation| matches!(operation.work, Work::Single(_)));
+    }
+
+    /// Those whose credentials have expired at this time (Unix seconds).
+    pub(crate) fn expired(&self, now: i64) -> Vec<Rc<str>> {
+        let is_over = |operation: &Operation| operation.expires_at.is_some_and(|end| end <= now);
+        let over = self.open.iter().filter(|(_, operation)| is_over(operation));
+        over.map(|(id, _)| Rc::clone(id)).collect()
+    }
+
+    /// When the first of their credentials expire (Unix seconds).
+    pub(crate) fn next_expiry(&self) -> Option<i64> {
+        self.open.values().filter_map(|operation| operation.expires_at).min()
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = &Rc<str>> {

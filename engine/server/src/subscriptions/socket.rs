@@ -32,7 +32,7 @@ use tokio_tungstenite::{
 
 use http::request::Parts;
 use prony_access::AuthRefusal;
-use prony_graphql::request::RequestParameters;
+use prony_graphql::{request::RequestParameters, variables::ForwardedHeaders};
 use serde_json::Value as Json;
 
 use super::{
@@ -141,13 +141,15 @@ struct Socket<S> {
     context: RequestContext,
     meeting: Option<Box<Meeting>>,
     /// When who asks is no longer known.
-    expiry: Option<Pin<Box<Sleep>>>,
+    expiry: Option<access::Expiry>,
 }
 
 /// Finding out who asks, which may have to wait for others; nothing else of the client is done meanwhile.
 struct Meeting {
     asker: LocalBoxFuture<'static, Result<Option<Asker>, AuthRefusal>>,
     head: Box<Parts>,
+    /// Those that sources want to know, with the credentials of the payload.
+    headers: Option<ForwardedHeaders>,
     /// Whether the client has been let in already, and must be the same.
     renews: bool,
     /// What follows if nobody is refused.
@@ -309,15 +311,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     /// brings new credentials.
     fn meet(&mut self, payload: Json, renews: bool, actions: Vec<Action>) {
         let Some(mut head) = self.head.take() else { return self.perform(actions) };
-        let (core, fields) = (Rc::clone(&self.core), access::with_payload(&head.headers, &payload));
+        let (core, peer) = (Rc::clone(&self.core), access::peer(&head).clone());
+        let is_proxied = core.site().access.is_proxy(peer.address);
+        let fields = access::with_payload(&head.headers, &payload, is_proxied);
+        let headers = core.site().wanted_headers(access::for_sources(&head.headers, &fields));
         head.extensions.insert(ConnectionInit(payload));
-        let peer = access::peer(&head).clone();
         let asker = async move {
             let fields = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
             let asker = core.site().access.identify(fields, &peer).await;
             asker.inspect_err(|refusal| authentication::note(&*core, refusal))
         };
-        self.meeting = Some(Box::new(Meeting { asker: Box::pin(asker), head, renews, actions }));
+        self.meeting = Some(Box::new(Meeting { asker: Box::pin(asker), head, headers, renews, actions }));
     }
 
     fn poll_meeting(&mut self, context: &mut Context<'_>) {
@@ -327,11 +331,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         if self.due == Due::End {
             return;
         }
-        let Meeting { head, renews, actions, .. } = *meeting;
+        let Meeting { head, headers, renews, actions, .. } = *meeting;
         let let_in = match asker {
             Err(refusal) => Err(Close::refused(&refusal)),
-            Ok(asker) if renews => self.check_renewal(asker.as_ref()).and_then(|()| self.let_in(head, asker)),
-            Ok(asker) => self.let_in(head, asker),
+            Ok(asker) if renews => {
+                self.check_renewal(asker.as_ref()).and_then(|()| self.let_in(head, headers, asker))
+            }
+            Ok(asker) => self.let_in(head, headers, asker),
         };
         let actions = let_in.map_or_else(|close| self.session.close(close), |()| actions);
         self.perform(actions);
@@ -350,7 +356,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         }
     }
 
-    fn let_in(&mut self, head: Box<Parts>, asker: Option<Asker>) -> Result<(), Close> {
+    fn let_in(
+        &mut self,
+        head: Box<Parts>,
+        headers: Option<ForwardedHeaders>,
+        asker: Option<Asker>,
+    ) -> Result<(), Close> {
         let context = self.core.site().context(&head, asker);
         let caller = context.caller.map(|asked| {
             asked.map_err(|error| {
@@ -358,16 +369,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
                 if error.detail.is_some() { Close::internal() } else { Close::forbidden(error.message) }
             })
         });
-        self.context = RequestContext { caller: caller.transpose()?.map(Ok), ..context };
-        let end = self.context.expires_at().map(access::until);
-        self.expiry = end.map(|end| Box::pin(tokio::time::sleep(end)));
+        self.context = RequestContext { caller: caller.transpose()?.map(Ok), headers, ..context };
+        self.expiry = self.context.expires_at().map(access::Expiry::at);
         self.head = self.expiry.as_ref().map(|_| head);
         Ok(())
     }
 
     /// Ends the connection with the credentials that it was opened with.
     fn poll_expiry(&mut self, context: &mut Context<'_>) {
-        let is_over = self.expiry.as_mut().is_some_and(|expiry| expiry.as_mut().poll(context).is_ready());
+        let is_over = self.expiry.as_mut().is_some_and(|expiry| expiry.poll(context).is_ready());
         if is_over {
             self.expiry = None;
             let actions = self.session.close(Close::forbidden("Forbidden: the credentials have expired"));

@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     access,
+    clock::unix_now,
     graphql::{
         CoreEngine, ExecutionContext as _, RequestContext, outcome::RequestError, pipeline::AllowedKinds,
     },
@@ -42,8 +43,8 @@ pub(crate) struct EventStream {
     outbox: Rc<Outbox>,
     core: Rc<CoreEngine>,
     keep_alive: Pin<Box<Sleep>>,
-    /// When who asks is no longer known.
-    expiry: Option<Pin<Box<Sleep>>>,
+    /// When it is no longer known who asks for one of the operations.
+    expiry: Option<access::Expiry>,
     mode: Mode,
     /// Said first.
     opening: Option<BytesMut>,
@@ -90,9 +91,8 @@ impl EventStream {
         allowed: AllowedKinds,
     ) -> Option<Self> {
         let mut stream = Self::new(core, network, Mode::Distinct);
-        stream.ends_with(&context);
         match stream.operations.start("".into(), context, parameters, allowed, wrap(None)) {
-            Ok(()) => {}
+            Ok(()) => stream.follow_expiry(),
             Err(RequestError::NotAllowed) => return None,
             Err(error) => {
                 stream.refuse("", error);
@@ -124,23 +124,37 @@ impl EventStream {
         }
     }
 
-    /// Ends all operations when the credentials of one of them have expired.
-    fn ends_with(&mut self, context: &RequestContext) {
-        let Some(end) = context.expires_at().map(access::until) else { return };
-        let sleep = Box::pin(tokio::time::sleep(end));
-        if self.expiry.as_ref().is_none_or(|known| sleep.deadline() < known.deadline()) {
-            self.expiry = Some(sleep);
+    /// Waits for the first of the credentials that expire.
+    fn follow_expiry(&mut self) {
+        self.expiry = self.operations.next_expiry().map(access::Expiry::at);
+    }
+
+    /// Ends operations whose credentials have expired; those that others were brought for go on.
+    fn poll_expiry(&mut self, context: &mut Context<'_>, out: &mut BytesMut) {
+        while !self.ended
+            && let Some(expiry) = &mut self.expiry
+            && expiry.poll(context).is_ready()
+        {
+            self.end_expired(out);
+            self.follow_expiry();
         }
     }
 
-    fn poll_expiry(&mut self, context: &mut Context<'_>, out: &mut BytesMut) {
-        let is_over = self.expiry.as_mut().is_some_and(|expiry| expiry.as_mut().poll(context).is_ready());
-        if !is_over || self.ended {
-            return;
+    fn end_expired(&mut self, out: &mut BytesMut) {
+        let errors = protocol::error_list("the credentials have expired");
+        for id in self.operations.expired(unix_now()) {
+            self.operations.stop(&id);
+            match &self.mode {
+                Mode::Distinct => {
+                    write_errors(out, None, &errors);
+                    self.ended = true;
+                }
+                Mode::Single(claim) => {
+                    claim.release(&id);
+                    write_errors(out, Some(&id), &errors);
+                }
+            }
         }
-        self.write_end(out, "the credentials have expired");
-        self.operations.clear();
-        self.ended = true;
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
@@ -186,11 +200,11 @@ impl EventStream {
                 Order::Stop { id } => self.operations.stop(&id),
                 Order::Start { id, request } => {
                     let (context, parameters) = *request;
-                    self.ends_with(&context);
                     let (wrap, allowed) = (wrap(Some(&id)), AllowedKinds::All);
                     let started = self.operations.start((&*id).into(), context, parameters, allowed, wrap);
-                    if let Err(error) = started {
-                        self.refuse(&id, error);
+                    match started {
+                        Ok(()) => self.follow_expiry(),
+                        Err(error) => self.refuse(&id, error),
                     }
                 }
             }

@@ -7,10 +7,11 @@ use super::call::{SharedBound, StoreCall, StoreReply, Verdict};
 
 /// Units of a limit that are taken ahead at most.
 const MAX_AHEAD: u64 = 10_000;
-/// After a refusal of a rate the store is asked again after this part of the time in which its burst comes back,
+/// After a refusal of a rate the store is asked again when it says that there is enough, after this part of the time in which the burst
+/// comes back at the earliest,
 const REFUSAL_PART: u64 = 16;
-/// and after this time at the latest; after a refusal of a quota after this time at the earliest, as other servers give back what
-/// they do not use.
+/// and after this time at the latest; after a refusal of a quota after this time at the earliest. Other servers give back what they do not
+/// use.
 const REFUSAL_NS: u64 = 100_000_000;
 
 /// What has become of an attempt to take units.
@@ -43,9 +44,19 @@ pub(super) struct Allowance<W> {
     /// To be given back with the next call.
     unused: u64,
     is_asked: bool,
-    /// A cost, and until when it and higher ones are refused without asking.
-    refused: Option<(u64, u64)>,
+    refused: Option<LastRefusal>,
     waiters: VecDeque<(u64, W)>,
+}
+
+/// What the store has refused.
+#[derive(Debug, Clone, Copy)]
+struct LastRefusal {
+    /// This cost and higher ones are refused without asking,
+    cost: u64,
+    /// until then.
+    until_ns: u64,
+    /// There is enough by then, where nobody gives anything back.
+    enough_at_ns: u64,
 }
 
 /// One who waited, what it costs, and what has become of it.
@@ -91,11 +102,11 @@ impl<W> Allowance<W> {
             self.units -= cost;
             return Attempt::Taken { left: self.units };
         }
-        if let Some((refused, until_ns)) = self.refused
-            && cost >= refused
-            && now_ns < until_ns
+        if let Some(refused) = self.refused
+            && cost >= refused.cost
+            && now_ns < refused.until_ns
         {
-            return Attempt::Refused { wait_ns: until_ns - now_ns };
+            return Attempt::Refused { wait_ns: refused.enough_at_ns - now_ns };
         }
         let Some(waiter) = waiter else { return Attempt::Waits(None) };
         self.waiters.push_back((cost, waiter()));
@@ -103,9 +114,11 @@ impl<W> Allowance<W> {
         Attempt::Waits(call)
     }
 
-    /// Units that were taken and not used after all.
-    pub(super) fn give_back(&mut self, cost: u64) {
-        self.units += cost;
+    /// Units that were taken by this bound and not used after all; those of a window that is over are lost.
+    pub(super) fn give_back(&mut self, (bound, cost): (SharedBound, u64)) {
+        if window(bound) == window(self.bound) {
+            self.units += cost;
+        }
     }
 
     /// When units are to be given back, where there are some.
@@ -146,7 +159,8 @@ impl<W> Allowance<W> {
         if is_current {
             self.units = units;
             self.granted_ahead = reply.granted.saturating_sub(call.need);
-            self.expires_ns = now_ns + hold_ns;
+            // Who came before this and goes on only now has an earlier time, and takes nothing ahead either.
+            self.expires_ns = if hold_ns == 0 { 0 } else { now_ns + hold_ns };
         }
         if reply.granted < call.need {
             self.refuse(call, reply, (now_ns, hold_ns), &mut decided);
@@ -191,7 +205,11 @@ impl<W> Allowance<W> {
         // The time that the store gives is for `least` of the call.
         let known_ns = if least >= call.least { reply.wait_ns } else { 0 };
         let wait_ns = known_ns.max(pause_ns);
-        self.refused = Some((least, now_ns + wait_ns));
+        self.refused = Some(LastRefusal {
+            cost: least,
+            until_ns: now_ns + wait_ns.min(pause_ns.max(REFUSAL_NS)),
+            enough_at_ns: now_ns + wait_ns,
+        });
         decided
             .extend(refused.into_iter().map(|(cost, waiter)| (waiter, cost, Verdict::Refused { wait_ns })));
     }

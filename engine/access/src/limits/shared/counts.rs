@@ -118,18 +118,18 @@ impl<W> SharedCounts<W> {
 
     /// Gives back units that were taken, to be taken by others here.
     pub(crate) fn give_back(&self, limit: &SharedLimit<'_>) {
-        self.give_back_to(self.hasher.hash_one((limit.number, limit.key)), limit.cost);
+        self.give_back_to(self.hasher.hash_one((limit.number, limit.key)), (limit.bound, limit.cost));
     }
 
     /// The same of who waited for a call and has gone.
     pub fn give_back_of(&self, call: &StoreCall, cost: u64) {
-        self.give_back_to(call.id, cost);
+        self.give_back_to(call.id, (call.bound, cost));
     }
 
-    fn give_back_to(&self, id: u64, cost: u64) {
+    fn give_back_to(&self, id: u64, units: (SharedBound, u64)) {
         let mut shard = self.shard(id);
         if let Some(allowance) = shard.allowances.get_mut(&id) {
-            allowance.give_back(cost);
+            allowance.give_back(units);
             shard.note_due(id);
         }
     }

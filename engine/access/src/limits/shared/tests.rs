@@ -152,6 +152,46 @@ fn what_one_server_does_not_use_comes_to_another() {
     assert!(servers.take(1, next, 1, later) && servers.take(0, next, 500, later));
 }
 
+/// A request that waited for another limit had come before the last response, and took one ahead by that.
+#[test]
+fn nothing_is_taken_ahead_where_nothing_is_held() {
+    let mut servers = Servers::new(1, 0);
+    let bound = SharedBound::Quota { most: 100, ends_at: 3_600 };
+    assert!(servers.take(0, bound, 1, 2 * SECOND_NS));
+    assert!(servers.take(0, bound, 1, SECOND_NS));
+    assert!(servers.counts[0].end().is_empty(), "all that was taken is used");
+}
+
+/// Whoever was let in before a window ended, and refused by another limit after that, gave a unit to the next window.
+#[test]
+fn what_was_taken_in_a_window_is_not_given_back_to_the_next() {
+    let mut servers = Servers::new(1, HOLD_NS);
+    let until = |ends_at| SharedBound::Quota { most: 2, ends_at };
+    let now = SECOND_NS;
+    assert!(servers.take(0, until(3_600), 1, now));
+    assert!(servers.take(0, until(7_200), 1, now));
+    servers.counts[0].give_back(&limit(until(3_600), b"ann", 1));
+    let later = now + 2 * HOLD_NS;
+    servers.sweep(later);
+    assert_eq!((0..5).filter(|_| servers.take(0, until(7_200), 1, later)).count(), 1);
+}
+
+/// The server that was refused went on refusing for the hours in which the rate gives a unit.
+#[test]
+fn what_another_server_gives_back_is_found_before_the_rate_gives_some() {
+    let mut servers = Servers::new(2, HOLD_NS);
+    let (bound, now) = (rate("5/d", 5), SECOND_NS);
+    assert!(servers.take(0, bound, 1, now) && servers.take(0, bound, 1, now));
+    assert!(servers.take(1, bound, 1, now) && servers.take(1, bound, 1, now));
+    assert!(!servers.take(1, bound, 1, now), "the first holds one ahead");
+    let refused = servers.counts[1].take(&limit(bound, b"ann", 1), now + 1, None);
+    assert!(matches!(refused, Attempt::Refused { wait_ns } if wait_ns > 3_600 * SECOND_NS), "{refused:?}");
+    let later = now + 2 * HOLD_NS;
+    servers.sweep(later);
+    assert!(servers.take(1, bound, 1, later));
+    assert!(!servers.take(1, bound, 1, later) && !servers.take(0, bound, 1, later));
+}
+
 #[test]
 fn many_who_wait_are_served_in_their_order_by_one_call() {
     let mut servers = Servers::new(1, HOLD_NS);

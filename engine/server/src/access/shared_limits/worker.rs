@@ -30,7 +30,8 @@ const LOOKS_A_PING: u32 = 10;
 
 /// Why a connection is used no more.
 enum ConnectionEnd {
-    Failed(String),
+    /// What it has failed by is noted.
+    Failed,
     /// Nobody asks any more.
     Over,
 }
@@ -52,18 +53,17 @@ pub(super) fn run(
     runtime.block_on(async {
         loop {
             let connected = Store::connect(settings).await;
-            let reason = match connected {
+            match connected {
                 Ok(store) => {
                     state.reached();
                     let _ = tried.try_send(());
                     match serve(state, store, &mut orders).await {
-                        ConnectionEnd::Failed(reason) => reason,
+                        ConnectionEnd::Failed => {}
                         ConnectionEnd::Over => return,
                     }
                 }
-                Err(reason) => reason,
-            };
-            state.lost(&reason);
+                Err(reason) => state.lost(&reason),
+            }
             let _ = tried.try_send(());
             if pause(state, &mut orders).await.is_none() {
                 return;
@@ -111,7 +111,7 @@ async fn serve(
                     // Nobody else begins to wait.
                     state.lost(&reason);
                     state.fail_all(&calls);
-                    break ConnectionEnd::Failed(reason);
+                    break ConnectionEnd::Failed;
                 }
             },
             order = orders.recv() => match order {
@@ -122,7 +122,8 @@ async fn serve(
                 waiting.extend(state.counts.due(monotonic_ns()));
                 looks += 1;
                 if looks % LOOKS_A_PING == 0 && under_way.is_empty() && let Err(reason) = ping.ping().await {
-                    break ConnectionEnd::Failed(reason);
+                    state.lost(&reason);
+                    break ConnectionEnd::Failed;
                 }
             }
         }

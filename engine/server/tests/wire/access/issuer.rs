@@ -7,6 +7,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use aws_lc_rs::{
@@ -17,13 +18,15 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde_json::json;
 
 use super::{ask, bearer, body, encoded, serve, unix_now};
-use crate::support::get;
+use crate::support::{PATIENCE, get, post_with};
 
 /// Serves what it is given, and counts how often.
 struct Issuer {
     address: SocketAddr,
     response: Arc<Mutex<String>>,
     asked: Arc<AtomicUsize>,
+    /// Before it responds.
+    pause: Arc<Mutex<Duration>>,
 }
 
 impl Issuer {
@@ -32,16 +35,20 @@ impl Issuer {
         let address = listener.local_addr().expect("it has an address");
         let (response, asked) = (Arc::new(Mutex::new(String::new())), Arc::new(AtomicUsize::new(0)));
         let (to_send, to_count) = (Arc::clone(&response), Arc::clone(&asked));
+        let pause = Arc::new(Mutex::new(Duration::ZERO));
+        let to_pause = Arc::clone(&pause);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(mut stream) = stream else { return };
                 let lines = BufReader::new(stream.try_clone().expect("it can be read")).lines();
                 lines.take_while(|line| line.as_ref().is_ok_and(|line| !line.is_empty())).for_each(drop);
                 to_count.fetch_add(1, Ordering::SeqCst);
+                let pause = *to_pause.lock().expect("no test panics with it");
+                std::thread::sleep(pause);
                 let _ = stream.write_all(to_send.lock().expect("no test panics with it").as_bytes());
             }
         });
-        Self { address, response, asked }
+        Self { address, response, asked, pause }
     }
 
     fn respond(&self, status: &str, headers: &str, body: &str) {
@@ -125,6 +132,30 @@ fn a_token_of_a_new_key_has_it_fetched() {
     assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
     assert_eq!(issuer.asked(), asked);
     assert_eq!(body(&server, &bearer(&first.token()), QUERY), ANSWER);
+}
+
+/// Nobody had the keys for half a minute when whoever had them fetched was gone before they came.
+#[test]
+fn keys_are_fetched_for_others_when_who_has_begun_it_leaves() {
+    let (issuer, first, second) = (Issuer::start(), Key::new("first"), Key::new("second"));
+    issuer.respond_keys(&[&first]);
+    let text = configuration(&issuer).replace("algorithms", "unknown_key_s = 1\nalgorithms");
+    let server = serve(&text);
+    assert_eq!(body(&server, &bearer(&first.token()), QUERY), ANSWER);
+    std::thread::sleep(Duration::from_millis(2_100));
+    issuer.respond_keys(&[&first, &second]);
+    *issuer.pause.lock().expect("no test panics with it") = Duration::from_millis(700);
+    let asked = issuer.asked();
+    let headers = format!("content-type: application/json\r\n{}", bearer(&second.token()));
+    let mut leaving = server.connect();
+    leaving.send(post_with(&headers, &json!({ "query": QUERY }).to_string()));
+    let deadline = Instant::now() + PATIENCE;
+    while issuer.asked() == asked {
+        assert!(Instant::now() < deadline, "the keys are not fetched");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(leaving);
+    assert_eq!(body(&server, &bearer(&second.token()), QUERY), ANSWER);
 }
 
 #[test]

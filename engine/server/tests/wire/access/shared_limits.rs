@@ -263,6 +263,20 @@ fn a_password_is_given_and_scripts_that_were_removed_are_given_again() {
     assert_eq!(health(&wrong)["status"], "unreachable");
 }
 
+/// It was counted when it failed, and again before it was made anew.
+#[test]
+fn a_connection_that_fails_counts_once() {
+    let redis = RedisServer::start(&[]);
+    let server = server(&redis, DAILY, "redis_ahead_ms = 0");
+    assert_eq!(let_in(&server, 1), 1);
+    redis.command(&["client", "kill", "type", "normal"]);
+    assert_eq!(let_in(&server, 1), 1);
+    until("it is reached again", || {
+        metric(&server, "prony_shared_limits_failures_total") > 0 && health(&server)["status"] == "ok"
+    });
+    assert_eq!(metric(&server, "prony_shared_limits_failures_total"), 1);
+}
+
 #[test]
 fn what_a_server_holds_is_given_back_when_it_stops() {
     let redis = RedisServer::start(&[]);

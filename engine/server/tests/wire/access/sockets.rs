@@ -110,6 +110,40 @@ fn what_is_open_ends_with_its_token() {
     assert!(told.contains("the credentials have expired"), "{told}");
 }
 
+/// The first token that expired ended all operations of the stream, also those that had come with others.
+#[test]
+fn operations_of_one_stream_end_with_their_own_tokens() {
+    let server = serve(ACCESS);
+    let (long, short) = (token("customer", 2), token_for("customer", &json!(2), 3));
+    let on_stream = |method: &str, headers: &str, content: &str| {
+        let length = content.len();
+        format!(
+            "{method} /graphql/stream HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {length}\r\n\r\n{content}"
+        )
+    };
+    let reserved = server.ask(on_stream("PUT", &bearer(&long), ""));
+    let reserved = reserved.lines().last().expect("the token is the body");
+    let of_stream = format!("x-graphql-event-stream-token: {reserved}\r\n");
+    let mut stream = server.connect();
+    stream.send(on_stream("GET", &format!("accept: text/event-stream\r\n{of_stream}"), ""));
+    for (id, token) in [("long", &long), ("short", &short)] {
+        let operation = json!({
+            "query": "subscription { onInvoiceChanged { key { InvoiceId } } }",
+            "extensions": {"operationId": id},
+        });
+        let headers = format!("{of_stream}{}content-type: application/json\r\n", bearer(token));
+        let response = server.ask(on_stream("POST", &headers, &operation.to_string()));
+        assert!(response.starts_with("HTTP/1.1 202"), "{response}");
+    }
+    let told = stream.until("event: complete\ndata: {\"id\":\"short\"}\n\n");
+    assert!(told.contains("the credentials have expired") && !told.contains("\"long\""), "{told}");
+    let create =
+        "mutation { createInvoice(InvoiceId: 9201, InvoiceDate: \"2026-01-01\", Total: 1) { InvoiceId } }";
+    assert!(body(&server, &bearer(&long), create).contains("9201"));
+    let event = stream.until("9201");
+    assert!(event.contains("\"id\":\"long\""), "{event}");
+}
+
 /// New credentials of the same user prolong what is open; those of anybody else end it.
 #[test]
 fn what_is_open_goes_on_with_new_credentials() {

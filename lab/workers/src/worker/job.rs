@@ -4,6 +4,7 @@ use super::outbox::{Address, Outbox};
 use super::share::{RunningShare, ShareEnd, ShareEvent, ShareSettings};
 use crate::bundle::Bundle;
 use crate::error::WorkersError;
+use crate::folder::private_folder;
 use crate::kept::KeptHeader;
 use crate::kind::{Kinds, find};
 use crate::link::Link;
@@ -138,7 +139,7 @@ impl Job {
         means: &Means<'_>,
         tell: impl Fn(ShareEvent) + Clone + Send + 'static,
     ) -> Result<(), WorkersError> {
-        let folder = tempfile::tempdir().map_err(|error| WorkersError::Unpack(error.to_string()))?;
+        let folder = private_folder().map_err(|error| WorkersError::Unpack(error.to_string()))?;
         let (kind, of_kind) = bundle.unpack(folder.path())?;
         let Assignment { change, share, .. } = &self.assignment;
         let outbox = Outbox::open(&self.address, means.output, &self.header(bundle))?;

@@ -261,6 +261,7 @@ impl Coordinator {
         let (name, now) = (name.to_owned(), Instant::now());
         self.members.push(Member::new((self.parts, id.clone()), name, joined.clone(), share, now));
         let member = self.members.len() - 1;
+        self.members[member].assignment = Some(Box::new(assignment.clone()));
         self.send(member, Order::Assign(Box::new(assignment)));
         member
     }
@@ -381,10 +382,11 @@ impl Coordinator {
     pub(crate) fn acknowledge_all(&self) {
         for (index, member) in self.members.iter().enumerate() {
             self.send(index, Order::Acknowledge { up_to: member.acknowledged() });
-            match member.told_start {
+            match (member.told_share(), member.told_start) {
                 _ if member.stage == Stage::Ended => {}
                 _ if self.is_ending => self.send(index, Order::Stop),
-                Some((at_ns, from_ns)) if !member.is_lost() => {
+                (Some(assignment), _) => self.send(index, Order::Assign(Box::new(assignment.clone()))),
+                (None, Some((at_ns, from_ns))) if !member.is_lost() => {
                     self.send(index, Order::Start { at_ns, from_ns });
                 }
                 _ => {}
@@ -432,18 +434,23 @@ mod tests {
     use crate::terms::{OnWorkerLost, UserState};
     use prony_testkit::NatsServer;
     use std::collections::BTreeMap;
+    use std::{fs, thread};
 
-    /// What a worker is told again that was not there when it was told first.
-    fn told_again(tell: impl FnOnce(&mut Coordinator), is_expected: impl Fn(&Order) -> bool) {
-        let server = NatsServer::start();
-        let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
+    fn coordinator(nats: &NatsSettings) -> Coordinator {
         let settings = CoordinatorSettings {
             nats: nats.clone(),
             terms: Terms { workers: 1, on_lost: OnWorkerLost::Continue, users: UserState::OfPlan },
             wait: Duration::from_secs(1),
             tell: Box::new(|_| {}),
         };
-        let mut coordinator = Coordinator::open(settings, StopFlag::default()).unwrap();
+        Coordinator::open(settings, StopFlag::default()).unwrap()
+    }
+
+    /// What a worker is told again that was not there when it was told first.
+    fn told_again(tell: impl FnOnce(&mut Coordinator), is_expected: impl Fn(&Order) -> bool) {
+        let server = NatsServer::start();
+        let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
+        let mut coordinator = coordinator(&nats);
         let who = (1, "w".to_owned());
         let joined = joined("größe", &BTreeMap::new(), 1);
         let member = Member::new(who, "größe".to_owned(), joined, RunShare::WHOLE, Instant::now());
@@ -464,6 +471,25 @@ mod tests {
                 LinkEvent::Connected | LinkEvent::Disconnected => false,
             });
         }
+    }
+
+    #[test]
+    fn a_worker_that_did_not_hear_of_its_share_is_told_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plan.toml");
+        let load = "users = 1\nduration = \"1s\"\nrequests = [{ path = \"/\" }]";
+        fs::write(&path, format!("target = \"http://127.0.0.1:1\"\n{load}\n")).unwrap();
+        let (bundle, change) = (Bundle::of_plan(&path).unwrap(), PlanChange::default());
+        told_again(
+            |coordinator| {
+                let Member { id, name, joined, .. } = coordinator.members.remove(0);
+                let heard = Instant::now();
+                coordinator.crew.push(Recruit { id, name, joined, heard, is_missed: false });
+                let handing = Handing { bundle: &bundle, change: &change };
+                coordinator.assign(handing, 0, RunShare::WHOLE, "größe", false);
+            },
+            |order| matches!(order, Order::Assign(_)),
+        );
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub(super) struct Job {
     plan: Vec<u8>,
     asked: Instant,
     running: Option<Running>,
+    /// All its programs are made.
+    is_ready: bool,
     /// Why it ends early.
     reason: String,
     ended: Option<Instant>,
@@ -76,7 +78,7 @@ pub(super) enum Progress {
 
 impl Job {
     pub(super) fn new(assignment: Assignment, address: Address, joined: Joined) -> Self {
-        let (plan, running, ended) = (Vec::new(), None, None);
+        let (plan, running, is_ready, ended) = (Vec::new(), None, false, None);
         Self {
             assignment,
             address,
@@ -84,6 +86,7 @@ impl Job {
             plan,
             asked: Instant::now(),
             running,
+            is_ready,
             reason: String::new(),
             ended,
         }
@@ -91,6 +94,14 @@ impl Job {
 
     pub(super) const fn part(&self) -> u32 {
         self.address.part
+    }
+
+    pub(super) const fn ready(&mut self) {
+        self.is_ready = true;
+    }
+
+    pub(super) const fn is_ready(&self) -> bool {
+        self.is_ready
     }
 
     fn subject(&self) -> String {

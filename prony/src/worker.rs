@@ -53,7 +53,7 @@ pub(crate) fn execute(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
     if !arguments.take_up.is_empty() {
         return take_up(&arguments);
     }
-    let missing = "--nats is missing: the address of the NATS server, such as nats://10.0.0.1:4222, at which it waits for runs";
+    let missing = "--nats is missing: the address of the NATS server, such as nats://10.0.0.1:4222, at which it waits for runs; `PRONY_NATS` in the environment may have it too";
     let nats = arguments.nats.settings(missing)?;
     let name = arguments.name.unwrap_or_else(|| prony_load::describe_machine().host_name);
     let is_quiet = arguments.quiet;

@@ -295,12 +295,10 @@ fn the_workers_of_load_tests_are_started_with_what_there_is() {
     let of_manifest = line.expect("the manifest starts a worker").trim_end_matches(']');
     let of_manifest: Vec<_> = ["worker"].into_iter().chain(of_manifest.split(", ")).collect();
     for given in [of_unit, of_manifest] {
-        let plain = |word: &&str| {
-            let word = word.trim_matches('"').replace("${NATS_URL}", "nats://127.0.0.1:1");
-            word.replace("$(NATS_URL)", "nats://127.0.0.1:1")
-        };
-        let finished =
-            run(&given.iter().map(plain).collect::<Vec<_>>().iter().map(String::as_str).collect::<Vec<_>>());
+        let mut command = Command::new(PRONY);
+        command.args(given.iter().map(|word| word.trim_matches('"')));
+        command.env("PRONY_NATS", "nats://prony:geheim@127.0.0.1:1");
+        let finished = PronyProcess::start_command(command).wait();
         assert_eq!(finished.status.code(), Some(2), "{given:?}");
         let message = "cannot connect to the NATS server nats://127.0.0.1:1";
         assert!(finished.stderr.contains(message), "{given:?}: {}", finished.stderr);
@@ -309,8 +307,9 @@ fn the_workers_of_load_tests_are_started_with_what_there_is() {
         "completionMode: Indexed",
         "kind: Secret",
         "kind: Service",
-        "secretKeyRef: {name: prony-workers, key: url}",
+        "- name: PRONY_NATS\n              valueFrom:\n                secretKeyRef: {name: prony-workers, key: url}",
     ] {
         assert!(manifest.contains(part), "there is no `{part}`");
     }
+    assert!(unit.contains("\n# PRONY_NATS=nats://") && deployed("../docs/deploy.md").contains("'PRONY_NATS=nats://"));
 }

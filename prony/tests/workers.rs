@@ -5,7 +5,9 @@
 use prony_testkit::peer::ScriptedPeer;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
 
@@ -166,4 +168,74 @@ fn what_cannot_be_shared_out_is_exit_2_with_the_reason() {
     refused(&["worker"], "--nats is missing");
     refused(&["worker", "--nats", "nats://127.0.0.1:1", "--labels", "zone"], "`zone` is no label");
     refused(&["worker", "--take-up", "plan.toml"], "is not what a worker kept of a run");
+}
+
+/// Of all processes on this machine, as everybody on it may read them.
+fn command_lines() -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap();
+    // Some of them end meanwhile.
+    let lines = processes.filter_map(|process| fs::read(process.ok()?.path().join("cmdline")).ok());
+    lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).collect()
+}
+
+/// Who knows the token of their server could hand them a script.
+#[test]
+fn local_workers_have_no_address_of_their_server_on_their_command_lines() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    let server = prony_testkit::nats::program().display().to_string();
+    let mut run = Command::new(env!("CARGO_BIN_EXE_prony"))
+        .current_dir(directory.path())
+        .args(["run", &peer.url(), "-c", "2", "-d", "2s", "--workers", "local:2", "--quiet"])
+        .args(["--nats-server", &server])
+        // What is set for other runs has nothing to do with this one.
+        .env("PRONY_NATS_FILE", "/nowhere/nats")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begin = Instant::now();
+    while peer.connections() == 0 && begin.elapsed() < Duration::from_secs(60) {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let lines = command_lines();
+    let status = run.wait().unwrap();
+    assert!(matches!(status.code(), Some(0 | 3)), "{status}");
+    let is_worker = |line: &&String| line.contains(" worker --once ") && line.contains(" local-1 ");
+    let workers: Vec<_> = lines.iter().filter(is_worker).collect();
+    assert!(!workers.is_empty(), "{lines:?}");
+    assert!(workers.iter().all(|line| !line.contains("nats://")), "{workers:?}");
+}
+
+#[test]
+fn the_server_s_address_may_be_in_the_environment_or_in_a_file() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    plan(directory.path(), &peer);
+    let file = directory.path().join("größe");
+    fs::write(&file, "nats://lab:geheim@127.0.0.1:2\n").unwrap();
+    let told = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.current_dir(directory.path()).args(arguments).env("PRONY_NATS", "");
+        let output = command.envs(variables.iter().copied()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (variable, in_file) = (("PRONY_NATS", "nats://lab:geheim@127.0.0.1:1"), file.display().to_string());
+    for arguments in [&["worker"][..], &["run", "plan.toml", "--workers", "2"]] {
+        let (code, text) = told(arguments, &[variable]);
+        assert!(code == Some(2) && text.contains("server nats://127.0.0.1:1: "), "{arguments:?}: {text}");
+        let (code, text) = told(&[arguments, &["--nats", "nats://127.0.0.1:3"]].concat(), &[variable]);
+        assert!(code == Some(2) && text.contains("server nats://127.0.0.1:3: "), "{arguments:?}: {text}");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.current_dir(directory.path()).args(arguments).env_remove("PRONY_NATS");
+        let output = command.env("PRONY_NATS_FILE", &in_file).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains("server nats://127.0.0.1:2: "), "{arguments:?}: {text}");
+        let (code, text) = told(arguments, &[("PRONY_NATS", "lab:geheim@127.0.0.1")]);
+        assert!(code == Some(2) && text.contains("`PRONY_NATS` is no address"), "{arguments:?}: {text}");
+        assert!(!text.contains("geheim"), "{text}");
+    }
+    let (_, text) = told(&["worker"], &[]);
+    assert!(text.contains("--nats is missing"), "{text}");
+    // Who has set it for all runs makes some of them without workers.
+    let (code, text) = told(&["run", "plan.toml", "--quiet"], &[variable]);
+    assert!(matches!(code, Some(0 | 3)), "{text}");
 }

@@ -81,6 +81,13 @@ pub(crate) struct Coordinator {
     pub(crate) stop: StopFlag,
 }
 
+/// When a worker was asked what its clocks show, by the own ones.
+#[derive(Debug, Clone, Copy, Default)]
+struct Asked {
+    monotonic_ns: u64,
+    wall_ns: i64,
+}
+
 /// What all shares of a run have in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Handing<'a> {
@@ -261,6 +268,7 @@ impl Coordinator {
         let (name, now) = (name.to_owned(), Instant::now());
         self.members.push(Member::new((self.parts, id.clone()), name, joined.clone(), share, now));
         let member = self.members.len() - 1;
+        self.members[member].assignment = Some(Box::new(assignment.clone()));
         self.send(member, Order::Assign(Box::new(assignment)));
         member
     }
@@ -319,16 +327,17 @@ impl Coordinator {
         self.base.elapsed().as_nanos() as u64
     }
 
-    /// One after the other, so that no answer waits behind another.
+    /// All at once: one after the other takes minutes where many are far away.
     fn compare_clocks(&mut self) -> Result<(), NotBegun> {
-        for index in 0..self.members.len() {
-            let mut exchanges = Vec::new();
-            for number in 0..PROBES {
-                let (sent_ns, sent_wall) = (self.now_ns(), wall_ns());
-                self.send(index, Order::Probe { number });
-                exchanges.extend(self.exchange(index, number, sent_ns, sent_wall));
-            }
-            let Some(difference) = difference(&exchanges) else {
+        let mut asked = Vec::new();
+        let mut exchanges = vec![Vec::new(); self.members.len()];
+        for number in 0..PROBES {
+            self.check_stop()?;
+            asked.push(self.probe(number));
+            self.hear_clocks(&asked, &mut exchanges);
+        }
+        for (index, exchanges) in exchanges.iter().enumerate() {
+            let Some(difference) = difference(exchanges) else {
                 return Err(NotBegun::Silent(self.members[index].name.clone()));
             };
             self.members[index].clock = Some(difference);
@@ -336,25 +345,37 @@ impl Coordinator {
         Ok(())
     }
 
-    fn exchange(&mut self, index: usize, probe: u32, sent_ns: u64, sent_wall: i64) -> Option<Exchange> {
+    /// Asks all workers what their clocks show; returns by worker when it was asked.
+    fn probe(&self, number: u32) -> Vec<Asked> {
+        let mut asked = vec![Asked::default(); self.members.len()];
+        for index in probe_order(number, self.members.len()) {
+            asked[index] = Asked { monotonic_ns: self.now_ns(), wall_ns: wall_ns() };
+            self.send(index, Order::Probe { number });
+        }
+        asked
+    }
+
+    /// Takes what workers say of their clocks until all have that were asked last, or some do not in time. `asked`: by probe and worker.
+    fn hear_clocks(&mut self, asked: &[Vec<Asked>], exchanges: &mut [Vec<Exchange>]) {
         let until = Instant::now() + PROBE_PATIENCE;
-        loop {
-            let said = self.next(until.saturating_duration_since(Instant::now()))?;
-            let (back_ns, back_wall) = (self.now_ns(), wall_ns());
-            match said.what {
-                Reply::Clocks { number, monotonic_ns, wall_ns }
-                    if number == probe && self.member(&said) == Some(index) =>
-                {
-                    return Some(Exchange {
-                        sent_ns,
-                        back_ns,
-                        wall_ns: sent_wall + (back_wall - sent_wall) / 2,
-                        other_monotonic_ns: monotonic_ns,
-                        other_wall_ns: wall_ns,
-                    });
-                }
-                _ => {}
-            }
+        let mut awaited = exchanges.len();
+        while awaited > 0 {
+            let Some(said) = self.next(until.saturating_duration_since(Instant::now())) else { return };
+            let Reply::Clocks { number, monotonic_ns, wall_ns } = said.what else { continue };
+            let Some(index) = self.member(&said) else { continue };
+            let Some(sent) = asked.get(number as usize).map(|asked| asked[index]) else { continue };
+            // It was heard of by this message last, and that may have waited here for a while.
+            let back = self.members[index].heard().saturating_duration_since(self.base);
+            let back_ns = back.as_nanos() as u64;
+            exchanges[index].push(Exchange {
+                sent_ns: sent.monotonic_ns,
+                back_ns,
+                wall_ns: sent.wall_ns + (back_ns.saturating_sub(sent.monotonic_ns) / 2).cast_signed(),
+                other_monotonic_ns: monotonic_ns,
+                other_wall_ns: wall_ns,
+            });
+            // One that was asked earlier and took longer counts as well.
+            awaited -= usize::from(number as usize + 1 == asked.len());
         }
     }
 
@@ -381,10 +402,11 @@ impl Coordinator {
     pub(crate) fn acknowledge_all(&self) {
         for (index, member) in self.members.iter().enumerate() {
             self.send(index, Order::Acknowledge { up_to: member.acknowledged() });
-            match member.told_start {
+            match (member.told_share(), member.told_start) {
                 _ if member.stage == Stage::Ended => {}
                 _ if self.is_ending => self.send(index, Order::Stop),
-                Some((at_ns, from_ns)) if !member.is_lost() => {
+                (Some(assignment), _) => self.send(index, Order::Assign(Box::new(assignment.clone()))),
+                (None, Some((at_ns, from_ns))) if !member.is_lost() => {
                     self.send(index, Order::Start { at_ns, from_ns });
                 }
                 _ => {}
@@ -395,6 +417,12 @@ impl Coordinator {
 
 pub(crate) fn elapsed_since(start: Instant) -> Nanos {
     Nanos(Instant::now().saturating_duration_since(start).as_nanos() as u64)
+}
+
+/// In which order so many workers are asked: each time others are the first, so that each is asked some time while few wait before it.
+fn probe_order(number: u32, workers: usize) -> impl Iterator<Item = usize> {
+    let first = number as usize * workers / PROBES as usize;
+    (first..workers).chain(0..first)
 }
 
 /// The plan from there on, as much as goes into one message.
@@ -432,18 +460,23 @@ mod tests {
     use crate::terms::{OnWorkerLost, UserState};
     use prony_testkit::NatsServer;
     use std::collections::BTreeMap;
+    use std::{fs, thread};
 
-    /// What a worker is told again that was not there when it was told first.
-    fn told_again(tell: impl FnOnce(&mut Coordinator), is_expected: impl Fn(&Order) -> bool) {
-        let server = NatsServer::start();
-        let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
+    fn coordinator(nats: &NatsSettings) -> Coordinator {
         let settings = CoordinatorSettings {
             nats: nats.clone(),
             terms: Terms { workers: 1, on_lost: OnWorkerLost::Continue, users: UserState::OfPlan },
             wait: Duration::from_secs(1),
             tell: Box::new(|_| {}),
         };
-        let mut coordinator = Coordinator::open(settings, StopFlag::default()).unwrap();
+        Coordinator::open(settings, StopFlag::default()).unwrap()
+    }
+
+    /// What a worker is told again that was not there when it was told first.
+    fn told_again(tell: impl FnOnce(&mut Coordinator), is_expected: impl Fn(&Order) -> bool) {
+        let server = NatsServer::start();
+        let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
+        let mut coordinator = coordinator(&nats);
         let who = (1, "w".to_owned());
         let joined = joined("größe", &BTreeMap::new(), 1);
         let member = Member::new(who, "größe".to_owned(), joined, RunShare::WHOLE, Instant::now());
@@ -464,6 +497,85 @@ mod tests {
                 LinkEvent::Connected | LinkEvent::Disconnected => false,
             });
         }
+    }
+
+    #[test]
+    fn each_worker_is_asked_for_its_clocks_among_the_first_once() {
+        for workers in [1, 3, 16, 17, 200] {
+            for worker in 0..workers {
+                let place = |number| {
+                    assert_eq!(probe_order(number, workers).count(), workers);
+                    probe_order(number, workers).position(|asked| asked == worker).unwrap()
+                };
+                let best = (0..PROBES).map(place).min().unwrap();
+                assert!(best <= workers / PROBES as usize, "{worker} of {workers} is asked as {best} at best");
+            }
+        }
+    }
+
+    /// At a server that is far away: each probe takes its time, and all together not much more.
+    #[test]
+    fn clocks_of_many_workers_are_compared_at_once() {
+        const WORKERS: u32 = 40;
+        const AWAY: Duration = Duration::from_millis(50);
+        let ahead_ns = |part: u32| u64::from(part) * 7_000_000_000;
+        let server = NatsServer::start();
+        let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
+        let mut coordinator = coordinator(&nats);
+        let joined = joined("größe", &BTreeMap::new(), 1);
+        let id = |part: u32| format!("w{part}");
+        for part in 0..WORKERS {
+            let who = (part, id(part));
+            let member = Member::new(who, id(part), joined.clone(), RunShare::WHOLE, Instant::now());
+            coordinator.members.push(member);
+        }
+        let (sender, heard) = mpsc::channel();
+        let deliver = move |event| drop(sender.send((Instant::now(), event)));
+        let subjects = (0..WORKERS).map(|part| worker_subject(&id(part))).collect();
+        let link = Link::open(&nats, subjects, deliver).unwrap();
+        let base = coordinator.base;
+        let workers = thread::spawn(move || {
+            // As long as somebody asks.
+            while let Ok((at, event)) = heard.recv_timeout(Duration::from_secs(3)) {
+                let LinkEvent::Message(bytes) = event else { continue };
+                let Told { coordinator, part, order } = serde_json::from_slice(&bytes).unwrap();
+                let Order::Probe { number } = order else { continue };
+                thread::sleep((at + AWAY).saturating_duration_since(Instant::now()));
+                let monotonic_ns = base.elapsed().as_nanos() as u64 + ahead_ns(part);
+                let what: Reply = Reply::Clocks { number, monotonic_ns, wall_ns: wall_ns() };
+                link.send(&coordinator_subject(&coordinator), &Said { id: id(part), part, what });
+            }
+        });
+        let begin = Instant::now();
+        assert!(coordinator.compare_clocks().is_ok());
+        let (took, one_by_one) = (begin.elapsed(), AWAY * WORKERS * PROBES);
+        assert!(took < one_by_one / 3, "it took {took:?}");
+        for Member { part, clock, .. } in &coordinator.members {
+            let clock = clock.unwrap();
+            let wrong_ns = clock.monotonic_ns.abs_diff(ahead_ns(*part).cast_signed());
+            assert!(wrong_ns <= clock.uncertainty.0 + 1, "{wrong_ns} ns off, {clock:?}");
+            assert!(clock.uncertainty.0 >= (AWAY / 2).as_nanos() as u64, "{clock:?}");
+        }
+        workers.join().unwrap();
+    }
+
+    #[test]
+    fn a_worker_that_did_not_hear_of_its_share_is_told_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plan.toml");
+        let load = "users = 1\nduration = \"1s\"\nrequests = [{ path = \"/\" }]";
+        fs::write(&path, format!("target = \"http://127.0.0.1:1\"\n{load}\n")).unwrap();
+        let (bundle, change) = (Bundle::of_plan(&path).unwrap(), PlanChange::default());
+        told_again(
+            |coordinator| {
+                let Member { id, name, joined, .. } = coordinator.members.remove(0);
+                let heard = Instant::now();
+                coordinator.crew.push(Recruit { id, name, joined, heard, is_missed: false });
+                let handing = Handing { bundle: &bundle, change: &change };
+                coordinator.assign(handing, 0, RunShare::WHOLE, "größe", false);
+            },
+            |order| matches!(order, Order::Assign(_)),
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use crate::bundle::Bundle;
 use crate::error::WorkersError;
+use crate::folder::private_folder;
 use crate::gather::interval;
 use crate::kind::{Kinds, Share, Unpacked, find};
 use crate::message::{Joined, Reply, Report};
@@ -216,7 +217,7 @@ pub fn merge(paths: &[PathBuf], kinds: Kinds) -> Result<ResultFile, WorkersError
 fn share_of(kept: &Kept, kinds: Kinds) -> Result<Box<dyn Share>, WorkersError> {
     let KeptHeader { plan, plan_hash, change, share, .. } = &kept.header;
     let bytes = STANDARD.decode(plan).map_err(|error| WorkersError::Unpack(error.to_string()))?;
-    let folder = tempfile::tempdir().map_err(|error| WorkersError::Unpack(error.to_string()))?;
+    let folder = private_folder().map_err(|error| WorkersError::Unpack(error.to_string()))?;
     let (kind, settings) = Bundle::of_bytes(bytes, plan_hash)?.unpack(folder.path())?;
     let came = Unpacked { folder: folder.path(), settings: &settings, change, share: *share };
     find(kinds, &kind)?.open(&came).map_err(WorkersError::Unpack)

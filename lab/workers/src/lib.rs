@@ -10,6 +10,7 @@ mod coordinator;
 mod crew;
 mod error;
 mod figures;
+mod folder;
 mod gather;
 mod kept;
 mod kind;

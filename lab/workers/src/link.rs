@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
@@ -236,7 +236,7 @@ async fn connect(
         tokio::spawn(async move {
             let mut joiner = Joiner::default();
             while let Some(message) = subscriber.next().await {
-                if let Some(whole) = joiner.take(&message.payload) {
+                if let Some(whole) = joiner.take(&message.payload, Instant::now()) {
                     deliver(LinkEvent::Message(whole));
                 }
             }
@@ -286,7 +286,6 @@ async fn publish(client: &Client, cutter: &mut Cutter, (subject, message): &Mess
 mod tests {
     use super::*;
     use prony_testkit::NatsServer;
-    use std::time::Instant;
 
     /// More than the client holds back waits for a server that does not come again.
     #[test]

@@ -1,8 +1,12 @@
-//! A NATS server for trying it on one machine, on a free port of the loopback, which ends with this process.
+//! A NATS server for trying it on one machine, on a free port of the loopback, which ends with this process. It lets in who knows its
+//! token: whoever else is on the machine could hand its workers a script.
 
 use crate::error::WorkersError;
-use std::fs;
-use std::io;
+use crate::figures::hexadecimal;
+use crate::folder::private_folder;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -31,12 +35,18 @@ impl LocalServer {
         let found =
             Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
         found.map_err(failed)?;
-        let folder = tempfile::tempdir().map_err(failed)?;
+        let folder = private_folder().map_err(failed)?;
+        let token = fresh_token().map_err(failed)?;
+        let configuration = folder.path().join("server.conf");
+        // On the command line everybody could read it.
+        write_configuration(&configuration, &token).map_err(failed)?;
         let shell = Command::new("/bin/sh")
             .args(["-c", UNTIL_INPUT_ENDS, "sh"])
             .arg(program)
             .args(["--addr", "127.0.0.1", "--port", "-1", "--ports_file_dir"])
             .arg(folder.path())
+            .arg("--config")
+            .arg(&configuration)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -45,12 +55,18 @@ impl LocalServer {
             .spawn()
             .map_err(failed)?;
         let mut server = Self { shell, url: String::new(), folder };
-        server.url = server.wait(program)?;
+        server.url = server.wait(program)?.replacen("://", &format!("://{token}@"), 1);
         Ok(server)
     }
 
+    /// With the token: nobody else is to see it.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// A folder that only this user may enter, and which is gone with the server.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Where it says that it listens.
@@ -71,6 +87,17 @@ impl Drop for LocalServer {
         drop(self.shell.stdin.take());
         let _ = self.shell.wait();
     }
+}
+
+fn fresh_token() -> io::Result<String> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(hexadecimal(&random))
+}
+
+fn write_configuration(path: &Path, token: &str) -> io::Result<()> {
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    writeln!(file, "authorization {{ token: \"{token}\" }}")
 }
 
 /// Of the file that it writes when it listens: `{"nats": ["nats://127.0.0.1:PORT"]}`.

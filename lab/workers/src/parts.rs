@@ -6,12 +6,15 @@
 
 use bytes::Bytes;
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 const HEAD: usize = 24;
 /// Under the 1 MiB that servers take unless they are told otherwise; less where they take less.
 pub(crate) const PART_BYTES: usize = 240 * 1024;
 /// The parts of one message, so that a wrong head cannot ask for all memory.
 const PARTS_MAX: u32 = 4_096;
+/// A message whose parts stay away for so long is of a sender that is gone: it would be kept for ever.
+const PART_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Cuts what one connection sends.
 #[derive(Debug)]
@@ -62,12 +65,14 @@ struct OpenMessage {
     number: u64,
     parts: u32,
     next: u32,
+    /// When its last part came.
+    came: Instant,
     bytes: Vec<u8>,
 }
 
 impl Joiner {
-    /// The message that this part completes, if it does.
-    pub(crate) fn take(&mut self, part: &[u8]) -> Option<Vec<u8>> {
+    /// The message that this part, which came now, completes, if it does.
+    pub(crate) fn take(&mut self, part: &[u8], now: Instant) -> Option<Vec<u8>> {
         let (head, payload) = part.split_at_checked(HEAD)?;
         let long = |at: usize| u64::from_be_bytes(head[at..at + 8].try_into().expect("eight bytes"));
         let short = |at: usize| u32::from_be_bytes(head[at..at + 4].try_into().expect("four bytes"));
@@ -79,7 +84,8 @@ impl Joiner {
             return Some(payload.to_vec());
         }
         if index == 0 {
-            self.open.insert(sender, OpenMessage { number, parts, next: 0, bytes: Vec::new() });
+            self.open.retain(|_, open| now.saturating_duration_since(open.came) <= PART_PATIENCE);
+            self.open.insert(sender, OpenMessage { number, parts, next: 0, came: now, bytes: Vec::new() });
         }
         let open = self.open.get_mut(&sender)?;
         if (open.number, open.parts, open.next) != (number, parts, index) {
@@ -87,7 +93,7 @@ impl Joiner {
             return None;
         }
         open.bytes.extend_from_slice(payload);
-        open.next += 1;
+        (open.next, open.came) = (open.next + 1, now);
         (open.next == parts).then(|| self.open.remove(&sender).map(|open| open.bytes)).flatten()
     }
 }
@@ -110,7 +116,7 @@ mod tests {
             let sent = message(length, 3);
             let parts = cutter.cut(&sent, USUAL);
             assert!(parts.iter().all(|part| part.len() <= PART_BYTES + HEAD));
-            let came: Vec<_> = parts.iter().filter_map(|part| joiner.take(part)).collect();
+            let came: Vec<_> = parts.iter().filter_map(|part| joiner.take(part, Instant::now())).collect();
             assert_eq!(came, [sent], "{length} bytes");
         }
     }
@@ -121,7 +127,7 @@ mod tests {
         let (a, b) = (message(2 * PART_BYTES, 1), message(2 * PART_BYTES, 2));
         let (a_parts, b_parts) = (one.cut(&a, USUAL), two.cut(&b, USUAL));
         let mixed = [&a_parts[0], &b_parts[0], &b_parts[1], &a_parts[1]];
-        let came: Vec<_> = mixed.into_iter().filter_map(|part| joiner.take(part)).collect();
+        let came: Vec<_> = mixed.into_iter().filter_map(|part| joiner.take(part, Instant::now())).collect();
         assert_eq!(came, [b, a]);
     }
 
@@ -129,13 +135,31 @@ mod tests {
     fn a_message_that_lost_a_part_is_dropped_and_the_next_one_comes() {
         let (mut cutter, mut joiner) = (Cutter::new(1), Joiner::default());
         let (torn, whole) = (cutter.cut(&message(3 * PART_BYTES, 1), USUAL), message(2 * PART_BYTES, 2));
-        assert_eq!(joiner.take(&torn[0]), None);
-        assert_eq!(joiner.take(&torn[2]), None);
-        let came: Vec<_> = cutter.cut(&whole, USUAL).iter().filter_map(|part| joiner.take(part)).collect();
+        assert_eq!(joiner.take(&torn[0], Instant::now()), None);
+        assert_eq!(joiner.take(&torn[2], Instant::now()), None);
+        let parts = cutter.cut(&whole, USUAL);
+        let came: Vec<_> = parts.iter().filter_map(|part| joiner.take(part, Instant::now())).collect();
         assert_eq!(came, [whole]);
         for nonsense in [&[][..], &[0; 23], &[0xff; 40], &[0; 24]] {
-            assert_eq!(joiner.take(nonsense), None);
+            assert_eq!(joiner.take(nonsense, Instant::now()), None);
         }
+    }
+
+    /// Workers come and go as long as a coordinator lives.
+    #[test]
+    fn unfinished_messages_of_senders_that_are_gone_are_not_kept() {
+        let (begin, mut joiner) = (Instant::now(), Joiner::default());
+        let sent = message(2 * PART_BYTES, 1);
+        let gone = |sender| Cutter::new(sender).cut(&sent, USUAL).swap_remove(0);
+        (0..50).for_each(|sender| assert_eq!(joiner.take(&gone(sender), begin), None));
+        let mut slow = Cutter::new(50);
+        let slow = slow.cut(&sent, USUAL);
+        assert_eq!(joiner.take(&slow[0], begin + PART_PATIENCE), None);
+        assert_eq!(joiner.open.len(), 51, "all of them may still come to an end");
+        assert_eq!(joiner.take(&gone(51), begin + PART_PATIENCE + Duration::from_secs(1)), None);
+        assert_eq!(joiner.open.len(), 2);
+        let end = begin + 2 * PART_PATIENCE;
+        assert_eq!(joiner.take(&slow[1], end), Some(sent), "it is not gone");
     }
 
     #[test]
@@ -150,7 +174,7 @@ mod tests {
             let (mut cutter, mut joiner) = (Cutter::new(7), Joiner::default());
             let parts = cutter.cut(&sent, payload_max);
             assert!(parts.iter().all(|part| part.len() <= payload_max), "{payload_max}");
-            let came: Vec<_> = parts.iter().filter_map(|part| joiner.take(part)).collect();
+            let came: Vec<_> = parts.iter().filter_map(|part| joiner.take(part, Instant::now())).collect();
             assert_eq!(came, [sent.clone()], "{payload_max}");
         }
         assert!(Cutter::new(7).cut(&sent, 0).is_empty(), "no part is small enough");

@@ -2,7 +2,7 @@
 //! It knows neither clock nor server: moments come in.
 
 use crate::clock::ClockDifference;
-use crate::message::{CONTACT_MAX, Joined, Report, SILENCE};
+use crate::message::{Assignment, CONTACT_MAX, Joined, Report, SILENCE};
 use prony_model::measurement::snapshot::IntervalSnapshot;
 use prony_model::program::RunShare;
 use prony_model::result::{LabFigures, RunState, WorkerFigures};
@@ -45,6 +45,8 @@ pub(crate) struct Member {
     pub(crate) joined: Joined,
     pub(crate) share: RunShare,
     pub(crate) stage: Stage,
+    /// What it was told of its share.
+    pub(crate) assignment: Option<Box<Assignment>>,
     pub(crate) clock: Option<ClockDifference>,
     /// Whose share it is, where that one was lost.
     pub(crate) takes_over: Option<String>,
@@ -111,6 +113,7 @@ impl Member {
             joined,
             share,
             stage: Stage::Preparing,
+            assignment: None,
             clock: None,
             takes_over: None,
             from_second: 0,
@@ -228,6 +231,11 @@ impl Member {
     /// It prepares the share of another, or waits for the second from which on that is its.
     pub(crate) const fn is_about_to_take_over(&self) -> bool {
         self.takes_over.is_some() && matches!(self.stage, Stage::Preparing | Stage::Ready)
+    }
+
+    /// The share that it may not have heard of, or may have said in vain that it is ready for.
+    pub(crate) fn told_share(&self) -> Option<&Assignment> {
+        self.assignment.as_deref().filter(|_| self.stage == Stage::Preparing && !self.is_lost())
     }
 
     /// It has been told a start.

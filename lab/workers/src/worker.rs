@@ -222,7 +222,12 @@ impl Worker {
 
     fn take(&mut self, part: u32, assignment: Assignment) {
         let Some(engagement) = &mut self.engagement else { return };
-        if engagement.job(part).is_some() {
+        if let Some(job) = engagement.job(part) {
+            // It is said again until the response to it has come, which may have been lost.
+            if job.is_ready() {
+                let coordinator = engagement.coordinator.clone();
+                self.reply(&coordinator, part, Reply::Ready);
+            }
             return;
         }
         if !assignment.is_taken_over {
@@ -328,7 +333,10 @@ impl Worker {
         let engaged = self.engagement.as_mut().filter(|engagement| engagement.coordinator == coordinator);
         let Some(job) = engaged.and_then(|engagement| engagement.job(part)) else { return };
         match event {
-            ShareEvent::Ready => self.reply(coordinator, part, Reply::Ready),
+            ShareEvent::Ready => {
+                job.ready();
+                self.reply(coordinator, part, Reply::Ready);
+            }
             ShareEvent::Begun(late) => self.reply(coordinator, part, Reply::Begun { late_ns: late.0 }),
             ShareEvent::Second(report) => {
                 let kept = job.report(&report, self.is_reached.then_some(&self.link));
@@ -385,5 +393,97 @@ impl Worker {
         if !has_jobs && (has_left || was_waiting && (is_leaving || silence > CONTACT_MAX)) {
             self.release();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::PLANS;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use prony_load::read_plan;
+    use prony_model::plan::PlanChange;
+    use prony_model::program::RunShare;
+    use prony_testkit::NatsServer;
+    use std::path::Path;
+    use std::{fs, thread};
+
+    static KINDS: Kinds = &[&PLANS];
+
+    fn settings(nats: &NatsSettings, output: &Path) -> WorkerSettings {
+        WorkerSettings {
+            nats: nats.clone(),
+            name: "ä".to_owned(),
+            labels: BTreeMap::new(),
+            threads: NonZeroUsize::MIN,
+            kinds: KINDS,
+            output: output.to_owned(),
+            is_for_one_run: false,
+            tell: Box::new(|_| {}),
+        }
+    }
+
+    fn assigned(bundle: &Bundle, change: &PlanChange) -> Order {
+        Order::Assign(Box::new(Assignment {
+            run: "r".to_owned(),
+            share: RunShare::WHOLE,
+            name: "ä".to_owned(),
+            change: change.clone(),
+            is_taken_over: false,
+            plan_bytes: bundle.bytes().len() as u64,
+            plan_hash: bundle.hash().to_owned(),
+        }))
+    }
+
+    /// That it is ready may have been lost on the way.
+    #[test]
+    fn a_worker_that_is_told_its_share_again_says_again_that_it_is_ready() {
+        let (server, folder, stop) =
+            (NatsServer::start(), tempfile::tempdir().unwrap(), StopFlag::default());
+        let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
+        let path = folder.path().join("plan.toml");
+        let load = "users = 1\nduration = \"1s\"\nrequests = [{ path = \"/\" }]";
+        fs::write(&path, format!("target = \"http://127.0.0.1:1\"\n{load}\n")).unwrap();
+        let change = PlanChange::of(&read_plan(&path).unwrap());
+        let bundle = Bundle::of_plan(&path).unwrap();
+        let (sender, heard) = mpsc::channel();
+        let deliver = move |event| drop(sender.send(event));
+        let link = Link::open(&nats, vec![coordinator_subject("c")], deliver).unwrap();
+        let tell = |subject: &str, order: Order| {
+            link.send(subject, &Told { coordinator: "c".to_owned(), part: 1, order });
+        };
+        let mut ready = 0;
+        thread::scope(|scope| {
+            scope.spawn(|| serve(settings(&nats, folder.path()), &stop).unwrap());
+            let (begin, mut worker) = (Instant::now(), None);
+            while ready < 2 && begin.elapsed() < Duration::from_secs(20) {
+                let Ok(LinkEvent::Message(bytes)) = heard.recv_timeout(Duration::from_millis(100)) else {
+                    if worker.is_none() {
+                        let prony_version = env!("CARGO_PKG_VERSION").to_owned();
+                        tell(OFFERS, Order::Offer { protocol: PROTOCOL, prony_version });
+                    }
+                    continue;
+                };
+                let said: Said = serde_json::from_slice(&bytes).unwrap();
+                let subject = worker_subject(&said.id);
+                match said.what {
+                    Reply::Join(_) => tell(&subject, assigned(&bundle, &change)),
+                    Reply::Want { offset: 0 } => {
+                        let bytes = STANDARD.encode(bundle.bytes());
+                        tell(&subject, Order::Piece { offset: 0, bytes });
+                    }
+                    Reply::Ready => {
+                        ready += 1;
+                        tell(&subject, assigned(&bundle, &change));
+                    }
+                    _ => {}
+                }
+                worker = Some(subject);
+            }
+            worker.iter().for_each(|subject| tell(subject, Order::Release));
+            stop.stop();
+        });
+        assert_eq!(ready, 2);
     }
 }

@@ -233,7 +233,8 @@ fn what_cannot_be_shared_out_is_refused_with_the_reason() {
 #[test]
 fn a_server_of_its_own_is_there_as_long_as_it_is_held() {
     let local = LocalServer::start(&prony_testkit::nats::program()).unwrap();
-    let address = local.url().strip_prefix("nats://").unwrap().to_owned();
+    let (_, address) = local.url().rsplit_once('@').unwrap();
+    let address = address.to_owned();
     assert!(std::net::TcpStream::connect(&address).is_ok());
     drop(local);
     assert!(std::net::TcpStream::connect(&address).is_err());

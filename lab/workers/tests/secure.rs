@@ -14,13 +14,14 @@ use prony_testkit::certificates::Certificates;
 use prony_testkit::peer::ScriptedPeer;
 use prony_testkit::port::free_port;
 use prony_workers::{
-    Bundle, CoordinatorSettings, Kinds, NatsSettings, OnWorkerLost, PLANS, Terms, UserState, WorkerSettings,
+    Bundle, CoordinatorSettings, Kinds, LocalServer, NatsSettings, OnWorkerLost, PLANS, Terms, UserState, WorkerSettings,
     WorkersError, coordinate, serve,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -140,6 +141,24 @@ fn a_wrong_password_is_said_without_repeating_it() {
         assert!(text.contains("write its user and password as nats://USER:PASSWORD@HOST:PORT"), "{text}");
         assert!(!text.contains("verraten"), "{text}");
     }
+}
+
+/// Who else is on the machine could hand its workers a script, and could read the plan.
+#[test]
+fn a_server_of_its_own_lets_nobody_else_in() {
+    let server = LocalServer::start(&prony_testkit::nats::program()).unwrap();
+    let own = plain(server.url().to_owned());
+    assert_eq!(run(&own, &own, PATIENCE).unwrap(), 9);
+    let (_, host) = own.url.rsplit_once('@').unwrap();
+    for user in ["", "0123456789abcdef@", "lab:geheim@"] {
+        let text = refused(&plain(format!("nats://{user}{host}")));
+        assert!(text.contains("it refuses who asks"), "{text}");
+    }
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(server.folder()), 0o700);
+    assert_eq!(mode(&server.folder().join("server.conf")), 0o600);
+    let other = LocalServer::start(&prony_testkit::nats::program()).unwrap();
+    assert_ne!(own.url.split('@').next(), other.url().split('@').next(), "each has a token of its own");
 }
 
 #[test]

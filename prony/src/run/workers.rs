@@ -1,7 +1,7 @@
 //! `--workers`: the flags of a run on several machines, and the run.
 
 use super::warning::warn;
-use crate::nats::NatsFlags;
+use crate::nats::{NATS_VARIABLE, NatsFlags};
 use crate::terminal::tell;
 use anyhow::{Context as _, bail};
 use prony_load::RunOptions;
@@ -158,7 +158,7 @@ impl WorkersFlags {
         };
         let nats = match &local {
             Some(local) => local.settings(),
-            None => self.nats.settings("--workers COUNT needs the NATS server that the workers wait at; name it with --nats, or try `--workers local:4`")?,
+            None => self.nats.settings("--workers COUNT needs the NATS server that the workers wait at; name it with --nats or in `PRONY_NATS` of the environment, or try `--workers local:4`")?,
         };
         let settings = CoordinatorSettings {
             nats,
@@ -187,24 +187,26 @@ pub(crate) struct Waiting {
 pub(crate) struct LocalWorkers {
     workers: Vec<Child>,
     server: LocalServer,
-    /// What they keep is gone with it: the coordinator is on the same machine.
-    folder: PathBuf,
+    /// In the server's folder: what they keep is gone with it, for the coordinator is on the same machine.
+    kept: PathBuf,
 }
 
 impl LocalWorkers {
     fn start(server: &Path, count: u32) -> anyhow::Result<Self> {
         let server = LocalServer::start(server)?;
-        let folder = std::env::temp_dir().join(format!("prony-workers-{}", std::process::id()));
+        let kept = server.folder().join("kept");
         let program = std::env::current_exe().context("cannot find the program that runs")?;
-        let mut local = Self { workers: Vec::new(), server, folder };
+        let mut local = Self { workers: Vec::new(), server, kept };
         // Together they have as many threads as one run on this machine.
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = (processors / count as usize).max(1).to_string();
         for number in 1..=count {
             let worker = Command::new(&program)
-                .args(["worker", "--once", "--quiet", "--nats", local.server.url()])
+                .args(["worker", "--once", "--quiet"])
+                // It has the server's token, which nobody else is to see.
+                .env(NATS_VARIABLE, local.server.url())
                 .args(["--name", &format!("local-{number}"), "--threads", &threads, "--output"])
-                .arg(&local.folder)
+                .arg(&local.kept)
                 .stdin(Stdio::null())
                 // Out of the terminal's process group: at Ctrl-C the coordinator ends the run.
                 .process_group(0)
@@ -230,10 +232,10 @@ impl Drop for LocalWorkers {
             }
             let _ = worker.wait();
         }
-        if let Err(cause) = std::fs::remove_dir_all(&self.folder)
+        if let Err(cause) = std::fs::remove_dir_all(&self.kept)
             && cause.kind() != std::io::ErrorKind::NotFound
         {
-            warn(&format!("cannot remove {}: {cause}", self.folder.display()));
+            warn(&format!("cannot remove {}: {cause}", self.kept.display()));
         }
     }
 }

@@ -4,6 +4,7 @@ use super::outbox::{Address, Outbox};
 use super::share::{RunningShare, ShareEnd, ShareEvent, ShareSettings};
 use crate::bundle::Bundle;
 use crate::error::WorkersError;
+use crate::folder::private_folder;
 use crate::kept::KeptHeader;
 use crate::kind::{Kinds, find};
 use crate::link::Link;
@@ -41,6 +42,8 @@ pub(super) struct Job {
     plan: Vec<u8>,
     asked: Instant,
     running: Option<Running>,
+    /// All its programs are made.
+    is_ready: bool,
     /// Why it ends early.
     reason: String,
     ended: Option<Instant>,
@@ -75,7 +78,7 @@ pub(super) enum Progress {
 
 impl Job {
     pub(super) fn new(assignment: Assignment, address: Address, joined: Joined) -> Self {
-        let (plan, running, ended) = (Vec::new(), None, None);
+        let (plan, running, is_ready, ended) = (Vec::new(), None, false, None);
         Self {
             assignment,
             address,
@@ -83,6 +86,7 @@ impl Job {
             plan,
             asked: Instant::now(),
             running,
+            is_ready,
             reason: String::new(),
             ended,
         }
@@ -90,6 +94,14 @@ impl Job {
 
     pub(super) const fn part(&self) -> u32 {
         self.address.part
+    }
+
+    pub(super) const fn ready(&mut self) {
+        self.is_ready = true;
+    }
+
+    pub(super) const fn is_ready(&self) -> bool {
+        self.is_ready
     }
 
     fn subject(&self) -> String {
@@ -138,7 +150,7 @@ impl Job {
         means: &Means<'_>,
         tell: impl Fn(ShareEvent) + Clone + Send + 'static,
     ) -> Result<(), WorkersError> {
-        let folder = tempfile::tempdir().map_err(|error| WorkersError::Unpack(error.to_string()))?;
+        let folder = private_folder().map_err(|error| WorkersError::Unpack(error.to_string()))?;
         let (kind, of_kind) = bundle.unpack(folder.path())?;
         let Assignment { change, share, .. } = &self.assignment;
         let outbox = Outbox::open(&self.address, means.output, &self.header(bundle))?;

@@ -2,9 +2,10 @@
 
 use std::{io, sync::Arc};
 
-use rustls::HandshakeKind;
+use prony_source::turns::Turns;
+use rustls::{HandshakeKind, server::Acceptor};
 use tokio::net::TcpStream;
-use tokio_rustls::{TlsAcceptor, server::TlsStream};
+use tokio_rustls::{LazyConfigAcceptor, server::TlsStream};
 
 use super::refusal::respond_and_close;
 use crate::tls::{ClientCertificate, HTTP2, HandshakeOutcome, Tls};
@@ -12,6 +13,11 @@ use crate::tls::{ClientCertificate, HTTP2, HandshakeOutcome, Tls};
 const PLAIN_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\n\
     connection: close\r\ncontent-length: 81\r\n\r\n\
     {\"errors\":[{\"message\":\"this port speaks TLS; ask with https:// or wss:// here\"}]}";
+
+thread_local! {
+    /// What follows a greeting is signed, which takes some hundred microseconds.
+    static TURNS: Turns = Turns::default();
+}
 
 /// A connection whose handshake is done.
 pub(super) struct Secured {
@@ -66,7 +72,9 @@ async fn shake_hands(tls: &Arc<Tls>, socket: TcpStream) -> Result<Secured, Fault
     if socket.peek(&mut first).await? == 1 && first[0].is_ascii_uppercase() {
         return Err(Fault::PlainHttp(socket));
     }
-    let stream = TlsAcceptor::from(tls.config()).accept(socket).await?;
+    let greeted = LazyConfigAcceptor::new(Acceptor::default(), socket).await?;
+    TURNS.with(Turns::clone).next().await;
+    let stream = greeted.into_stream(tls.config()).await?;
     let session = stream.get_ref().1;
     let is_http2 = session.alpn_protocol() == Some(HTTP2);
     let certificate = match session.peer_certificates() {

@@ -19,7 +19,7 @@ use import::Import;
 use place::{Place, PlaceArguments};
 use problems::Problems;
 use progress::Progress;
-use prony_graph_store::{Backup, Recovery, backup};
+use prony_graph_store::{Backup, Recovery, Store, backup};
 use prony_model::units::{counted, grouped};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -181,6 +181,7 @@ fn run_import(arguments: ImportArguments) -> anyhow::Result<String> {
         );
     }
     let report = store.snapshot().context("nothing was imported: the graph cannot be written to the disk")?;
+    say_unremoved(&store);
     if let Some(directory) = arguments.rejects.filter(|_| faulty > 0) {
         let count = counted(faulty, "faulty line is", "faulty lines are");
         let them = if faulty == 1 { "it by itself" } else { "them by themselves" };
@@ -227,6 +228,7 @@ fn run_compact(arguments: &CompactArguments) -> anyhow::Result<String> {
     let store = place.open(arguments.recover)?;
     say_recovery(store.recovery());
     let report = store.snapshot().context("the graph is as it was")?;
+    say_unremoved(&store);
     drop(store);
     Ok(format!(
         "{}: {} and {}, {} on the disk, {} before\n",
@@ -313,6 +315,13 @@ fn size(directory: &Path) -> anyhow::Result<u64> {
 }
 
 /// What opening has mended.
+/// Files that take room and that nobody reads.
+fn say_unremoved(store: &Store) {
+    if let Some((error, _)) = store.snapshots().unremoved {
+        say(&format!("{:#}; the next snapshot tries it again", anyhow::Error::new(error)));
+    }
+}
+
 fn say_recovery(recovery: &Recovery) {
     if recovery.torn_bytes > 0 {
         say(&format!(

@@ -17,6 +17,11 @@ use crate::{
 const PRELUDE: &str = include_str!("prelude.lua");
 /// What messages call the prelude.
 const PRELUDE_NAME: &str = "=graph";
+/// Stands before the values of the last line, which are told by it from what is returned before that line. As no script can have it for a
+/// value (it is no UTF-8) none is taken for another; nothing that a script can look at holds it.
+const MARK: &[u8] = b"\xFFthe last line";
+/// What returns it, with more to come.
+const RETURN_MARK: &[u8] = br#"return "\255the last line", "#;
 /// How Lua writes a table: by its address, which tells nothing.
 const TABLE: &str = "table: 0x";
 const RAISED_TABLE: &str = "it raised a table, and no text: raise what json.encode makes of it";
@@ -42,11 +47,9 @@ pub fn run(script: &[u8], graph: &mut dyn GraphCalls, limits: &Limits) -> Result
             let host = host::table(&lua, scope, &graph, &shapes, &limits)?;
             lua.load(PRELUDE).set_name(PRELUDE_NAME).call::<()>(host)?;
             let chunk = compile(&lua, script)?;
-            // Before the values of the last line, which are told by it from what was returned before that line.
-            let mark = lua.create_table()?;
-            let values = chunk.function.call::<MultiValue>(&mark)?.into_vec();
+            let values = chunk.function.call::<MultiValue>(())?.into_vec();
             let (form, values) = match values.as_slice() {
-                [Value::Table(first), values @ ..] if *first == mark => (chunk.form, values),
+                [Value::String(first), values @ ..] if *first == MARK => (chunk.form, values),
                 values => (Form::Return, values),
             };
             let mut encoder = Encoder::new(&shapes, &limits);
@@ -82,7 +85,7 @@ enum Form {
     Return,
 }
 
-/// Compiles a script, whose last line may be an expression. The function returns what it is called with before the values of that line.
+/// Compiles a script, whose last line may be an expression. The function returns [`MARK`] before the values of that line.
 fn compile(lua: &Lua, script: &[u8]) -> mlua::Result<Chunk> {
     let load = |text: &[u8]| {
         let chunk = lua.load(text).set_name(format!("={}", line::SCRIPT)).set_mode(ChunkMode::Text);
@@ -98,7 +101,7 @@ fn compile(lua: &Lua, script: &[u8]) -> mlua::Result<Chunk> {
         return whole();
     }
     // With a value before it, it is no tail call, of which the line would not be known.
-    match load(&[before, b"return ..., ", expression].concat()) {
+    match load(&[before, RETURN_MARK, expression].concat()) {
         Ok(function) => Ok(Chunk { function, form }),
         Err(error) => whole().map_err(|_| error),
     }

@@ -16,8 +16,9 @@ const INSTRUCTIONS_BETWEEN: u32 = 200;
 /// A state with these limits, and nothing of ours in it.
 pub(crate) fn state(limits: &Arc<Limits>) -> mlua::Result<Lua> {
     let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::OS;
-    // What has panicked here is no error that a script may catch.
-    let lua = Lua::new_with(libraries, LuaOptions::new().catch_rust_panics(true))?;
+    // Lua's own `pcall` catches what has panicked here. That of the prelude hands it back to us, which goes on with the panic, so that no
+    // script catches it.
+    let lua = Lua::new_with(libraries, LuaOptions::new())?;
     lua.set_memory_limit(limits.memory_bytes)?;
     let own = Arc::clone(limits);
     let look = move |lua: &Lua, _: &Debug<'_>| match own.check() {

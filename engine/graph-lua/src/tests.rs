@@ -32,6 +32,7 @@ impl GraphCalls for Echo {
             (_, path) if path.contains("%66ull") => {
                 return Err(CallError { status: 507, message: "the disk is full".to_owned() });
             }
+            (_, path) if path.contains("%70anics") => panic!("as it was asked to"),
             (_, path) if path.contains("%6Eone") => (404, String::new()),
             (_, path) if path.contains("%62ad") => (400, "\"Invalid Request\"".to_owned()),
             (Method::Get, path) if path.starts_with("schema/") => (200, r#"["Item", "User"]"#.to_owned()),
@@ -147,6 +148,14 @@ fn the_value_is_that_of_the_last_line() {
         null
         > if false then return 5 end\n7, 8
         [7, 8]
+        > select("#", ...), ...
+        [0]
+        > local a = ...\na
+        null
+        > return ...
+        null
+        > x = {...}\n#x
+        0
     "#]]);
 }
 
@@ -478,6 +487,20 @@ fn a_script_is_ended_where_it_takes_too_much() {
 fn a_script_is_ended_where_nobody_waits_for_it() {
     let limits = Limits { is_cancelled: Arc::new(AtomicBool::new(true)), time: None, ..limits() };
     assert_eq!(run_within(b"while true do end", &limits).0, Err(ScriptFault::Cancelled));
+}
+
+/// It is a fault of ours, and none of the script's.
+#[test]
+fn what_panics_is_caught_by_no_script() {
+    for script in [
+        "return NodeGet('User', 'panics')",
+        "return pcall(NodeGet, 'User', 'panics')",
+        "return pcall(pcall, NodeGet, 'User', 'panics')",
+        "return xpcall(NodeGet, function() return 1 end, 'User', 'panics')",
+    ] {
+        let ended = std::panic::catch_unwind(|| run_within(script.as_bytes(), &limits()));
+        assert!(ended.is_err(), "{script}: {ended:?}");
+    }
 }
 
 /// What stands in place of Lua's own functions does what they do.

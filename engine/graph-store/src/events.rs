@@ -7,6 +7,7 @@ use crate::read::{Node, Relationship};
 use crate::types::change::{Change, Side};
 use crate::types::id::Ref;
 use crate::types::schema::{Schema, Type};
+use crossbeam_epoch::Guard;
 use prony_log::codec::Input;
 use prony_log::register::Register;
 use std::sync::Arc;
@@ -22,8 +23,8 @@ pub enum Event<'a> {
     Relationship {
         before: Option<Relationship<'a>>,
         after: Option<Relationship<'a>>,
-        /// Whether the nodes where it starts and ends are there as this is told: others may have their ids later.
-        has_ends: [bool; 2],
+        /// The keys of the nodes where it starts and ends, of those that are there as this is told: others may have their ids later.
+        end_keys: [Option<&'a str>; 2],
     },
     /// Types, declared properties or indexes have changed; `number` is the type's, and `schema` what there is afterwards.
     Schema {
@@ -48,7 +49,8 @@ pub(crate) fn tell(
 ) {
     let mut schemas = vec![schema];
     let steps = steps(payload, undo, first, &mut schemas);
-    let events: Vec<_> = steps.iter().filter_map(|step| step.event(&schemas, memory)).collect();
+    let guard = crossbeam_epoch::pin();
+    let events: Vec<_> = steps.iter().filter_map(|step| step.event(&schemas, memory, &guard)).collect();
     if !events.is_empty() {
         listeners.each(|listener| listener(&events));
     }
@@ -85,7 +87,7 @@ fn steps<'a>(
 }
 
 impl<'a> LoggedChange<'a> {
-    fn event(&self, schemas: &'a [Arc<Schema>], memory: &Memory) -> Option<Event<'a>> {
+    fn event(&self, schemas: &'a [Arc<Schema>], memory: &'a Memory, guard: &'a Guard) -> Option<Event<'a>> {
         let schema = &schemas[self.schema];
         let event = match self.change {
             Change::Clear => Event::Cleared,
@@ -96,11 +98,9 @@ impl<'a> LoggedChange<'a> {
             Change::PutRelationship { .. } | Change::DropRelationship { .. } => {
                 let before = self.inverse.and_then(|inverse| relationship(schema, inverse));
                 let after = relationship(schema, self.change);
-                let guard = crossbeam_epoch::pin();
-                let has_ends = after
-                    .or(before)
-                    .map_or([false; 2], |of| [of.from, of.to].map(|end| memory.has_node(end, &guard)));
-                Event::Relationship { before, after, has_ends }
+                let key = |end| memory.node(end, guard).map(|(key, _)| key);
+                let end_keys = after.or(before).map_or([None; 2], |of| [of.from, of.to].map(key));
+                Event::Relationship { before, after, end_keys }
             }
             Change::Type { side, number, .. } | Change::DropType { side, number } => {
                 Event::Schema { side, number, schema }

@@ -120,7 +120,7 @@ impl Store {
 
     fn start(directory: &Path, options: Options, is_logged: bool) -> Result<Self, OpenError> {
         let lock = lock(directory, STORE)?;
-        let Recovered { memory, state, mut log, recovery } = recover::recover(directory, options)?;
+        let Recovered { memory, state, mut log, recovery, removed } = recover::recover(directory, options)?;
         if !is_logged {
             log.leave_to_snapshot();
         }
@@ -131,6 +131,7 @@ impl Store {
         let shared = Arc::new(CommitQueue::new(state, writer, options.durability, at));
         let snapshotter =
             Snapshotter::new(Arc::clone(&shared), directory, options.snapshot_at_log_bytes, bytes);
+        snapshotter.note_removed(removed);
         let mut store = Self {
             shared: Arc::clone(&shared),
             snapshotter: Arc::new(snapshotter),

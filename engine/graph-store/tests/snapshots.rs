@@ -58,6 +58,36 @@ fn a_long_log_is_replaced_by_a_snapshot_and_a_failure_is_seen_and_tried_again() 
     assert!(store.recovery().frames < made, "the log was read from its beginning");
 }
 
+/// Bugs of the first version: the start was refused, although nobody reads the file, and a snapshot that was in its place counted as failed.
+#[test]
+fn a_needless_file_that_cannot_be_removed_keeps_neither_a_start_nor_a_snapshot_from_counting() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path(), OPTIONS).unwrap();
+    store.write_and_wait(|write| write.create_node("N", "a", &[])).unwrap();
+    let first = store.snapshot().unwrap();
+    // It is called as a snapshot, and is none.
+    let stuck = directory.path().join("snapshot-000000000001");
+    fs::create_dir(&stuck).unwrap();
+    store.write_and_wait(|write| write.create_node("N", "b", &[])).unwrap();
+    let second = store.snapshot().unwrap();
+    assert!(second.number > first.number, "{second:?}");
+    let is_told = |store: &Store| {
+        let SnapshotState { failure, unremoved, .. } = store.snapshots();
+        assert!(failure.is_none(), "{failure:?}");
+        unremoved.is_some_and(|(error, _)| error.to_string().contains("cannot remove"))
+    };
+    assert!(is_told(&store) && store.log_bytes() == 0);
+    let is_there = |number: u64| directory.path().join(format!("snapshot-{number:012}")).exists();
+    assert!(is_there(second.number) && !is_there(first.number), "what can be removed is");
+    drop(store);
+    let store = Store::open(directory.path(), OPTIONS).unwrap();
+    assert_eq!(store.read().count(Side::Nodes, None), 2);
+    assert!(is_told(&store));
+    fs::remove_dir(&stuck).unwrap();
+    store.snapshot().unwrap();
+    assert!(!is_told(&store));
+}
+
 #[test]
 fn asked_for_twice_it_is_the_same_and_files_do_not_pile_up() {
     let directory = tempfile::tempdir().unwrap();

@@ -85,7 +85,7 @@ fn limits(send_bytes: usize) -> Limits {
 }
 
 impl QuestEngine {
-    /// Opens the series of a QuestDB, whose tables are made where there are none. Blocks, on any thread.
+    /// Opens the series of a QuestDB, whose tables are made where there are none, unless it is for reading only. Blocks, on any thread.
     ///
     /// # Errors
     /// QuestDB cannot be asked, or has series of a later version.
@@ -131,7 +131,7 @@ impl QuestEngine {
         let condition = Arc::new(Condition::default());
         let upkeep = Arc::new(Upkeep {
             shared: Arc::clone(&shared),
-            retention: Arc::clone(&retention),
+            retention: if settings.is_read_only { Arc::default() } else { Arc::clone(&retention) },
             condition: Arc::clone(&condition),
         });
         let committer = Committer::new(Arc::clone(&shared), settings.on_duplicate);
@@ -156,21 +156,30 @@ impl QuestEngine {
     /// All that QuestDB has names for.
     fn read_names(&self) -> Result<Option<i64>, Fault> {
         let Shared { database, registry, freshness, writes, longest, is_opening, sender } = &*self.shared;
-        freshness.note(&registry.table());
+        let is_read_only = self.settings.is_read_only;
         let found = database.wait(async {
             let session = database.session().await?;
-            registry.prepare(&session).await?;
+            if is_read_only && !registry.is_there(&session).await? {
+                database.give_back(session);
+                return Ok(None);
+            }
+            freshness.note(&registry.table());
+            if !is_read_only {
+                registry.prepare(&session).await?;
+            }
             freshness.wait(&session, &registry.table(), *longest).await?;
             let found = registry.load(&session).await?;
             database.give_back(session);
-            Ok(found)
+            Ok(Some(found))
         })?;
-        let (format, missing) = registry.take_in(&found, writes)?;
-        for sql in missing {
-            self.shared.execute(&sql)?;
-        }
-        if format.is_none() {
-            sender.send(&registry.format_line())?;
+        let (format, missing) = found.map_or(Ok((None, Vec::new())), |found| registry.take_in(&found, writes))?;
+        if !is_read_only {
+            for sql in missing {
+                self.shared.execute(&sql)?;
+            }
+            if format.is_none() {
+                sender.send(&registry.format_line())?;
+            }
         }
         is_opening.store(false, Ordering::Release);
         Ok(format)

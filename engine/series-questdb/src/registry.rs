@@ -48,6 +48,12 @@ impl Registry {
         table_name(&self.prefix, tenant, type_name)
     }
 
+    /// Whether there is the table.
+    pub(crate) async fn is_there(&self, session: &Session) -> Result<bool, Fault> {
+        let sql = format!("select table_name from tables() where table_name = {}", literal(&self.table()));
+        Ok(!session.query_typed(&sql, &[]).await?.is_empty())
+    }
+
     /// Makes the table where there is none.
     pub(crate) async fn prepare(&self, session: &Session) -> Result<(), Fault> {
         let sql = format!(

@@ -12,6 +12,8 @@ pub struct QuestSettings {
     pub on_duplicate: OnDuplicate,
     /// How long rows of types are kept.
     pub retention: Vec<Retention>,
+    /// Nothing of QuestDB is made, changed or let go; what writes rows is refused by the caller.
+    pub is_read_only: bool,
     /// Reads that are made at a time, each on a connection of its own; there is one more for writes, and one for upkeep.
     pub connections: usize,
     /// The longest that a statement may take, and that acknowledged rows are waited for; there is no limit where it is zero.
@@ -24,6 +26,7 @@ impl fmt::Debug for QuestSettings {
         f.debug_struct("QuestSettings")
             .field("on_duplicate", &self.on_duplicate)
             .field("retention", &self.retention)
+            .field("is_read_only", &self.is_read_only)
             .field("connections", &self.connections)
             .field("statement_timeout", &self.statement_timeout)
             .finish_non_exhaustive()
@@ -36,6 +39,7 @@ impl QuestSettings {
             url: url.into(),
             on_duplicate: OnDuplicate::default(),
             retention: Vec::new(),
+            is_read_only: false,
             connections: 8,
             statement_timeout: Duration::from_secs(30),
         }

@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use prony_series_postgres::PostgresEngine;
+use prony_series_postgres::{OpenError, PostgresEngine};
 use prony_series_questdb::QuestEngine;
 use prony_series_store::{Engine, OnDuplicate, Store};
 use prony_source::{
@@ -33,7 +33,7 @@ pub struct SeriesKind;
 struct SeriesOpener {
     place: Place,
     settings: SeriesSettings,
-    /// Nothing is served: what is in a directory is read, and left as it is.
+    /// Nothing is served: what is there is read, and left as it is.
     only_looks: bool,
 }
 
@@ -180,6 +180,8 @@ impl SourceOpener for SeriesOpener {
     fn open(&self) -> Opening<'_> {
         Box::pin(async {
             let started = Instant::now();
+            let mut of_database = self.settings.clone();
+            of_database.common.read_only |= self.only_looks;
             let engine: Arc<dyn Engine> = match &self.place {
                 Place::Directory(directory) if self.only_looks => {
                     Arc::new(Store::look(directory, self.settings.options())?)
@@ -189,13 +191,19 @@ impl SourceOpener for SeriesOpener {
                     log_opened(&store, started);
                     Arc::new(store)
                 }
-                Place::Postgres(url) => {
-                    let engine = PostgresEngine::open(self.settings.on_postgres(url.0.clone()))?;
-                    let database = engine.description().to_owned();
-                    in_database(Arc::new(engine), &database, started)
-                }
+                Place::Postgres(url) => match PostgresEngine::open(of_database.on_postgres(url.0.clone())) {
+                    // As of a directory that is not there: nothing is made, and there are none.
+                    Err(OpenError::Absent { .. }) if self.only_looks => {
+                        Arc::new(Store::look(Path::new(""), self.settings.options())?)
+                    }
+                    opened => {
+                        let engine = opened?;
+                        let database = engine.description().to_owned();
+                        in_database(Arc::new(engine), &database, started)
+                    }
+                },
                 Place::QuestDb(url) => {
-                    let engine = QuestEngine::open(self.settings.on_questdb(url.0.clone()))?;
+                    let engine = QuestEngine::open(of_database.on_questdb(url.0.clone()))?;
                     let database = engine.description().to_owned();
                     in_database(Arc::new(engine), &database, started)
                 }

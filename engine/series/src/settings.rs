@@ -156,6 +156,7 @@ impl SeriesSettings {
         QuestSettings {
             on_duplicate: self.on_duplicate,
             retention: self.retention.clone(),
+            is_read_only: self.common.read_only,
             connections: self.on_postgres.connections,
             statement_timeout: Duration::from_millis(self.common.statement_timeout_ms.into()),
             ..QuestSettings::new(url)

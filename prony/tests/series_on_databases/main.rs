@@ -22,6 +22,15 @@ fn serve(database: &str, arguments: &[&str]) -> (PronyProcess, String) {
     (process, url)
 }
 
+/// What `prony schema` prints of the series in the database at an address.
+fn schema(database: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.arg("schema").arg(format!("series+{database}"));
+    let looked = PronyProcess::start_command(command).wait();
+    assert_eq!(looked.status.code(), Some(0), "{}", looked.stderr);
+    looked.stdout
+}
+
 fn agent() -> ureq::Agent {
     ureq::Agent::config_builder()
         .timeout_global(Some(Duration::from_secs(60)))

@@ -3,12 +3,25 @@
 
 use std::{process::Command, thread, time::Duration};
 
-use prony_testkit::{Cluster, PronyProcess, RedisServer};
+use prony_testkit::{Cluster, PronyProcess, RedisServer, TestDatabase};
 
-use super::{Clients, agent, becomes, entity, get, notify, serve, values};
+use super::{Clients, agent, becomes, entity, get, notify, schema, serve, values};
 
 fn start(cluster: &Cluster, arguments: &[&str]) -> (PronyProcess, String) {
     serve(&cluster.url("postgres"), arguments)
+}
+
+/// Tables were made, and put in order.
+#[test]
+fn who_only_looks_makes_nothing() {
+    let database = TestDatabase::create();
+    let empty = schema(&database.url());
+    assert!(empty.contains("type Query "), "{empty}");
+    let made = database.query("select nspname from pg_namespace where nspname like 'prony%'");
+    assert!(made.is_empty(), "{made:?}");
+    let (_process, url) = serve(&database.url(), &[]);
+    assert_eq!(notify(&url, &entity("first", "n", 0)).0, 200);
+    assert_ne!(schema(&database.url()), empty);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::{process::Command, thread, time::Duration};
 
 use prony_testkit::{PronyProcess, QuestServer};
 
-use super::{Clients, becomes, get, notify, serve};
+use super::{Clients, agent, becomes, get, notify, schema, serve};
 
 fn start(server: &QuestServer, arguments: &[&str]) -> (PronyProcess, String) {
     serve(&server.url(), arguments)
@@ -16,6 +16,26 @@ fn entity(id: &str, number: u64) -> String {
 
 fn values(url: &str, id: &str) -> Vec<u64> {
     super::values(url, id, "n")
+}
+
+/// Tables were made, and months let go.
+#[test]
+fn who_only_looks_makes_nothing() {
+    let server = QuestServer::shared();
+    let address = server.fresh_url();
+    let (_, prefix) = address.rsplit_once("prefix=").unwrap();
+    let has_tables = || {
+        let tables = agent().get(format!("http://127.0.0.1:{}/exec?query=tables()", server.http_port()));
+        let tables = tables.call().unwrap().body_mut().read_to_string().unwrap();
+        tables.contains(&format!("\"{prefix}_names\""))
+    };
+    let empty = schema(&address);
+    assert!(empty.contains("type Query "), "{empty}");
+    assert!(!has_tables());
+    let (_process, url) = serve(&address, &[]);
+    assert_eq!(notify(&url, &entity("first", 0)).0, 200);
+    assert!(has_tables());
+    assert_ne!(schema(&address), empty);
 }
 
 #[test]

@@ -49,6 +49,12 @@ pub enum SnapshotError {
     NotAsWritten { path: PathBuf, why: String },
     #[error("the log could not be written while the snapshot was taken")]
     Log(#[source] LogError),
+    #[error("cannot remove all files in {} that a snapshot has made needless", directory.display())]
+    Remove {
+        directory: PathBuf,
+        #[source]
+        cause: Arc<io::Error>,
+    },
 }
 
 impl SnapshotError {
@@ -56,7 +62,7 @@ impl SnapshotError {
     pub fn is_disk_full(&self) -> bool {
         match self {
             Self::Rotate(cause) | Self::Write { cause, .. } => is_disk_full(cause),
-            Self::NotAsWritten { .. } => false,
+            Self::NotAsWritten { .. } | Self::Remove { .. } => false,
             Self::Log(error) => error.is_disk_full(),
         }
     }
@@ -148,29 +154,27 @@ pub(crate) fn temporary_path(directory: &Path) -> PathBuf {
 }
 
 impl Written {
-    /// Takes the place of the snapshot before and of the log before it, at one stroke.
+    /// Takes the place of the snapshot before and of the log before it, at one stroke. What could not be removed of these is told by the
+    /// result within: the snapshot counts then, and the next one tries it again.
     pub(crate) fn publish(
         self,
         directory: &Path,
         throttle: &mut Throttle<'_>,
-    ) -> Result<SnapshotReport, SnapshotError> {
+    ) -> Result<(SnapshotReport, io::Result<()>), SnapshotError> {
         let path = SNAPSHOT.path(directory, self.report.number);
-        let mut publish = || {
-            disk::rename(&self.temporary, &path)?;
-            sync_directory(directory)?;
-            remove_before(directory, self.report.number, Some(throttle))
-        };
-        publish().map_err(|cause| SnapshotError::Write { path: path.clone(), cause: cause.into() })?;
-        Ok(self.report)
+        let renamed = disk::rename(&self.temporary, &path).and_then(|()| sync_directory(directory));
+        renamed.map_err(|cause| SnapshotError::Write { path, cause: cause.into() })?;
+        Ok((self.report, remove_before(directory, self.report.number, Some(throttle))))
     }
 }
 
-/// Files that the snapshot with this number has made needless.
+/// Files that the snapshot with this number has made needless: all that can be removed, also where one cannot.
 pub(crate) fn remove_before(
     directory: &Path,
     number: u64,
     mut throttle: Option<&mut Throttle<'_>>,
 ) -> io::Result<()> {
+    let mut removed = Ok(());
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name();
@@ -178,12 +182,13 @@ pub(crate) fn remove_before(
         let of = LOG.number_of(&name).or_else(|| SNAPSHOT.number_of(&name));
         if of.is_some_and(|of| of < number) {
             if let Some(throttle) = &mut throttle {
-                shorten(entry.path(), throttle)?;
+                // What cannot be made shorter may still be removed.
+                let _ = shorten(entry.path(), throttle);
             }
-            disk::remove(&entry.path())?;
+            removed = removed.and(disk::remove(&entry.path()));
         }
     }
-    Ok(())
+    removed
 }
 
 /// To remove many megabytes at once would keep the log from the disk meanwhile. What a backup or a check reads stays as it is: they

@@ -19,6 +19,7 @@ use prony_log::frames::LAST;
 use prony_log::recover::{Loss, Recovering, Recovery, Tail, numbers, resume};
 use std::collections::HashSet;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub(crate) struct Recovered {
     pub(crate) state: WriterState,
     pub(crate) log: LogFile,
     pub(crate) recovery: Recovery,
+    /// Whether what is needless could be removed: nobody reads it, and the graph can be used without that.
+    pub(crate) removed: io::Result<()>,
 }
 
 /// A graph as its files have it.
@@ -42,8 +45,8 @@ pub(crate) struct Loaded {
 pub(crate) fn recover(directory: &Path, options: Options) -> Result<Recovered, OpenError> {
     let Loaded { memory, state, recovery, first, tail } = load(directory, options)?;
     let log = resume(directory, LOG, (first, tail), options.durability)?;
-    clean(directory, recovery.snapshot)?;
-    Ok(Recovered { memory, state, log, recovery })
+    let removed = clean(directory, recovery.snapshot)?;
+    Ok(Recovered { memory, state, log, recovery, removed })
 }
 
 /// The graph in a directory that another process may have open, as its files have it; empty where there is no directory. Changes no file.
@@ -74,17 +77,16 @@ pub(crate) fn load(directory: &Path, options: Options) -> Result<Loaded, OpenErr
     Ok(Loaded { memory: loading.memory, state, recovery: loading.files.recovery, first, tail })
 }
 
-/// What a snapshot that was not finished, or one that was not cleaned up after, has left.
-fn clean(directory: &Path, snapshot: Option<u64>) -> Result<(), OpenError> {
-    let write = |cause| OpenError::Write { path: directory.to_owned(), cause };
-    match disk::remove(&temporary_path(directory)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(write(error)),
-        _ => {}
-    }
+/// What a snapshot that was not finished, or one that was not cleaned up after, has left; within, whether all of it could be removed.
+fn clean(directory: &Path, snapshot: Option<u64>) -> Result<io::Result<()>, OpenError> {
+    let removed = match disk::remove(&temporary_path(directory)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    };
     // The name of the snapshot, and of the log behind it: a process that was killed may have synced neither. Nothing that
     // they replace goes before that.
-    sync_directory(directory).map_err(write)?;
-    snapshot.map_or(Ok(()), |number| remove_before(directory, number, None)).map_err(write)
+    sync_directory(directory).map_err(|cause| OpenError::Write { path: directory.to_owned(), cause })?;
+    Ok(removed.and(snapshot.map_or(Ok(()), |number| remove_before(directory, number, None))))
 }
 
 struct Loading {

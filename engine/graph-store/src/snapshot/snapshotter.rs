@@ -9,6 +9,7 @@ use prony_log::disk;
 use prony_log::error::LogError;
 use prony_log::file::NextFile;
 use prony_log::frames::HEAD_BYTES;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,8 @@ pub struct SnapshotState {
     pub last: Option<(SnapshotReport, SystemTime, Duration)>,
     /// What became of the last one that was tried, where it failed.
     pub failure: Option<SnapshotFailure>,
+    /// Why files could not be removed that the newest one has made needless, and when that was tried; the next one tries it again.
+    pub unremoved: Option<(SnapshotError, SystemTime)>,
     /// One is being written.
     pub is_running: bool,
 }
@@ -85,6 +88,15 @@ impl Snapshotter {
 
     pub(crate) fn state(&self) -> SnapshotState {
         self.lock().clone()
+    }
+
+    /// Notes whether the files could be removed that the newest snapshot has made needless.
+    pub(crate) fn note_removed(&self, removed: io::Result<()>) {
+        let failure = removed.err().map(|cause| SnapshotError::Remove {
+            directory: self.directory.clone(),
+            cause: cause.into(),
+        });
+        self.lock().unremoved = failure.map(|error| (error, SystemTime::now()));
     }
 
     /// Of the log since the last snapshot.
@@ -205,7 +217,8 @@ impl Snapshotter {
         if self.shared.positions.failures() != before {
             return Ok(None);
         }
-        let report = written.publish(&self.directory, throttle)?;
+        let (report, removed) = written.publish(&self.directory, throttle)?;
+        self.note_removed(removed);
         self.bytes_needless.store(bytes_before, Ordering::Relaxed);
         self.bytes_last.store(report.bytes - HEAD_BYTES as u64, Ordering::Relaxed);
         Ok(Some(report))

@@ -30,6 +30,9 @@ pub(crate) struct DatabaseState {
     /// Why the last snapshot could not be taken; the log grows meanwhile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) snapshot_failure: Option<Failure>,
+    /// Why files could not be removed that a snapshot has made needless; the next one tries it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) removal_failure: Option<Failure>,
     /// What was found when the files were read the last time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last_scrub: Option<ScrubDone>,
@@ -153,6 +156,12 @@ impl DatabaseState {
                 in_a_row: Some(failure.in_a_row),
                 retry_at_log_bytes: failure.retry_at_log_bytes,
             }),
+            removal_failure: snapshots.unremoved.map(|(error, at)| Failure {
+                error: with_causes(&error),
+                at_seconds: seconds(at),
+                in_a_row: None,
+                retry_at_log_bytes: None,
+            }),
             last_scrub: database.scrubbed().map(|scrubbed| ScrubDone {
                 at_seconds: seconds(scrubbed.at),
                 took_ms: scrubbed.took.as_millis() as u64,
@@ -180,6 +189,8 @@ struct LoggedHealth {
     log_fails: bool,
     /// When the last snapshot failed.
     snapshot_failure: Option<SystemTime>,
+    /// When needless files could not be removed.
+    removal_failure: Option<SystemTime>,
 }
 
 /// Tells the log when a log or a snapshot cannot be written, and when it can be again; never returns.
@@ -217,6 +228,14 @@ fn report(database: &str, health: Health, told: &mut LoggedHealth) {
         _ => {}
     }
     told.snapshot_failure = failed_at;
+    let failed_at = health.snapshots.unremoved.as_ref().map(|(_, at)| *at);
+    if let Some((error, at)) = health.snapshots.unremoved
+        && told.removal_failure != Some(at)
+    {
+        let error = with_causes(&error);
+        tracing::warn!(database, error, "needless files could not be removed; the next snapshot tries it again");
+    }
+    told.removal_failure = failed_at;
 }
 
 fn seconds(at: SystemTime) -> f64 {

@@ -1,8 +1,11 @@
 //! One change of a node or relationship, kept for those who read it later.
 
-use std::sync::Arc;
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::Arc,
+};
 
-use prony_graph_store::{KeptNode, KeptRelationship, Node, Ref, Relationship, Side, Type};
+use prony_graph_store::{KeptNode, KeptRelationship, Node, Read, Ref, Relationship, Side, Type};
 
 use crate::{events::operation::Operation, execute::thing::Thing};
 
@@ -13,8 +16,16 @@ pub(crate) struct Change {
     kept: Kept,
     /// What an update has changed.
     before: Option<Kept>,
-    /// Ends of a relationship that went in the same write, behind this: others may have their ids by now.
-    pub(crate) gone: Vec<Ref>,
+    /// Of a relationship.
+    ends: Vec<End>,
+}
+
+/// Where a relationship starts or ends.
+#[derive(Debug)]
+pub(super) struct End {
+    pub(super) at: Ref,
+    /// A hash of its node's key, which tells it from a node that has its id later; none where it went before this was told.
+    pub(super) key_hash: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -66,15 +77,24 @@ impl<'e> Seen<'e> {
         })
     }
 
-    /// `of` is the type of what was seen, and `goes` says of which nodes nothing is left behind it.
-    pub(super) fn keep(&self, of: Arc<Type>, goes: impl Fn(Ref) -> bool) -> Change {
+    /// `of` is the type of what was seen.
+    pub(super) fn keep(&self, of: Arc<Type>, ends: Vec<End>) -> Change {
         let before = self.before.map(|before| Kept::of(before, Arc::clone(&of)));
-        let gone = match self.thing {
-            Thing::Node(_) => Vec::new(),
-            Thing::Relationship(link) => [link.from, link.to].into_iter().filter(|end| goes(*end)).collect(),
-        };
-        Change { operation: self.operation, kept: Kept::of(self.thing, of), before, gone }
+        Change { operation: self.operation, kept: Kept::of(self.thing, of), before, ends }
     }
+}
+
+impl End {
+    fn is_there(&self, read: &Read) -> bool {
+        read.node(self.at).is_some_and(|now| self.key_hash == Some(key_hash(now.key)))
+    }
+}
+
+/// The same as long as the process lives.
+pub(super) fn key_hash(key: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
 }
 
 const fn operation(was_there: bool, is_there: bool) -> Operation {
@@ -116,6 +136,11 @@ impl Change {
     /// As it was before an update.
     pub(crate) fn before(&self) -> Option<Thing<'_>> {
         self.before.as_ref().map(Kept::get)
+    }
+
+    /// Ends of a relationship that are no more; others may have their ids by now.
+    pub(crate) fn gone(&self, read: &Read) -> Vec<Ref> {
+        self.ends.iter().filter(|end| !end.is_there(read)).map(|end| end.at).collect()
     }
 
     pub(super) fn seen(&self) -> Seen<'_> {

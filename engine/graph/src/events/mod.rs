@@ -32,7 +32,7 @@ pub(super) use crate::events::{
     watch::{Dependencies, depends_on},
 };
 use crate::events::{
-    change::Seen,
+    change::{End, Seen, key_hash},
     interest::{Entries, Entry},
     queue::{Bounds, Queue, QueuedEvent},
     watch::{CountedChanges, TypeSet, Watcher},
@@ -211,11 +211,13 @@ fn deleted_nodes(events: &[Event<'_>]) -> HashMap<Ref, usize> {
     deleted.collect()
 }
 
-/// Ends of a deleted relationship that went before it: a node that had very many.
-fn missing_ends(event: &Event<'_>) -> Vec<Ref> {
-    let Event::Relationship { before: Some(of), after: None, has_ends } = event else { return Vec::new() };
-    let ends = [of.from, of.to].into_iter().zip(has_ends);
-    ends.filter(|(_, is_there)| !**is_there).map(|(end, _)| end).collect()
+/// The ends of a relationship: nothing is known of one that went before it, as a node does that had very many, nor of one of which `goes` says
+/// that it was deleted behind it.
+fn ends(event: &Event<'_>, goes: impl Fn(Ref) -> bool) -> Vec<End> {
+    let Event::Relationship { before, after, end_keys } = *event else { return Vec::new() };
+    let Some(of) = after.or(before) else { return Vec::new() };
+    let ends = [of.from, of.to].into_iter().zip(end_keys);
+    ends.map(|(at, key)| End { at, key_hash: key.filter(|_| !goes(at)).map(key_hash) }).collect()
 }
 
 /// On the log's thread, which all writes wait for: changes are copied and handed over, nothing more.
@@ -256,10 +258,8 @@ fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
         }
         let Some(entries) = register.by_type.get(&wanted) else { continue };
         if entries.want(&seen) {
-            let missing = missing_ends(event);
-            let goes =
-                |node| missing.contains(&node) || deleted.get(&node).is_some_and(|last| *last > place);
-            let change = Arc::new(seen.keep(Arc::clone(of), goes));
+            let ends = ends(event, |node| deleted.get(&node).is_some_and(|last| *last > place));
+            let change = Arc::new(seen.keep(Arc::clone(of), ends));
             changes.entry(wanted).or_default().push(QueuedEvent::Changed(change));
         }
     }

@@ -164,8 +164,8 @@ impl Following {
             restrictions.map(|restrictions| Visible::new(restrictions, &self.variables)).transpose()?;
         // What the role sees is not bounded, so that no error tells of a change that is hidden.
         let searched = [SearchBound::Unbounded, SearchBound::Bytes(SEARCHED_BYTES_MAX)].map(Searched::within);
-        let view =
-            |searched| View::new(read, &self.plan.model, visible.as_ref(), searched).without(&change.gone);
+        let gone = change.gone(read);
+        let view = |searched| View::new(read, &self.plan.model, visible.as_ref(), searched).without(&gone);
         let [of_role, of_filter] = searched.each_ref().map(view);
         let (bound, thing) = (Bound::new(filter, &self.variables)?, change.thing());
         let is_seen = |thing: &Thing<'_>| restrictions.is_none() || of_role.type_of(thing).is_some();

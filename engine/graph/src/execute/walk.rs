@@ -125,7 +125,7 @@ impl<'r> Walk<'_, 'r> {
                 Item::Node(node.at)
             }
             Thing::Relationship(of) => {
-                self.gone.clone_from(&change.gone);
+                self.gone = change.gone(self.search.view.read);
                 Item::Relationship { at: of.at, other: of.to }
             }
         };

@@ -14,8 +14,7 @@ use super::{
     path::{Call, NodeName, Owner},
     property::{self, JsonProperties, JsonProperty},
     write::{
-        Begun, NotBegun, OwnerRef, WriteProgress, detaching, find, find_owner, invalid_json, members,
-        progress, relationship,
+        Begun, NotBegun, OwnerRef, detaching, find, find_owner, invalid_json, members, progress, relationship,
     },
 };
 use crate::{
@@ -137,18 +136,8 @@ impl<'c> RoleWrite<'c> {
             (_, Call::Properties(owner)) => self.replace(owner, &[], response),
             (&Method::PUT, Call::Property(owner, name)) => self.set_one(owner, name, body, response),
             (_, Call::Property(owner, name)) => self.remove(owner, name, response),
-            (_, Call::Node(node)) => {
-                let mut deleted = None;
-                let begun =
-                    self.delete(|write| find(write, node).inspect(|at| deleted = Some(*at)), response);
-                match (begun, deleted) {
-                    (Ok(WriteProgress::Waits(waiting)), Some(at)) => {
-                        Ok(detaching(self.database, at, waiting))
-                    }
-                    (begun, _) => begun,
-                }
-            }
-            (_, Call::Relationship(id)) => self.delete(|_| relationship(*id), response),
+            (_, Call::Node(node)) => self.delete_node(node, response),
+            (_, Call::Relationship(id)) => Ok(progress(self.delete(|_| relationship(*id), response)?)),
             _ => Err(NotBegun::NotPermitted),
         }
     }
@@ -245,29 +234,46 @@ impl<'c> RoleWrite<'c> {
         })
     }
 
+    /// As who may do everything: what goes with it is waited for however soon its deletion is durable.
+    fn delete_node(&self, node: &NodeName<'_>, response: &mut ApiResponse) -> Begun {
+        let mut deleted = None;
+        let waiting = self.delete(|write| find(write, node).inspect(|at| deleted = Some(*at)), response)?;
+        Ok(match deleted {
+            Some(at) => detaching(self.database, at, waiting),
+            None => progress(waiting),
+        })
+    }
+
     fn delete(
         &self,
         find: impl FnOnce(&Write<'_>) -> Result<Ref, Refusal>,
         response: &mut ApiResponse,
-    ) -> Begun {
-        self.change(response, |access, write| {
+    ) -> Result<Waiting, NotBegun> {
+        self.changed(response, |access, write| {
             let at = find(write)?;
             access.delete(write, self.of, at)
         })
     }
 
-    /// Makes a change that says whether there was something to change.
     fn change(
         &self,
         response: &mut ApiResponse,
         operate: impl FnOnce(&WriteAccess<'_>, &mut Write<'_>) -> Result<bool, WriteFault>,
     ) -> Begun {
+        Ok(progress(self.changed(response, operate)?))
+    }
+
+    /// Makes a change that says whether there was something to change; returns what is to be waited for.
+    fn changed(
+        &self,
+        response: &mut ApiResponse,
+        operate: impl FnOnce(&WriteAccess<'_>, &mut Write<'_>) -> Result<bool, WriteFault>,
+    ) -> Result<Waiting, NotBegun> {
         response.set_empty(StatusCode::NO_CONTENT);
-        let waiting = self.accepted(not_changed, |access, write| {
+        self.accepted(not_changed, |access, write| {
             let is_there = operate(access, write)?;
             is_there.then_some(()).ok_or(WriteFault::Refused(Refusal::NoNode))
-        })?;
-        Ok(progress(waiting))
+        })
     }
 
     /// Makes the changes; returns what is to be waited for.

@@ -307,6 +307,33 @@ fn a_deleted_relationship_has_no_end_that_went_with_it_though_another_has_its_id
     );
 }
 
+/// The node was deleted in a later write than the relationship, and a subscriber that is slow was shown the node that has its id.
+#[test]
+fn an_end_that_went_in_a_later_write_is_null_though_another_has_its_id() {
+    check(
+        "subscription { onFRIENDChanged(where: {since: {eq: 1}}) { operation relationship { from { _key } to { _key } } } }",
+        |served| {
+            let made = served.write(|write| {
+                let (max, bob) = (write.find("User", "Max").unwrap(), write.find("User", "Bob").unwrap());
+                write.create_relationship("FRIEND", max, bob, &[("since", Value::Integer(1))])
+            });
+            served.write(|write| write.delete_relationship(made));
+            served.write(|write| {
+                let max = write.find("User", "Max").unwrap();
+                write.delete_node(max)
+            });
+            served.write(|write| {
+                (0..100)
+                    .try_for_each(|number| write.create_node("User", &format!("other{number}"), &[]).map(drop))
+            });
+        },
+        expect![[r#"
+            {"data":{"onFRIENDChanged":{"operation":"INSERT","relationship":{"from":null,"to":{"_key":"Bob"}}}}}
+            {"data":{"onFRIENDChanged":{"operation":"DELETE","relationship":{"from":null,"to":{"_key":"Bob"}}}}}
+        "#]],
+    );
+}
+
 /// The filter looked at the node that has its id by then.
 #[test]
 fn a_filter_finds_no_end_that_went_with_its_relationship_though_another_has_its_id() {

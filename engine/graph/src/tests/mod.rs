@@ -12,4 +12,5 @@ mod queries;
 mod reads;
 mod restrictions;
 mod rights;
+mod scripts;
 mod slow;

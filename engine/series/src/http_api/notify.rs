@@ -14,7 +14,7 @@ use crate::{
     access::role::RoleAccess,
     hidden::{self, Kept, NO_METADATA, TIME_ATTRIBUTE},
     ngsi::{
-        convert::{Converted, convert, default_type, kind_of},
+        convert::{Converted, INTEGER, convert, default_type, has_fraction, kind_of},
         entity::{self, AttributeValue, BodyFault, Entity},
         geometry,
         json::{Arena, Json},
@@ -175,7 +175,10 @@ impl RowWriting {
             let (id, kind) =
                 write.attribute(table, attribute.name, declared, || kind_of(declared, &attribute.value))?;
             let mut converted = convert(kind, declared, &attribute.value);
-            if !write.keeps(kind, converted.value()) {
+            let is_cut = kind == Kind::Integer
+                && has_fraction(&attribute.value)
+                && &*write.catalog().table(table).get(id).declared != INTEGER;
+            if is_cut || !write.keeps(kind, converted.value()) {
                 converted = Converted::Null;
             }
             if converted == Converted::Null && attribute.value != Json::Null {

@@ -28,6 +28,8 @@ impl Converted<'_> {
     }
 }
 
+/// The type whose numbers are cut towards zero.
+pub(crate) const INTEGER: &str = "Integer";
 /// Up to here doubles have all integers.
 const EXACT_MAX: u64 = 1 << 53;
 
@@ -35,7 +37,7 @@ const EXACT_MAX: u64 = 1 << 53;
 pub(crate) fn kind_of(declared: &str, value: &Json<'_>) -> Kind {
     match declared {
         "Number" | "Float" | "Double" => Kind::Double,
-        "Integer" => Kind::Integer,
+        INTEGER => Kind::Integer,
         "Boolean" => Kind::Boolean,
         "DateTime" | "ISO8601" => Kind::Time,
         "Text" | "Relationship" => Kind::Text,
@@ -81,6 +83,12 @@ pub(crate) fn convert<'a>(kind: Kind, declared: &str, value: &Json<'a>) -> Conve
         Kind::Geometry => geometry::normalize(declared, value).map(|text| Converted::Text(text.into())),
     };
     converted.unwrap_or(Converted::Null)
+}
+
+/// Whether a value loses a fraction as an integer. An attribute of the type [`INTEGER`] asks for that; of another, whose first value was
+/// whole, it does not fit.
+pub(crate) fn has_fraction(value: &Json<'_>) -> bool {
+    number(value).is_some_and(|number| number.fract() != 0.0)
 }
 
 fn number(value: &Json<'_>) -> Option<f64> {

@@ -124,6 +124,25 @@ fn numbers_of_properties_of_ngsi_ld_keep_their_fractions() {
     assert!(found.ends_with(r#""values":[9007199254740993]}"#), "{found}");
 }
 
+/// They were cut off without a word, as of the type `Integer`.
+#[test]
+fn fractions_behind_a_whole_number_of_an_unknown_type_are_misfits() {
+    let harness = Harness::new();
+    for (minute, value) in ["20", "20.5", "\"21.0\"", "\"-0.25\"", "22"].into_iter().enumerate() {
+        harness.notify(
+            &format!(
+                r#"[{{"id":"r","type":"Room","t":{{"type":"Temperature","value":{value},"observedAt":"2024-01-01T00:0{minute}:00Z"}},"i":{{"type":"Integer","value":{value}}}}}]"#
+            ),
+            &[],
+        );
+    }
+    let found = harness.get("/v2/entities/r/attrs/t/value");
+    assert!(found.ends_with(r#""values":[20,null,21,null,22]}"#), "{found}");
+    let found = harness.get("/v2/entities/r/attrs/i/value");
+    assert!(found.ends_with(r#""values":[20,20,21,0,22]}"#), "{found}");
+    assert_eq!(harness.series.misfit_count(), 2);
+}
+
 #[test]
 pub(crate) fn service_paths_are_one_or_one_each() {
     let harness = Harness::new();

@@ -13,6 +13,8 @@ pub(super) enum ScriptFailure {
     Script(ScriptFault),
     Body(BodyError),
     NotQueued(NotQueued),
+    /// By a server that is stopping.
+    Ended,
     /// A fault of ours; the log has more.
     Panicked,
 }
@@ -43,6 +45,11 @@ impl ScriptFailure {
             Self::NotQueued(why) => {
                 response.set_json_text(StatusCode::SERVICE_UNAVAILABLE, &why.to_string());
                 response.headers.push((header::RETRY_AFTER, HeaderValue::from_static("1")));
+            }
+            Self::Ended => {
+                let text = "the server is stopping and has ended the script: whether what it had written is kept is unknown; look before \
+                            you send it again";
+                response.set_json_text(StatusCode::SERVICE_UNAVAILABLE, text);
             }
             Self::Panicked => {
                 let text = "the script could not be run; the server's log says why";

@@ -193,14 +193,14 @@ impl Job {
     fn run(self, runtime: &Runtime, local: &LocalSet) {
         let Self { request, script, settings, is_cancelled, sent, done } = self;
         let time_limit = request.database.time_limit;
-        if time_limit.is_some_and(|limit| sent.elapsed() > limit) {
+        if time_limit.is_some_and(|limit| sent.elapsed() >= limit) {
             let _ = done.send(Err(ScriptFailure::NotQueued(NotQueued::TooLate)));
             return;
         }
         let limits = Limits {
             memory_bytes: settings.max_memory_bytes,
             result_bytes: settings.max_response_bytes,
-            time: time_limit.map(|limit| (limit, Instant::now() + limit)),
+            time: time_limit.map(|limit| (limit, sent + limit)),
             is_cancelled,
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -213,7 +213,11 @@ impl Job {
                 message: error.message,
             });
             settled.and(outcome).map_err(|fault| match fault {
-                ScriptFault::Cancelled => ScriptFailure::NotQueued(NotQueued::Stopping),
+                // It may have written before, and what it waited for may be of that.
+                ScriptFault::Cancelled => ScriptFailure::Ended,
+                ScriptFault::Call { .. } if limits.is_cancelled.load(Ordering::Relaxed) => {
+                    ScriptFailure::Ended
+                }
                 fault => ScriptFailure::Script(fault),
             })
         }));

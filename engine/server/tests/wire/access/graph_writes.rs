@@ -11,11 +11,11 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     access, bearer,
-    graph_calls::of_graph,
+    graph_calls::{of_graph, of_graph_with},
     graph_roles::{Client, encoded},
     token,
 };
-use crate::support::{PATIENCE, Server};
+use crate::support::{PATIENCE, Server, give_options_to};
 
 const ISSUER: &str = r#"
 [auth]
@@ -709,4 +709,32 @@ fn many_lines_are_made_as_far_as_the_role_may() {
         Client { server: &server, headers: bearer(&token("probe", 0)) }.call("POST", "nodes", "").0,
         403
     );
+}
+
+const DELETES: &str = "[roles.clerk.sources.graph.types]\nPlace = { select = true, delete = true }\n";
+
+/// However soon the deletion is as durable as was asked for. The response came before the relationships were dropped.
+#[test]
+fn after_a_role_has_deleted_a_hub_the_ids_of_its_relationships_are_free() {
+    let (server, _directory) = of_graph_with(|settings| {
+        settings.access = access(&format!("{ISSUER}{PROBE}{DELETES}"));
+        give_options_to(settings, 1, "durability = \"off\"");
+    });
+    let admin = Client { server: &server, headers: bearer(&token("admin", 0)) };
+    declare(&admin);
+    let make = |path: &str| {
+        let (status, text) = admin.call("POST", path, "");
+        assert_eq!(status, 201, "{path}: {text}");
+        serde_json::from_str::<Json>(&text).expect("it is JSON")["id"].to_string()
+    };
+    let (hub, other) = (make("node/Place/hub"), make("node/Place/x"));
+    let first = make("node/Place/hub/relationship/Place/x/NEAR");
+    let line = format!("{{\"type\": \"NEAR\", \"from\": {hub}, \"to\": {other}}}\n");
+    let (status, report) = admin.call("POST", "relationships", &line.repeat(5_000));
+    assert!(status == 200 && report.contains("\"created\": 5000"), "{status} {report}");
+    wait_for_types(&server);
+    let clerk = Client { server: &server, headers: bearer(&token("clerk", USER)) };
+    assert_eq!(clerk.call("DELETE", "node/Place/hub", "").0, 204);
+    assert_eq!(make("node/Place/hub"), hub);
+    assert_eq!(make("node/Place/hub/relationship/Place/x/NEAR"), first, "the lowest id is free");
 }

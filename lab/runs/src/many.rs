@@ -243,6 +243,6 @@ fn ended_by_itself(result: &ResultFile, plan: &Plan) -> ManyError {
     let after = result.windows.last().map_or(Nanos::ZERO, |whole| whole.window.to_ns);
     let lost = result.findings.iter().find(|finding| finding.kind == FindingKind::WorkerLost);
     let reason = lost
-        .map_or("what is run asked for its end, as JMeter's Stop Test Now does", |lost| lost.seen.as_str());
+        .map_or("what is run asked for its end, as JMeter's Stop Test and Stop Test Now do", |lost| lost.seen.as_str());
     ManyError::EndedByItself { after, of: plan.duration(), reason: reason.to_owned() }
 }

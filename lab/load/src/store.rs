@@ -149,12 +149,17 @@ pub fn unwritten(path: &Path, cause: &io::Error, is_over: bool) -> String {
     format!("cannot write the result to {}: {cause}; {left}", path.display())
 }
 
+/// What a result is written to before it takes its place.
+pub fn part_file(path: &Path) -> PathBuf {
+    PathBuf::from(format!("{}.part", path.display()))
+}
+
 /// Writes a result to a file, beside its place first, so that what stands there is always whole.
 pub fn replace(path: &Path, result: &impl Serialize) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;
     }
-    let beside = PathBuf::from(format!("{}.part", path.display()));
+    let beside = part_file(path);
     let written = write_all(&beside, result).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         // Best effort: on a full disk the rest of a half-written file is in the way.

@@ -150,7 +150,18 @@ impl Default for ManyOptions {
         let watch = Box::new(|_: &Event<'_>| {});
         let seeks_findings = false;
         let (reserved, workers, observe, watcher) = (None, None, None, None);
-        Self { threads, output, reserved, seeks_findings, command_line, stop, workers, observe, watch, watcher }
+        Self {
+            threads,
+            output,
+            reserved,
+            seeks_findings,
+            command_line,
+            stop,
+            workers,
+            observe,
+            watch,
+            watcher,
+        }
     }
 }
 
@@ -258,7 +269,7 @@ impl Runs {
 fn ended_by_itself(result: &ResultFile, plan: &Plan) -> ManyError {
     let after = result.windows.last().map_or(Nanos::ZERO, |whole| whole.window.to_ns);
     let lost = result.findings.iter().find(|finding| finding.kind == FindingKind::WorkerLost);
-    let reason = lost
-        .map_or("what is run asked for its end, as JMeter's Stop Test and Stop Test Now do", |lost| lost.seen.as_str());
+    let by_itself = "what is run asked for its end, as JMeter's Stop Test and Stop Test Now do";
+    let reason = lost.map_or(by_itself, |lost| lost.seen.as_str());
     ManyError::EndedByItself { after, of: plan.duration(), reason: reason.to_owned() }
 }

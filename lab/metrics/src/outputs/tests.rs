@@ -149,8 +149,8 @@ fn a_queue_that_is_full_loses_samples_and_no_tag_sets() {
     use crate::tags::{MetadataId, TagSetId};
     let (bytes, _written) = channel();
     let spec = OutputSpec { format: Arc::new(Json), file: None };
-    let (output, mut sink) =
-        FileOutput::to(Box::new(Plain(Memory { bytes, is_full: false })), &spec, context()).expect("a thread");
+    let file = Box::new(Plain(Memory { bytes, is_full: false }));
+    let (output, mut sink) = FileOutput::to(file, &spec, context()).expect("a thread");
     let sample = Event::Sample {
         metric: builtin::VUS,
         set: TagSetId(0),

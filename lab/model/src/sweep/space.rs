@@ -56,7 +56,9 @@ pub enum SpaceError {
     SettingTwice { name: String },
     #[error("`{value}` is given twice for `{variable}`; leave one of them out")]
     ValueTwice { variable: String, value: String },
-    #[error("`{name}` is given twice for `--payload`; leave one of them out, or give two files names of their own")]
+    #[error(
+        "`{name}` is given twice for `--payload`; leave one of them out, or give two files names of their own"
+    )]
     MessageTwice { name: String },
     #[error(
         "two combinations would have the same file, `{file}`: their values differ only in characters that names of files cannot have"

@@ -12,7 +12,7 @@ use prony_model::comparison::Side;
 use prony_model::search::{Interval, Vary};
 use prony_model::{LoadModel, Nanos, Plan, PlanDraft, ResultFile};
 use prony_report::{ProgressDisplay, StepHead, StepsDone, TextLooks, run_line, run_word, step_verdict};
-use prony_runs::{Argument, Event, ManyOptions, OpenSettings, Subject, observe, result_path};
+use prony_runs::{Argument, Event, ManyOptions, OpenSettings, ReservedPath, Subject, observe};
 use prony_workers::UserState;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,8 @@ impl Flags {
         name: &str,
         vary: Vary,
     ) -> anyhow::Result<(ManyOptions, PathBuf, LivePages)> {
-        let path = result_path(&self.output, name);
+        let reserved = ReservedPath::new(&self.output, name);
+        let path = reserved.path().to_owned();
         let display = steps_display(name, self.quiet, self.terminal.color);
         let seeks_findings = display.is_screen();
         let mut display = Display { vary, display };
@@ -68,6 +69,7 @@ impl Flags {
         let mut options = ManyOptions {
             observe: Some(Box::new(move |named| observe::open(&[named, &given].concat()))),
             output: Output::File(path.clone()),
+            reserved: Some(reserved),
             seeks_findings,
             command_line: crate::command_line(),
             stop: interrupt::stop_flag()?,

@@ -12,6 +12,8 @@ pub(crate) struct RunNames {
     short_duration: Option<String>,
     #[arg(short = 'R', hide = true)]
     short_rate: Option<String>,
+    #[arg(long, hide = true)]
+    pacing: Option<String>,
     #[arg(short = 'H', long = "header", hide = true)]
     headers: Vec<String>,
     #[arg(short = 's', long, hide = true)]
@@ -41,6 +43,9 @@ impl RunNames {
         }
         if self.short_rate.is_some() {
             all.push(format!("in the place of -R write {}", instead.rate));
+        }
+        if self.pacing.is_some() {
+            all.push("in the place of --pacing write `pacing` into a plan".to_owned());
         }
         if !self.headers.is_empty() {
             all.push(format!(
@@ -87,6 +92,8 @@ mod tests {
                  write --hold; in the place of -R write --vary rate; a script stands before its address: prony find a.lua URL"
                 .to_owned())
         );
+        let pacing = said(&["--pacing", "1s"]).unwrap_err();
+        assert!(pacing.ends_with("in the place of --pacing write `pacing` into a plan"), "{pacing}");
         let headers = said(&["-H", "A: b"]).unwrap_err();
         assert!(headers.contains("prony from-curl") && headers.contains("prony find plan.toml"), "{headers}");
         assert_eq!(said(&[]), Ok(()));

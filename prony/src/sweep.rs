@@ -95,6 +95,8 @@ pub(crate) fn execute(arguments: &SweepArguments) -> anyhow::Result<ExitCode> {
     let users = argument.kind.users;
     let settings = settings(arguments, argument)?;
     let (mut options, _, live) = arguments.flags.options("sweep", Vary::Users)?;
+    // It has a folder of its own.
+    options.reserved = None;
     // Without users of its own each combination has the plan's load.
     let own = arguments.users.is_empty() && arguments.flags.has_workers();
     let own = if own { settings.argument.open(&settings.open).ok() } else { None };

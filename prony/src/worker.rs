@@ -6,7 +6,7 @@ use crate::run::end_process;
 use crate::terminal::ColorChoice;
 use anyhow::Context as _;
 use prony_model::verdict::conclusion::RunVerdict;
-use prony_runs::{load_kinds, result_path};
+use prony_runs::{ReservedPath, load_kinds};
 use prony_workers::{WorkerSettings, serve};
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -78,8 +78,9 @@ pub(crate) fn execute(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
 
 fn take_up(arguments: &WorkerArguments) -> anyhow::Result<ExitCode> {
     let result = prony_workers::merge(&arguments.take_up, load_kinds(end_process))?;
-    let path = result_path(&arguments.output, &result.plan.name);
-    prony_load::replace_file(&path, &result).with_context(|| format!("cannot write {}", path.display()))?;
+    let reserved = ReservedPath::new(&arguments.output, &result.plan.name);
+    let path = reserved.path();
+    prony_load::replace_file(path, &result).with_context(|| format!("cannot write {}", path.display()))?;
     let summary = prony_report::summary(&result, ColorChoice::Auto.output_looks());
     crate::print(&format!("{summary}result: {}\n", path.display()))?;
     Ok(ExitCode::from(RunVerdict::of_kept(&result).conclusion.exit_code()))

@@ -57,7 +57,7 @@ function chosen({ run, data, span }: Part, group: string): { element: HTMLElemen
     const [first, end] = intervalsIn(data, low, high);
     const times = together(data, first, end);
     const [successes, failures] = [sum(times.counts), sum(data.failures.slice(first, end))];
-    const [starts, ends] = [first * data.interval_s, Math.min(end * data.interval_s, span[1])];
+    const [starts, ends] = [first * data.interval_s, Math.min(end * data.interval_s, data.end_s)];
     const all = successes + failures;
     const rows: [string, string][] = [
       ['requests ended', grouped(all)],

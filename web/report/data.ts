@@ -58,6 +58,8 @@ export interface RunData {
 /** Counts by interval from the start of the run; the last may be shorter. */
 export interface OverTimeData {
   interval_s: number;
+  /** When the last one ends. */
+  end_s: number;
   /** Of successes: the first bucket, then the counts from there. */
   latencies: number[][];
   failures: number[];

@@ -49,6 +49,7 @@ pub struct Collector<'a> {
     handed: Vec<HandedOver>,
     workers: Vec<WorkerFigures>,
     clocks: ClockWatch,
+    notice: SeriesNotice,
     /// As of the last result.
     findings: Vec<Finding>,
     listeners: Vec<SnapshotListener>,
@@ -81,6 +82,17 @@ impl HandedOver {
 
 /// Of complete seconds that lack a share, so many of the last are kept so that percentiles can be told once it comes.
 const LATE_SECONDS_MAX: u64 = 120;
+
+/// Whether seconds of a thread came together as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SeriesNotice {
+    None,
+    Due,
+    Told,
+}
+
+const PUT_TOGETHER: &str = "seconds were put together in the series, since what shows the run took none for over a minute; \
+                            the figures of the run are whole";
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Busy {
@@ -123,6 +135,7 @@ impl<'a> Collector<'a> {
             handed: vec![HandedOver::default(); threads as usize],
             workers: Vec::new(),
             clocks: ClockWatch::default(),
+            notice: SeriesNotice::None,
             findings: Vec::new(),
             listeners: Vec::new(),
         }
@@ -270,10 +283,23 @@ impl<'a> Collector<'a> {
         self.listeners.iter_mut().for_each(|listener| listener(&snapshot));
     }
 
+    /// Something to tell that was not told yet.
+    pub fn notice(&mut self) -> Option<String> {
+        (self.notice == SeriesNotice::Due).then(|| {
+            self.notice = SeriesNotice::Told;
+            PUT_TOGETHER.to_owned()
+        })
+    }
+
     fn count_busy(&mut self, interval: &ThreadInterval) {
-        let from = Nanos::from_secs(interval.second);
+        let last = self.handed[interval.thread as usize].last;
+        let first = last.map_or(interval.second, |last| (last + 1).min(interval.second));
+        if first < interval.second && self.notice == SeriesNotice::None {
+            self.notice = SeriesNotice::Due;
+        }
+        let from = Nanos::from_secs(first);
         // The last second of a thread ends with its work. One that was handed over late has no more than a second.
-        let length = interval.until.since(from).min(Nanos::from_secs(1));
+        let length = interval.until.since(from).min(Nanos::from_secs(interval.second + 1 - first));
         let middle = from.plus(Nanos(length.0 / 2));
         let window = self.windows.index_at(middle).map(|index| self.windows.all()[index].kind);
         let busy = &mut self.busy[interval.thread as usize];
@@ -509,6 +535,22 @@ mod tests {
         });
         assert!((result.lab.busiest_thread_share - 0.7).abs() < 1e-9, "{}", result.lab.busiest_thread_share);
         assert_eq!(result.lab.processor_time_ns, Nanos::from_millis(3_600));
+    }
+
+    /// Nobody took them for a while.
+    #[test]
+    fn seconds_that_were_put_together_are_as_busy_as_each_of_them() {
+        let (result, _) = check(1, |plan, collector| {
+            let busy = Nanos::from_millis(700);
+            collector.take(ThreadInterval { busy, ..interval(plan, 0, 0, 1) });
+            assert_eq!(collector.notice(), None);
+            let busy = Nanos::from_millis(2_100);
+            collector.take(ThreadInterval { busy, ..interval(plan, 0, 3, 3) });
+            assert!(collector.notice().is_some());
+            assert_eq!(collector.notice(), None, "it is told once");
+        });
+        assert!((result.lab.busiest_thread_share - 0.7).abs() < 1e-9, "{}", result.lab.busiest_thread_share);
+        assert_eq!(result.series.iter().map(|row| row.successes).collect::<Vec<_>>(), [1, 3]);
     }
 
     /// As of a run whose iterations are done: its last second is no idle one.

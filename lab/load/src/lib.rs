@@ -31,5 +31,5 @@ pub use plan::{Mistake, Mistakes, PlanError, plan_files, plan_keys_markdown, pla
 pub use prony_model::program::StopFlag;
 pub use runner::{reach, run, run_workload};
 pub use seconds::ThreadInterval;
-pub use store::{Store, replace as replace_file, unwritten};
+pub use store::{Store, part_file, replace as replace_file, unwritten};
 pub use url::{Url, UrlError, literal};

@@ -5,7 +5,7 @@ use crate::error::{RunError, WorkerError};
 use crate::flow::FlowWorkload;
 use crate::machine;
 use crate::options::{RecordBatch, RunOptions, RunStart};
-use crate::seconds::ThreadInterval;
+use crate::seconds::{ThreadInterval, WAITING_SECONDS_MAX};
 use crate::start_barrier::StartBarrier;
 use crate::store::Store;
 use crate::subscriptions::publications::PublicationQueue;
@@ -129,9 +129,11 @@ fn drive(
     barrier: &StartBarrier,
     mut options: RunOptions,
 ) -> Result<ResultFile, RunError> {
-    let (sender, receiver) = mpsc::channel();
     let threads = shared.threads + subscribed.threads;
+    let (sender, receiver) = mpsc::sync_channel(threads as usize * WAITING_SECONDS_MAX);
     thread::scope(|scope| {
+        // It goes with this closure, also where that panics: no thread waits for room any more then.
+        let receiver = receiver;
         let mut handles = Vec::new();
         for number in 0..threads {
             let sender = sender.clone();
@@ -251,6 +253,7 @@ fn gather(
             let observers = observe.as_mut().map(|observe| observe.observations()).unwrap_or_default();
             ResultFile { observers, ..collector.result(RunState::Running, now) }
         });
+        let warning = warning.or_else(|| collector.notice());
         (options.progress)(&collector.progress(now, warning));
     }
     let lost = join(handles);

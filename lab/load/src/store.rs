@@ -8,6 +8,8 @@ use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 /// Between two writings at least.
 const INTERVAL: Nanos = Nanos::from_secs(5);
@@ -21,16 +23,28 @@ pub struct Store {
     output: Output,
     seeks_findings: bool,
     next: Nanos,
+    /// A file that is being written, on a thread of its own: a disk that hangs holds up neither the run nor whoever gathers its seconds.
+    underway: Option<JoinHandle<Writing>>,
+}
+
+/// How a writing went.
+#[derive(Debug)]
+struct Writing {
+    warning: Option<String>,
+    /// From when the result began to be gathered until it was written.
+    began: Nanos,
+    ended: Nanos,
 }
 
 impl Store {
     /// `seeks_findings`: results are gathered also where they are not written, because gathering them tells what is wrong.
     pub const fn new(output: Output, seeks_findings: bool) -> Self {
-        Self { output, seeks_findings, next: INTERVAL }
+        Self { output, seeks_findings, next: INTERVAL, underway: None }
     }
 
     pub fn is_due(&self, elapsed: Nanos) -> bool {
-        (self.seeks_findings || self.output != Output::Nowhere) && elapsed >= self.next
+        let is_wanted = self.seeks_findings || self.output != Output::Nowhere;
+        is_wanted && self.underway.is_none() && elapsed >= self.next
     }
 
     /// A result was gathered and written, or was not, between these two moments.
@@ -39,8 +53,8 @@ impl Store {
         self.next = ended.plus(INTERVAL.max(Nanos(took.0.saturating_mul(REST))));
     }
 
-    /// Writes the result as it stands and shows it to who watches, as far as either is due; gathers it where one is. `elapsed` is the
-    /// clock of the run. Says what could not be written.
+    /// Begins to write the result as it stands and shows it to who watches, as far as either is due; gathers it where one is. `elapsed` is
+    /// the clock of the run. Says what could not be written before.
     pub fn keep(
         &mut self,
         watcher: Option<&dyn ResultWatcher>,
@@ -49,29 +63,75 @@ impl Store {
         gather: impl FnOnce(Nanos) -> ResultFile,
     ) -> Option<String> {
         let now = elapsed();
+        let warning = self.hear(now);
         let (is_due, watcher) = (self.is_due(now), watcher.filter(|watcher| watcher.is_due()));
         if !is_due && watcher.is_none() {
-            return None;
+            return warning;
         }
         let began = processor_time();
         let result = gather(now);
         let took = processor_time().since(began);
-        let warning = if is_due { self.write(&result) } else { None };
-        if is_due {
-            self.rest(now, elapsed());
-        }
-        if let Some(watcher) = watcher {
-            watcher.show(StandingResult { result, elapsed: now, duration, took });
+        let gathered = elapsed();
+        let kept = (is_due && watcher.is_some()).then(|| result.clone());
+        let result = match watcher {
+            Some(watcher) => {
+                watcher.show(StandingResult { result, elapsed: now, duration, took });
+                kept
+            }
+            None => Some(result),
+        };
+        if let Some(result) = result {
+            self.rest(now, gathered);
+            return warning.or(self.begin(result, now, gathered));
         }
         warning
     }
 
-    /// Replaces the file by this result as a whole; on failure says what to do, and the old file stays.
-    pub fn write(&self, result: &ResultFile) -> Option<String> {
+    /// Writes a result that was gathered between these two moments, on a thread of its own. Says so where there is none to be had.
+    fn begin(&mut self, result: ResultFile, began: Nanos, gathered: Nanos) -> Option<String> {
         let Output::File(path) = &self.output else { return None };
-        let is_over = result.state != RunState::Running;
-        replace(path, result).err().map(|cause| unwritten(path, &cause, is_over))
+        let own = path.clone();
+        let work = move || {
+            let start = Instant::now();
+            let warning = written(&own, &result);
+            Writing { warning, began, ended: gathered.plus(Nanos(start.elapsed().as_nanos() as u64)) }
+        };
+        match thread::Builder::new().name("prony-result".to_owned()).spawn(work) {
+            Ok(thread) => {
+                self.underway = Some(thread);
+                None
+            }
+            Err(cause) => Some(unwritten(path, &cause, false)),
+        }
     }
+
+    /// What came of a writing that is over by now.
+    fn hear(&mut self, now: Nanos) -> Option<String> {
+        let thread = self.underway.take_if(|thread| thread.is_finished())?;
+        let Writing { warning, began, ended } = thread.join().unwrap_or_else(|_| Writing {
+            warning: Some("the thread that writes the result has crashed".to_owned()),
+            began: now,
+            ended: now,
+        });
+        self.rest(began, ended);
+        warning
+    }
+
+    /// Replaces the file by this result as a whole, behind one that is being written; on failure says what to do, and the old file
+    /// stays.
+    pub fn write(&mut self, result: &ResultFile) -> Option<String> {
+        if let Some(thread) = self.underway.take() {
+            // What became of it no longer counts: this one takes its place.
+            let _ = thread.join();
+        }
+        let Output::File(path) = &self.output else { return None };
+        written(path, result)
+    }
+}
+
+fn written(path: &Path, result: &ResultFile) -> Option<String> {
+    let is_over = result.state != RunState::Running;
+    replace(path, result).err().map(|cause| unwritten(path, &cause, is_over))
 }
 
 /// That a result could not be written, and what to do; once the measurement is over, what is left of it.
@@ -89,12 +149,17 @@ pub fn unwritten(path: &Path, cause: &io::Error, is_over: bool) -> String {
     format!("cannot write the result to {}: {cause}; {left}", path.display())
 }
 
+/// What a result is written to before it takes its place.
+pub fn part_file(path: &Path) -> PathBuf {
+    PathBuf::from(format!("{}.part", path.display()))
+}
+
 /// Writes a result to a file, beside its place first, so that what stands there is always whole.
 pub fn replace(path: &Path, result: &impl Serialize) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;
     }
-    let beside = PathBuf::from(format!("{}.part", path.display()));
+    let beside = part_file(path);
     let written = write_all(&beside, result).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         // Best effort: on a full disk the rest of a half-written file is in the way.
@@ -117,6 +182,7 @@ mod tests {
     use prony_model::result::Origin;
     use prony_model::verdict::findings::TargetPlace;
     use prony_model::{LoadModel, PlanDraft, RequestDraft, Target};
+    use rustix::fs::{CWD, Mode, mkfifoat};
     use std::os::unix::fs::symlink;
     use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -181,7 +247,37 @@ mod tests {
         assert!(!path.exists(), "the file is not due");
         store.next = Nanos::ZERO;
         assert_eq!(keep(&mut store, Some(&watcher)), 2);
+        store.underway.take().unwrap().join().unwrap();
         assert!(path.exists() && watcher.shown.load(Ordering::Relaxed) == 2);
+    }
+
+    /// To open a pipe that nobody reads takes as long as a disk that hangs.
+    #[test]
+    fn a_disk_that_hangs_holds_up_nothing_but_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.prony.json");
+        let beside = folder.path().join("r.prony.json.part");
+        mkfifoat(CWD, &beside, Mode::RUSR | Mode::WUSR).unwrap();
+        let mut store = Store::new(Output::File(path.clone()), false);
+        let mut gathered = 0;
+        let mut keep = |store: &mut Store, at: u64| {
+            let gather = |_| {
+                gathered += 1;
+                result()
+            };
+            (store.keep(None, Nanos::from_secs(60), || Nanos::from_secs(at), gather), gathered)
+        };
+        assert_eq!(keep(&mut store, 5), (None, 1));
+        assert_eq!(keep(&mut store, 20), (None, 1), "one is written at a time");
+        fs::read(&beside).unwrap();
+        // What a pipe was given is not on a disk.
+        while !store.underway.as_ref().unwrap().is_finished() {
+            thread::yield_now();
+        }
+        let (warning, _) = keep(&mut store, 21);
+        assert!(warning.is_some_and(|warning| warning.contains("cannot write the result")));
+        assert_eq!(store.write(&result()), None);
+        assert!(path.exists());
     }
 
     /// `/dev/full` is a disk without room: what is written to it fails as it would there.
@@ -189,7 +285,7 @@ mod tests {
     fn a_full_disk_is_said_and_leaves_the_last_result_whole() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.prony.json");
-        let store = Store::new(Output::File(path.clone()), false);
+        let mut store = Store::new(Output::File(path.clone()), false);
         assert_eq!(store.write(&result()), None);
         let before = fs::read(&path).unwrap();
         symlink("/dev/full", folder.path().join("r.prony.json.part")).unwrap();
@@ -209,7 +305,7 @@ mod tests {
     fn a_folder_that_vanishes_is_made_again_and_one_that_cannot_be_is_said() {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("results");
-        let store = Store::new(Output::File(inner.join("r.prony.json")), false);
+        let mut store = Store::new(Output::File(inner.join("r.prony.json")), false);
         assert_eq!(store.write(&result()), None);
         fs::remove_dir_all(&inner).unwrap();
         assert_eq!(store.write(&result()), None);

@@ -262,6 +262,16 @@ fn timeouts_censor() {
     check(FindingKind::TimeoutsCensor, "percentiles above 99.010 are at least 30.0 s", &run(10), &run(0));
 }
 
+/// Latencies are those of successes: other failures do not stand before the requests that timed out.
+#[test]
+fn timeouts_censor_the_successes_and_not_other_failures() {
+    let timeouts = vec![Outcome::Transport(TransportError::Timeout); 10];
+    let others = vec![Outcome::Status(503); 40];
+    let censored = Run { failures: [timeouts, others.clone()].concat(), ..Run::default() };
+    let not = Run { failures: others, ..Run::default() };
+    check(FindingKind::TimeoutsCensor, "percentiles above 99.010 are at least 30.0 s", &censored, &not);
+}
+
 #[test]
 fn target_shares_cpu() {
     let place = TargetPlace::SameProcessors { process: Some("the target (nginx)".to_owned()), processors: 2 };

@@ -409,6 +409,8 @@ fn the_last_interval_is_as_long_as_the_run_went_on() {
     let plot = plots.iter().find(|plot| plot["id"] == "failures").unwrap();
     assert_eq!(plot["lines"][0]["values"], serde_json::json!(vec![20.0; 15]));
     assert_eq!(plot["times"].as_array().unwrap().last(), Some(&serde_json::json!(29.9)));
+    // What is counted anew of a chosen part has no plot that says so.
+    assert_eq!(data["runs"][0]["over_time"]["end_s"], serde_json::json!(29.9));
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub use compare::{Compared, compare};
 pub use find::{SearchSettings, find};
 pub use kind::{Argument, Flags, Kind, OnStuck, OpenError, OpenSettings, Payload};
 pub use many::{Event, ManyError, ManyOptions, OpenObservers};
-pub use place::result_path;
+pub use place::{ReservedPath, result_path};
 pub use subject::{Subject, SubjectError};
 pub use url::{Page, UrlBundleError, UrlGiven, UrlGivenError, url_bundle};
 

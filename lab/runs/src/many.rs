@@ -1,6 +1,7 @@
 //! What searches, comparisons and sweeps have in common: many runs under one stop flag, told to one watcher, kept in one file.
 
 use crate::observe::ObserveError;
+use crate::place::ReservedPath;
 use crate::subject::{Subject, SubjectError};
 use prony_load::{Observe, Output, RunError, RunOptions, StopFlag, replace_file, unwritten};
 use prony_model::comparison::Side;
@@ -22,6 +23,8 @@ pub struct ManyOptions {
     pub threads: NonZeroUsize,
     /// Replaced as a whole after each run.
     pub output: Output,
+    /// Kept until the last run is over, where the output is a file that was reserved.
+    pub reserved: Option<ReservedPath>,
     /// Findings of a run are to be told while it goes.
     pub seeks_findings: bool,
     /// Kept in the results.
@@ -146,8 +149,19 @@ impl Default for ManyOptions {
         let RunOptions { threads, output, command_line, stop, .. } = RunOptions::default();
         let watch = Box::new(|_: &Event<'_>| {});
         let seeks_findings = false;
-        let (workers, observe, watcher) = (None, None, None);
-        Self { threads, output, seeks_findings, command_line, stop, workers, observe, watch, watcher }
+        let (reserved, workers, observe, watcher) = (None, None, None, None);
+        Self {
+            threads,
+            output,
+            reserved,
+            seeks_findings,
+            command_line,
+            stop,
+            workers,
+            observe,
+            watch,
+            watcher,
+        }
     }
 }
 
@@ -165,6 +179,7 @@ impl fmt::Debug for ManyOptions {
 pub(crate) struct Runs {
     threads: NonZeroUsize,
     output: Output,
+    _reserved: Option<ReservedPath>,
     seeks_findings: bool,
     command_line: Vec<String>,
     pub(crate) stop: StopFlag,
@@ -181,6 +196,7 @@ impl Runs {
         let ManyOptions {
             threads,
             output,
+            reserved,
             seeks_findings,
             command_line,
             stop,
@@ -190,7 +206,18 @@ impl Runs {
             watcher,
         } = options;
         let (workers, watch) = (workers.map(RefCell::new), Rc::new(RefCell::new(watch)));
-        Self { threads, output, seeks_findings, command_line, stop, workers, observe, watch, watcher }
+        Self {
+            threads,
+            output,
+            _reserved: reserved,
+            seeks_findings,
+            command_line,
+            stop,
+            workers,
+            observe,
+            watch,
+            watcher,
+        }
     }
 
     pub(crate) fn tell(&self, event: &Event<'_>) {
@@ -242,7 +269,7 @@ impl Runs {
 fn ended_by_itself(result: &ResultFile, plan: &Plan) -> ManyError {
     let after = result.windows.last().map_or(Nanos::ZERO, |whole| whole.window.to_ns);
     let lost = result.findings.iter().find(|finding| finding.kind == FindingKind::WorkerLost);
-    let reason = lost
-        .map_or("what is run asked for its end, as JMeter's Stop Test Now does", |lost| lost.seen.as_str());
+    let by_itself = "what is run asked for its end, as JMeter's Stop Test and Stop Test Now do";
+    let reason = lost.map_or(by_itself, |lost| lost.seen.as_str());
     ManyError::EndedByItself { after, of: plan.duration(), reason: reason.to_owned() }
 }

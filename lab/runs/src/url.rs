@@ -6,7 +6,7 @@ use prony_load::{RunOptions, Url, literal};
 use prony_model::plan::PlanFaults;
 use prony_model::plan::wire::{Dns, Protocol};
 use prony_model::{
-    BodyDraft, ExpectedStatus, LoadModel, Nanos, Plan, RateStage, ResultFile, Spacing, WireOptions,
+    BodyDraft, ExpectedStatus, LoadModel, Nanos, Pacing, Plan, RateStage, ResultFile, Spacing, WireOptions,
 };
 use prony_workers::{
     Bundle, LoadKind, PlanShare, Recruited, RequestsAlone, Share, Unpacked, UserState, WorkersError,
@@ -47,6 +47,8 @@ pub struct UrlGiven {
     pub headers: Vec<String>,
     pub timeout: Option<Nanos>,
     pub rate_per_s: Option<f64>,
+    /// At which the requests of a connection begin, where there is no rate.
+    pub pacing: Option<Nanos>,
     pub method: Option<String>,
     /// A text, or `@FILE`.
     pub body: Option<String>,
@@ -161,6 +163,9 @@ impl UrlGiven {
         let mut draft = url.plan(self.load());
         draft.timeout = self.timeout();
         draft.wire = self.wire();
+        if let Some(interval_ns) = self.pacing {
+            draft.scenarios[0].pacing = Pacing::Fixed { interval_ns };
+        }
         let request = &mut draft.requests[0];
         request.name = format!("{} {}", self.method(), url.path);
         self.method().clone_into(&mut request.method);

@@ -1,7 +1,7 @@
 //! Where the result of a run is kept, or that it is not.
 
 use prony_load::Output;
-use prony_runs::result_path;
+use prony_runs::ReservedPath;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, clap::Args)]
@@ -15,23 +15,23 @@ pub(crate) struct ResultFlags {
 }
 
 /// The file of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct ResultPlace {
     /// Of the plan.
     name: String,
-    path: Option<PathBuf>,
+    reserved: Option<ReservedPath>,
 }
 
 impl ResultFlags {
     pub(crate) fn place(&self, name: &str) -> ResultPlace {
-        let path = (!self.no_result).then(|| result_path(&self.output, name));
-        ResultPlace { name: name.to_owned(), path }
+        let reserved = (!self.no_result).then(|| ReservedPath::new(&self.output, name));
+        ResultPlace { name: name.to_owned(), reserved }
     }
 }
 
 impl ResultPlace {
     pub(crate) fn output(&self) -> Output {
-        self.path.clone().map_or(Output::Nowhere, Output::File)
+        self.path().map_or(Output::Nowhere, |path| Output::File(path.to_owned()))
     }
 
     /// What the result is called where it stands beside others: its file, or the plan where there is none.
@@ -40,7 +40,7 @@ impl ResultPlace {
     }
 
     pub(crate) fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
+        self.reserved.as_ref().map(ReservedPath::path)
     }
 
     /// The end of a summary.

@@ -35,6 +35,9 @@ pub(crate) struct UrlFlags {
     /// With a rate: also print latencies from when requests were sent.
     #[arg(short = 'U', long = "u_latency")]
     pub uncorrected: bool,
+    /// Begin the requests of each connection at this interval, or later where one takes longer.
+    #[arg(long, value_name = "TIME", value_parser = quantity::time, conflicts_with = "rate")]
+    pub pacing: Option<Nanos>,
     /// Method of the request [default: GET, with a body POST].
     #[arg(long, value_name = "METHOD")]
     pub method: Option<String>,
@@ -88,6 +91,7 @@ impl UrlFlags {
             ("--timeout", self.timeout.is_some()),
             ("--rate", self.rate.is_some()),
             ("--u_latency", self.uncorrected),
+            ("--pacing", self.pacing.is_some()),
             ("--method", self.method.is_some()),
             ("--body", self.body.is_some()),
             ("--http2", self.http2),
@@ -113,6 +117,7 @@ impl UrlFlags {
             headers: self.headers.clone(),
             timeout: self.timeout,
             rate_per_s: self.rate,
+            pacing: self.pacing,
             method: self.method.clone(),
             body: self.body.clone(),
             protocol: self.protocol.or(self.http2.then_some(Protocol::Http2)),
@@ -168,6 +173,7 @@ mod tests {
     use clap::Parser;
     use expect_test::{Expect, expect};
     use prony_load::Url;
+    use prony_model::Pacing;
 
     #[derive(Debug, Parser)]
     struct Line {
@@ -260,6 +266,28 @@ mod tests {
                 https://a | GET / | body false | [] | timeout 2.00 s
                 LoadModel { users: UserSchedule { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }, budget: Unlimited, arrivals: None }
                 Http2 streams 8, dns Once, resume true"#]],
+        );
+    }
+
+    /// What a rate makes due is due whenever the users' last requests began.
+    #[test]
+    fn requests_of_a_connection_begin_at_an_interval() {
+        let line = Line::parse_from(["prony", "http://a/", "-c4", "--pacing", "250ms"]);
+        let plan = line.flags.given().plan(&Url::parse(&line.url).unwrap()).unwrap();
+        assert_eq!(plan.scenarios()[0].pacing, Pacing::Fixed { interval_ns: Nanos::from_millis(250) });
+        assert_eq!((plan.rate_cap(), line.flags.first_given()), (Some(16.0), Some("--connections")));
+        let line = Line::parse_from(["prony", "http://a/", "--pacing", "1"]);
+        assert_eq!(line.flags.pacing, Some(Nanos::from_secs(1)));
+        assert_eq!(line.flags.first_given(), Some("--pacing"));
+        check(
+            "http://a/ --pacing 1s -R 5",
+            &expect!["error: the argument '--pacing <TIME>' cannot be used with '--rate <PER_SECOND>'"],
+        );
+        check(
+            "http://a/ --pacing 0",
+            &expect![
+                "error: invalid value '0' for '--pacing <TIME>': `0` is no time at all; write for example `30s`"
+            ],
         );
     }
 

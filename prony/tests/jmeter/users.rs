@@ -128,14 +128,17 @@ fn a_failed_sample_does_what_the_group_says() {
 /// The run is over, and nobody has stopped the search.
 #[test]
 fn a_search_says_that_its_plan_has_ended_the_test() {
-    let trial = Trial::new();
-    let props = text("ThreadGroup.on_sample_error", "stoptestnow");
-    plan_of(&trial, &group_with("ThreadGroup", "Group", "1", "1", &props, &get("bad", "/missing", "")));
-    let arguments = ["find", "plan.jmx", "--slo", "errors<50%", "--ramp", "0s", "--hold", "5s", "--quiet"];
-    let ended = trial.prony(&arguments);
-    assert_eq!(ended.code, Some(2), "{}{}", ended.out, ended.error);
-    for part in ["a run ended by itself after ", " of 5.00 s, ", "Stop Test Now"] {
-        assert!(ended.error.contains(part), "{part} in {}", ended.error);
+    for action in ["stoptest", "stoptestnow"] {
+        let trial = Trial::new();
+        let props = text("ThreadGroup.on_sample_error", action);
+        plan_of(&trial, &group_with("ThreadGroup", "Group", "1", "1", &props, &get("bad", "/missing", "")));
+        let arguments =
+            ["find", "plan.jmx", "--slo", "errors<50%", "--ramp", "0s", "--hold", "5s", "--quiet"];
+        let ended = trial.prony(&arguments);
+        assert_eq!(ended.code, Some(2), "{action}: {}{}", ended.out, ended.error);
+        for part in ["a run ended by itself after ", " of 5.00 s, ", "Stop Test Now"] {
+            assert!(ended.error.contains(part), "{action}: {part} in {}", ended.error);
+        }
     }
 }
 

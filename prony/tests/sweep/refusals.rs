@@ -27,7 +27,7 @@ fn what_makes_no_sense_is_exit_2_and_leaves_no_folder() {
         (vec!["plan.toml", "--users=1", "--payload=50B"], "`50B` is no size of a message"),
         (vec!["plan.toml", "--users=1", "--payload=@none"], "cannot read the message none"),
         (vec!["plan.toml", "--users=0"], "0 is not in 1.."),
-        (vec!["plan.toml", "--users=1,1"], "two combinations would have the same file"),
+        (vec!["plan.toml", "--users=1,1"], "`1` is given twice for `--users`"),
         (vec!["rate.toml", "--users=1"], "starts requests at a rate, so its users are not its load"),
         (vec!["plan.toml", "--set=item"], "write NAME=VALUE,VALUE"),
         (vec!["plan.toml", "--set=item=1", "--set=item=2"], "`item` is set twice"),

@@ -19,7 +19,7 @@ use prony_model::program::{RunShare, StopFlag};
 use prony_model::{Nanos, Plan, Windows};
 use slot::RequestContext;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::time::Instant;
 
 /// How often the flag to stop is read when nothing else happens.
@@ -62,7 +62,7 @@ impl<'a> Subscribers<'a> {
         shared: &'a SubscribersShared<'a>,
         number: u32,
         index: u32,
-        hand_over: Sender<ThreadInterval>,
+        hand_over: SyncSender<ThreadInterval>,
     ) -> Result<Self, WorkerError> {
         let share = Share { index, place: shared.share.thread(index, shared.threads) };
         let settings = ClientSettings { pooling: Pooling::ByUser, keeps_connections: true, address: None };

@@ -172,8 +172,7 @@ impl UserMachine<'_> {
     fn assign(&mut self, scenario: usize, due: Nanos, now: Nanos, recorder: &mut Recorder<'_>) {
         if self.exchange.has_waiting(scenario) {
             // It must not overtake those.
-            self.exchange.wait(scenario, due);
-            self.match_waiting(scenario, due, now, recorder);
+            self.wait_for_user(scenario, due, now, recorder);
         } else if !self.find_free(scenario, due, Readiness::Ready, now, recorder)
             && !self.find_free(scenario, due, Readiness::Unready, now, recorder)
         {
@@ -181,10 +180,17 @@ impl UserMachine<'_> {
                 recorder.dropped(due, scenario);
                 return;
             }
-            self.exchange.wait(scenario, due);
-            // A user may have become free elsewhere in between.
-            self.match_waiting(scenario, due, now, recorder);
+            self.wait_for_user(scenario, due, now, recorder);
         }
+    }
+
+    /// The start waits, where there is room for it.
+    fn wait_for_user(&mut self, scenario: usize, due: Nanos, now: Nanos, recorder: &mut Recorder<'_>) {
+        if !self.exchange.wait(scenario, due) {
+            recorder.dropped(due, scenario);
+        }
+        // A user may have become free elsewhere in between.
+        self.match_waiting(scenario, due, now, recorder);
     }
 
     /// Gives a start to a free user, first to one of this thread; false where none is.
@@ -224,7 +230,7 @@ impl UserMachine<'_> {
             let has_waited = due != newest;
             let start = HandedStart { scenario, due, has_waited, readiness };
             if !is_own && !self.exchange.hand_over(thread, start) {
-                self.exchange.wait(scenario, due);
+                self.exchange.wait_again(scenario, due);
                 continue;
             }
             recorder.starts_at(due, scenario).waited += u64::from(has_waited);

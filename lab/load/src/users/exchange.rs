@@ -11,6 +11,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+/// So many starts wait at most, in all scenarios together: 64 MB. As wrk2 has it a start may wait as long as the run lasts, and a target
+/// that hangs would fill all memory with them.
+const WAITING_MAX: usize = 8 << 20;
+
 /// `first_waiting` where no start waits.
 const NONE: u64 = u64::MAX;
 
@@ -19,6 +23,8 @@ const NONE: u64 = u64::MAX;
 pub(crate) struct StartExchange {
     scenarios: Box<[ScenarioStarts]>,
     threads: Box<[ThreadStarts]>,
+    /// Of a scenario.
+    waiting_max: usize,
 }
 
 /// A start that was claimed a user of another thread for.
@@ -47,8 +53,8 @@ struct Padded<T>(T);
 struct ScenarioStarts {
     /// When the first of the starts that wait was due. Read at the end of each iteration, written only while starts wait.
     first_waiting: Padded<AtomicU64>,
-    /// Due times of starts that found no user free on any thread, in order. Those that have waited too long are dropped, so it
-    /// holds no more than come in that time.
+    /// Due times of starts that found no user free on any thread, in order. Those that have waited too long are dropped, and so are
+    /// those for which it has no room.
     waiting: Mutex<VecDeque<Nanos>>,
     /// On all threads; those that have left for good are not among them.
     users: AtomicU32,
@@ -89,7 +95,13 @@ impl StartExchange {
     pub(crate) fn new(users: impl Iterator<Item = u32>, threads: u32) -> Self {
         let scenarios: Box<[_]> = users.map(|users| ScenarioStarts::new(users, threads)).collect();
         let threads = (0..threads).map(|_| ThreadStarts::new(scenarios.len())).collect();
-        Self { scenarios, threads }
+        let waiting_max = WAITING_MAX / scenarios.len().max(1);
+        Self { scenarios, threads, waiting_max }
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_waiting_max(self, waiting_max: usize) -> Self {
+        Self { waiting_max, ..self }
     }
 
     /// How a thread is woken when a start is handed over to it.
@@ -157,15 +169,20 @@ impl StartExchange {
 
     // ---- starts that wait
 
-    pub(super) fn wait(&self, scenario: usize, due: Nanos) {
+    /// A start waits from now on; false where as many wait as may.
+    pub(super) fn wait(&self, scenario: usize, due: Nanos) -> bool {
         self.scenarios[scenario].change_waiting(|waiting| {
-            // Only a thread that was held up comes with a start that was due before others.
-            let at = match waiting.back() {
-                Some(last) if *last > due => waiting.partition_point(|before| *before <= due),
-                _ => waiting.len(),
-            };
-            waiting.insert(at, due);
-        });
+            let has_room = waiting.len() < self.waiting_max;
+            if has_room {
+                insert_in_order(waiting, due);
+            }
+            has_room
+        })
+    }
+
+    /// A start that has waited and was taken for a user that is gone waits again.
+    pub(super) fn wait_again(&self, scenario: usize, due: Nanos) {
+        self.scenarios[scenario].change_waiting(|waiting| insert_in_order(waiting, due));
     }
 
     pub(super) fn has_waiting(&self, scenario: usize) -> bool {
@@ -281,6 +298,15 @@ impl ScenarioStarts {
         self.first_waiting.0.store(first, Ordering::SeqCst);
         changed
     }
+}
+
+fn insert_in_order(waiting: &mut VecDeque<Nanos>, due: Nanos) {
+    // Only a thread that was held up comes with a start that was due before others.
+    let at = match waiting.back() {
+        Some(last) if *last > due => waiting.partition_point(|before| *before <= due),
+        _ => waiting.len(),
+    };
+    waiting.insert(at, due);
 }
 
 impl ThreadStarts {

@@ -23,7 +23,7 @@ use prony_model::program::{Event, Outgoing, Program, ProgramError, RunShare, Ste
 use prony_model::{Nanos, Plan, Windows};
 use request::{Context, Open, Purpose};
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 
 /// How often the flag to stop is read when nothing else happens.
 const STOP_CHECK: Nanos = Nanos::from_millis(100);
@@ -66,7 +66,7 @@ impl<'a> Worker<'a> {
     pub(crate) fn new(
         shared: &'a Shared<'a>,
         number: u32,
-        hand_over: Sender<ThreadInterval>,
+        hand_over: SyncSender<ThreadInterval>,
     ) -> Result<Self, WorkerError> {
         let place = shared.share.thread(number, shared.threads);
         let named = shared.workload.tables().map(|tables| &tables.targets);
@@ -82,7 +82,7 @@ impl<'a> Worker<'a> {
         shared: &'a Shared<'a>,
         number: u32,
         client: Client<'a, Context>,
-        hand_over: Sender<ThreadInterval>,
+        hand_over: SyncSender<ThreadInterval>,
     ) -> Result<Self, WorkerError> {
         let place = shared.share.thread(number, shared.threads);
         let machine = UserMachine::new(shared.plan, shared.budgets, shared.exchange, number, place);

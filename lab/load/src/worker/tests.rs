@@ -101,7 +101,8 @@ fn run_until(
     };
     let settings = ClientSettings { pooling: Pooling::One, keeps_connections: true, address: None };
     let client = Client::new(&targets, None, settings).unwrap().with_time(Box::new(peer));
-    let (sender, receiver) = mpsc::channel();
+    // Nobody takes a second before the last one is there.
+    let (sender, receiver) = mpsc::sync_channel(1_000);
     Worker::with_client(&shared, 0, client, sender).unwrap().run(RunStart::now()).unwrap();
     let mut collector =
         Collector::new(&plan, None, &windows, Origin::default(), TargetPlace::OtherMachine, 1);

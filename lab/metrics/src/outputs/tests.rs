@@ -2,6 +2,7 @@
 
 use super::csv::Csv;
 use super::json::Json;
+use super::writer::Plain;
 use super::*;
 use crate::engine::Engine;
 use crate::metric::{Contains, Kind};
@@ -11,9 +12,12 @@ use crate::system_tag::{SystemTag, SystemTags};
 use crate::tags::{RequestTags, Tags};
 use crate::thresholds::{self, Thresholds};
 use expect_test::{Expect, expect};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use prony_model::units::Nanos;
 use serde_json::json;
 use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -82,7 +86,7 @@ fn run(format: impl OutputFormat + 'static, is_full: bool) -> (String, OutputEnd
         run_tags: Vec::new(),
         has_outputs: true,
     };
-    let file = Box::new(Memory { bytes, is_full });
+    let file = Box::new(Plain(Memory { bytes, is_full }));
     let (output, sink) = FileOutput::to(file, &spec, context).expect("a thread");
     let engine = Engine::new(&options, Thresholds::default(), vec![sink]);
     let mut recorder = Recorder::new(&options);
@@ -145,8 +149,8 @@ fn a_queue_that_is_full_loses_samples_and_no_tag_sets() {
     use crate::tags::{MetadataId, TagSetId};
     let (bytes, _written) = channel();
     let spec = OutputSpec { format: Arc::new(Json), file: None };
-    let (output, mut sink) =
-        FileOutput::to(Box::new(Memory { bytes, is_full: false }), &spec, context()).expect("a thread");
+    let file = Box::new(Plain(Memory { bytes, is_full: false }));
+    let (output, mut sink) = FileOutput::to(file, &spec, context()).expect("a thread");
     let sample = Event::Sample {
         metric: builtin::VUS,
         set: TagSetId(0),
@@ -180,6 +184,45 @@ fn a_name_that_ends_in_gz_is_compressed() {
     let file = std::fs::File::open(path).expect("it is there");
     flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("whole");
     assert!(text.starts_with("metric_name,timestamp,metric_value,check,error,"), "{text}");
+}
+
+/// A disk with room for so many bytes, which are counted.
+struct Room {
+    left: usize,
+    written: Arc<AtomicUsize>,
+}
+
+impl Write for Room {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = bytes.len().min(self.left);
+        if count < bytes.len().min(1) {
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        self.left -= count;
+        self.written.fetch_add(count, Ordering::Relaxed);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn the_end_of_a_compressed_file_that_cannot_be_written_is_told() {
+    let of = |left| {
+        let spec = OutputSpec { format: Arc::new(Csv { time: TimeFormat::Unix }), file: Some("a.gz".into()) };
+        let written = Arc::new(AtomicUsize::new(0));
+        let file = GzEncoder::new(Room { left, written: Arc::clone(&written) }, Compression::default());
+        let (output, sink) = FileOutput::to(Box::new(file), &spec, context()).expect("a thread");
+        drop(sink);
+        (output.finish(), written.load(Ordering::Relaxed))
+    };
+    let (whole, bytes) = of(usize::MAX);
+    assert!(whole.error.is_none(), "{whole}");
+    // The last byte of its length.
+    let (end, _) = of(bytes - 1);
+    assert_eq!(end.to_string(), "output csv (a.gz): no storage space; its end is missing after 1 lines");
 }
 
 #[test]

@@ -64,6 +64,7 @@ impl fmt::Display for OutputEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, lines, lost, error } = self;
         match (error, lost) {
+            (Some(error), 0) => write!(f, "output {name}: {error}; its end is missing after {lines} lines"),
             (Some(error), _) => {
                 write!(f, "output {name}: {error}; {lost} samples are missing after {lines} lines")
             }
@@ -83,16 +84,16 @@ impl FileOutput {
         spec: &OutputSpec,
         context: OutputContext,
     ) -> Result<(Self, Box<dyn SampleSink>), OutputError> {
-        let file: Box<dyn Write + Send> = match &spec.file {
-            None => Box::new(io::stdout()),
+        let file: Box<dyn LineFile> = match &spec.file {
+            None => Box::new(Plain(io::stdout())),
             Some(path) => create(path)?,
         };
         Self::to(file, spec, context)
     }
 
     /// Writes anywhere.
-    pub fn to(
-        file: Box<dyn Write + Send>,
+    pub(super) fn to(
+        file: Box<dyn LineFile>,
         spec: &OutputSpec,
         context: OutputContext,
     ) -> Result<(Self, Box<dyn SampleSink>), OutputError> {
@@ -146,10 +147,47 @@ fn without_samples(batch: &SampleBatch) -> SampleBatch {
     SampleBatch { thread: batch.thread, events: changes.cloned().collect(), sets: batch.sets.clone() }
 }
 
-fn create(path: &Path) -> Result<Box<dyn Write + Send>, OutputError> {
+/// What lines are written to.
+pub(super) trait LineFile: Write + Send {
+    /// Writes what stands behind the last line. Nothing is written after it.
+    fn finish(&mut self) -> io::Result<()>;
+}
+
+/// Lines stand as they are.
+pub(super) struct Plain<W>(pub(super) W);
+
+impl<W: Write> Write for Plain<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl<W: Write + Send> LineFile for Plain<W> {
+    fn finish(&mut self) -> io::Result<()> {
+        self.flush()
+    }
+}
+
+impl<W: Write + Send> LineFile for GzEncoder<W> {
+    /// Dropping it would do the same, and tell nobody of an error.
+    fn finish(&mut self) -> io::Result<()> {
+        self.try_finish()?;
+        self.get_mut().flush()
+    }
+}
+
+fn create(path: &Path) -> Result<Box<dyn LineFile>, OutputError> {
     let file = File::create(path).map_err(|source| OutputError::Create { path: path.to_owned(), source })?;
     let is_compressed = path.extension().is_some_and(|extension| extension == "gz");
-    Ok(if is_compressed { Box::new(GzEncoder::new(file, Compression::default())) } else { Box::new(file) })
+    Ok(if is_compressed {
+        Box::new(GzEncoder::new(file, Compression::default()))
+    } else {
+        Box::new(Plain(file))
+    })
 }
 
 #[derive(Debug, Default)]
@@ -160,7 +198,7 @@ struct Written {
 }
 
 struct Writer {
-    file: Box<dyn Write + Send>,
+    file: Box<dyn LineFile>,
     format: Box<dyn LineFormat>,
     registry: Arc<Registry>,
     started_at_ns: u128,
@@ -177,7 +215,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(file: Box<dyn Write + Send>, format: Box<dyn LineFormat>, context: OutputContext) -> Self {
+    fn new(file: Box<dyn LineFile>, format: Box<dyn LineFormat>, context: OutputContext) -> Self {
         let since_epoch = context.started_at.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             file,
@@ -206,7 +244,7 @@ impl Writer {
             );
         }
         self.write_piece();
-        if let Err(error) = self.file.flush() {
+        if let Err(error) = self.file.finish() {
             self.written.error.get_or_insert(error);
         }
         self.written

@@ -378,6 +378,13 @@ impl Tally {
         self.records.extend_from_slice(records);
     }
 
+    /// As [`Self::merge`], of what the same thread saw next: how many there were at a hand-over does not add up.
+    pub fn merge_next(&mut self, next: &Self) {
+        self.merge(next);
+        self.users_active = next.users_active;
+        self.subscribers.active = next.subscribers.active;
+    }
+
     /// Response times of all successes that it holds, for the second's row in the series: records come when a request
     /// ends, so those of one second are those that ended in it.
     pub fn response_times(&self) -> Latencies {

@@ -54,6 +54,12 @@ pub enum SpaceError {
     TooMany { count: usize },
     #[error("`{name}` is set twice; write all of its values at once, such as --set {name}=A,B")]
     SettingTwice { name: String },
+    #[error("`{value}` is given twice for `{variable}`; leave one of them out")]
+    ValueTwice { variable: String, value: String },
+    #[error(
+        "`{name}` is given twice for `--payload`; leave one of them out, or give two files names of their own"
+    )]
+    MessageTwice { name: String },
     #[error(
         "two combinations would have the same file, `{file}`: their values differ only in characters that names of files cannot have"
     )]
@@ -104,12 +110,27 @@ impl SweepSpace {
         if count > COMBINATIONS_MAX {
             return Err(SpaceError::TooMany { count });
         }
-        let mut names = BTreeSet::new();
-        match self.settings.iter().find(|setting| !names.insert(&setting.name)) {
-            Some(setting) => Err(SpaceError::SettingTwice { name: setting.name.clone() }),
-            None => Ok(()),
+        if let Some(setting) = repeated(&self.settings, |setting| &setting.name) {
+            return Err(SpaceError::SettingTwice { name: setting.name.clone() });
         }
+        if let Some(users) = repeated(&self.users, |users| users) {
+            return Err(SpaceError::ValueTwice { variable: "--users".to_owned(), value: users.to_string() });
+        }
+        if let Some(payload) = repeated(&self.payloads, |payload| &payload.name) {
+            return Err(SpaceError::MessageTwice { name: payload.name.clone() });
+        }
+        let twice = |setting: &Setting| {
+            let value = repeated(&setting.values, |value| value)?.clone();
+            Some(SpaceError::ValueTwice { variable: setting.name.clone(), value })
+        };
+        self.settings.iter().find_map(twice).map_or(Ok(()), Err)
     }
+}
+
+/// The first that is called as one before it.
+fn repeated<V, K: Ord>(values: &[V], key: impl Fn(&V) -> &K) -> Option<&V> {
+    let mut known = BTreeSet::new();
+    values.iter().find(|&value| !known.insert(key(value)))
 }
 
 /// Each of `all` with each of `values`; unchanged where there are none.
@@ -205,10 +226,25 @@ mod tests {
             ..SweepSpace::default()
         };
         assert_eq!(twice.combinations(), Err(SpaceError::SettingTwice { name: "a".to_owned() }));
-        for values in [["a b", "a/b"], ["a", "a"]] {
-            let same = SweepSpace { settings: vec![setting("x", &values)], ..SweepSpace::default() };
-            assert!(matches!(same.combinations(), Err(SpaceError::SameFile { .. })), "{values:?}");
-        }
+        let same = SweepSpace { settings: vec![setting("x", &["a b", "a/b"])], ..SweepSpace::default() };
+        assert!(matches!(same.combinations(), Err(SpaceError::SameFile { .. })));
+    }
+
+    /// Its two results would have the same file, for no reason that has to do with characters.
+    #[test]
+    fn a_value_that_is_given_twice_is_said_to_be() {
+        let said = |space: SweepSpace| space.combinations().unwrap_err().to_string();
+        let settings = SweepSpace { settings: vec![setting("x", &["a", "b", "a"])], ..SweepSpace::default() };
+        assert_eq!(said(settings), "`a` is given twice for `x`; leave one of them out");
+        let users = SweepSpace { users: vec![50, 100, 50], ..SweepSpace::default() };
+        assert_eq!(said(users), "`50` is given twice for `--users`; leave one of them out");
+        // Of two folders.
+        let files = [3, 5].map(|bytes| PayloadSize { name: "order.json".to_owned(), bytes });
+        let payloads = SweepSpace { payloads: files.to_vec(), ..SweepSpace::default() };
+        assert_eq!(
+            said(payloads),
+            "`order.json` is given twice for `--payload`; leave one of them out, or give two files names of their own"
+        );
     }
 
     /// Its result could not be written, after it was measured.

@@ -191,7 +191,8 @@ fn timeouts_censor(plan: &Plan, result: &ResultFile) -> Option<Finding> {
     let all = &result.headline().all;
     let timeouts = all.outcomes.get(&OutcomeKind::Timeout).copied().unwrap_or(0);
     (timeouts > 0).then(|| {
-        let known = 100.0 * (1.0 - share(timeouts, all.requests));
+        // Latencies hold neither other failures nor these, so that only the successes stand before them.
+        let known = 100.0 * (1.0 - share(timeouts, all.successes + timeouts));
         let seen = format!(
             "{timeouts} requests timed out: percentiles above {known:.3} are at least {}",
             plan.timeout()

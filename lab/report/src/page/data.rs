@@ -84,6 +84,8 @@ pub(crate) struct RunData {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct OverTimeData {
     pub interval_s: f64,
+    /// When the last one ends.
+    pub end_s: f64,
     /// Of successes: the first bucket of `prony_model::result::over_time`, then the counts from there.
     pub latencies: Vec<Vec<u64>>,
     pub failures: Vec<u64>,

@@ -34,6 +34,7 @@ pub(super) fn data(result: &ResultFile, intervals_max: usize) -> Option<OverTime
     });
     Some(OverTimeData {
         interval_s: over_time.interval_ns.as_secs_f64() * together as f64,
+        end_s: end_s(result, length - 1),
         latencies: over_time.latencies[..length].chunks(together).map(added).collect(),
         failures: summed(&all_failures(over_time)[..length], together),
         requests: requests.collect(),
@@ -48,6 +49,13 @@ fn covered(result: &ResultFile) -> usize {
         return 0;
     }
     ((seconds / interval_s).ceil() as usize).min(over_time.latencies.len())
+}
+
+/// When an interval ends, with the run at the latest: the last one has all that ended in it, also in a second that the run did
+/// not end.
+fn end_s(result: &ResultFile, index: usize) -> f64 {
+    let run_end = result.windows.last().map_or(0.0, |whole| whole.window.to_ns.as_secs_f64());
+    ((index + 1) as f64 * result.over_time.interval_ns.as_secs_f64()).min(run_end)
 }
 
 /// Files may have been changed by others.
@@ -169,9 +177,7 @@ impl IntervalPlot {
         }
         let interval = result.over_time.interval_ns;
         let width_s = interval.as_secs_f64();
-        // The last interval has all that ended in it, also in a second that the run did not end.
-        let run_end = result.windows.last().map_or(0.0, |whole| whole.window.to_ns.as_secs_f64());
-        let end = |index: usize| ((index + 1) as f64 * width_s).min(run_end);
+        let end = |index: usize| end_s(result, index);
         let rate = |(index, count): (usize, &u64)| {
             Some(digits(*count as f64 / (end(index) - index as f64 * width_s), 5))
         };

@@ -29,6 +29,8 @@ pub struct PlanOutcome {
     pub statistics: Statistics,
     /// Of files of results.
     pub missing: Vec<String>,
+    /// Some element of its load has ended the test.
+    pub is_ended: bool,
 }
 
 /// Why a plan could not be run to its end.
@@ -78,7 +80,8 @@ pub fn live(
     let missing = session.close();
     let result = result?;
     torn?;
-    Ok(PlanOutcome { result, statistics: session.take_statistics(), missing })
+    let is_ended = session.is_ended();
+    Ok(PlanOutcome { result, statistics: session.take_statistics(), missing, is_ended })
 }
 
 /// Runs the groups of a part where there are any; what is measured of them is only counted sample by sample.

@@ -1,11 +1,12 @@
 //! A JMeter plan that is run again and again, as searches and comparisons do: each run is a life of its own.
 
-use super::{Given, LifeError, is_named, live};
+use super::{Given, LifeError, PlanOutcome, is_named, live};
 use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings, Payload};
 use crate::subject::{Runner, Subject, SubjectError};
 use prony_load::{RunError, RunOptions};
 use prony_model::program::ProgramError;
-use prony_model::{Plan, ResultFile};
+use prony_model::result::RunState;
+use prony_model::{Nanos, Plan, ResultFile};
 use prony_script_jmeter::JmeterPlan;
 use prony_workers::{Recruited, UserState};
 use std::fs;
@@ -62,10 +63,20 @@ impl Runner for JmeterRunner {
         workers: Option<&mut Recruited>,
     ) -> Result<ResultFile, SubjectError> {
         match live(&self.0, plan, options, false, workers, None) {
-            Ok(outcome) => Ok(outcome.result),
+            Ok(outcome) => Ok(result_of(outcome, plan)),
             Err(LifeError::Run(error)) => Err(error.into()),
             Err(LifeError::Workers(error)) => Err(error.into()),
             Err(error) => Err(RunError::Program(ProgramError::Script(error.to_string())).into()),
         }
     }
+}
+
+/// Where an element has ended the test, at once or in order, the load that was asked for was not made.
+fn result_of(outcome: PlanOutcome, plan: &Plan) -> ResultFile {
+    let PlanOutcome { mut result, is_ended, .. } = outcome;
+    let until = result.windows.last().map_or(Nanos::ZERO, |whole| whole.window.to_ns);
+    if is_ended && until < plan.duration() {
+        result.state = RunState::Stopped;
+    }
+    result
 }

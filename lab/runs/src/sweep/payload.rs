@@ -2,9 +2,9 @@
 
 use crate::kind::Payload;
 use prony_model::sweep::PayloadSize;
-use std::fs;
-use std::io;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::{fs, io, iter};
 
 /// One body; beyond it sizes are no messages.
 const BYTES_MAX: u64 = 256 << 20;
@@ -76,12 +76,11 @@ impl Files {
         let below = folder.join(FOLDER);
         let unwritable = |path: &Path, cause| PayloadError::Unwritable { path: path.to_owned(), cause };
         let mut files = Self { folder: folder.to_owned(), is_new, payloads: Vec::new() };
+        let mut names = BTreeSet::new();
         fs::create_dir_all(folder).map_err(|cause| unwritable(folder, cause))?;
         for (size, text) in payloads {
             fs::create_dir_all(&below).map_err(|cause| unwritable(&below, cause))?;
-            let name =
-                if size.name.contains('.') { size.name.clone() } else { format!("{}.json", size.name) };
-            let file = below.join(name);
+            let file = below.join(free_name(&size.name, &mut names));
             fs::write(&file, text).map_err(|cause| unwritable(&file, cause))?;
             // Scripts may look for files from another folder.
             let file = fs::canonicalize(&file).unwrap_or(file);
@@ -105,6 +104,13 @@ impl Files {
         let _ = fs::remove_dir(self.folder.join(FOLDER));
         let _ = fs::remove_dir(&self.folder);
     }
+}
+
+/// What the file of a message is called, such as `1024B.json`; with a number where another message has that name.
+fn free_name(message: &str, taken: &mut BTreeSet<String>) -> String {
+    let name = if message.contains('.') { message.to_owned() } else { format!("{message}.json") };
+    let further = (2_u64..).map(|number| format!("{number}-{name}"));
+    iter::once(name.clone()).chain(further).find(|name| taken.insert(name.clone())).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -143,5 +149,17 @@ mod tests {
         let files = Files::write(folder.path(), &[]).unwrap();
         files.remove_where_new();
         assert!(path.exists());
+    }
+
+    /// `--payload 100,@100B.json`.
+    #[test]
+    fn messages_do_not_share_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (made, made_text) = payload("100").unwrap();
+        let read = PayloadSize { name: "100B.json".to_owned(), bytes: 2 };
+        let all = [(made.clone(), made_text.clone()), (read.clone(), "{}".to_owned())];
+        let files = Files::write(folder.path(), &all).unwrap();
+        let text = |size| fs::read_to_string(&files.of(size).unwrap().file).unwrap();
+        assert_eq!((text(&made), text(&read)), (made_text, "{}".to_owned()));
     }
 }

@@ -304,6 +304,24 @@ fn what_is_due_faster_than_a_thread_can_serve_is_dropped_and_takes_no_memory() {
     assert!(!machine.owes_starts());
 }
 
+/// Each may wait until the run is over: their number has a bound of its own.
+#[test]
+fn no_more_starts_wait_than_there_is_room_for_and_the_others_are_dropped() {
+    let plan = plan(vec![open(1_000.0, Nanos::from_secs(1), 1, Nanos::from_secs(60))]);
+    let (windows, exchange) = (plan.windows(), StartExchange::new([1].into_iter(), 1).with_waiting_max(10));
+    let VirtualThread { mut machine, mut recorder, .. } = thread(&plan, &windows, &exchange, 0, 1);
+    let counted = |recorder: &Recorder<'_>| {
+        let counts = recorder.tally().starts_of(&[0], 0);
+        (counts.due, counts.started, counts.dropped)
+    };
+    for _ in 0..500 {
+        assert!(machine.on_time(Nanos::from_secs(1), &mut recorder));
+    }
+    assert_eq!(counted(&recorder), (500, 1, 489));
+    machine.finish(Nanos::from_secs(5), &mut recorder);
+    assert_eq!(counted(&recorder), (1_000, 1, 999));
+}
+
 /// The loop of a thread with a peer that answers at once, on the real clock.
 fn drive(mut thread: VirtualThread<'_>, epoch: Instant) -> (StartCounts, Vec<Nanos>) {
     let VirtualThread { machine, recorder, .. } = &mut thread;

@@ -191,7 +191,8 @@ fn serve_api(
 ) -> Result<(), Stopped> {
     let (control, session, stop) = (Arc::clone(control), Arc::clone(session), stop.clone());
     let served = RestApi { control, session, stop, calls: Mutex::default() }.serve(address);
-    let served = served.with_context(|| format!("cannot serve the REST API at {address}"))?;
+    let cannot = || format!("cannot serve the REST API at {address}; choose another --address");
+    let served = served.with_context(cannot)?;
     Ok(crate::print_error(&format!("REST API: http://{served}/v1/status\n"))?)
 }
 

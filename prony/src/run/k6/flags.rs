@@ -37,7 +37,8 @@ pub(crate) struct K6Arguments {
     #[arg(short, long, value_name = "ADDRESS")]
     pub address: Option<String>,
     /// Wait for Ctrl-C when the test is over, before the summary; the REST API goes on meanwhile.
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(short, long, value_name = "BOOL", num_args = 0..=1)]
+    #[arg(require_equals = true, default_missing_value = "true")]
     pub linger: Option<bool>,
     /// Write each sample to json=FILE or csv=FILE, or send the run's seconds to prometheus=URL, otlp=URL, influxdb=URL, statsd=HOST:PORT or graphite=HOST:PORT; repeatable. docs/outputs.md describes it.
     #[arg(short, long, value_name = "OUTPUT")]
@@ -372,6 +373,7 @@ mod tests {
     fn what_cannot_be_done_is_refused_by_name_and_what_asks_for_nothing_is_not() {
         for (flag, part) in [
             ("--upload-only", "--upload-only is not supported"),
+            ("--profiling-enabled", "--profiling-enabled is not supported"),
             ("--type archive", "--type archive is not supported"),
             ("--compatibility-mode old", "none of extended, base, experimental_enhanced"),
         ] {
@@ -380,6 +382,7 @@ mod tests {
         }
         for flag in [
             "-a :0 --linger --paused",
+            "-a :0 -l -p",
             "--new-machine-readable-summary",
             "--upload-only=false",
             "--execution-segment 0:1/2",

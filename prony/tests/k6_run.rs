@@ -406,7 +406,8 @@ fn flags_that_are_no_options_have_k6s_variables() {
     let ran = |variables: &[(&str, &str)], arguments: &[&str]| {
         let mut command = command(directory.path(), &["-q", "script.js"]);
         command.env("K6_SECRET_SOURCE", "mock=key=hidden").env("K6_INCLUDE_SYSTEM_ENV_VARS", "TRUE");
-        let output = command.args(arguments).env("SEEN", "1").envs(variables.iter().copied()).output().unwrap();
+        command.env("SEEN", "1").envs(variables.iter().copied());
+        let output = command.args(arguments).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let (out, error) = (text(output.stdout), text(output.stderr));
         assert_eq!(output.status.code(), Some(0), "{variables:?} {arguments:?}: {out}{error}");

@@ -27,7 +27,7 @@ const DURATION: Nanos = Nanos::from_secs(10);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompareArguments {
-    /// Two of: a plan, an address, a k6 script, a wrk script and its address; or two of saved results: files separated by commas, or a folder; or alone, a saved comparison. Two wrk scripts may share the address after them.
+    /// Two of: a plan, an address, a k6 script, a JMeter plan, a wrk script and its address; or two of saved results: files separated by commas, or a folder; or alone, a saved comparison. Two wrk scripts may share the address after them.
     #[arg(value_name = "A> <B", required = true, num_args = 1..=GIVEN_MAX)]
     given: Vec<String>,
     /// Runs of each. An even number cancels a drift of the machine.

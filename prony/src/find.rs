@@ -21,7 +21,7 @@ const STEPS_MAX: u32 = 40;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FindArguments {
-    /// A plan, an address of which one page is fetched again and again, or a script of k6 or wrk; docs/find.md describes it.
+    /// A plan, an address of which one page is fetched again and again, or a script of k6, wrk or JMeter; docs/find.md describes it.
     #[arg(value_name = "PLAN|URL|SCRIPT")]
     subject: String,
     /// The address for a wrk script.

@@ -73,7 +73,7 @@ impl DatabaseArguments {
             bail!(
                 "`{}` is no PostgreSQL database, and only these tell of changes made by others; \
                  write postgres://user:password@host:port/database",
-                self.url
+                prony_runs::observe::without_password(&self.url)
             );
         }
         let request = TriggersRequest { schemas: self.schema, tables: self.tables, reader: self.reader };

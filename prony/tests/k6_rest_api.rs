@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -288,4 +288,19 @@ fn nobody_can_resume_a_run_without_an_address() {
     let output = command.current_dir(folder.path()).args(["run", "--paused", "script.js"]).output().unwrap();
     assert_eq!(output.status.code(), Some(104));
     assert!(String::from_utf8_lossy(&output.stderr).contains("give the REST API an --address"));
+}
+
+#[test]
+fn an_address_that_is_taken_is_said_with_the_flag_that_chooses_another() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("script.js"), SCRIPT).unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    let output =
+        command.current_dir(folder.path()).args(["run", "-a", &address, "script.js"]).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    let said = format!("error: cannot serve the REST API at {address}; choose another --address: ");
+    assert_eq!(output.status.code(), Some(104), "{error}");
+    assert!(error.contains(&said), "{error}");
 }

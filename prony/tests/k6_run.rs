@@ -390,6 +390,57 @@ fn options_come_from_file_script_variables_and_flags() {
     assert_eq!(count(script, &[("K6_ITERATIONS", "4")], &["-i", "5"]), "5");
 }
 
+/// They were passed over: whoever had them in a pipeline got no file.
+#[test]
+fn flags_that_are_no_options_have_k6s_variables() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = r#"
+        import exec from "k6/execution";
+        import secrets from "k6/secrets";
+        export default async function () {
+            let secret = "";
+            try { secret = await secrets.get("key"); } catch (error) { secret = String(error); }
+            if (secret !== "hidden" || __ENV.SEEN !== "1") exec.test.abort(`${secret}, ${__ENV.SEEN}`);
+        }"#;
+    fs::write(directory.path().join("script.js"), script).unwrap();
+    let ran = |variables: &[(&str, &str)], arguments: &[&str]| {
+        let mut command = command(directory.path(), &["-q", "script.js"]);
+        command.env("K6_SECRET_SOURCE", "mock=key=hidden").env("K6_INCLUDE_SYSTEM_ENV_VARS", "TRUE");
+        command.env("SEEN", "1").envs(variables.iter().copied());
+        let output = command.args(arguments).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        let (out, error) = (text(output.stdout), text(output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{variables:?} {arguments:?}: {out}{error}");
+        (out, error)
+    };
+    let exports = |file: &str| {
+        let text = fs::read_to_string(directory.path().join(file));
+        text.is_ok_and(|text| text.contains("iterations"))
+    };
+    let export = ("K6_SUMMARY_EXPORT", "variable.json");
+    ran(&[export], &["--summary-export", "flag.json"]);
+    assert_eq!((exports("flag.json"), exports("variable.json")), (true, false));
+    let (out, error) = ran(&[export], &[]);
+    assert!(exports("variable.json"), "{out}{error}");
+    assert!(out.contains("iterations") && !error.contains("K6_WEB_DASHBOARD"), "{out}{error}");
+    assert_eq!(ran(&[("K6_NO_SUMMARY", "true")], &[]).0, "");
+    let (_, error) = ran(&[("K6_WEB_DASHBOARD", "true")], &[]);
+    assert!(error.contains("warning: K6_WEB_DASHBOARD has no effect: --live serves"), "{error}");
+}
+
+#[test]
+fn colours_are_forbidden_by_k6s_variable() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = "export default function () {}
+        export function handleSummary(data) { return { stdout: String(data.options.noColor) }; }";
+    fs::write(directory.path().join("script.js"), script).unwrap();
+    for (variable, expected) in [("", "false"), ("1", "true")] {
+        let mut command = command(directory.path(), &["-q", "script.js"]);
+        let output = command.env_remove("NO_COLOR").env("K6_NO_COLOR", variable).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), expected, "{variable}");
+    }
+}
+
 #[test]
 fn a_script_comes_from_standard_input_and_sees_its_variables() {
     let directory = tempfile::tempdir().unwrap();

@@ -192,6 +192,11 @@ fn outputs_that_cannot_be_are_refused_before_the_run() {
         for (out, part) in [
             ("graphite:2003", "--out graphite:2003: its target is no HOST:PORT; write for example"),
             ("kafka=x", "for dashboards there are prometheus, otlp, influxdb, statsd, graphite"),
+            (
+                "experimental-prometheus-rw",
+                "--out experimental-prometheus-rw: it is called prometheus here; write --out prometheus:URL",
+            ),
+            ("web-dashboard=export=a.html", "--out web-dashboard: --live serves a page while the run goes"),
         ] {
             let ran = run(directory.path(), &[name, "--out", out]);
             assert!(ran.error.contains(part), "{name} {out}: {}", ran.error);

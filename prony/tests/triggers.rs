@@ -248,10 +248,11 @@ fn what_cannot_be_done_says_why_and_returns_2() {
     database.execute("create table log (line text)");
     let url = database.url();
     let nowhere = url.replace(database.name(), "nowhere");
-    let cases: [&[&str]; 4] = [
+    let cases: [&[&str]; 5] = [
         &["triggers", "install", &url, "--tables", "log,nothing"],
         &["triggers", "install", &nowhere],
         &["triggers", "show", "sqlite:shop.db"],
+        &["triggers", "show", "https://ann:secret@shop.test/graphql"],
         &["triggers", "show", "shop"],
     ];
     let mut all = String::new();
@@ -265,6 +266,7 @@ fn what_cannot_be_done_says_why_and_returns_2() {
         error: cannot look after the triggers: there is no table `log` with a primary key; no table has one
         error: cannot look after the triggers: cannot open the PostgreSQL database ADDRESS: database "nowhere" does not exist (SQLSTATE 3D000); create it, or correct the name in the URL: db error: FATAL: database "nowhere" does not exist
         error: `sqlite:shop.db` is no PostgreSQL database, and only these tell of changes made by others; write postgres://user:password@host:port/database
+        error: `https://ann:***@shop.test/graphql` is no PostgreSQL database, and only these tell of changes made by others; write postgres://user:password@host:port/database
         error: cannot look after the triggers: cannot open the PostgreSQL database of this URL: a parameter has no =; write name=value, or postgres://user:password@host:port/database
     "#]]
     .assert_eq(&all.replace(address, "ADDRESS"));

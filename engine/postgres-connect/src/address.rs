@@ -210,7 +210,8 @@ fn places(base: &Config, parameters: &Parameters) -> Result<Vec<Place>, ConnectE
     if count == 0
         || (0..count).any(|index| hosts.get(index).or(addresses.get(index)).is_none_or(|h| h.is_empty()))
     {
-        let reason = "no host is given; write postgres://user@host:port/database, or set PGHOST or a service";
+        let reason = "no host is given; write postgres://user@host:port/database, \
+                      postgres:///database?host=/var/run/postgresql for a socket of this machine, or set PGHOST or a service";
         return Err(ConnectError::config("of this URL", reason));
     }
     if !addresses.is_empty() && !hosts.is_empty() && hosts.len() != addresses.len() {
@@ -305,6 +306,7 @@ mod tests {
     fn what_does_not_fit_is_refused_by_its_name() {
         for (text, named) in [
             ("dbname=shop", "no host"),
+            ("postgres:///shop", "postgres:///database?host=/var/run/postgresql"),
             ("postgres://one,/shop", "no host"),
             ("host=h port=seven", "port"),
             ("host=h port=0", "port"),

@@ -31,8 +31,7 @@ impl GroupSchedule {
                 let ramp = seconds(ramp_s, context);
                 let loops =
                     loops.as_ref().map(|loops| count(loops, "the loop count", context)).transpose()?;
-                let duration =
-                    duration_s.as_ref().map(|text| seconds(text, context)).filter(|time| *time > Nanos::ZERO);
+                let duration = duration_s.as_ref().map(|text| lifetime(text, context)).transpose()?.flatten();
                 let start = delay_s.as_ref().map_or(Nanos::ZERO, |text| seconds(text, context));
                 Ok(threads_schedule(users, ramp, loops, duration, start))
             }
@@ -63,6 +62,26 @@ fn count(text: &Text, what: &str, context: &mut Context<'_>) -> Result<u64, Stri
 fn seconds(text: &Text, context: &mut Context<'_>) -> Nanos {
     let value = text.value(context);
     value.trim().parse().map_or(Nanos::ZERO, |seconds: f64| Nanos::from_secs_f64(seconds.max(0.0)))
+}
+
+/// How long a group lives, where the text is not empty. JMeter stops the test where it is no such time; without an end it would go on.
+fn lifetime(text: &Text, context: &mut Context<'_>) -> Result<Option<Nanos>, String> {
+    let value = text.value(context);
+    let value = value.trim();
+    if value.is_empty() {
+        return Ok(None);
+    }
+    let seconds: f64 = value.parse().map_err(|_| {
+        format!(
+            "the duration is `{value}`, which is no number of seconds; set its variable, or give its property with -Jname=value"
+        )
+    })?;
+    match Nanos::from_secs_f64(seconds.max(0.0)) {
+        Nanos::ZERO => {
+            Err(format!("the duration is `{value}`; write more than 0 seconds, or turn the lifetime off"))
+        }
+        time => Ok(Some(time)),
+    }
 }
 
 /// User `k` of `n` begins at `k/n` of the ramp, the first at once.

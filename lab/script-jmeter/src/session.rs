@@ -36,6 +36,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
+/// The property that says how names of results' files begin that are beside the plan.
+const PREFIX_OF_PLAN: &str = "jmeter.save.saveservice.base_prefix";
+
 /// A plan as a command line gives it.
 #[derive(Debug, Clone, Default)]
 pub struct Given {
@@ -255,14 +258,15 @@ impl JmeterPlan {
         let is_xml =
             shared.properties.get("jmeter.save.saveservice.output_format").is_some_and(|text| text == "xml");
         let format = if is_xml { Format::Xml } else { Format::Csv };
-        let wanted = Wanted { format, only_errors: false, only_successes: false };
-        let of_all = self.given.jtl.clone().map(|path| OutputSpec { path, wanted });
+        let of_all = self.given.jtl.clone();
+        let of_all = of_all.map(|path| OutputSpec { path, format, wanted: Wanted::default() });
+        let prefix = shared.properties.get(PREFIX_OF_PLAN).unwrap_or_else(|| "~/".to_owned());
         let of_listeners = self.evaluate(shared, |context| {
             let of_groups = self.groups.iter().map(|group| {
                 let specs = group.listeners.iter().map(|listener| OutputSpec {
-                    path: listener.file.value(context).trim().into(),
+                    path: self.place_of_results(&prefix, listener.file.value(context).trim()),
+                    format: if listener.is_xml { Format::Xml } else { Format::Csv },
                     wanted: Wanted {
-                        format: if listener.is_xml { Format::Xml } else { Format::Csv },
                         only_errors: listener.only_errors,
                         only_successes: listener.only_successes,
                     },
@@ -272,6 +276,14 @@ impl JmeterPlan {
             of_groups.collect()
         });
         Sink::open(of_all, of_listeners)
+    }
+
+    /// Of a listener's file, whose name begins with a prefix where it is beside the plan.
+    fn place_of_results(&self, prefix: &str, name: &str) -> PathBuf {
+        match name.strip_prefix(prefix).filter(|_| !prefix.is_empty()) {
+            Some(beside) => self.given.path.with_file_name(beside),
+            None => name.into(),
+        }
     }
 
     /// What would be run: the groups with their elements, for people.

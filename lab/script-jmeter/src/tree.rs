@@ -204,15 +204,22 @@ fn children(document: &Document<'_>, tree: Node<'_, '_>) -> Vec<Element> {
 
 fn props(node: Node<'_, '_>) -> Props {
     let named = elements(node).filter_map(|child| {
-        let part = |name| elements(child).find(|part| part.has_tag_name(name)).map(text_of);
-        // Beans write some numbers with their names as elements.
-        let name = child.attribute("name").map(str::to_owned).or_else(|| part("name"))?;
+        let part = |name| elements(child).find(|part| part.has_tag_name(name));
+        // Beans write some numbers with their names as elements, and listeners what they save.
+        let name = child.attribute("name").map(str::to_owned).or_else(|| part("name").map(text_of))?;
         match part("value") {
-            Some(text) if child.attribute("name").is_none() => Some((name, Value::Text(text))),
+            Some(inner) if child.attribute("name").is_none() => Some((name, value_of_bean(inner))),
             _ => Some((name, value(child)?)),
         }
     });
     Props(named.collect())
+}
+
+/// A text, or settings with a tag each.
+fn value_of_bean(node: Node<'_, '_>) -> Value {
+    let settings = elements(node).map(|tag| (tag.tag_name().name().to_owned(), Value::Text(text_of(tag))));
+    let settings: Vec<_> = settings.collect();
+    if settings.is_empty() { Value::Text(text_of(node)) } else { Value::Element(Props(settings)) }
 }
 
 fn value(node: Node<'_, '_>) -> Option<Value> {

@@ -1,4 +1,4 @@
-//! `prony run FOLDER`: one run is of one file, so the files that are in it are named.
+//! `prony run FOLDER`: one run is of one file, so the files that are in it are named. The same for an archive, as k6 makes it of a script.
 
 use std::{ffi::OsString, fs, path::Path};
 
@@ -6,22 +6,36 @@ use prony_runs::{Flags, Kind};
 
 /// So many are named.
 const NAMED: usize = 5;
-/// Behind these a folder is what is to be run, and not their value.
+/// Behind these a folder or an archive is what is to be run, and not their value.
 const SWITCHES: [&str; 4] = ["--check", "--explain", "--quiet", "-q"];
 
-/// Why a command line runs nothing, where it is that of a run and names a folder in the place of a file.
+/// Why a command line runs nothing, where it is that of a run and names a folder or an archive in the place of a file.
 pub(crate) fn refusal(line: &[OsString]) -> Option<String> {
     let (command, rest) = line.get(1..)?.split_first()?;
     if command != "run" {
         return None;
     }
     let is_before_target = |at: usize| at == 0 || SWITCHES.iter().any(|switch| rest[at - 1] == *switch);
-    let at = (0..rest.len()).find(|at| is_before_target(*at) && Path::new(&rest[*at]).is_dir())?;
-    Some(described(Path::new(&rest[at])))
+    let mut targets = (0..rest.len()).filter(|at| is_before_target(*at)).map(|at| Path::new(&rest[at]));
+    targets.find_map(|path| {
+        if path.is_dir() {
+            return Some(described(path));
+        }
+        let shown = path.display();
+        has_extension(path, "tar").then(|| {
+            format!(
+                "{shown} is an archive, and scripts are run: unpack it, tar xf {shown}, and run the script that lies below `file`"
+            )
+        })
+    })
+}
+
+fn has_extension(path: &Path, wanted: &str) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
 }
 
 fn is_plan(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
+    has_extension(Path::new(name), "toml")
 }
 
 fn described(folder: &Path) -> String {
@@ -60,6 +74,14 @@ mod tests {
     fn check(line: &[&str], expected: Option<&str>) {
         let line: Vec<OsString> = line.iter().map(OsString::from).collect();
         assert_eq!(refusal(&line).as_deref(), expected, "{line:?}");
+    }
+
+    #[test]
+    fn an_archive_of_k6_is_to_be_unpacked() {
+        let said = "a.tar is an archive, and scripts are run: unpack it, tar xf a.tar, and run the script that lies below `file`";
+        check(&["prony", "run", "a.tar", "-u", "5"], Some(said));
+        check(&["prony", "run", "--check", "a.tar"], Some(said));
+        check(&["prony", "run", "--output", "a.tar", "plan.toml"], None);
     }
 
     #[test]

@@ -17,9 +17,18 @@ pub(super) struct JmeterNames {
     main_properties: Option<PathBuf>,
     #[arg(short = 'D', long = "systemproperty", hide = true)]
     system_properties: Vec<String>,
+    #[arg(short = 'S', long = "systemPropertyFile", hide = true)]
+    system_property_files: Vec<PathBuf>,
+    /// And what belongs to it: port, names that go past it, user, password.
+    #[arg(short = 'H', long = "proxyHost", hide = true)]
+    #[arg(short_aliases = ['P', 'N', 'u', 'a'], aliases = ["proxyPort", "nonProxyHosts", "username", "password"])]
+    proxy: Vec<String>,
+    #[arg(short = 'L', long = "loglevel", hide = true)]
+    #[arg(short_aliases = ['i', 'd'], aliases = ["jmeterlogconf", "homedir"])]
+    settings_of_jmeter: Vec<String>,
     #[arg(short = 'G', long = "globalproperty", hide = true)]
     global_properties: Vec<String>,
-    #[arg(short = 'r', long = "runremote", hide = true)]
+    #[arg(short = 'r', long = "runremote", short_alias = 'X', alias = "remoteexit", hide = true)]
     is_remote: bool,
     #[arg(short = 'R', long = "remotestart", hide = true)]
     remote_hosts: Option<String>,
@@ -47,9 +56,27 @@ impl JmeterNames {
                 "-D{given}: there is no Java, and so none of its system properties; the plan's own are set by -J"
             ));
         }
+        if let Some(file) = self.system_property_files.first() {
+            all.push(format!(
+                "-S {}: there is no Java, and so none of its system properties; the plan's own are set by -J",
+                file.display()
+            ));
+        }
+        if !self.proxy.is_empty() {
+            all.push(
+                "-H, -P, -N, -u and -a: requests go to the target itself, through no proxy; leave them out"
+                    .to_owned(),
+            );
+        }
+        if !self.settings_of_jmeter.is_empty() {
+            all.push(
+                "-L, -i and -d: the log has no levels, and there is no folder of JMeter; leave them out"
+                    .to_owned(),
+            );
+        }
         if self.is_remote || self.remote_hosts.is_some() || !self.global_properties.is_empty() {
             all.push(
-                "-r, -R and -G: several machines make one load with --workers, and have the properties of -J (docs/workers.md)"
+                "-r, -R, -X and -G: several machines make one load with --workers, and have the properties of -J (docs/workers.md)"
                     .to_owned(),
             );
         }
@@ -93,7 +120,13 @@ mod tests {
         check(
             "-p own.properties -Duser.language=de -R host1,host2",
             &expect![
-                "flags of JMeter that are not there: -p: a file of properties is given by -q own.properties; -Duser.language=de: there is no Java, and so none of its system properties; the plan's own are set by -J; -r, -R and -G: several machines make one load with --workers, and have the properties of -J (docs/workers.md)"
+                "flags of JMeter that are not there: -p: a file of properties is given by -q own.properties; -Duser.language=de: there is no Java, and so none of its system properties; the plan's own are set by -J; -r, -R, -X and -G: several machines make one load with --workers, and have the properties of -J (docs/workers.md)"
+            ],
+        );
+        check(
+            "-S java.properties -H proxy -P 8080 -u ann -a secret -LDEBUG -X",
+            &expect![
+                "flags of JMeter that are not there: -S java.properties: there is no Java, and so none of its system properties; the plan's own are set by -J; -H, -P, -N, -u and -a: requests go to the target itself, through no proxy; leave them out; -L, -i and -d: the log has no levels, and there is no folder of JMeter; leave them out; -r, -R, -X and -G: several machines make one load with --workers, and have the properties of -J (docs/workers.md)"
             ],
         );
         check("-f -l out.jtl", &expect![""]);

@@ -34,6 +34,10 @@ use std::time::{Duration, SystemTime};
 
 pub(crate) use flags::K6Arguments;
 
+/// What is said where k6 would serve its dashboard.
+const NO_DASHBOARD: &str = "K6_WEB_DASHBOARD has no effect: --live serves a page while the run goes, and `prony report RESULT --html FILE` writes it \
+                            afterwards";
+
 /// An error with the exit code that k6 has for it.
 #[derive(Debug)]
 struct Stopped {
@@ -96,9 +100,7 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     let has_traces = traces::is_wanted(&arguments.traces_output())
         .map_err(|error| Stopped::new(Exit::Other, anyhow::anyhow!(error)))?;
     let session = Arc::new(session(arguments, &settings)?);
-    for warning in session.warnings.iter().map(String::as_str).chain(has_traces.then_some(traces::NO_SPANS)) {
-        warn(warning);
-    }
+    warn_before_run(&session.warnings, has_traces.then_some(traces::NO_SPANS));
     if session.options.paused && arguments.address.as_deref().is_none_or(str::is_empty) {
         let error = "the test is paused, and nobody could resume it: give the REST API an --address, such as localhost:6565";
         return Err(Stopped::new(Exit::Configuration, anyhow::anyhow!(error)));
@@ -139,6 +141,13 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     let code = exit_code(arguments, &lived);
     tell_findings(arguments, &lived, code, &place)?;
     Ok(code)
+}
+
+/// What the options lead to, and what is asked for and has no effect.
+fn warn_before_run(of_options: &[String], of_traces: Option<&'static str>) {
+    let of_dashboard = flags::wants_dashboard().then_some(NO_DASHBOARD);
+    let all = of_options.iter().map(String::as_str).chain(of_traces).chain(of_dashboard);
+    all.for_each(warn);
 }
 
 /// What stays on the machines of workers, or is theirs to choose.
@@ -182,7 +191,8 @@ fn serve_api(
 ) -> Result<(), Stopped> {
     let (control, session, stop) = (Arc::clone(control), Arc::clone(session), stop.clone());
     let served = RestApi { control, session, stop, calls: Mutex::default() }.serve(address);
-    let served = served.with_context(|| format!("cannot serve the REST API at {address}"))?;
+    let cannot = || format!("cannot serve the REST API at {address}; choose another --address");
+    let served = served.with_context(cannot)?;
     Ok(crate::print_error(&format!("REST API: http://{served}/v1/status\n"))?)
 }
 
@@ -304,9 +314,9 @@ fn summarise(
     let has_machine_form = arguments.is_summary_for_machines() && mode != SummaryMode::Legacy;
     let machine =
         has_machine_form.then(|| lived.summary.machine_readable(mode, &session.text, SystemTime::now()));
-    if let Some(path) = &arguments.summary_export {
+    if let Some(path) = arguments.export_file() {
         let text = machine.as_ref().map_or_else(|| lived.summary.export(), pretty);
-        write_file(path, text.as_bytes());
+        write_file(&path, text.as_bytes());
     }
     let data = machine.unwrap_or_else(|| lived.summary.data());
     let contents = handle_summary(session, &data).unwrap_or_else(|message| {

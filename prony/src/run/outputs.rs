@@ -9,6 +9,19 @@ use prony_model::result::Progress;
 use prony_outputs::{KINDS, SinkSpec, Sinks};
 use prony_runs::samples::SampleOutputs;
 
+/// Outputs that k6 has under other names or that are no outputs here, with what to write instead.
+const OF_K6: [(&str, &str); 6] = [
+    ("experimental-prometheus-rw", "it is called prometheus here; write --out prometheus:URL"),
+    ("experimental-opentelemetry", "it is called otlp here; write --out otlp:URL"),
+    ("opentelemetry", "it is called otlp here; write --out otlp:URL"),
+    ("output-statsd", "it is called statsd here; write --out statsd:HOST:PORT"),
+    (
+        "web-dashboard",
+        "--live serves a page while the run goes, and `prony report RESULT --html FILE` writes it afterwards",
+    ),
+    ("cloud", "nothing is sent to a cloud; `prony report RESULT --html FILE` writes a page"),
+];
+
 /// What a command line asks for.
 #[derive(Debug)]
 pub(crate) struct Asked {
@@ -36,6 +49,10 @@ impl Asked {
             match file(&with_equals) {
                 Ok(spec) => asked.files.push(spec),
                 Err(error) => {
+                    let kind = text.split([':', '=']).next().unwrap_or_default();
+                    if let Some((_, instead)) = OF_K6.iter().find(|(known, _)| *known == kind) {
+                        bail!("--out {kind}: {instead}");
+                    }
                     let error: anyhow::Error = error.into();
                     let kinds: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
                     bail!("{error}; for dashboards there are {}", kinds.join(", "));

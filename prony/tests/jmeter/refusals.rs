@@ -2,7 +2,8 @@
 
 use super::Trial;
 use super::plans::{
-    csv, element, flag, get, group, host_table, json_extractor, plan, regex_extractor, script, text,
+    csv, element, flag, get, group, group_with, host_table, json_extractor, plan, regex_extractor, script,
+    text,
 };
 use expect_test::{Expect, expect};
 
@@ -220,4 +221,23 @@ fn a_file_of_data_that_is_not_there_is_said_before_the_start_where_its_name_is_k
         (ended.code, ended.error.as_str()),
         (Some(2), "error: cannot read none.csv: No such file or directory (os error 2)\n")
     );
+}
+
+/// It went on for a day.
+#[test]
+fn a_lifetime_that_is_no_time_is_said_before_the_start() {
+    for (duration, said) in [
+        ("${minutes}", "the duration is `${minutes}`, which is no number of seconds; set its"),
+        ("60s", "the duration is `60s`, which is no number of seconds"),
+        ("${__P(duration,0)}", "the duration is `0`; write more than 0 seconds, or turn the lifetime off"),
+    ] {
+        let trial = Trial::new();
+        let props = flag("ThreadGroup.scheduler", true) + &text("ThreadGroup.duration", duration);
+        let below = trial.defaults() + &get("a", "/ok", "");
+        trial.write("plan.jmx", &plan(&group_with("ThreadGroup", "Group", "1", "-1", &props, &below)));
+        let ended = trial.run(&["--check"]);
+        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{}", ended.error);
+        let said = format!("Thread Group (Test Plan / Group): {said}");
+        assert!(ended.error.contains(&said), "{}", ended.error);
+    }
 }

@@ -2,10 +2,11 @@
 
 use super::Trial;
 use super::plans::{
-    element, flag, get, headers, host_table, json_extractor, number, post, regex_extractor, request,
-    response_assertion, text, timer, transaction,
+    element, flag, get, group, headers, host_table, json_extractor, number, plan, post, regex_extractor,
+    request, response_assertion, text, timer, transaction,
 };
 use expect_test::expect;
+use std::fs;
 
 const COLUMNS: [&str; 8] = [
     "label",
@@ -437,4 +438,34 @@ fn a_host_table_says_where_names_are() {
     "#]]
     .assert_eq(&shown(&trial, &["responseCode", "URL"]));
     assert_eq!(trial.server.seen()[0].header("host").unwrap(), format!("Shop.test:{}", trial.server.port()));
+}
+
+/// The files had other columns than their listeners say, stood in a folder `~`, or lacked what the second of two listeners writes.
+#[test]
+fn listeners_say_where_their_files_are_and_what_is_in_them() {
+    let listener = |file: &str, props: &str| {
+        element("ResultCollector", "Listener", &(text("filename", file) + props), "")
+    };
+    let xml = "<objProp>\n<name>saveConfig</name>\n<value class=\"SampleSaveConfiguration\">\n\
+               <time>true</time>\n<xml>true</xml>\n</value>\n</objProp>\n";
+    let (errors, successes) =
+        (flag("ResultCollector.error_logging", true), flag("ResultCollector.success_only_logging", true));
+    let trial = Trial::new();
+    let below = trial.defaults()
+        + &get("good", "/ok", "")
+        + &get("bad", "/missing", "")
+        + &listener("all.xml", xml)
+        + &listener("~/kept/beside.jtl", &xml.replace("<xml>true", "<xml>false"))
+        + &listener("errors.jtl", &errors)
+        + &listener("both.jtl", &errors)
+        + &listener("./both.jtl", &successes);
+    fs::create_dir(trial.path("plans")).unwrap();
+    trial.write("plans/plan.jmx", &plan(&group("Group", "1", "1", &below)));
+    let ended = trial.prony(&["run", "plans/plan.jmx", "--quiet"]);
+    assert_ne!(ended.code, Some(2), "{}", ended.error);
+    let read = |file: &str| fs::read_to_string(trial.path(file)).unwrap_or_default();
+    let all = read("all.xml");
+    assert_eq!((all.matches("<httpSample ").count(), all.contains("<testResults")), (2, true), "{all}");
+    let files = ["plans/kept/beside.jtl", "errors.jtl", "both.jtl"];
+    assert_eq!(files.map(|file| read(file).lines().count()), [3, 2, 3]);
 }

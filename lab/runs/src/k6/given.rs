@@ -38,7 +38,7 @@ pub struct Given {
     /// Bytes of memory that scripts may take, where not the default: of all users together, and of each.
     pub memory_limit_bytes: Option<usize>,
     pub user_memory_limit_bytes: Option<usize>,
-    /// Where `k6/secrets` finds values, as `--secret-source` names it.
+    /// Where `k6/secrets` finds values, as `--secret-source` names it; k6's variable counts where there is none.
     pub secret_sources: Vec<String>,
     pub log: LogFlags,
     /// Flags of options, by the options' names.
@@ -104,7 +104,7 @@ impl Given {
         limits.memory_bytes = self.memory_limit_bytes.unwrap_or(limits.memory_bytes);
         limits.user_memory_bytes = self.user_memory_limit_bytes.unwrap_or(limits.user_memory_bytes);
         file.log = self.log.settings()?;
-        file.secrets = SecretSources::parse(&self.secret_sources)?;
+        file.secrets = SecretSources::parse(&self.all_secret_sources())?;
         Ok(file)
     }
 
@@ -121,10 +121,17 @@ impl Given {
         Ok((name, Main::read(path, &folder)?))
     }
 
+    /// Those of flags, or else the one that k6's variable says.
+    fn all_secret_sources(&self) -> Vec<String> {
+        if !self.secret_sources.is_empty() {
+            return self.secret_sources.clone();
+        }
+        variable("K6_SECRET_SOURCE").filter(|text| !text.is_empty()).into_iter().collect()
+    }
+
     /// `__ENV`: the system's variables, where they are asked for, and those of flags.
     fn all_variables(&self) -> Result<BTreeMap<String, String>, GivenError> {
-        let from_variable =
-            || variable("K6_INCLUDE_SYSTEM_ENV_VARS").map(|text| text == "true" || text == "1");
+        let from_variable = || is_true_variable("K6_INCLUDE_SYSTEM_ENV_VARS");
         let with_system = self.include_system_env_vars.or_else(from_variable).unwrap_or(true);
         let mut all = if with_system { variables() } else { BTreeMap::new() };
         for given in &self.environment {
@@ -189,6 +196,11 @@ fn variables() -> BTreeMap<String, String> {
 
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok()
+}
+
+/// Whether a variable of k6's has one of the words that k6 takes for true (`strconv.ParseBool` of Go); nothing where it is not set.
+pub fn is_true_variable(name: &str) -> Option<bool> {
+    variable(name).map(|text| ["1", "t", "T", "true", "TRUE", "True"].contains(&text.as_str()))
 }
 
 fn default_configuration() -> Option<PathBuf> {

@@ -2,28 +2,41 @@
 
 use crate::run::locks::lock;
 use crate::run::result::{RowPlace, SampleResult};
-use prony_jtl::{Format, Statistics, Writer};
+use prony_jtl::{Format, Statistics, WriteError, Writer};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
 /// One thread's rows are handed over once they are so long.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// A file of results, and which samples it gets.
+/// A file of results.
 #[derive(Debug)]
 struct Output {
-    wanted: Wanted,
+    format: Format,
     destination: Destination,
 }
 
-/// Which samples a file of results gets, and how they are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Which samples a listener takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Wanted {
-    pub(crate) format: Format,
     pub(crate) only_errors: bool,
     pub(crate) only_successes: bool,
+}
+
+impl Wanted {
+    const fn takes(self, is_success: bool) -> bool {
+        !(self.only_errors && is_success || self.only_successes && !is_success)
+    }
+}
+
+/// A listener that has a file: which of the outputs, and what it writes there. Several may have one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Listened {
+    output: usize,
+    wanted: Wanted,
 }
 
 #[derive(Debug)]
@@ -45,9 +58,9 @@ impl Destination {
 /// Which files of results there are and who writes to them, for machines that have none of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SinkLayout {
-    outputs: Vec<Wanted>,
+    outputs: Vec<Format>,
     of_all: Option<usize>,
-    of_listeners: Vec<Vec<usize>>,
+    of_listeners: Vec<Vec<Listened>>,
 }
 
 /// Rows of one file of results, by its place in the layout.
@@ -64,7 +77,7 @@ pub(crate) struct Sink {
     /// That of the command line, which gets all samples.
     of_all: Option<usize>,
     /// By group and its listeners.
-    of_listeners: Vec<Vec<usize>>,
+    of_listeners: Vec<Vec<Listened>>,
     statistics: Mutex<Statistics>,
 }
 
@@ -72,30 +85,35 @@ pub(crate) struct Sink {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OutputSpec {
     pub(crate) path: PathBuf,
+    pub(crate) format: Format,
     pub(crate) wanted: Wanted,
 }
 
 impl Sink {
-    /// Opens all files; those that several listeners name once.
+    /// Opens all files; those that several listeners name, in whichever way, once.
     pub(crate) fn open(
         of_all: Option<OutputSpec>,
         of_listeners: Vec<Vec<OutputSpec>>,
-    ) -> Result<Self, prony_jtl::WriteError> {
+    ) -> Result<Self, WriteError> {
         let mut sink = Self::default();
         let mut known: BTreeMap<PathBuf, usize> = BTreeMap::new();
-        let mut open = |spec: OutputSpec, outputs: &mut Vec<Output>| {
-            if let Some(index) = known.get(&spec.path) {
+        let mut open = |spec: &OutputSpec, outputs: &mut Vec<Output>| -> Result<usize, WriteError> {
+            if let Some(index) = fs::canonicalize(&spec.path).ok().and_then(|path| known.get(&path)) {
                 return Ok(*index);
             }
-            known.insert(spec.path.clone(), outputs.len());
-            let writer = Writer::create(&spec.path, spec.wanted.format)?;
-            outputs.push(Output { wanted: spec.wanted, destination: Destination::File(writer) });
+            let writer = Writer::create(&spec.path, spec.format)?;
+            let path = fs::canonicalize(&spec.path).unwrap_or_else(|_| spec.path.clone());
+            known.insert(path, outputs.len());
+            outputs.push(Output { format: spec.format, destination: Destination::File(writer) });
             Ok(outputs.len() - 1)
         };
-        sink.of_all = of_all.map(|spec| open(spec, &mut sink.outputs)).transpose()?;
+        sink.of_all = of_all.map(|spec| open(&spec, &mut sink.outputs)).transpose()?;
         for specs in of_listeners {
-            let indices = specs.into_iter().map(|spec| open(spec, &mut sink.outputs));
-            sink.of_listeners.push(indices.collect::<Result<_, _>>()?);
+            let listened = specs.into_iter().map(|spec| {
+                let output = open(&spec, &mut sink.outputs)?;
+                Ok(Listened { output, wanted: spec.wanted })
+            });
+            sink.of_listeners.push(listened.collect::<Result<_, WriteError>>()?);
         }
         Ok(sink)
     }
@@ -105,7 +123,7 @@ impl Sink {
         let outputs = layout
             .outputs
             .iter()
-            .map(|wanted| Output { wanted: *wanted, destination: Destination::Elsewhere(Mutex::default()) });
+            .map(|format| Output { format: *format, destination: Destination::Elsewhere(Mutex::default()) });
         Self {
             outputs: outputs.collect(),
             of_all: layout.of_all,
@@ -116,7 +134,7 @@ impl Sink {
 
     pub(crate) fn layout(&self) -> SinkLayout {
         SinkLayout {
-            outputs: self.outputs.iter().map(|output| output.wanted).collect(),
+            outputs: self.outputs.iter().map(|output| output.format).collect(),
             of_all: self.of_all,
             of_listeners: self.of_listeners.clone(),
         }
@@ -208,25 +226,24 @@ impl<'a> ThreadSink<'a> {
         let named = self.sink.of_listeners.get(group).map(Vec::as_slice).unwrap_or_default();
         let indices = &mut self.indices;
         indices.clear();
-        indices.extend(listeners.iter().filter_map(|index| named.get(*index).copied()));
+        let named = listeners.iter().filter_map(|index| named.get(*index));
+        let wanted = named.filter(|listened| listened.wanted.takes(sample.is_success));
+        indices.extend(wanted.map(|listened| listened.output));
         indices.extend(self.sink.of_all);
         indices.sort_unstable();
         indices.dedup();
         for &index in &*indices {
             let output = &self.sink.outputs[index];
             let block = &mut self.blocks[index];
-            let Wanted { format, only_errors, only_successes } = output.wanted;
-            if !(only_errors && sample.is_success || only_successes && !sample.is_success) {
-                let assertions = sample
-                    .assertions
-                    .iter()
-                    .map(|assertion| (assertion.name.as_str(), assertion.failure.as_str()));
-                let assertions: Vec<_> =
-                    if format == Format::Xml { assertions.collect() } else { Vec::new() };
-                format.append(block, &row, &assertions);
-                for part in parts {
-                    format.append(block, &part.row(place), &[]);
-                }
+            let format = output.format;
+            let assertions = sample
+                .assertions
+                .iter()
+                .map(|assertion| (assertion.name.as_str(), assertion.failure.as_str()));
+            let assertions: Vec<_> = if format == Format::Xml { assertions.collect() } else { Vec::new() };
+            format.append(block, &row, &assertions);
+            for part in parts {
+                format.append(block, &part.row(place), &[]);
             }
             if block.len() >= BLOCK_BYTES {
                 output.destination.write(std::mem::take(block));

@@ -6,12 +6,12 @@ use crate::run::live::LiveFlags;
 use crate::run::outputs::Asked;
 use crate::run::place::ResultFlags;
 use crate::run::workers::WorkersFlags;
-use crate::terminal::{ColorChoice, TerminalFlags};
+use crate::terminal::{self, ColorChoice, TerminalFlags};
 use anyhow::bail;
 use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser};
 use prony_metrics::outputs::OutputSpec;
-use prony_runs::k6::{Given, LogFlags};
+use prony_runs::k6::{Given, LogFlags, is_true_variable};
 use prony_runs::{Flags, Kind};
 use prony_script_k6::{OPTIONS, SummaryMode};
 use std::ffi::{OsStr, OsString};
@@ -37,7 +37,8 @@ pub(crate) struct K6Arguments {
     #[arg(short, long, value_name = "ADDRESS")]
     pub address: Option<String>,
     /// Wait for Ctrl-C when the test is over, before the summary; the REST API goes on meanwhile.
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(short, long, value_name = "BOOL", num_args = 0..=1)]
+    #[arg(require_equals = true, default_missing_value = "true")]
     pub linger: Option<bool>,
     /// Write each sample to json=FILE or csv=FILE, or send the run's seconds to prometheus=URL, otlp=URL, influxdb=URL, statsd=HOST:PORT or graphite=HOST:PORT; repeatable. docs/outputs.md describes it.
     #[arg(short, long, value_name = "OUTPUT")]
@@ -97,7 +98,7 @@ pub(crate) struct K6Arguments {
     #[arg(long, value_name = "FILE")]
     pub console_output: Option<PathBuf>,
     /// Taken for k6's sake; `js` is the only one.
-    #[arg(long = "type", value_name = "TYPE", hide = true)]
+    #[arg(short = 't', long = "type", value_name = "TYPE", hide = true)]
     pub kind: Option<String>,
     /// Taken for k6's sake: scripts run as in k6's mode `extended`, those of `base` too.
     #[arg(long, value_name = "MODE", hide = true)]
@@ -179,7 +180,7 @@ impl K6Arguments {
     }
 
     pub(crate) fn summary_mode(&self) -> anyhow::Result<SummaryMode> {
-        if self.no_summary {
+        if self.no_summary || is_set("K6_NO_SUMMARY") {
             return Ok(SummaryMode::Disabled);
         }
         let name =
@@ -188,6 +189,12 @@ impl K6Arguments {
             Some(mode) => Ok(mode),
             None => bail!("--summary-mode `{name}` is none of compact, full, legacy and disabled"),
         }
+    }
+
+    /// The file for the summary's figures.
+    pub(crate) fn export_file(&self) -> Option<PathBuf> {
+        let variable = || std::env::var_os("K6_SUMMARY_EXPORT").filter(|path| !path.is_empty());
+        self.summary_export.clone().or_else(|| variable().map(PathBuf::from))
     }
 
     pub(crate) fn is_summary_for_machines(&self) -> bool {
@@ -202,7 +209,11 @@ impl K6Arguments {
 
     /// Of all that is shown to people.
     pub(crate) fn color(&self) -> ColorChoice {
-        if self.no_color { ColorChoice::Never } else { self.terminal.color }
+        match self.terminal.color {
+            _ if self.no_color => ColorChoice::Never,
+            ColorChoice::Auto if terminal::is_set("K6_NO_COLOR") => ColorChoice::Never,
+            asked => asked,
+        }
     }
 
     pub(crate) fn lingers(&self) -> bool {
@@ -226,7 +237,12 @@ impl K6Arguments {
 
 /// Whether a variable is one of the words that k6 takes for true.
 fn is_set(variable: &str) -> bool {
-    std::env::var(variable).is_ok_and(|text| ["1", "t", "T", "true", "TRUE", "True"].contains(&text.as_str()))
+    is_true_variable(variable) == Some(true)
+}
+
+/// Whether k6 would serve its dashboard.
+pub(super) fn wants_dashboard() -> bool {
+    is_set("K6_WEB_DASHBOARD")
 }
 
 /// The flags of the table of options, so that help and reading follow from one list.
@@ -357,6 +373,7 @@ mod tests {
     fn what_cannot_be_done_is_refused_by_name_and_what_asks_for_nothing_is_not() {
         for (flag, part) in [
             ("--upload-only", "--upload-only is not supported"),
+            ("--profiling-enabled", "--profiling-enabled is not supported"),
             ("--type archive", "--type archive is not supported"),
             ("--compatibility-mode old", "none of extended, base, experimental_enhanced"),
         ] {
@@ -365,10 +382,12 @@ mod tests {
         }
         for flag in [
             "-a :0 --linger --paused",
+            "-a :0 -l -p",
             "--new-machine-readable-summary",
             "--upload-only=false",
             "--execution-segment 0:1/2",
             "--type js",
+            "-t js",
             "--compatibility-mode base",
             "-v",
             "--traces-output otel",

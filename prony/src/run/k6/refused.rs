@@ -4,7 +4,10 @@ use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches};
 
 /// Switches, and what to say of each.
-const REFUSED: [(&str, &str); 1] = [("upload-only", "nothing is sent to a cloud")];
+const REFUSED: [(&str, &str); 2] = [
+    ("upload-only", "nothing is sent to a cloud"),
+    ("profiling-enabled", "the REST API has no profiles; `perf record` takes one of the lab"),
+];
 
 /// Hidden from the help.
 pub(super) fn refused_flags() -> impl Iterator<Item = Arg> {

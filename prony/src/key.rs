@@ -53,8 +53,9 @@ pub(crate) fn execute(arguments: &KeyArguments) -> anyhow::Result<ExitCode> {
 
 /// A configuration would refuse the record of a key that is printed once.
 fn check_end(time: &str, now: u64) -> anyhow::Result<()> {
-    let end = unix_time(time)
-        .with_context(|| format!("--expires {time:?} is no time: write 2027-01-01 or 2027-01-01T12:00:00Z"))?;
+    let end = unix_time(time).with_context(|| {
+        format!("--expires {time:?} is no time: write 2027-01-01 or 2027-01-01T12:00:00Z")
+    })?;
     ensure!(u64::try_from(end).is_ok_and(|end| end > now), "--expires {time:?} has passed");
     Ok(())
 }

@@ -311,5 +311,8 @@ fn the_workers_of_load_tests_are_started_with_what_there_is() {
     ] {
         assert!(manifest.contains(part), "there is no `{part}`");
     }
-    assert!(unit.contains("\n# PRONY_NATS=nats://") && deployed("../docs/deploy.md").contains("'PRONY_NATS=nats://"));
+    assert!(
+        unit.contains("\n# PRONY_NATS=nats://")
+            && deployed("../docs/deploy.md").contains("'PRONY_NATS=nats://")
+    );
 }

@@ -16,10 +16,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy)]
 pub enum Event<'a> {
     /// New where there was none before, deleted where there is none after.
-    Node {
-        before: Option<Node<'a>>,
-        after: Option<Node<'a>>,
-    },
+    Node { before: Option<Node<'a>>, after: Option<Node<'a>> },
     Relationship {
         before: Option<Relationship<'a>>,
         after: Option<Relationship<'a>>,
@@ -27,11 +24,7 @@ pub enum Event<'a> {
         end_keys: [Option<&'a str>; 2],
     },
     /// Types, declared properties or indexes have changed; `number` is the type's, and `schema` what there is afterwards.
-    Schema {
-        side: Side,
-        number: u16,
-        schema: &'a Arc<Schema>,
-    },
+    Schema { side: Side, number: u16, schema: &'a Arc<Schema> },
     /// Nothing is left, types included. The nodes and relationships that went are not told of one by one.
     Cleared,
 }

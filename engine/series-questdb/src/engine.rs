@@ -172,7 +172,8 @@ impl QuestEngine {
             database.give_back(session);
             Ok(Some(found))
         })?;
-        let (format, missing) = found.map_or(Ok((None, Vec::new())), |found| registry.take_in(&found, writes))?;
+        let (format, missing) =
+            found.map_or(Ok((None, Vec::new())), |found| registry.take_in(&found, writes))?;
         if !is_read_only {
             for sql in missing {
                 self.shared.execute(&sql)?;

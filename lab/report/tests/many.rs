@@ -233,8 +233,7 @@ fn what_had_not_ended_is_not_compared() {
     assert_eq!(file.conclusion(), Conclusion::Void);
     file.conclude();
     let shown = comparison_summary(&file, TextLooks::PLAIN);
-    let verdict =
-        "\nVOID, neither passed nor failed: 1 of 8 runs had not ended when they were written\n";
+    let verdict = "\nVOID, neither passed nor failed: 1 of 8 runs had not ended when they were written\n";
     assert!(shown.ends_with(verdict), "{shown}");
 }
 

@@ -508,7 +508,10 @@ mod tests {
                     probe_order(number, workers).position(|asked| asked == worker).unwrap()
                 };
                 let best = (0..PROBES).map(place).min().unwrap();
-                assert!(best <= workers / PROBES as usize, "{worker} of {workers} is asked as {best} at best");
+                assert!(
+                    best <= workers / PROBES as usize,
+                    "{worker} of {workers} is asked as {best} at best"
+                );
             }
         }
     }

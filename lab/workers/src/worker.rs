@@ -75,18 +75,8 @@ pub fn serve(settings: WorkerSettings, stop: &StopFlag) -> Result<(), WorkersErr
     let joined = joined(&settings.name, &settings.labels, settings.threads.get() as u32);
     let (engagement, refused) = (None, BTreeSet::new());
     let (base, is_reached, has_worked) = (Instant::now(), true, false);
-    let mut worker = Worker {
-        settings,
-        id,
-        link,
-        is_reached,
-        inputs,
-        joined,
-        base,
-        engagement,
-        has_worked,
-        refused,
-    };
+    let mut worker =
+        Worker { settings, id, link, is_reached, inputs, joined, base, engagement, has_worked, refused };
     let text =
         format!("worker `{}` waits for runs at {}", worker.settings.name, worker.settings.nats.shown());
     worker.tell(&text);
@@ -439,8 +429,7 @@ mod tests {
     /// That it is ready may have been lost on the way.
     #[test]
     fn a_worker_that_is_told_its_share_again_says_again_that_it_is_ready() {
-        let (server, folder, stop) =
-            (NatsServer::start(), tempfile::tempdir().unwrap(), StopFlag::default());
+        let (server, folder, stop) = (NatsServer::start(), tempfile::tempdir().unwrap(), StopFlag::default());
         let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
         let path = folder.path().join("plan.toml");
         let load = "users = 1\nduration = \"1s\"\nrequests = [{ path = \"/\" }]";

@@ -14,8 +14,8 @@ use prony_testkit::certificates::Certificates;
 use prony_testkit::peer::ScriptedPeer;
 use prony_testkit::port::free_port;
 use prony_workers::{
-    Bundle, CoordinatorSettings, Kinds, LocalServer, NatsSettings, OnWorkerLost, PLANS, Terms, UserState, WorkerSettings,
-    WorkersError, coordinate, serve,
+    Bundle, CoordinatorSettings, Kinds, LocalServer, NatsSettings, OnWorkerLost, PLANS, Terms, UserState,
+    WorkerSettings, WorkersError, coordinate, serve,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

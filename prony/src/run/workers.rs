@@ -109,10 +109,14 @@ impl WorkersFlags {
     fn check_server(&self) -> anyhow::Result<()> {
         match self.workers {
             None if self.nats.is_given() => {
-                bail!("--nats names the server that workers wait at; say with --workers COUNT how many of them make the load")
+                bail!(
+                    "--nats names the server that workers wait at; say with --workers COUNT how many of them make the load"
+                )
             }
             Some(Workers::Local(_)) if self.nats.is_given() => {
-                bail!("--workers local:COUNT starts a NATS server of its own; leave --nats out, or ask with --workers COUNT for workers that wait there")
+                bail!(
+                    "--workers local:COUNT starts a NATS server of its own; leave --nats out, or ask with --workers COUNT for workers that wait there"
+                )
             }
             _ => Ok(()),
         }

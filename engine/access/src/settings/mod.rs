@@ -15,10 +15,10 @@ mod time;
 mod types;
 mod union;
 
+pub(crate) use self::types::{
+    CertificateName, CertificateSettings, IssuerKeys, IssuerSettings, KeySetSettings, ROLE_VARIABLE, always,
+};
 pub use self::{
     time::unix_time,
     types::{AccessSettings, ConfigInputs, Openness, WebhookSettings},
-};
-pub(crate) use self::types::{
-    CertificateName, CertificateSettings, IssuerKeys, IssuerSettings, KeySetSettings, ROLE_VARIABLE, always,
 };

@@ -187,9 +187,8 @@ fn the_webhook_says_who_asks() {
 /// One that was written as programs in JavaScript have the time, or as null, was refused as one that has passed.
 #[test]
 fn the_webhook_may_say_when_its_response_ends() {
-    let text = format!(
-        "[auth.webhook]\naddress = \"http://127.0.0.1:9/who\"\nforward = [\"x-session\"]\n{SHOP}"
-    );
+    let text =
+        format!("[auth.webhook]\naddress = \"http://127.0.0.1:9/who\"\nforward = [\"x-session\"]\n{SHOP}");
     let shop = Beside::new().authenticator(&text);
     let asked = question(&shop, &[("x-session", "1")], NOW).expect_err("it is not known");
     for (said, expected) in [

@@ -92,10 +92,9 @@ impl Snapshotter {
 
     /// Notes whether the files could be removed that the newest snapshot has made needless.
     pub(crate) fn note_removed(&self, removed: io::Result<()>) {
-        let failure = removed.err().map(|cause| SnapshotError::Remove {
-            directory: self.directory.clone(),
-            cause: cause.into(),
-        });
+        let failure = removed
+            .err()
+            .map(|cause| SnapshotError::Remove { directory: self.directory.clone(), cause: cause.into() });
         self.lock().unremoved = failure.map(|error| (error, SystemTime::now()));
     }
 

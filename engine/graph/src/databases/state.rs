@@ -233,7 +233,11 @@ fn report(database: &str, health: Health, told: &mut LoggedHealth) {
         && told.removal_failure != Some(at)
     {
         let error = with_causes(&error);
-        tracing::warn!(database, error, "needless files could not be removed; the next snapshot tries it again");
+        tracing::warn!(
+            database,
+            error,
+            "needless files could not be removed; the next snapshot tries it again"
+        );
     }
     told.removal_failure = failed_at;
 }

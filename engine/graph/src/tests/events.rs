@@ -323,8 +323,9 @@ fn an_end_that_went_in_a_later_write_is_null_though_another_has_its_id() {
                 write.delete_node(max)
             });
             served.write(|write| {
-                (0..100)
-                    .try_for_each(|number| write.create_node("User", &format!("other{number}"), &[]).map(drop))
+                (0..100).try_for_each(|number| {
+                    write.create_node("User", &format!("other{number}"), &[]).map(drop)
+                })
             });
         },
         expect![[r#"

@@ -49,7 +49,8 @@ fn send(served: &Served, script: &'static str) -> LocalBoxFuture<'static, String
         panic!("scripts run on threads of their own")
     };
     async move {
-        let response = respond(Box::new(WholeBody::from(Bytes::from_static(script.as_bytes())))).await.response;
+        let response =
+            respond(Box::new(WholeBody::from(Bytes::from_static(script.as_bytes())))).await.response;
         format!("{} {}", response.status.as_u16(), String::from_utf8_lossy(&response.body))
     }
     .boxed_local()
@@ -90,5 +91,8 @@ fn a_script_that_a_stopping_server_ends_may_have_written() {
     // As it goes when a server stops.
     drop(served.source);
     let told = block_on(&runtime, script);
-    assert!(told.starts_with("503 ") && told.contains("unknown") && !told.contains("when it is back"), "{told}");
+    assert!(
+        told.starts_with("503 ") && told.contains("unknown") && !told.contains("when it is back"),
+        "{told}"
+    );
 }

@@ -79,9 +79,8 @@ async fn ask(
     for (name, value) in traced {
         request = request.header(name, value);
     }
-    let request = request
-        .body(())
-        .map_err(|error| SendError { kind: "invalid_request", reason: error.to_string() });
+    let request =
+        request.body(()).map_err(|error| SendError { kind: "invalid_request", reason: error.to_string() });
     let sent = async {
         let waiting = tokio::task::spawn_blocking(move || {
             let sent = request.and_then(|request| send(request, timeout, max_bytes));

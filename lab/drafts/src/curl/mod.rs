@@ -346,7 +346,8 @@ fn unglobbed(text: &str) -> Result<String, DraftError> {
         plain.push(escaped.unwrap_or(letter));
     }
     if is_pattern {
-        let why = "curl makes several addresses of braces and brackets; write one, or a variable into the plan";
+        let why =
+            "curl makes several addresses of braces and brackets; write one, or a variable into the plan";
         return Err(DraftError::Address { text: text.to_owned(), why: why.to_owned() });
     }
     Ok(plain)

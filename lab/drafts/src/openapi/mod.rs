@@ -66,9 +66,8 @@ pub fn from_openapi(path: &Path, options: &OpenApiOptions) -> Result<Draft, Draf
                 continue;
             }
             if options.target.is_none() && [described, item].into_iter().any(has_servers) {
-                unsaid.push(format!(
-                    "{method} {template} (it has servers of its own; --target replaces them)"
-                ));
+                unsaid
+                    .push(format!("{method} {template} (it has servers of its own; --target replaces them)"));
                 continue;
             }
             let operation = Operation { document: &document, template, method: &method, item, described };

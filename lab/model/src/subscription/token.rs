@@ -76,7 +76,11 @@ mod tests {
         assert_eq!(found("d-000000ac-17-3"), None, "of another run");
         assert_eq!(found("d-000000ab-17"), None);
         for before in ["d-000000ab-1x", "d-000000ab-", "d-000000ab-99999999999-1", "d-000000ab-7-"] {
-            assert_eq!(found(&format!("{before} d-000000ab-2-5")), Some((2, 5)), "after {before}, which is none");
+            assert_eq!(
+                found(&format!("{before} d-000000ab-2-5")),
+                Some((2, 5)),
+                "after {before}, which is none"
+            );
         }
         assert_eq!(found("d-000000ab-99999999999-1"), None);
     }

@@ -90,7 +90,9 @@ impl SweepSpace {
                 combination.settings.push((setting.name.clone(), value.clone()));
             });
         }
-        if let Some(file) = all.iter().map(Combination::file_stem).find(|file| file.len() > FILE_STEM_BYTES_MAX) {
+        if let Some(file) =
+            all.iter().map(Combination::file_stem).find(|file| file.len() > FILE_STEM_BYTES_MAX)
+        {
             return Err(SpaceError::LongFile { bytes: file.len(), file });
         }
         let mut files = BTreeSet::new();

@@ -173,7 +173,7 @@ fn commands_that_only_look_read_graphs_and_series_that_are_open_elsewhere() {
     let graph = Store::open(&folder.join("people/rage"), Options::new(Durability::Sync));
     let graph = graph.expect("a graph can be made");
     graph.write_and_wait(|write| write.create_node("User", "Max", &[]).map(drop)).expect("it is written");
-    let options = prony_series_store::Options::new(prony_series_store::Durability::Sync);
+    let options = prony_series_store::Options::new(Durability::Sync);
     let series =
         prony_series_store::Store::open(&folder.join("history"), options).expect("series can be made");
     let written = series.write_and_wait(|write| {

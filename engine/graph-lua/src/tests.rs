@@ -109,7 +109,7 @@ fn check(transcript: Expect) {
 
 #[test]
 fn the_value_is_that_of_the_last_line() {
-    check(expect![[r#"
+    check(expect![[r##"
         > 1 + 1
         2
         > a = 1\na, 2, nil
@@ -156,12 +156,12 @@ fn the_value_is_that_of_the_last_line() {
         null
         > x = {...}\n#x
         0
-    "#]]);
+    "##]]);
 }
 
 #[test]
 fn values_are_json() {
-    check(expect![[r#"
+    check(expect![[r##"
         > return {}, {1, 2.5, "a"}, {b = true, a = {c = {}}}
         [[], [1, 2.5, "a"], {"a": {"c": []}, "b": true}]
         > return 230.0, -0.5, 2^53, 1e300, 1/3, 1026
@@ -214,7 +214,7 @@ fn values_are_json() {
         "the disk is full!"
         > return select("#", pcall(function() return 1, nil, nil end)), pcall(error)
         [4, false, null]
-    "#]]);
+    "##]]);
 }
 
 #[test]

@@ -390,7 +390,7 @@ fn pages_are_fetched_with_what_they_embed() {
 fn xml_has_the_results_of_assertions() {
     let trial = Trial::once(&get("a", "/ok", &response_assertion(&["zz"], "response_data", 16)));
     trial.demand(&["-Jjmeter.save.saveservice.output_format=xml"]);
-    let xml = std::fs::read_to_string(trial.path("out.jtl")).unwrap();
+    let xml = fs::read_to_string(trial.path("out.jtl")).unwrap();
     assert!(
         xml.contains("<failureMessage>Test failed: text expected to contain /zz/</failureMessage>"),
         "{xml}"

@@ -55,10 +55,10 @@ fn put_back(returned: &mut Json, given: &Json) {
                 }
             }
         }
-        (returned, Json::Number(number)) => {
-            if is_large_number(number) && returned.as_str() == Some(number.to_string().as_str()) {
-                *returned = Json::Number(number.clone());
-            }
+        (returned, Json::Number(number))
+            if is_large_number(number) && returned.as_str() == Some(number.to_string().as_str()) =>
+        {
+            *returned = Json::Number(number.clone());
         }
         _ => {}
     }

@@ -64,7 +64,7 @@ impl Seconds {
         };
         (self.busy_before, self.second) = (busy, self.second + 1);
         let interval = match self.held.take() {
-            Some(held) => put_together(held, interval),
+            Some(held) => put_together(held, &interval),
             None => interval,
         };
         if is_last {
@@ -77,10 +77,10 @@ impl Seconds {
 }
 
 /// One interval, which stands in the second of the later one.
-fn put_together(mut held: ThreadInterval, next: ThreadInterval) -> ThreadInterval {
+fn put_together(mut held: ThreadInterval, next: &ThreadInterval) -> ThreadInterval {
     held.tally.merge_next(&next.tally);
     let busy = held.busy.plus(next.busy);
-    ThreadInterval { tally: held.tally, busy, ..next }
+    ThreadInterval { tally: held.tally, busy, ..*next }
 }
 
 /// Of the calling thread so far.

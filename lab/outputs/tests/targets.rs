@@ -397,7 +397,7 @@ fn graphite_gets_a_line_for_each_figure() {
     }
 }
 
-/// Documentation of InfluxDB has URLs with other ones than that of the lines.
+/// Documentation of `InfluxDB` has URLs with other ones than that of the lines.
 #[test]
 fn a_precision_of_times_in_the_url_of_influxdb_does_not_count() {
     let (url, got) = http();

@@ -101,8 +101,12 @@ impl Access {
         self.current.store(is_closed.then(|| Arc::new(policy())));
         self.is_closed.store(is_closed, Ordering::Release);
         // `/health` names a Redis only once it counts whoever is let in: before, requests went on counting in the other.
-        let before = self.shared.swap(shared.clone());
-        if before.as_ref().is_some_and(|before| shared.as_ref().is_none_or(|now| !Arc::ptr_eq(before, now))) {
+        let before = self.shared();
+        let is_other =
+            |before: &Arc<SharedLimits>| shared.as_ref().is_none_or(|now| !Arc::ptr_eq(before, now));
+        let is_replaced = before.as_ref().is_some_and(is_other);
+        self.shared.store(shared);
+        if is_replaced {
             tracing::info!("limits are shared as the configuration now says");
         }
     }

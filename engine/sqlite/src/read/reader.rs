@@ -18,7 +18,6 @@ use crate::{
         session::{Session, Unfinished},
         slot::Slot,
         turn::Turn,
-        watch::INLINE_BUDGET,
     },
     statement::{
         bind::Values,
@@ -171,18 +170,15 @@ impl Reader {
         P: AsRef<ProgramStatements> + Send + Sync + 'static,
         T: Send + 'static,
     {
-        if !P::as_ref(program).is_slow.load(Relaxed) {
+        let pace = &P::as_ref(program).pace;
+        if !pace.is_slow() {
             self.turn.take().await;
             let run = |session: &mut Session, settings: &RelationalSettings| {
                 work(session, program, Values { model, variables, settings })
             };
-            let (done, took) = self.inline(run);
             // What SQLite does in one instruction, such as making a long pattern, comes to its end whatever it takes.
-            if took > INLINE_BUDGET || matches!(done, Err(Unfinished::Later)) {
-                P::as_ref(program).is_slow.store(true, Relaxed);
-            }
-            match done {
-                Err(Unfinished::Later) => {}
+            match pace.on_core(|| self.inline(run)) {
+                Err(Unfinished::Later) => pace.stopped(),
                 Err(Unfinished::Failed(error)) => return Err(error),
                 Ok(done) => return Ok((done, None)),
             }
@@ -191,10 +187,7 @@ impl Reader {
         let later = move |session: &mut Session, settings: &RelationalSettings| {
             let started = Instant::now();
             let values = Values { model: &model, variables: &variables, settings };
-            let done = work(session, &program, values);
-            if started.elapsed() < INLINE_BUDGET / 2 {
-                P::as_ref(&program).is_slow.store(false, Relaxed);
-            }
+            let done = P::as_ref(&program).pace.on_thread(|| work(session, &program, values));
             done.map(|done| (done, Some(started)))
         };
         self.pool.run(later).await

@@ -8,7 +8,7 @@ use std::{
 
 use tokio::task;
 
-use crate::read::watch::INLINE_BUDGET;
+use crate::statement::pace::INLINE_BUDGET;
 
 /// A core's.
 #[derive(Debug, Default)]

@@ -10,19 +10,14 @@ use std::{
 };
 
 use prony_source::threads::{YIELD_EVERY, yield_processor};
-use rustix::time::{ClockId, clock_gettime};
+
+use crate::statement::pace::{INLINE_BUDGET, INLINE_BUDGET_WALL, thread_time};
 
 /// Instructions of SQLite's virtual machine between two looks at the clock: some tens of microseconds.
 pub(crate) const INSTRUCTIONS_PER_CHECK: i32 = 2000;
 
 /// Bytes of text that are searched between two looks at the clock: some tens of microseconds.
 const SEARCHED_BYTES_PER_CHECK: usize = 64 * 1024;
-
-/// How long a statement may hold up its core before it moves to another thread.
-pub(crate) const INLINE_BUDGET: Duration = Duration::from_millis(1);
-
-/// A core that other processes keep from running does not count as busy with the statement, up to here.
-const INLINE_BUDGET_WALL: Duration = Duration::from_millis(20);
 
 /// Why a statement was interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +128,7 @@ impl Watch {
         if now >= self.budget_at_ns.load(Relaxed).saturating_add(INLINE_BUDGET_WALL.as_nanos() as u64) {
             return true;
         }
-        let spent = thread_time_ns();
+        let spent = thread_time().as_nanos() as u64;
         let started = self.thread_started_ns.load(Relaxed);
         if started == u64::MAX {
             // First look: whoever kept the thread from running has done so before; half a budget is left.
@@ -161,9 +156,4 @@ impl Watch {
     fn now_ns(&self) -> u64 {
         self.base.elapsed().as_nanos() as u64
     }
-}
-
-fn thread_time_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

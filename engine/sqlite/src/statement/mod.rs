@@ -4,5 +4,6 @@ pub(crate) mod bind;
 pub(crate) mod compile;
 pub(crate) mod dialect;
 pub(crate) mod mutation;
+pub(crate) mod pace;
 pub(crate) mod program;
 mod select;

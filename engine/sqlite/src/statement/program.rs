@@ -1,6 +1,6 @@
 //! What a root field becomes for SQLite: statements' texts, and for each how its rows become JSON.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use prony_graphql::{error::Position, variables::Variables};
 use prony_source::ValueShape;
@@ -13,6 +13,8 @@ use prony_sql::{
     model::Model,
     plan::RowsKind,
 };
+
+use crate::statement::pace::Pace;
 
 /// `db.system.name`, for spans.
 pub(crate) const SYSTEM: &str = "sqlite";
@@ -45,15 +47,14 @@ pub(crate) struct ProgramId(u64);
 pub(crate) struct ProgramStatements {
     pub(crate) id: ProgramId,
     pub(crate) texts: Vec<StatementText>,
-    /// Its last run took longer than a core's thread may be held up.
-    pub(crate) is_slow: AtomicBool,
+    pub(crate) pace: Pace,
 }
 
 impl ProgramStatements {
     pub(crate) fn new(texts: Vec<StatementText>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = ProgramId(NEXT.fetch_add(1, Relaxed));
-        Self { id, texts, is_slow: AtomicBool::new(false) }
+        Self { id, texts, pace: Pace::default() }
     }
 
     /// All of them, for the log.

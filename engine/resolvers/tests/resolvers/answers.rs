@@ -29,8 +29,8 @@ fn members_come_in_the_order_of_the_selection() {
 #[test]
 fn singles_have_their_own_digits() {
     let resolvers = Schema::new("type Query { a: Float, b: [Float!] }", ())
-        .field("Query.a", |_: &(), (): ()| 0.1_f32)
-        .field("Query.b", |_: &(), (): ()| vec![16.4_f32, -2.5e-9, 3.0])
+        .field("Query.a", |(): &(), (): ()| 0.1_f32)
+        .field("Query.b", |(): &(), (): ()| vec![16.4_f32, -2.5e-9, 3.0])
         .build()
         .unwrap_or_else(|faults| panic!("{faults}"));
     let body = on_clock(ask(&resolvers, "{ a b }", "{}"));

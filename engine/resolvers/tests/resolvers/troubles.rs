@@ -60,12 +60,12 @@ fn a_list_that_ends_with_an_error_leaves_the_next_ones_their_answers() {
                        type Book { title: String!, isbn: String! }";
     let books = |name: &str| [1, 2, 3].map(|number| Book { title: format!("{name}{number}") }).to_vec();
     let resolvers = Schema::sharing(SDL, Arc::new(()))
-        .field("Query.shelves", |_: &(), (): ()| vec![Shelf { name: "a" }, Shelf { name: "b" }])
-        .field("Query.stacks", move |_: &(), (): ()| vec![Some(books("a")), None, Some(books("b"))])
-        .batch_field("Shelf.books", move |_: &(), shelves: &[&Shelf], (): ()| {
+        .field("Query.shelves", |(): &(), (): ()| vec![Shelf { name: "a" }, Shelf { name: "b" }])
+        .field("Query.stacks", move |(): &(), (): ()| vec![Some(books("a")), None, Some(books("b"))])
+        .batch_field("Shelf.books", move |(): &(), shelves: &[&Shelf], (): ()| {
             shelves.iter().map(|shelf| books(shelf.name)).collect::<Vec<_>>()
         })
-        .field("Book.isbn", |_: &(), book: &Book, (): ()| {
+        .field("Book.isbn", |(): &(), book: &Book, (): ()| {
             if book.title == "a1" { Err(Error::new("none")) } else { Ok(format!("isbn of {}", book.title)) }
         })
         .build()
@@ -205,8 +205,8 @@ fn a_directive_that_gives_null_is_held_against_the_schema() {
     const SDL: &str = "directive @hide repeatable on FIELD
                        type Query { strict: [String!], free: [String] }";
     let resolvers = Schema::new(SDL, ())
-        .field("Query.strict", |_: &(), (): ()| vec!["a".to_owned()])
-        .field("Query.free", |_: &(), (): ()| vec!["a".to_owned()])
+        .field("Query.strict", |(): &(), (): ()| vec!["a".to_owned()])
+        .field("Query.free", |(): &(), (): ()| vec!["a".to_owned()])
         .directive("@hide", |_: String, (): ()| None::<String>)
         .build()
         .unwrap_or_else(|faults| panic!("{faults}"));

@@ -89,9 +89,9 @@ fn each_run_has_a_spectrum_of_its_own() {
     fs::create_dir(folder.join("all")).unwrap();
     let names = ["a b", "a/b", "c", "c", "c #2", "a b-service"];
     for (number, name) in names.into_iter().enumerate() {
-        let named = text.replacen("\"name\":\"shop\"", &format!("\"name\":\"{name}\""), 1);
-        assert_ne!(named, text);
-        fs::write(folder.join(format!("all/{number}.prony.json")), named).unwrap();
+        let result = text.replacen("\"name\":\"shop\"", &format!("\"name\":\"{name}\""), 1);
+        assert_ne!(result, text);
+        fs::write(folder.join(format!("all/{number}.prony.json")), result).unwrap();
     }
     let said = printed(&prony(folder, &["report", "all", "--hgrm", "spectra"]));
     let files = fs::read_dir(folder.join("spectra")).unwrap().count();

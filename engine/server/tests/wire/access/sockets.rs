@@ -121,26 +121,26 @@ fn operations_of_one_stream_end_with_their_own_tokens() {
             "{method} /graphql/stream HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {length}\r\n\r\n{content}"
         )
     };
-    let reserved = server.ask(on_stream("PUT", &bearer(&long), ""));
-    let reserved = reserved.lines().last().expect("the token is the body");
-    let of_stream = format!("x-graphql-event-stream-token: {reserved}\r\n");
-    let mut stream = server.connect();
-    stream.send(on_stream("GET", &format!("accept: text/event-stream\r\n{of_stream}"), ""));
+    let response = server.ask(on_stream("PUT", &bearer(&long), ""));
+    let reserved = response.lines().last().expect("the token is the body");
+    let reservation = format!("x-graphql-event-stream-token: {reserved}\r\n");
+    let mut socket = server.connect();
+    socket.send(on_stream("GET", &format!("accept: text/event-stream\r\n{reservation}"), ""));
     for (id, token) in [("long", &long), ("short", &short)] {
         let operation = json!({
             "query": "subscription { onInvoiceChanged { key { InvoiceId } } }",
             "extensions": {"operationId": id},
         });
-        let headers = format!("{of_stream}{}content-type: application/json\r\n", bearer(token));
+        let headers = format!("{reservation}{}content-type: application/json\r\n", bearer(token));
         let response = server.ask(on_stream("POST", &headers, &operation.to_string()));
         assert!(response.starts_with("HTTP/1.1 202"), "{response}");
     }
-    let told = stream.until("event: complete\ndata: {\"id\":\"short\"}\n\n");
+    let told = socket.until("event: complete\ndata: {\"id\":\"short\"}\n\n");
     assert!(told.contains("the credentials have expired") && !told.contains("\"long\""), "{told}");
     let create =
         "mutation { createInvoice(InvoiceId: 9201, InvoiceDate: \"2026-01-01\", Total: 1) { InvoiceId } }";
     assert!(body(&server, &bearer(&long), create).contains("9201"));
-    let event = stream.until("9201");
+    let event = socket.until("9201");
     assert!(event.contains("\"id\":\"long\""), "{event}");
 }
 

@@ -194,22 +194,18 @@ mod tests {
     use super::*;
     use crate::bundle::Bundle;
     use crate::figures::joined;
-    use crate::kind::{Kinds, PLANS, RequestsAlone};
+    use crate::kind::RequestsAlone;
     use crate::link::{Link, LinkEvent, NatsSettings};
     use crate::message::{Told, coordinator_subject};
     use crate::terms::UserState;
-    use crate::worker::{WorkerSettings, serve};
+    use crate::worker::{serve, tests::settings as worker_settings};
     use prony_load::{RunOptions, read_plan};
     use prony_model::{LoadModel, Nanos, PlanDraft, RequestDraft, Target, WindowKind};
     use prony_testkit::NatsServer;
     use prony_testkit::peer::ScriptedPeer;
     use std::collections::BTreeMap;
-    use std::num::NonZeroUsize;
-    use std::path::Path;
     use std::sync::{Arc, Mutex, mpsc};
     use std::{fs, thread};
-
-    static KINDS: Kinds = &[&PLANS];
 
     #[test]
     fn a_worker_of_another_version_is_told_of_with_both() {
@@ -282,19 +278,6 @@ mod tests {
         }
     }
 
-    fn real(nats: &NatsSettings, output: &Path) -> WorkerSettings {
-        WorkerSettings {
-            nats: nats.clone(),
-            name: "real".to_owned(),
-            labels: BTreeMap::new(),
-            threads: NonZeroUsize::MIN,
-            kinds: KINDS,
-            output: output.to_owned(),
-            is_for_one_run: false,
-            tell: Box::new(|_| {}),
-        }
-    }
-
     /// Runs six requests with one worker, which joins and does not make them; another one comes later. Returns what was said.
     fn replaced(answer: fn(&Order) -> Option<Reply>) -> Vec<String> {
         const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
@@ -316,7 +299,7 @@ mod tests {
         let result = thread::scope(|scope| {
             scope.spawn(|| pretend(&nats, &stop, answer));
             let recruited = Recruited::of(&plan, settings, StopFlag::default());
-            scope.spawn(|| serve(real(&nats, folder.path()), &stop).unwrap());
+            scope.spawn(|| serve(worker_settings(&nats, "real", folder.path()), &stop).unwrap());
             let run = |mut recruited: Recruited| {
                 recruited.run(&plan, &bundle, &RequestsAlone, RunOptions::default())
             };

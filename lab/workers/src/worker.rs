@@ -387,7 +387,7 @@ impl Worker {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::kind::PLANS;
     use base64::Engine as _;
@@ -401,10 +401,11 @@ mod tests {
 
     static KINDS: Kinds = &[&PLANS];
 
-    fn settings(nats: &NatsSettings, output: &Path) -> WorkerSettings {
+    /// Of a worker on this machine that serves on.
+    pub(crate) fn settings(nats: &NatsSettings, name: &str, output: &Path) -> WorkerSettings {
         WorkerSettings {
             nats: nats.clone(),
-            name: "ä".to_owned(),
+            name: name.to_owned(),
             labels: BTreeMap::new(),
             threads: NonZeroUsize::MIN,
             kinds: KINDS,
@@ -444,7 +445,7 @@ mod tests {
         };
         let mut ready = 0;
         thread::scope(|scope| {
-            scope.spawn(|| serve(settings(&nats, folder.path()), &stop).unwrap());
+            scope.spawn(|| serve(settings(&nats, "ä", folder.path()), &stop).unwrap());
             let (begin, mut worker) = (Instant::now(), None);
             while ready < 2 && begin.elapsed() < Duration::from_secs(20) {
                 let Ok(LinkEvent::Message(bytes)) = heard.recv_timeout(Duration::from_millis(100)) else {
@@ -470,7 +471,9 @@ mod tests {
                 }
                 worker = Some(subject);
             }
-            worker.iter().for_each(|subject| tell(subject, Order::Release));
+            for subject in &worker {
+                tell(subject, Order::Release);
+            }
             stop.stop();
         });
         assert_eq!(ready, 2);

@@ -429,10 +429,10 @@ fn a_run_all_of_whose_workers_died_is_not_complete() {
     let plan = endless_plan(folder.path(), &peer.url(), "rate = 40\nduration = \"60s\"\nusers = 10");
     let kill = thread::spawn(move || {
         wait_for("a request", || peer.connections() > 0);
-        both.iter_mut().for_each(|worker| {
+        for worker in &mut both {
             thread::sleep(Duration::from_millis(2_500));
             worker.kill();
-        });
+        }
         peer
     });
     let run = run_plan(&plan, &server.url(), 2, OnWorkerLost::Respread, RunOptions::default());

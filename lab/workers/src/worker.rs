@@ -471,7 +471,7 @@ pub(crate) mod tests {
                 }
                 worker = Some(subject);
             }
-            for subject in &worker {
+            if let Some(subject) = &worker {
                 tell(subject, Order::Release);
             }
             stop.stop();

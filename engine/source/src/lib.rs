@@ -3,7 +3,7 @@
 //! several kinds of sources share is in [`dialect`]; how a kind is configured, and how it makes itself known, in [`config`]; an
 //! HTTP API that a source may bring in [`http_api`]; functions of the operator's that are called around fields in [`interceptors`]; spans of
 //! requests that are traced in [`trace`]; who is next where many wait in [`fair_queue`]; the log of what took
-//! long in [`slow_statements`]; whom a thread gives way to in [`threads`], and pieces of work on a core in [`turns`]. It leaves sockets, drivers and stores to other crates.
+//! long in [`slow_statements`]; whom a thread gives way to in [`threads`]. It leaves sockets, drivers and stores to other crates.
 
 mod coding;
 pub mod config;
@@ -23,7 +23,6 @@ pub mod slow_statements;
 pub mod threads;
 pub mod trace;
 mod traits;
-pub mod turns;
 
 pub use self::{
     coding::{AcceptedCodings, ContentCoding},

@@ -2,9 +2,8 @@
 
 use std::{io, sync::Arc};
 
-use prony_source::turns::Turns;
 use rustls::{HandshakeKind, server::Acceptor};
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, sync::Semaphore, task::yield_now};
 use tokio_rustls::{LazyConfigAcceptor, server::TlsStream};
 
 use super::refusal::respond_and_close;
@@ -15,8 +14,7 @@ const PLAIN_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: applicatio
     {\"errors\":[{\"message\":\"this port speaks TLS; ask with https:// or wss:// here\"}]}";
 
 thread_local! {
-    /// What follows a greeting is signed, which takes some hundred microseconds.
-    static TURNS: Turns = Turns::default();
+    static TURN: Arc<Semaphore> = Arc::new(Semaphore::new(1));
 }
 
 /// A connection whose handshake is done.
@@ -66,6 +64,14 @@ pub(super) async fn secure(tls: &Arc<Tls>, socket: TcpStream) -> Option<Secured>
     None
 }
 
+/// What follows a greeting is signed, which takes some hundred microseconds: one on a core between two looks at what else it has to do, however
+/// many have come.
+async fn turn() {
+    let turn = TURN.with(Arc::clone).acquire_owned().await;
+    yield_now().await;
+    drop(turn);
+}
+
 async fn shake_hands(tls: &Arc<Tls>, socket: TcpStream) -> Result<Secured, Fault> {
     let mut first = [0];
     // A method begins with a capital letter, a handshake with 22 (RFC 8446, section 5.1).
@@ -73,7 +79,7 @@ async fn shake_hands(tls: &Arc<Tls>, socket: TcpStream) -> Result<Secured, Fault
         return Err(Fault::PlainHttp(socket));
     }
     let greeted = LazyConfigAcceptor::new(Acceptor::default(), socket).await?;
-    TURNS.with(Turns::clone).next().await;
+    turn().await;
     let stream = greeted.into_stream(tls.config()).await?;
     let session = stream.get_ref().1;
     let is_http2 = session.alpn_protocol() == Some(HTTP2);

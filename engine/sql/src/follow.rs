@@ -151,14 +151,14 @@ impl Following {
         mut take: impl FnMut(&Catalog) -> Result<CatalogOutcome, String> + Send,
     ) {
         let (mut retry, mut is_unreachable) = (RETRY_FIRST, false);
-        let mut took = Duration::ZERO;
+        let mut took = [Duration::ZERO; 2];
         loop {
             let looked = Instant::now();
             let pause = match interval {
                 _ if is_unreachable => retry,
                 Duration::ZERO => Duration::MAX,
                 interval if reader.is_told() => interval.max(PAUSE_WHERE_TOLD),
-                interval => interval.max(took * SHARE_OF_TIME),
+                interval => rest(interval, took),
             };
             tokio::select! {
                 () = self.wake.notified() => {}
@@ -168,7 +168,7 @@ impl Following {
             tokio::time::sleep(LEAST_PAUSE.saturating_sub(looked.elapsed())).await;
             let is_forced = self.is_reload.swap(false, SeqCst) || self.fault().is_some();
             match self.look(&mut reader, &mut seen, is_forced, what, &mut take).await {
-                Ok(worked) => (took, retry, is_unreachable) = (worked, RETRY_FIRST, false),
+                Ok(worked) => (took, retry, is_unreachable) = ([worked, took[0]], RETRY_FIRST, false),
                 Err(reason) => {
                     self.failures.fetch_add(1, SeqCst);
                     if !is_unreachable {
@@ -243,9 +243,28 @@ impl Following {
     }
 }
 
+/// How long it is until the next look that nobody has asked for, where the last two took so long: one that something else held up says nothing
+/// of those that follow.
+fn rest(interval: Duration, [last, before]: [Duration; 2]) -> Duration {
+    interval.max(last.min(before) * SHARE_OF_TIME)
+}
+
 /// Tells catalogs from each other.
 pub(crate) fn fingerprint(catalog: &Catalog) -> u64 {
     let mut hasher = DefaultHasher::new();
     catalog.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_looks_that_all_take_long_are_made_seldom() {
+        let [quick, slow, interval] = [1, 2_000, 5_000].map(Duration::from_millis);
+        assert_eq!(rest(interval, [quick, quick]), interval);
+        assert_eq!(rest(interval, [slow, quick]), interval, "it was held up");
+        assert_eq!(rest(interval, [slow, slow]), Duration::from_secs(40));
+    }
 }

@@ -396,6 +396,7 @@ pub(crate) mod tests {
     use prony_model::plan::PlanChange;
     use prony_model::program::RunShare;
     use prony_testkit::NatsServer;
+    use std::net::TcpListener;
     use std::path::Path;
     use std::{fs, thread};
 
@@ -434,7 +435,10 @@ pub(crate) mod tests {
         let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
         let path = folder.path().join("plan.toml");
         let load = "users = 1\nduration = \"1s\"\nrequests = [{ path = \"/\" }]";
-        fs::write(&path, format!("target = \"http://127.0.0.1:1\"\n{load}\n")).unwrap();
+        // Whoever is ready has reached the target.
+        let target = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = target.local_addr().unwrap();
+        fs::write(&path, format!("target = \"http://{address}\"\n{load}\n")).unwrap();
         let change = PlanChange::of(&read_plan(&path).unwrap());
         let bundle = Bundle::of_plan(&path).unwrap();
         let (sender, heard) = mpsc::channel();

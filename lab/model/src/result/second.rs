@@ -51,7 +51,7 @@ impl SecondRow {
             max_ns: times.max(),
             covered_ns: Nanos::from_secs(1),
             workers_missing: 0,
-            late_p99_ns: tally.lateness.percentile_of_few(99.0),
+            late_p99_ns: late_p99(tally),
         }
     }
 
@@ -64,7 +64,7 @@ impl SecondRow {
         self.failures += late.interval_failures;
         self.timeouts += late.interval_timeouts;
         self.bytes_received += late.interval_bytes_received;
-        self.late_p99_ns = self.late_p99_ns.max(late.lateness.percentile_of_few(99.0));
+        self.late_p99_ns = self.late_p99_ns.max(late_p99(late));
         if let Some(times) = times {
             self.p50_ns = times.percentile_of_few(50.0);
             self.p95_ns = times.percentile_of_few(95.0);
@@ -72,6 +72,11 @@ impl SecondRow {
             self.max_ns = times.max();
         }
     }
+}
+
+/// In whole microseconds, as histograms have times but for their extremes: so that it is the same however a second was shared out.
+fn late_p99(tally: &Tally) -> Option<Nanos> {
+    tally.lateness.percentile_of_few(99.0).map(|late| Nanos(late.0 / 1_000 * 1_000))
 }
 
 table! {

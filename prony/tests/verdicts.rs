@@ -71,7 +71,7 @@ fn a_run_without_one_success_is_a_failure_whatever_was_asked() {
     plan(folder.path(), &peer.url(), "500ms", "");
     let ran = prony(folder.path(), &["run", "plan.toml"]);
     assert_eq!(ran.code, Some(1), "{}", ran.out);
-    ran.has(&["FAILED: not one of ", " requests succeeded, most of them: unexpected status\nresult: "]);
+    ran.has(&["FAILED: not one of ", " requests succeeded, most of them: unexpected status 500\nresult: "]);
     let result = only_result(folder.path());
     assert_eq!(result["verdict"]["conclusion"], "failed");
     // A figure that is there and not the target's is no reason to call a threshold kept.
@@ -167,7 +167,7 @@ fn where_no_request_came_to_its_end_nothing_has_passed() {
 fn one_request_is_enough_to_pass_and_to_fail() {
     for (response, code, part) in [
         (OK, 0, "! too-few-samples: 1 successes"),
-        (BROKEN, 1, "FAILED: the only request failed: unexpected status"),
+        (BROKEN, 1, "FAILED: the only request failed: unexpected status 500"),
     ] {
         let (peer, folder) = (ScriptedPeer::answering(response), tempfile::tempdir().unwrap());
         let text = format!(
@@ -234,7 +234,7 @@ fn a_k6_script_keeps_k6s_exit_code_and_the_verdict_is_said() {
     let target = format!("TARGET={}", peer.url());
     let ran = prony(folder.path(), &["run", "script.js", "-e", &target]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.error);
-    let said = "FAILED: not one of 20 requests succeeded, most of them: unexpected status\n\
+    let said = "FAILED: not one of 20 requests succeeded, most of them: unexpected status 500\n\
                 the exit code is k6's, 0; --strict makes it 1\n";
     assert!(ran.error.contains(said), "{}", ran.error);
     assert_eq!(only_result(folder.path())["verdict"]["conclusion"], "failed");

@@ -79,6 +79,20 @@ pub struct Figures {
 }
 
 impl Figures {
+    /// What most requests failed by that did; the status too, where responses had another one than is expected. Empty where none failed.
+    pub fn worst_failure(&self) -> String {
+        let failures = self.outcomes.iter().filter(|(kind, _)| **kind != OutcomeKind::Success);
+        let worst = failures.max_by_key(|(_, count)| **count).map(|(kind, _)| *kind);
+        let status = self.statuses.iter().max_by_key(|(_, count)| **count);
+        match (worst, status) {
+            (Some(OutcomeKind::Status), Some((status, _))) => {
+                format!("{} {status}", OutcomeKind::Status.label())
+            }
+            (Some(kind), _) => kind.label().to_owned(),
+            (None, _) => String::new(),
+        }
+    }
+
     pub fn of(cell: &TallyCell, length: Nanos) -> Self {
         let outcomes = OutcomeKind::ALL.into_iter().map(|kind| (kind, cell.outcome(kind)));
         let seconds = length.as_secs_f64();

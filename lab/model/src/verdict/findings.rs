@@ -144,9 +144,7 @@ fn ports_exhausted(result: &ResultFile) -> Option<Finding> {
 fn errors_dominate(result: &ResultFile) -> Option<Finding> {
     let all = &result.headline().all;
     (all.error_share() > ERROR_SHARE_MAX).then(|| {
-        let worst =
-            all.outcomes.iter().filter(|(kind, _)| **kind != OutcomeKind::Success).max_by_key(|(_, n)| **n);
-        let worst = worst.map_or("", |(kind, _)| kind.label());
+        let worst = all.worst_failure();
         let percent = all.error_share() * 100.0;
         let seen = format!("{percent:.1} % of {} requests failed, most of them: {worst}", all.requests);
         let cause = "failures are often faster than answers, so rate and latency are not those of the work";

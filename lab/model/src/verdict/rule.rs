@@ -2,7 +2,6 @@
 //!
 //! `docs/verdicts.md` says it for people. Whatever prints, draws or exits asks here and decides nothing of its own.
 
-use crate::measurement::record::OutcomeKind;
 use crate::result::{ResultFile, RunState};
 use crate::subscription::figures::SubscriberGroup;
 use crate::units::Nanos;
@@ -146,8 +145,7 @@ pub(crate) fn without_success(result: &ResultFile) -> Option<String> {
         let asks = result.plan.requests.iter().any(|request| !request.method.is_empty());
         return asks.then(|| "no request came to its end".to_owned());
     }
-    let failures = whole.outcomes.iter().filter(|(kind, _)| **kind != OutcomeKind::Success);
-    let worst = failures.max_by_key(|(_, count)| **count).map_or("", |(kind, _)| kind.label());
+    let worst = whole.worst_failure();
     Some(match whole.requests {
         1 => format!("the only request failed: {worst}"),
         requests => format!("not one of {requests} requests succeeded, most of them: {worst}"),

@@ -2,10 +2,13 @@
 //! another node. Of a node with few they are written at once; of one with many in passes, each of which takes the next of
 //! their order from all of them, so that what is kept has a bound.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{cmp::Ordering, ops::ControlFlow, sync::Arc};
 
 use prony_graph_store::{Around, Direction, Overtaken, Read, Ref, Relationship, Side};
-use prony_source::http_api::{ApiResponse, Progress};
+use prony_source::{
+    http_api::{ApiResponse, Progress},
+    threads::yield_processor,
+};
 use tokio::sync::Semaphore;
 
 use super::{
@@ -28,6 +31,8 @@ use crate::{
 const FEW: u64 = 4096;
 /// What a pass keeps: 24 bytes each, and twice as many while it searches.
 const PASS_MAX: usize = 1 << 18;
+/// Of a pass that is sorted, between two moments at which others of the processor go first: some hundred microseconds.
+const COMPARISONS_A_TURN: usize = 1 << 15;
 /// Passes at a time, on threads of their own.
 static PASSES: Semaphore = Semaphore::const_new(2);
 
@@ -372,6 +377,7 @@ impl NeighborSearch {
             read.each_around(self.node, filter(self.direction, types.as_deref()), |direction, of| {
                 visits += 1;
                 if visits.is_multiple_of(SLICE_VISITS) {
+                    yield_processor();
                     outcome = goes_on();
                     if !matches!(outcome, Ok(true)) {
                         return ControlFlow::Break(());
@@ -384,16 +390,28 @@ impl NeighborSearch {
                 }
                 kept.push(key);
                 if kept.len() == 2 * count {
-                    kept.select_nth_unstable(count - 1);
+                    kept.select_nth_unstable_by(count - 1, giving_way());
                     kept.truncate(count);
                     end = kept.last().copied();
                 }
                 ControlFlow::Continue(())
             });
         outcome?;
-        kept.sort_unstable();
+        kept.sort_unstable_by(giving_way());
         kept.truncate(count);
         Ok(kept)
+    }
+}
+
+/// Compares, and lets others of the processor go first now and then: a pass is sorted for ten milliseconds and more.
+fn giving_way() -> impl FnMut(&OrderKey, &OrderKey) -> Ordering {
+    let mut comparisons: usize = 0;
+    move |a, b| {
+        comparisons += 1;
+        if comparisons.is_multiple_of(COMPARISONS_A_TURN) {
+            yield_processor();
+        }
+        a.cmp(b)
     }
 }
 

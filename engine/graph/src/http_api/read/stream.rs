@@ -163,8 +163,8 @@ fn rest_of(body: impl LongBody + 'static, limit: Option<Duration>) -> ResponseSt
     Box::pin(stream::unfold(Some(body), move |rest| async move {
         let mut rest = rest?;
         let (deadline, mut untold) = (Deadline::new(limit), Untold::default());
+        let mut slice = Vec::with_capacity(SLICE_BYTES);
         loop {
-            let mut slice = Vec::new();
             match next_slice(&mut rest, &mut slice, &mut untold, deadline).await {
                 Ok(true) if slice.is_empty() => {}
                 Ok(has_more) => {

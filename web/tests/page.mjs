@@ -53,18 +53,18 @@ export function demand(condition, message) {
   if (!condition) throw new Error(message);
 }
 
-/** A page, and what it did wrong so far. */
+/** A page, and what it did wrong so far, it and others of its context. */
 export async function open(browser, url, options) {
   const context = await browser.newContext(options);
-  const page = await context.newPage();
   const faults = [];
-  page.on('request', (request) => {
+  context.on('request', (request) => {
     const other = !request.url().startsWith(url) && !/^(data|blob):/.test(request.url());
     if (other) faults.push(`asked another server: ${request.url()}`);
   });
-  page.on('console', (message) => {
+  context.on('console', (message) => {
     if (message.type() === 'error') faults.push(`console: ${message.text()}`);
   });
-  page.on('pageerror', (error) => faults.push(`page: ${error.message}`));
+  context.on('weberror', (found) => faults.push(`page: ${found.error().message}`));
+  const page = await context.newPage();
   return { context, page, faults };
 }

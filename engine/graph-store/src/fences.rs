@@ -2,9 +2,15 @@
 
 use crate::faults::{LOG, PATIENCE};
 use crate::losses::options;
-use crate::{Durability, LogError, Read, ReadFence, Refusal, Store};
+use crate::types::id::Ref;
+use crate::types::value::{Kind, Value};
+use crate::write::{Keep, Write};
+use crate::{Around, Durability, LogError, Read, ReadFence, Refusal, Side, Store};
 use prony_log::losses::directory;
 use prony_log::power_loss::{Held, Journal};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread;
@@ -32,6 +38,10 @@ impl OnSlowDisk {
         self.store.write(|write| write.create_node("Stadt", key, &[]), drop).unwrap();
         assert!(held.is_waited_for(PATIENCE), "nobody writes the log");
         held
+    }
+
+    fn is_told(&self, fence: ReadFence) -> bool {
+        self.store.outcome(fence).is_some_and(|outcome| outcome.is_ok())
     }
 
     fn is_there(&self, key: &str) -> (bool, ReadFence) {
@@ -231,4 +241,230 @@ fn a_refusal_waits_for_what_it_is_because_of() {
     assert!(disk.store.outcome(fence).is_none());
     drop(held);
     assert!(matches!(disk.settled(fence), Err(LogError::Unknown { .. })));
+}
+
+/// The others wait for nothing, and who looks at everything waits for all.
+#[test]
+fn who_reads_what_nobody_changes_is_told_at_once() {
+    let disk = OnSlowDisk::new(Durability::Sync);
+    disk.store.write_and_wait(|write| write.create_node("Stadt", "Bern", &[])).unwrap();
+    let held = disk.write_held("Zürich");
+    for (key, is_told) in [("Köln", true), ("Bern", true), ("Atlantis", true), ("Zürich", false)] {
+        assert_eq!(disk.is_told(disk.is_there(key).1), is_told, "{key}");
+    }
+    let all = disk.store.read_fenced(|read| read.nodes(None).count());
+    assert_eq!((all.0, disk.is_told(all.1)), (3, false));
+    let count = disk.store.read_fenced(|read| read.count(Side::Nodes, None));
+    assert!(!disk.is_told(count.1));
+    drop(held);
+    for fence in [all.1, count.1] {
+        disk.settled(fence).unwrap();
+    }
+}
+
+#[test]
+fn the_schema_and_that_a_graph_is_empty_are_told_when_they_are_durable() {
+    let disk = OnSlowDisk::new(Durability::Sync);
+    let held = disk.journal.hold(LOG);
+    disk.store.write(|write| write.make_type(Side::Nodes, "Land"), drop).unwrap();
+    assert!(held.is_waited_for(PATIENCE), "nobody writes the log");
+    let (is_there, of_schema) =
+        disk.store.read_fenced(|read| read.schema().side(Side::Nodes).find("Land").is_some());
+    assert!(is_there && !disk.is_told(of_schema));
+    drop(held);
+    disk.settled(of_schema).unwrap();
+    let held = disk.journal.hold(LOG);
+    let clear = |write: &mut Write<'_>| {
+        write.clear();
+        Ok(())
+    };
+    disk.store.write(clear, drop).unwrap();
+    assert!(held.is_waited_for(PATIENCE), "nobody writes the log");
+    let (is_there, of_node) = disk.is_there("Köln");
+    assert!(!is_there && !disk.is_told(of_node));
+    drop(held);
+    disk.settled(of_node).unwrap();
+}
+
+/// A bug of a first design: its stamp was waited for, which no write would ever have settled.
+#[test]
+fn what_only_a_refused_write_has_touched_is_told() {
+    let disk = OnSlowDisk::new(Durability::Sync);
+    let held = disk.write_held("Zürich");
+    let refused = disk.store.write(
+        |write| {
+            let at = write.find("Stadt", "Köln").unwrap();
+            write.delete_node(at)?;
+            Err::<(), _>(Refusal::NoNode)
+        },
+        drop,
+    );
+    assert!(refused.is_err());
+    let (is_there, fence) = disk.is_there("Köln");
+    assert!(is_there);
+    drop(held);
+    disk.settled(fence).unwrap();
+}
+
+/// Those at its other ends lose a relationship though nothing of theirs was written.
+#[test]
+fn neighbours_of_a_deleted_hub_are_told_when_that_is_durable() {
+    const MANY: usize = 1_500;
+    let disk = OnSlowDisk::new(Durability::Sync);
+    let fill = |write: &mut Write<'_>| {
+        let hub = write.create_node("Stadt", "Rom", &[])?;
+        for number in 0..MANY {
+            let leaf = write.create_node("Stadt", &number.to_string(), &[])?;
+            write.create_relationship("STRASSE", leaf, hub, &[])?;
+        }
+        Ok(hub)
+    };
+    let hub = disk.store.write_and_wait(fill).unwrap();
+    let roads = |read: &Read| {
+        let leaf = read.find("Stadt", "7").unwrap().at;
+        (read.around(leaf, Around::default()).len(), read.degree(leaf, Around::default()))
+    };
+    let (before, fence) = disk.store.read_fenced(roads);
+    assert!(before == (1, 1) && disk.is_told(fence));
+    let held = disk.journal.hold(LOG);
+    disk.store.write(|write| write.delete_node(hub), drop).unwrap();
+    assert!(held.is_waited_for(PATIENCE), "nobody writes the log");
+    let (after, fence) = disk.store.read_fenced(roads);
+    assert!(after == (0, 0) && !disk.is_told(fence));
+    drop(held);
+    disk.settled(fence).unwrap();
+}
+
+/// Keys, and slots on each shard, among which all that the test makes are.
+const NAMES: [&str; 5] = ["Köln", "a", "b", "", "Zürich"];
+const TYPES: [&str; 2] = ["Stadt", "Land"];
+const SLOTS: u32 = 4;
+
+fn refs() -> impl Iterator<Item = Ref> {
+    let all = (1..=2).flat_map(|of| (0..4).map(move |shard| (of, shard)));
+    all.flat_map(|(of, shard)| (0..SLOTS).map(move |index| Ref::new(of, shard, index)))
+}
+
+/// What can be asked of little: each as text, with its fence.
+fn looks(store: &Store) -> Vec<(String, ReadFence)> {
+    let mut looks = Vec::new();
+    let mut add = |look: &dyn Fn(&Read) -> String| looks.push(store.read_fenced(look));
+    for (of, key) in TYPES.iter().flat_map(|of| NAMES.map(|key| (of, key))) {
+        add(&|read| {
+            let found = read.find(of, key).map(|node| (node.at, node.properties().collect::<Vec<_>>()));
+            format!("{of} {key}: {found:?}")
+        });
+    }
+    for at in refs() {
+        add(&|read| {
+            let node = read.node(at).map(|node| (node.key, node.properties().collect::<Vec<_>>()));
+            format!("{at:?}: {node:?}")
+        });
+        add(&|read| {
+            let one = read.relationship(at);
+            let one = one.map(|one| (one.from, one.to, one.properties().collect::<Vec<_>>()));
+            format!("{at:?}: {one:?}")
+        });
+        add(&|read| {
+            let mut text = format!("around {at:?}:");
+            for (direction, one) in read.around(at, Around::default()) {
+                let properties: Vec<_> = one.properties().collect();
+                write!(text, " {direction:?} {:?} {:?}", one.at, properties).unwrap();
+            }
+            text
+        });
+        let types = ["NACH", "VON"];
+        let around = Around { types: Some(&types), ..Around::default() };
+        add(&|read| {
+            format!("degree {at:?}: {} {}", read.degree(at, around), read.degree_at_most(at, around))
+        });
+        let other = Ref::new(1, 0, 0);
+        add(&|read| format!("between {at:?}: {:?}", read.between(at, other, around).len()));
+    }
+    looks
+}
+
+/// Something that may be refused, as most of it names nothing that is there.
+fn change(write: &mut Write<'_>, rng: &mut ChaCha8Rng) -> Result<(), Refusal> {
+    let (of, key) = (TYPES[rng.random_range(0..2)], NAMES[rng.random_range(0..NAMES.len())]);
+    let all: Vec<Ref> = refs().collect();
+    let mut any = || all[rng.random_range(0..all.len())];
+    let (a, b) = (any(), any());
+    let found = write.find(of, key);
+    let other = write.find(TYPES[rng.random_range(0..2)], NAMES[rng.random_range(0..NAMES.len())]);
+    let value = Value::Integer(rng.random_range(0..1_000_000));
+    let link = ["NACH", "VON"][rng.random_range(0..2)];
+    match (rng.random_range(0..12), found, other) {
+        (0..3, _, _) => write.create_node(of, key, &[("n", value)]).map(drop),
+        (3, Some(at), _) => write.delete_node(at),
+        (4, Some(at), _) => write.set_node(at, &[("n", value)], Keep::Others),
+        (5, Some(at), _) => write.remove_node_property(at, "n"),
+        (6..9, Some(from), Some(to)) => write.create_relationship(link, from, to, &[("n", value)]).map(drop),
+        (9, ..) => write.delete_relationship(a),
+        (10, ..) => write.set_relationship(b, &[("n", value)], Keep::Others),
+        (11, ..) if rng.random_range(0..40) == 0 => {
+            write.clear();
+            prepare(write)
+        }
+        _ => Err(Refusal::NoNode),
+    }
+}
+
+fn prepare(write: &mut Write<'_>) -> Result<(), Refusal> {
+    for (side, names) in [(Side::Nodes, TYPES), (Side::Relationships, ["NACH", "VON"])] {
+        for name in names {
+            write.make_type(side, name)?;
+            write.declare(side, name, "n", Kind::Integer)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whatever is changed: what is told at once is what was durable before.
+#[test]
+fn whoever_is_told_at_once_has_seen_nothing_of_what_is_pending() {
+    let disk = OnSlowDisk::new(Durability::Sync);
+    let store = &disk.store;
+    store
+        .write_and_wait(|write| {
+            write.clear();
+            prepare(write)
+        })
+        .unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let (mut told, mut untold) = (0_u32, 0_u32);
+    for round in 0..600 {
+        let before = looks(store);
+        assert!(before.iter().all(|(_, fence)| disk.is_told(*fence)), "round {round}");
+        let held = disk.journal.hold(LOG);
+        let mut is_changed = false;
+        for _ in 0..rng.random_range(1..4) {
+            let fails = rng.random_range(0..8) == 0;
+            let made = store.write(
+                |write| {
+                    change(write, &mut rng)?;
+                    if fails { Err(Refusal::NoNode) } else { Ok(()) }
+                },
+                drop,
+            );
+            is_changed |= made.is_ok();
+        }
+        if is_changed {
+            assert!(held.is_waited_for(PATIENCE), "nobody writes the log");
+        }
+        let after = looks(store);
+        for ((durable, _), (seen, fence)) in before.iter().zip(&after) {
+            let is_told = disk.is_told(*fence);
+            assert!(!is_told || seen == durable, "round {round}: {seen} is told, and {durable} is durable");
+            if is_changed && is_told {
+                told += 1;
+            } else if is_changed {
+                untold += 1;
+            }
+        }
+        drop(held);
+        let everything = store.read_fenced(|read| read.count(Side::Nodes, None)).1;
+        disk.settled(everything).unwrap();
+    }
+    assert!(untold > 0 && told > 9 * untold, "{told} were told at once, {untold} were not");
 }

@@ -2,6 +2,7 @@
 
 use crate::index::property_index::Lookup;
 use crate::memory::links::{Direction, Link};
+use crate::memory::stamps::{Looked, StampPlace};
 use crate::memory::{Memory, parts, place};
 use crate::types::change::Side;
 use crate::types::condition::Condition;
@@ -10,6 +11,7 @@ use crate::types::id::Ref;
 use crate::types::schema::{Schema, Type};
 use crate::types::value::{Properties, Value, find_property};
 use crossbeam_epoch::Guard;
+use prony_log::ticket::Ticket;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -21,6 +23,7 @@ pub struct Read {
     // Borrowed, because a counted reference would be written to by all processors.
     memory: arc_swap::Guard<Arc<Memory>>,
     schema: arc_swap::Guard<Arc<Schema>>,
+    looked: Looked,
 }
 
 /// A node as it was when it was looked at.
@@ -68,7 +71,24 @@ impl Read {
     pub(crate) fn new(memory: arc_swap::Guard<Arc<Memory>>) -> Self {
         let guard = crossbeam_epoch::pin();
         let schema = memory.schema.load();
-        Self { guard, memory, schema }
+        Self { guard, memory, schema, looked: Looked::default() }
+    }
+
+    /// The last write that has changed any of what was looked at, or a later one; none where that is not known.
+    pub(crate) fn last_changed(&self) -> Option<Ticket> {
+        self.looked.last_changed(&self.memory.stamps)
+    }
+
+    /// Called behind the look.
+    fn looked_at(&self, place: StampPlace) {
+        self.looked.at(place, &self.memory.stamps);
+    }
+
+    /// Called behind a look at what may be hidden because a node of it is deleted.
+    fn looked_for_deleted(&self) {
+        if !self.memory.detaches_none() {
+            self.looked.at_all();
+        }
     }
 
     pub fn schema(&self) -> &Schema {
@@ -82,18 +102,32 @@ impl Read {
 
     pub fn node(&self, at: Ref) -> Option<Node<'_>> {
         let of = self.schema.side(Side::Nodes).get(at.type_number())?;
-        let (key, properties) = self.memory.node(at, &self.guard)?;
+        let found = self.memory.node(at, &self.guard);
+        self.looked_at(StampPlace::of_node(at));
+        let (key, properties) = found?;
         Some(Node { at, of, key, properties })
     }
 
     pub fn find(&self, type_name: &str, key: &str) -> Option<Node<'_>> {
         let (number, of) = self.schema.side(Side::Nodes).find(type_name)?;
-        let (at, body) = self.memory.find_body((number, place(&of.name, key)), key, &self.guard)?;
+        let (hash, shard) = place(&of.name, key);
+        let found = self.memory.find_body((number, (hash, shard)), key, &self.guard);
+        self.looked_at(StampPlace::of_key(hash));
+        let (at, body) = found?;
+        self.looked_at(StampPlace::of_node(at));
         let (key, properties) = parts(body);
         Some(Node { at, of, key, properties })
     }
 
     pub fn relationship(&self, at: Ref) -> Option<Relationship<'_>> {
+        let found = self.relationship_of_node(at);
+        self.looked_at(StampPlace::of_relationship(at));
+        self.looked_for_deleted();
+        found
+    }
+
+    /// As [`Self::relationship`], where a node of it was looked at, whose stamp is set with that of each of its relationships.
+    fn relationship_of_node(&self, at: Ref) -> Option<Relationship<'_>> {
         let of = self.schema.side(Side::Relationships).get(at.type_number())?;
         let ends = self.memory.shown_relationship(at, &self.guard)?;
         Some(Relationship { at, of, from: ends.from, to: ends.to, properties: ends.properties })
@@ -205,6 +239,7 @@ impl Read {
         conditions: &[Condition<'_>],
         at_most: usize,
     ) -> Option<Vec<Ref>> {
+        self.looked.at_all();
         let of = self.schema.side(side).get(number)?;
         // What is compared with another kind of value fits nothing.
         let Some(filter) = Filter::new(of, conditions) else { return Some(Vec::new()) };
@@ -223,6 +258,7 @@ impl Read {
         shard: u8,
         index: u32,
     ) -> impl Iterator<Item = Ref> + use<'_> {
+        self.looked.at_all();
         let made = self.memory.slots_on(side, number, shard);
         let behind = made.flat_map(move |slots| slots.start.max(index)..slots.end.max(index));
         behind.map(move |index| Ref::new(number, shard, index))
@@ -257,6 +293,7 @@ impl Read {
         filter: &Filter<'_>,
         collected_max: usize,
     ) -> Result<impl Iterator<Item = Ref> + use<'r>, ManyNamed> {
+        self.looked.at_all();
         let of = self.schema.side(side).get(number);
         let (mut point, mut few) = (None, None);
         match of.and_then(|of| filter.lookup(of)) {
@@ -282,6 +319,7 @@ impl Read {
     }
 
     fn slots(&self, side: Side, number: u16) -> impl Iterator<Item = Ref> + use<'_> {
+        self.looked.at_all();
         self.memory.slots_of(side, number)
     }
 
@@ -291,6 +329,7 @@ impl Read {
 
     /// How many there are of a type, or of all.
     pub fn count(&self, side: Side, type_number: Option<u16>) -> u64 {
+        self.looked.at_all();
         match type_number {
             Some(number) => self.memory.living(side, number),
             None => self.schema.side(side).all().map(|(number, _)| self.memory.living(side, number)).sum(),
@@ -333,14 +372,14 @@ impl Read {
         around: Around<'_>,
         mut each: impl FnMut(Direction, Relationship<'r>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let mut take = |link: Link| match self.relationship(link.relationship) {
+        let mut take = |link: Link| match self.relationship_of_node(link.relationship) {
             // A slot that was filled again since the link was read belongs to another node.
             Some(relationship) if relationship.own(link.direction) == node => {
                 each(link.direction, relationship)
             }
             _ => ControlFlow::Continue(()),
         };
-        match self.groups(around) {
+        let end = match self.groups(around) {
             None => self.memory.try_links_of(node, None, &self.guard, &mut |link| {
                 let is_wanted = around.direction.is_none_or(|direction| direction == link.direction);
                 if is_wanted { take(link) } else { ControlFlow::Continue(()) }
@@ -348,22 +387,37 @@ impl Read {
             Some(groups) => groups
                 .into_iter()
                 .try_for_each(|group| self.memory.try_links_of(node, Some(group), &self.guard, &mut take)),
-        }
+        };
+        self.looked_at_links(node);
+        end
+    }
+
+    /// Called behind the look.
+    fn looked_at_links(&self, node: Ref) {
+        self.looked_at(StampPlace::of_node(node));
+        self.looked_for_deleted();
     }
 
     /// Whether a node may have more relationships than a hundred or so; looks at none of them.
     pub fn has_many(&self, node: Ref) -> bool {
-        self.memory.has_many(node, &self.guard)
+        let has_many = self.memory.has_many(node, &self.guard);
+        self.looked_at_links(node);
+        has_many
     }
 
     /// Of a node with many relationships without walking them, where [that can be](Self::knows_degrees).
     pub fn degree(&self, node: Ref, around: Around<'_>) -> u64 {
-        self.sum(around, |direction, of| self.memory.shown_degree(node, direction, of, &self.guard))
+        let degree = |direction, of| self.memory.shown_degree(node, direction, of, &self.guard);
+        let sum = self.sum(around, degree);
+        self.looked_at_links(node);
+        sum
     }
 
     /// As [`Self::degree`], and those of nodes that are being detached; never walks the relationships of a node with many.
     pub fn degree_at_most(&self, node: Ref, around: Around<'_>) -> u64 {
-        self.sum(around, |direction, of| self.memory.degree(node, direction, of, &self.guard))
+        let sum = self.sum(around, |direction, of| self.memory.degree(node, direction, of, &self.guard));
+        self.looked_at_links(node);
+        sum
     }
 
     /// Whether [`Self::degree`] walks nothing: no node is being detached.

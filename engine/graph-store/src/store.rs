@@ -202,8 +202,10 @@ impl Store {
     /// Something was taken back meanwhile.
     pub fn try_read_fenced<T>(&self, look: impl FnOnce(&Read) -> T) -> Result<(T, ReadFence), Overtaken> {
         let begun = self.begin_read();
-        let read = look(&self.read());
-        Ok((read, self.shared.end_read(begun)?))
+        let read = self.read();
+        let seen = look(&read);
+        let fence = self.shared.end_read_of(begun, || read.last_changed())?;
+        Ok((seen, fence))
     }
 
     /// To be called before a write, which has read something where it is [refused](Self::end_refused).

@@ -168,6 +168,7 @@ impl PendingWrite<'_> {
     pub(crate) fn change(&mut self, memory: &Memory, change: &Change<'_>) {
         self.changed.1.change();
         let guard = crossbeam_epoch::pin();
+        memory.stamp(change, self.changed.1.ticket(), &guard);
         let Writer { state, pending, .. } = &mut *self.writer;
         let dropped = memory.dropped_by(change);
         memory.apply(change, false, state, &mut pending.attached.undo.bytes, &guard);
@@ -179,6 +180,7 @@ impl PendingWrite<'_> {
     pub(crate) fn clear(&mut self) -> Arc<Memory> {
         self.changed.1.change();
         let fresh = Arc::new(Memory::default());
+        fresh.stamps.set_all(self.changed.1.ticket());
         let old = self.changed.0.swap(Arc::clone(&fresh));
         let state = std::mem::take(&mut self.writer.state);
         self.writer.pending.attached.undo.push_memory(old, state);

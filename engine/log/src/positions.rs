@@ -43,11 +43,22 @@ impl Positions {
 
     /// The last write that may have been seen by a read that ends here. None while one is being made of which it is not known whether it is
     /// kept: that is known with the log's lock.
-    pub(crate) fn last_seen(&self) -> Option<Ticket> {
+    ///
+    /// Where it is known what the read has looked at, `changed` gives the last write that has changed any of it, or a later one. It is asked only
+    /// while there is something to wait for.
+    pub(crate) fn last_seen(&self, changed: impl FnOnce() -> Option<Ticket>) -> Option<Ticket> {
         // Together with the fence of `WriteMark::change`: where a read has loaded what a write has stored, it finds the write's mark here.
         fence(Acquire);
         let seen = self.seen.load(Acquire);
-        (seen & 1 == 0).then_some(Ticket(seen / 2))
+        let (last, is_being_made) = (Ticket(seen / 2), seen & 1 == 1);
+        if !is_being_made && self.is_settled(last) {
+            return Some(last);
+        }
+        match changed() {
+            Some(changed) if changed < last => Some(changed),
+            // One behind the last was not seen: it has begun since, or was refused.
+            _ => (!is_being_made).then_some(last),
+        }
     }
 
     /// As [`Self::last_seen`]. Called with the log's lock, so that no write is being made.
@@ -84,6 +95,11 @@ impl Positions {
 }
 
 impl WriteMark<'_> {
+    /// Of the write, where it is kept.
+    pub const fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
     /// Called before each change that readers may see.
     pub fn change(&self) {
         if !self.is_begun.replace(true) {

@@ -61,7 +61,20 @@ impl<S: Logged> CommitQueue<S> {
     /// # Errors
     /// Something was taken back meanwhile.
     pub fn end_read(&self, begun: BegunRead) -> Result<ReadFence, Overtaken> {
-        let ticket = self.last_seen();
+        self.end_read_of(begun, || None)
+    }
+
+    /// As [`Self::end_read`], where it may be known what was looked at: `changed` gives the last write that has changed any of it, or a later
+    /// one, and none where that is not known. Then nothing but that write is waited for, and those before it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn end_read_of(
+        &self,
+        begun: BegunRead,
+        changed: impl FnOnce() -> Option<Ticket>,
+    ) -> Result<ReadFence, Overtaken> {
+        let ticket = self.positions.last_seen(changed).unwrap_or_else(|| self.last_seen_locked());
         if self.positions.taken_back() != begun.taken_back {
             return Err(Overtaken);
         }
@@ -70,7 +83,8 @@ impl<S: Logged> CommitQueue<S> {
 
     /// As [`Self::end_read`], for a write that was refused: with the log's lock it has seen nothing that was taken back but its own.
     pub fn end_refused(&self, begun: BegunRead) -> ReadFence {
-        ReadFence { ticket: self.last_seen(), failures: begun.failures }
+        let last_seen = self.positions.last_seen(|| None);
+        ReadFence { ticket: last_seen.unwrap_or_else(|| self.last_seen_locked()), failures: begun.failures }
     }
 
     /// Reads while nothing is written: all writers wait, so that this is for what is short.
@@ -81,11 +95,9 @@ impl<S: Logged> CommitQueue<S> {
         (read, ReadFence { ticket: self.positions.last_seen_locked(), failures })
     }
 
-    fn last_seen(&self) -> Ticket {
-        self.positions.last_seen().unwrap_or_else(|| {
-            let _queue = self.lock();
-            self.positions.last_seen_locked()
-        })
+    fn last_seen_locked(&self) -> Ticket {
+        let _queue = self.lock();
+        self.positions.last_seen_locked()
     }
 
     /// What has become of all that a read may have seen; none while that is not known: those who [watch](Self::watchers) are told of it after

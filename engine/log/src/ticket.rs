@@ -10,6 +10,15 @@ pub struct Ticket(pub(crate) u64);
 impl Ticket {
     /// Before all writes: what waits for nothing.
     pub const SETTLED: Self = Self(0);
+
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The ticket that gave this [number](Self::number).
+    pub const fn of_number(number: u64) -> Self {
+        Self(number)
+    }
 }
 
 /// What has become of all writes up to one that were not settled before.

@@ -11,6 +11,7 @@ pub(crate) mod free;
 pub(crate) mod links;
 mod shown;
 pub(crate) mod slab;
+pub(crate) mod stamps;
 pub(crate) mod undo;
 
 use crate::index::KeyIndex;
@@ -18,6 +19,7 @@ use crate::memory::cell::SliceCell;
 use crate::memory::detaching::Detaching;
 use crate::memory::links::{Direction, Hubs, Link, Links};
 use crate::memory::slab::Slab;
+use crate::memory::stamps::Stamps;
 use crate::types::change::{Change, Side};
 use crate::types::id::{Ref, SHARDS, hash_of_key};
 use crate::types::schema::{Schema, Type};
@@ -42,6 +44,7 @@ pub(crate) struct Memory {
     relationships: Slab<OnceLock<Box<[RelationshipShard; SHARDS]>>, 64>,
     pub(crate) hubs: Hubs,
     pub(crate) detaching: Detaching,
+    pub(crate) stamps: Stamps,
 }
 
 /// The nodes of one type in one shard.

@@ -227,12 +227,15 @@ impl Link {
         let counted = &mut rows;
         let executed = if self.target.pool_mode == PoolMode::Transaction {
             self.execute_unnamed(text, parameters, answer, progress, counted).await
-        } else if pace == Pace::Quick && !self.is_prepared(text) {
-            self.prepare_behind(text);
-            let executed = self.execute_unnamed(text, parameters, answer, progress, counted).await;
-            Executed { is_first: true, ..executed }
         } else {
-            self.execute_prepared(text, parameters, answer, progress, counted).await
+            let cell = self.statement_cell(text.number);
+            if pace == Pace::Quick && !cell.initialized() {
+                self.prepare_behind(cell, text);
+                let executed = self.execute_unnamed(text, parameters, answer, progress, counted).await;
+                Executed { is_first: true, ..executed }
+            } else {
+                self.execute_prepared(&cell, (text, parameters), answer, progress, counted).await
+            }
         };
         if let Some(mut span) = span {
             span.set(RETURNED_ROWS, rows);
@@ -243,13 +246,13 @@ impl Link {
 
     async fn execute_prepared<A: Answer>(
         self: &Rc<Self>,
-        text: &StatementText,
-        parameters: &[Bound],
+        cell: &OnceCell<Statement>,
+        (text, parameters): (&StatementText, &[Bound]),
         answer: A,
         progress: &Progress,
         rows: &mut u64,
     ) -> Executed<A> {
-        let (statement, is_first) = match self.statement(text, progress).await {
+        let (statement, is_first) = match self.statement(cell, text, progress).await {
             Ok(prepared) => prepared,
             Err(failure) => {
                 return Executed { result: Err(failure), service: Duration::ZERO, is_first: true };
@@ -349,10 +352,10 @@ impl Link {
     /// The prepared statement, and whether it was prepared just now.
     async fn statement(
         self: &Rc<Self>,
+        cell: &OnceCell<Statement>,
         text: &StatementText,
         progress: &Progress,
     ) -> Result<(Statement, bool), Failure> {
-        let cell = self.statement_cell(text.number);
         if let Some(statement) = cell.get() {
             return Ok((statement.clone(), false));
         }
@@ -369,15 +372,11 @@ impl Link {
         Ok((statement.clone(), true))
     }
 
-    fn is_prepared(&self, text: &StatementText) -> bool {
-        self.statements.borrow_mut().get(&text.number).is_some_and(|cell| cell.initialized())
-    }
-
     /// Has a statement prepared for its next executions. Where that fails, the next one tries again.
-    fn prepare_behind(self: &Rc<Self>, text: &StatementText) {
+    fn prepare_behind(self: &Rc<Self>, cell: Rc<OnceCell<Statement>>, text: &StatementText) {
         let (link, text) = (Rc::clone(self), text.clone());
         self.chore(Box::pin(async move {
-            let _ = link.statement(&text, &Progress::default()).await;
+            let _ = link.statement(&cell, &text, &Progress::default()).await;
         }));
     }
 

@@ -159,6 +159,7 @@ fn check_unique(records: &[(ApiKeyRecord, Origin)], faults: &mut Faults) {
 fn webhook_settings(entry: FileEntry<'_, '_>, faults: &mut Faults) -> Option<WebhookSettings> {
     const MAX_CACHE_S: u64 = 3_600;
     const TIMEOUT_MS: u64 = 2_000;
+    const MAX_IN_FLIGHT: u64 = 128;
     let mut fields = Fields::of(entry, "[auth.webhook]", faults);
     let address = fields.take("address");
     if address.is_none() {
@@ -170,6 +171,8 @@ fn webhook_settings(entry: FileEntry<'_, '_>, faults: &mut Faults) -> Option<Web
     }
     let timeout_ms = fields.number("timeout_ms", (1, 60_000), faults).unwrap_or(TIMEOUT_MS);
     let max_cache_s = fields.number("max_cache_s", (0, 86_400), faults).unwrap_or(MAX_CACHE_S);
+    // Each has a thread that waits.
+    let max_in_flight = fields.number("max_in_flight", (1, 500), faults).unwrap_or(MAX_IN_FLIGHT) as usize;
     fields.end(faults);
     let forward = forward.into_iter().filter_map(|(name, origin)| {
         let header = name.parse::<HeaderName>();
@@ -185,5 +188,5 @@ fn webhook_settings(entry: FileEntry<'_, '_>, faults: &mut Faults) -> Option<Web
         }
         Some(address)
     });
-    Some(WebhookSettings { address: address?, forward, timeout_ms, max_cache_s })
+    Some(WebhookSettings { address: address?, forward, timeout_ms, max_cache_s, max_in_flight })
 }

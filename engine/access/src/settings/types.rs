@@ -75,6 +75,8 @@ pub struct WebhookSettings {
     pub timeout_ms: u64,
     /// The longest time for which what it says is kept, whatever it says of that itself.
     pub max_cache_s: u64,
+    /// Requests to it at a time.
+    pub max_in_flight: usize,
 }
 
 /// One issuer of tokens.

@@ -13,6 +13,7 @@ use prony_access::{
     WebhookResponse,
 };
 use prony_source::trace::in_detached_span;
+use tokio::sync::Semaphore;
 use ureq::{
     Agent,
     tls::{Certificate, RootCerts, TlsConfig},
@@ -49,14 +50,24 @@ pub(super) async fn key_set(
     let _ = ask(address, &[accept], timeout, MAX_KEY_SET_BYTES, ended).await;
 }
 
-/// Asks the webhook who asks.
+/// Asks the webhook who asks, once there is one of its places.
 pub(super) async fn ask_webhook(
     authenticator: &Authenticator,
     question: WebhookQuestion<'_>,
+    places: &Arc<Semaphore>,
 ) -> Result<Arc<Identity>, AuthRefusal> {
     let timeout = Duration::from_millis(question.timeout_ms);
-    let fetched = ask(question.address, &question.headers, timeout, MAX_WEBHOOK_BYTES, |_| ()).await;
-    let fetched = fetched.map_err(|reason| AuthRefusal::new(RefusalKind::Unavailable, reason))?;
+    let unavailable = |reason: String| AuthRefusal::new(RefusalKind::Unavailable, reason);
+    let Ok(Ok(place)) = tokio::time::timeout(timeout, Arc::clone(places).acquire_owned()).await else {
+        return Err(unavailable(format!(
+            "the webhook has left as many requests unanswered for {} ms (`timeout_ms`) as it may be sent at a time (`max_in_flight`)",
+            timeout.as_millis()
+        )));
+    };
+    // Its thread waits on where nobody waits for it any more.
+    let ended = move |_: &Result<_, _>| drop(place);
+    let fetched = ask(question.address, &question.headers, timeout, MAX_WEBHOOK_BYTES, ended).await;
+    let fetched = fetched.map_err(unavailable)?;
     let response = WebhookResponse { status: fetched.status, body: &fetched.body, cache: fetched.cache };
     authenticator.webhook_response(&question, &response, unix_now())
 }

@@ -28,6 +28,7 @@ use prony_access::{
 };
 use prony_source::{AskerRecord, current_request};
 use serde_json::Value as Json;
+use tokio::sync::Semaphore;
 
 use self::places::Queues;
 pub(crate) use self::{
@@ -65,6 +66,7 @@ pub(crate) struct AccessPolicy {
     authenticator: Authenticator,
     roles: Arc<RoleSchemas>,
     rules: Arc<OperationRules>,
+    webhook_places: Arc<Semaphore>,
 }
 
 /// What is known of who asks without waiting.
@@ -96,6 +98,9 @@ impl Access {
             authenticator: Authenticator::after(settings, before),
             roles: Arc::new(RoleSchemas::new(Arc::clone(settings))),
             rules: Arc::new(OperationRules::new(settings, &self.counts, &self.queues, shared.clone())),
+            webhook_places: Arc::new(Semaphore::new(
+                settings.webhook.as_ref().map_or(0, |webhook| webhook.max_in_flight),
+            )),
         };
         let is_closed = settings.openness == Openness::Closed;
         self.current.store(is_closed.then(|| Arc::new(policy())));
@@ -286,7 +291,7 @@ impl AccessPolicy {
                     return Err(AuthRefusal::new(RefusalKind::InvalidToken, reason));
                 }
                 Identified::NeedsWebhook(question) => {
-                    return fetch::ask_webhook(&self.authenticator, question).await;
+                    return fetch::ask_webhook(&self.authenticator, question, &self.webhook_places).await;
                 }
             }
         }

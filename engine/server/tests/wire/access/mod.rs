@@ -17,6 +17,7 @@ mod requests;
 mod roles;
 mod shared_limits;
 mod sockets;
+mod webhook;
 
 use std::{path::Path, sync::Arc, time::SystemTime};
 

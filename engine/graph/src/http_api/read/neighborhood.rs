@@ -249,7 +249,7 @@ impl LongBody for LargeNeighborhood {
             let found = self.search(untold, deadline).await?;
             self.is_last_pass = found.len() < PASS_MAX;
             self.after = found.last().copied().or(self.after);
-            (self.pass, self.place) = (found.into(), 0);
+            (self.pass, self.place) = (found, 0);
         }
         self.written.open(out);
         let begin = out.len();
@@ -312,7 +312,7 @@ impl LargeNeighborhood {
     }
 
     /// The next of the order, of which there may be more where there are as many as a pass keeps.
-    async fn search(&self, untold: &mut Untold, deadline: Deadline) -> Result<Vec<OrderKey>, TooLong> {
+    async fn search(&self, untold: &mut Untold, deadline: Deadline) -> Result<Arc<[OrderKey]>, TooLong> {
         let turn = deadline.within(PASSES.acquire()).await?.expect("it is never closed");
         let (search, after) = (Arc::clone(&self.search), self.after);
         let wanted = Arc::new(());
@@ -322,7 +322,9 @@ impl LargeNeighborhood {
             let go_on =
                 || if asked.strong_count() == 0 { Ok(false) } else { deadline.check().map(|()| true) };
             let look = |read: &Read| search.first_behind(read, after, PASS_MAX, go_on);
-            settle::look_for_long(&search.database, look, || matches!(go_on(), Ok(true)))
+            let looked = settle::look_for_long(&search.database, look, || matches!(go_on(), Ok(true)));
+            // To copy megabytes is nothing for a core's thread.
+            looked.map(|(found, fence)| (found.map(Arc::from), fence))
         });
         let searched = searching.await;
         drop(wanted);
@@ -332,8 +334,8 @@ impl LargeNeighborhood {
                 found
             }
             // The time is over, or nobody waits.
-            Ok(Err(Overtaken)) => deadline.check().map(|()| Vec::new()),
-            Err(_) => Ok(Vec::new()),
+            Ok(Err(Overtaken)) => deadline.check().map(|()| Arc::default()),
+            Err(_) => Ok(Arc::default()),
         }
     }
 

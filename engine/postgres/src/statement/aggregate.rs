@@ -2,9 +2,12 @@
 
 use prony_source::dialect::AggregateFunction;
 
-use crate::statement::json_sql::{self, JsonText};
+use crate::statement::{
+    dialect::Postgres,
+    json_sql::{self, JsonText},
+};
 use prony_sql::{
-    builder::column_operand,
+    builder::{Dialect as _, column_operand},
     catalog::ColumnKind,
     model::{Column, Table},
     plan::{AggregateField, AggregateKind, AggregatePlan},
@@ -59,7 +62,7 @@ fn aggregate_value(function: AggregateFunction, column: &Column, operand: &str) 
         AggregateFunction::Sum | AggregateFunction::Avg => total(function, &column.kind, operand),
         AggregateFunction::Max | AggregateFunction::Min => {
             let is_max = function == AggregateFunction::Max;
-            extreme(is_max, column, operand)
+            extreme(is_max, column, &Postgres.comparable(operand.to_owned(), column))
         }
     }
 }

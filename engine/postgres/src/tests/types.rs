@@ -217,6 +217,25 @@ fn relations_go_by_the_collation_of_the_key() {
     }
 }
 
+/// A key that is a number with a scale is found by the integers that refer to it.
+#[test]
+fn integers_refer_to_numbers_with_a_scale() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create table parts (id numeric(10, 2) primary key);
+         create table orders (id int primary key, part_id bigint references parts);
+         insert into parts values (3), (4.5); insert into orders values (1, 3), (2, 3);",
+    );
+    for model in MODELS {
+        on_a_core(async {
+            let served = Served::open(&database.url(), &settings(model)).await;
+            let text = "{ parts { id orders { id part { id } } } }";
+            let answer = served.ask(&served.session(), text, none()).await;
+            expect![[r#"{"data":{"parts":[{"id":3.00,"orders":[{"id":1,"part":{"id":3.00}},{"id":2,"part":{"id":3.00}}]},{"id":4.50,"orders":[]}]}}"#]].assert_eq(&answer);
+        });
+    }
+}
+
 /// The greatest and least are those of the type, and not of its text form.
 #[test]
 fn extremes_are_those_of_the_type() {

@@ -76,6 +76,10 @@ fn total(function: AggregateFunction, kind: &ColumnKind, operand: &str) -> Strin
         ColumnKind::Int | ColumnKind::BigInt | ColumnKind::Numeric => {
             json_sql::value(&ColumnKind::Float, true, &format!("avg({operand})::float8"))
         }
+        // PostgreSQL's `avg` of such numbers sums their squares too, which are beyond the range where the average is not.
+        ColumnKind::Float if !is_sum => {
+            json_sql::value(kind, true, &format!("(sum({operand}::float8)/nullif(count({operand}),0))"))
+        }
         ColumnKind::Float | ColumnKind::Decimal => {
             let name = if is_sum { "sum" } else { "avg" };
             json_sql::value(kind, true, &format!("{name}({operand})"))

@@ -236,6 +236,24 @@ fn integers_refer_to_numbers_with_a_scale() {
     }
 }
 
+/// PostgreSQL's own `avg` refuses numbers whose squares are beyond the range, and with it the whole field failed.
+#[test]
+fn averages_of_large_numbers_are_numbers() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create table samples (id int primary key, f float8, r real);
+         insert into samples values (1, 1e300, 0.5), (2, 3e300, 1.5), (3, null, null), (4, 5e-324, 1e30);",
+    );
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let text = "{ samples_aggregate(where: {id: {lte: 3}}) { count avg { f r } }
+                      none: samples_aggregate(where: {id: {gt: 4}}) { avg { f r } }
+                      small: samples_aggregate(where: {id: {eq: 4}}) { avg { f } } }";
+        let answer = served.ask(&served.session(), text, none()).await;
+        expect![[r#"{"data":{"samples_aggregate":{"count":3,"avg":{"f":2e+300,"r":1}},"none":{"avg":{"f":null,"r":null}},"small":{"avg":{"f":5e-324}}}}"#]].assert_eq(&answer);
+    });
+}
+
 /// The greatest and least are those of the type, and not of its text form.
 #[test]
 fn extremes_are_those_of_the_type() {

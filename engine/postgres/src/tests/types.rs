@@ -254,6 +254,20 @@ fn averages_of_large_numbers_are_numbers() {
     });
 }
 
+/// It was said that the value does not fit its column.
+#[test]
+fn a_pattern_that_ends_with_its_escape_is_told() {
+    let database = TestDatabase::create();
+    database.execute("create table t (id int primary key, label text); insert into t values (1, 'ab')");
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let text = r#"{ ts(where: {label: {like: "a\\"}}) { id } }"#;
+        let response = served.ask(&served.session(), text, none()).await;
+        assert!(response.contains("a pattern of `like` must not end with a single"), "{response}");
+        assert!(response.contains("BAD_USER_INPUT"), "{response}");
+    });
+}
+
 /// The greatest and least are those of the type, and not of its text form.
 #[test]
 fn extremes_are_those_of_the_type() {

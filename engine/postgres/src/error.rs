@@ -101,7 +101,7 @@ pub(super) enum FailureKind {
     BadValue,
     /// A pattern of LIKE that ends with its escape.
     BadPattern,
-    /// A number beyond the range of its type: a given one in a write, a stored one in a read.
+    /// A number beyond the range of its type: a given one in a write; in a read a stored one, a sum, or one that is compared with.
     OutOfRange,
     /// More than PostgreSQL takes in one statement: columns, arguments, nesting.
     TooComplex,
@@ -204,9 +204,10 @@ impl Failure {
             FailureKind::Cancelled | FailureKind::Bystander => {
                 (ErrorCode::Timeout, "the statement was cancelled at the database")
             }
-            FailureKind::OutOfRange => {
-                (ErrorCode::ValueOutOfRange, "a stored number is beyond the range of its field's type")
-            }
+            FailureKind::OutOfRange => (
+                ErrorCode::ValueOutOfRange,
+                "a number is beyond the range of its type: one that is stored, summed up or compared with",
+            ),
             FailureKind::TooComplex => (
                 ErrorCode::LimitExceeded,
                 "the field asks for more than one statement can hold; ask for less",

@@ -254,6 +254,19 @@ fn averages_of_large_numbers_are_numbers() {
     });
 }
 
+/// It was said of a stored number, where the one in the filter is beyond the range.
+#[test]
+fn a_number_in_a_filter_beyond_its_column_is_told() {
+    let database = TestDatabase::create();
+    database.execute("create table t (id int primary key, r real); insert into t values (1, 0.5)");
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let response = served.ask(&served.session(), "{ ts(where: {r: {lt: 1e300}}) { id } }", none()).await;
+        assert!(response.contains("summed up or compared with"), "{response}");
+        assert!(response.contains("VALUE_OUT_OF_RANGE"), "{response}");
+    });
+}
+
 /// It was said that the value does not fit its column.
 #[test]
 fn a_pattern_that_ends_with_its_escape_is_told() {

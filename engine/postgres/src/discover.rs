@@ -174,8 +174,11 @@ async fn read_columns(
         .query(
             "SELECT a.attrelid, a.attnum, a.attname::text, a.atttypid, a.attnotnull,
                     a.atthasdef OR a.attidentity <> '' AS has_default,
-                    a.attgenerated = '' AND a.attidentity <> 'a' AS is_writable, left(d.description, $2) AS comment
+                    a.attgenerated = '' AND a.attidentity <> 'a' AS is_writable, left(d.description, $2) AS comment,
+                    quote_ident(n.nspname) || '.' || quote_ident(l.collname) AS collation
              FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
+                  LEFT JOIN pg_collation AS l ON l.oid = a.attcollation
+                  LEFT JOIN pg_namespace AS n ON n.oid = l.collnamespace
                   LEFT JOIN pg_description AS d
                       ON d.classoid = 'pg_class'::regclass AND d.objoid = a.attrelid AND d.objsubid = a.attnum
              WHERE c.relnamespace = ANY ($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
@@ -203,6 +206,7 @@ fn column(row: &Row, types: &Types, table: &Draft) -> CatalogColumn {
         comment: comment(row),
         kind: described.kind,
         database_type: described.name,
+        collation: row.get::<_, Option<&str>>("collation").map(Into::into),
         nullable: !refuses_null,
         has_default: row.get::<_, bool>("has_default") || table.is_filled_by_trigger,
         writable: is_table && row.get::<_, bool>("is_writable"),

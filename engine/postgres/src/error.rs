@@ -99,7 +99,9 @@ pub(super) enum FailureKind {
     SchemaChanged,
     /// A value that the type of its column refuses.
     BadValue,
-    /// A number beyond the range of its type: a given one in a write, a stored one in a read.
+    /// A pattern of LIKE that ends with its escape.
+    BadPattern,
+    /// A number beyond the range of its type: a given one in a write; in a read a stored one, a sum, or one that is compared with.
     OutOfRange,
     /// More than PostgreSQL takes in one statement: columns, arguments, nesting.
     TooComplex,
@@ -110,6 +112,10 @@ pub(super) enum FailureKind {
     /// It has no memory left, or no connection; nothing was written.
     Exhausted,
     Constraint(Constraint),
+    /// A function of the database has raised an exception.
+    Raised,
+    /// One that ran for a change: a trigger, as a rule.
+    RefusedByTrigger,
     /// Lost against a concurrent transaction; nothing was written.
     Conflict,
     ReadOnly,
@@ -198,9 +204,10 @@ impl Failure {
             FailureKind::Cancelled | FailureKind::Bystander => {
                 (ErrorCode::Timeout, "the statement was cancelled at the database")
             }
-            FailureKind::OutOfRange => {
-                (ErrorCode::ValueOutOfRange, "a stored number is beyond the range of its field's type")
-            }
+            FailureKind::OutOfRange => (
+                ErrorCode::ValueOutOfRange,
+                "a number is beyond the range of its type: one that is stored, summed up or compared with",
+            ),
             FailureKind::TooComplex => (
                 ErrorCode::LimitExceeded,
                 "the field asks for more than one statement can hold; ask for less",
@@ -209,8 +216,15 @@ impl Failure {
             FailureKind::DiskFull => (ErrorCode::SourceUnavailable, DISK_FULL),
             FailureKind::Exhausted => (ErrorCode::Overloaded, EXHAUSTED),
             FailureKind::BadValue => return (ErrorCode::BadUserInput, bad_value_message(values)),
+            FailureKind::BadPattern => (
+                ErrorCode::BadUserInput,
+                "a pattern of `like` must not end with a single `\\`, which escapes what follows",
+            ),
             FailureKind::Constraint(constraint) => {
                 return (ErrorCode::ConstraintViolation, self.constraint_message(constraint));
+            }
+            FailureKind::RefusedByTrigger => {
+                (ErrorCode::ConstraintViolation, "a trigger of the database refuses the change")
             }
             FailureKind::Conflict => (
                 ErrorCode::SourceFailed,
@@ -235,7 +249,9 @@ impl Failure {
                 return (error.code, error.message);
             }
             FailureKind::StalePlan | FailureKind::SchemaChanged => (ErrorCode::SchemaChanged, SCHEMA_CHANGED),
-            FailureKind::Failed => (ErrorCode::SourceFailed, "the database refused the statement"),
+            FailureKind::Raised | FailureKind::Failed => {
+                (ErrorCode::SourceFailed, "the database refused the statement")
+            }
         };
         (code, message.to_owned())
     }
@@ -310,6 +326,7 @@ fn kind_of(error: &DbError) -> FailureKind {
         "23502" => FailureKind::Constraint(Constraint::NotNull),
         "23514" | "44000" => FailureKind::Constraint(Constraint::Check),
         "23P01" => FailureKind::Constraint(Constraint::Exclusion),
+        "P0001" => FailureKind::Raised,
         "57014" => FailureKind::Cancelled,
         "55P03" => FailureKind::LockTimeout,
         // Feature not supported (cached plan must not change result type), no such prepared statement.
@@ -318,6 +335,7 @@ fn kind_of(error: &DbError) -> FailureKind {
         "3F000" | "42P01" | "42703" | "42883" | "42804" | "42846" => FailureKind::SchemaChanged,
         "40001" | "40P01" => FailureKind::Conflict,
         "22003" => FailureKind::OutOfRange,
+        "22025" => FailureKind::BadPattern,
         "25006" => FailureKind::ReadOnly,
         // Insufficient privilege: also what a policy of row-level security refuses to write.
         "42501" => FailureKind::Denied,

@@ -45,6 +45,8 @@ pub struct CatalogColumn {
     /// The type as the database writes it. PostgreSQL's is ready for a cast: domains are resolved, and there is
     /// no length and no precision, by which a cast would cut values silently (`integer`, `character varying`).
     pub database_type: Box<str>,
+    /// The collating sequence of its texts, ready to stand behind COLLATE. SQLite's columns have it where a foreign key compares them.
+    pub collation: Option<Box<str>>,
     pub nullable: bool,
     /// A default, an identity, (SQLite) a rowid alias or (PostgreSQL) perhaps a trigger before inserts fills
     /// the column when it is not given.

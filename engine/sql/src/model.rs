@@ -85,6 +85,8 @@ pub struct Column {
     pub kind: ColumnKind,
     /// The type as the database writes it, ready for a cast.
     pub database_type: Box<str>,
+    /// The collating sequence of its texts, ready to stand behind COLLATE, where it is known.
+    pub collation: Option<Box<str>>,
     pub nullable: bool,
     pub has_default: bool,
     pub writable: bool,
@@ -100,6 +102,18 @@ pub struct Relation {
     pub pairs: Vec<(ColumnId, ColumnId)>,
     /// `<field>_aggregate`; only for `Many`.
     pub aggregate_field: Option<Box<str>>,
+}
+
+impl Relation {
+    /// The collating sequence by which a pair is compared where its columns have different ones: that of the column which the foreign
+    /// key refers to, as in the database's own comparison.
+    pub fn collation<'c>(&self, own: &'c Column, target: &'c Column) -> Option<&'c str> {
+        let (referring, referred) = match self.cardinality {
+            Cardinality::One => (own, target),
+            Cardinality::Many => (target, own),
+        };
+        if referring.collation == referred.collation { None } else { referred.collation.as_deref() }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -133,6 +133,9 @@ pub(crate) async fn run(
             Ok(data)
         }
         Err(mut failed) => {
+            if failed.failure.kind == FailureKind::Raised {
+                failed.failure.kind = FailureKind::RefusedByTrigger;
+            }
             if let FailureKind::Constraint(constraint) = failed.failure.kind {
                 let run = failed.step.map_or(steps, |step| &steps[..=step]);
                 withhold(link, run, constraint, begin, &mut failed.failure).await;

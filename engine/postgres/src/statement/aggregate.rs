@@ -2,9 +2,12 @@
 
 use prony_source::dialect::AggregateFunction;
 
-use crate::statement::json_sql::{self, JsonText};
+use crate::statement::{
+    dialect::Postgres,
+    json_sql::{self, JsonText},
+};
 use prony_sql::{
-    builder::column_operand,
+    builder::{Dialect as _, column_operand},
     catalog::ColumnKind,
     model::{Column, Table},
     plan::{AggregateField, AggregateKind, AggregatePlan},
@@ -59,7 +62,7 @@ fn aggregate_value(function: AggregateFunction, column: &Column, operand: &str) 
         AggregateFunction::Sum | AggregateFunction::Avg => total(function, &column.kind, operand),
         AggregateFunction::Max | AggregateFunction::Min => {
             let is_max = function == AggregateFunction::Max;
-            extreme(is_max, column, operand)
+            extreme(is_max, column, &Postgres.comparable(operand.to_owned(), column))
         }
     }
 }
@@ -72,6 +75,10 @@ fn total(function: AggregateFunction, kind: &ColumnKind, operand: &str) -> Strin
         ColumnKind::Numeric if is_sum => json_sql::value(kind, true, &format!("sum({operand})")),
         ColumnKind::Int | ColumnKind::BigInt | ColumnKind::Numeric => {
             json_sql::value(&ColumnKind::Float, true, &format!("avg({operand})::float8"))
+        }
+        // PostgreSQL's `avg` of such numbers sums their squares too, which are beyond the range where the average is not.
+        ColumnKind::Float if !is_sum => {
+            json_sql::value(kind, true, &format!("(sum({operand}::float8)/nullif(count({operand}),0))"))
         }
         ColumnKind::Float | ColumnKind::Decimal => {
             let name = if is_sum { "sum" } else { "avg" };

@@ -122,6 +122,15 @@ impl Dialect for Postgres {
         }
     }
 
+    /// Operators and functions of enumerated types do not take domains of them, and those whose labels are no GraphQL names are served as
+    /// text. A column of the type itself is not changed by the cast, and its indexes serve as before.
+    fn comparable(&self, operand: String, column: &Column) -> String {
+        match column.kind {
+            ColumnKind::Enum(_) | ColumnKind::OtherText => format!("{operand}::{}", cast_name(column)),
+            _ => operand,
+        }
+    }
+
     fn membership(&self, text: &mut String, operand: &str, number: usize, column: &Column, negated: bool) {
         text.push_str(operand);
         text.push_str(if negated { " <> ALL($" } else { " = ANY($" });

@@ -80,11 +80,15 @@ pub(crate) fn bind_keys(wires: &[KeyWire], keys: &[Key]) -> Vec<Bound> {
         .collect()
 }
 
-/// A text that is no integer equals none: null finds no row.
+/// A text that is no integer equals none: null finds no row. A number of a `numeric` key may have a scale (`3.00`).
 fn integer(part: &KeyPart) -> Option<i64> {
     match part {
         KeyPart::Integer(value) => Some(*value),
-        KeyPart::Text(text) => std::str::from_utf8(text).ok()?.parse().ok(),
+        KeyPart::Text(text) => {
+            let text = std::str::from_utf8(text).ok()?;
+            let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+            if fraction.bytes().all(|digit| digit == b'0') { whole.parse().ok() } else { None }
+        }
         KeyPart::Real(_) | KeyPart::Bytes(_) => None,
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     },
 };
 use prony_sql::{
-    builder::{Parameter, SelectList, column_operand},
+    builder::{Parameter, SelectList, collate_clause, column_operand},
     database::{Statements, WrittenStatement},
     levels::{LevelRows, LevelSelect},
     model::{ColumnId, Model, Table},
@@ -55,7 +55,7 @@ impl LevelRead {
         let table = model.table(level.rows.table());
         let key_wires: Vec<KeyWire> =
             level.key_columns.iter().map(|column| KeyWire::of(table.column(*column))).collect();
-        let (keys_sql, tied) = keys(&mut writer, table, &level.key_columns, &key_wires);
+        let (keys_sql, tied) = keys(&mut writer, table, level, &key_wires);
         let has_key_number = !key_wires.is_empty();
 
         let mut select = SelectList::default();
@@ -99,20 +99,21 @@ impl Statements for LevelRead {
 fn keys(
     writer: &mut SelectWriter<'_>,
     table: &Table,
-    columns: &[ColumnId],
+    level: &LevelSelect<'_>,
     wires: &[KeyWire],
 ) -> (String, Equalities) {
     let mut arrays = Vec::new();
     let mut names = Vec::new();
     let mut tied = Equalities::new();
-    for (part, (&id, wire)) in columns.iter().zip(wires).enumerate() {
+    let columns = level.key_columns.iter().zip(&level.key_collations);
+    for (part, ((&id, &collation), wire)) in columns.zip(wires).enumerate() {
         let number = writer.builder.parameter(Parameter::Parent(part));
         arrays.push(match wire {
             KeyWire::Integer => format!("${number}"),
             KeyWire::Text => format!("{}[]", KeyWire::Text.placeholder(number, table.column(id))),
         });
         names.push(format!("k{part}"));
-        tied.push((id, format!("k.k{part}")));
+        tied.push((id, format!("k.k{part}{}", collate_clause(collation))));
     }
     let sql = format!("unnest({}) WITH ORDINALITY AS k({},n)", arrays.join(","), names.join(","));
     (sql, tied)

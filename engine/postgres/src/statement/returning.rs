@@ -10,7 +10,7 @@ use crate::{
     statement::{dialect::Postgres, text::Statement},
 };
 use prony_sql::{
-    builder::{SelectList, SqlBuilder, column_name, push_identifier},
+    builder::{Dialect as _, SelectList, SqlBuilder, column_name, push_identifier},
     changes::{Operation, RowChange, RowValues},
     model::{ColumnId, Model, Table, TableId},
     plan::UpdatePlan,
@@ -117,10 +117,12 @@ impl PreviousRow {
             let (form, sql) = Form::of(column, &operand(ColumnId(index as u16)));
             columns.push((select.position(sql), form));
         }
-        let is_moved = table
-            .primary_key
-            .iter()
-            .map(|&id| format!("{} IS DISTINCT FROM {}", column_name(table.column(id)), operand(id)));
+        let is_moved = table.primary_key.iter().map(|&id| {
+            let column = table.column(id);
+            let [now, before] =
+                [column_name(column), operand(id)].map(|operand| Postgres.comparable(operand, column));
+            format!("{now} IS DISTINCT FROM {before}")
+        });
         let is_moved: Vec<String> = is_moved.chain(["false".to_owned()]).collect();
         let is_moved = select.position(format!("({})", is_moved.join(" OR ")));
         Self { is_moved, columns, key: table.primary_key.clone() }

@@ -23,7 +23,9 @@ use crate::{
     },
 };
 use prony_sql::{
-    builder::{Parameter, SelectList, SqlBuilder, column_operand, push_identifier},
+    builder::{
+        Dialect as _, Parameter, SelectList, SqlBuilder, collate_clause, column_operand, push_identifier,
+    },
     database::{Statements, WrittenStatement},
     model::{ColumnId, Model, Relation, Table, TableId},
     plan::{Filter, ListPlan, Output, OutputKind, RowsPlan},
@@ -78,9 +80,14 @@ pub(crate) struct SelectWriter<'m> {
 pub(crate) type Equalities = Vec<(ColumnId, String)>;
 
 /// What ties the rows of a relation to the row above, which stands under an alias.
-fn tied_to(table: &Table, alias: &str, relation: &Relation) -> Equalities {
-    let pairs = relation.pairs.iter();
-    pairs.map(|&(own, theirs)| (theirs, column_operand(alias, table.column(own)))).collect()
+fn tied_to(model: &Model, table: &Table, alias: &str, relation: &Relation) -> Equalities {
+    let target = model.table(relation.target);
+    let pairs = relation.pairs.iter().map(|&(own, theirs)| {
+        let own = table.column(own);
+        let collate = collate_clause(relation.collation(own, target.column(theirs)));
+        (theirs, Postgres.comparable(column_operand(alias, own), own) + &collate)
+    });
+    pairs.collect()
 }
 
 impl<'m> SelectWriter<'m> {
@@ -139,7 +146,7 @@ impl<'m> SelectWriter<'m> {
                 }
                 OutputKind::Related(..) if self.is_level => pieces.push(shape.cut()),
                 OutputKind::Related(id, rows) => {
-                    let sql = self.nested(rows, &tied_to(table, alias, table.relation(*id)))?;
+                    let sql = self.nested(rows, &tied_to(self.model, table, alias, table.relation(*id)))?;
                     shape.column(select.position(sql), Form::Json);
                 }
             }
@@ -160,7 +167,9 @@ impl<'m> SelectWriter<'m> {
                     text.expression(json_sql::column(column, &column_operand(alias, column)));
                 }
                 OutputKind::Related(id, rows) => {
-                    text.expression(self.nested(rows, &tied_to(table, alias, table.relation(*id)))?);
+                    text.expression(
+                        self.nested(rows, &tied_to(self.model, table, alias, table.relation(*id)))?,
+                    );
                 }
             }
         }
@@ -230,7 +239,8 @@ impl<'m> SelectWriter<'m> {
         let mut parts: Vec<String> = tied
             .iter()
             .map(|(column, equal)| {
-                format!("{} = {equal}", column_operand(alias, model.table(table).column(*column)))
+                let column = model.table(table).column(*column);
+                format!("{} = {equal}", Postgres.comparable(column_operand(alias, column), column))
             })
             .collect();
         if !filter.is_everything() {

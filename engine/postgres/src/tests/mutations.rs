@@ -149,6 +149,37 @@ fn an_invalid_value_names_its_column() {
     });
 }
 
+/// `raise exception`, as triggers say no: as the row is written, or as it is committed. In a read it is no refusal of a change.
+#[test]
+fn an_exception_of_a_trigger_is_a_constraint() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create function refuse() returns trigger language plpgsql as $$ begin raise exception 'a secret'; end $$;
+         create function fail() returns int language plpgsql as $$ begin raise exception 'a secret'; end $$;
+         create table early (id int primary key);
+         create table late (like early including all);
+         create trigger refuse before insert on early for each row execute function refuse();
+         create constraint trigger refuse after insert on late deferrable initially deferred
+             for each row execute function refuse();
+         create view failing as select fail() as n;",
+    );
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.session();
+        for text in [
+            "mutation { createEarly(id: 1) { id } }",
+            "mutation { createLate(id: 1) { id } }",
+            "mutation { a: createLate(id: 1) { id } b: createLate(id: 2) { id } }",
+        ] {
+            let response = served.ask(&session, text, none()).await;
+            assert!(response.contains("a trigger of the database refuses the change"), "{response}");
+            assert!(response.contains("CONSTRAINT_VIOLATION") && !response.contains("secret"), "{response}");
+        }
+        let read = served.plan("{ failings { n } }", none());
+        assert_eq!(read.outcome(&session).await, Err(ErrorCode::SourceFailed));
+    });
+}
+
 /// Tables whose rows are refused as by a database that has run out of something: as they are written, or as they are committed.
 const EXHAUSTED: &str = "
     create table fine (id int primary key);

@@ -138,6 +138,149 @@ fn oids_have_sums_and_averages() {
     }
 }
 
+/// The operators of enumerated types and their `max` do not take domains of them: the request failed.
+#[test]
+fn domains_of_enums_are_compared() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create type mood as enum ('sad', 'happy');
+         create type \"odd mood\" as enum ('so-so', 'a b');
+         create domain known_mood as mood;
+         create domain odd_mood as \"odd mood\";
+         create table feelings (m known_mood primary key, o odd_mood);
+         insert into feelings values ('sad', 'so-so'), ('happy', 'a b');",
+    );
+    for model in MODELS {
+        on_a_core(async {
+            let served = Served::open(&database.url(), &settings(model)).await;
+            let session = served.session();
+            for (filter, found) in [
+                ("m: {eq: happy}", vec!["happy"]),
+                ("m: {ne: happy}", vec!["sad"]),
+                ("m: {in: [sad, happy]}", vec!["sad", "happy"]),
+                ("m: {not_in: []}", vec!["sad", "happy"]),
+                ("o: {eq: \"so-so\"}", vec!["sad"]),
+                ("o: {gt: \"so-so\"}", vec!["happy"]),
+                ("o: {in: [\"a b\"]}", vec!["happy"]),
+                ("o: {like: \"s%\"}", vec!["sad"]),
+            ] {
+                let text = format!("{{ feelings(where: {{{filter}}}) {{ m }} }}");
+                let data = served.data(&session, &text, none()).await;
+                let wanted: Vec<Json> = found.iter().map(|mood| json!({"m": mood})).collect();
+                assert_eq!(data["feelings"], json!(wanted), "{model:?}: {filter}");
+            }
+            let text = "{ feelings_aggregate { max { m o } min { m o } } }";
+            let data = served.data(&session, text, none()).await;
+            let wanted = json!({"max": {"m": "happy", "o": "a b"}, "min": {"m": "sad", "o": "so-so"}});
+            assert_eq!(data["feelings_aggregate"], wanted, "{model:?}");
+            let text = "mutation { updateFeeling(pk_columns: {m: sad}, o: \"a b\") { result }
+                                   b: updateFeeling(pk_columns: {m: sad}, o: \"so-so\") { result } }";
+            let data = served.data(&session, text, none()).await;
+            assert_eq!(data, json!({"updateFeeling": {"result": true}, "b": {"result": true}}), "{model:?}");
+        });
+    }
+}
+
+/// PostgreSQL compares no texts of two collations unless told by which, and its foreign keys go by that of the key.
+#[test]
+fn relations_go_by_the_collation_of_the_key() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create table cities (name text collate \"C\" primary key);
+         create table streets (id int primary key, city text collate \"POSIX\" references cities);
+         insert into cities values ('Graz'), ('Linz');
+         insert into streets values (1, 'Graz'), (2, 'Graz'), (3, null);",
+    );
+    let text =
+        "{ cities { name streets { id } streets_aggregate { count } } streets { id city_city { name } }
+                  a: cities(where: {streets: {id: {eq: 2}}}) { name }
+                  b: streets(where: {city_city: {name: {eq: \"Graz\"}}}) { id } }";
+    for model in MODELS {
+        on_a_core(async {
+            let served = Served::open(&database.url(), &settings(model)).await;
+            let data = served.data(&served.session(), text, none()).await;
+            let wanted = json!({
+                "cities": [
+                    {"name": "Graz", "streets": [{"id": 1}, {"id": 2}], "streets_aggregate": {"count": 2}},
+                    {"name": "Linz", "streets": [], "streets_aggregate": {"count": 0}}
+                ],
+                "streets": [
+                    {"id": 1, "city_city": {"name": "Graz"}},
+                    {"id": 2, "city_city": {"name": "Graz"}},
+                    {"id": 3, "city_city": null}
+                ],
+                "a": [{"name": "Graz"}],
+                "b": [{"id": 1}, {"id": 2}],
+            });
+            assert_eq!(data, wanted, "{model:?}");
+        });
+    }
+}
+
+/// A key that is a number with a scale is found by the integers that refer to it.
+#[test]
+fn integers_refer_to_numbers_with_a_scale() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create table parts (id numeric(10, 2) primary key);
+         create table orders (id int primary key, part_id bigint references parts);
+         insert into parts values (3), (4.5); insert into orders values (1, 3), (2, 3);",
+    );
+    for model in MODELS {
+        on_a_core(async {
+            let served = Served::open(&database.url(), &settings(model)).await;
+            let text = "{ parts { id orders { id part { id } } } }";
+            let answer = served.ask(&served.session(), text, none()).await;
+            expect![[r#"{"data":{"parts":[{"id":3.00,"orders":[{"id":1,"part":{"id":3.00}},{"id":2,"part":{"id":3.00}}]},{"id":4.50,"orders":[]}]}}"#]].assert_eq(&answer);
+        });
+    }
+}
+
+/// PostgreSQL's own `avg` refuses numbers whose squares are beyond the range, and with it the whole field failed.
+#[test]
+fn averages_of_large_numbers_are_numbers() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create table samples (id int primary key, f float8, r real);
+         insert into samples values (1, 1e300, 0.5), (2, 3e300, 1.5), (3, null, null), (4, 5e-324, 1e30);",
+    );
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let text = "{ samples_aggregate(where: {id: {lte: 3}}) { count avg { f r } }
+                      none: samples_aggregate(where: {id: {gt: 4}}) { avg { f r } }
+                      small: samples_aggregate(where: {id: {eq: 4}}) { avg { f } } }";
+        let answer = served.ask(&served.session(), text, none()).await;
+        expect![[r#"{"data":{"samples_aggregate":{"count":3,"avg":{"f":2e+300,"r":1}},"none":{"avg":{"f":null,"r":null}},"small":{"avg":{"f":5e-324}}}}"#]].assert_eq(&answer);
+    });
+}
+
+/// It was said of a stored number, where the one in the filter is beyond the range.
+#[test]
+fn a_number_in_a_filter_beyond_its_column_is_told() {
+    let database = TestDatabase::create();
+    database.execute("create table t (id int primary key, r real); insert into t values (1, 0.5)");
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let response = served.ask(&served.session(), "{ ts(where: {r: {lt: 1e300}}) { id } }", none()).await;
+        assert!(response.contains("summed up or compared with"), "{response}");
+        assert!(response.contains("VALUE_OUT_OF_RANGE"), "{response}");
+    });
+}
+
+/// It was said that the value does not fit its column.
+#[test]
+fn a_pattern_that_ends_with_its_escape_is_told() {
+    let database = TestDatabase::create();
+    database.execute("create table t (id int primary key, label text); insert into t values (1, 'ab')");
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let text = r#"{ ts(where: {label: {like: "a\\"}}) { id } }"#;
+        let response = served.ask(&served.session(), text, none()).await;
+        assert!(response.contains("a pattern of `like` must not end with a single"), "{response}");
+        assert!(response.contains("BAD_USER_INPUT"), "{response}");
+    });
+}
+
 /// The greatest and least are those of the type, and not of its text form.
 #[test]
 fn extremes_are_those_of_the_type() {

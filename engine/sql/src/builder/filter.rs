@@ -2,7 +2,7 @@
 
 use prony_graphql::selection::Value;
 
-use crate::builder::{Dialect, Parameter, SqlBuilder, column_operand};
+use crate::builder::{Dialect, Parameter, SqlBuilder, collate_clause, column_operand};
 use crate::{
     model::{ColumnId, Model, RelationId, Table, TableId},
     plan::{Comparison, Filter},
@@ -66,8 +66,8 @@ impl<D: Dialect> SqlBuilder<'_, D> {
 
     fn comparison(&mut self, rows: Rows<'_>, id: ColumnId, comparison: &Comparison) {
         let column = rows.table.column(id);
-        let operand = column_operand(rows.alias, column);
         let dialect = self.dialect();
+        let operand = dialect.comparable(column_operand(rows.alias, column), column);
         match comparison {
             Comparison::Equal(value) => self.equal(rows, id, value),
             Comparison::NotEqual(value) if dialect.has_forms(column) => {
@@ -98,7 +98,7 @@ impl<D: Dialect> SqlBuilder<'_, D> {
     /// That a column of the rows has a value, in whatever form it is stored.
     pub(super) fn equal(&mut self, rows: Rows<'_>, id: ColumnId, value: &Value) {
         let column = rows.table.column(id);
-        let operand = column_operand(rows.alias, column);
+        let operand = self.dialect().comparable(column_operand(rows.alias, column), column);
         if self.dialect().has_forms(column) {
             self.membership(rows, id, &operand, value, false);
         } else {
@@ -132,9 +132,11 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         self.push(" WHERE ");
         self.equate(relation.target, &alias, relation.pairs.iter().map(|&(_, theirs)| theirs));
         for &(own, theirs) in &relation.pairs {
-            self.column(&alias, target.column(theirs));
+            let (own, theirs) = (rows.table.column(own), target.column(theirs));
+            self.compared_column(&alias, theirs);
             self.push(" = ");
-            self.column(rows.alias, rows.table.column(own));
+            self.compared_column(rows.alias, own);
+            self.push(&collate_clause(relation.collation(own, theirs)));
             self.push(" AND ");
         }
         self.condition(model, relation.target, &alias, filter);

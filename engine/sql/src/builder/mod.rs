@@ -24,6 +24,12 @@ pub trait Dialect {
     /// the column.
     fn placeholder(&self, text: &mut String, number: usize, column: &Column);
 
+    /// A column's operand as what is compared with other values.
+    fn comparable(&self, operand: String, column: &Column) -> String {
+        let _ = column;
+        operand
+    }
+
     /// The parameter with this number, as what `operand` is compared with, which is the column.
     fn compared(&self, text: &mut String, operand: &str, number: usize, column: &Column) {
         let _ = operand;
@@ -129,6 +135,12 @@ impl<'d, D: Dialect> SqlBuilder<'d, D> {
         self.text.push_str(&operand);
     }
 
+    /// The same as what is compared with other values.
+    pub fn compared_column(&mut self, alias: &str, column: &Column) {
+        let operand = self.dialect.comparable(column_operand(alias, column), column);
+        self.text.push_str(&operand);
+    }
+
     /// A placeholder for a value of a column.
     pub fn column_value(&mut self, table: (TableId, &Table), column: ColumnId, value: Value) {
         let number = self.parameter(Parameter::Column { table: table.0, column, value, list: false });
@@ -186,6 +198,11 @@ pub fn column_operand(alias: &str, column: &Column) -> String {
     operand.push('.');
     push_identifier(&mut operand, &column.name);
     operand
+}
+
+/// What stands behind an operand that is compared by a collating sequence.
+pub fn collate_clause(collation: Option<&str>) -> String {
+    collation.map_or_else(String::new, |name| format!(" COLLATE {name}"))
 }
 
 /// A quoted identifier, its quotes doubled (SQL-92, section 5.2; the same in SQLite and PostgreSQL).

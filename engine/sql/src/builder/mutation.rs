@@ -66,11 +66,13 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         // By the row's own key, so that the parameters are those of an update without it.
         for (index, (column, _)) in plan.key.iter().enumerate() {
             self.push(if index == 0 { " WHERE " } else { " AND " });
-            self.column(&alias, table.column(*column));
+            let mut before = format!("{previous}.");
+            push_identifier(&mut before, &name(*column));
+            let column = table.column(*column);
+            self.compared_column(&alias, column);
             self.push(" = ");
-            self.push(previous);
-            self.push(".");
-            push_identifier(&mut self.text, &name(*column));
+            let before = self.dialect().comparable(before, column);
+            self.push(&before);
         }
         self.row_filter(model, (plan.table, &alias), &plan.filter);
     }
@@ -119,7 +121,7 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         self.push(" WHERE ");
         for (index, column) in table.primary_key.iter().map(|&id| table.column(id)).enumerate() {
             let number = self.parameter(Parameter::Parent(index));
-            self.column(&alias, column);
+            self.compared_column(&alias, column);
             self.push(" = ");
             key_part(&mut self.text, number, column);
             self.push(" AND ");
@@ -156,7 +158,7 @@ impl<D: Dialect> SqlBuilder<'_, D> {
             self.push(if index == 0 { " WHERE ((" } else { ") OR (" });
             for (index, column) in key.iter().enumerate() {
                 self.push(if index == 0 { "" } else { " AND " });
-                self.column(&alias, table.column(*column));
+                self.compared_column(&alias, table.column(*column));
                 self.push(" = ");
                 match given(column) {
                     Some(value) => self.column_value((id, table), *column, value.clone()),
@@ -179,7 +181,7 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         let table = model.table(id);
         self.push("(SELECT ");
         let alias = self.new_alias();
-        self.column(&alias, table.column(column));
+        self.compared_column(&alias, table.column(column));
         self.push(" FROM ");
         self.table_name(table);
         self.push(" AS ");

@@ -3,7 +3,7 @@
 use prony_graphql::{error::GraphqlError, json::ObjectText};
 
 use crate::{
-    model::{ColumnId, Model, Relation},
+    model::{ColumnId, Model, Relation, Table},
     plan::{AggregateField, AggregateKind, AggregatePlan, RowsKind, RowsPlan},
 };
 
@@ -14,6 +14,8 @@ pub struct LevelSelect<'p> {
     pub rows: &'p RowsPlan,
     /// The table's columns that a key is compared with, part by part; empty for the root.
     pub key_columns: Vec<ColumnId>,
+    /// For each of them, the collating sequence by which it is compared, where that is not its own.
+    pub key_collations: Vec<Option<&'p str>>,
     /// For each level below, in the order of the outputs: the table's columns whose values are its key.
     pub child_keys: Vec<Vec<ColumnId>>,
 }
@@ -54,7 +56,7 @@ impl<S> FieldLevels<S> {
         write: impl FnMut(&LevelSelect<'_>) -> Result<S, GraphqlError>,
     ) -> Result<Self, GraphqlError> {
         let mut cutter = Cutter { model, write, levels: Vec::new() };
-        cutter.level(rows, Vec::new())?;
+        cutter.level(rows, None)?;
         Ok(Self { levels: cutter.levels })
     }
 }
@@ -66,8 +68,15 @@ struct Cutter<'m, W, S> {
 }
 
 impl<S, W: FnMut(&LevelSelect<'_>) -> Result<S, GraphqlError>> Cutter<'_, W, S> {
-    fn level(&mut self, rows: &RowsPlan, key_columns: Vec<ColumnId>) -> Result<usize, GraphqlError> {
+    /// `link` is the table of the rows above and the relation that leads from them.
+    fn level(&mut self, rows: &RowsPlan, link: Option<(&Table, &Relation)>) -> Result<usize, GraphqlError> {
         let table = self.model.table(rows.table());
+        let pairs = link.into_iter().flat_map(|(above, relation)| {
+            relation.pairs.iter().map(move |&(own, target)| {
+                (target, relation.collation(above.column(own), table.column(target)))
+            })
+        });
+        let (key_columns, key_collations) = pairs.unzip();
         let related = rows.outputs().iter().filter_map(|output| {
             let (id, rows) = output.related()?;
             Some((output, table.relation(id), rows))
@@ -75,7 +84,7 @@ impl<S, W: FnMut(&LevelSelect<'_>) -> Result<S, GraphqlError>> Cutter<'_, W, S> 
         let below: Vec<_> = related.collect();
         let own_columns = |relation: &Relation| relation.pairs.iter().map(|&(own, _)| own).collect();
         let child_keys = below.iter().map(|(_, relation, _)| own_columns(relation)).collect();
-        let statement = (self.write)(&LevelSelect { rows, key_columns, child_keys })?;
+        let statement = (self.write)(&LevelSelect { rows, key_columns, key_collations, child_keys })?;
         let index = self.levels.len();
         self.levels.push(Level {
             statement,
@@ -84,7 +93,7 @@ impl<S, W: FnMut(&LevelSelect<'_>) -> Result<S, GraphqlError>> Cutter<'_, W, S> 
             children: Vec::with_capacity(below.len()),
         });
         for (output, relation, rows) in below {
-            let level = self.level(rows, relation.pairs.iter().map(|&(_, target)| target).collect())?;
+            let level = self.level(rows, Some((table, relation)))?;
             let response_key = output.response_key.clone();
             self.levels[index].children.push(Child { level, response_key });
         }

@@ -87,6 +87,7 @@ fn served_column(field: Box<str>, column: &CatalogColumn, settings: Option<&Colu
         comment: column.comment.clone(),
         kind,
         database_type: column.database_type.clone(),
+        collation: column.collation.clone(),
         nullable: column.nullable,
         has_default: column.has_default,
         writable: column.writable,

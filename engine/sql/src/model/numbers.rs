@@ -64,6 +64,7 @@ mod tests {
             comment: None,
             kind: ColumnKind::Int,
             database_type: "integer".into(),
+            collation: None,
             nullable: false,
             has_default: false,
             writable: true,

@@ -48,9 +48,9 @@ fn each_mutation_that_is_taken_back_says_which_one_failed() {
                       c: createItem(id: 1) { id } }"#,
         &expect![[r#"
             {"a":null,"b":null,"c":null}
-            ["a"] CONSTRAINT_VIOLATION nothing was changed: `b` failed, and a request's mutations are all done or none
+            ["a"] CONSTRAINT_VIOLATION nothing was changed: `b` failed, and a request's mutations of one source are all done or none
             ["b"] CONSTRAINT_VIOLATION why it failed
-            ["c"] CONSTRAINT_VIOLATION nothing was changed: `b` failed, and a request's mutations are all done or none
+            ["c"] CONSTRAINT_VIOLATION nothing was changed: `b` failed, and a request's mutations of one source are all done or none
         "#]],
     );
 }

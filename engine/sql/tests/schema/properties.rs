@@ -78,6 +78,7 @@ fn column() -> impl Strategy<Value = CatalogColumn> {
         comment: None,
         kind,
         database_type: "any".into(),
+        collation: None,
         nullable,
         has_default,
         writable,

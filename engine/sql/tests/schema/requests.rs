@@ -118,6 +118,30 @@ fn sort_takes_variables_of_either_type() {
     );
 }
 
+/// In brackets it is an item, as the GraphQL specification has it (section 5.8.5); it was refused.
+#[test]
+fn sort_takes_variables_as_items_of_a_list() {
+    let one = json!({"s": {"name": "desc"}});
+    check(
+        "query ($s: MemberSort!) { members(sort: [$s, {id: asc}]) { id } }",
+        &one,
+        &expect![[r#"
+        query
+          Query.members(sort: [{name: desc}, {id: asc}]) [Member!]! @1:27
+            Member.id Int! @1:60
+    "#]],
+    );
+    check(
+        "query ($s: MemberSort!) { ...f } fragment f on Query { members(sort: [$s]) { id } }",
+        &one,
+        &expect![[r#"
+        query
+          Query.members(sort: [{name: desc}]) [Member!]! @1:56
+            Member.id Int! @1:78
+    "#]],
+    );
+}
+
 #[test]
 fn columns_named_like_operators() {
     check(

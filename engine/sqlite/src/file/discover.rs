@@ -5,7 +5,10 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, Error, Row};
 
-use prony_sql::catalog::{Catalog, CatalogColumn, CatalogForeignKey, CatalogTable, ColumnKind, TableKind};
+use prony_sql::{
+    builder::push_identifier,
+    catalog::{Catalog, CatalogColumn, CatalogForeignKey, CatalogTable, ColumnKind, TableKind},
+};
 
 /// Why the catalog could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +67,7 @@ impl Draft {
             has_default: row.get(3)?,
             writable: !generated && self.catalog.kind == TableKind::Table,
             database_type: declared,
+            collation: None,
         });
         Ok(())
     }
@@ -243,7 +247,12 @@ fn read_foreign_keys(
     for key in parts.chunk_by(|a, b| a.table == b.table && a.id == b.id) {
         let Some(&table) = by_name.get(&key[0].table.to_ascii_lowercase()) else { continue };
         match resolve_foreign_key(key, table, tables, &by_name) {
-            Some(resolved) => tables[table].catalog.foreign_keys.push(resolved),
+            Some(resolved) => {
+                read_collations(connection, &mut tables[table].catalog, &resolved.columns);
+                let target = &mut tables[resolved.target_table].catalog;
+                read_collations(connection, target, &resolved.target_columns);
+                tables[table].catalog.foreign_keys.push(resolved);
+            }
             None => notes.push(format!(
                 "a foreign key of table `{}` refers to `{}`, which does not have what it names; no relation",
                 key[0].table, key[0].target
@@ -251,6 +260,23 @@ fn read_foreign_keys(
         }
     }
     Ok(())
+}
+
+/// The two columns that a key compares may have different ones: SQLite goes by that of the one which is referred to
+/// (<https://sqlite.org/foreignkeys.html>, section 3). Columns of views have none that could be asked for.
+fn read_collations(connection: &Connection, table: &mut CatalogTable, columns: &[usize]) {
+    for &column in columns {
+        let column = &mut table.columns[column];
+        if column.collation.is_some() {
+            continue;
+        }
+        if let Ok((_, Some(name), ..)) = connection.column_metadata(Some("main"), &*table.name, &*column.name)
+        {
+            let mut quoted = String::new();
+            push_identifier(&mut quoted, &name.to_string_lossy());
+            column.collation = Some(quoted.into());
+        }
+    }
 }
 
 fn resolve_foreign_key(

@@ -15,7 +15,7 @@ use crate::statement::{
     select::Select,
 };
 use prony_sql::{
-    builder::{Parameter, column_operand},
+    builder::{Parameter, collate_clause, column_operand},
     catalog::ColumnKind,
     levels::LevelSelect,
     model::{Column, Model, Relation, Table, TableId},
@@ -61,9 +61,10 @@ fn keyed(mut select: Select<'_>, table: &Table, level: &LevelSelect<'_>) -> Stat
         select.builder.push(&format!("SELECT {names} FROM ("));
     }
     let is_composite = level.key_columns.len() > 1;
-    let conditions = level.key_columns.iter().enumerate().map(|(index, &id)| {
+    let conditions = level.key_columns.iter().zip(&level.key_collations).enumerate();
+    let conditions = conditions.map(|(index, (&id, &collation))| {
         let column = column_operand("t0", table.column(id));
-        format!("{column} = {}", key_part(is_composite.then_some(index)))
+        format!("{column} = {}{}", key_part(is_composite.then_some(index)), collate_clause(collation))
     });
     let conditions: Vec<String> = conditions.collect();
     select.builder.equate(level.rows.table(), "t0", level.key_columns.iter().copied());
@@ -200,8 +201,10 @@ fn link_conditions<'m>(
     let target = select.model.table(target);
     let pairs = relation.pairs.iter().enumerate().map(|(index, &(own_column, target_column))| {
         let number = select.builder.parameter(Parameter::Parent(index));
-        let condition = format!("{} = ?{number}", column_operand("t0", target.column(target_column)));
-        (condition, (number, parent.column(alias, own.column(own_column))))
+        let (own_column, target_column) = (own.column(own_column), target.column(target_column));
+        let collate = collate_clause(relation.collation(own_column, target_column));
+        let condition = format!("{} = ?{number}{collate}", column_operand("t0", target_column));
+        (condition, (number, parent.column(alias, own_column)))
     });
     pairs.unzip()
 }

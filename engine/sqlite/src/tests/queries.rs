@@ -88,6 +88,39 @@ fn filters_across_relations() {
     );
 }
 
+/// Foreign keys compare by the collating sequence of the column that they refer to; relations do so from either side.
+#[test]
+fn relations_go_by_the_collating_sequence_of_the_key() {
+    let made = Made::new(
+        "CREATE TABLE cities (name TEXT COLLATE NOCASE PRIMARY KEY NOT NULL, country TEXT NOT NULL);
+         CREATE TABLE streets (id INTEGER PRIMARY KEY, city TEXT REFERENCES cities (name));
+         CREATE INDEX streets_city ON streets (city);
+         CREATE TABLE words (word TEXT PRIMARY KEY NOT NULL);
+         CREATE TABLE notes (id INTEGER PRIMARY KEY, about TEXT COLLATE NOCASE REFERENCES words (word));
+         INSERT INTO cities VALUES ('Graz', 'AT'), ('Linz', 'AT');
+         INSERT INTO streets VALUES (1, 'GRAZ'), (2, 'graz'), (3, 'Wels');
+         INSERT INTO words VALUES ('Polish'), ('polish');
+         INSERT INTO notes VALUES (1, 'Polish'), (2, 'polish');",
+    );
+    expect![[r#"{"data":{"cities":[{"name":"Graz","streets":[{"id":1},{"id":2}],"streets_aggregate":{"count":2}},{"name":"Linz","streets":[],"streets_aggregate":{"count":0}}]}}"#]].assert_eq(&same_answer(
+        &made,
+        "{ cities { name streets { id } streets_aggregate { count } } }",
+        "{}",
+    ));
+    expect![[r#"{"data":{"cities":[{"name":"Graz"}],"streets":[{"id":1,"city_city":{"name":"Graz"}},{"id":2,"city_city":{"name":"Graz"}}]}}"#]].assert_eq(&same_answer(
+        &made,
+        r#"{ cities(where: {streets: {id: {eq: 2}}}) { name }
+             streets(where: {city_city: {country: {eq: "AT"}}}) { id city_city { name } } }"#,
+        "{}",
+    ));
+    expect![[r#"{"data":{"words":[{"word":"Polish","notes":[{"id":1}]},{"word":"polish","notes":[{"id":2}]}],"notes":[{"id":1,"about_word":{"word":"Polish"}},{"id":2,"about_word":{"word":"polish"}}],"words_aggregate":{"count":1}}}"#]].assert_eq(&same_answer(
+        &made,
+        "{ words { word notes { id } } notes { id about_word { word } }
+           words_aggregate(where: {notes: {id: {eq: 2}}}) { count } }",
+        "{}",
+    ));
+}
+
 #[test]
 fn operators() {
     let ids = |filter: &str| format!("{{ members(where: {{{filter}}}) {{ id }} }}");

@@ -226,7 +226,7 @@ fn a_row_that_does_not_pass_its_check_takes_its_request_back() {
         ],
         &expect![[r#"
             {"data":{"a":{"id":4}}}
-            {"data":{"a":null,"b":null},"errors":[{"message":"nothing was changed: `b` failed, and a request's mutations are all done or none","locations":[{"line":1,"column":12}],"path":["a"],"extensions":{"code":"FORBIDDEN"}},{"message":"a row with these values may not be written; nothing was changed","locations":[{"line":2,"column":27}],"path":["b"],"extensions":{"code":"FORBIDDEN"}}]}
+            {"data":{"a":null,"b":null},"errors":[{"message":"nothing was changed: `b` failed, and a request's mutations of one source are all done or none","locations":[{"line":1,"column":12}],"path":["a"],"extensions":{"code":"FORBIDDEN"}},{"message":"a row with these values may not be written; nothing was changed","locations":[{"line":2,"column":27}],"path":["b"],"extensions":{"code":"FORBIDDEN"}}]}
             {"data":{"a":null},"errors":[{"message":"a row with these values may not be written; nothing was changed","locations":[{"line":1,"column":12}],"path":["a"],"extensions":{"code":"FORBIDDEN"}}]}
             {"data":{"a":{"result":false}}}
             {"data":{"a":{"result":true}}}

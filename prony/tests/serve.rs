@@ -62,6 +62,23 @@ fn a_database_is_served_until_the_signal() {
     assert_eq!(finished.stdout, "");
 }
 
+/// Whoever rotates logs or renews certificates does not know whether the server has begun already.
+#[test]
+fn a_hangup_while_sources_are_opened_ends_nothing() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let file = folder.path().join("prony.toml");
+    // Nobody listens at port 1.
+    let text = "[[source]]\nurl = \"postgres://ann@127.0.0.1:1/shop\"\nconnect_wait_ms = 3000\n";
+    fs::write(&file, text).expect("it is ours");
+    let mut process =
+        prony(&["serve", "--config", &file.display().to_string(), "--listen", "127.0.0.1:0", "--cpus", "1"]);
+    process.wait_for_text("cannot connect yet");
+    process.signal(Signal::HUP);
+    let finished = process.wait();
+    assert_eq!(finished.status.code(), Some(2), "{:?} {}", finished.status, finished.stderr);
+    assert!(finished.stderr.contains("source `shop` cannot be opened"), "{}", finished.stderr);
+}
+
 #[test]
 fn databases_with_the_same_tables_are_served_beside_each_other() {
     let databases = [sqlite_copy(), sqlite_copy()];

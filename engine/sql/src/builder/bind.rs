@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use prony_graphql::error::{ErrorCode, GraphqlError};
+use prony_graphql::{
+    error::{ErrorCode, GraphqlError},
+    selection::Value,
+};
 use prony_source::dialect::abbreviated;
 use serde_json::Value as Json;
 
@@ -44,6 +47,34 @@ pub fn list<'v>(column: &Column, value: &'v Json) -> Result<Vec<Scalar<'v>>, Gra
         Json::Array(items) => items.iter().map(|item| scalar(column, item)).collect(),
         single => Ok(vec![scalar(column, single)?]),
     }
+}
+
+/// As [`scalar`], for a parameter that has this value.
+///
+/// # Errors
+/// `Forbidden` where the value is of the session: whoever asks may not see the column that it is compared with.
+pub fn parameter<'v>(column: &Column, value: &Value, json: &'v Json) -> Result<Scalar<'v>, GraphqlError> {
+    scalar(column, json).map_err(|error| unsaid(error, value))
+}
+
+/// As [`list`], for a parameter that has this value.
+///
+/// # Errors
+/// As [`parameter`].
+pub fn parameters<'v>(
+    column: &Column,
+    value: &Value,
+    json: &'v Json,
+) -> Result<Vec<Scalar<'v>>, GraphqlError> {
+    list(column, json).map_err(|error| unsaid(error, value))
+}
+
+fn unsaid(error: GraphqlError, value: &Value) -> GraphqlError {
+    if !value.is_of_session() {
+        return error;
+    }
+    let message = "what is known of your session does not fit what your role's permissions use it for";
+    GraphqlError::new(ErrorCode::Forbidden, message).with_detail(error.message)
 }
 
 fn of_kind<'v>(kind: &ColumnKind, value: &'v Json) -> Option<Scalar<'v>> {

@@ -7,7 +7,7 @@ use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     selection::Value,
 };
-use prony_source::dialect::abbreviated;
+use prony_source::{dialect::abbreviated, permissions::misfit};
 use serde_json::Value as Json;
 
 use crate::{catalog::ColumnKind, model::Column};
@@ -54,7 +54,7 @@ pub fn list<'v>(column: &Column, value: &'v Json) -> Result<Vec<Scalar<'v>>, Gra
 /// # Errors
 /// `Forbidden` where the value is of the session: whoever asks may not see the column that it is compared with.
 pub fn parameter<'v>(column: &Column, value: &Value, json: &'v Json) -> Result<Scalar<'v>, GraphqlError> {
-    scalar(column, json).map_err(|error| unsaid(error, value))
+    scalar(column, json).map_err(|error| misfit(error, value))
 }
 
 /// As [`list`], for a parameter that has this value.
@@ -66,15 +66,7 @@ pub fn parameters<'v>(
     value: &Value,
     json: &'v Json,
 ) -> Result<Vec<Scalar<'v>>, GraphqlError> {
-    list(column, json).map_err(|error| unsaid(error, value))
-}
-
-fn unsaid(error: GraphqlError, value: &Value) -> GraphqlError {
-    if !value.is_of_session() {
-        return error;
-    }
-    let message = "what is known of your session does not fit what your role's permissions use it for";
-    GraphqlError::new(ErrorCode::Forbidden, message).with_detail(error.message)
+    list(column, json).map_err(|error| misfit(error, value))
 }
 
 fn of_kind<'v>(kind: &ColumnKind, value: &'v Json) -> Option<Scalar<'v>> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use prony_server::config::{KEY_RANDOM_BYTES, new_key, unix_time};
+use prony_server::config::{KEY_RANDOM_BYTES, new_key, check_role_name, unix_time};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct KeyArguments {
@@ -35,6 +35,7 @@ struct NewArguments {
 
 pub(crate) fn execute(arguments: &KeyArguments) -> anyhow::Result<ExitCode> {
     let KeyCommand::New(arguments) = &arguments.command;
+    check_role(&arguments.role)?;
     if let Some(time) = &arguments.expires {
         check_end(time, SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))?;
     }
@@ -52,6 +53,11 @@ pub(crate) fn execute(arguments: &KeyArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// A configuration would refuse the record of a key that is printed once.
+fn check_role(role: &str) -> anyhow::Result<()> {
+    check_role_name(role).context("--role")
+}
+
+/// Likewise.
 fn check_end(time: &str, now: u64) -> anyhow::Result<()> {
     let end = unix_time(time).with_context(|| {
         format!("--expires {time:?} is no time: write 2027-01-01 or 2027-01-01T12:00:00Z")
@@ -63,6 +69,17 @@ fn check_end(time: &str, now: u64) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_are_of_roles_that_there_may_be() {
+        for role in ["owner", "a-b.c_1", "_"] {
+            assert!(check_role(role).is_ok(), "{role}");
+        }
+        for role in ["", "a b", "1", "ü"] {
+            let message = format!("{:#}", check_role(role).expect_err(role));
+            assert!(message.starts_with(&format!("--role: `{role}` is no name of a role")), "{message}");
+        }
+    }
 
     #[test]
     fn keys_end_at_a_time_that_is_to_come() {

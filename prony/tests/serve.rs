@@ -62,6 +62,46 @@ fn a_database_is_served_until_the_signal() {
     assert_eq!(finished.stdout, "");
 }
 
+/// A rule for a field that is not there asks nothing of the one that was meant.
+#[test]
+fn a_rule_for_a_field_that_is_not_there_is_told() {
+    let database = sqlite_copy();
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let file = folder.path().join("prony.toml");
+    let rule = |field: &str| format!("[[operation]]\nmatch = \"{field}\"\nscopes = [\"music\"]\n");
+    let text = format!(
+        "[[source]]\nurl = \"sqlite:{}\"\n[auth]\nanonymous = \"all\"\n[roles.all]\nunrestricted = true\n{}{}{}",
+        database.path().display(),
+        rule("Query.artist"),
+        rule("Query.albums"),
+        rule("Query.__schema"),
+    );
+    fs::write(&file, text).expect("it is ours");
+    let mut process =
+        prony(&["serve", "--config", &file.display().to_string(), "--listen", "127.0.0.1:0", "--cpus", "1"]);
+    process.wait_for_url();
+    let finished = process.stop();
+    let told: Vec<&str> = finished.stderr.lines().filter(|line| line.contains("[[operation]]")).collect();
+    assert!(matches!(*told, [only] if only.contains("did you mean `artists`?")), "{}", finished.stderr);
+}
+
+/// Whoever rotates logs or renews certificates does not know whether the server has begun already.
+#[test]
+fn a_hangup_while_sources_are_opened_ends_nothing() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let file = folder.path().join("prony.toml");
+    // Nobody listens at port 1.
+    let text = "[[source]]\nurl = \"postgres://ann@127.0.0.1:1/shop\"\nconnect_wait_ms = 3000\n";
+    fs::write(&file, text).expect("it is ours");
+    let mut process =
+        prony(&["serve", "--config", &file.display().to_string(), "--listen", "127.0.0.1:0", "--cpus", "1"]);
+    process.wait_for_text("cannot connect yet");
+    process.signal(Signal::HUP);
+    let finished = process.wait();
+    assert_eq!(finished.status.code(), Some(2), "{:?} {}", finished.status, finished.stderr);
+    assert!(finished.stderr.contains("source `shop` cannot be opened"), "{}", finished.stderr);
+}
+
 #[test]
 fn databases_with_the_same_tables_are_served_beside_each_other() {
     let databases = [sqlite_copy(), sqlite_copy()];

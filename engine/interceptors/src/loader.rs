@@ -17,7 +17,7 @@ use prony_source::{
 use crate::{
     machine::Machine,
     program::{self, Program, origin},
-    workers::{Workers, gone},
+    workers::Workers,
 };
 
 /// Reads modules in JavaScript and TypeScript.
@@ -94,7 +94,7 @@ impl Interceptors for Loaded {
 
     fn call(&self, call: InterceptorCall) -> BoxFuture<'static, InterceptorResult> {
         match self.workers.send(call) {
-            Ok(result) => async { result.await.unwrap_or_else(|_| Err(gone())) }.boxed(),
+            Ok(result) => result.boxed(),
             Err(error) => ready(Err(error)).boxed(),
         }
     }

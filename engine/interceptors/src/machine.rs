@@ -23,7 +23,9 @@ use crate::{
 /// What stands around the functions of a module.
 const AROUND: &str = include_str!("around.js");
 /// What a module may take to be evaluated, where its calls have less.
-const LEAST_EVALUATION: Duration = Duration::from_secs(1);
+pub(crate) const LEAST_EVALUATION: Duration = Duration::from_secs(1);
+/// What is said of what runs out of time.
+pub(crate) const TOO_LONG: &str = "it took longer than it may";
 
 /// The order of fields is the order in which they go.
 pub(crate) struct Machine {
@@ -122,6 +124,11 @@ impl Machine {
             let returned = returned.catch(&ctx);
             returned.map_err(|error| explained(&error, &self.program, &self.clock))
         });
+        // Within one of QuickJS's own functions nobody has asked for the time.
+        let returned = match returned {
+            Ok(_) if self.clock.is_over() => Err(fault(TOO_LONG.to_owned())),
+            returned => returned,
+        };
         match returned {
             Ok(text) => {
                 let result = read(text, self.program.name());
@@ -242,7 +249,7 @@ fn explained(error: &CaughtError<'_>, program: &Program, clock: &Clock) -> Modul
         Some((file, place))
     });
     if clock.has_expired.get() {
-        return ModuleFault { message: "it took longer than it may".to_owned(), place, spoils: true };
+        return ModuleFault { message: TOO_LONG.to_owned(), place, spoils: true };
     }
     let message = match error {
         CaughtError::Exception(exception) => {

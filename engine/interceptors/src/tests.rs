@@ -54,7 +54,7 @@ fn call_of(modules: &dyn Interceptors, path: &str, phase: InterceptorPhase, valu
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     runtime.block_on(future)
 }
 
@@ -180,6 +180,38 @@ fn a_loop_in_a_promise_and_a_deep_recursion_end() {
         "[1]",
         &expect!["failed: i/o.ts:2:17: before: RangeError: Maximum call stack size exceeded"],
     );
+}
+
+/// QuickJS asks for the time between steps, and this is one step of some seconds.
+#[test]
+fn a_function_that_cannot_be_ended_holds_up_neither_its_caller_nor_others() {
+    let text = "export function before(how: string) {\n  if (how == 'reverse') Array.prototype.reverse.call({ length: 1e8 });\n  \
+                return how\n}";
+    let modules = load_with(&["i/o.ts"], &[("i/o.ts", text)], &InterceptorLimits { threads: 1, ..limits() });
+    let modules = modules.expect("the module is right");
+    let begin = Instant::now();
+    let calls = ["[\"reverse\"]", "[\"another\"]"].map(|values| {
+        let call = call_of(&*modules, "i/o.ts", InterceptorPhase::Before, values);
+        modules.call(call)
+    });
+    let results = block_on(join_all(calls));
+    let given_up = "i/o.ts: before: it took longer than it may".to_owned();
+    assert_eq!(results[0], Err(InterceptorError::Failed(given_up)));
+    assert_eq!(results[1].as_deref(), Ok(&br#"["another"]"#[..]));
+    assert!(begin.elapsed() < Duration::from_secs(6), "{:?}", begin.elapsed());
+}
+
+/// What has ended too late has failed as what was ended.
+#[test]
+fn a_step_that_takes_too_long_fails_the_call() {
+    let text = "export function before() {\n  Array.prototype.reverse.call({ length: 1e7 });\n  return 1\n}";
+    let limits = InterceptorLimits { timeout: Duration::from_millis(20), ..limits() };
+    let modules = load_with(&["i/o.ts"], &[("i/o.ts", text)], &limits).expect("the module is right");
+    expect!["failed: i/o.ts: before: it took longer than it may"].assert_eq(&call(
+        &*modules,
+        InterceptorPhase::Before,
+        "[1]",
+    ));
 }
 
 #[test]

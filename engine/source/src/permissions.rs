@@ -8,9 +8,21 @@ use std::{
 
 use prony_graphql::{
     Name,
+    error::{ErrorCode, GraphqlError},
     selection::{Slot, SlotRoot, Value},
 };
 use serde_json::Value as Json;
+
+/// What is told of a value that does not fit: of one of the session less than `error` says, as whoever asks may not see what it is compared
+/// with or written to. The log has all of it.
+#[must_use]
+pub fn misfit(error: GraphqlError, value: &Value) -> GraphqlError {
+    if !value.is_of_session() {
+        return error;
+    }
+    let message = "what is known of your session does not fit what your role's permissions use it for";
+    GraphqlError::new(ErrorCode::Forbidden, message).with_detail(error.message)
+}
 
 /// What a role may do, by the names of a source's tables or types. What is not named cannot be seen or written.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -265,6 +277,21 @@ mod tests {
         let united = books.union(&of(&["Query.authors", "Book.year"]));
         assert!(!allows(&united, "Book.price") && allows(&united, "Book.year"), "{united:?}");
         assert_eq!(books.union(&FieldPermissions::default()), books);
+    }
+
+    #[test]
+    fn what_does_not_fit_of_a_session_is_told_to_the_log_alone() {
+        let error = || GraphqlError::new(ErrorCode::BadUserInput, "`age` takes an integer");
+        let slot = |root: SlotRoot| Value::Slot(Slot::from(root));
+        let of_session = slot(SlotRoot::Session(0));
+        for value in [of_session.clone(), Value::List(vec![Value::Null, of_session])] {
+            let told = misfit(error(), &value);
+            assert_eq!(told.code, ErrorCode::Forbidden);
+            assert_eq!(told.detail.as_deref(), Some("`age` takes an integer"));
+            assert!(!told.message.contains("age"), "{}", told.message);
+        }
+        let told = misfit(error(), &slot(SlotRoot::Variable(0)));
+        assert_eq!((told.code, told.detail), (ErrorCode::BadUserInput, None));
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub struct SessionValues {
 }
 
 const KEYS: [&str; 2] = ["settings", "role"];
+/// To `SET ROLE` this is the user of the connection, also in quotes; no role can be called so.
+const NO_ROLE: &str = "none";
 
 impl SessionSettings {
     /// Names of the session's variables that it needs.
@@ -48,7 +50,7 @@ impl SessionSettings {
         let settings = self.settings.iter().map(|(name, written)| (name.clone(), value(written)));
         let values = SessionValues { settings: settings.collect(), role: self.role.as_ref().map(value) };
         let mut all = values.settings.iter().map(|(_, value)| value).chain(&values.role);
-        if all.any(|value| value.contains('\0')) || values.role.as_ref().is_some_and(String::is_empty) {
+        if all.any(|value| value.contains('\0')) || values.role.as_deref().is_some_and(is_no_role) {
             let message = "what the database must know of your session is not known";
             return Err(GraphqlError::new(ErrorCode::Forbidden, message));
         }
@@ -94,10 +96,16 @@ pub(crate) fn read(session: FileEntry<'_, '_>, faults: &mut Faults) -> SessionSe
             }
         }
     }
-    if read.role.as_ref().is_some_and(String::is_empty) {
-        faults.push(session.key_origin(), "`role` is empty: name a role of the database, or a variable");
+    if let Some(role) = read.role.as_deref().filter(|role| is_no_role(role)) {
+        let message = format!("`role`: `{role}` is no role: name one of the database, or a variable");
+        faults.push(session.key_origin(), message);
     }
     read
+}
+
+/// Whether statements would run as the user of the connection.
+fn is_no_role(name: &str) -> bool {
+    name.is_empty() || name == NO_ROLE
 }
 
 /// PostgreSQL manual, section 20.16: customized options.
@@ -149,10 +157,23 @@ mod tests {
             values.settings[1..],
             [("app.n".into(), String::new()), ("app.user".into(), "[1]".into())]
         );
-        for refused in [json!([1, "a", null]), json!([1, "a", ""]), json!([1, "a\0b", "web"])] {
+        for refused in [
+            json!([1, "a", null]),
+            json!([1, "a", ""]),
+            json!([1, "a", "none"]),
+            json!([1, "a\0b", "web"]),
+        ] {
             assert!(settings.values(&variables(refused)).is_err());
         }
         assert!(settings.values(&Variables::default()).is_err());
+    }
+
+    #[test]
+    fn the_user_of_the_connection_is_no_role() {
+        for (role, expected) in [("", 1), ("none", 1), ("None", 0), ("$none", 0)] {
+            let (_, faults) = read_text(&format!("[session]\nrole = \"{role}\""));
+            assert_eq!(faults.len(), expected, "{role}: {faults:?}");
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub(crate) use self::types::{
     CertificateName, CertificateSettings, IssuerKeys, IssuerSettings, KeySetSettings, ROLE_VARIABLE, always,
 };
 pub use self::{
+    roles::{NotARoleName, check_role_name},
     time::unix_time,
     types::{AccessSettings, ConfigInputs, Openness, WebhookSettings},
 };

@@ -23,6 +23,23 @@ use crate::{
     role::{Places, Role, RoleId, SourcePlaces},
 };
 
+/// A text that no role may have for its name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no name of a role: letters, digits, `_`, `-` and `.`, a letter first, {max} at most", max = MAX_NAME_BYTES)]
+pub struct NotARoleName(String);
+
+/// Whether a role may have this name.
+///
+/// # Errors
+/// It may not.
+pub fn check_role_name(name: &str) -> Result<(), NotARoleName> {
+    let mut letters = name.chars();
+    let fits = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || "_-.".contains(letter))
+        && name.len() <= MAX_NAME_BYTES;
+    if fits { Ok(()) } else { Err(NotARoleName(name.to_owned())) }
+}
+
 /// A role as it is written.
 struct WrittenRole {
     name: String,
@@ -139,15 +156,8 @@ struct RoleReader<'r> {
 impl RoleReader<'_> {
     fn role(&mut self, entry: FileEntry<'_, '_>, faults: &mut Faults) -> WrittenRole {
         let name = entry.name();
-        let mut letters = name.chars();
-        let fits = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
-            && letters.all(|letter| letter.is_ascii_alphanumeric() || "_-.".contains(letter))
-            && name.len() <= MAX_NAME_BYTES;
-        if !fits {
-            let message = format!(
-                "`{name}` is no name of a role: letters, digits, `_`, `-` and `.`, a letter first, {MAX_NAME_BYTES} at most"
-            );
-            faults.push(entry.key_origin(), message);
+        if let Err(fault) = check_role_name(name) {
+            faults.push(entry.key_origin(), fault.to_string());
         }
         let mut fields = Fields::of(entry, format!("[roles.{name}]"), faults);
         let inherits = fields.texts("inherits", faults);

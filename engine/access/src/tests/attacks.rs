@@ -123,6 +123,42 @@ fn a_key_id_is_only_compared() {
     assert!(refusal(&shop, &empty, NOW).starts_with("no key is named"));
 }
 
+/// A secret, or a key in PEM, has no name, and names of issuers are ignored with it; those of attackers are not.
+#[test]
+fn a_key_id_that_is_a_path_or_an_injection_is_refused_without_names_to_compare() {
+    let shop = shop();
+    let of = |id: &str| signed(&json!({"alg": "HS256", "kid": id}).to_string(), &customer().to_string());
+    for id in [
+        "../../../../dev/null",
+        "keys/../one",
+        "/dev/null",
+        "/key.pem",
+        "C:\\keys\\one",
+        "%2e%2e%2fone",
+        "one' OR '1'='1",
+        "1 or 1=1",
+        "x; cat /etc/passwd",
+        "|id",
+        "$(id)",
+        "`id`",
+        "one\u{0}",
+    ] {
+        let reason = refusal(&shop, &of(id), NOW);
+        assert!(reason.starts_with("no key is named"), "{id}: {reason}");
+    }
+    for id in [
+        "",
+        "one",
+        "2026-01",
+        "vJ3Nz+Kd/abc12==",
+        "/Kd3+z==",
+        "did:example:123#key-1",
+        "https://vault.example/keys/one/2",
+    ] {
+        assert!(bearer(&shop, &of(id), NOW).is_ok(), "{id}");
+    }
+}
+
 #[test]
 fn a_token_cannot_bring_its_key() {
     let shop = shop();

@@ -11,7 +11,7 @@ use crate::{
     execute::json_value,
     planning::filter::{Filter, Subject},
 };
-use prony_source::dialect::LikePattern;
+use prony_source::{dialect::LikePattern, permissions};
 
 /// A [`Filter`] with its values filled in.
 #[derive(Debug)]
@@ -49,16 +49,17 @@ impl<'v> Bound<'v> {
             Filter::IsNull { subject, is_null } => Self::IsNull(subject, *is_null),
             Filter::Test { subject, test, not, operand } => {
                 let kind = if *test == Test::In { json_value::list_of(kind(subject)) } else { kind(subject) };
-                let value = json_value::read(kind, operand, variables).ok_or_else(|| misfit(subject))?;
+                let value =
+                    json_value::read(kind, operand, variables).ok_or_else(|| misfit(subject, operand))?;
                 Self::Test(
                     subject,
                     Condition { property: name(subject), test: *test, not: *not, value: Some(value) },
                 )
             }
             Filter::Like { subject, pattern, insensitive } => {
-                let pattern = json_value::read(Kind::String, pattern, variables);
-                let Some(Value::String(pattern)) = pattern else { return Err(misfit(subject)) };
-                let pattern = LikePattern::new(&pattern, *insensitive)
+                let read = json_value::read(Kind::String, pattern, variables);
+                let Some(Value::String(read)) = read else { return Err(misfit(subject, pattern)) };
+                let pattern = LikePattern::new(&read, *insensitive)
                     .map_err(|error| GraphqlError::new(ErrorCode::LimitExceeded, error.to_string()))?;
                 Self::Like(subject, pattern)
             }
@@ -121,7 +122,7 @@ fn name(subject: &Subject) -> &str {
 }
 
 /// Coercion lets only values of the right type through.
-fn misfit(subject: &Subject) -> GraphqlError {
+fn misfit(subject: &Subject, value: &Given) -> GraphqlError {
     let message = format!("`{}` is compared with a value that is no {}", name(subject), kind(subject).name());
-    GraphqlError::new(ErrorCode::BadUserInput, message)
+    permissions::misfit(GraphqlError::new(ErrorCode::BadUserInput, message), value)
 }

@@ -6,7 +6,7 @@ use std::{cell::OnceCell, sync::Arc};
 use prony_graph_store::{Kind, Ref, Refusal, Side, Store, Value, Write};
 use prony_graphql::{
     error::GraphqlError,
-    selection::{self, SlotRoot},
+    selection,
     variables::Variables,
 };
 
@@ -215,10 +215,9 @@ fn was_there(outcome: Result<(), Refusal>) -> Result<bool, WriteFault> {
 
 /// Whether the session lacks a value that would be written, or has one that does not fit.
 pub(crate) fn lacks_value(properties: &Assignments, variables: &Variables) -> bool {
-    let is_of_session = |value: &selection::Value| matches!(value, selection::Value::Slot(slot) if matches!(slot.root, SlotRoot::Session(_)));
     properties
         .iter()
-        .any(|(_, kind, value)| is_of_session(value) && json_value::read(*kind, value, variables).is_none())
+        .any(|(_, kind, value)| value.is_of_session() && json_value::read(*kind, value, variables).is_none())
 }
 
 /// The values of properties, without those that are null.

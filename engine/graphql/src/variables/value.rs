@@ -62,4 +62,13 @@ impl Value {
             _ => None,
         }
     }
+
+    /// Whether it is of the session, in whole or in part.
+    pub fn is_of_session(&self) -> bool {
+        match self {
+            Self::Slot(slot) => matches!(slot.root, SlotRoot::Session(_)),
+            Self::List(items) => items.iter().any(Self::is_of_session),
+            _ => false,
+        }
+    }
 }

@@ -98,10 +98,10 @@ fn bind_column(
     let column = model.table(table).column(column);
     let json = dialect::json(value, variables);
     if list {
-        let scalars = bind::list(column, &json)?;
+        let scalars = bind::parameters(column, value, &json)?;
         return Ok(bound_list(Wire::of(&column.kind), scalars));
     }
-    let scalar = bind::scalar(column, &json)?;
+    let scalar = bind::parameter(column, value, &json)?;
     Ok(bound_scalar(scalar, Wire::of(&column.kind)))
 }
 

@@ -147,9 +147,16 @@ impl Statement {
 fn text_columns(model: &Model, parameters: &[Parameter]) -> Vec<Box<str>> {
     let mut fields: Vec<Box<str>> = Vec::new();
     for parameter in parameters {
-        let Parameter::Column { table, column, .. } = parameter else { continue };
+        let Parameter::Column { table, column, value, .. } = parameter else { continue };
         let column = model.table(*table).column(*column);
-        if Wire::of(&column.kind) == Wire::Text && !fields.contains(&column.field) {
+        if Wire::of(&column.kind) != Wire::Text {
+            continue;
+        }
+        // Who asks may not see the column, and the value may be the wrong one.
+        if value.is_of_session() {
+            return Vec::new();
+        }
+        if !fields.contains(&column.field) {
             fields.push(column.field.clone());
         }
     }

@@ -40,10 +40,11 @@ pub(super) fn read<'t>(
     let file = FileText::new(path, text);
     let mut faults = Faults::default();
     let (table, syntax) = DeTable::parse_recoverable(text);
+    // What is left out of a text that is no TOML may be its sources.
+    let mut typed = Typed { names_sources: !syntax.is_empty(), ..Typed::default() };
     for error in syntax {
         faults.push(file.place(&error.span().unwrap_or_default()), error.message());
     }
-    let mut typed = Typed::default();
     let of_access = |name: &str| file.entries(table.get_ref()).find(|entry| entry.name() == name);
     let mut access = AccessSettings::read(of_access(AUTH), of_access(ROLES), inputs, &mut faults);
     typed.client_certificates = of_access(AUTH).and_then(|auth| certificates(&file, &auth));

@@ -13,7 +13,7 @@ pub(super) struct Typed<'t> {
     /// Values of options; the later one of the same option wins.
     pub(super) values: Vec<Given>,
     pub(super) sources: Vec<TypedSource<'t>>,
-    /// Also when each of them was faulty.
+    /// Also when each of them was faulty, or the file is no TOML.
     pub(super) names_sources: bool,
     /// What the file says of who may ask.
     pub(super) access: Option<AccessSettings>,

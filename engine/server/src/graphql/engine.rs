@@ -7,14 +7,18 @@ use std::sync::{
 
 use arc_swap::ArcSwap;
 use prony_graphql::{
+    Name,
     document::{Operation, limits::Limits},
     response::Detail,
     schema::{Schema, SchemaFault, SharedDefinitions, SourceId},
 };
-use prony_source::{SourceSchema, config::SourceOpener};
+use prony_source::{
+    SourceSchema,
+    config::{SourceOpener, suggestion},
+};
 use tokio::sync::watch;
 
-use prony_access::{AccessSettings, Role, explain};
+use prony_access::{AccessSettings, OperationMatch, Role, explain};
 
 use super::{
     candidates::Candidates,
@@ -150,6 +154,7 @@ impl Engine {
             return Err(faults);
         }
         self.warn_of_bypassed(settings);
+        check_rules(&served.schema, settings);
         Ok(())
     }
 
@@ -319,6 +324,7 @@ impl Engine {
         self.access.store(Arc::clone(access));
         self.serve(served, access);
         self.warn_of_bypassed(access);
+        check_rules(&self.served().schema, access);
         Ok(())
     }
 
@@ -383,6 +389,21 @@ fn check_weights(schema: &Schema, limits: &Limits) {
                 field = format!("{parent}.{field}"),
                 "[complexity] names a field that is not there"
             );
+        }
+    }
+}
+
+/// Says which rules are for root fields that are not there: with a slip of the pen nothing is asked of the field that was meant. Fields of a
+/// graph, and of an upstream that is down, may come later.
+fn check_rules(schema: &Schema, settings: &AccessSettings) {
+    for rule in &settings.operations {
+        let OperationMatch::RootField(root, field) = &rule.matches else { continue };
+        if schema.valid().type_field(root, field).is_err() {
+            let object = schema.valid().get_object(root).into_iter();
+            let known = object.flat_map(|object| object.fields.keys().map(Name::as_str));
+            let hint = suggestion(field, known);
+            let rule = rule.matches.to_string();
+            tracing::warn!(rule, "[[operation]] names a field that is not there{hint}");
         }
     }
 }

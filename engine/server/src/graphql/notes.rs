@@ -7,6 +7,7 @@ use prony_graphql::{
     selection::{Field, OperationKind},
 };
 use serde::de::IgnoredAny;
+use serde_json::{Map, Value as Json};
 
 use super::{
     execution::ExecutionContext, outcome::RequestError, prepared::Prepared, roles::Asker, spans,
@@ -62,7 +63,7 @@ impl<S> Prepared<S> {
         };
         let fields = self.plan.selection.fields.iter().zip(results).map(|(field, result)| AuditField {
             field: &field.name,
-            rows: Some(result.data.as_deref().map_or(0, rows)),
+            rows: written_rows(field, result.data.as_deref().unwrap_or_default()),
             arguments: audit.has_values().then(|| arguments(field)),
         });
         let has_failed = results.iter().any(|result| !result.errors.is_empty());
@@ -99,6 +100,18 @@ impl<S> Prepared<S> {
             reason,
         }
     }
+}
+
+/// How many rows a root field of a mutation has written, by its response. That there was no row to change is only said by the member
+/// `result` of a change: where nobody has asked for it, the number is not known.
+fn written_rows(field: &Field, json: &[u8]) -> Option<usize> {
+    let rows = rows(json);
+    if rows == 0 || field.output.inner_named_type().as_str() != "Result" {
+        return Some(rows);
+    }
+    let result = field.selections.iter().find(|below| below.name.as_str() == "result")?;
+    let members: Map<String, Json> = serde_json::from_slice(json).ok()?;
+    members.get(result.response_key.as_str())?.as_bool().map(usize::from)
 }
 
 /// How many rows there are in a root field of a response.

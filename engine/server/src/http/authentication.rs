@@ -1,5 +1,7 @@
 //! Lets requests in: who asks becomes part of their context, and who is refused is told so, counted and logged.
 
+use std::net::IpAddr;
+
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts};
 use prony_access::{AuthRefusal, OperationRefusal, RefusalKind};
 use prony_graphql::{error::ErrorCode, json};
@@ -20,7 +22,7 @@ pub(crate) async fn context(
     head: &Parts,
 ) -> Result<RequestContext, AuthRefusal> {
     let asker = core.site().access.identify(fields(&head.headers), access::peer(head)).await;
-    let asker = asker.inspect_err(|refusal| note(core, refusal))?;
+    let asker = asker.inspect_err(|refusal| note(core, refusal, address(core, head)))?;
     let site = core.site();
     let context = site.context(head, asker);
     let headers = context.headers.map(|headers| site.trace_headers(headers));
@@ -33,7 +35,7 @@ pub(super) async fn api_asker(
     head: &Parts,
 ) -> Result<Option<Asker>, AuthRefusal> {
     let asker = core.site().access.identify(fields(&head.headers), access::peer(head)).await;
-    asker.inspect_err(|refusal| note(core, refusal))
+    asker.inspect_err(|refusal| note(core, refusal, address(core, head)))
 }
 
 /// Whether all of the HTTP APIs of sources is for who asks.
@@ -48,17 +50,21 @@ pub(super) fn api_role_refusal(asker: &Asker) -> AuthRefusal {
     AuthRefusal::new(RefusalKind::RoleNotAllowed, reason)
 }
 
-/// Counts a refusal, writes it down, and tells the log why.
-pub(crate) fn note(core: &impl ExecutionContext, refusal: &AuthRefusal) {
+/// From which address a request comes: behind trusted proxies the client's.
+pub(super) fn address(core: &impl ExecutionContext, head: &Parts) -> IpAddr {
+    core.site().access.client_address(fields(&head.headers), access::peer(head).address)
+}
+
+/// Counts a refusal of a request from this address, writes it down, and tells the log why.
+pub(crate) fn note(core: &impl ExecutionContext, refusal: &AuthRefusal, address: IpAddr) {
     let audit = &core.site().audit;
-    // What an operation lacks is written down with the operation.
-    if audit.is_on() && refusal.kind != RefusalKind::InsufficientScope {
-        audit.note(&AuditEntry::of_request(&refusal.reason));
+    if audit.is_on() {
+        audit.note(&AuditEntry { address: Some(address), ..AuditEntry::of_request(&refusal.reason) });
     }
     count(core, refusal);
 }
 
-/// Counts a refusal, and tells the log why.
+/// Counts a refusal, and tells the log why; what an operation lacks is written down with the operation.
 pub(super) fn count(core: &impl ExecutionContext, refusal: &AuthRefusal) {
     core.metrics().auth_refused(refusal.kind);
     tracing::info!(kind = refusal.kind.name(), reason = refusal.reason, "a request was refused");
@@ -114,7 +120,7 @@ fn denied_in(
     let status = denied_status(refusal);
     let state = match refusal {
         OperationRefusal::Scope(refusal) => {
-            note(core, refusal);
+            count(core, refusal);
             let mut response = form(status, refusal.message(), refusal.code());
             mark(response.headers_mut(), refusal);
             return response;

@@ -11,8 +11,8 @@ const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
      ngsild-tenant, traceparent, tracestate, x-api-key, x-graphql-event-stream-token, x-prony-cost, x-prony-role, x-prony-timing, x-request-id",
 );
 /// Beside those that each page may read (Fetch standard, section 3.2.5).
-const EXPOSED_HEADERS: &str = "etag, fiware-correlator, fiware-total-count, ngsild-results-count, retry-after, server-timing, x-prony-cost, \
-     x-request-id, x-total-count";
+const EXPOSED_HEADERS: &str = "etag, fiware-correlator, fiware-total-count, ngsild-results-count, ratelimit, ratelimit-policy, retry-after, \
+     server-timing, www-authenticate, x-prony-cost, x-request-id, x-total-count";
 const MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("600");
 
 /// The answer to OPTIONS: a preflight where the origin is allowed, otherwise what the path allows.

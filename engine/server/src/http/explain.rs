@@ -51,7 +51,7 @@ where
                 RefusalKind::RoleNotAllowed,
                 "operations are explained to roles that are `unrestricted`",
             );
-            authentication::note(&**core, &refusal);
+            authentication::note(&**core, &refusal, authentication::address(&**core, &head));
             return authentication::refused(&refusal);
         }
         Err(refusal) => return authentication::refused(&refusal),

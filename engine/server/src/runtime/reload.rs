@@ -87,7 +87,7 @@ pub(crate) async fn follow_certificates(tls: Arc<Tls>, mut hangup: Option<Signal
 }
 
 /// SIGHUPs from now on: one that comes before anybody waits for it ends the program, or is lost where its parent ignores it. So this is asked
-/// for before the server says that it listens.
+/// for before sources are opened, which may take long.
 pub(crate) fn hangups() -> Option<Signal> {
     signal(SignalKind::hangup())
         .inspect_err(|error| tracing::warn!(%error, "SIGHUP cannot be waited for"))

@@ -374,14 +374,17 @@ async fn open(
     cpus: &[Option<usize>],
     stopping: &Stopping,
 ) -> Result<(Arc<Site>, Vec<CoreThread>), StartError> {
+    // Sources may take minutes to open, and a SIGHUP that comes meanwhile is heard after that.
+    let hangups = [reload::hangups(), reload::hangups()];
     let engine = Engine::open(&settings).await?;
     // The texts of the configuration and of the database's catalog, and what they were read into.
     memory::give_back();
     let site = Arc::new(Site::new(settings, engine, cpus.len())?.with_tls(tls));
     tokio::task::spawn_local(graphql::follow(Arc::clone(&site)));
-    tokio::task::spawn_local(reload::follow(Arc::clone(&site), reload::hangups()));
+    let [of_configuration, of_certificates] = hangups;
+    tokio::task::spawn_local(reload::follow(Arc::clone(&site), of_configuration));
     if let Some(tls) = &site.tls {
-        tokio::task::spawn_local(reload::follow_certificates(Arc::clone(tls), reload::hangups()));
+        tokio::task::spawn_local(reload::follow_certificates(Arc::clone(tls), of_certificates));
     }
     let at = Arc::clone(&site);
     tokio::task::spawn_local(async move { at.access.keep_keys_fresh(&at.tracer).await });

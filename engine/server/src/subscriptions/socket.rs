@@ -317,9 +317,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         let headers = core.site().wanted_headers(access::for_sources(&head.headers, &fields));
         head.extensions.insert(ConnectionInit(payload));
         let asker = async move {
-            let fields = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
-            let asker = core.site().access.identify(fields, &peer).await;
-            asker.inspect_err(|refusal| authentication::note(&*core, refusal))
+            let fields = || fields.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
+            let access = &core.site().access;
+            let asker = access.identify(fields(), &peer).await;
+            asker.inspect_err(|refusal| {
+                let address = access.client_address(fields(), peer.address);
+                authentication::note(&*core, refusal, address);
+            })
         };
         self.meeting = Some(Box::new(Meeting { asker: Box::pin(asker), head, headers, renews, actions }));
     }

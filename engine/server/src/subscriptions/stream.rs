@@ -11,7 +11,11 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
-use prony_graphql::{budget::ResponseBudget, request::RequestParameters};
+use prony_graphql::{
+    budget::ResponseBudget,
+    error::{ErrorCode, GraphqlError},
+    request::RequestParameters,
+};
 use tokio::time::{Instant, Sleep};
 
 use super::{
@@ -141,7 +145,8 @@ impl EventStream {
     }
 
     fn end_expired(&mut self, out: &mut BytesMut) {
-        let errors = protocol::error_list("the credentials have expired");
+        let expired = GraphqlError::new(ErrorCode::Unauthenticated, "the credentials have expired");
+        let errors = self.operations.error_list(&[expired]);
         for id in self.operations.expired(unix_now()) {
             self.operations.stop(&id);
             match &self.mode {

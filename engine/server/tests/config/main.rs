@@ -47,6 +47,18 @@ fn broken_syntax_is_reported_with_the_rest() {
     );
 }
 
+/// Whoever forgets a bracket has named a source all the same.
+#[test]
+fn a_source_is_not_missed_where_the_syntax_is_broken() {
+    check_faults(
+        "[[source]\nurl = \"sqlite:shop.db\"\n",
+        expect![[r"
+            the configuration has 2 faults
+              prony.toml:1:10: unclosed array table, expected `]`
+              prony.toml:2:1: `url` is no section"]],
+    );
+}
+
 #[test]
 fn faults_of_all_kinds() {
     check_faults(

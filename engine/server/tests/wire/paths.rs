@@ -132,7 +132,7 @@ fn pages_of_allowed_origins_may_call() {
         access-control-allow-headers: accept, authorization, content-type, fiware-correlator, fiware-service, fiware-servicepath, fiware-timeindex-attribute, if-none-match, ngsild-tenant, traceparent, tracestate, x-api-key, x-graphql-event-stream-token, x-prony-cost, x-prony-role, x-prony-timing, x-request-id
         access-control-max-age: 600
         access-control-allow-origin: https://a.test
-        access-control-expose-headers: etag, fiware-correlator, fiware-total-count, ngsild-results-count, retry-after, server-timing, x-prony-cost, x-request-id, x-total-count
+        access-control-expose-headers: etag, fiware-correlator, fiware-total-count, ngsild-results-count, ratelimit, ratelimit-policy, retry-after, server-timing, www-authenticate, x-prony-cost, x-request-id, x-total-count
         vary: origin
 
     "#]]

@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use prony_graphql::error::{ErrorCode, GraphqlError};
-use prony_source::dialect::abbreviated;
+use prony_graphql::{
+    error::{ErrorCode, GraphqlError},
+    selection::Value,
+};
+use prony_source::{dialect::abbreviated, permissions::misfit};
 use serde_json::Value as Json;
 
 use crate::{catalog::ColumnKind, model::Column};
@@ -44,6 +47,26 @@ pub fn list<'v>(column: &Column, value: &'v Json) -> Result<Vec<Scalar<'v>>, Gra
         Json::Array(items) => items.iter().map(|item| scalar(column, item)).collect(),
         single => Ok(vec![scalar(column, single)?]),
     }
+}
+
+/// As [`scalar`], for a parameter that has this value.
+///
+/// # Errors
+/// `Forbidden` where the value is of the session: whoever asks may not see the column that it is compared with.
+pub fn parameter<'v>(column: &Column, value: &Value, json: &'v Json) -> Result<Scalar<'v>, GraphqlError> {
+    scalar(column, json).map_err(|error| misfit(error, value))
+}
+
+/// As [`list`], for a parameter that has this value.
+///
+/// # Errors
+/// As [`parameter`].
+pub fn parameters<'v>(
+    column: &Column,
+    value: &Value,
+    json: &'v Json,
+) -> Result<Vec<Scalar<'v>>, GraphqlError> {
+    list(column, json).map_err(|error| misfit(error, value))
 }
 
 fn of_kind<'v>(kind: &ColumnKind, value: &'v Json) -> Option<Scalar<'v>> {

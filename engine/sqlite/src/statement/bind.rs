@@ -2,7 +2,9 @@
 
 use std::{fmt::Write as _, sync::LazyLock};
 
-use prony_graphql::{budget::ResponseMeter, error::GraphqlError, variables::Variables};
+use prony_graphql::{
+    budget::ResponseMeter, error::GraphqlError, selection::Value, variables::Variables,
+};
 use prony_source::dialect::{self, write_integer};
 use serde_json::Value as Json;
 
@@ -57,10 +59,10 @@ fn bind_one(
             let column = values.model.table(*table).column(*column);
             let json = dialect::json(value, values.variables);
             if *list {
-                let items = list_text(column, &json)?;
+                let items = list_text(column, value, &json)?;
                 statement.bind(number, Stored::Text(items.as_bytes()))?;
             } else {
-                bind_scalar(statement, number, &bind::scalar(column, &json)?)?;
+                bind_scalar(statement, number, &bind::parameter(column, value, &json)?)?;
             }
         }
         Parameter::Limit(count) => {
@@ -109,8 +111,8 @@ fn in_any_case(word: &str) -> Vec<String> {
 }
 
 /// A list as one JSON text for `json_each`.
-fn list_text(column: &Column, json: &Json) -> Result<String, GraphqlError> {
-    let items = bind::list(column, json)?;
+fn list_text(column: &Column, value: &Value, json: &Json) -> Result<String, GraphqlError> {
+    let items = bind::parameters(column, value, json)?;
     if column.kind == ColumnKind::Boolean {
         let forms = items.iter().flat_map(|item| match item {
             Scalar::Boolean(truth) => BOOLEAN_FORMS[usize::from(*truth)].clone(),
@@ -166,9 +168,10 @@ pub(crate) fn fingerprint(text: &StatementText, values: Values<'_>) -> Result<St
                 let column = values.model.table(*table).column(*column);
                 let json = dialect::json(value, values.variables);
                 if *list {
-                    fingerprint.push_str(&list_text(column, &json)?);
+                    fingerprint.push_str(&list_text(column, value, &json)?);
                 } else {
-                    write!(fingerprint, "{:?}", bind::scalar(column, &json)?).expect("writing to memory");
+                    let scalar = bind::parameter(column, value, &json)?;
+                    write!(fingerprint, "{scalar:?}").expect("writing to memory");
                 }
             }
             Parameter::Limit(count) => {

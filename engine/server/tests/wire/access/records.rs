@@ -98,13 +98,26 @@ fn mutations_and_refusals_are_written_down() {
             body(&server, &admin, "query Busy { genres { Name } }");
         }
         body(&server, "authorization: Bearer x.y.z\r\n", "{ genres { Name } }");
+        for mutation in [
+            "mutation { updateGenre(pk_columns: {GenreId: 77}, Name: \"secret\") { done: result } }",
+            "mutation { updateGenre(pk_columns: {GenreId: 7777}, Name: \"secret\") { done: result } }",
+            "mutation { deleteGenre(pk_columns: {GenreId: 7777}) { result __typename } }",
+            "mutation { deleteGenre(pk_columns: {GenreId: 77}) { __typename } }",
+        ] {
+            body(&server, &admin, mutation);
+        }
         server.running.stop();
         let text = std::fs::read_to_string(path).expect("it is there");
         text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
     };
     let found = lines(false);
     let outcomes: Vec<_> = found.iter().map(|line| line["outcome"].as_str().unwrap_or_default()).collect();
-    assert_eq!(outcomes, ["executed", "failed", "refused", "refused"], "{found:?}");
+    assert_eq!(outcomes[..4], ["executed", "failed", "refused", "refused"], "{found:?}");
+    assert_eq!(outcomes[4..], ["executed"; 4], "{found:?}");
+    // What nobody has asked for is not known.
+    let rows: Vec<_> = found[4..].iter().map(|line| line["fields"][0]["rows"].as_u64()).collect();
+    assert_eq!(rows, [Some(1), Some(0), Some(0), None], "{found:?}");
+    assert_eq!(found[3]["address"], "127.0.0.1");
     let first = &found[0];
     assert_eq!((&first["role"], &first["operation"]), (&"admin".into(), &"Add".into()));
     assert_eq!(first["fields"], serde_json::json!([{"field": "createGenre", "rows": 1}]));

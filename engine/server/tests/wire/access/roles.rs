@@ -136,6 +136,22 @@ fn what_is_written_is_of_who_writes() {
     "#]].assert_eq(&told);
 }
 
+/// The column that rows are kept by may be hidden from who asks.
+#[test]
+fn what_does_not_fit_of_a_session_names_no_column() {
+    let server = serve(ACCESS);
+    let headers = bearer(&token_for("customer", &Json::from("nobody's"), 600));
+    for query in [
+        "{ invoices { InvoiceId } }",
+        "{ albums(limit: 1) { Title } invoices(limit: 1) { InvoiceId } }",
+        "mutation { createInvoice(InvoiceId: 9001, InvoiceDate: \"2026-01-01\", Total: 5) { InvoiceId } }",
+    ] {
+        let told = body(&server, &headers, query);
+        assert!(told.contains("FORBIDDEN") && told.contains("what is known of your session"), "{told}");
+        assert!(!told.contains("CustomerId") && !told.contains("nobody's"), "{told}");
+    }
+}
+
 /// The status, the challenge, and the code.
 fn refusal(response: &str) -> (u16, Option<&str>, Option<String>) {
     let status = response["HTTP/1.1 ".len()..][..3].parse().expect("there is a status");

@@ -107,7 +107,9 @@ fn what_is_open_ends_with_its_token() {
     ));
     assert_eq!(close(&mut socket), (4403, "Forbidden: the credentials have expired".to_owned()));
     let told = stream.until("event: complete\ndata:\n\n");
-    assert!(told.contains("the credentials have expired"), "{told}");
+    let expired =
+        r#"{"errors":[{"message":"the credentials have expired","extensions":{"code":"UNAUTHENTICATED"}}]}"#;
+    assert!(told.contains(expired), "{told}");
 }
 
 /// The first token that expired ended all operations of the stream, also those that had come with others.

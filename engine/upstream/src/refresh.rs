@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use crate::{
     counters::add,
     response::request_text,
-    schema::{INTROSPECTION, sdl_of},
+    schema::{Edition, introspection_query, sdl_of},
     sender::Sender,
     upstream::{Upstream, UpstreamOpenError},
 };
@@ -58,12 +58,7 @@ async fn try_renew(upstream: &Upstream, sender: &Sender) -> Result<(), String> {
         let sdl = upstream.read_schema_file().map_err(|error| error.to_string())?;
         return upstream.serve(sdl).map(|_| ()).map_err(|error| error.to_string());
     }
-    let response = sender.send(true, &[], request_text(INTROSPECTION)).await;
-    let response = response.map_err(|error| error.to_string())?;
-    if !response.is_json {
-        return Err(format!("it responded with status {} and no JSON", response.status));
-    }
-    let sdl = sdl_of(&response.body)?;
+    let sdl = introspect(sender).await?;
     let is_other = upstream.serve(sdl.clone()).map_err(|error| error.to_string())?;
     if let (true, Some(path)) = (is_other, &upstream.settings.schema_cache) {
         // Half a file must never be read.
@@ -74,6 +69,25 @@ async fn try_renew(upstream: &Upstream, sender: &Sender) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// What the upstream says of its schema: as much as it knows to say.
+async fn introspect(sender: &Sender) -> Result<String, String> {
+    let mut refusal = String::new();
+    for edition in [Edition::October2021, Edition::June2018] {
+        let response = sender.send(true, &[], request_text(&introspection_query(edition))).await;
+        let response = response.map_err(|error| error.to_string())?;
+        let sdl = if response.is_json {
+            sdl_of(&response.body)
+        } else {
+            Err(format!("it responded with status {} and no JSON", response.status))
+        };
+        match sdl {
+            Ok(sdl) => return Ok(sdl),
+            Err(fault) => refusal = fault,
+        }
+    }
+    Err(refusal)
 }
 
 /// Keeps the schema in step with the upstream's; never returns.

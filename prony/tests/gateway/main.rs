@@ -235,6 +235,11 @@ fn an_upstream_that_hangs_is_given_up() {
             before(&peer, &directory, "retries = 0\nfirst_byte_timeout_ms = 200\nupstream_timeout_ms = 400");
         let response = gateway.graphql("{ one }");
         assert_eq!(failure(&response), "TIMEOUT: the service behind this field took too long", "{what}");
+        let mutation = failure(&gateway.graphql("mutation { add(by: 1) }"));
+        assert!(
+            mutation.starts_with("TIMEOUT") && mutation.contains("look before you repeat it"),
+            "{mutation}"
+        );
         gateway.wait_until("the log says why", |gateway| gateway.process.stderr().contains(detail));
     }
 }
@@ -266,7 +271,8 @@ fn queries_are_sent_again_and_mutations_never() {
     let mutation = gateway.graphql("mutation { add(by: 2) }");
     assert_eq!(
         failure(&mutation),
-        "SOURCE_UNAVAILABLE: the service behind this field was asked, and has gone without a response"
+        "OUTCOME_UNKNOWN: the service behind this field was asked, and has gone without a response: whether the change was \
+         made is unknown; look before you repeat it"
     );
     assert_eq!(peer.connections(), 3, "the mutation was sent once");
 }

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::{directory, failure, ok, server::Server};
 
 const SDL: &str = "scalar Bytes scalar BigInt scalar UUID scalar Decimal scalar JSON \
-    type Query { one(b: Bytes, n: BigInt, u: UUID, d: Decimal, in: Numbers, json: JSON, choice: Choice): Int } \
+    type Query { one(b: Bytes, n: BigInt, u: UUID, d: Decimal, in: Numbers, json: JSON, choice: Choice, id: ID): Int } \
     input Numbers { n: [BigInt], i: Int } input Choice @oneOf { number: Int text: String }";
 
 /// A gateway before a peer that has answered with the one field.
@@ -88,6 +88,19 @@ fn variables_within_literals_are_declared_as_their_places_take_them() {
     assert_eq!(response["data"]["one"], 1, "{response}");
     let sent = last_body(&peer);
     assert!(sent["query"].as_str().unwrap_or_default().starts_with("query($v0:Int)"), "{sent}");
+}
+
+/// Whole numbers are keys, also those that 64 bits do not hold, and in documents as they are written.
+#[test]
+fn keys_have_as_many_digits_as_they_are_written_with() {
+    let (directory, peer) = (directory(), ScriptedPeer::answering(ok(r#"{"data":{"one":1}}"#)));
+    let gateway = gateway(&directory, &peer, "");
+    for digits in ["7", "-3", "18446744073709551615", "123456789012345678901"] {
+        let response = gateway.graphql(&format!("{{ __typename one(id: {digits}) }}"));
+        assert_eq!(response["data"]["one"], 1, "{digits}: {response}");
+        let sent = last_body(&peer)["query"].clone();
+        assert_eq!(sent, json!(format!("query{{one(id:\"{digits}\" ) }}")), "{digits}");
+    }
 }
 
 /// Numbers that no double holds keep their digits where the operation is forwarded whole.

@@ -364,11 +364,12 @@ fn requests_without_a_place_are_refused_with_a_status() {
 fn headers_are_forwarded_by_a_list_and_credentials_come_from_the_configuration() {
     let (directory, peer) = (directory(), ScriptedPeer::answering(ok(r#"{"data":{"one":1}}"#)));
     let more =
-        "forward_headers = [\"traceparent\", \"x-tenant\"]\n[source.headers]\nauthorization = \"Bearer own\"";
+        "forward_headers = [\"traceparent\", \"x-tenant\", \"x-hop\"]\n[source.headers]\nauthorization = \"Bearer own\"";
     let gateway = before(&peer, &directory, more);
     let body = r#"{"query":"{ one }"}"#;
     let head = "POST /graphql HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer theirs\r\ncookie: a=b\r\n\
-        X-Tenant: blue\r\ntraceparent: 00-1-2-01\r\nkeep-alive: x\r\nconnection: close\r\ncontent-type: application/json";
+        X-Tenant: blue\r\ntraceparent: 00-1-2-01\r\nkeep-alive: x\r\n\
+        x-hop: 1\r\nconnection: close, X-Hop\r\ncontent-type: application/json";
     let mut stream = TcpStream::connect(&gateway.address).expect("it listens");
     write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).expect("it reads");
     let mut response = String::new();
@@ -377,7 +378,7 @@ fn headers_are_forwarded_by_a_list_and_credentials_come_from_the_configuration()
     for wanted in ["authorization: Bearer own\r\n", "x-tenant: blue\r\n", "traceparent: 00-1-2-01\r\n"] {
         assert!(received.contains(wanted), "{wanted} in {received}");
     }
-    for unwanted in ["theirs", "cookie", "keep-alive", "connection: close"] {
+    for unwanted in ["theirs", "cookie", "keep-alive", "connection: close", "x-hop"] {
         assert!(!received.contains(unwanted), "{unwanted} in {received}");
     }
 }

@@ -1,7 +1,8 @@
 //! Keeps what is known of an upstream in step with it: its schema, and whether its addresses respond.
 
 use std::{
-    fs,
+    fs, io,
+    path::Path,
     sync::{Arc, PoisonError},
     time::Duration,
 };
@@ -60,15 +61,20 @@ async fn try_renew(upstream: &Upstream, sender: &Sender) -> Result<(), String> {
     }
     let sdl = introspect(sender).await?;
     let is_other = upstream.serve(sdl.clone()).map_err(|error| error.to_string())?;
-    if let (true, Some(path)) = (is_other, &upstream.settings.schema_cache) {
-        // Half a file must never be read.
-        let beside = path.with_extension("part");
-        let written = fs::write(&beside, sdl).and_then(|()| fs::rename(&beside, path));
-        if let Err(error) = written {
-            tracing::warn!(path = %path.display(), %error, "an upstream's schema cannot be kept");
-        }
+    if let (true, Some(path)) = (is_other, &upstream.settings.schema_cache)
+        && let Err(error) = keep(path, &sdl)
+    {
+        tracing::warn!(path = %path.display(), %error, "an upstream's schema cannot be kept");
     }
     Ok(())
+}
+
+/// Half a file must never be read, nor what is kept of another source, whose file may have the same name up to a dot.
+fn keep(path: &Path, sdl: &str) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    fs::write(&beside, sdl)?;
+    fs::rename(&beside, path)
 }
 
 /// What the upstream says of its schema: as much as it knows to say.
@@ -137,4 +143,22 @@ pub(crate) async fn check_health(upstream: Arc<Upstream>) {
         }
     });
     join_all(each).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both wrote to `schema.part`, and either could become the other's.
+    #[test]
+    fn schemas_of_two_sources_are_kept_apart() {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let other = directory.path().join("schema.part");
+        fs::write(&other, "of another").expect("it can be written");
+        let path = directory.path().join("schema.films");
+        keep(&path, "of films").expect("it can be kept");
+        let read = |path: &Path| fs::read_to_string(path).expect("it is there");
+        assert_eq!((read(&path), read(&other)), ("of films".to_owned(), "of another".to_owned()));
+        assert_eq!(fs::read_dir(directory.path()).expect("it is there").count(), 2);
+    }
 }

@@ -29,7 +29,7 @@ pub(super) struct Printer<'a> {
 
 /// Where a value stands.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place<'t> {
+struct ValuePlace<'t> {
     /// None only where the schema lacks the argument. That of the scalar where it is free.
     ty: Option<&'t Type>,
     /// It stands within a scalar.
@@ -38,7 +38,7 @@ struct Place<'t> {
     is_member: bool,
 }
 
-impl<'t> Place<'t> {
+impl<'t> ValuePlace<'t> {
     /// Of the items of a list; one that stands for a scalar is a part of that.
     fn item(self) -> Self {
         match self.ty.filter(|ty| !self.is_free && ty.is_list()) {
@@ -132,13 +132,13 @@ impl<'a> Printer<'a> {
         self.text.push('(');
         for (name, value) in arguments {
             let _ = write!(self.text, "{name}:");
-            self.value(value, Place { ty: ty(name), ..Place::default() });
+            self.value(value, ValuePlace { ty: ty(name), ..ValuePlace::default() });
             self.text.push(' ');
         }
         self.text.push(')');
     }
 
-    fn value(&mut self, value: &Value, place: Place<'_>) {
+    fn value(&mut self, value: &Value, place: ValuePlace<'_>) {
         match value {
             Value::Null => self.text.push_str("null"),
             Value::Boolean(truth) => {
@@ -181,7 +181,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn variable(&mut self, name: String, place: Place<'_>, value: VariableValue) {
+    fn variable(&mut self, name: String, place: ValuePlace<'_>, value: VariableValue) {
         let _ = write!(self.text, "${name}");
         let text = match place.ty {
             None => "String".to_owned(),

@@ -236,3 +236,37 @@ fn what_is_joined_to_many_parents_counts_for_each() {
     assert_eq!(below["errors"][0]["path"], json!(["orders", 0, "person", "orders"]), "{below}");
     assert_eq!(below["data"]["orders"][1], json!({"id": 2, "person": {"orders": null}}), "{below}");
 }
+
+/// Each error was looked for at each parent: thousands took a core for seconds.
+#[test]
+fn as_many_errors_as_parents_are_placed() {
+    const COUNT: usize = 3_000;
+    let directory = directory();
+    let orders = format!(
+        "create table orders (id integer primary key, person_id integer);
+         with recursive n(i) as (select 1 union all select i + 1 from n where i < {COUNT})
+         insert into orders (person_id) select i from n;"
+    );
+    let shop = database(&directory, "shop.db", &orders);
+    let items: Vec<Value> = (1..=COUNT).map(|id| json!({"name": null, "prony_key_match_id": id})).collect();
+    let error = |index: usize| json!({"message": "no name", "path": ["peopleByIds", index, "name"]});
+    let errors: Vec<Value> = (0..COUNT).map(error).collect();
+    let people = json!({"data": {"peopleByIds": items}, "errors": errors}).to_string();
+    let peer = ScriptedPeer::answering(ok(&people));
+    let schema = directory.path().join("schema.graphql");
+    let sdl = "type Query { peopleByIds(ids: [ID!]!): [Person] } type Person { id: ID! name: String }";
+    fs::write(&schema, sdl).expect("it can be written");
+    let text = format!(
+        "{shop}[[source]]\nname = \"peer\"\nupstream = \"{}/\"\nschema_file = {:?}\n\
+         [[join]]\nfield = \"Order.person\"\nkey = \"person_id\"\nto = \"Query.peopleByIds\"\nargument = \"ids\"\nmatch = \"id\"\nbatch = {COUNT}\n",
+        peer.url(),
+        schema.display()
+    );
+    let gateway = Server::configured(&directory, &text);
+    let response = gateway.graphql(&format!("{{ orders(limit: {COUNT}) {{ person {{ name }} }} }}"));
+    let errors = response["errors"].as_array().expect("each name has one");
+    assert_eq!(errors.len(), COUNT);
+    for (index, error) in errors.iter().enumerate() {
+        assert_eq!(error["path"], json!(["orders", index, "person", "name"]));
+    }
+}

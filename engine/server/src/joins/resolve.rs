@@ -209,7 +209,8 @@ async fn fetch(
         let concerns = Concern::Keys(keys.texts);
         return (found, vec![JoinFailure { error: of_join(error, step), concerns }]);
     }
-    failures.extend(errors.into_iter().filter_map(|error| of_item(error, &matched, step)));
+    let numbers = if errors.is_empty() { Vec::new() } else { repetitions(&matched) };
+    failures.extend(errors.into_iter().filter_map(|error| of_item(error, &matched, &numbers, step)));
     if let Tree::List(items) = items {
         let with_keys = matched.into_iter().zip(items).filter_map(|(key, item)| Some((key?, item)));
         found.add(with_keys.collect(), step.many);
@@ -282,12 +283,33 @@ fn without_items(step: &JoinStep, keys: &[String], came: &[Tree<'_>]) -> Vec<Str
     if without.is_empty() { keys.to_vec() } else { without }
 }
 
+/// Of each key, how many before it are the same.
+fn repetitions(keys: &[Option<String>]) -> Vec<usize> {
+    let mut met: HashMap<&str, usize> = HashMap::new();
+    let mut numbers = Vec::with_capacity(keys.len());
+    for key in keys {
+        let Some(key) = key.as_deref() else {
+            numbers.push(0);
+            continue;
+        };
+        let count = met.entry(key).or_default();
+        numbers.push(*count);
+        *count += 1;
+    }
+    numbers
+}
+
 /// An error whose path begins with the index of an item; none where the item is not in the response.
-fn of_item(mut error: GraphqlError, keys: &[Option<String>], step: &JoinStep) -> Option<JoinFailure> {
+fn of_item(
+    mut error: GraphqlError,
+    keys: &[Option<String>],
+    numbers: &[usize],
+    step: &JoinStep,
+) -> Option<JoinFailure> {
     let mut path = std::mem::take(&mut error.path).into_iter();
     let Some(PathSegment::Index(index)) = path.next() else { return None };
     let key = keys.get(index)?.clone()?;
-    let number = keys[..index].iter().filter(|known| known.as_ref() == Some(&key)).count();
+    let number = *numbers.get(index)?;
     if !step.many && number > 0 {
         return None;
     }
@@ -356,5 +378,16 @@ fn put(tree: &mut Tree<'_>, node: &JoinNode, found: &HashMap<*const JoinStep, Fo
             }
         }
         Tree::Text(_) | Tree::Joined(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_with_the_same_key_are_numbered() {
+        let keys = ["a", "b", "", "a", "", "a", "b"].map(|key| (!key.is_empty()).then(|| key.to_owned()));
+        assert_eq!(repetitions(&keys), [0, 0, 0, 1, 0, 2, 1]);
     }
 }

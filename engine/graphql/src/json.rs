@@ -1,6 +1,11 @@
 //! Writing JSON text (RFC 8259) for bytes that are spliced: strings escaped the way PostgreSQL's `to_json`
 //! escapes them, so that every way to a response gives the same bytes.
 
+/// Lists of one another that a value from elsewhere is taken apart to: types have fewer, and a text may have as many as it has bytes.
+pub const NESTED_LISTS_MAX: usize = 32;
+/// What is said of a value with more.
+pub const NESTED_TOO_DEEP: &str = "its lists are nested too deeply";
+
 /// Appends `text` as a JSON string with its quotes. Escaped are `"`, `\`, and U+0000 to U+001F (`\b`, `\f`,
 /// `\n`, `\r`, `\t` by their short forms, the others as `\u00xx` in lower-case hexadecimal).
 pub fn write_string(out: &mut Vec<u8>, text: &str) {

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-use ::http::request::Parts;
+use ::http::{header::CONNECTION, request::Parts};
 use prony_access::OperationMatch;
 use prony_graphql::{
     budget::{ResponseBudget, ResponseLimit},
@@ -164,7 +164,8 @@ impl Site {
         RequestContext { address, ..RequestContext::of(&self.settings, head, asker, headers) }
     }
 
-    /// Of a request's header fields those that sources want to know; none where no source wants any.
+    /// Of a request's header fields those that sources want to know; none where no source wants any. What `Connection` names is meant
+    /// for this server alone (RFC 9110, section 7.6.1).
     pub(crate) fn wanted_headers<'h>(
         &self,
         fields: impl Iterator<Item = (&'h str, &'h [u8])>,
@@ -173,8 +174,19 @@ impl Site {
             return None;
         }
         let wanted = |name: &str| self.wanted_headers.iter().find(|wanted| wanted.eq_ignore_ascii_case(name));
-        let found = fields.filter_map(|(name, value)| Some((wanted(name)?.as_str().into(), value.into())));
-        Some(found.collect())
+        let mut found: Vec<(&str, &[u8])> = Vec::new();
+        let mut options: Vec<&[u8]> = Vec::new();
+        for (name, value) in fields {
+            if let Some(wanted) = wanted(name) {
+                found.push((wanted.as_str(), value));
+            } else if name.eq_ignore_ascii_case(CONNECTION.as_str()) {
+                options.extend(value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii));
+            }
+        }
+        let is_forwarded =
+            |name: &str| !options.iter().any(|option| option.eq_ignore_ascii_case(name.as_bytes()));
+        let found = found.into_iter().filter(|(name, _)| is_forwarded(name));
+        Some(found.map(|(name, value)| (name.into(), value.into())).collect())
     }
 
     /// The same for a request over HTTP, whose trace other servers are told of: that they are asked below it, or that it is not traced,

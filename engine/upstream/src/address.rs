@@ -3,6 +3,7 @@
 use std::{fmt, ops::Range, path::PathBuf};
 
 use http::{Uri, uri::Scheme};
+use url::form_urlencoded;
 
 /// Where one server of an upstream is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub(crate) struct Address {
     pub(crate) authority: String,
     /// Path and query.
     pub(crate) target: String,
-    /// `Basic` credentials of the address, as the value of `Authorization`.
+    /// `Basic` credentials of the address: name and password.
     pub(crate) basic: Option<(String, String)>,
 }
 
@@ -33,6 +34,8 @@ pub(crate) enum AddressError {
     Socket,
     #[error("it is no URL: {0}")]
     Url(String),
+    #[error("`{0}` is no port: 1 to 65535")]
+    Port(String),
 }
 
 const UNIX: &str = "http://unix:";
@@ -74,11 +77,11 @@ impl Address {
         };
         let basic = user.map(|user| {
             let (name, password) = user.split_once(':').unwrap_or((user, ""));
-            (name.to_owned(), password.to_owned())
+            (decoded(name), decoded(password))
         });
         let host = authority.host();
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let port = authority.port_u16().unwrap_or(if is_secure { 443 } else { 80 });
+        let port = port(at.strip_prefix(authority.host()))?.unwrap_or(if is_secure { 443 } else { 80 });
         let target = uri.path_and_query().map_or("/", |target| target.as_str());
         Ok(Self {
             place: Place::Tcp { host: host.to_owned(), port },
@@ -88,6 +91,25 @@ impl Address {
             basic,
         })
     }
+}
+
+/// The port behind a host, `:8080`.
+fn port(behind: Option<&str>) -> Result<Option<u16>, AddressError> {
+    let Some(digits) = behind.and_then(|behind| behind.strip_prefix(':')).filter(|digits| !digits.is_empty())
+    else {
+        return Ok(None);
+    };
+    match digits.parse() {
+        Ok(port) if port > 0 => Ok(Some(port)),
+        _ => Err(AddressError::Port(digits.to_owned())),
+    }
+}
+
+/// Of a name or password, in which other characters stand by their codes (RFC 3986, section 3.2.1).
+fn decoded(text: &str) -> String {
+    // It is read as a name of a form, in which these three would mean something.
+    let name = text.replace('+', "%2B").replace('&', "%26").replace('=', "%3D");
+    form_urlencoded::parse(name.as_bytes()).next().map(|(name, _)| name.into_owned()).unwrap_or_default()
 }
 
 /// For people, and for the labels of metrics; without credentials.
@@ -128,6 +150,15 @@ mod tests {
             "`http://unix:` needs a socket and a path behind it: http://unix:/run/api.sock:/graphql",
         );
         check("ftp://a/", "an upstream begins with http:// or https://");
+        check("http://[::1]:/", r#"Tcp { host: "::1", port: 80 } false [::1]: /"#);
+        // They were those of http and https.
+        check("http://a:80800/", "`80800` is no port: 1 to 65535");
+        check("https://ann:x@[::1]:0/", "`0` is no port: 1 to 65535");
+        let (name, password) = ("a%40b+c", "p%3A%2F&=100%");
+        check(
+            &format!("https://{name}:{password}@a/"),
+            r#"Tcp { host: "a", port: 443 } true a / a@b+c/p:/&=100%"#,
+        );
     }
 
     #[test]

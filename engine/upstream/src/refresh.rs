@@ -1,7 +1,8 @@
 //! Keeps what is known of an upstream in step with it: its schema, and whether its addresses respond.
 
 use std::{
-    fs,
+    fs, io,
+    path::Path,
     sync::{Arc, PoisonError},
     time::Duration,
 };
@@ -11,7 +12,7 @@ use futures_util::future::join_all;
 use crate::{
     counters::add,
     response::request_text,
-    schema::{INTROSPECTION, sdl_of},
+    schema::{Edition, introspection_query, sdl_of},
     sender::Sender,
     upstream::{Upstream, UpstreamOpenError},
 };
@@ -58,22 +59,41 @@ async fn try_renew(upstream: &Upstream, sender: &Sender) -> Result<(), String> {
         let sdl = upstream.read_schema_file().map_err(|error| error.to_string())?;
         return upstream.serve(sdl).map(|_| ()).map_err(|error| error.to_string());
     }
-    let response = sender.send(true, &[], request_text(INTROSPECTION)).await;
-    let response = response.map_err(|error| error.to_string())?;
-    if !response.is_json {
-        return Err(format!("it responded with status {} and no JSON", response.status));
-    }
-    let sdl = sdl_of(&response.body)?;
+    let sdl = introspect(sender).await?;
     let is_other = upstream.serve(sdl.clone()).map_err(|error| error.to_string())?;
-    if let (true, Some(path)) = (is_other, &upstream.settings.schema_cache) {
-        // Half a file must never be read.
-        let beside = path.with_extension("part");
-        let written = fs::write(&beside, sdl).and_then(|()| fs::rename(&beside, path));
-        if let Err(error) = written {
-            tracing::warn!(path = %path.display(), %error, "an upstream's schema cannot be kept");
-        }
+    if let (true, Some(path)) = (is_other, &upstream.settings.schema_cache)
+        && let Err(error) = keep(path, &sdl)
+    {
+        tracing::warn!(path = %path.display(), %error, "an upstream's schema cannot be kept");
     }
     Ok(())
+}
+
+/// Half a file must never be read, nor what is kept of another source, whose file may have the same name up to a dot.
+fn keep(path: &Path, sdl: &str) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    fs::write(&beside, sdl)?;
+    fs::rename(&beside, path)
+}
+
+/// What the upstream says of its schema: as much as it knows to say.
+async fn introspect(sender: &Sender) -> Result<String, String> {
+    let mut refusal = String::new();
+    for edition in [Edition::October2021, Edition::June2018] {
+        let response = sender.send(true, &[], request_text(&introspection_query(edition))).await;
+        let response = response.map_err(|error| error.to_string())?;
+        let sdl = if response.is_json {
+            sdl_of(&response.body)
+        } else {
+            Err(format!("it responded with status {} and no JSON", response.status))
+        };
+        match sdl {
+            Ok(sdl) => return Ok(sdl),
+            Err(fault) => refusal = fault,
+        }
+    }
+    Err(refusal)
 }
 
 /// Keeps the schema in step with the upstream's; never returns.
@@ -123,4 +143,22 @@ pub(crate) async fn check_health(upstream: Arc<Upstream>) {
         }
     });
     join_all(each).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both wrote to `schema.part`, and either could become the other's.
+    #[test]
+    fn schemas_of_two_sources_are_kept_apart() {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let other = directory.path().join("schema.part");
+        fs::write(&other, "of another").expect("it can be written");
+        let path = directory.path().join("schema.films");
+        keep(&path, "of films").expect("it can be kept");
+        let read = |path: &Path| fs::read_to_string(path).expect("it is there");
+        assert_eq!((read(&path), read(&other)), ("of films".to_owned(), "of another".to_owned()));
+        assert_eq!(fs::read_dir(directory.path()).expect("it is there").count(), 2);
+    }
 }

@@ -179,7 +179,7 @@ pub(crate) fn fields(
         if let (Some(typenames), Some(data)) = (&field.typenames, &mut result.data) {
             let mut renamed = Vec::with_capacity(data.len());
             let value: &RawValue = serde_json::from_slice(data).map_err(broken)?;
-            rename(value, typenames, &mut renamed)?;
+            rename(value, typenames, 0, &mut renamed)?;
             *data = renamed;
         }
     }
@@ -244,10 +244,19 @@ fn shown_error(error: UpstreamError, position: Position, shown: Shown) -> Graphq
 
 const MASKED: &str = "the service behind this field reported an error";
 
-/// Writes a value with the names of types under which they are served; all else as it came, with every digit of its numbers.
-fn rename(value: &RawValue, typenames: &Typenames, out: &mut Vec<u8>) -> Result<(), ResponseFault> {
+/// Writes a value with the names of types under which they are served; all else as it came, with every digit of its numbers. `lists`
+/// is in how many lists of one another it stands.
+fn rename(
+    value: &RawValue,
+    typenames: &Typenames,
+    lists: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), ResponseFault> {
     let text = value.get();
     match text.as_bytes().first() {
+        Some(b'[') if lists == json::NESTED_LISTS_MAX => {
+            return Err(ResponseFault::Broken(json::NESTED_TOO_DEEP.to_owned()));
+        }
         Some(b'[') => {
             let items: Vec<&RawValue> = serde_json::from_str(text).map_err(broken)?;
             out.push(b'[');
@@ -255,7 +264,7 @@ fn rename(value: &RawValue, typenames: &Typenames, out: &mut Vec<u8>) -> Result<
                 if index > 0 {
                     out.push(b',');
                 }
-                rename(item, typenames, out)?;
+                rename(item, typenames, lists + 1, out)?;
             }
             out.push(b']');
         }
@@ -284,7 +293,7 @@ fn rename_member(
     out: &mut Vec<u8>,
 ) -> Result<(), ResponseFault> {
     if let Some((_, below)) = typenames.below.iter().find(|(known, _)| **known == *key) {
-        return rename(value, below, out);
+        return rename(value, below, 0, out);
     }
     let name: Option<String> = if typenames.keys.iter().any(|known| **known == *key) {
         serde_json::from_str(value.get()).ok()
@@ -397,8 +406,20 @@ mod tests {
         let text = r#"{"kind":"Person","big":12345678901234567890123,"far":1e400,"friends":[[{"kind":"Person","kind":7,"n":1.10}],null]}"#;
         let value: &RawValue = serde_json::from_str(text).expect("it is JSON");
         let mut out = Vec::new();
-        rename(value, &typenames, &mut out).expect("it can be read");
+        rename(value, &typenames, 0, &mut out).expect("it can be read");
         let expected = text.replace(r#"[[{"kind":"Person""#, r#"[[{"kind":"Hero""#);
         assert_eq!(String::from_utf8_lossy(&out), expected);
+    }
+
+    /// One with more ended the process, whose stack it wanted for itself.
+    #[test]
+    fn lists_within_lists_have_a_bound() {
+        for (lists, is_taken) in [(json::NESTED_LISTS_MAX, true), (100_000, false)] {
+            let text = "[".repeat(lists) + &"]".repeat(lists);
+            let value: &RawValue = serde_json::from_str(&text).expect("it is JSON");
+            let mut out = Vec::new();
+            assert_eq!(rename(value, &Typenames::default(), 0, &mut out).is_ok(), is_taken, "{lists}");
+            assert!(!is_taken || out == text.as_bytes());
+        }
     }
 }

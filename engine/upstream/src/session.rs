@@ -93,7 +93,8 @@ impl UpstreamSession {
         let max_bytes = self.upstream.settings.common.max_response_bytes;
         let decoded = if is_coded {
             let decoded = decode(coding, response.body.clone(), max_bytes).await;
-            Some(decoded.map_err(|kind| failure(&SendError::sent(kind, true)))?)
+            let is_query = operation.kind == OperationKind::Query;
+            Some(decoded.map_err(|kind| failure(&SendError::sent(kind, true), is_query))?)
         } else {
             None
         };
@@ -119,7 +120,7 @@ impl UpstreamSession {
         accepted: AcceptedCodings,
     ) -> Result<IncomingResponse, GraphqlError> {
         let response = self.sender.send_for(is_query, variables.headers(), body, accepted).await;
-        let response = response.map_err(|error| failure(&error))?;
+        let response = response.map_err(|error| failure(&error, is_query))?;
         if !response.is_json {
             let detail = format!("it responded with status {} and no JSON", response.status);
             return Err(GraphqlError::new(code_of(response.status), UNREADABLE).with_detail(detail));
@@ -142,8 +143,8 @@ fn code_of(status: u16) -> ErrorCode {
     if status >= 500 { ErrorCode::SourceUnavailable } else { ErrorCode::SourceFailed }
 }
 
-/// As clients see it.
-fn failure(error: &SendError) -> GraphqlError {
+/// As clients see it. A mutation that the upstream may have got is told apart: whoever repeats it may make it twice.
+fn failure(error: &SendError, is_query: bool) -> GraphqlError {
     let (code, message) = match &error.kind {
         SendErrorKind::QueueFull { .. } | SendErrorKind::QueueTimeout { .. } => {
             (ErrorCode::Overloaded, "the service behind this field is asked for too much; try again later")
@@ -162,10 +163,20 @@ fn failure(error: &SendError) -> GraphqlError {
             (ErrorCode::SourceUnavailable, "the service behind this field cannot be reached; try again later")
         }
     };
-    let message = if error.may_have_arrived && code == ErrorCode::SourceUnavailable {
-        "the service behind this field was asked, and has gone without a response"
-    } else {
-        message
+    let (code, message) = match code {
+        ErrorCode::SourceUnavailable if error.may_have_arrived && !is_query => (
+            ErrorCode::OutcomeUnknown,
+            "the service behind this field was asked, and has gone without a response: whether the change was made is \
+             unknown; look before you repeat it",
+        ),
+        ErrorCode::Timeout if error.may_have_arrived && !is_query => (
+            code,
+            "the service behind this field took too long: whether the change was made is unknown; look before you repeat it",
+        ),
+        ErrorCode::SourceUnavailable if error.may_have_arrived => {
+            (code, "the service behind this field was asked, and has gone without a response")
+        }
+        _ => (code, message),
     };
     GraphqlError::new(code, message).with_detail(error.to_string())
 }

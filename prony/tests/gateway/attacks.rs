@@ -6,7 +6,7 @@ use std::{fmt::Write as _, fs, time::Duration};
 use prony_testkit::peer::{ScriptedPeer, Step};
 use serde_json::{Value, json};
 
-use super::{before, directory, failure, ok, server::Server};
+use super::{Subscriber, before, directory, failure, ok, server::Server};
 
 /// A connection that its peer has closed is no fault: the request is sent over another.
 const CALM: &str = "retries = 1\nbreaker_failures = 1000";
@@ -112,6 +112,22 @@ fn responses_of_odd_shapes_are_taken_as_they_are_meant() {
             }
         }
     }
+}
+
+/// Over HTTP it is one client's, and is passed on unread; within a message it could end that, or name another operation.
+#[test]
+fn what_is_no_json_gets_into_no_message() {
+    for body in [r#"{"data":{"one":1}},"id":"2","more":{"a":{}}"#, r#"{"data":{"one":,"more":{}}}"#] {
+        let (directory, peer) = (directory(), serving(&ok(body)));
+        let gateway = before(&peer, &directory, CALM);
+        let mut subscriber = Subscriber::new(&gateway, "{ one }");
+        subscriber.wait_for("event: complete");
+        assert!(subscriber.read.contains("is no JSON"), "{body}: {}", subscriber.read);
+        assert!(!subscriber.read.contains("more"), "{body}: {}", subscriber.read);
+    }
+    let (directory, peer) = (directory(), serving(&ok("{\"data\":{\"one\":1}}\n")));
+    let gateway = before(&peer, &directory, CALM);
+    Subscriber::new(&gateway, "{ one }").wait_for("{\"data\":{\"one\":1}}");
 }
 
 /// A null where the upstream's own schema has none takes the parent with it.

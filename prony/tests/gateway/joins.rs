@@ -206,3 +206,67 @@ fn keys_are_compared_by_what_they_are() {
     ]);
     assert_eq!(response["data"]["notes"], expected);
 }
+
+/// What is joined to many parents stands in the response once for each, which nothing counted: a query of a line made gigabytes.
+#[test]
+fn what_is_joined_to_many_parents_counts_for_each() {
+    let directory = directory();
+    let orders = "create table orders (id integer primary key, person_id integer not null);
+        with recursive n(i) as (select 1 union all select i + 1 from n where i < 300)
+        insert into orders (person_id) select 1 from n;";
+    let text = "[graphql]\nmax_operation_bytes = 200000\n".to_owned()
+        + &database(&directory, "people.db", PEOPLE)
+        + &database(&directory, "shop.db", orders)
+        + ORDERS_OF_PERSON
+        + "[[join]]\nfield = \"Order.person\"\nkey = \"person_id\"\nto = \"Query.people\"\n\
+           argument = \"where.id.in\"\nmatch = \"id\"\n";
+    let gateway = Server::configured(&directory, &text);
+    let few = gateway.graphql("{ orders(limit: 3) { person { orders { id } } } }");
+    assert!(few["errors"].is_null(), "{few}");
+    assert_eq!(few["data"]["orders"][2]["person"]["orders"].as_array().map(Vec::len), Some(300), "{few}");
+    let many = gateway.graphql("{ orders(limit: 300) { person { orders { id } } } }");
+    assert!(
+        failure(&many).starts_with("LIMIT_EXCEEDED") && failure(&many).contains("max_operation_bytes"),
+        "{many}"
+    );
+    assert_eq!(many["errors"][0]["path"], json!(["orders"]), "{many}");
+    // The same a level below: what is around it stays.
+    let below = gateway.graphql("{ orders(limit: 2) { id person { orders { person { orders { id } } } } } }");
+    assert!(failure(&below).starts_with("LIMIT_EXCEEDED"), "{below}");
+    assert_eq!(below["errors"][0]["path"], json!(["orders", 0, "person", "orders"]), "{below}");
+    assert_eq!(below["data"]["orders"][1], json!({"id": 2, "person": {"orders": null}}), "{below}");
+}
+
+/// Each error was looked for at each parent: thousands took a core for seconds.
+#[test]
+fn as_many_errors_as_parents_are_placed() {
+    const COUNT: usize = 3_000;
+    let directory = directory();
+    let orders = format!(
+        "create table orders (id integer primary key, person_id integer);
+         with recursive n(i) as (select 1 union all select i + 1 from n where i < {COUNT})
+         insert into orders (person_id) select i from n;"
+    );
+    let shop = database(&directory, "shop.db", &orders);
+    let items: Vec<Value> = (1..=COUNT).map(|id| json!({"name": null, "prony_key_match_id": id})).collect();
+    let error = |index: usize| json!({"message": "no name", "path": ["peopleByIds", index, "name"]});
+    let errors: Vec<Value> = (0..COUNT).map(error).collect();
+    let people = json!({"data": {"peopleByIds": items}, "errors": errors}).to_string();
+    let peer = ScriptedPeer::answering(ok(&people));
+    let schema = directory.path().join("schema.graphql");
+    let sdl = "type Query { peopleByIds(ids: [ID!]!): [Person] } type Person { id: ID! name: String }";
+    fs::write(&schema, sdl).expect("it can be written");
+    let text = format!(
+        "{shop}[[source]]\nname = \"peer\"\nupstream = \"{}/\"\nschema_file = {:?}\n\
+         [[join]]\nfield = \"Order.person\"\nkey = \"person_id\"\nto = \"Query.peopleByIds\"\nargument = \"ids\"\nmatch = \"id\"\nbatch = {COUNT}\n",
+        peer.url(),
+        schema.display()
+    );
+    let gateway = Server::configured(&directory, &text);
+    let response = gateway.graphql(&format!("{{ orders(limit: {COUNT}) {{ person {{ name }} }} }}"));
+    let errors = response["errors"].as_array().expect("each name has one");
+    assert_eq!(errors.len(), COUNT);
+    for (index, error) in errors.iter().enumerate() {
+        assert_eq!(error["path"], json!(["orders", index, "person", "name"]));
+    }
+}

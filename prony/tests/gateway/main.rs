@@ -235,6 +235,11 @@ fn an_upstream_that_hangs_is_given_up() {
             before(&peer, &directory, "retries = 0\nfirst_byte_timeout_ms = 200\nupstream_timeout_ms = 400");
         let response = gateway.graphql("{ one }");
         assert_eq!(failure(&response), "TIMEOUT: the service behind this field took too long", "{what}");
+        let mutation = failure(&gateway.graphql("mutation { add(by: 1) }"));
+        assert!(
+            mutation.starts_with("TIMEOUT") && mutation.contains("look before you repeat it"),
+            "{mutation}"
+        );
         gateway.wait_until("the log says why", |gateway| gateway.process.stderr().contains(detail));
     }
 }
@@ -266,7 +271,8 @@ fn queries_are_sent_again_and_mutations_never() {
     let mutation = gateway.graphql("mutation { add(by: 2) }");
     assert_eq!(
         failure(&mutation),
-        "SOURCE_UNAVAILABLE: the service behind this field was asked, and has gone without a response"
+        "OUTCOME_UNKNOWN: the service behind this field was asked, and has gone without a response: whether the change was \
+         made is unknown; look before you repeat it"
     );
     assert_eq!(peer.connections(), 3, "the mutation was sent once");
 }
@@ -358,11 +364,12 @@ fn requests_without_a_place_are_refused_with_a_status() {
 fn headers_are_forwarded_by_a_list_and_credentials_come_from_the_configuration() {
     let (directory, peer) = (directory(), ScriptedPeer::answering(ok(r#"{"data":{"one":1}}"#)));
     let more =
-        "forward_headers = [\"traceparent\", \"x-tenant\"]\n[source.headers]\nauthorization = \"Bearer own\"";
+        "forward_headers = [\"traceparent\", \"x-tenant\", \"x-hop\"]\n[source.headers]\nauthorization = \"Bearer own\"";
     let gateway = before(&peer, &directory, more);
     let body = r#"{"query":"{ one }"}"#;
     let head = "POST /graphql HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer theirs\r\ncookie: a=b\r\n\
-        X-Tenant: blue\r\ntraceparent: 00-1-2-01\r\nkeep-alive: x\r\nconnection: close\r\ncontent-type: application/json";
+        X-Tenant: blue\r\ntraceparent: 00-1-2-01\r\nkeep-alive: x\r\n\
+        x-hop: 1\r\nconnection: close, X-Hop\r\ncontent-type: application/json";
     let mut stream = TcpStream::connect(&gateway.address).expect("it listens");
     write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).expect("it reads");
     let mut response = String::new();
@@ -371,7 +378,7 @@ fn headers_are_forwarded_by_a_list_and_credentials_come_from_the_configuration()
     for wanted in ["authorization: Bearer own\r\n", "x-tenant: blue\r\n", "traceparent: 00-1-2-01\r\n"] {
         assert!(received.contains(wanted), "{wanted} in {received}");
     }
-    for unwanted in ["theirs", "cookie", "keep-alive", "connection: close"] {
+    for unwanted in ["theirs", "cookie", "keep-alive", "connection: close", "x-hop"] {
         assert!(!received.contains(unwanted), "{unwanted} in {received}");
     }
 }
@@ -471,7 +478,8 @@ fn a_join_that_does_not_fit_is_told_at_the_start() {
     let text = format!(
         "[[source]]\nname = \"films\"\nupstream = \"{}\"\n\
          [[join]]\nfield = \"Film.people\"\nkey = \"id\"\nto = \"Query.person\"\nargument = \"id\"\nmatch = \"id\"\n\
-         [[join]]\nfield = \"Film.ship\"\nkey = \"shipId\"\nto = \"Query.peopleByIds\"\nargument = \"ids\"\nmatch = \"id\"\n",
+         [[join]]\nfield = \"Film.ship\"\nkey = \"shipId\"\nto = \"Query.peopleByIds\"\nargument = \"ids\"\nmatch = \"id\"\n\
+         [[join]]\nfield = \"Person.planet\"\nkey = \"homeworld\"\nto = \"Query.peopleByIds\"\nargument = \"ids\"\nmatch = \"id\"\n",
         upstream.url()
     );
     let path = directory.path().join("prony.toml");
@@ -484,6 +492,7 @@ fn a_join_that_does_not_fit_is_told_at_the_start() {
     for fault in [
         "join `Film.people`: Query.person gives one, and must give a list of those that have the keys",
         "join `Film.ship`: Film has no field `shipId`",
+        "join `Person.planet`: Person.homeworld is of type Planet, and must be a scalar or an enumeration",
     ] {
         assert!(told.contains(fault), "{told}");
     }

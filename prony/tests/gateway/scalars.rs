@@ -8,8 +8,9 @@ use tempfile::TempDir;
 
 use super::{directory, failure, ok, server::Server};
 
-const SDL: &str = "scalar Bytes scalar BigInt scalar UUID scalar Decimal \
-    type Query { one(b: Bytes, n: BigInt, u: UUID, d: Decimal, in: Numbers): Int } input Numbers { n: [BigInt], i: Int }";
+const SDL: &str = "scalar Bytes scalar BigInt scalar UUID scalar Decimal scalar JSON \
+    type Query { one(b: Bytes, n: BigInt, u: UUID, d: Decimal, in: Numbers, json: JSON, choice: Choice, id: ID): Int } \
+    input Numbers { n: [BigInt], i: Int } input Choice @oneOf { number: Int text: String }";
 
 /// A gateway before a peer that has answered with the one field.
 fn gateway(directory: &TempDir, peer: &ScriptedPeer, more: &str) -> Server {
@@ -67,6 +68,38 @@ fn values_of_an_upstreams_own_scalars_are_passed_on_as_they_are() {
     // What GraphQL specifies is checked as ever.
     let response = gateway.graphql_with(QUERY, &json!({"in": {"i": "3"}}));
     assert!(failure(&response).starts_with("BAD_USER_INPUT"), "{response}");
+}
+
+/// Within a scalar they were declared as texts, and in an input object that takes one field alone as what may be null.
+#[test]
+fn variables_within_literals_are_declared_as_their_places_take_them() {
+    let (directory, peer) = (directory(), ScriptedPeer::answering(ok(r#"{"data":{"one":1}}"#)));
+    let gateway = gateway(&directory, &peer, "");
+    let query =
+        "query ($a: JSON, $i: Int) { __typename one(json: {a: $a, all: [$a, $i]}, choice: {number: $i}) }";
+    let response = gateway.graphql_with(query, &json!({"a": {"b": [1.5, null]}, "i": 2}));
+    assert_eq!(response["data"]["one"], 1, "{response}");
+    let sent = last_body(&peer);
+    let text = sent["query"].as_str().unwrap_or_default();
+    assert!(text.contains("$v0:JSON") && text.contains("$v1:Int!") && !text.contains("String"), "{text}");
+    assert_eq!(sent["variables"], json!({"v0": {"b": [1.5, null]}, "v1": 2}), "{text}");
+    let response =
+        gateway.graphql_with("query ($i: Int) { __typename one(in: {i: $i}) }", &json!({"i": null}));
+    assert_eq!(response["data"]["one"], 1, "{response}");
+    assert_eq!(last_body(&peer)["query"], "query{one(in:{i:null } ) }");
+}
+
+/// Whole numbers are keys, also those that 64 bits do not hold, and in documents as they are written.
+#[test]
+fn keys_have_as_many_digits_as_they_are_written_with() {
+    let (directory, peer) = (directory(), ScriptedPeer::answering(ok(r#"{"data":{"one":1}}"#)));
+    let gateway = gateway(&directory, &peer, "");
+    for digits in ["7", "-3", "18446744073709551615", "123456789012345678901"] {
+        let response = gateway.graphql(&format!("{{ __typename one(id: {digits}) }}"));
+        assert_eq!(response["data"]["one"], 1, "{digits}: {response}");
+        let sent = last_body(&peer)["query"].clone();
+        assert_eq!(sent, json!(format!("query{{one(id:\"{digits}\" ) }}")), "{digits}");
+    }
 }
 
 /// Numbers that no double holds keep their digits where the operation is forwarded whole.

@@ -254,13 +254,14 @@ fn has_variable(literal: &ast::Value) -> bool {
     }
 }
 
-/// A constant as JSON; digits of a `Decimal` are kept as text.
+/// A constant as JSON; digits of a `Decimal` and of an `ID` are kept as text.
 fn json_of(scalar: Scalar, literal: &ast::Value) -> Json {
     match literal {
         ast::Value::Null | ast::Value::Variable(_) => Json::Null,
         ast::Value::Enum(name) => Json::String(name.to_string()),
         ast::Value::String(text) => Json::String(text.clone()),
         ast::Value::Boolean(value) => Json::Bool(*value),
+        ast::Value::Int(number) if scalar == Scalar::Id => Json::String(number.as_str().into()),
         ast::Value::Int(number) => json_of_number(scalar, number.as_str()),
         ast::Value::Float(number) => json_of_number(scalar, number.as_str()),
         ast::Value::List(items) => items.iter().map(|item| json_of(scalar, item)).collect(),

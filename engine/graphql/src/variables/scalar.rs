@@ -97,7 +97,13 @@ impl Scalar {
             }
             (Self::BigInt, Json::Number(number)) => Some(integer(number)?.into()),
             (Self::BigInt, Json::String(text)) => Some(text.parse::<i64>().ok()?.into()),
-            (Self::Id, Json::Number(number)) => Some(Json::String(integer(number)?.to_string())),
+            (Self::Id, Json::Number(number)) => {
+                let digits = match integer(number) {
+                    Some(integer) => integer.to_string(),
+                    None => number.as_u64()?.to_string(),
+                };
+                Some(Json::String(digits))
+            }
             (Self::Decimal, Json::Number(number)) => Some(Json::String(number.to_string())),
             _ => None,
         }
@@ -208,12 +214,13 @@ mod tests {
         );
         check(
             "ID",
-            r#"[1, "a", 1.5, true]"#,
+            r#"[1, "a", 1.5, true, 18446744073709551615]"#,
             &expect![[r#"
             1 -> "1"
             "a" -> "a"
             1.5 -> expected an ID (string or integer), found 1.5
             true -> expected an ID (string or integer), found true
+            18446744073709551615 -> "18446744073709551615"
         "#]],
         );
     }

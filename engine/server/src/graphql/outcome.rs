@@ -12,6 +12,7 @@ use prony_graphql::{
     selection::OperationKind,
 };
 use prony_source::ContentCoding;
+use serde_json::value::RawValue;
 
 use super::{reuse::KeptResponse, stages::StageTimes};
 use crate::observe::OutcomeKind;
@@ -44,6 +45,15 @@ pub(crate) struct ResponseBody {
     pub(crate) bytes: Bytes,
     /// Kept as long as the bytes are; none where nothing is counted.
     pub(crate) budget: Option<Arc<ResponseBudget>>,
+    /// Another server may have written them, and nobody has read them since.
+    pub(crate) is_unread: bool,
+}
+
+impl ResponseBody {
+    /// Whether it can be a part of a message. What is no JSON would have that mean something else, also for other operations.
+    pub(crate) fn fits_message(&self) -> bool {
+        !self.is_unread || serde_json::from_slice::<&RawValue>(&self.bytes).is_ok()
+    }
 }
 
 /// What counts the bytes of a response that were copied, until they are sent; none where they are few.

@@ -75,7 +75,7 @@ pub(crate) fn response(
             Response { outcome: ending.outcome(), body, coding, kept, seen, times }
         }
         Err(error) => {
-            let body = ResponseBody { bytes: error_body(core, &error).into(), budget: None };
+            let body = ResponseBody { bytes: error_body(core, &error).into(), budget: None, is_unread: false };
             let (outcome, coding) = (Outcome::Refused(error), ContentCoding::Identity);
             Response { outcome, body, coding, kept: None, seen, times }
         }
@@ -327,7 +327,8 @@ pub(super) async fn execute_and_assemble<C: ExecutionContext>(
                 note_whole(core, &prepared.plan, has_errors);
                 clock.ended(Stage::Assemble);
                 prepared.note_whole_end(core, has_errors);
-                let body = ResponseBody { bytes: body, budget: prepared.variables.budget().cloned() };
+                let budget = prepared.variables.budget().cloned();
+                let body = ResponseBody { bytes: body, budget, is_unread: true };
                 let ending = Ending { has_errors, is_overloaded: false };
                 return Finished { ending, body, coding, kept: None };
             }
@@ -338,7 +339,8 @@ pub(super) async fn execute_and_assemble<C: ExecutionContext>(
 
     let (ending, bytes) = assemble(core, &prepared.plan, results.as_mut_slice());
     clock.ended(Stage::Assemble);
-    let body = ResponseBody { bytes: bytes.into(), budget: prepared.variables.budget().cloned() };
+    let budget = prepared.variables.budget().cloned();
+    let body = ResponseBody { bytes: bytes.into(), budget, is_unread: false };
     Finished { ending, body, coding: ContentCoding::Identity, kept: None }
 }
 

@@ -112,7 +112,7 @@ pub(crate) struct Finished {
 
 impl From<Arc<KeptResponse>> for Finished {
     fn from(kept: Arc<KeptResponse>) -> Self {
-        let body = ResponseBody { bytes: kept.body.clone(), budget: None };
+        let body = ResponseBody { bytes: kept.body.clone(), budget: None, is_unread: true };
         Self { ending: Ending::default(), body, coding: ContentCoding::Identity, kept: Some(kept) }
     }
 }

@@ -1,5 +1,7 @@
 //! Where errors of what is joined belong: to the first field of the response whose value one concerns.
 
+use std::collections::HashMap;
+
 use prony_graphql::error::{GraphqlError, PathSegment};
 
 use super::{
@@ -30,10 +32,21 @@ pub(super) fn placed(
     tree: &Tree<'_>,
     node: &JoinNode,
 ) -> Vec<GraphqlError> {
-    let mut placing = Placing { step, path: Vec::new(), waiting: failures, placed: Vec::new() };
+    let mut by_key: HashMap<String, Vec<usize>> = HashMap::new();
+    for (index, failure) in failures.iter().enumerate() {
+        let keys = match &failure.concerns {
+            Concern::Keys(keys) => keys.as_slice(),
+            Concern::Item { key, .. } => std::slice::from_ref(key),
+        };
+        for key in keys {
+            by_key.entry(key.clone()).or_default().push(index);
+        }
+    }
+    let (left, waiting) = (failures.len(), failures.into_iter().map(Some).collect());
+    let mut placing = Placing { step, path: Vec::new(), waiting, left, by_key, placed: Vec::new() };
     placing.look(tree, node);
     let Placing { waiting, mut placed, .. } = placing;
-    placed.extend(waiting.into_iter().map(|failure| failure.error.with_path(Vec::new())));
+    placed.extend(waiting.into_iter().flatten().map(|failure| failure.error.with_path(Vec::new())));
     placed
 }
 
@@ -41,14 +54,19 @@ struct Placing<'a> {
     step: &'a JoinStep,
     /// To the value that is looked at.
     path: Vec<PathSegment>,
-    waiting: Vec<JoinFailure>,
+    /// None where it is placed.
+    waiting: Vec<Option<JoinFailure>>,
+    /// How many wait.
+    left: usize,
+    /// Which failures concern parents with a key: there may be one for each of many parents.
+    by_key: HashMap<String, Vec<usize>>,
     placed: Vec<GraphqlError>,
 }
 
 impl Placing<'_> {
     fn look(&mut self, tree: &Tree<'_>, node: &JoinNode) {
         match tree {
-            _ if self.waiting.is_empty() => {}
+            _ if self.left == 0 => {}
             Tree::List(items) => {
                 for (index, item) in items.iter().enumerate() {
                     self.below(PathSegment::Index(index), item, node);
@@ -78,15 +96,9 @@ impl Placing<'_> {
 
     /// Places what concerns the parent at the path, which has this key.
     fn place_at(&mut self, key: &str) {
-        for failure in std::mem::take(&mut self.waiting) {
-            let is_concerned = match &failure.concerns {
-                Concern::Keys(keys) => keys.iter().any(|known| *known == *key),
-                Concern::Item { key: known, .. } => *known == *key,
-            };
-            if !is_concerned {
-                self.waiting.push(failure);
-                continue;
-            }
+        for index in self.by_key.remove(key).unwrap_or_default() {
+            let Some(failure) = self.waiting[index].take() else { continue };
+            self.left -= 1;
             let mut path = self.path.clone();
             path.push(PathSegment::Key(self.step.response_key.as_str().into()));
             if let Concern::Item { number, below, .. } = failure.concerns {

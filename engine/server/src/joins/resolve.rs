@@ -8,6 +8,7 @@ use std::{
 
 use futures_util::future::{LocalBoxFuture, join_all};
 use prony_graphql::{
+    budget::ResponseMeter,
     error::{ErrorCode, GraphqlError, PathSegment},
     response::FieldResult,
     schema::SourceId,
@@ -52,6 +53,10 @@ pub(crate) async fn resolve(
     };
     let mut errors = Vec::new();
     complete(sources, node, variables, &mut tree, &mut errors).await;
+    if let Err(error) = find_room(&tree, data.len(), variables) {
+        *result = FieldResult::failed(error.of_field(&field.response_key, field.position));
+        return;
+    }
     result.errors.extend(errors.into_iter().map(|error| error.of_field(&field.response_key, field.position)));
     let mut completed = Vec::with_capacity(data.len());
     tree.write(&mut completed);
@@ -84,37 +89,52 @@ fn complete<'a, S: RootFields>(
     })
 }
 
+/// Charges what joins have added to the bytes that came: a value that is joined to many parents is written once for each.
+fn find_room(tree: &Tree<'_>, came_bytes: usize, variables: &Variables) -> Result<(), GraphqlError> {
+    let added_bytes = tree.written_bytes().saturating_sub(came_bytes);
+    Ok(ResponseMeter::new(usize::MAX, variables.budget()).check(added_bytes)?)
+}
+
 /// What was found, by key.
 #[derive(Default)]
 struct Found {
-    items: HashMap<String, Vec<Rc<[u8]>>>,
+    /// As JSON, which all parents with a key share: a list where many are wanted, otherwise the first.
+    values: HashMap<String, Rc<[u8]>>,
     /// Keys of which it is not known whether there is something.
     unknown: HashSet<String>,
 }
 
 impl Found {
+    /// Takes note of what has come, each with its key.
+    fn add(&mut self, items: Vec<(String, Tree<'_>)>, many: bool) {
+        let mut written: HashMap<String, Vec<u8>> = HashMap::new();
+        for (key, item) in items {
+            let text = written.entry(key).or_default();
+            if many {
+                text.push(if text.is_empty() { b'[' } else { b',' });
+            } else if !text.is_empty() {
+                continue;
+            }
+            item.write(text);
+        }
+        self.values.extend(written.into_iter().map(|(key, mut text)| {
+            text.extend(many.then_some(b']'));
+            (key, Rc::from(text))
+        }));
+    }
+
     /// What a field joins whose parent has this key.
     fn joined(&self, key: Option<&str>, many: bool) -> Rc<[u8]> {
-        let items = key.and_then(|key| self.items.get(key)).map_or(&[][..], Vec::as_slice);
-        if items.is_empty() && key.is_some_and(|key| self.unknown.contains(key)) {
-            return NULL.into();
+        match key.and_then(|key| self.values.get(key)) {
+            Some(value) => Rc::clone(value),
+            None if many && !key.is_some_and(|key| self.unknown.contains(key)) => NOTHING.into(),
+            None => NULL.into(),
         }
-        if !many {
-            return items.first().map_or_else(|| NULL.into(), Rc::clone);
-        }
-        let mut list = vec![b'['];
-        for (index, item) in items.iter().enumerate() {
-            if index > 0 {
-                list.push(b',');
-            }
-            list.extend_from_slice(item);
-        }
-        list.push(b']');
-        list.into()
     }
 }
 
 const NULL: &[u8] = b"null";
+const NOTHING: &[u8] = b"[]";
 
 /// Keys in the order in which they were met, each once: as they are compared, and as they are given.
 #[derive(Default)]
@@ -180,16 +200,20 @@ async fn fetch(
     }
     let Received { items, mut errors, mut failures } = received;
     // The keys are needed until what is joined is in its place.
-    let keys: Vec<_> = items.iter().map(|item| item.matched_key(step)).collect();
+    let matched: Vec<_> = items.iter().map(|item| item.matched_key(step)).collect();
     let mut items = Tree::List(items);
     complete(sources, &step.node, variables, &mut items, &mut errors).await;
-    failures.extend(errors.into_iter().filter_map(|error| of_item(error, &keys, step)));
+    let came_bytes: usize = results.iter().filter_map(|result| result.data.as_ref()).map(Vec::len).sum();
+    if let Err(error) = find_room(&items, came_bytes, variables) {
+        found.unknown.extend(keys.texts.iter().cloned());
+        let concerns = Concern::Keys(keys.texts);
+        return (found, vec![JoinFailure { error: of_join(error, step), concerns }]);
+    }
+    let numbers = if errors.is_empty() { Vec::new() } else { repetitions(&matched) };
+    failures.extend(errors.into_iter().filter_map(|error| of_item(error, &matched, &numbers, step)));
     if let Tree::List(items) = items {
-        for (key, item) in keys.into_iter().zip(items) {
-            if let Some(key) = key {
-                found.items.entry(key).or_default().push(item.text());
-            }
-        }
+        let with_keys = matched.into_iter().zip(items).filter_map(|(key, item)| Some((key?, item)));
+        found.add(with_keys.collect(), step.many);
     }
     (found, failures)
 }
@@ -259,12 +283,33 @@ fn without_items(step: &JoinStep, keys: &[String], came: &[Tree<'_>]) -> Vec<Str
     if without.is_empty() { keys.to_vec() } else { without }
 }
 
+/// Of each key, how many before it are the same.
+fn repetitions(keys: &[Option<String>]) -> Vec<usize> {
+    let mut met: HashMap<&str, usize> = HashMap::new();
+    let mut numbers = Vec::with_capacity(keys.len());
+    for key in keys {
+        let Some(key) = key.as_deref() else {
+            numbers.push(0);
+            continue;
+        };
+        let count = met.entry(key).or_default();
+        numbers.push(*count);
+        *count += 1;
+    }
+    numbers
+}
+
 /// An error whose path begins with the index of an item; none where the item is not in the response.
-fn of_item(mut error: GraphqlError, keys: &[Option<String>], step: &JoinStep) -> Option<JoinFailure> {
+fn of_item(
+    mut error: GraphqlError,
+    keys: &[Option<String>],
+    numbers: &[usize],
+    step: &JoinStep,
+) -> Option<JoinFailure> {
     let mut path = std::mem::take(&mut error.path).into_iter();
     let Some(PathSegment::Index(index)) = path.next() else { return None };
     let key = keys.get(index)?.clone()?;
-    let number = keys[..index].iter().filter(|known| known.as_ref() == Some(&key)).count();
+    let number = *numbers.get(index)?;
     if !step.many && number > 0 {
         return None;
     }
@@ -333,5 +378,16 @@ fn put(tree: &mut Tree<'_>, node: &JoinNode, found: &HashMap<*const JoinStep, Fo
             }
         }
         Tree::Text(_) | Tree::Joined(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_with_the_same_key_are_numbered() {
+        let keys = ["a", "b", "", "a", "", "a", "b"].map(|key| (!key.is_empty()).then(|| key.to_owned()));
+        assert_eq!(repetitions(&keys), [0, 0, 0, 1, 0, 2, 1]);
     }
 }

@@ -118,7 +118,7 @@ impl<'a> Offered<'a> {
             return Err(format!("{parent} has a field `{field}` already"));
         }
         let key = name(&settings.key)?;
-        let key_type = self.field(&parent, &key)?.ty.clone();
+        let key_type = self.key_type(&parent, &key)?;
         let root =
             settings.to.strip_prefix("Query.").ok_or("`to` is a field of Query, as Query.customersByIds")?;
         let (source, root) =
@@ -130,7 +130,7 @@ impl<'a> Offered<'a> {
             ));
         }
         let matched = name(&settings.matched)?;
-        let matched_type = self.field(root.ty.inner_named_type(), &matched)?.ty.clone();
+        let matched_type = self.key_type(root.ty.inner_named_type(), &matched)?;
         let comparison = KeyComparison::of([
             key_type.inner_named_type().as_str(),
             matched_type.inner_named_type().as_str(),
@@ -179,6 +179,26 @@ impl<'a> Offered<'a> {
         };
         let field = object.fields.get(field).ok_or_else(|| format!("{parent} has no field `{field}`"))?;
         Ok(field)
+    }
+
+    /// Of a field that has a key: it is asked for as it is, and what comes is one value.
+    fn key_type(&self, parent: &Name, field: &Name) -> Result<Type, String> {
+        let definition = self.field(parent, field)?;
+        if definition.ty.is_list() {
+            return Err(format!("{parent}.{field} is a list, and must be one key"));
+        }
+        let named = definition.ty.inner_named_type();
+        let known = self.types.get(named.as_str());
+        if !matches!(known, None | Some(ExtendedType::Scalar(_) | ExtendedType::Enum(_))) {
+            return Err(format!("{parent}.{field} is of type {named}, and must be a scalar or an enumeration"));
+        }
+        if let Some(needed) = definition.arguments.iter().find(|argument| argument.is_required()) {
+            return Err(format!(
+                "{parent}.{field} needs its argument `{}`, and is asked for without",
+                needed.name
+            ));
+        }
+        Ok(definition.ty.clone())
     }
 
     /// Follows an argument to the list of keys.

@@ -6,7 +6,7 @@ use std::{borrow::Cow, fmt, rc::Rc};
 use prony_graphql::{Name, json};
 use serde::{
     Deserialize, Deserializer,
-    de::{MapAccess, Visitor},
+    de::{Error as _, MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
 
@@ -28,10 +28,19 @@ pub(super) enum Tree<'b> {
 impl<'b> Tree<'b> {
     /// Takes a value apart where a node, or one below it, has something joined.
     pub(super) fn of(text: &'b RawValue, node: &JoinNode) -> serde_json::Result<Self> {
+        Self::within(text, node, 0)
+    }
+
+    /// `lists` is in how many lists of one another it stands.
+    fn within(text: &'b RawValue, node: &JoinNode, lists: usize) -> serde_json::Result<Self> {
         Ok(match text.get().as_bytes().first() {
+            Some(b'[') if lists == json::NESTED_LISTS_MAX => {
+                return Err(serde_json::Error::custom(json::NESTED_TOO_DEEP));
+            }
             Some(b'[') => {
                 let items: Vec<&'b RawValue> = serde_json::from_str(text.get())?;
-                Self::List(items.into_iter().map(|item| Self::of(item, node)).collect::<Result<_, _>>()?)
+                let items = items.into_iter().map(|item| Self::within(item, node, lists + 1));
+                Self::List(items.collect::<Result<_, _>>()?)
             }
             Some(b'{') => {
                 let Members(members) = serde_json::from_str(text.get())?;
@@ -99,10 +108,21 @@ impl<'b> Tree<'b> {
         }
     }
 
-    pub(super) fn text(&self) -> Rc<[u8]> {
-        let mut out = Vec::new();
-        self.write(&mut out);
-        out.into()
+    /// As many bytes as it is written in, and a few more; escapes in names are not counted.
+    pub(super) fn written_bytes(&self) -> usize {
+        /// Around a list or an object.
+        const BRACKETS: usize = 2;
+        /// Quotes, colon and comma of a member.
+        const MEMBER: usize = 4;
+        match self {
+            Self::Text(text) => text.get().len(),
+            Self::Joined(text) => text.len(),
+            Self::List(items) => BRACKETS + items.iter().map(|item| item.written_bytes() + 1).sum::<usize>(),
+            Self::Object(members) => {
+                let member = |(key, value): &(Cow<'_, str>, Self)| MEMBER + key.len() + value.written_bytes();
+                BRACKETS + members.iter().map(member).sum::<usize>()
+            }
+        }
     }
 }
 
@@ -159,9 +179,23 @@ mod tests {
         ] {
             let raw: &RawValue = serde_json::from_str(text).expect("it is JSON");
             let tree = Tree::of(raw, &node).expect("it can be taken apart");
-            let written = String::from_utf8(tree.text().to_vec()).expect("it is text");
+            let mut written = Vec::new();
+            tree.write(&mut written);
+            assert!(written.len() <= tree.written_bytes(), "{text}");
+            let written = String::from_utf8(written).expect("it is text");
             // Escapes in keys may be written otherwise.
             assert_eq!(written, text.replace(r"\u0061b", "ab"));
+        }
+    }
+
+    /// One with more ended the process, whose stack it wanted for itself.
+    #[test]
+    fn lists_within_lists_have_a_bound() {
+        let node = JoinNode { order: vec![name("x")], ..JoinNode::default() };
+        for (lists, is_taken) in [(1, true), (json::NESTED_LISTS_MAX, true), (100_000, false)] {
+            let text = "[".repeat(lists) + &"]".repeat(lists);
+            let raw: &RawValue = serde_json::from_str(&text).expect("it is JSON");
+            assert_eq!(Tree::of(raw, &node).is_ok(), is_taken, "{lists}");
         }
     }
 

@@ -301,6 +301,8 @@ impl Operations {
     }
 }
 
+const NO_JSON: &str = "the response of the service behind this operation is no JSON";
+
 /// Executes a query or mutation, and sends its result.
 async fn single(
     core: Rc<CoreEngine>,
@@ -318,6 +320,10 @@ async fn single(
         return;
     };
     let (outcome, payload) = match finished {
+        Ok(Finished { body, .. }) if !body.fits_message() => {
+            let error = GraphqlError::new(ErrorCode::SourceFailed, NO_JSON);
+            (OutcomeKind::FieldErrors, ResultPayload::short(response::refuse(&[error], core.engine().detail())))
+        }
         Ok(Finished { ending, body, .. }) if ending.has_errors => {
             (OutcomeKind::FieldErrors, ResultPayload::of_one(body.bytes, body.budget))
         }

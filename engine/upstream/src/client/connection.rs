@@ -21,7 +21,7 @@ use super::{
 };
 
 /// What is read at once at least.
-const READ_BYTES: usize = 16 << 10;
+pub(super) const READ_BYTES: usize = 16 << 10;
 /// Interim responses (RFC 9110, section 15.2) before the one that counts.
 const INTERIM_MAX: usize = 8;
 

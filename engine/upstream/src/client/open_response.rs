@@ -6,6 +6,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{
     chunked::{DecodeError, Decoder},
+    connection::READ_BYTES,
     error::SendErrorKind,
     head::{self, BodyEnd, ResponseHead},
     transport::Transport,
@@ -88,6 +89,10 @@ impl OpenResponse {
             }
             if matches!(self.body, Body::Ended) {
                 return Ok(false);
+            }
+            if before > 0 {
+                // In the middle of something more comes at once; who waits for an event needs little.
+                self.input.reserve(READ_BYTES);
             }
             if self.transport.read_buf(&mut self.input).await.map_err(SendErrorKind::Broken)? == 0 {
                 return if matches!(self.body, Body::Close) { Ok(false) } else { Err(SendErrorKind::Closed) };

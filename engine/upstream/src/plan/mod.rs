@@ -18,7 +18,7 @@ use prony_source::{FieldPlan, OperationRequest};
 use serde_json::Value as Json;
 
 pub(crate) use self::parts::Typenames;
-use self::parts::{UpstreamVariable, VariableValue, narrower};
+use self::parts::{UpstreamVariable, VariableType, VariableValue};
 use crate::schema::UpstreamModel;
 
 /// A root field, ready to be forwarded beside others.
@@ -60,7 +60,7 @@ impl FieldPlan for UpstreamField {
         let variables = self
             .variables
             .iter()
-            .map(|variable| size_of::<UpstreamVariable>() + variable.name.len() + variable.ty.len());
+            .map(|variable| size_of::<UpstreamVariable>() + variable.name.len() + variable.ty.text.len());
         size_of::<Self>() + self.text.len() + variables.sum::<usize>()
     }
 }
@@ -98,17 +98,18 @@ impl UpstreamField {
         body.extend_from_slice(b"{\"query\":\"");
         let kind = fields.first().map_or(OperationKind::Query, |field| field.kind);
         write!(body, "{kind}").expect("memory takes it");
-        let mut declared: Vec<(&UpstreamVariable, Cow<'_, str>)> = Vec::new();
+        let mut declared: Vec<(&UpstreamVariable, Cow<'_, VariableType>)> = Vec::new();
         for variable in fields.iter().flat_map(|field| &field.variables) {
             match declared.iter_mut().find(|(known, _)| known.name == variable.name) {
-                Some((_, ty)) if *ty != variable.ty => *ty = narrower(ty, &variable.ty).into(),
+                Some((_, ty)) if **ty != variable.ty => *ty = Cow::Owned(ty.with(&variable.ty)),
                 Some(_) => {}
-                None => declared.push((variable, variable.ty.as_str().into())),
+                None => declared.push((variable, Cow::Borrowed(&variable.ty))),
             }
         }
-        for (index, (UpstreamVariable { name, .. }, ty)) in declared.iter().enumerate() {
+        for (index, (variable, ty)) in declared.iter().enumerate() {
             let begin = if index == 0 { '(' } else { ' ' };
-            write!(body, "{begin}${name}:{ty}").expect("memory takes it");
+            let ty = ty.declared(variable.value_in(variables));
+            write!(body, "{begin}${}:{ty}", variable.name).expect("memory takes it");
         }
         body.extend_from_slice(if declared.is_empty() { b"{" } else { b"){" });
         for field in fields {
@@ -117,20 +118,26 @@ impl UpstreamField {
         body.extend_from_slice(b"}\"");
         if !declared.is_empty() {
             body.extend_from_slice(b",\"variables\":");
-            for (index, (UpstreamVariable { name, value, .. }, _)) in declared.iter().enumerate() {
+            for (index, (variable, _)) in declared.iter().enumerate() {
                 body.push(if index == 0 { b'{' } else { b',' });
-                json::write_string(&mut body, name);
+                json::write_string(&mut body, &variable.name);
                 body.push(b':');
-                let value = match value {
-                    VariableValue::Slot(slot) => variables.get(slot).unwrap_or(&Json::Null),
-                    VariableValue::Constant(value) => value,
-                };
-                serde_json::to_writer(&mut body, value).expect("memory takes it");
+                serde_json::to_writer(&mut body, variable.value_in(variables)).expect("memory takes it");
             }
             body.push(b'}');
         }
         body.push(b'}');
         body
+    }
+}
+
+impl UpstreamVariable {
+    fn value_in<'v>(&'v self, variables: &'v Variables) -> &'v Json {
+        static NULL: Json = Json::Null;
+        match &self.value {
+            VariableValue::Slot(slot) => variables.get(slot).unwrap_or(&NULL),
+            VariableValue::Constant(value) => value,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use prony_graphql::{
 };
 use serde_json::Value as Json;
 
-use super::parts::{Typenames, UpstreamVariable, VariableValue, narrower};
+use super::parts::{Typenames, UpstreamVariable, VariableType, VariableValue};
 use crate::schema::UpstreamModel;
 
 pub(super) struct Printed {
@@ -25,6 +25,39 @@ pub(super) struct Printer<'a> {
     root_key: &'a str,
     text: String,
     variables: Vec<UpstreamVariable>,
+}
+
+/// Where a value stands.
+#[derive(Debug, Clone, Copy, Default)]
+struct ValuePlace<'t> {
+    /// None only where the schema lacks the argument. That of the scalar where it is free.
+    ty: Option<&'t Type>,
+    /// It stands within a scalar.
+    is_free: bool,
+    /// It is a field of an input object.
+    is_member: bool,
+}
+
+impl<'t> ValuePlace<'t> {
+    /// Of the items of a list; one that stands for a scalar is a part of that.
+    fn item(self) -> Self {
+        match self.ty.filter(|ty| !self.is_free && ty.is_list()) {
+            Some(ty) => Self { ty: Some(ty.item_type()), ..Self::default() },
+            None => self.within(),
+        }
+    }
+
+    /// Of a field of an input object; an object that stands for a scalar has no such field.
+    fn member(self, ty: Option<&'t Type>) -> Self {
+        match ty {
+            Some(ty) => Self { ty: Some(ty), is_free: false, is_member: true },
+            None => self.within(),
+        }
+    }
+
+    fn within(self) -> Self {
+        Self { is_free: true, is_member: false, ..self }
+    }
 }
 
 impl<'a> Printer<'a> {
@@ -99,14 +132,13 @@ impl<'a> Printer<'a> {
         self.text.push('(');
         for (name, value) in arguments {
             let _ = write!(self.text, "{name}:");
-            self.value(value, ty(name));
+            self.value(value, ValuePlace { ty: ty(name), ..ValuePlace::default() });
             self.text.push(' ');
         }
         self.text.push(')');
     }
 
-    /// A value of an input type, which is not known only where the schema lacks the argument.
-    fn value(&mut self, value: &Value, ty: Option<&Type>) {
+    fn value(&mut self, value: &Value, place: ValuePlace<'_>) {
         match value {
             Value::Null => self.text.push_str("null"),
             Value::Boolean(truth) => {
@@ -115,7 +147,7 @@ impl<'a> Printer<'a> {
             Value::Enum(name) => self.text.push_str(name),
             Value::Scalar(scalar @ (Json::Array(_) | Json::Object(_))) => {
                 let name = format!("c{}_{}", self.variables.len(), self.root_key);
-                self.variable(name, ty, VariableValue::Constant(scalar.clone()));
+                self.variable(name, place, VariableValue::Constant(scalar.clone()));
             }
             Value::Scalar(Json::String(text)) => {
                 let mut bytes = Vec::with_capacity(text.len() + 2);
@@ -125,21 +157,23 @@ impl<'a> Printer<'a> {
             Value::Scalar(scalar) => {
                 let _ = write!(self.text, "{scalar}");
             }
-            Value::Slot(slot) => self.variable(slot_name(slot), ty, VariableValue::Slot(slot.clone())),
+            Value::Slot(slot) => self.variable(slot_name(slot), place, VariableValue::Slot(slot.clone())),
             Value::List(items) => {
                 self.text.push('[');
                 for item in items {
-                    self.value(item, ty.map(Type::item_type));
+                    self.value(item, place.item());
                     self.text.push(' ');
                 }
                 self.text.push(']');
             }
             Value::Object(entries) => {
                 self.text.push('{');
+                let model = self.model;
+                let object = place.ty.filter(|_| !place.is_free).map(Type::inner_named_type);
                 for (key, entry) in entries {
                     let _ = write!(self.text, "{key}:");
-                    let object = ty.map(Type::inner_named_type);
-                    self.value(entry, object.and_then(|object| self.model.input_field(object, key)));
+                    let ty = object.and_then(|object| model.input_field(object, key));
+                    self.value(entry, place.member(ty));
                     self.text.push(' ');
                 }
                 self.text.push('}');
@@ -147,13 +181,19 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn variable(&mut self, name: String, ty: Option<&Type>, value: VariableValue) {
+    fn variable(&mut self, name: String, place: ValuePlace<'_>, value: VariableValue) {
         let _ = write!(self.text, "${name}");
-        let ty = ty.map_or_else(|| "String".to_owned(), |ty| self.ty(ty));
+        let text = match place.ty {
+            None => "String".to_owned(),
+            Some(ty) if place.is_free => self.model.originals.of_type(ty.inner_named_type()).to_string(),
+            Some(ty) => self.ty(ty),
+        };
+        let is_free = place.is_free || place.ty.is_none();
+        let ty = VariableType { text, is_free, is_member: place.is_member };
         // One that is used at several places takes a type that goes to all of them.
         if let Some(known) = self.variables.iter_mut().find(|known| known.name == name) {
             if known.ty != ty {
-                known.ty = narrower(&known.ty, &ty);
+                known.ty = known.ty.with(&ty);
             }
             return;
         }

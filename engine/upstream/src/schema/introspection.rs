@@ -6,15 +6,42 @@ use std::fmt::Write as _;
 use prony_graphql::json;
 use serde::Deserialize;
 
-/// What is asked. Members that older servers do not have are left out.
-pub(crate) const INTROSPECTION: &str = "query IntrospectionQuery { __schema { queryType { name } mutationType { name } \
-    subscriptionType { name } types { ...FullType } directives { name description locations args { ...InputValue } } } } \
-    fragment FullType on __Type { kind name description fields(includeDeprecated: true) { name description \
-    args { ...InputValue } type { ...TypeRef } isDeprecated deprecationReason } inputFields { ...InputValue } \
-    interfaces { ...TypeRef } enumValues(includeDeprecated: true) { name description isDeprecated deprecationReason } \
-    possibleTypes { ...TypeRef } } fragment InputValue on __InputValue { name description type { ...TypeRef } defaultValue } \
-    fragment TypeRef on __Type { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name \
-    ofType { kind name ofType { kind name ofType { kind name } } } } } } } }";
+/// Of the GraphQL specification. A server refuses what it does not know.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Edition {
+    June2018,
+    /// Arguments and input fields may be deprecated, directives repeatable, and scalars specified elsewhere.
+    October2021,
+}
+
+/// How deeply types within types are asked for, as GraphiQL does it: the coordinates of a MultiPolygon (RFC 7946) are four lists, and
+/// nothing of them is null.
+const WRAPPERS_ASKED: usize = 9;
+
+/// What a server is asked of its schema.
+pub(crate) fn introspection_query(edition: Edition) -> String {
+    let (all, of_input, of_scalar, of_directive) = match edition {
+        Edition::June2018 => ("", "", "", ""),
+        Edition::October2021 => (
+            "(includeDeprecated: true)",
+            " isDeprecated deprecationReason",
+            " specifiedByURL",
+            " isRepeatable",
+        ),
+    };
+    let of_type = (0..WRAPPERS_ASKED)
+        .fold("kind name".to_owned(), |inner, _| format!("kind name ofType {{ {inner} }}"));
+    format!(
+        "query IntrospectionQuery {{ __schema {{ queryType {{ name }} mutationType {{ name }} subscriptionType {{ name }} \
+         types {{ ...FullType }} directives {{ name description{of_directive} locations args {{ ...InputValue }} }} }} }} \
+         fragment FullType on __Type {{ kind name description{of_scalar} fields(includeDeprecated: true) {{ name description \
+         args{all} {{ ...InputValue }} type {{ ...TypeRef }} isDeprecated deprecationReason }} \
+         inputFields{all} {{ ...InputValue }} interfaces {{ ...TypeRef }} \
+         enumValues(includeDeprecated: true) {{ name description isDeprecated deprecationReason }} possibleTypes {{ ...TypeRef }} }} \
+         fragment InputValue on __InputValue {{ name description type {{ ...TypeRef }} defaultValue{of_input} }} \
+         fragment TypeRef on __Type {{ {of_type} }}"
+    )
+}
 
 /// Of types within types.
 const WRAPPERS_MAX: usize = 16;
@@ -59,6 +86,8 @@ struct FullType {
     kind: String,
     name: String,
     description: Option<String>,
+    #[serde(rename = "specifiedByURL")]
+    specified_by_url: Option<String>,
     fields: Option<Vec<FieldType>>,
     input_fields: Option<Vec<InputValue>>,
     interfaces: Option<Vec<TypeRef>>,
@@ -88,6 +117,9 @@ struct InputValue {
     #[serde(rename = "type")]
     ty: TypeRef,
     default_value: Option<String>,
+    #[serde(default)]
+    is_deprecated: bool,
+    deprecation_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -101,9 +133,12 @@ struct EnumValue {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct DirectiveType {
     name: String,
     description: Option<String>,
+    #[serde(default)]
+    is_repeatable: bool,
     #[serde(default)]
     locations: Vec<String>,
     #[serde(default)]
@@ -118,7 +153,7 @@ struct TypeRef {
     of_type: Option<Box<TypeRef>>,
 }
 
-/// The schema of a response to [`INTROSPECTION`].
+/// The schema of a response to an [`introspection_query`].
 ///
 /// # Errors
 /// What is wrong with the response, for people.
@@ -169,7 +204,8 @@ fn write_directive(out: &mut String, directive: &DirectiveType) -> Result<(), St
     write_description(out, directive.description.as_deref());
     let _ = write!(out, "directive @{}", directive.name);
     write_arguments(out, &directive.args)?;
-    let _ = writeln!(out, " on {}", directive.locations.join(" | "));
+    let repeatable = if directive.is_repeatable { " repeatable" } else { "" };
+    let _ = writeln!(out, "{repeatable} on {}", directive.locations.join(" | "));
     Ok(())
 }
 
@@ -182,7 +218,13 @@ fn write_type(out: &mut String, ty: &FullType) -> Result<(), String> {
     };
     match ty.kind.as_str() {
         "SCALAR" => {
-            let _ = writeln!(out, "scalar {name}");
+            let _ = write!(out, "scalar {name}");
+            if let Some(url) = &ty.specified_by_url {
+                out.push_str(" @specifiedBy(url: ");
+                write_string(out, url);
+                out.push(')');
+            }
+            out.push('\n');
             return Ok(());
         }
         "UNION" => {
@@ -254,6 +296,7 @@ fn write_input(out: &mut String, value: &InputValue) -> Result<(), String> {
     if let Some(default) = &value.default_value {
         let _ = write!(out, " = {default}");
     }
+    write_deprecated(out, value.is_deprecated, value.deprecation_reason.as_deref());
     Ok(())
 }
 
@@ -334,6 +377,42 @@ mod tests {
             }
         "#]]
         .assert_eq(&sdl_of(response).expect("it is a schema"));
+    }
+
+    /// They were left out, and a client that used them was refused.
+    #[test]
+    fn what_newer_editions_know_is_served() {
+        let response = br#"{"data":{"__schema":{"queryType":{"name":"Query"},"types":[
+            {"kind":"OBJECT","name":"Query","fields":[{"name":"one","args":[
+                {"name":"by","type":{"kind":"INPUT_OBJECT","name":"By"},"isDeprecated":true,"deprecationReason":"old"}],
+                "type":{"kind":"SCALAR","name":"Date"}}]},
+            {"kind":"INPUT_OBJECT","name":"By","inputFields":[
+                {"name":"id","type":{"kind":"SCALAR","name":"ID"},"defaultValue":"1","isDeprecated":true}]},
+            {"kind":"SCALAR","name":"Date","specifiedByURL":"https://a/\"b"}],
+            "directives":[{"name":"live","isRepeatable":true,"locations":["FIELD"],"args":[]}]}}}"#;
+        expect![[r#"
+            schema { query: Query }
+            directive @live repeatable on FIELD
+            type Query {
+            one(by: By @deprecated(reason: "old") ): Date
+            }
+            input By {
+            id: ID = 1 @deprecated
+            }
+            scalar Date @specifiedBy(url: "https://a/\"b")
+        "#]]
+        .assert_eq(&sdl_of(response).expect("it is a schema"));
+    }
+
+    #[test]
+    fn older_servers_are_asked_for_what_they_know() {
+        let (older, newer) =
+            (introspection_query(Edition::June2018), introspection_query(Edition::October2021));
+        for text in ["args(includeDeprecated: true)", "specifiedByURL", "isRepeatable"] {
+            assert!(newer.contains(text) && !older.contains(text), "{text}");
+        }
+        assert_eq!(newer.matches("ofType").count(), WRAPPERS_ASKED);
+        assert_eq!(newer.matches('{').count(), newer.matches('}').count());
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod names;
 mod restrict;
 
 pub(crate) use self::{
-    introspection::{INTROSPECTION, sdl_of},
+    introspection::{Edition, introspection_query, sdl_of},
     model::{ModelError, UpstreamModel},
     names::root_name,
 };

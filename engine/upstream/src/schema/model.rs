@@ -242,7 +242,7 @@ impl Reader<'_> {
             ExtendedType::InputObject(object) => {
                 let object = object.make_mut();
                 object.name = name;
-                object.directives.retain(|directive| directive.name == "oneOf");
+                object.directives.clear();
                 for field in object.fields.values_mut() {
                     *field = Component::from(self.input(field));
                 }

@@ -10,8 +10,18 @@ use crate::{
 
 pub(super) struct EventStream {
     response: OpenResponse,
-    unread: BytesMut,
+    unread: UnreadEvents,
     max_bytes: usize,
+}
+
+/// What has come of events. Of one that comes in many pieces each is looked through once.
+#[derive(Debug, Default)]
+struct UnreadEvents {
+    bytes: BytesMut,
+    /// Where the line begins whose end has not come.
+    line: usize,
+    /// Up to where that was looked for.
+    searched: usize,
 }
 
 impl EventStream {
@@ -50,12 +60,12 @@ impl EventStream {
             })
         })?;
         let max_bytes = upstream.settings.common.max_response_bytes;
-        Ok(Self { response, unread: BytesMut::new(), max_bytes })
+        Ok(Self { response, unread: UnreadEvents::default(), max_bytes })
     }
 
     pub(super) async fn next(&mut self) -> Result<Message, SendErrorKind> {
         loop {
-            while let Some(event) = take_event(&mut self.unread) {
+            while let Some(event) = self.unread.take() {
                 match read_event(&event) {
                     Some((b"complete", _)) => return Ok(Message::Complete),
                     Some((b"next", data)) => return Ok(Message::Next(data)),
@@ -63,27 +73,33 @@ impl EventStream {
                     _ => {}
                 }
             }
-            if self.unread.len() > self.max_bytes {
+            if self.unread.bytes.len() > self.max_bytes {
                 return Err(SendErrorKind::TooLarge { max_bytes: self.max_bytes });
             }
-            if !self.response.read(&mut self.unread, self.max_bytes).await? {
+            if !self.response.read(&mut self.unread.bytes, self.max_bytes).await? {
                 return Err(SendErrorKind::Closed);
             }
         }
     }
 }
 
-/// The lines up to the first empty one (HTML, section 9.2.6); lines end with LF or CR LF.
-fn take_event(bytes: &mut BytesMut) -> Option<BytesMut> {
-    let mut from = 0;
-    loop {
-        let end = from + memchr::memchr(b'\n', &bytes[from..])?;
-        if bytes[from..end].trim_ascii_end().is_empty() {
-            let event = bytes.split_to(from);
-            bytes.advance(end + 1 - from);
-            return Some(event);
+impl UnreadEvents {
+    /// The lines up to the first empty one (HTML, section 9.2.6); lines end with LF or CR LF.
+    fn take(&mut self) -> Option<BytesMut> {
+        loop {
+            let Some(offset) = memchr::memchr(b'\n', &self.bytes[self.searched..]) else {
+                self.searched = self.bytes.len();
+                return None;
+            };
+            let (begin, behind) = (self.line, self.searched + offset + 1);
+            if matches!(&self.bytes[begin..behind], b"\n" | b"\r\n") {
+                let event = self.bytes.split_to(begin);
+                self.bytes.advance(behind - begin);
+                (self.line, self.searched) = (0, 0);
+                return Some(event);
+            }
+            (self.line, self.searched) = (behind, behind);
         }
-        from = end + 1;
     }
 }
 
@@ -114,17 +130,36 @@ mod tests {
 
     #[test]
     fn events_are_taken_one_by_one() {
-        let mut bytes = BytesMut::from(
+        let bytes = BytesMut::from(
             &b":\n\nevent: next\ndata: {\"a\":\ndata: 1}\n\nevent:complete\r\ndata:\r\n\r\nevent: n"[..],
         );
+        let mut unread = UnreadEvents { bytes, ..UnreadEvents::default() };
         let mut events = Vec::new();
-        while let Some(event) = take_event(&mut bytes) {
+        while let Some(event) = unread.take() {
             events.push(read_event(&event).map(|(name, data)| {
                 (String::from_utf8_lossy(name).into_owned(), String::from_utf8_lossy(&data).into_owned())
             }));
         }
         let event = |name: &str, data: &str| Some((name.to_owned(), data.to_owned()));
         assert_eq!(events, [None, event("next", "{\"a\":\n1}"), event("complete", "")]);
-        assert_eq!(&bytes[..], b"event: n");
+        assert_eq!(&unread.bytes[..], b"event: n");
+    }
+
+    /// It was looked through from its beginning with each piece, which took a core for seconds where it had megabytes.
+    #[test]
+    fn a_long_event_is_looked_through_once() {
+        let mut unread = UnreadEvents::default();
+        let head = b"event: next\ndata: ";
+        unread.bytes.extend_from_slice(head);
+        for _ in 0..100 {
+            assert!(unread.take().is_none());
+            assert_eq!((unread.line, unread.searched), (12, unread.bytes.len()));
+            unread.bytes.extend_from_slice(&[b'x'; 1000]);
+        }
+        unread.bytes.extend_from_slice(b"\r\n\r\n:");
+        let event = unread.take().expect("it is whole");
+        assert_eq!(event.len(), head.len() + 100_000 + 2);
+        assert_eq!(&unread.bytes[..], b":");
+        assert!(unread.take().is_none());
     }
 }

@@ -51,6 +51,26 @@ pub(crate) fn rows_are_lines_of_json() {
     assert!(preferred.starts_with("{\"id\""), "{preferred}");
 }
 
+/// Two columns had one name where an attribute was called as the column of another.
+#[test]
+fn columns_have_names_of_their_own() {
+    let harness = Harness::new();
+    let time = r#""TimeInstant":{"type":"DateTime","value":"2024-01-01T00:00:00Z"}"#;
+    harness.notify(
+        &format!(
+            r#"[{{"id":"a","type":"T",{time},"time":{{"type":"Integer","value":1}},"time_":{{"type":"Integer","value":2}}}},
+            {{"id":"b","type":"U",{time},"Time__":{{"type":"Integer","value":3}}}}]"#
+        ),
+        &[],
+    );
+    expect![[r#"
+        id,type,time,TimeInstant,time___,time_,Time__
+        a,T,2024-01-01T00:00:00.000+00:00,2024-01-01T00:00:00.000+00:00,1,2,
+        b,U,2024-01-01T00:00:00.000+00:00,2024-01-01T00:00:00.000+00:00,,,3
+    "#]]
+    .assert_eq(&get(&harness, "/v2/attrs", "text/csv").replace("\r\n", "\n"));
+}
+
 #[test]
 pub(crate) fn rows_are_records_of_csv() {
     let harness = filled();

@@ -51,6 +51,24 @@ pub(crate) fn rows_are_lines_of_json() {
     assert!(preferred.starts_with("{\"id\""), "{preferred}");
 }
 
+/// They came in the shape of QuantumLeap alone.
+#[test]
+fn last_values_are_rows_too() {
+    let harness = filled();
+    let body = r#"{"entities":[{"id":"urn:Zähler:1","type":"Größe"},{"id":"a/b?c=d e%20","type":"Other"},{"id":"none","type":"Other"}],"attrs":["time","flag"]}"#;
+    let ask = |target: &str, accept: &str| harness.request("POST", target, &[accept], body).body;
+    expect![[r#"
+        id,type,time,time_,flag
+        urn:Zähler:1,Größe,2024-01-01T00:00:00.000+00:00,7,
+        a/b?c=d e%20,Other,2023-01-01T00:00:00.000+00:00,,true
+    "#]]
+    .assert_eq(&ask("/v2/op/query", "accept: text/csv").replace("\r\n", "\n"));
+    assert_eq!(
+        ask("/v2/op/query?format=keyValues", "accept: application/json"),
+        r#"[{"id":"urn:Zähler:1","type":"Größe","time":"2024-01-01T00:00:00.000+00:00","time_":7},{"id":"a/b?c=d e%20","type":"Other","time":"2023-01-01T00:00:00.000+00:00","flag":true}]"#
+    );
+}
+
 /// Two columns had one name where an attribute was called as the column of another.
 #[test]
 fn columns_have_names_of_their_own() {

@@ -12,8 +12,9 @@ pub(crate) const ROW_BYTES_MAX: usize = 7800;
 pub(crate) const TEXT_BYTES: usize = 24;
 /// A name of PostgreSQL has 63 bytes at most.
 const COLUMN_BYTES_MAX: usize = 60;
-/// Columns of every row.
-const RESERVED: [&str; 3] = ["series", "time", "seq"];
+/// Columns of every row, and those of every table of PostgreSQL.
+const RESERVED: [&str; 9] =
+    ["series", "time", "seq", "tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
 
 pub(crate) const fn column_type(kind: Kind) -> &'static str {
     match kind {
@@ -25,8 +26,20 @@ pub(crate) const fn column_type(kind: Kind) -> &'static str {
     }
 }
 
-/// What an attribute's column is called: as the attribute where that can be. Control characters are blanks, and then its place makes it unique.
-pub(crate) fn column_name(attribute: &str, place: usize) -> String {
+/// What an attribute's column is called, beside those that other attributes have: as the attribute where that can be.
+pub(crate) fn column_name(attribute: &str, place: usize, taken: &[&str]) -> String {
+    let mut name = wanted_name(attribute, place);
+    let mut number = place;
+    // An attribute may be called as the column that was made for another one.
+    while taken.contains(&&*name) {
+        name = format!("attribute {number}");
+        number += 1;
+    }
+    name
+}
+
+/// Control characters are blanks, and then its place tells it from others.
+fn wanted_name(attribute: &str, place: usize) -> String {
     if attribute.contains(char::is_control) {
         let plain = attribute.replace(char::is_control, " ");
         let name = format!("{} {place}", plain.trim());
@@ -160,10 +173,21 @@ mod tests {
 
     #[test]
     fn columns_are_called_as_their_attributes_where_that_can_be() {
-        assert_eq!(column_name("température", 3), "température");
-        assert_eq!(column_name("time", 3), "attribute 3");
-        assert_eq!(column_name("temperature\u{1f}metadata", 4), "temperature metadata 4");
-        assert_eq!(column_name(&format!("{}\u{1f}", "x".repeat(59)), 4), "attribute 4");
-        assert_eq!(column_name(&"x".repeat(61), 7), "attribute 7");
+        let name = |attribute: &str, place| column_name(attribute, place, &[]);
+        assert_eq!(name("température", 3), "température");
+        assert_eq!(name("time", 3), "attribute 3");
+        assert_eq!(name("xmin", 3), "attribute 3");
+        assert_eq!(name("temperature\u{1f}metadata", 4), "temperature metadata 4");
+        assert_eq!(name(&format!("{}\u{1f}", "x".repeat(59)), 4), "attribute 4");
+        assert_eq!(name(&"x".repeat(61), 7), "attribute 7");
+    }
+
+    #[test]
+    fn attributes_have_columns_of_their_own() {
+        assert_eq!(column_name("attribute 3", 4, &["attribute 3"]), "attribute 4");
+        assert_eq!(column_name("time", 3, &["attribute 3"]), "attribute 4");
+        assert_eq!(column_name("time", 3, &["attribute 3", "attribute 4"]), "attribute 5");
+        let metadata = "temperature\u{1f}metadata";
+        assert_eq!(column_name(metadata, 4, &["temperature metadata 4"]), "attribute 4");
     }
 }

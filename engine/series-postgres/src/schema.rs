@@ -225,7 +225,8 @@ impl<'s> Growth<'s> {
         }
         let (version, place): (i64, i32) =
             (self.version().await?, known.len().try_into().unwrap_or(i32::MAX));
-        let column = column_name(attribute, known.len());
+        let taken: Vec<&str> = known.iter().map(|row| row.get(3)).collect();
+        let column = column_name(attribute, known.len(), &taken);
         let sql = "insert into prony_series.attributes values ($1, $2, $3, $4, $5, $6, $7)";
         let kind_text = kind_name(kind);
         self.session

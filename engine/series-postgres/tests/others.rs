@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use prony_series_postgres::{PostgresEngine, PostgresSettings};
-use prony_series_store::{Engine, Event, Events, Kind, OnDuplicate, Registration, TimeMs, TimeRange, Value};
+use prony_series_store::{Catalog, Engine, Event, Events, Kind, OnDuplicate, Registration, TimeMs, TimeRange, Value};
 use prony_testkit::TestDatabase;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -207,4 +207,28 @@ fn a_connection_that_was_away_is_told_as_a_change_of_everything() {
     get_through(&one, &heard);
     write(&one, ("", "T"), &["b"], 2, 2.0);
     assert_eq!(heard.take(1).len(), 1, "it hears again");
+}
+
+/// The read of all types failed with it.
+#[test]
+fn a_type_that_another_server_deletes_during_a_read_leaves_the_others() {
+    let database = TestDatabase::create();
+    let (one, other) = (open(&database, OnDuplicate::Append), open(&database, OnDuplicate::Append));
+    write(&one, ("", "Gone"), &["a"], 1, 1.0);
+    write(&one, ("", "Stays"), &["a"], 1, 1.0);
+    let read = (&one as &dyn Engine).read().unwrap();
+    let series_of = |name: &str| {
+        let of = |catalog: &Catalog| catalog.find_series(catalog.find_table("", name)?, "a", "/a");
+        read.with_catalog(of).unwrap()
+    };
+    let (gone, stays) = (series_of("Gone"), series_of("Stays"));
+    (&other as &dyn Engine)
+        .write_and_wait(|write| {
+            let table = write.table("", "Gone")?;
+            write.drop_table(table);
+            Ok(())
+        })
+        .unwrap();
+    let count = |series| read.series(series, TimeRange::ALL, &[]).count().unwrap();
+    assert_eq!((count(gone), count(stays)), (0, 1));
 }

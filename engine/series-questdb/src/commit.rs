@@ -6,7 +6,7 @@ use crate::frame_names::Names;
 use crate::freshness::query;
 use crate::lines::Lines;
 use crate::merge::{LastTimes, Merged, Owners, last_times};
-use crate::names::{column, column_type, literal};
+use crate::names::{column, column_type, entity_is, literal};
 use crate::read::within;
 use crate::registry::{Change, create_table, type_of_column};
 use crate::shared::Shared;
@@ -261,7 +261,7 @@ impl Committer {
             Deleted::Table(id) => (names.table(id), String::new()),
             Deleted::Series(id) => {
                 let (table, entity, path) = names.of_series(id);
-                let owner = format!(" and entity = {} and path = {}", literal(entity), literal(path));
+                let owner = format!(" and {} and path = {}", entity_is(entity), literal(path));
                 (names.table(table), owner)
             }
         };

@@ -2,7 +2,7 @@
 //! is read first and put together here. A row behind all others of its entity has nothing to be put together with.
 
 use crate::lines::Lines;
-use crate::names::literal;
+use crate::names::entity_in;
 use prony_series_database::{Column, Fault, Moment, NewRow, list_of, push_row, quoted};
 use prony_series_store::{AttributeId, OnDuplicate, Rows, SeriesId, TimeMs, Value};
 use std::collections::{BTreeMap, HashMap};
@@ -83,13 +83,12 @@ impl<'f> Merged<'f> {
                 keys.iter().filter_map(|(series, _)| Some(owners.get(series)?.0)).collect();
             entities.sort_unstable();
             entities.dedup();
-            let entities: Vec<String> = entities.into_iter().map(literal).collect();
             format!(
-                "select entity, path, time{} from {} where time in ({}) and entity in ({}) and seq = 0 and not deleted",
+                "select entity, path, time{} from {} where time in ({}) and {} and seq = 0 and not deleted",
                 list_of(columns, ""),
                 quoted(table),
                 times.join(","),
-                entities.join(",")
+                entity_in(&entities)
             )
         };
         keys.chunks(AT_A_TIME).map(statement).collect()
@@ -156,12 +155,8 @@ impl<'f> Merged<'f> {
 /// Asks when the last rows of some entities are.
 pub(crate) fn last_times(table: &str, series: &[SeriesId], owners: &Owners<'_>) -> Vec<String> {
     let statement = |some: &[SeriesId]| {
-        let entities: Vec<String> = some.iter().filter_map(|id| Some(literal(owners.get(id)?.0))).collect();
-        format!(
-            "select entity, path, max(time) from {} where entity in ({})",
-            quoted(table),
-            entities.join(",")
-        )
+        let entities: Vec<&str> = some.iter().filter_map(|id| Some(owners.get(id)?.0)).collect();
+        format!("select entity, path, max(time) from {} where {}", quoted(table), entity_in(&entities))
     };
     series.chunks(AT_A_TIME).map(statement).collect()
 }

@@ -80,6 +80,23 @@ pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
+/// What entities are compared with. By the index of a column QuestDB finds no text with a quote in it, and takes one in quotes for what is
+/// between them: such texts are compared without the index.
+fn entity_column(entities: &[&str]) -> &'static str {
+    if entities.iter().any(|entity| entity.contains('\'')) { "entity::varchar" } else { "entity" }
+}
+
+/// A condition for rows of one entity.
+pub(crate) fn entity_is(entity: &str) -> String {
+    format!("{} = {}", entity_column(&[entity]), literal(entity))
+}
+
+/// A condition for rows of several entities.
+pub(crate) fn entity_in(entities: &[&str]) -> String {
+    let literals: Vec<String> = entities.iter().map(|entity| literal(entity)).collect();
+    format!("{} in ({})", entity_column(entities), literals.join(","))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +111,14 @@ mod tests {
             assert!(tables[..place].iter().all(|other| other != table), "{table}");
         }
         assert!(tables[0].starts_with("prony_room_"));
+    }
+
+    #[test]
+    fn texts_with_quotes_are_compared_without_the_index() {
+        assert_eq!(entity_is("a"), "entity = 'a'");
+        assert_eq!(entity_is("'"), "entity::varchar = ''''");
+        assert_eq!(entity_in(&["a", "b"]), "entity in ('a','b')");
+        assert_eq!(entity_in(&["a", "it's"]), "entity::varchar in ('a','it''s')");
     }
 
     #[test]

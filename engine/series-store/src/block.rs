@@ -16,6 +16,10 @@ pub(crate) const BLOCK_ROWS: usize = 2048;
 /// without reading. Blocks with fewer rows would take more for what is said of each than for their values.
 pub(crate) const WHOLE_DAYS_ROWS: usize = 512;
 
+/// With so many bytes of texts a block of a segment ends too, unless it has one row: who reads a row has all of its block in memory, and
+/// what is kept of a block has its bytes as 32 bits.
+pub(crate) const BLOCK_TEXT_BYTES: usize = 16 << 20;
+
 /// A column of a block.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ColumnMeta {

@@ -39,12 +39,13 @@ pub trait EngineUnderTest {
     fn upkeep(&mut self, which: u8);
 }
 
-const TENANTS: [&str; 2] = ["", "other"];
-const TYPES: [&str; 2] = ["Room", "Street"];
-const ENTITIES: [&str; 3] = ["a", "b", "c"];
-const PATHS: [&str; 2] = ["/", "/x"];
+/// Names that are not easy on a database: with quotes, and such as its own.
+const TENANTS: [&str; 2] = ["", "Tenänt's"];
+const TYPES: [&str; 2] = ["Room", "room \"1\", x"];
+const ENTITIES: [&str; 3] = ["a", "'a'", "it's"];
+const PATHS: [&str; 2] = ["/", "/x'y"];
 const ATTRIBUTES: [(&str, Kind); 4] =
-    [("temperature", Kind::Double), ("count", Kind::Integer), ("open", Kind::Boolean), ("state", Kind::Text)];
+    [("temperature", Kind::Double), ("xmin", Kind::Integer), ("a.b", Kind::Boolean), ("time", Kind::Text)];
 
 /// How long the engines that are tested keep rows. The moments at which they are removed are chosen so that this is a part of them.
 pub fn retention() -> Vec<Retention> {

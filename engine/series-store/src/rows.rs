@@ -2,7 +2,8 @@
 
 use crate::columns::Columns;
 use crate::ids::{AttributeId, TimeMs};
-use crate::value::{Column, Value};
+use crate::value::{Column, Form, Value};
+use std::ops::Range;
 
 /// Rows one after the other.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +45,30 @@ impl Rows {
         self.times.len() * size_of::<TimeMs>() + columns.map(of_value).sum::<usize>()
     }
 
+    /// How many bytes their texts have.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.texts_within(0..self.len(), usize::MAX).1
+    }
+
+    /// How many of some rows have texts of so many bytes at most, but one at least, and the bytes of these.
+    pub(crate) fn texts_within(&self, rows: Range<usize>, limit: usize) -> (usize, usize) {
+        let columns = self.columns.iter().map(|(_, column)| column);
+        let columns: Vec<&Column> = columns.filter(|column| column.form() == Form::Texts).collect();
+        if columns.is_empty() {
+            return (rows.len(), 0);
+        }
+        let of = |column: &&Column, row| if let Value::Text(text) = column.get(row) { text.len() } else { 0 };
+        let mut bytes = 0;
+        for row in rows.clone() {
+            let of_row: usize = columns.iter().map(|column| of(column, row)).sum();
+            if row > rows.start && bytes + of_row > limit {
+                return (row - rows.start, bytes);
+            }
+            bytes += of_row;
+        }
+        (rows.len(), bytes)
+    }
+
     pub fn column(&self, attribute: AttributeId) -> Option<&Column> {
         self.columns.get(attribute)
     }
@@ -60,10 +85,10 @@ impl Rows {
         }
         let form = match value {
             Value::Null => return true,
-            Value::Double(_) => crate::value::Form::Doubles,
-            Value::Integer(_) => crate::value::Form::Integers,
-            Value::Boolean(_) => crate::value::Form::Booleans,
-            Value::Text(_) => crate::value::Form::Texts,
+            Value::Double(_) => Form::Doubles,
+            Value::Integer(_) => Form::Integers,
+            Value::Boolean(_) => Form::Booleans,
+            Value::Text(_) => Form::Texts,
         };
         let mut column = Column::new(form);
         column.put(row, value);

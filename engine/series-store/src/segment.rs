@@ -1,7 +1,7 @@
 //! Segments: files of blocks, sorted by series and time, that are written once. What is known of the blocks stands behind them, and is
 //! kept in memory.
 
-use crate::block::{self, BLOCK_ROWS, BlockMeta, WHOLE_DAYS_ROWS};
+use crate::block::{self, BLOCK_ROWS, BLOCK_TEXT_BYTES, BlockMeta, WHOLE_DAYS_ROWS};
 use crate::columns::Wanted;
 use crate::error::ReadError;
 use crate::format::SEGMENT;
@@ -157,6 +157,8 @@ pub(crate) struct SegmentWriter<'a> {
     rows: u64,
     /// Rows of the series that is written, to be put together with those that follow.
     pending: Rows,
+    /// Of the texts of these.
+    pending_text_bytes: usize,
     is_given_up: &'a AtomicBool,
 }
 
@@ -170,18 +172,31 @@ impl<'a> SegmentWriter<'a> {
         let file = DiskFile::create(SEGMENT.path(directory, number))?;
         let part = head(SEGMENT, number).to_vec();
         let (blocks, pending) = (Vec::new(), Rows::default());
-        Ok(Self { file, number, policy, at: 0, part, blocks, rows: 0, pending, is_given_up })
+        Ok(Self {
+            file,
+            number,
+            policy,
+            at: 0,
+            part,
+            blocks,
+            rows: 0,
+            pending,
+            pending_text_bytes: 0,
+            is_given_up,
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// A block as it is, where it is worth that: one with few rows is put together with the next one of its series. Else its rows are to be
-    /// [given](Self::rows).
+    /// A block as it is, where it is worth that: one with few rows and bytes is put together with the next one of its series. Else its rows
+    /// are to be [given](Self::rows).
     pub(crate) fn try_copy(&mut self, block: &BlockMeta, bytes: &[u8]) -> io::Result<bool> {
         let is_single = self.policy == OnDuplicate::Append || !block.has_equal_times;
-        if !self.pending.is_empty() || (block.rows as usize) < WHOLE_DAYS_ROWS || !is_single {
+        let is_large =
+            block.rows as usize >= WHOLE_DAYS_ROWS || block.bytes as usize >= BLOCK_TEXT_BYTES / 2;
+        if !self.pending.is_empty() || !is_large || !is_single {
             return Ok(false);
         }
         self.part.extend_from_slice(bytes);
@@ -193,13 +208,14 @@ impl<'a> SegmentWriter<'a> {
 
     /// Rows of the series, behind those before them.
     pub(crate) fn rows(&mut self, series: SeriesId, rows: Rows) -> io::Result<()> {
+        self.pending_text_bytes += rows.text_bytes();
         if self.pending.is_empty() {
             self.pending = rows;
         } else {
             let order: Vec<RowAt> = (0..rows.len() as u32).map(|row| (0, row)).collect();
             self.pending.gather(&[&rows], &order);
         }
-        if self.pending.len() <= BLOCK_ROWS {
+        if self.pending.len() <= BLOCK_ROWS && self.pending_text_bytes <= BLOCK_TEXT_BYTES {
             return Ok(());
         }
         self.write_pending(series, BLOCK_ROWS)
@@ -210,16 +226,19 @@ impl<'a> SegmentWriter<'a> {
         self.write_pending(series, 0)
     }
 
-    /// Writes blocks until so many rows are left at most.
+    /// Writes blocks until so many rows are left at most, which are one block.
     fn write_pending(&mut self, series: SeriesId, most: usize) -> io::Result<()> {
         let pending = std::mem::take(&mut self.pending);
-        let mut from = 0;
-        while pending.len() - from > most {
-            let to = from + block::next_block(&pending.times[from..]);
-            self.write(series, &pending.part(from, to))?;
-            from = to;
+        let (mut from, mut text_bytes) = (0, std::mem::take(&mut self.pending_text_bytes));
+        while pending.len() - from > most || from < pending.len() && text_bytes > BLOCK_TEXT_BYTES {
+            let next = from + block::next_block(&pending.times[from..]);
+            let (rows, of_rows) = pending.texts_within(from..next, BLOCK_TEXT_BYTES);
+            self.write(series, &pending.part(from, from + rows))?;
+            from += rows;
+            text_bytes = text_bytes.saturating_sub(of_rows);
         }
         self.pending = pending.part(from, pending.len());
+        self.pending_text_bytes = text_bytes;
         Ok(())
     }
 

@@ -6,6 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+/// How a transaction begins.
+const BEGIN: &str = "begin isolation level repeatable read read only";
+
 pub(crate) type Parameters<'p> = [&'p (dyn ToSql + Sync)];
 
 /// A transaction, once it has begun.
@@ -42,8 +45,13 @@ impl Transaction {
             rows
         });
         match rows {
-            // Somebody else has deleted the type: it has no rows.
-            Err(fault) if fault.is_stale() => Ok(Vec::new()),
+            // Somebody else has deleted the type: it has no rows. The transaction has failed with it, and others may be asked for next.
+            Err(fault) if fault.is_stale() => {
+                if let Some(session) = open.take() {
+                    *open = self.database.wait(begin_again(session)).ok();
+                }
+                Ok(Vec::new())
+            }
             Err(fault) => Err(fault.of_read(&self.database.description)),
             Ok(rows) => Ok(rows),
         }
@@ -69,8 +77,14 @@ impl Transaction {
 }
 
 async fn begin(session: &Session, sql: &str, parameters: &Parameters<'_>) -> Result<Vec<Row>, Fault> {
-    session.batch_execute("begin isolation level repeatable read read only").await?;
+    session.batch_execute(BEGIN).await?;
     run(session, sql, parameters).await
+}
+
+/// Another transaction in place of one that has failed.
+async fn begin_again(session: Session) -> Result<Session, Fault> {
+    session.batch_execute(&format!("rollback; {BEGIN}")).await?;
+    Ok(session)
 }
 
 async fn run(session: &Session, sql: &str, parameters: &Parameters<'_>) -> Result<Vec<Row>, Fault> {

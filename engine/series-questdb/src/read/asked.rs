@@ -1,7 +1,7 @@
 //! What is asked of one table.
 
 use crate::freshness::query;
-use crate::names::literal;
+use crate::names::{entity_in, entity_is, literal};
 use crate::shared::Shared;
 use prony_series_database::Column;
 use prony_series_store::{AttributeId, ReadError, TimeMs, TimeRange};
@@ -71,9 +71,9 @@ impl Asked {
     /// The table, and the condition of one series.
     pub(super) fn of_one(&self, subject: usize) -> Option<(String, String)> {
         let (table, subject) = (self.table.clone()?, self.subjects.get(subject)?);
-        let (entity, path) = (literal(&subject.entity), literal(&subject.path));
+        let (is_entity, path) = (entity_is(&subject.entity), literal(&subject.path));
         let within = within(self.range);
-        Some((table, format!("not deleted and {within} and entity = {entity} and path = {path}")))
+        Some((table, format!("not deleted and {within} and {is_entity} and path = {path}")))
     }
 
     /// The table, and conditions of statements which together have all rows: one, where not too many entities are named.
@@ -98,15 +98,14 @@ impl Asked {
             let path = literal(path);
             let mut rest = entities.into_iter().peekable();
             while rest.peek().is_some() {
+                let (mut some, mut bytes) = (Vec::new(), open.len());
+                while let Some(entity) = rest.next_if(|_| some.is_empty() || bytes < NAMED_BYTES_MAX) {
+                    bytes += "'',".len() + entity.len();
+                    some.push(entity);
+                }
                 let or = if open.is_empty() { "" } else { " or " };
                 // Writing to a string cannot fail.
-                let _ = write!(open, "{or}(path = {path} and entity in (");
-                let mut comma = "";
-                while let Some(entity) = rest.next_if(|_| comma.is_empty() || open.len() < NAMED_BYTES_MAX) {
-                    let _ = write!(open, "{comma}{}", literal(entity));
-                    comma = ",";
-                }
-                open.push_str("))");
+                let _ = write!(open, "{or}(path = {path} and {})", entity_in(&some));
                 if open.len() >= NAMED_BYTES_MAX {
                     parts.push(std::mem::take(&mut open));
                 }

@@ -14,7 +14,8 @@ use super::{
     delete::Deletion,
     entities, headers,
     incoming::{Incoming, NotWritten},
-    last_values, long,
+    last_values::LastValues,
+    long,
     path::{self, Call},
     shared::{ApiShared, asked, count_header, set_count},
     temporal::{self, TemporalCall},
@@ -94,16 +95,15 @@ impl SeriesConnection {
             }
             Call::Notify | Call::Lines | Call::Samples => return self.receive(&call, request, response),
             Call::LastValues => {
-                let scope = self.scope(request);
+                let asked = LastValues::read(self.scope(request), request)?;
                 if series.store.waits() {
-                    let query = request.query.map(str::to_owned);
                     let work = move |shared: &ApiShared, body: &[u8], response: &mut ApiResponse| {
-                        last_values::respond(&shared.series, &scope, (query.as_deref(), body), response)
+                        asked.respond(&shared.series, body, response)
                     };
                     return Ok(long::receive(&self.shared, self.limits.max_body_bytes, work));
                 }
                 let Some(body) = request.body else { return Ok(Progress::NeedsBody) };
-                last_values::respond(series, &scope, (request.query, body), response)?;
+                asked.respond(series, body, response)?;
             }
             Call::Entities => {
                 let parameters = Parameters::read(request.query, None)?;

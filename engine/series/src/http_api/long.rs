@@ -8,7 +8,7 @@ use futures_util::stream;
 use http::StatusCode;
 use prony_series_store::{Read, ReadError};
 use prony_source::{
-    http_api::{ApiResponse, AsyncResponse, Progress, RequestBody},
+    http_api::{ApiResponse, AsyncResponse, BodyCut, Progress, RequestBody},
     threads::yield_processor,
 };
 use tokio::sync::{mpsc, oneshot};
@@ -87,10 +87,22 @@ pub(super) struct Parts {
     /// The head, which goes before the first part.
     head: Option<(ApiResponse, oneshot::Sender<ApiResponse>)>,
     content_type: &'static str,
-    sender: mpsc::Sender<Bytes>,
+    sender: mpsc::Sender<Result<Bytes, BodyCut>>,
+    /// All was handed over that the client is to get.
+    is_whole: bool,
 }
 
 impl Parts {
+    /// A fault before the first part is the response.
+    fn refuse(&mut self, fault: &impl ResponseFault) {
+        if let Some((mut head, sender)) = self.head.take() {
+            fault.write(&mut head);
+            // Whoever has asked may have gone.
+            let _ = sender.send(head);
+            self.is_whole = true;
+        }
+    }
+
     /// The head, while it is not sent.
     pub(super) fn head(&mut self) -> Option<&mut ApiResponse> {
         self.head.as_mut().map(|(head, _)| head)
@@ -108,9 +120,20 @@ impl Output for Parts {
             sender.send(head).map_err(|_| Stopped::Gone)?;
         }
         let part = Bytes::from(std::mem::take(&mut self.part));
-        self.sender.blocking_send(part).map_err(|_| Stopped::Gone)?;
+        self.sender.blocking_send(Ok(part)).map_err(|_| Stopped::Gone)?;
         yield_processor();
         Ok(())
+    }
+}
+
+impl Drop for Parts {
+    /// What ends in the middle, also by a panic, is not to look as if that were all.
+    fn drop(&mut self) {
+        if self.head.is_none() && !self.is_whole {
+            let cut = BodyCut("what is left of the rows cannot be read; the server's log says why".into());
+            // Whoever has asked may have gone.
+            let _ = self.sender.blocking_send(Err(cut));
+        }
     }
 }
 
@@ -165,7 +188,8 @@ pub(super) fn entities(
     })
 }
 
-/// Responds with what `write` writes, part by part. A fault before the first part is the response.
+/// Responds with what `write` writes, part by part. A fault before the first part is the response; one behind it ends the response in a
+/// way that the client sees.
 pub(super) fn streamed<F: ResponseFault>(
     shared: &Arc<ApiShared>,
     content_type: &'static str,
@@ -180,18 +204,15 @@ pub(super) fn streamed<F: ResponseFault>(
             tokio::task::spawn_blocking(move || {
                 let _permit = permit;
                 let head = Some((ApiResponse::default(), head_sender));
-                let mut out = Parts { part: Vec::new(), head, content_type, sender };
-                if let Err(fault) = write(&shared, &mut out)
-                    && let Some((mut head, sender)) = out.head.take()
-                {
-                    fault.write(&mut head);
-                    // Whoever has asked may have gone.
-                    let _ = sender.send(head);
+                let mut out = Parts { part: Vec::new(), head, content_type, sender, is_whole: false };
+                match write(&shared, &mut out) {
+                    Ok(()) => out.is_whole = true,
+                    Err(fault) => out.refuse(&fault),
                 }
             });
             let response = head.await.unwrap_or_else(|_| refused(&F::of_panic()));
             let parts = stream::unfold(receiver, |mut receiver| async {
-                Some((Ok(receiver.recv().await?), receiver))
+                Some((receiver.recv().await?, receiver))
             });
             AsyncResponse { response, rest: Some(Box::pin(parts)), closes_connection: false }
         })

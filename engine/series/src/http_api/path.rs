@@ -61,7 +61,7 @@ pub(super) fn read(method: &Method, path: &str) -> Result<Call, Fault> {
             _ => None,
         }
     };
-    if call.is_none() && (read_get(&segments).is_some() || is_for_writes(&segments)) {
+    if call.is_none() && (read_get(&segments).is_some() || has_post_alone(&segments)) {
         return Err(Fault::Problem {
             status: StatusCode::METHOD_NOT_ALLOWED,
             detail: "The method is not allowed for the requested URL.".into(),
@@ -85,8 +85,8 @@ pub(super) fn segments(path: &str) -> Result<Vec<String>, Fault> {
 }
 
 /// Paths that have POST alone.
-fn is_for_writes(segments: &[&str]) -> bool {
-    matches!(segments, ["v2", "notify"] | ["write"] | ["api", "v1" | "v2", "write"])
+fn has_post_alone(segments: &[&str]) -> bool {
+    matches!(segments, ["v2", "notify"] | ["v2", "op", "query"] | ["write"] | ["api", "v1" | "v2", "write"])
 }
 
 fn read_get(segments: &[&str]) -> Option<Call> {

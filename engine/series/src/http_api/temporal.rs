@@ -7,7 +7,7 @@ use std::{
 
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use prony_series_store::{Read, Refusal, Ticket, TimeRange, Unwritten, Write, WriteError};
-use prony_source::http_api::{ApiRequest, ApiResponse, Progress};
+use prony_source::http_api::{ApiRequest, ApiResponse, Progress, accept::preferred};
 
 use super::{
     incoming::{RowsWriter, submit, submit_and_wait},
@@ -103,12 +103,10 @@ pub(super) fn query(
     Ok(Some(TemporalRequest { query, path, parameters: parameters_text }))
 }
 
-/// Whether JSON-LD is asked for, and JSON is not before it.
+/// Whether JSON-LD is asked for, and JSON is not preferred to it.
 fn accepts_context(request: &ApiRequest<'_>) -> bool {
     let accept = request.headers.value(&header::ACCEPT).and_then(|value| std::str::from_utf8(value).ok());
-    let mut named =
-        accept.unwrap_or_default().split(',').map(|range| range.split(';').next().unwrap_or_default().trim());
-    named.find(|name| [JSON, JSON_LD].contains(name)) == Some(JSON_LD)
+    preferred(accept.unwrap_or_default(), &[(JSON, false), (JSON_LD, true)]) == Some(true)
 }
 
 fn check_content_type(request: &ApiRequest<'_>) -> Result<(), Problem> {

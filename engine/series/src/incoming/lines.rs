@@ -3,6 +3,8 @@
 
 use std::{borrow::Cow, fmt};
 
+use prony_series_store::ATTRIBUTES_MAX;
+
 use super::{TimedEntity, attribute, id_of, number};
 use crate::ngsi::{entity::Entity, json::Json, time_index::TimeSource};
 
@@ -228,6 +230,10 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
+        // The tag `id` is no attribute. Tags are looked for among fields, which takes long of many.
+        if tags.len() + fields.len() > ATTRIBUTES_MAX + 1 {
+            return self.fault("there are more tags and fields than attributes that a type can have");
+        }
         let time_ms = self.time()?;
         let named = tags.iter().find(|(name, _)| name == "id").map(|(_, value)| value.to_string());
         let id = named.unwrap_or_else(|| id_of(tags.iter().map(|(name, value)| (&**name, &**value))));
@@ -351,6 +357,19 @@ mod tests {
             plain - Some(-1000) value: Number=0.5
             same v=tag None v: Number=1.0
         "#]].assert_eq(&shown(body));
+    }
+
+    #[test]
+    fn a_line_has_no_more_than_a_type_can_have_attributes() {
+        let of = |count: usize| {
+            let fields: Vec<String> = (0..count).map(|field| format!("f{field}=1")).collect();
+            shown(&format!("a,id=x {}", fields.join(",")))
+        };
+        assert!(of(ATTRIBUTES_MAX).starts_with("a x None f0: Number=1.0 | "));
+        assert_eq!(
+            of(ATTRIBUTES_MAX + 1),
+            "line 1: there are more tags and fields than attributes that a type can have\n"
+        );
     }
 
     #[test]

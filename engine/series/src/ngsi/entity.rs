@@ -35,9 +35,12 @@ pub(crate) struct AttributeValue<'a> {
     pub(crate) json: Json<'a>,
 }
 
-/// Members of NGSI-LD that are no attributes.
+/// Members of NGSI-LD that are no attributes. All but the first three are texts or lists.
 pub(crate) const NO_ATTRIBUTES: [&str; 7] =
     ["id", "type", "@context", "observedAt", "modifiedAt", "createdAt", "scope"];
+
+/// Members that are no attributes of NGSI-v2 either.
+const NEVER_ATTRIBUTES: [&str; 3] = ["id", "type", "@context"];
 
 /// The entities of a body.
 pub(crate) fn entities<'a>(body: &Json<'a>) -> Result<Vec<Entity<'a>>, BodyFault> {
@@ -77,6 +80,9 @@ fn read<'a>(place: usize, entity: &Json<'a>) -> Result<Entity<'a>, BodyFault> {
     let (mut attributes, mut dropped) = (Vec::with_capacity(members.len()), 0);
     for (name, value) in members {
         if NO_ATTRIBUTES.contains(name) {
+            // Where one is an object with a value, it is an attribute of NGSI-v2 that is called so.
+            let may_be = !NEVER_ATTRIBUTES.contains(name) && matches!(value, Json::Object(_));
+            attributes.extend(may_be.then(|| attribute(name, *value)).flatten());
             continue;
         }
         let Json::Object(_) = value else {

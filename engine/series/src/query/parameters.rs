@@ -127,12 +127,6 @@ impl Default for Parameters {
     }
 }
 
-/// Whether the options of a call that has no other parameters ask for metadata.
-pub(crate) fn asks_for_metadata(query: Option<&str>) -> bool {
-    let options = Given(query.unwrap_or_default()).list("options").unwrap_or_default();
-    options.iter().any(|option| option == METADATA)
-}
-
 /// The parameters of a request as texts.
 struct Given<'q>(&'q str);
 
@@ -176,6 +170,9 @@ impl Given<'_> {
         time.map(Some).ok_or_else(|| Fault::invalid_value(text.trim_matches(['"', '\'']), parameter))
     }
 }
+
+const ROW_OBJECTS: [(&str, RowObject); 2] =
+    [("rows", RowObject::Nested), ("keyValues", RowObject::KeyValues)];
 
 const METHODS: [(&str, Method); 5] = [
     ("count", Method::Count),
@@ -234,7 +231,6 @@ impl Parameters {
         if is_page_of_each.is_some() && last.is_none() {
             return Err(Fault::bad_use("lastN is compulsory when using lastNScope."));
         }
-        let row_objects = [("rows", RowObject::Nested), ("keyValues", RowObject::KeyValues)];
         Ok(Self {
             type_name: given.get("type")?,
             ids: given.list("id")?,
@@ -246,11 +242,20 @@ impl Parameters {
             page,
             is_page_of_each: is_page_of_each == Some(true),
             most: None,
-            row_object: given.word("format", &row_objects)?,
+            row_object: given.word("format", &ROW_OBJECTS)?,
             geo: read_geo(&given)?,
             shown,
             counts,
         })
+    }
+
+    /// Of a call whose body says which rows: how they are shown. Other options mean nothing there.
+    pub(crate) fn read_of_body(query: Option<&str>) -> Result<Self, Fault> {
+        let given = Given(query.unwrap_or_default());
+        let options = given.list("options").unwrap_or_default();
+        let metadata = options.iter().any(|option| option == METADATA);
+        let shown = ShownBeside { metadata, time_attribute: false };
+        Ok(Self { row_object: given.word("format", &ROW_OBJECTS)?, shown, ..Self::default() })
     }
 
     /// The same of at most so many rows.

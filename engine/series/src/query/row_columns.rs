@@ -30,8 +30,10 @@ pub(super) struct RowColumn {
 
 /// The columns of each type. Those of attributes have their places; what is shown beside them has a name that no attribute has.
 pub(super) fn tables(results: &[TypeResult], shown: ShownBeside) -> Vec<Vec<RowColumn>> {
-    let names: Vec<String> =
-        results.iter().flat_map(|of| &of.attributes).map(|of| column_of(&of.name).to_lowercase()).collect();
+    let attributes = || results.iter().flat_map(|of| &of.attributes).map(|of| &*of.name);
+    let attribute_names: Vec<String> = attributes().map(str::to_lowercase).collect();
+    let column_of = |name: &str| column_of(name, &attribute_names);
+    let names: Vec<String> = attributes().map(|name| column_of(name).to_lowercase()).collect();
     let free = |wanted: String| {
         let mut name = wanted;
         while names.contains(&name.to_lowercase()) {
@@ -64,9 +66,13 @@ pub(super) fn tables(results: &[TypeResult], shown: ShownBeside) -> Vec<Vec<RowC
     results.iter().map(of_type).collect()
 }
 
-/// The name of an attribute's column.
-fn column_of(name: &str) -> String {
-    if COLUMNS.contains(&name) { format!("{name}_") } else { name.to_owned() }
+/// The name of an attribute's column, which no other attribute has.
+fn column_of(name: &str, attributes: &[String]) -> String {
+    let mut column = name.to_owned();
+    while COLUMNS.contains(&&*column) || column != name && attributes.contains(&column.to_lowercase()) {
+        column.push('_');
+    }
+    column
 }
 
 /// The columns of all types, each once in any case of letters.

@@ -4,7 +4,7 @@
 use http::HeaderName;
 use prony_graphql::json::write_string;
 use prony_series_store::{Kind, Rows, TimeMs, Value};
-use prony_source::http_api::RequestHeaders;
+use prony_source::http_api::{RequestHeaders, accept::preferred};
 
 use super::{
     cell::{COLUMNS, Cell, write_field},
@@ -41,15 +41,11 @@ impl Format {
         (PARQUET, Self::Parquet),
     ];
 
-    /// The first of those that the request names which there is; QuantumLeap's where it names none.
+    /// The one that the request prefers of those that it names; QuantumLeap's where it names none.
     pub(crate) fn of(headers: &dyn RequestHeaders, parameters: &Parameters) -> Self {
         let value =
             headers.value(&ACCEPT).and_then(|value| std::str::from_utf8(value).ok()).unwrap_or_default();
-        let named = value.split(',').filter_map(|range| {
-            let name = range.split(';').next().unwrap_or_default().trim();
-            Self::ALL.iter().find(|(of, _)| of.eq_ignore_ascii_case(name))
-        });
-        match named.map(|(_, format)| *format).next().unwrap_or(Self::Shapes) {
+        match preferred(value, &Self::ALL).unwrap_or(Self::Shapes) {
             Self::Shapes if parameters.row_object.is_some() => Self::List,
             format => format,
         }

@@ -66,6 +66,8 @@ pub(crate) struct Responded {
     pub(crate) body: String,
     /// It was made by a thread of its own.
     pub(crate) is_long: bool,
+    /// The server has ended it before its end.
+    pub(crate) is_cut: bool,
 }
 
 impl Harness {
@@ -135,7 +137,14 @@ impl Harness {
     }
 
     fn send(&self, method: &str, target: &str, headers: &[&str], body: &[u8]) -> (Responded, Vec<u8>) {
-        self.send_over(self.api.connect(LIMITS), method, target, headers, body)
+        let (responded, whole) = self.send_over(self.api.connect(LIMITS), method, target, headers, body);
+        assert!(!responded.is_cut, "{target}: it is whole");
+        (responded, whole)
+    }
+
+    /// A request whose response may end before its end.
+    pub(crate) fn request_part(&self, target: &str, headers: &[&str]) -> (Responded, Vec<u8>) {
+        self.send_over(self.api.connect(LIMITS), "GET", target, headers, b"")
     }
 
     /// Over a connection, which may be a role's.
@@ -211,13 +220,16 @@ async fn respond(
             Progress::Asynchronous(respond) => {
                 let body = Box::new(WholeBody::from(Bytes::copy_from_slice(body)));
                 let responded = respond(body).await;
-                let mut whole = responded.response.body.clone();
+                let (mut whole, mut is_cut) = (responded.response.body.clone(), false);
                 if let Some(mut rest) = responded.rest {
                     while let Some(part) = rest.next().await {
-                        whole.extend_from_slice(&part.expect("it is whole"));
+                        match part {
+                            Ok(part) => whole.extend_from_slice(&part),
+                            Err(_) => is_cut = true,
+                        }
                     }
                 }
-                return (finished(&responded.response, true), whole);
+                return (Responded { is_cut, ..finished(&responded.response, true) }, whole);
             }
         };
         let mut whole = response.body.clone();
@@ -239,5 +251,6 @@ fn finished(response: &ApiResponse, is_long: bool) -> Responded {
         headers: response.headers.iter().map(shown).collect(),
         body: String::new(),
         is_long,
+        is_cut: false,
     }
 }

@@ -166,6 +166,23 @@ pub(crate) fn service_paths_are_one_or_one_each() {
     expect![[r#"400 "Notification not processed or not updated: The header value '/a,/b,/c' for header Fiware-ServicePath is not valid. Multiple servicePath are allowed only if their number match the number of entities""#]].assert_eq(&format!("{} {}", three.status.as_u16(), three.body));
 }
 
+/// They were left out without a word, for members of NGSI-LD are called so.
+#[test]
+fn attributes_may_be_called_as_members_of_ngsi_ld() {
+    let harness = Harness::new();
+    harness.notify(
+        r#"[{"id":"v2","type":"T","scope":{"type":"Text","value":"all"},"createdAt":{"type":"Number","value":1},
+            "observedAt":{"type":"DateTime","value":"2024-01-01T00:00:00Z"}},
+            {"id":"ld","type":"T","scope":["/a"],"createdAt":"2023-01-01T00:00:00Z","observedAt":"2024-01-01T00:00:00Z",
+            "@context":{"value":1},"n":{"type":"Property","value":1}}]"#,
+        &[],
+    );
+    expect![[r#"200 {"index":["2024-01-01T00:00:00.000+00:00"],"attributes":[{"attrName":"createdAt","values":[1.0]},{"attrName":"n","values":[null]},{"attrName":"observedAt","values":["2024-01-01T00:00:00.000+00:00"]},{"attrName":"scope","values":["all"]}]}"#]]
+        .assert_eq(&harness.get("/v2/entities/v2/value"));
+    expect![[r#"200 {"index":["2024-01-01T00:00:00.000+00:00"],"attributes":[{"attrName":"createdAt","values":[null]},{"attrName":"n","values":[1.0]},{"attrName":"observedAt","values":[null]},{"attrName":"scope","values":[null]}]}"#]]
+        .assert_eq(&harness.get("/v2/entities/ld/value"));
+}
+
 #[test]
 fn bounds_name_the_thing_the_value_and_the_limit() {
     let harness = Harness::new();

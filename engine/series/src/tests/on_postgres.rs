@@ -37,6 +37,22 @@ fn what_a_column_cannot_have_is_null_and_counted() {
     });
 }
 
+/// Such were refused with 503 for ever: every table has columns of these names, or another attribute's column was called so.
+#[test]
+fn attributes_may_be_called_as_columns_that_there_are() {
+    on_postgres(|| {
+        let harness = Harness::new();
+        let names = ["time", "attribute 0", "xmin", "xmax", "cmin", "cmax", "ctid", "tableoid", "attribute 2"];
+        let attribute = |(value, name): (usize, &&str)| format!(r#""{name}":{{"type":"Integer","value":{value}}}"#);
+        let attributes: Vec<String> = names.iter().enumerate().map(attribute).collect();
+        harness.notify(&format!(r#"[{{"id":"a","type":"T",{}}}]"#, attributes.join(",")), &[]);
+        for (value, name) in names.iter().enumerate() {
+            let found = harness.get(&format!("/v2/entities/a/attrs/{}/value", name.replace(' ', "%20")));
+            assert!(found.ends_with(&format!(r#""values":[{value}]}}"#)), "{name}: {found}");
+        }
+    });
+}
+
 /// Where a sum is more than a double can be, PostgreSQL has an error, and no figure of the attribute was shown.
 #[test]
 fn sums_beyond_all_doubles_do_not_hide_other_figures() {

@@ -1,5 +1,7 @@
 //! The tests of the API again, with series on QuestDB: the responses are the same.
 
+use prony_series_store::OnDuplicate;
+
 use super::{
     deletes, further_queries, graphql,
     harness::{Harness, on_questdb},
@@ -7,6 +9,7 @@ use super::{
     on_databases::the_same_tests,
     queries, row_formats, temporal,
 };
+use crate::settings::SeriesSettings;
 
 the_same_tests!(on_questdb);
 
@@ -61,5 +64,39 @@ fn names_are_kept_as_they_are() {
             "{}",
             found.body
         );
+    });
+}
+
+/// QuestDB's index of entities takes a text in quotes for what is between them, and finds none with a quote in it.
+#[test]
+fn ids_with_quotes_have_rows_of_their_own() {
+    on_questdb(|| {
+        let settings = SeriesSettings { on_duplicate: OnDuplicate::Replace, ..SeriesSettings::default() };
+        let harness = Harness::with(settings);
+        let ids = ["it's", "'", "'null'", "null", "','", "''", "b'c'"];
+        for attribute in ["a", "b"] {
+            for (value, id) in ids.iter().enumerate() {
+                harness.notify(
+                    &format!(
+                        r#"[{{"id":"{id}","type":"T","{attribute}":{{"type":"Integer","value":{value}}},
+                        "TimeInstant":{{"type":"DateTime","value":"2024-01-01T00:00:00Z"}}}}]"#
+                    ),
+                    &[],
+                );
+            }
+        }
+        let read = |id: &str| harness.get(&format!("/v2/entities/{id}/value?attrs=a,b"));
+        for (value, id) in ids.iter().enumerate() {
+            let both = format!(
+                r#"200 {{"index":["2024-01-01T00:00:00.000+00:00"],"attributes":[{{"attrName":"a","values":[{value}]}},{{"attrName":"b","values":[{value}]}}]}}"#
+            );
+            assert_eq!(read(id), both, "{id}");
+        }
+        let deleted = harness.request("DELETE", "/v2/entities/'null'", &[], "");
+        assert_eq!(deleted.status.as_u16(), 204, "{}", deleted.body);
+        assert_eq!(read("'null'"), "200 []");
+        assert!(read("null").contains(r#""values":[3]"#), "{}", read("null"));
+        let last = harness.get("/v2/types/T/attrs/a/value?id=it's,b'c'&lastN=5");
+        assert!(last.contains(r#""id":"b'c'""#) && last.contains(r#""id":"it's""#), "{last}");
     });
 }

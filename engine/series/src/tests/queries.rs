@@ -1,13 +1,16 @@
 //! Queries: shapes, pages, periods, places, and what is wrong with parameters.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, fs, os::unix::fs::FileExt as _};
 
 use expect_test::expect;
 
 use super::harness::Harness;
-use crate::query::{
-    parameters::Parameters,
-    result::{self, Asked, Purpose, Scope},
+use crate::{
+    query::{
+        parameters::Parameters,
+        result::{self, Asked, Purpose, Scope},
+    },
+    settings::SeriesSettings,
 };
 
 /// Two rooms and a street, one row an hour.
@@ -463,4 +466,26 @@ pub(crate) fn many_entities_are_listed_in_parts() {
         harness.request("GET", "/v2/entities?limit=7&offset=4998", &[], "").body.matches("\"id\"").count(),
         2
     );
+}
+
+/// It ended as if that were all, which a client of CSV could not see.
+#[test]
+fn a_response_that_cannot_be_read_to_its_end_does_not_look_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let harness = Harness::open(directory.path(), SeriesSettings::default());
+    let line = |second: u64| {
+        let (number, text) = (second * 7919 % 10_007, second * 104_729 % 1_000_003);
+        format!("T,id=a n={number}i,s=\"{text}\" {second}")
+    };
+    let lines: Vec<String> = (0..40_000).map(line).collect();
+    let written = harness.request("POST", "/write?precision=s", &[], &lines.join("\n"));
+    assert_eq!(written.status.as_u16(), 204, "{}", written.body);
+    harness.store().seal().unwrap();
+    let mut files = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap());
+    let segment = files.find(|file| file.file_name().to_string_lossy().starts_with("segment-")).unwrap();
+    let file = fs::File::options().write(true).open(segment.path()).unwrap();
+    file.write_all_at(&[0xff; 64], file.metadata().unwrap().len() / 4 * 3).unwrap();
+    let (responded, body) = harness.request_part("/v2/types/T?limit=1000000", &["accept: text/csv"]);
+    assert!(responded.status.is_success() && responded.is_cut);
+    assert!(body.starts_with(b"id,type,time") && body.len() > 100_000, "{}", body.len());
 }

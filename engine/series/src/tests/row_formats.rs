@@ -47,6 +47,46 @@ pub(crate) fn rows_are_lines_of_json() {
         {"id":"a/b?c=d e%20","type":"Other","time":"2023-01-01T00:00:00.000+00:00","values":{"A.B":"text"}}
     "#]]
     .assert_eq(&get(&harness, "/v2/entities/a%2Fb%3Fc%3Dd%20e%2520/attrs/a.b", "application/x-ndjson"));
+    let preferred = get(&harness, "/v2/attrs", "text/csv;q=0.5, application/x-ndjson, application/json;q=0.9");
+    assert!(preferred.starts_with("{\"id\""), "{preferred}");
+}
+
+/// They came in the shape of QuantumLeap alone.
+#[test]
+fn last_values_are_rows_too() {
+    let harness = filled();
+    let body = r#"{"entities":[{"id":"urn:Zähler:1","type":"Größe"},{"id":"a/b?c=d e%20","type":"Other"},{"id":"none","type":"Other"}],"attrs":["time","flag"]}"#;
+    let ask = |target: &str, accept: &str| harness.request("POST", target, &[accept], body).body;
+    expect![[r#"
+        id,type,time,time_,flag
+        urn:Zähler:1,Größe,2024-01-01T00:00:00.000+00:00,7,
+        a/b?c=d e%20,Other,2023-01-01T00:00:00.000+00:00,,true
+    "#]]
+    .assert_eq(&ask("/v2/op/query", "accept: text/csv").replace("\r\n", "\n"));
+    assert_eq!(
+        ask("/v2/op/query?format=keyValues", "accept: application/json"),
+        r#"[{"id":"urn:Zähler:1","type":"Größe","time":"2024-01-01T00:00:00.000+00:00","time_":7},{"id":"a/b?c=d e%20","type":"Other","time":"2023-01-01T00:00:00.000+00:00","flag":true}]"#
+    );
+}
+
+/// Two columns had one name where an attribute was called as the column of another.
+#[test]
+fn columns_have_names_of_their_own() {
+    let harness = Harness::new();
+    let time = r#""TimeInstant":{"type":"DateTime","value":"2024-01-01T00:00:00Z"}"#;
+    harness.notify(
+        &format!(
+            r#"[{{"id":"a","type":"T",{time},"time":{{"type":"Integer","value":1}},"time_":{{"type":"Integer","value":2}}}},
+            {{"id":"b","type":"U",{time},"Time__":{{"type":"Integer","value":3}}}}]"#
+        ),
+        &[],
+    );
+    expect![[r#"
+        id,type,time,TimeInstant,time___,time_,Time__
+        a,T,2024-01-01T00:00:00.000+00:00,2024-01-01T00:00:00.000+00:00,1,2,
+        b,U,2024-01-01T00:00:00.000+00:00,2024-01-01T00:00:00.000+00:00,,,3
+    "#]]
+    .assert_eq(&get(&harness, "/v2/attrs", "text/csv").replace("\r\n", "\n"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Which media type a client gets (RFC 9110, section 12.5.1; GraphQL over HTTP, sections 6.1 and 6.2).
 
 use http::{HeaderMap, HeaderValue, header};
+use prony_source::http_api::accept::{RANGES_MAX, preferred, quality, thousandths};
 
 /// The two media types of GraphQL responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,9 +40,6 @@ struct Match {
     quality: u16,
 }
 
-/// Ranges of an Accept header that are looked at.
-const MAX_RANGES: usize = 32;
-
 /// The media type that the client prefers; none where it takes neither. Without a header, and where only a
 /// wildcard matches, it is `application/json`, which every client understands.
 pub(crate) fn negotiate(headers: &HeaderMap) -> Option<Media> {
@@ -62,7 +60,7 @@ pub(crate) fn negotiate_values<'v>(mut values: impl Iterator<Item = &'v [u8]>) -
     }
     let (mut json, mut response) = (None, None);
     let texts = std::iter::once(first).chain(values).filter_map(|value| str::from_utf8(value).ok());
-    for range in texts.flat_map(|text| text.split(',')).take(MAX_RANGES) {
+    for range in texts.flat_map(|text| text.split(',')).take(RANGES_MAX) {
         json = json.max(matching(range, Media::Json));
         response = response.max(matching(range, Media::GraphqlResponse));
     }
@@ -78,17 +76,12 @@ pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
 /// As [`prefers_events`], of the header's value.
 pub(crate) fn names_events_first(accept: &[u8]) -> bool {
     let Ok(value) = str::from_utf8(accept) else { return false };
-    let known = value.split(',').take(MAX_RANGES).filter_map(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let name = parts.next()?;
-        let is_events = name.eq_ignore_ascii_case("text/event-stream");
-        let is_other = name.eq_ignore_ascii_case("application/json")
-            || name.eq_ignore_ascii_case("application/graphql-response+json");
-        let quality = parts.find_map(quality).map_or(Some(1000), thousandths)?;
-        ((is_events || is_other) && quality > 0).then_some((is_events, quality))
-    });
-    let wanted = known.reduce(|first, next| if next.1 > first.1 { next } else { first });
-    wanted.is_some_and(|(is_events, _)| is_events)
+    let types = [
+        ("text/event-stream", true),
+        ("application/json", false),
+        ("application/graphql-response+json", false),
+    ];
+    preferred(value, &types) == Some(true)
 }
 
 fn choose(json: Option<Match>, response: Option<Match>) -> Option<Media> {
@@ -133,18 +126,6 @@ fn matching(range: &str, media: Media) -> Option<Match> {
         }
     }
     Some(Match { exactness, quality })
-}
-
-/// The value of the parameter that says the range's quality; none of another one.
-fn quality(parameter: &str) -> Option<&str> {
-    let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-    name.trim().eq_ignore_ascii_case("q").then(|| value.trim())
-}
-
-/// A `qvalue` (RFC 9110, section 12.4.2) as thousandths.
-fn thousandths(text: &str) -> Option<u16> {
-    let value: f32 = text.parse().ok()?;
-    (0.0..=1.0).contains(&value).then(|| (value * 1000.0).round() as u16)
 }
 
 /// Whether a request's body is JSON: `application/json`, in UTF-8 where it says.

@@ -9,6 +9,7 @@ mod progress;
 mod request;
 mod response;
 
+pub mod accept;
 pub mod percent;
 pub mod query;
 

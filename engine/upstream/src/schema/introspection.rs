@@ -14,7 +14,7 @@ pub(crate) enum Edition {
     October2021,
 }
 
-/// How deeply types within types are asked for, as GraphiQL does it: the coordinates of a MultiPolygon (RFC 7946) are four lists, and
+/// How deeply types within types are asked for, as GraphiQL does it: the coordinates of a `MultiPolygon` (RFC 7946) are four lists, and
 /// nothing of them is null.
 const WRAPPERS_ASKED: usize = 9;
 

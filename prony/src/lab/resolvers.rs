@@ -24,7 +24,7 @@ pub(super) struct ResolversArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: Option<u32>,
     /// Length of each run of GraphQL, of REST and of subscriptions.
-    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = super::length)]
     step: Option<Nanos>,
     /// Users who may join in the search for the maximum, 20 a second.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]

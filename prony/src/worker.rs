@@ -20,7 +20,7 @@ pub(crate) struct WorkerArguments {
     #[command(flatten)]
     nats: NatsFlags,
     /// As results name this worker; by default the name of the machine.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = name)]
     name: Option<String>,
     /// What results say of it, such as zone=a,rack=7; repeatable.
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = label)]
@@ -40,6 +40,14 @@ pub(crate) struct WorkerArguments {
     /// Make the result of a run whose coordinator is gone from what its workers kept: all of their files.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["nats", "once", "name", "labels", "threads"])]
     take_up: Vec<PathBuf>,
+}
+
+/// It stands in lines of terminals and of results.
+fn name(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() || text.contains(char::is_control) {
+        return Err("a name has letters, and no line breaks or other control characters".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 fn label(text: &str) -> Result<(String, String), String> {

@@ -20,7 +20,7 @@ pub(crate) struct WorkerArguments {
     #[command(flatten)]
     nats: NatsFlags,
     /// As results name this worker; by default the name of the machine.
-    #[arg(long, value_name = "NAME", value_parser = name)]
+    #[arg(long, value_name = "NAME", value_parser = worker_name)]
     name: Option<String>,
     /// What results say of it, such as zone=a,rack=7; repeatable.
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = label)]
@@ -43,7 +43,7 @@ pub(crate) struct WorkerArguments {
 }
 
 /// It stands in lines of terminals and of results.
-fn name(text: &str) -> Result<String, String> {
+fn worker_name(text: &str) -> Result<String, String> {
     if text.trim().is_empty() || text.contains(char::is_control) {
         return Err("a name has letters, and no line breaks or other control characters".to_owned());
     }

@@ -114,11 +114,11 @@ fn functions_of_different_types_wait_together() {
         .field("Query.all", |(): &(), (): ()| vec![Slow::Sloth(Sloth {}), Slow::Snail(Snail {})])
         .async_field("Sloth.legs", move |_: Arc<()>, _: Sloth, (): ()| async move {
             wait().await;
-            4
+            4_i32
         })
         .async_field("Snail.legs", move |_: Arc<()>, _: Snail, (): ()| async move {
             wait().await;
-            0
+            0_i32
         })
         .build()
         .unwrap_or_else(|faults| panic!("{faults}"));

@@ -93,3 +93,16 @@ fn take_up(arguments: &WorkerArguments) -> anyhow::Result<ExitCode> {
     crate::print(&format!("{summary}result: {}\n", path.display()))?;
     Ok(ExitCode::from(RunVerdict::of_kept(&result).conclusion.exit_code()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stand_in_one_line() {
+        assert_eq!(worker_name("größer 1, \"b\"").as_deref(), Ok("größer 1, \"b\""));
+        for text in ["", " ", "a\nb", "\u{1b}[31mred"] {
+            assert!(worker_name(text).is_err(), "{text:?}");
+        }
+    }
+}

@@ -54,10 +54,10 @@ struct RelationalArguments {
     #[arg(long)]
     full: bool,
     /// Length of each step's ramp, instead of the quick or the full one.
-    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = length_or_none)]
     ramp: Option<Nanos>,
     /// Length of each step's hold, which the verdict is about.
-    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = length)]
     hold: Option<Nanos>,
     /// Steps of each search at most.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -72,7 +72,7 @@ struct RelationalArguments {
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_values_t = QueryName::ALL)]
     queries: Vec<QueryName>,
     /// The queries' `limit`, each a table of its own.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [50, 100])]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [50, 100], value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limits: Vec<u32>,
     /// How the engine resolves nested fields in the searches.
     #[arg(long, value_name = "MODEL", default_value = "subquery", value_parser = ["subquery", "per-nest", "bucket"])]
@@ -119,6 +119,24 @@ impl std::fmt::Display for QueryName {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(self.operation().name())
     }
+}
+
+/// Of a part of a study, at most: the longest in any study is a quarter of an hour.
+const LENGTH_MAX: Nanos = Nanos::from_secs(24 * 3_600);
+
+/// `30s`: how long a part takes, at least a millisecond.
+fn length(text: &str) -> Result<Nanos, String> {
+    let length = length_or_none(text)?;
+    if length < Nanos::from_millis(1) {
+        return Err(format!("`{text}` is too short; write for example `5s`"));
+    }
+    Ok(length)
+}
+
+/// As [`length`], or `0s` for a part that is left out.
+fn length_or_none(text: &str) -> Result<Nanos, String> {
+    let length = Nanos::parse(text).map_err(|error| error.to_string())?;
+    if length > LENGTH_MAX { Err(format!("`{text}` is longer than a day")) } else { Ok(length) }
 }
 
 pub(crate) fn execute(arguments: LabArguments) -> anyhow::Result<ExitCode> {
@@ -181,5 +199,19 @@ fn pace(arguments: &RelationalArguments) -> RelationalPace {
         hold: arguments.hold.unwrap_or(preset.hold),
         steps_max: arguments.steps.unwrap_or(preset.steps_max),
         ..preset
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_take_some_time_and_no_more_than_a_day() {
+        assert_eq!((length("1ms"), length("24h")), (Ok(Nanos::from_millis(1)), Ok(LENGTH_MAX)));
+        assert_eq!(length_or_none("0s"), Ok(Nanos::ZERO));
+        let refused = ["0s", "999us", "24h1s", "5124095h", "5", "soon"].map(length);
+        assert!(refused.iter().all(Result::is_err), "{refused:?}");
+        assert!(length_or_none("5124095h").is_err());
     }
 }

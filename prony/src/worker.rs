@@ -20,7 +20,7 @@ pub(crate) struct WorkerArguments {
     #[command(flatten)]
     nats: NatsFlags,
     /// As results name this worker; by default the name of the machine.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = worker_name)]
     name: Option<String>,
     /// What results say of it, such as zone=a,rack=7; repeatable.
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = label)]
@@ -40,6 +40,14 @@ pub(crate) struct WorkerArguments {
     /// Make the result of a run whose coordinator is gone from what its workers kept: all of their files.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["nats", "once", "name", "labels", "threads"])]
     take_up: Vec<PathBuf>,
+}
+
+/// It stands in lines of terminals and of results.
+fn worker_name(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() || text.contains(char::is_control) {
+        return Err("a name has letters, and no line breaks or other control characters".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 fn label(text: &str) -> Result<(String, String), String> {
@@ -84,4 +92,17 @@ fn take_up(arguments: &WorkerArguments) -> anyhow::Result<ExitCode> {
     let summary = prony_report::summary(&result, ColorChoice::Auto.output_looks());
     crate::print(&format!("{summary}result: {}\n", path.display()))?;
     Ok(ExitCode::from(RunVerdict::of_kept(&result).conclusion.exit_code()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stand_in_one_line() {
+        assert_eq!(worker_name("größer 1, \"b\"").as_deref(), Ok("größer 1, \"b\""));
+        for text in ["", " ", "a\nb", "\u{1b}[31mred"] {
+            assert!(worker_name(text).is_err(), "{text:?}");
+        }
+    }
 }

@@ -91,6 +91,18 @@ fn postgresql_is_served_too() {
     assert_eq!(database.query("SELECT count(*) FROM members"), [[Some("300".to_owned())]]);
 }
 
+/// With these the mutation would not be there, and another file would be read.
+#[test]
+fn options_in_the_environment_are_not_those_of_the_measured_engine() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.args(TINY).args(["--queries", "create", "--hold", "300ms", "--no-resolvers"]);
+    command.env("PRONY_SOURCE_READ_ONLY", "true").env("PRONY_CONFIG", "missing.toml");
+    command.current_dir(directory.path());
+    let finished = PronyProcess::start_command(command).wait();
+    assert!(matches!(finished.status.code(), Some(0 | 3)), "{}{}", finished.stdout, finished.stderr);
+}
+
 #[test]
 fn an_interrupted_run_prints_what_it_has() {
     let directory = tempfile::tempdir().unwrap();

@@ -67,6 +67,7 @@ fn users_join_until_there_are_enough() {
     assert_eq!(found["failures"], 0, "{found}");
     let seconds = found["seconds"].as_array().unwrap();
     assert!(seconds.len() >= 3 && seconds[0]["users"].as_u64() < seconds[2]["users"].as_u64(), "{found}");
+    assert!(seconds.iter().all(|second| second["users"].as_u64() > Some(0)), "{found}");
 }
 
 #[test]

@@ -4,6 +4,8 @@
 #![allow(unsafe_code, reason = "what a child does between fork and exec is unsafe to give")]
 
 use std::{
+    env,
+    ffi::OsStr,
     fs::{self, File},
     io::{self, Read},
     path::{Path, PathBuf},
@@ -24,6 +26,8 @@ const START_PATIENCE: Duration = Duration::from_secs(30);
 /// Answers in flight are finished first; after this time the engine is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(10);
+/// How variables begin that are options of an engine.
+const OPTION_PREFIXES: [&[u8]; 2] = [b"PRONY_", b"OTEL_"];
 /// How much of the log's end goes into an error.
 const LOG_TAIL_LINES: usize = 20;
 /// More descriptors than this are asked for only where the limit is higher already.
@@ -62,9 +66,13 @@ pub struct EngineCommand<'a> {
 }
 
 impl EngineCommand<'_> {
-    /// The child inherits the processors of the thread that starts it.
+    /// The child inherits the processors of the thread that starts it, and no options of whoever runs the lab: what is
+    /// measured is what the arguments say.
     fn spawn(&self, process: &mut Command) -> Result<Child, EngineError> {
         detach(process);
+        for (name, _) in env::vars_os().filter(|(name, _)| is_option(name)) {
+            process.env_remove(name);
+        }
         processors::bind_thread(self.processors).map_err(io_error("bind the engine to its processors"))?;
         let child = process.spawn();
         processors::bind_thread(self.lab_processors).map_err(io_error("bind the lab to its processors"))?;
@@ -178,6 +186,10 @@ impl Drop for Engine {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn is_option(variable: &OsStr) -> bool {
+    OPTION_PREFIXES.iter().any(|prefix| variable.as_encoded_bytes().starts_with(prefix))
 }
 
 /// Ctrl-C at the terminal is for the lab, which stops the engine when it has read what it needs; and the
@@ -298,6 +310,13 @@ mod tests {
         assert_eq!(output("exec sleep 100", true), Ok(None));
         let error = output("echo why >&2; exit 3", false).unwrap_err();
         assert!(error.ends_with("ended with exit status: 3; its log ends with:\nwhy"), "{error}");
+    }
+
+    #[test]
+    fn options_are_told_from_other_variables() {
+        let is_option = |name: &str| is_option(OsStr::new(name));
+        assert!(is_option("PRONY_SOURCE_READ_ONLY") && is_option("OTEL_EXPORTER_OTLP_ENDPOINT"));
+        assert!(!is_option("PGPASSWORD") && !is_option("MY_PRONY_HOME") && !is_option(""));
     }
 
     #[test]

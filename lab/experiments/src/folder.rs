@@ -1,7 +1,7 @@
 //! The folder of one run of an experiment: its table, its outcome as JSON, its page, a result file for each step.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -11,7 +11,10 @@ use serde::Serialize;
 
 use crate::error::LabError;
 
-/// `results/NAME-TIME`.
+/// Runs of one experiment that begin in the same second, at most.
+const SAME_SECOND_MAX: u32 = 1_000;
+
+/// `results/NAME-TIME`, and `results/NAME-TIME-2` where another run began in the same second.
 #[derive(Debug)]
 pub(crate) struct Folder {
     name: &'static str,
@@ -19,11 +22,23 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Made below `output`; `started_at` as [`crate::clock::rfc3339`] writes it.
+    /// Made below `output`, and of this run alone; `started_at` as [`crate::clock::rfc3339`] writes it.
     pub(crate) fn create(output: &Path, name: &'static str, started_at: &str) -> Result<Self, LabError> {
-        let path = output.join(format!("{name}-{}", started_at.replace(':', "")));
-        fs::create_dir_all(&path).map_err(LabError::io(format!("make directory {}", path.display())))?;
-        Ok(Self { name, path })
+        let failed = |path: &Path| LabError::io(format!("make directory {}", path.display()));
+        fs::create_dir_all(output).map_err(failed(output))?;
+        let first = output.join(format!("{name}-{}", started_at.replace(':', "")));
+        let mut path = first.clone();
+        for number in 2..=SAME_SECOND_MAX {
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    let mut next = first.clone().into_os_string();
+                    next.push(format!("-{number}"));
+                    path = next.into();
+                }
+                made => return made.map(|()| Self { name, path: path.clone() }).map_err(failed(&path)),
+            }
+        }
+        Err(failed(&first)(io::ErrorKind::AlreadyExists.into()))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -66,5 +81,25 @@ impl Folder {
         fs::write(&path, study_html(study, &documents, PageForm::Plots))
             .map_err(LabError::io(format!("write {}", path.display())))?;
         Ok(NAME)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_the_same_second_have_folders_of_their_own() {
+        let output = tempfile::tempdir().unwrap();
+        let made = || Folder::create(&output.path().join("deep/ö"), "graph", "2026-11-21T02:03:04Z").unwrap();
+        let names = [made(), made(), made()].map(|folder| folder.path.file_name().unwrap().to_owned());
+        assert_eq!(
+            names,
+            ["graph-2026-11-21T020304Z", "graph-2026-11-21T020304Z-2", "graph-2026-11-21T020304Z-3"]
+        );
+        fs::write(output.path().join("file"), "").unwrap();
+        let refused =
+            Folder::create(&output.path().join("file"), "graph", "2026-11-21T02:03:04Z").unwrap_err();
+        assert!(refused.to_string().starts_with("cannot make directory "), "{refused}");
     }
 }

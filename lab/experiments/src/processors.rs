@@ -6,9 +6,11 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::display::count_of_processors;
 
-/// More are asked for than there are.
+/// More are asked for than there are, or none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{asked} processors for the engine, but this machine lets us use {available}; lower --cpus")]
+#[error(
+    "{asked} processors for the engine, but this machine lets us use {available}; give --cpus from 1 to {available}"
+)]
 pub struct TooFewProcessors {
     pub asked: usize,
     pub available: usize,
@@ -105,7 +107,14 @@ mod tests {
         assert_eq!(counts(&[], true, &[0, 1]), Ok(vec![1]));
         assert_eq!(counts(&[], true, &[0, 1, 2, 3]), Ok(vec![1, 2]));
         assert_eq!(counts(&[2], false, &[0, 1]), Ok(vec![2]));
-        assert!(counts(&[3], false, &[0, 1]).unwrap_err().contains("3 processors for the engine"));
+        for asked in [0, 3] {
+            assert_eq!(
+                counts(&[asked], false, &[0, 1]).unwrap_err(),
+                format!(
+                    "{asked} processors for the engine, but this machine lets us use 2; give --cpus from 1 to 2"
+                )
+            );
+        }
     }
 
     #[test]

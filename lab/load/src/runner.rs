@@ -208,6 +208,30 @@ fn names_of<'a>(shared: &Shared<'a>) -> RequestNames<'a> {
     RequestNames { plan: shared.plan, found: shared.workload.tables() }
 }
 
+/// When the threads of a run handed over what they had last.
+#[derive(Debug, Default)]
+struct RunEnds {
+    /// Those of users; subscribers stay after them, also where the run is stopped, for events that are due.
+    users: Nanos,
+    all: Nanos,
+}
+
+impl RunEnds {
+    fn take(&mut self, shared: &Shared<'_>, interval: &ThreadInterval) {
+        self.all = self.all.max(interval.until);
+        let are_users = interval.thread < shared.threads;
+        if are_users || shared.share.users(0, shared.plan.users()) == 0 {
+            self.users = self.users.max(interval.until);
+        }
+    }
+
+    /// How the run ended, and when.
+    fn conclude(&self, shared: &Shared<'_>) -> (RunState, Nanos) {
+        let was_stopped = shared.stop.is_stopped() && self.users < shared.plan.duration();
+        if was_stopped { (RunState::Stopped, self.users) } else { (RunState::Completed, self.all) }
+    }
+}
+
 fn gather(
     shared: &Shared<'_>,
     threads: u32,
@@ -228,10 +252,10 @@ fn gather(
     .with_spoken(shared.targets.all_spoken())
     .with_listeners(mem::take(&mut options.snapshots));
     let mut store = Store::new(options.output, options.seeks_findings);
-    let (mut next_tick, mut ended) = (0, Nanos::ZERO);
+    let (mut next_tick, mut ends) = (0, RunEnds::default());
     collector.record_clocks(machine::clocks(epoch));
     while let Ok(mut interval) = receiver.recv() {
-        ended = ended.max(interval.until);
+        ends.take(shared, &interval);
         let records = mem::take(&mut interval.tally.records);
         if let Some(listener) = options.records.as_mut().filter(|_| !records.is_empty()) {
             listener(&RecordBatch { epoch, records: &records, names: names_of(shared) });
@@ -264,8 +288,7 @@ fn gather(
         collector.set_place(machine::place_of(shared.targets));
     }
     // What threads need to give back their memory is none of the run's time.
-    let was_stopped = shared.stop.is_stopped() && ended < shared.plan.duration();
-    let state = if was_stopped { RunState::Stopped } else { RunState::Completed };
+    let (state, ended) = ends.conclude(shared);
     let mut result = collector.result(state, ended);
     if let Some(observe) = &mut options.observe {
         observe.stop();

@@ -5,15 +5,16 @@
 mod publisher;
 
 use expect_test::{Expect, expect};
-use prony_load::{PlanError, RunOptions, RunStart, explain, read_plan, run};
+use prony_load::{PlanError, RunOptions, RunStart, StopFlag, explain, read_plan, run};
 use prony_model::measurement::snapshot::{IntervalSnapshot, RequestNames};
 use prony_model::measurement::tally::{Tally, TallyShape};
 use prony_model::program::RunShare;
+use prony_model::result::RunState;
 use prony_model::subscription::figures::SubscriberGroup;
 use prony_model::subscription::tally::{EventCounts, LinkCounts};
 use prony_model::verdict::Judgement;
 use prony_model::verdict::finding::FindingKind;
-use prony_model::{Nanos, Plan, ResultFile};
+use prony_model::{Nanos, Plan, ResultFile, WindowKind};
 use prony_testkit::certificates::Certificates;
 use prony_testkit::secure_peer::{Http2Reply, Listen, SecurePeer, SecurePeerOptions, ServerTls, Speaks};
 use publisher::{Done, Fault, Publisher};
@@ -139,6 +140,25 @@ fn what_comes_too_late_was_missed_and_is_late() {
     let result = measured(&publisher, "users = 1\niterations = 12\npacing = \"150ms\"", "");
     let counts = counts(&result);
     assert_eq!((counts.due, counts.missed, counts.late, delivered(&result)), (24, 2, 2, 24), "{counts:?}");
+}
+
+/// What the server drops is waited for until after the time at which the plan would have ended.
+#[test]
+fn a_run_that_is_stopped_has_not_completed_however_long_events_are_waited_for() {
+    let publisher = Publisher::start(Fault::Events);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.toml");
+    let load = "users = 2\nduration = \"4s\"\nthink_time = \"5ms\"";
+    let text = plan_text(&publisher.url, load, "").replace("wait_max = \"400ms\"", "wait_max = \"4s\"");
+    fs::write(&path, text).unwrap();
+    let (plan, stop) = (read_plan(&path).unwrap(), StopFlag::default());
+    let mut options = RunOptions { stop: stop.clone(), ..RunOptions::default() };
+    options.progress = Box::new(move |_| stop.stop());
+    let result = run(&plan, options).unwrap();
+    assert!(counts(&result).missed > 0, "{:?}", counts(&result));
+    let whole = result.window(WindowKind::Whole).unwrap().window;
+    assert_eq!(result.state, RunState::Stopped);
+    assert!(whole.to_ns < plan.duration(), "its rates are those of the time before: {whole:?}");
 }
 
 #[test]

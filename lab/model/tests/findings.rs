@@ -545,6 +545,29 @@ fn workers_that_are_lost_void_the_run() {
     assert!(lost.findings()[0].voids_claim);
 }
 
+/// What its worker kept is not among the files that the result is made of, so that no worker is known to have been lost.
+#[test]
+fn a_share_that_nobody_handed_over_voids_the_run() {
+    let run = workers(|_| {});
+    let plan = run.plan();
+    let judged = |lacking: u64| {
+        let mut result = run.result(&plan);
+        let row = |second| SecondRow {
+            second,
+            workers_missing: u32::from(second < lacking),
+            ..SecondRow::default()
+        };
+        result.series = (0..10).map(row).collect();
+        let mut found = judge(&plan, &result, &TargetPlace::OtherMachine);
+        found.retain(|finding| finding.kind == FindingKind::WorkerLost);
+        found.pop()
+    };
+    assert_eq!(judged(0), None);
+    let found = judged(10).unwrap();
+    assert_eq!(found.seen, "10 of 10 seconds lack a share of the load, or more");
+    assert!(found.voids_claim, "{found:?}");
+}
+
 #[test]
 fn workers_apart() {
     let uncertain = |ms| workers(|worker| worker.clock_uncertainty_ns = Nanos::from_millis(ms));

@@ -168,7 +168,11 @@ pub(crate) fn push_findings_of<'a>(text: &mut StyledText, results: impl Iterator
     let mut runs = 0;
     for result in results {
         runs += 1;
-        for finding in &result.findings {
+        for (index, finding) in result.findings.iter().enumerate() {
+            // Each worker of a run may have found the same.
+            if result.findings[..index].iter().any(|before| before.kind == finding.kind) {
+                continue;
+            }
             match kinds.iter_mut().find(|(_, known)| known.kind == finding.kind) {
                 Some((count, _)) => *count += 1,
                 None => kinds.push((1, finding)),

@@ -102,6 +102,16 @@ fn an_interval_stands_above_its_steps() {
     );
 }
 
+/// Each of its workers has found it.
+#[test]
+fn a_run_counts_once_for_a_kind_of_finding() {
+    let mut steps = vec![step(100, StepVerdict::Passed, 1.0, ""), step(200, StepVerdict::Passed, 1.0, "")];
+    steps[0].runs[0].result.findings = vec![common::closed().findings[0].clone(); 3];
+    let interval = Interval { passed: Some(200), ..Interval::default() };
+    let shown = search_summary(&search(interval, steps), TextLooks::PLAIN);
+    assert!(shown.contains(" in 1 of 2 runs"), "{shown}");
+}
+
 #[test]
 fn where_the_lab_was_the_limit_no_claim_is_made() {
     let interval = Interval { passed: Some(100), lab_limited: Some(200), ..Interval::default() };

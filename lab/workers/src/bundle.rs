@@ -12,7 +12,7 @@ use prony_load::plan_files;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -36,6 +36,9 @@ struct Packed {
     settings: Value,
     /// By path, without a leading `/`; contents in base64.
     files: BTreeMap<String, String>,
+    /// Those that names of files pass and leave again by `..`: without them such a name leads nowhere.
+    #[serde(default)]
+    folders: BTreeSet<String>,
 }
 
 impl Bundle {
@@ -56,7 +59,7 @@ impl Bundle {
 
     /// Of any kind of load: what it says of itself, and the files that it needs.
     pub fn pack(kind: &dyn LoadKind, settings: Value, paths: &[PathBuf]) -> Result<Self, WorkersError> {
-        let (mut files, mut bytes) = (BTreeMap::new(), 0);
+        let (mut files, mut folders, mut bytes) = (BTreeMap::new(), BTreeSet::new(), 0);
         for path in paths {
             let size = fs::metadata(path).map_err(unreadable(path))?.len();
             bytes += size;
@@ -64,15 +67,17 @@ impl Bundle {
                 return Err(WorkersError::TooLarge { bytes, max: BYTES_MAX });
             }
             let content = fs::read(path).map_err(unreadable(path))?;
-            files.insert(Self::place(path)?, STANDARD.encode(content));
+            let (place, passed) = place_and_passed(&absolute(path)?);
+            files.insert(place, STANDARD.encode(content));
+            folders.extend(passed);
         }
-        let packed = Packed { kind: kind.name().to_owned(), settings, files };
+        let packed = Packed { kind: kind.name().to_owned(), settings, files, folders };
         Ok(Self::of(serde_json::to_vec(&packed).expect("texts can be written")))
     }
 
     /// Where a file is beneath the folder of a worker.
     pub fn place(path: &Path) -> Result<String, WorkersError> {
-        Ok(key(&absolute(path)?))
+        Ok(place_and_passed(&absolute(path)?).0)
     }
 
     fn of(bytes: Vec<u8>) -> Self {
@@ -102,10 +107,17 @@ impl Bundle {
         let failed = |reason: String| WorkersError::Unpack(reason);
         let packed: Packed =
             serde_json::from_slice(&self.bytes).map_err(|error| failed(error.to_string()))?;
+        let inside = |name: &str| {
+            let place = beneath(name).ok_or_else(|| failed(format!("`{name}` is no place beneath a folder")));
+            place.map(|place| folder.join(place))
+        };
+        for name in &packed.folders {
+            let path = inside(name)?;
+            fs::create_dir_all(&path).map_err(|error| failed(format!("{}: {error}", path.display())))?;
+        }
         for (name, content) in &packed.files {
             let content = STANDARD.decode(content).map_err(|error| failed(format!("{name}: {error}")))?;
-            let path = folder
-                .join(beneath(name).ok_or_else(|| failed(format!("`{name}` is no place beneath a folder")))?);
+            let path = inside(name)?;
             let written =
                 path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, content));
             written.map_err(|error| failed(format!("{}: {error}", path.display())))?;
@@ -123,17 +135,20 @@ fn absolute(path: &Path) -> Result<PathBuf, WorkersError> {
     std::path::absolute(path).map_err(unreadable(path))
 }
 
-/// The path without its root and without `..`, as files are named in a bundle.
-fn key(path: &Path) -> String {
-    let mut parts = Vec::new();
+/// The path without its root and without `..`, as files are named in a bundle, and the folders that it leaves by `..`.
+fn place_and_passed(path: &Path) -> (String, Vec<String>) {
+    let (mut parts, mut passed) = (Vec::new(), Vec::new());
     for component in path.components() {
         match component {
             Component::Normal(name) => parts.push(name.to_string_lossy()),
-            Component::ParentDir => drop(parts.pop()),
-            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+            Component::ParentDir if !parts.is_empty() => {
+                passed.push(parts.join("/"));
+                parts.pop();
+            }
+            Component::ParentDir | Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
         }
     }
-    parts.join("/")
+    (parts.join("/"), passed)
 }
 
 /// A path that leads nowhere but beneath the folder that it is joined to.
@@ -169,6 +184,22 @@ mod tests {
         assert_eq!(read.variables()[0].feeder().unwrap().rows.len(), 2);
     }
 
+    /// The folder that such a name passes has nothing of its own that travels.
+    #[test]
+    fn names_that_leave_a_folder_again_are_found_elsewhere() {
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir_all(here.path().join("plans/old")).unwrap();
+        let plan = here.path().join("plans/p.toml");
+        fs::write(&plan, PLAN.replace("../tables/", "old/../../")).unwrap();
+        fs::write(here.path().join("größe.csv"), "id\n7\n8\n").unwrap();
+        let bundle = Bundle::of_plan(&plan).unwrap();
+        drop(here);
+        let (_, settings) = bundle.unpack(there.path()).unwrap();
+        let unpacked = there.path().join(settings["plan"].as_str().unwrap());
+        let read = prony_load::read_plan(&unpacked).unwrap();
+        assert_eq!(read.variables()[0].feeder().unwrap().rows.len(), 2);
+    }
+
     #[test]
     fn what_is_not_there_absolute_or_torn_is_refused() {
         let here = tempfile::tempdir().unwrap();
@@ -192,6 +223,9 @@ mod tests {
                 format!(r#"{{"kind":"plan","settings":{{}},"files":{{"{name}":"eA=="}}}}"#).into_bytes();
             let error = Bundle::of(bytes).unpack(&there.path().join("inner")).unwrap_err().to_string();
             assert!(error.contains("no place beneath"), "{error}");
+            let bytes = format!(r#"{{"kind":"plan","settings":{{}},"files":{{}},"folders":["{name}"]}}"#);
+            let error = Bundle::of(bytes.into_bytes()).unpack(&there.path().join("inner")).unwrap_err();
+            assert!(error.to_string().contains("no place beneath"), "{error}");
         }
         assert_eq!(fs::read_dir(there.path()).unwrap().count(), 0);
     }

@@ -472,6 +472,8 @@ fn workers_without_a_coordinator_stop_and_what_they_kept_is_a_result() {
     assert!(due >= successes(&result) && successes(&result) >= 40 * 2, "{due} {}", successes(&result));
     let half = merge(&files[..1], KINDS).unwrap();
     assert!(successes(&half) < successes(&result) && half.series.iter().all(|row| row.workers_missing == 1));
+    let lost = half.findings.iter().find(|finding| finding.kind == FindingKind::WorkerLost);
+    assert!(lost.is_some_and(|finding| finding.voids_claim), "{:?}", half.findings);
     let twice = merge(&[files[0].clone(), files[0].clone()], KINDS).unwrap_err().to_string();
     assert!(twice.contains("which another file has"), "{twice}");
 }

@@ -24,16 +24,16 @@ pub(super) struct GatewayArguments {
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100_000))]
     users: Vec<u32>,
     /// What is not counted at the beginning of each step, instead of the quick or the full length.
-    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = super::length_or_none)]
     warm_up: Option<Nanos>,
     /// Length of each step behind that.
-    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = super::length)]
     hold: Option<Nanos>,
     /// Rounds in which the layers alternate; fewer than 3 give no ranges.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: Option<u32>,
     /// Length of each run of a layer.
-    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = super::length)]
     layer: Option<Nanos>,
     /// Processors for the gateway; the lab and the backend have the others.
     #[arg(long, value_name = "N", default_value_t = 1)]

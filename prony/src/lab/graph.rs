@@ -21,13 +21,13 @@ pub(super) struct GraphLabArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     nodes: Option<u32>,
     /// Length of each of the other steps and of the closed loop of reads.
-    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = super::length)]
     step: Option<Nanos>,
     /// Length of each step of the search for the rate that holds.
-    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = super::length)]
     hold: Option<Nanos>,
     /// Length of the constant rate in the end.
-    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = super::length)]
     sustained: Option<Nanos>,
     /// When writes are acknowledged; reads at a rate are measured with the first.
     #[arg(long, value_name = "MODE,…", value_delimiter = ',', default_values_t = [Durability::Sync, Durability::IntervalMs(100), Durability::Off])]

@@ -24,10 +24,10 @@ pub(super) struct ResolversArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: Option<u32>,
     /// Length of each run of GraphQL, of REST and of subscriptions.
-    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = super::length)]
     step: Option<Nanos>,
-    /// Users who may join in the search for the maximum, 20 a second.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    /// Users who may join in the search for the maximum, 20 a second; 60 at least, for three seconds.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(60..=100_000))]
     users_max: Option<u32>,
     /// Requests of each of the 15 users of the memory profile.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]

@@ -37,16 +37,16 @@ pub(super) struct SeriesLabArguments {
     #[arg(long, value_name = "MODE,…", value_delimiter = ',', default_values_t = [Durability::Sync, Durability::Off])]
     durability: Vec<Durability>,
     /// Length of the study's script, instead of the quick or the full length.
-    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = super::length)]
     published: Option<Nanos>,
     /// Length of each other step of notifications.
-    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = super::length)]
     write: Option<Nanos>,
     /// Rows of the table that is queried.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
     rows: Option<u32>,
     /// Length of each run of a query.
-    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = super::length)]
     read: Option<Nanos>,
     /// Processors for the engine; the lab has the others.
     #[arg(long, value_name = "N", default_value_t = 1)]

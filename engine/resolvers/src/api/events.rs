@@ -11,7 +11,7 @@ use std::{
 /// Events that wait for a slow subscriber; with more it has lost the oldest, and is told so.
 pub const EVENTS_KEPT: usize = 256;
 
-/// Keys that are looked through for those that nobody hears any more, at least.
+/// Queues that are looked through for those that nobody hears any more, at least.
 const SWEPT_AT_LEAST: usize = 64;
 
 /// Who is told of which key.
@@ -24,7 +24,9 @@ pub struct Events<K, T> {
 struct Channels<K, T> {
     /// Of each key at least one.
     by_key: HashMap<K, Vec<Arc<Queue<T>>>>,
-    /// With so many keys, those that nobody hears are taken out: at most half are such.
+    /// Of all keys together: those who come and go may all hear the same one.
+    queues: usize,
+    /// With so many queues, those that nobody hears are taken out: at most half are such.
     swept_at: usize,
 }
 
@@ -44,7 +46,7 @@ struct QueuedEvents<T> {
 
 impl<K, T> Default for Events<K, T> {
     fn default() -> Self {
-        let channels = Channels { by_key: HashMap::new(), swept_at: SWEPT_AT_LEAST };
+        let channels = Channels { by_key: HashMap::new(), queues: 0, swept_at: SWEPT_AT_LEAST };
         Self { channels: Mutex::new(channels) }
     }
 }
@@ -66,10 +68,13 @@ fn is_heard<T>(queue: &Arc<Queue<T>>) -> bool {
 impl<K: Hash + Eq, T: Clone> Events<K, T> {
     /// Tells all subscribers of the key; how many there are.
     pub fn publish(&self, key: &K, event: T) -> usize {
-        let mut channels = lock(&self.channels);
+        let mut locked = lock(&self.channels);
+        let channels = &mut *locked;
         let Some(queues) = channels.by_key.get_mut(key) else { return 0 };
+        channels.queues -= queues.len();
         queues.retain(is_heard);
         let count = queues.len();
+        channels.queues += count;
         if count == 0 {
             channels.by_key.remove(key);
             return 0;
@@ -87,6 +92,7 @@ impl<K: Hash + Eq, T: Clone> Events<K, T> {
         let queue = Arc::new(Queue(Mutex::new(waiting)));
         let mut channels = lock(&self.channels);
         channels.sweep();
+        channels.queues += 1;
         channels.by_key.entry(key).or_default().push(Arc::clone(&queue));
         Subscriber(queue)
     }
@@ -95,15 +101,17 @@ impl<K: Hash + Eq, T: Clone> Events<K, T> {
 impl<K: Hash + Eq, T> Channels<K, T> {
     /// A subscriber that goes leaves its queue behind, for an event or this to find.
     fn sweep(&mut self) {
-        if self.by_key.len() < self.swept_at {
+        if self.queues < self.swept_at {
             return;
         }
         self.by_key.retain(|_, queues| {
             queues.retain(is_heard);
+            queues.shrink_to(2 * queues.len());
             !queues.is_empty()
         });
-        self.swept_at = (2 * self.by_key.len()).max(SWEPT_AT_LEAST);
-        self.by_key.shrink_to(self.swept_at);
+        self.queues = self.by_key.values().map(Vec::len).sum();
+        self.swept_at = (2 * self.queues).max(SWEPT_AT_LEAST);
+        self.by_key.shrink_to(2 * self.by_key.len());
     }
 }
 
@@ -207,6 +215,20 @@ mod tests {
             assert!(lock(&events.channels).by_key.len() <= SWEPT_AT_LEAST, "at {key}");
         }
         assert_eq!(events.publish(&0, ()), 1);
+        drop(kept);
+    }
+
+    #[test]
+    fn queues_that_nobody_hears_do_not_stay_at_a_key_that_is_heard() {
+        let events = Events::<(), ()>::default();
+        let kept = events.subscribe(());
+        let held = || lock(&events.channels).by_key[&()].len();
+        for number in 0..10 * SWEPT_AT_LEAST {
+            drop(events.subscribe(()));
+            assert!(held() <= SWEPT_AT_LEAST, "at {number}");
+        }
+        assert_eq!(events.publish(&(), ()), 1);
+        assert_eq!((held(), lock(&events.channels).queues), (1, 1));
         drop(kept);
     }
 

@@ -55,12 +55,20 @@ async fn levels_later<A: Answer>(rows: &[Row<A>], scope: Scope<'_>, call: &CallP
     }
     let objects = call.output.kind.objects();
     let parents = parents(rows, objects);
-    let mut levels = Vec::with_capacity(objects.len());
-    for (object, parents) in objects.iter().zip(&parents) {
+    // Of an interface or a union the objects of one type do not wait for those of another.
+    let levels = objects.iter().zip(&parents).map(|(object, parents)| level_later(scope, object, parents));
+    join_all(levels).await
+}
+
+fn level_later<'a>(
+    scope: Scope<'a>,
+    object: &'a ObjectPlan,
+    parents: &'a [&'a dyn Parent],
+) -> Later<'a, Level> {
+    Box::pin(async move {
         let columns = object.calls.iter().map(|call| column_later(scope, call, parents));
-        levels.push(Level { columns: join_all(columns).await, begun: 0 });
-    }
-    levels
+        Level { columns: join_all(columns).await, begun: 0 }
+    })
 }
 
 fn column_later<'a>(

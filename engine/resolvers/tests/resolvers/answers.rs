@@ -1,10 +1,15 @@
 //! Answers of functions that do what they should.
 
-use std::{fmt::Write as _, sync::atomic::Ordering};
+use std::{
+    fmt::Write as _,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use expect_test::expect;
 use futures_util::StreamExt as _;
-use prony_resolvers::Schema;
+use prony_resolvers::{Concrete, Output, Schema, outputs};
+use serde::Serialize;
 
 use crate::support::{ask, check, on_clock, pretty, shop, subscribe};
 
@@ -76,6 +81,54 @@ fn functions_below_functions_wait_together() {
             {"artists":[{"name":"Queen","rating":10.0,"records":[{"name":"Jazz","artist":{"id":"1","company":{"name":"Queen Ltd"},"records":[{"year":1978},{"year":null}]}},{"name":"Innuendo","artist":{"id":"1","company":{"name":"Queen Ltd"},"records":[{"year":1978},{"year":null}]}}]},{"name":"Nina","rating":20.0,"records":[{"name":"Pastel","artist":{"id":"2","company":{"name":"Nina Ltd"},"records":[{"year":1966}]}}]}]}
         "#]],
     );
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+struct Sloth {}
+#[derive(Debug, Clone, Default, Serialize)]
+struct Snail {}
+outputs!(Sloth, Snail);
+
+#[derive(Debug, Serialize)]
+enum Slow {
+    Sloth(Sloth),
+    Snail(Snail),
+}
+
+impl Output for Slow {
+    const NAME: &'static str = "Slow";
+
+    fn concrete(&self) -> &dyn Concrete {
+        match self {
+            Self::Sloth(sloth) => sloth,
+            Self::Snail(snail) => snail,
+        }
+    }
+}
+
+#[test]
+fn functions_of_different_types_wait_together() {
+    let sdl = "type Query { all: [Slow!]! } union Slow = Sloth | Snail type Sloth { legs: Int! } type Snail { legs: Int! }";
+    let wait = || tokio::time::sleep(Duration::from_millis(100));
+    let resolvers = Schema::new(sdl, ())
+        .field("Query.all", |(): &(), (): ()| vec![Slow::Sloth(Sloth {}), Slow::Snail(Snail {})])
+        .async_field("Sloth.legs", move |_: Arc<()>, _: Sloth, (): ()| async move {
+            wait().await;
+            4_i32
+        })
+        .async_field("Snail.legs", move |_: Arc<()>, _: Snail, (): ()| async move {
+            wait().await;
+            0_i32
+        })
+        .build()
+        .unwrap_or_else(|faults| panic!("{faults}"));
+    let (body, took) = on_clock(async {
+        let begun = tokio::time::Instant::now();
+        let body = ask(&resolvers, "{ all { ... on Sloth { legs } ... on Snail { legs } } }", "{}").await;
+        (body, begun.elapsed())
+    });
+    assert_eq!(pretty(body), "{\"all\":[{\"legs\":4},{\"legs\":0}]}\n");
+    assert!(took < Duration::from_millis(150), "{took:?}");
 }
 
 #[test]

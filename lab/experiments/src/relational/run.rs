@@ -11,7 +11,7 @@ use prony_model::Nanos;
 use super::{
     answer,
     capacity::{self, Capacity, Cell},
-    dataset::{self, DatasetPlan},
+    dataset::{self, DatasetError, DatasetPlan},
     display::RelationalDisplay,
     measure::RelationalSurroundings,
     outcome::{DatabaseKind, RelationalOutcome, SCHEMA_VERSION},
@@ -100,7 +100,11 @@ impl<'a> RelationalExperiment<'a> {
         let scripts = options.script.then(|| Scripts::write(place.clone())).transpose();
         let scripts = scripts.map_err(LabError::io(format!("write the scripts to {}", place.display())))?;
         let display = RelationalDisplay::new(&ground.display);
-        let source = provide(options, folder, &display)?;
+        let source = match provide(options, folder, &display) {
+            // Nothing is served after a stop.
+            Err(LabError::Dataset(DatasetError::Stopped)) => String::new(),
+            provided => provided?,
+        };
         let descriptors = ground.descriptors.saturating_sub(DESCRIPTORS_RESERVED);
         let users_max = u32::try_from(descriptors).unwrap_or(u32::MAX).min(USERS_MAX);
         Ok(Self { options, ground, display, scripts, source, users_max })
@@ -258,11 +262,12 @@ fn provide(
     display.line(&format!("data: {}", options.dataset.fingerprint()));
     match &options.database {
         Database::Postgres(url) => {
-            dataset::provide_postgres(options.dataset, url)?;
+            dataset::provide_postgres(options.dataset, url, &options.stop)?;
             Ok(url.clone())
         }
         Database::Sqlite => {
-            let (kept, _) = dataset::provide_sqlite(options.dataset, &options.output.join("cache"))?;
+            let cache = options.output.join("cache");
+            let (kept, _) = dataset::provide_sqlite(options.dataset, &cache, &options.stop)?;
             // The mutation writes: what is kept stays as it was made.
             let copy = directory.join(COPY);
             fs::copy(&kept, &copy).map_err(LabError::io(format!(

@@ -15,6 +15,7 @@ use super::{
         CONDITIONS, CPU_DIFFERENCE, GRAPHQL_PER_S, MICRO_MEDIAN_US, REST_PER_S, STUDY, THROUGHPUT_DIFFERENCE,
     },
     study::{Manner, ResolversPace, USERS_EACH, thinking_cap_per_s},
+    subscriptions::Heard,
 };
 use crate::{
     display::count_of_processors,
@@ -241,6 +242,7 @@ fn notes(outcome: &ResolversOutcome) -> Vec<String> {
     }
     notes.extend(outcome.assignment.note());
     notes.extend(limit_note(&outcome.control));
+    notes.extend(outcome.subscriptions.iter().filter_map(missing_note));
     let failures: u64 = outcome.control.iter().map(|run| run.failures).sum::<u64>()
         + outcome.memory.iter().map(|profile| profile.failures).sum::<u64>();
     if failures > 0 {
@@ -264,6 +266,18 @@ fn limit_note(runs: &[ControlRun]) -> Option<String> {
         first.manner.name(),
         first.round
     ))
+}
+
+/// Of subscriptions that never came into force no event was due.
+fn missing_note(heard: &Heard) -> Option<String> {
+    (heard.subscribed < heard.subscriptions).then(|| {
+        format!(
+            "Of table 4, {}: only {} of {} subscriptions came into force, so its figures are of fewer events.",
+            heard.audience.label(),
+            thousands(heard.subscribed),
+            thousands(heard.subscriptions)
+        )
+    })
 }
 
 #[cfg(test)]
@@ -502,6 +516,14 @@ mod tests {
             "After 38 s and with 760 users it ended with errors: 2.3 % of a second's requests failed."
         );
         assert!(found(End::UsersMax { users: 760 }).contains("with answers still becoming more"));
+    }
+
+    #[test]
+    fn subscriptions_that_never_came_into_force_are_told() {
+        let mut outcome = outcome();
+        outcome.subscriptions[1].subscribed = 566;
+        let told = "* Of table 4, an event to half of all: only 566 of 1 000 subscriptions came into force";
+        assert!(render(&outcome).contains(told), "{}", render(&outcome));
     }
 
     #[test]

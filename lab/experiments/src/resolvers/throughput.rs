@@ -112,8 +112,7 @@ pub(super) fn measure(
     let mut shares = Shares::begin(engine, runs.threads.get());
     let watch = move |progress: &Progress| {
         show(progress);
-        // A second that begins when no user asks any more is none.
-        if !progress.is_last && !stop.is_stopped() {
+        if !progress.is_last && !stop.is_stopped() && is_whole(&progress.last, time) {
             let mut seconds = kept.borrow_mut();
             seconds.push(second(&progress.last, shares.take()));
             if end(&seconds, plateau).is_some() {
@@ -141,6 +140,11 @@ pub(super) fn measure(
         display.line(&format!("Maximum throughput: {rate}/s with {} users", thousands(peak.users.into())));
     }
     Ok(Some(found))
+}
+
+/// Users ask until the last of them has joined, after `time`: a second that ends later has only some of its requests, or none.
+fn is_whole(row: &SecondRow, time: Nanos) -> bool {
+    Nanos::from_secs(row.second + 1) <= time
 }
 
 fn second(row: &SecondRow, (engine_share, lab_share): (Option<f64>, Option<f64>)) -> Second {
@@ -254,6 +258,14 @@ mod tests {
         let mut failing = seconds(&[1_000, 990]);
         failing[1].failures = 10;
         assert_eq!(end(&failing, 2), Some(End::Errors { share: 0.01 }));
+    }
+
+    #[test]
+    fn a_second_in_which_users_leave_is_none() {
+        let is_whole = |second, time| is_whole(&SecondRow { second, ..SecondRow::default() }, time);
+        let time = Nanos::from_millis(2_500);
+        assert!(is_whole(0, time) && is_whole(1, time) && !is_whole(2, time) && !is_whole(3, time));
+        assert!(is_whole(1, Nanos::from_secs(2)) && !is_whole(2, Nanos::from_secs(2)));
     }
 
     #[test]

@@ -50,6 +50,9 @@ impl frame::Outcome for SeriesOutcome {
         let writes = self.writes.iter().map(|step| &step.statistics);
         let all = writes.chain(self.reads.iter().map(|step| &step.statistics));
         let (requests, good) = all.fold((0, 0), |(all, good), one| (all + one.requests, good + one.ok));
+        if requests == 0 && !self.not_measured.is_empty() {
+            return Conclusion::Void;
+        }
         frame::conclusion_of(requests, good)
     }
 }
@@ -358,6 +361,13 @@ mod tests {
         assert!(!text.contains("## The study") && !text.contains("## Queries"), "{text}");
         assert!(text.ends_with("* The run was stopped; what is missing was not measured.\n"), "{text}");
         assert_eq!(outcome.conclusion(), Conclusion::Passed);
+    }
+
+    #[test]
+    fn where_nothing_that_was_asked_for_is_there_nothing_is_shown() {
+        let without = SeriesOutcome { writes: Vec::new(), ingests: Vec::new(), reads: Vec::new(), ..outcome() };
+        assert!(!without.not_measured.is_empty());
+        assert_eq!((without.conclusion(), outcome().conclusion()), (Conclusion::Void, Conclusion::Passed));
     }
 
     #[test]

@@ -263,6 +263,15 @@ impl DeliveryTracker {
         }
     }
 
+    /// No response comes any more: mutations without one owe nothing.
+    pub(crate) fn end_responses(&mut self) {
+        for publication in self.publishers.iter_mut().flat_map(|publisher| &mut publisher.publications) {
+            if publication.answer == Answer::Awaited {
+                publication.answer = Answer::Failed;
+            }
+        }
+    }
+
     /// Something may still come.
     pub(crate) fn is_waiting(&self) -> bool {
         self.open > 0

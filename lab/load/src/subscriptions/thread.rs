@@ -125,10 +125,11 @@ impl<'a> Subscribers<'a> {
         }
         let ended = *self.ended.get_or_insert(now);
         self.take_notices();
-        // Users that were stopped leave their last mutations without a response, of which no event is expected.
         if !have_users_ended {
             return false;
         }
+        // Users that were stopped leave their last mutations without a response, of which no event is expected.
+        self.machine.end_responses();
         self.machine.settle_all(now);
         let longest = plan.subscriptions().iter().filter_map(|group| group.fan_out.as_ref());
         let longest = longest.map(|fan_out| fan_out.wait_max).max().unwrap_or(Nanos::ZERO);

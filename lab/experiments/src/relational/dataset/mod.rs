@@ -24,6 +24,8 @@ pub enum DatasetError {
          name another database, or another schema with ?options=-csearch_path%3DNAME"
     )]
     ForeignTables { tables: String },
+    #[error("the data set was stopped before it was whole")]
+    Stopped,
 }
 
 fn io_error(action: impl Into<String>) -> impl FnOnce(io::Error) -> DatasetError {

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use futures_util::SinkExt;
+use prony_load::StopFlag;
 use tokio_postgres::{Client, NoTls, Transaction};
 
 use super::{
@@ -49,13 +50,13 @@ enum Found {
 }
 
 /// Makes sure that the database has the data set and nothing that a run added; says whether it was made now.
-pub fn provide(plan: DatasetPlan, url: &str) -> Result<bool, DatasetError> {
+pub fn provide(plan: DatasetPlan, url: &str, stop: &StopFlag) -> Result<bool, DatasetError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(super::io_error("start a runtime"))?;
     runtime.block_on(async {
         let (mut client, connection) = tokio_postgres::connect(url, NoTls).await?;
         let connection = tokio::spawn(connection);
-        let outcome = provide_at(plan, &mut client).await;
+        let outcome = provide_at(plan, &mut client, stop).await;
         drop(client);
         // Its own end is of no interest: what the client was told counts.
         let _ = connection.await;
@@ -63,7 +64,7 @@ pub fn provide(plan: DatasetPlan, url: &str) -> Result<bool, DatasetError> {
     })
 }
 
-async fn provide_at(plan: DatasetPlan, client: &mut Client) -> Result<bool, DatasetError> {
+async fn provide_at(plan: DatasetPlan, client: &mut Client, stop: &StopFlag) -> Result<bool, DatasetError> {
     let found = inspect(plan, client).await?;
     match &found {
         Found::Foreign(tables) => return Err(DatasetError::ForeignTables { tables: tables.join(", ") }),
@@ -76,7 +77,7 @@ async fn provide_at(plan: DatasetPlan, client: &mut Client) -> Result<bool, Data
             if found == Found::Outdated {
                 transaction.batch_execute("DROP TABLE meetups_members, meetups, members, venues").await?;
             }
-            create(plan, &transaction).await?;
+            create(plan, &transaction, stop).await?;
             transaction.commit().await?;
         }
     }
@@ -111,10 +112,14 @@ fn judge(plan: DatasetPlan, tables: &[(String, Option<String>)]) -> Found {
     }
 }
 
-async fn create(plan: DatasetPlan, transaction: &Transaction<'_>) -> Result<(), DatasetError> {
+async fn create(
+    plan: DatasetPlan,
+    transaction: &Transaction<'_>,
+    stop: &StopFlag,
+) -> Result<(), DatasetError> {
     transaction.batch_execute(SCHEMA).await?;
     for table in DatasetTable::ALL {
-        copy(plan, table, transaction).await?;
+        copy(chunks(plan, table, stop)?, table, transaction, stop).await?;
         let comment = format!("COMMENT ON TABLE {} IS '{}'", table.name(), plan.fingerprint());
         transaction.batch_execute(&comment).await?;
     }
@@ -122,15 +127,20 @@ async fn create(plan: DatasetPlan, transaction: &Transaction<'_>) -> Result<(), 
     Ok(())
 }
 
+/// Where it is stopped, what was sent goes with the transaction.
 async fn copy(
-    plan: DatasetPlan,
+    chunks: Vec<String>,
     table: DatasetTable,
     transaction: &Transaction<'_>,
+    stop: &StopFlag,
 ) -> Result<(), DatasetError> {
     let sql = format!("COPY {} ({}) FROM STDIN", table.name(), table.columns().join(", "));
     let sink = transaction.copy_in::<_, bytes::Bytes>(&sql).await?;
     futures_util::pin_mut!(sink);
-    for chunk in chunks(plan, table) {
+    for chunk in chunks {
+        if stop.is_stopped() {
+            return Err(DatasetError::Stopped);
+        }
         sink.send(chunk.into()).await?;
     }
     sink.finish().await?;
@@ -138,9 +148,12 @@ async fn copy(
 }
 
 /// COPY's text format: columns between tabs, a line a row; our values hold nothing to escape.
-fn chunks(plan: DatasetPlan, table: DatasetTable) -> Vec<String> {
+fn chunks(plan: DatasetPlan, table: DatasetTable, stop: &StopFlag) -> Result<Vec<String>, DatasetError> {
     let mut chunks = vec![String::new()];
-    let taken: Result<(), std::convert::Infallible> = for_each_row(plan, table, |row| {
+    for_each_row(plan, table, |row| {
+        if stop.is_stopped() {
+            return Err(DatasetError::Stopped);
+        }
         if chunks.last().is_some_and(|chunk| chunk.len() > CHUNK_BYTES) {
             chunks.push(String::new());
         }
@@ -155,11 +168,8 @@ fn chunks(plan: DatasetPlan, table: DatasetTable) -> Vec<String> {
         }
         chunk.push('\n');
         Ok(())
-    });
-    match taken {
-        Ok(()) => chunks,
-        Err(never) => match never {},
-    }
+    })?;
+    Ok(chunks)
 }
 
 #[cfg(test)]
@@ -173,9 +183,9 @@ mod tests {
     #[test]
     fn it_is_made_once_and_cleaned_of_what_runs_added() {
         let database = TestDatabase::create();
-        assert!(provide(PLAN, &database.url()).unwrap());
+        assert!(provide(PLAN, &database.url(), &StopFlag::default()).unwrap());
         database.execute("INSERT INTO venues (name, postal_code) VALUES ('x', 'y')");
-        assert!(!provide(PLAN, &database.url()).unwrap());
+        assert!(!provide(PLAN, &database.url(), &StopFlag::default()).unwrap());
         let counts = database.query(
             "SELECT (SELECT count(*) FROM venues), (SELECT count(*) FROM meetups_members), (SELECT max(id) FROM meetups)",
         );
@@ -185,8 +195,8 @@ mod tests {
     #[test]
     fn another_data_set_of_ours_is_replaced() {
         let database = TestDatabase::create();
-        provide(PLAN, &database.url()).unwrap();
-        assert!(provide(DatasetPlan { rows: 20, ..PLAN }, &database.url()).unwrap());
+        provide(PLAN, &database.url(), &StopFlag::default()).unwrap();
+        assert!(provide(DatasetPlan { rows: 20, ..PLAN }, &database.url(), &StopFlag::default()).unwrap());
         assert_eq!(database.query("SELECT count(*) FROM members"), [[Some("20".to_owned())]]);
     }
 
@@ -194,12 +204,22 @@ mod tests {
     fn tables_of_others_are_left_alone() {
         let database = TestDatabase::create();
         database.execute("CREATE TABLE venues (id int); INSERT INTO venues VALUES (1)");
-        let error = provide(PLAN, &database.url()).unwrap_err();
+        let error = provide(PLAN, &database.url(), &StopFlag::default()).unwrap_err();
         assert_eq!(
             error.to_string(),
             "the database has tables of the same names that this experiment did not make: venues; \
              name another database, or another schema with ?options=-csearch_path%3DNAME"
         );
         assert_eq!(database.query("SELECT id FROM venues"), [[Some("1".to_owned())]]);
+    }
+
+    #[test]
+    fn a_stop_leaves_the_database_as_it_was() {
+        let database = TestDatabase::create();
+        let stop = StopFlag::default();
+        stop.stop();
+        let error = provide(PLAN, &database.url(), &stop).unwrap_err();
+        assert!(matches!(error, DatasetError::Stopped), "{error}");
+        assert_eq!(database.query("SELECT to_regclass('venues') IS NULL"), [[Some("t".to_owned())]]);
     }
 }

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use prony_load::StopFlag;
 use rusqlite::{Connection, OpenFlags, params_from_iter, types::ToSqlOutput};
 
 use super::{
@@ -36,8 +37,24 @@ const INDEXES: &str = "
 /// Marks the file as complete. A table would be served; this is seen by nobody else.
 const MARK: &str = "application_id";
 
+/// Why a file is not whole.
+enum Unfinished {
+    Failed(rusqlite::Error),
+    Stopped,
+}
+
+impl From<rusqlite::Error> for Unfinished {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// The file with this data set below `directory`, made now if it is not there yet, and whether it was made.
-pub fn provide(plan: DatasetPlan, directory: &Path) -> Result<(PathBuf, bool), DatasetError> {
+pub fn provide(
+    plan: DatasetPlan,
+    directory: &Path,
+    stop: &StopFlag,
+) -> Result<(PathBuf, bool), DatasetError> {
     let path = directory.join(format!("meetup-{}-{}.sqlite", plan.seed, plan.rows));
     if is_current(&path, plan) {
         return Ok((path, false));
@@ -48,7 +65,10 @@ pub fn provide(plan: DatasetPlan, directory: &Path) -> Result<(PathBuf, bool), D
         .tempdir_in(directory)
         .map_err(io_error(format!("write to {}", directory.display())))?;
     let draft = unfinished.path().join("draft.sqlite");
-    write(plan, &draft).map_err(|source| DatasetError::Sqlite { path: path.clone(), source })?;
+    write(plan, &draft, stop).map_err(|why| match why {
+        Unfinished::Failed(source) => DatasetError::Sqlite { path: path.clone(), source },
+        Unfinished::Stopped => DatasetError::Stopped,
+    })?;
     fs::rename(&draft, &path).map_err(io_error(format!("rename the finished file to {}", path.display())))?;
     Ok((path, true))
 }
@@ -70,7 +90,7 @@ fn is_current(path: &Path, plan: DatasetPlan) -> bool {
     read().is_ok_and(|found| found == mark(plan))
 }
 
-fn write(plan: DatasetPlan, path: &Path) -> rusqlite::Result<()> {
+fn write(plan: DatasetPlan, path: &Path, stop: &StopFlag) -> Result<(), Unfinished> {
     let mut connection = Connection::open(path)?;
     // Until it is renamed nobody relies on the file, so a crash may spoil it.
     connection.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")?;
@@ -80,13 +100,20 @@ fn write(plan: DatasetPlan, path: &Path) -> rusqlite::Result<()> {
         let marks = vec!["?"; table.columns().len()].join(", ");
         let sql = format!("INSERT INTO {} ({}) VALUES ({marks})", table.name(), table.columns().join(", "));
         let mut statement = transaction.prepare(&sql)?;
-        for_each_row(plan, table, |row| statement.execute(params_from_iter(row)).map(drop))?;
+        for_each_row(plan, table, |row| {
+            if stop.is_stopped() {
+                return Err(Unfinished::Stopped);
+            }
+            statement.execute(params_from_iter(row))?;
+            Ok(())
+        })?;
     }
     transaction.execute_batch(INDEXES)?;
     transaction.pragma_update(None, MARK, mark(plan))?;
     transaction.commit()?;
     // The server reads it while it writes, which takes the write-ahead log.
-    connection.pragma_update(None, "journal_mode", "WAL")
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    Ok(())
 }
 
 impl rusqlite::ToSql for Value {
@@ -111,9 +138,9 @@ mod tests {
     #[test]
     fn the_file_is_made_once() {
         let directory = tempfile::tempdir().unwrap();
-        let (path, made) = provide(PLAN, directory.path()).unwrap();
+        let (path, made) = provide(PLAN, directory.path(), &StopFlag::default()).unwrap();
         assert!(made);
-        assert_eq!(provide(PLAN, directory.path()).unwrap(), (path.clone(), false));
+        assert_eq!(provide(PLAN, directory.path(), &StopFlag::default()).unwrap(), (path.clone(), false));
         for table in DatasetTable::ALL {
             assert_eq!(count(&path, &format!("SELECT count(*) FROM {}", table.name())), 50);
         }
@@ -124,11 +151,21 @@ mod tests {
     #[test]
     fn other_or_broken_files_are_made_again() {
         let directory = tempfile::tempdir().unwrap();
-        let (path, _) = provide(PLAN, directory.path()).unwrap();
+        let (path, _) = provide(PLAN, directory.path(), &StopFlag::default()).unwrap();
         fs::write(&path, "not a database").unwrap();
-        assert!(provide(PLAN, directory.path()).unwrap().1);
+        assert!(provide(PLAN, directory.path(), &StopFlag::default()).unwrap().1);
         Connection::open(&path).unwrap().pragma_update(None, MARK, 1).unwrap();
-        assert!(provide(PLAN, directory.path()).unwrap().1);
-        assert!(provide(DatasetPlan { seed: 8, ..PLAN }, directory.path()).unwrap().1);
+        assert!(provide(PLAN, directory.path(), &StopFlag::default()).unwrap().1);
+        assert!(provide(DatasetPlan { seed: 8, ..PLAN }, directory.path(), &StopFlag::default()).unwrap().1);
+    }
+
+    #[test]
+    fn a_stop_leaves_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let stop = StopFlag::default();
+        stop.stop();
+        let error = provide(PLAN, directory.path(), &stop).unwrap_err();
+        assert!(matches!(error, DatasetError::Stopped), "{error}");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "no half file is left");
     }
 }

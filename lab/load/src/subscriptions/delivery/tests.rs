@@ -30,7 +30,7 @@ impl Story {
         Self { tracker, tally: SubscriptionTally::new(1, 1), members }
     }
 
-    /// `MS WHAT …`: `send P S KEY`, `ack P S`, `fail P S`, `get SUBSCRIPTION P S`, `end SUBSCRIPTION`, `settle`.
+    /// `MS WHAT …`: `send P S KEY`, `ack P S`, `fail P S`, `get SUBSCRIPTION P S`, `end SUBSCRIPTION`, `settle`, `responses-end`.
     fn tell(&mut self, line: &str) {
         let words: Vec<_> = line.split_whitespace().collect();
         let number = |at: usize| words[at].parse::<u32>().unwrap();
@@ -46,6 +46,7 @@ impl Story {
             }
             "end" => self.tracker.end(self.members[number(2) as usize]),
             "settle" => self.tracker.settle(at, counting),
+            "responses-end" => self.tracker.end_responses(),
             word => panic!("{word} is no part of a story"),
         }
     }
@@ -99,6 +100,22 @@ fn each_subscription_of_the_key_is_owed_one_event() {
         "0 send 0 0 a\n5 ack 0 0",
         &expect!["acknowledged 1, times 0 up to 0 s, after 0 up to 0 s"],
     );
+}
+
+/// As where the run is stopped while a user waits for a response.
+#[test]
+fn a_mutation_that_nobody_responds_to_any_more_is_not_waited_for() {
+    let mut story = Story::new(&["a"]);
+    for line in ["0 send 0 0 a", "5 ack 0 0", "7 get 0 0 0", "8 send 0 1 a", "9 settle"] {
+        story.tell(line);
+    }
+    assert!(story.tracker.is_waiting(), "a response may come");
+    for line in ["10 responses-end", "10 settle", "11 get 0 0 1"] {
+        story.tell(line);
+    }
+    assert!(!story.tracker.is_waiting());
+    let counts = story.counts();
+    assert_eq!((counts.acknowledged, counts.due, counts.missed, counts.unexpected), (1, 1, 0, 0));
 }
 
 #[test]

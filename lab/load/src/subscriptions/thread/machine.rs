@@ -161,6 +161,11 @@ impl<'a> SubscriberMachine<'a> {
         }
     }
 
+    /// All users have ended.
+    pub(super) fn end_responses(&mut self) {
+        self.groups.iter_mut().for_each(|group| group.tracker.end_responses());
+    }
+
     /// Deliveries may still come.
     pub(super) fn is_waiting(&self) -> bool {
         self.groups.iter().any(|group| group.tracker.is_waiting())

@@ -15,7 +15,9 @@ const MISSING_SHARE_MAX: f64 = 0.01;
 
 pub(super) fn worker_lost(result: &ResultFile) -> Option<Finding> {
     let lost: Vec<_> = result.workers.iter().filter(|worker| worker.is_lost()).collect();
-    let first = lost.iter().min_by_key(|worker| worker.lost_at_ns)?;
+    let Some(first) = lost.iter().min_by_key(|worker| worker.lost_at_ns) else {
+        return share_missing(result);
+    };
     let users: u32 = lost.iter().map(|worker| worker.users).sum();
     let (count, of) = (lost.len(), result.workers.len());
     let (at, name, reason) = (first.lost_at_ns.unwrap_or_default(), &first.name, &first.reason);
@@ -32,11 +34,29 @@ pub(super) fn worker_lost(result: &ResultFile) -> Option<Finding> {
             result.series.len()
         );
         let finding = Finding::new(FindingKind::WorkerLost, seen, &cause, remedy).during(Some(span));
-        let is_small = missing as f64 <= MISSING_SHARE_MAX * result.series.len() as f64;
-        return Some(Finding { voids_claim: finding.voids_claim && !is_small, ..finding });
+        return Some(Finding { voids_claim: finding.voids_claim && !is_small(result, missing), ..finding });
     }
     let cause = "from then on the load was less than the plan's; `workers_missing` says in which seconds";
     Some(Finding::new(FindingKind::WorkerLost, seen, cause, remedy).during(Some(span)))
+}
+
+/// Of a run that is put together from what its workers kept, where a share has no file: nobody says who had it.
+fn share_missing(result: &ResultFile) -> Option<Finding> {
+    let span = spans::seconds(result, |row| row.workers_missing > 0);
+    let missing = result.series.iter().filter(|row| row.workers_missing > 0).count();
+    if missing == 0 {
+        return None;
+    }
+    let seen = format!("{missing} of {} seconds lack a share of the load, or more", result.series.len());
+    let cause = "what a worker kept of it is not there; `workers_missing` says how many shares are missing in which seconds";
+    let remedy = "name the files of all workers of the run";
+    let finding = Finding::new(FindingKind::WorkerLost, seen, cause, remedy).during(span);
+    Some(Finding { voids_claim: finding.voids_claim && !is_small(result, missing), ..finding })
+}
+
+/// So many seconds without a share are too few to change figures.
+fn is_small(result: &ResultFile, missing: usize) -> bool {
+    missing as f64 <= MISSING_SHARE_MAX * result.series.len() as f64
 }
 
 pub(super) fn workers_apart(result: &ResultFile) -> Option<Finding> {

@@ -152,6 +152,10 @@ impl Store {
         if !store.shared.state.memory.load().detaching.is_empty() {
             store.detacher.start();
         }
+        if is_logged && recover::is_snapshot_damaged(directory, &store.recovery) {
+            // Where it cannot be taken, the health says why.
+            let _ = store.snapshot();
+        }
         Ok(store)
     }
 

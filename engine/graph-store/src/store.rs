@@ -396,6 +396,11 @@ impl Store {
     pub fn snapshot(&self) -> Result<SnapshotReport, SnapshotError> {
         self.snapshotter.take(Share::WAITED_FOR)
     }
+
+    /// From now on no snapshot is taken, and one that is being written is given up: the directory goes, and another graph may get its name.
+    pub fn stop_snapshots(&self) {
+        self.snapshotter.close();
+    }
 }
 
 impl Drop for Store {

@@ -312,6 +312,7 @@ fn a_chain_of_backups_is_not_served() {
         command.args(["serve", source, "--listen", "127.0.0.1:0", "--cpus", "1"]).current_dir(here);
         PronyProcess::start_command(command)
     };
+    fs::write(here.join("nodes.csv"), ":LABEL,key:ID\nUser,zoë\n").expect("it can be written");
     let before = content(here);
     let is_chain = "kept/nightly is a chain of backups of a graph, and no graph";
     let what_to_type = "`prony graph restore kept/nightly NEW/rage`";
@@ -325,6 +326,19 @@ fn a_chain_of_backups_is_not_served() {
             "{source}: {}",
             refused.stderr
         );
+    }
+    // Each took it for an empty graph, of which everything fits together.
+    for arguments in [
+        &["check", "kept/nightly"][..],
+        &["check", "kept", "--graph", "nightly"],
+        &["export", "kept/nightly", "out"],
+        &["compact", "kept/nightly"],
+        &["backup", "kept/nightly", "again"],
+        &["import", "kept/nightly", "nodes.csv"],
+    ] {
+        let refused = run(here, arguments);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {}{}", refused.stdout, refused.stderr);
+        assert!(refused.stderr.contains(is_chain), "{arguments:?}: {}", refused.stderr);
     }
     let refused = serve("graph:graphs/rage").wait();
     assert_eq!(refused.status.code(), Some(2), "{}", refused.stderr);

@@ -189,7 +189,8 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether a database may be called so: a directory with another name is none.
+pub fn is_name(name: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.starts_with('-') && name.bytes().all(is_fit)
 }

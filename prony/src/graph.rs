@@ -156,7 +156,7 @@ fn run_import(arguments: ImportArguments) -> anyhow::Result<String> {
     for (_, path) in &files {
         fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     }
-    let place = Place::for_import(&arguments.place);
+    let place = Place::for_import(&arguments.place)?;
     let store = place.open_for_snapshot(arguments.recover)?;
     say_recovery(store.recovery());
     let keeps_good = arguments.rejects.is_some();

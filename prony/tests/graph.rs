@@ -157,6 +157,45 @@ fn a_faulty_line_keeps_everything_out_unless_it_is_put_aside() {
     assert_eq!(counts(&here.join("graphs/rage")), (5, 0));
 }
 
+/// The second file was to be put where the first one was, and nothing was imported.
+#[test]
+fn faulty_lines_of_files_with_one_name_are_put_aside_by_themselves() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let here = directory.path();
+    for (folder, text) in [
+        ("nodes", ":LABEL,key:ID,age:int\nUser,x,old\nUser,y,7\n"),
+        ("links", ":START_ID(User),:END_ID(User),:TYPE\ny,y,KNOWS\ny,nobody,KNOWS\n"),
+    ] {
+        fs::create_dir(here.join(folder)).expect("it can be made");
+        fs::write(here.join(folder).join("data.csv"), text).expect("it can be written");
+    }
+    let import = ["import", "graphs", "nodes/data.csv", "links/data.csv", "--rejects", "aside"];
+    let finished = run(here, &import);
+    assert!(finished.status.success(), "{}", finished.stderr);
+    assert_eq!(counts(&here.join("graphs/rage")), (1, 1));
+    let aside = |name: &str| fs::read_to_string(here.join("aside").join(name)).expect("it is there");
+    assert_eq!(aside("data.csv"), ":LABEL,key:ID,age:int\nUser,x,old\n");
+    assert_eq!(aside("2-data.csv"), ":START_ID(User),:END_ID(User),:TYPE\ny,nobody,KNOWS\n");
+    // What was put aside is not written over.
+    let again = run(here, &import);
+    assert_eq!(again.status.code(), Some(2), "{}", again.stderr);
+    assert!(again.stderr.contains("aside/data.csv exists; name another directory"), "{}", again.stderr);
+}
+
+/// No server served what was imported so.
+#[test]
+fn a_database_gets_no_name_that_a_server_leaves_alone() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let here = directory.path();
+    fs::write(here.join("nodes.csv"), NODES).expect("it can be written");
+    for name in ["my graph", "../other", ""] {
+        let finished = run(here, &["import", "graphs", "nodes.csv", "--graph", name]);
+        assert_eq!(finished.status.code(), Some(2), "{name}: {}", finished.stderr);
+        assert!(finished.stderr.contains("is no name of a database"), "{name}: {}", finished.stderr);
+    }
+    assert!(!here.join("graphs").exists() && !here.join("other").exists());
+}
+
 #[test]
 fn a_graph_that_is_open_elsewhere_is_left_alone() {
     let directory = tempfile::tempdir().expect("a directory can be made");
@@ -312,6 +351,7 @@ fn a_chain_of_backups_is_not_served() {
         command.args(["serve", source, "--listen", "127.0.0.1:0", "--cpus", "1"]).current_dir(here);
         PronyProcess::start_command(command)
     };
+    fs::write(here.join("nodes.csv"), ":LABEL,key:ID\nUser,zoë\n").expect("it can be written");
     let before = content(here);
     let is_chain = "kept/nightly is a chain of backups of a graph, and no graph";
     let what_to_type = "`prony graph restore kept/nightly NEW/rage`";
@@ -325,6 +365,19 @@ fn a_chain_of_backups_is_not_served() {
             "{source}: {}",
             refused.stderr
         );
+    }
+    // Each took it for an empty graph, of which everything fits together.
+    for arguments in [
+        &["check", "kept/nightly"][..],
+        &["check", "kept", "--graph", "nightly"],
+        &["export", "kept/nightly", "out"],
+        &["compact", "kept/nightly"],
+        &["backup", "kept/nightly", "again"],
+        &["import", "kept/nightly", "nodes.csv"],
+    ] {
+        let refused = run(here, arguments);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {}{}", refused.stdout, refused.stderr);
+        assert!(refused.stderr.contains(is_chain), "{arguments:?}: {}", refused.stderr);
     }
     let refused = serve("graph:graphs/rage").wait();
     assert_eq!(refused.status.code(), Some(2), "{}", refused.stderr);

@@ -10,8 +10,10 @@ use crate::{error::told, limits::Limits, shapes::Shapes};
 
 /// JSON that is nested more is refused, as the graph's calls refuse it.
 const DEPTH_MAX: usize = 127;
-/// Numbers whose shortest text has an exponent, and that integers of the graph can be: 10^16 to 2^63.
+/// Numbers whose shortest text has an exponent, and that integers of the graph can be: from 10^16 on, and less than 2^63.
 const EXPONENTS: Range<f64> = 1e16..9_223_372_036_854_775_808.0;
+/// The least integer of the graph.
+const INTEGER_MIN: f64 = -9_223_372_036_854_775_808.0;
 
 /// Writes values.
 #[derive(Debug)]
@@ -89,7 +91,8 @@ impl<'a> Encoder<'a> {
         if !value.is_finite() {
             return Err(refused(format!("the number {value} cannot be JSON")));
         }
-        if value.fract() == 0.0 && EXPONENTS.contains(&value.abs()) {
+        let has_exponent = EXPONENTS.contains(&value.abs()) || value.total_cmp(&INTEGER_MIN).is_eq();
+        if value.fract() == 0.0 && has_exponent {
             self.out.extend_from_slice((value as i64).to_string().as_bytes());
         } else {
             // Without the sign of a zero, with which it is no integer to the graph.

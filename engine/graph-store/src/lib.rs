@@ -35,7 +35,7 @@ pub use chain::{ChainError, ChainLink, ChainLinkKind, Moment, Restored, Taken, U
 pub use detach::Detached;
 pub use error::{Refusal, WriteError};
 pub use events::Event;
-pub use format::{CHAIN_MANIFEST, VERSION as FORMAT_VERSION, is_store};
+pub use format::{CHAIN_MANIFEST, VERSION as FORMAT_VERSION, is_store, may_be_store};
 pub use memory::links::Direction;
 pub use options::{Options, SNAPSHOT_AT_LOG_BYTES};
 pub use prony_log::{

@@ -152,6 +152,10 @@ impl Store {
         if !store.shared.state.memory.load().detaching.is_empty() {
             store.detacher.start();
         }
+        if is_logged && recover::is_snapshot_damaged(directory, &store.recovery) {
+            // Where it cannot be taken, the health says why.
+            let _ = store.snapshot();
+        }
         Ok(store)
     }
 
@@ -393,6 +397,11 @@ impl Store {
     /// only one snapshot is taken at a time. Blocks.
     pub fn snapshot(&self) -> Result<SnapshotReport, SnapshotError> {
         self.snapshotter.take(Share::WAITED_FOR)
+    }
+
+    /// From now on no snapshot is taken, and one that is being written is given up: the directory goes, and another graph may get its name.
+    pub fn stop_snapshots(&self) {
+        self.snapshotter.close();
     }
 }
 

@@ -51,6 +51,17 @@ impl Drop for OverOnDrop<'_> {
     }
 }
 
+/// It was made within the directory that it was to become, which then had something in it.
+#[test]
+fn a_target_may_be_named_with_a_slash_at_its_end() {
+    let (directory, targets) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    put(&open(directory.path(), Durability::Sync), 0);
+    let target = targets.path().join("copy");
+    backup(directory.path(), &target.join("")).unwrap();
+    assert_eq!(count(&open(&target, Durability::Sync)), 1);
+    assert_eq!(fs::read_dir(targets.path()).unwrap().count(), 1, "nothing is left beside it");
+}
+
 #[test]
 fn a_backup_under_load_is_the_graph_at_one_moment() {
     for durability in [Durability::Sync, Durability::Off] {

@@ -315,6 +315,33 @@ fn a_chain_may_begin_with_nothing() {
     assert_eq!(restored(&path, Until::Sequence(0)).unwrap().1.report.nodes, 0);
 }
 
+/// Where a manifest was lost, the next backup removed the whole copies beside it, and in any directory what was called `base-…`.
+#[test]
+fn a_whole_copy_is_not_removed_where_its_manifest_is_lost() {
+    let (directory, chains) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = chains.path().join("chain");
+    let store = open(directory.path());
+    write(&store, 0);
+    take_backup(directory.path(), &path).unwrap();
+    let manifest = path.join(CHAIN_MANIFEST);
+    let kept = fs::read(&manifest).unwrap();
+    fs::remove_file(&manifest).unwrap();
+    let error = take_backup(directory.path(), &path).unwrap_err();
+    assert!(matches!(error, ChainError::Unnamed { .. }), "{error}");
+    assert!(error.to_string().contains("base-000000000001 can be restored by itself"), "{error}");
+    restore(&path.join("base-000000000001"), &chains.path().join("restored"), Until::End).unwrap();
+    fs::write(&manifest, kept).unwrap();
+    fs::create_dir(path.join("base-images")).unwrap();
+    write(&store, 1);
+    assert!(matches!(take_backup(directory.path(), &path).unwrap(), Taken::Link { .. }));
+    assert!(path.join("base-images").exists());
+    let others = chains.path().join("others");
+    fs::create_dir_all(others.join("base-images")).unwrap();
+    let error = take_backup(directory.path(), &others).unwrap_err();
+    assert!(matches!(error, ChainError::NoChain { .. }), "{error}");
+    assert!(others.join("base-images").exists());
+}
+
 /// Increments while others write and snapshots are taken: each is the graph after one of its frames.
 #[test]
 fn increments_are_taken_under_load() {

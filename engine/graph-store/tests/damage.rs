@@ -356,10 +356,116 @@ fn recover_sets_a_file_without_a_head_and_a_damaged_snapshot_aside() {
         let store = Store::open(copy.path(), RECOVER).unwrap();
         assert_eq!(fs::read(copy.path().join(format!("{name}.lost"))).unwrap(), bytes, "{name} {at}");
         store.write_and_wait(|write| write.create_node("User", "later", &[])).unwrap();
-        store.snapshot().unwrap();
         drop(store);
         let store = Store::open(copy.path(), OPTIONS).unwrap();
         assert!(store.read().find("User", "later").is_some(), "it goes on without");
+    }
+}
+
+/// A node of a type of its own, which a log brings with it.
+fn add(store: &Store, name: &str) {
+    store.write_and_wait(|write| write.create_node(name, "x", &[])).unwrap();
+}
+
+/// Begins a further file of the log, as a snapshot does that cannot be written.
+fn fail_snapshot(store: &Store, directory: &Path) {
+    fs::create_dir(directory.join("snapshot.part")).unwrap();
+    store.snapshot().unwrap_err();
+    fs::remove_dir(directory.join("snapshot.part")).unwrap();
+}
+
+fn damage(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 0x10;
+    fs::write(path, bytes).unwrap();
+}
+
+fn assert_has(store: &Store, names: &[&str]) {
+    let read = store.read();
+    let missing: Vec<_> = names.iter().filter(|name| read.find(name, "x").is_none()).collect();
+    assert!(missing.is_empty(), "{missing:?} are missing: {:?}", store.recovery());
+    assert_eq!(read.count(Side::Nodes, None), names.len() as u64);
+}
+
+/// They were removed as needless, and the graph was empty, although the log had all of it.
+#[test]
+fn recover_reads_the_files_that_a_damaged_snapshot_was_to_replace() {
+    let [directory, kept] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let path = |name: &str| directory.path().join(name);
+    let keep = |name: &str| fs::hard_link(path(name), kept.path().join(name)).unwrap();
+    // A process that ends before they are removed leaves them beside the snapshot.
+    let put_back = |name: &str| fs::rename(kept.path().join(name), path(name)).unwrap();
+    let recover = |snapshot: &str, names: &[&str]| {
+        assert!(Store::open(directory.path(), OPTIONS).is_err());
+        let store = Store::open(directory.path(), RECOVER).unwrap();
+        assert_has(&store, names);
+        let [loss] = &store.recovery().lost[..] else { panic!("{:?}", store.recovery()) };
+        assert_eq!(loss.path, path(snapshot));
+        assert!(loss.kept.as_ref().is_some_and(|kept| kept.exists()) && loss.why.contains("in its place"));
+        drop(store);
+        let store = Store::open(directory.path(), OPTIONS).unwrap();
+        assert_has(&store, names);
+        store
+    };
+    let store = Store::open(directory.path(), OPTIONS).unwrap();
+    add(&store, "first");
+    keep(LOG);
+    store.snapshot().unwrap();
+    add(&store, "second");
+    drop(store);
+    put_back(LOG);
+    damage(&path("snapshot-000000000002"), 3);
+    let store = recover("snapshot-000000000002", &["first", "second"]);
+    let number = store.snapshot().unwrap().number;
+    add(&store, "third");
+    let before = [format!("snapshot-{number:012}"), format!("log-{number:012}")];
+    before.iter().for_each(|name| keep(name));
+    let number = store.snapshot().unwrap().number;
+    add(&store, "fourth");
+    drop(store);
+    before.iter().for_each(|name| put_back(name));
+    let snapshot = format!("snapshot-{number:012}");
+    damage(&path(&snapshot), 40);
+    recover(&snapshot, &["first", "second", "third", "fourth"]);
+}
+
+/// All but the first file of the log were put aside, though they can be read.
+#[test]
+fn recover_reads_the_whole_log_behind_a_damaged_snapshot_and_before_a_missing_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path(), OPTIONS).unwrap();
+    add(&store, "0");
+    store.snapshot().unwrap();
+    for key in ["in 2", "in 3", "in 4"] {
+        add(&store, key);
+        fail_snapshot(&store, directory.path());
+    }
+    add(&store, "in 5");
+    // Without its type it cannot be kept: the next type would get the number.
+    store.write_and_wait(|write| write.create_node("0", "y", &[])).unwrap();
+    drop(store);
+    let cases: [(&str, &[&str]); 2] = [
+        ("snapshot-000000000002", &["in 2", "in 3", "in 4", "in 5"]),
+        ("log-000000000005", &["0", "in 2", "in 3", "in 4"]),
+    ];
+    for (name, names) in cases {
+        let copy = tempfile::tempdir().unwrap();
+        for file in fs::read_dir(directory.path()).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
+        }
+        if name.starts_with("log") {
+            fs::remove_file(copy.path().join(name)).unwrap();
+        } else {
+            damage(&copy.path().join(name), 3);
+        }
+        let store = Store::open(copy.path(), RECOVER).unwrap();
+        assert_has(&store, names);
+        drop(store);
+        let store = Store::open(copy.path(), OPTIONS).unwrap();
+        assert_has(&store, names);
+        add(&store, "later");
+        assert_has(&store, &[names, &["later"]].concat());
     }
 }
 
@@ -392,10 +498,8 @@ fn a_missing_file_is_named_whichever_it_is() {
     let store = Store::open(directory.path(), OPTIONS).unwrap();
     store.snapshot().unwrap();
     store.write_and_wait(|write| write.create_node("User", "later", &[])).unwrap();
-    // A second file of the log behind the snapshot, as a snapshot leaves it that cannot be written.
-    fs::create_dir(directory.path().join("snapshot.part")).unwrap();
-    store.snapshot().unwrap_err();
-    fs::remove_dir(directory.path().join("snapshot.part")).unwrap();
+    // A second file of the log behind the snapshot.
+    fail_snapshot(&store, directory.path());
     store.write_and_wait(|write| write.create_node("User", "last", &[])).unwrap();
     drop(store);
     let [two, three] = ["log-000000000002", "log-000000000003"];

@@ -75,8 +75,9 @@ pub fn make_whole<T, E: From<BackupError> + From<OpenError>>(
     result
 }
 
+/// Beside it, also where its name is given with a slash at its end.
 fn part_of(target: &Path) -> PathBuf {
-    let mut name = OsString::from(target.as_os_str());
+    let mut name = OsString::from(target.components().as_path());
     name.push(".part");
     name.into()
 }

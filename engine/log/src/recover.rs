@@ -122,10 +122,13 @@ impl Recovering {
         let mut numbers: Vec<u64> =
             numbers(directory, kind)?.into_iter().filter(|number| *number >= first).collect();
         let known = log_state::read(directory, kind)?.filter(|known| known.number >= first);
+        let lost_before = self.recovery.lost.len();
         if let Some(known) = known.filter(|known| numbers.last().is_none_or(|last| *last < known.number)) {
             self.lose_file(directory, kind, known.number)?;
         }
         drop_unused(directory, kind, &mut numbers)?;
+        // A loss before these files, or behind them, takes none of them away.
+        let lost_elsewhere = self.recovery.lost.len();
         let mut tail: Option<Tail> = None;
         for (place, number) in numbers.iter().enumerate() {
             let wanted = first + place as u64;
@@ -145,13 +148,13 @@ impl Recovering {
             let found = self.log_file((directory, kind, *number), expected, take)?;
             self.recovery.log_bytes += found.length;
             tail = Some(found);
-            if !self.recovery.lost.is_empty() && !is_last {
+            if self.recovery.lost.len() > lost_elsewhere && !is_last {
                 return self.give_up_logs(directory, kind, &numbers[place + 1..], found).map(Some);
             }
         }
         if let (Some(known), Some(tail)) = (known, tail)
             && tail.sequence < known.sequence
-            && self.recovery.lost.is_empty()
+            && self.recovery.lost.len() == lost_before
         {
             let path = kind.path(directory, tail.number);
             let what = format!("frame {} was on the disk, and is not there", known.sequence - 1);
@@ -178,15 +181,26 @@ impl Recovering {
         numbers: &[u64],
         tail: Tail,
     ) -> Result<Tail, OpenError> {
+        self.leave_out(directory, kind, numbers, "it follows what was lost")?;
+        Ok(tail)
+    }
+
+    /// Puts files aside of which nothing is read, and notes them as losses.
+    pub fn leave_out(
+        &mut self,
+        directory: &Path,
+        kind: FileKind,
+        numbers: &[u64],
+        why: &str,
+    ) -> Result<(), OpenError> {
         for number in numbers {
             let path = kind.path(directory, *number);
             let bytes = fs::metadata(&path).map_or(0, |data| data.len());
             let aside = unused_name(&path);
             disk::rename(&path, &aside).map_err(|cause| OpenError::Write { path: path.clone(), cause })?;
-            let (why, kept) = ("it follows what was lost".to_owned(), Some(aside));
-            self.recovery.lost.push(Loss { path, offset: 0, bytes, why, kept });
+            self.recovery.lost.push(Loss { path, offset: 0, bytes, why: why.to_owned(), kept: Some(aside) });
         }
-        Ok(tail)
+        Ok(())
     }
 
     fn log_file(

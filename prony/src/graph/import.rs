@@ -40,7 +40,7 @@ impl<'a> Import<'a> {
         };
         let record = first.records().next().expect("a batch has a record");
         let header = read_header(of, path, &record)?;
-        self.problems.begin_file(path, &header, record.raw);
+        self.problems.begin_file(path, &header, record.raw)?;
         let mut rows = Rows::new(&header, self.store, std::mem::take(&mut self.spaces));
         let (sender, receiver) = sync_channel(BATCHES_WAITING);
         let mut done = 0;

@@ -2,7 +2,8 @@
 
 use anyhow::Context as _;
 use clap::Args;
-use prony_graph_store::{CheckReport, Durability, OpenError, Options, ScrubReport, Store};
+use prony_graph::databases::is_name;
+use prony_graph_store::{CHAIN_MANIFEST, CheckReport, Durability, OpenError, Options, ScrubReport, Store};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -27,16 +28,29 @@ pub(crate) struct Place(PathBuf);
 
 impl Place {
     /// Need not be there yet.
-    pub(crate) fn for_import(arguments: &PlaceArguments) -> Self {
-        let is_database = arguments.graph.is_none() && is_database(&arguments.directory);
-        if is_database {
-            return Self(arguments.directory.clone());
+    pub(crate) fn for_import(arguments: &PlaceArguments) -> anyhow::Result<Self> {
+        let named = &arguments.directory;
+        if let Some(name) = arguments.graph.as_deref().filter(|name| !is_name(name)) {
+            anyhow::bail!(
+                "`{name}` is no name of a database: it has 1 to 64 letters, digits, _ or -, and begins with no -"
+            );
         }
-        Self(arguments.directory.join(arguments.graph.as_deref().unwrap_or(DEFAULT)))
+        let is_database = arguments.graph.is_none() && is_database(named);
+        let database = named.join(arguments.graph.as_deref().unwrap_or(DEFAULT));
+        let place = if is_database { named.clone() } else { database };
+        // It has a lock as a graph has, and would be an empty one.
+        if let Some(chain) = [named, &place].into_iter().find(|place| place.join(CHAIN_MANIFEST).exists()) {
+            anyhow::bail!(
+                "{0} is a chain of backups of a graph, and no graph: `prony graph restore {0} NEW/{DEFAULT}` makes one of it, and checks all that \
+                 it reads",
+                chain.display()
+            );
+        }
+        Ok(Self(place))
     }
 
     pub(crate) fn existing(arguments: &PlaceArguments) -> anyhow::Result<Self> {
-        let place = Self::for_import(arguments);
+        let place = Self::for_import(arguments)?;
         if is_database(&place.0) {
             return Ok(place);
         }

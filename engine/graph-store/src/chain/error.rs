@@ -14,6 +14,12 @@ pub enum ChainError {
     #[error("{} is not empty and has no {MANIFEST}: name a directory that does not exist, or that of a chain of backups", path.display())]
     NoChain { path: PathBuf },
     #[error(
+        "{} has the whole backup {name}, and no {MANIFEST} that names it: put the manifest back from a copy of the chain, or name another \
+         directory; {name} can be restored by itself",
+        chain.display()
+    )]
+    Unnamed { chain: PathBuf, name: String },
+    #[error(
         "{}: line {line}: {what}; the directories base-… beside it are whole backups, which can be restored by themselves",
         path.display()
     )]

@@ -35,8 +35,8 @@ pub enum Taken {
 /// The chain is as it was.
 pub fn take_backup(directory: &Path, chain: &Path) -> Result<Taken, ChainError> {
     let manifest = Manifest::read(chain)?;
-    if manifest.is_none() && !is_empty(chain)? {
-        return Err(ChainError::NoChain { path: chain.to_owned() });
+    if manifest.is_none() {
+        check_empty(chain)?;
     }
     // Held until it is done: nobody else adds to the same meanwhile.
     let _lock = lock(chain, STORE)?;
@@ -92,18 +92,36 @@ fn is_named(chain: &Path, name: &str) -> bool {
     }
 }
 
-/// The lock of a chain alone is nothing.
-fn is_empty(chain: &Path) -> Result<bool, ChainError> {
-    match fs::read_dir(chain) {
-        Ok(entries) => Ok(entries.flatten().all(|entry| is_own(&entry.file_name().to_string_lossy()))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-        Err(cause) => Err(OpenError::Read { path: chain.to_owned(), cause }.into()),
+/// Where no manifest is, there may be what a first backup has left that was cut off. A whole copy is not removed for that: it may be that only the
+/// manifest was lost.
+fn check_empty(chain: &Path) -> Result<(), ChainError> {
+    let entries = match fs::read_dir(chain) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(cause) => return Err(OpenError::Read { path: chain.to_owned(), cause }.into()),
+    };
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| !is_left(name)).collect();
+    names.sort();
+    if !names.iter().all(|name| is_base(name)) {
+        return Err(ChainError::NoChain { path: chain.to_owned() });
     }
+    let first = names.into_iter().next();
+    first.map_or(Ok(()), |name| Err(ChainError::Unnamed { chain: chain.to_owned(), name }))
 }
 
 /// What the first backup has left where it was cut off.
-fn is_own(name: &str) -> bool {
-    name == "lock" || name.starts_with(BASE) || name.starts_with(MANIFEST)
+fn is_left(name: &str) -> bool {
+    name == "lock" || name.starts_with(MANIFEST) || is_base_part(name)
+}
+
+fn is_base(name: &str) -> bool {
+    let digits = name.strip_prefix(BASE);
+    digits.is_some_and(|digits| digits.len() == 12 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn is_base_part(name: &str) -> bool {
+    name.strip_suffix(".part").is_some_and(is_base)
 }
 
 const BASE: &str = "base-";
@@ -115,7 +133,8 @@ fn remove_unnamed(chain: &Path, manifest: &Manifest) -> Result<(), ChainError> {
         let entry = entry.map_err(read)?;
         let (name, path) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
         let is_named = manifest.links.iter().any(|link| link.name == name);
-        if !is_named && (name.starts_with(BASE) || INCREMENT.number_of(&name).is_some()) {
+        let is_of_chain = is_base(&name) || is_base_part(&name) || INCREMENT.number_of(&name).is_some();
+        if is_of_chain && !is_named {
             let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { disk::remove(&path) };
             removed.map_err(|cause| OpenError::Write { path, cause })?;
         }
@@ -164,7 +183,11 @@ impl Place<'_> {
         let name = format!("{BASE}{:012}", self.number);
         let path = self.chain.join(&name);
         let made_ms = now_ms();
-        backup(self.directory, &path)?;
+        if let Err(error) = backup(self.directory, &path) {
+            // Also a whole one whose name could not be synced.
+            self.remove(&name);
+            return Err(error.into());
+        }
         let made = self.read_base(&name, made_ms);
         if made.is_err() {
             self.remove(&name);

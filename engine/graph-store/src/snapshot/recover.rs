@@ -6,7 +6,7 @@ use crate::memory::bulk;
 use crate::memory::free::WriterState;
 use crate::options::Options;
 use crate::snapshot::{remove_before, temporary_path};
-use crate::types::change::Change;
+use crate::types::change::{Change, Side};
 use crate::types::id::Ref;
 use crate::types::value::check_properties;
 use prony_log::Durability;
@@ -62,19 +62,26 @@ pub(crate) fn look(directory: &Path) -> Result<Loaded, OpenError> {
 pub(crate) fn load(directory: &Path, options: Options) -> Result<Loaded, OpenError> {
     let files = Recovering { recovery: Recovery::default(), recover: options.recover };
     let mut loading = Loading { memory: Memory::default(), dropped: HashSet::new(), files };
-    let snapshot = numbers(directory, SNAPSHOT)?.last().copied();
-    if let Some(number) = snapshot {
-        loading.snapshot(directory, number)?;
-    }
+    let replaced = loading.newest_snapshot(directory)?;
+    let snapshot = loading.files.recovery.snapshot;
     let first = snapshot.unwrap_or(1);
     let Loading { memory, dropped, files } = &mut loading;
-    let tail = files.logs(directory, LOG, first, &mut |payload| take(memory, dropped, payload))?;
+    let is_lossy = !files.recovery.lost.is_empty();
+    let tail = files.logs(directory, LOG, first, &mut |payload| take(memory, dropped, payload, is_lossy))?;
     if tail.is_none() && snapshot.is_some() && files.recovery.lost.is_empty() {
         // The file with the snapshot's number is made before the snapshot.
         files.lose_file(directory, LOG, first)?;
     }
+    let of_logs = std::mem::replace(&mut files.recovery.lost, replaced);
+    files.recovery.lost.extend(of_logs);
     let state = loading.build(directory)?;
     Ok(Loaded { memory: loading.memory, state, recovery: loading.files.recovery, first, tail })
+}
+
+/// Whether the snapshot that was read is damaged, so that the next start would find it so again.
+pub(crate) fn is_snapshot_damaged(directory: &Path, recovery: &Recovery) -> bool {
+    let path = recovery.snapshot.map(|number| SNAPSHOT.path(directory, number));
+    path.is_some_and(|path| recovery.lost.iter().any(|loss| loss.path == path))
 }
 
 /// What a snapshot that was not finished, or one that was not cleaned up after, has left; within, whether all of it could be removed.
@@ -97,6 +104,41 @@ struct Loading {
 }
 
 impl Loading {
+    /// The newest snapshot. Where that is damaged, the files that it was to take the place of are read if they are still there; the result is
+    /// of snapshots that are left out for that.
+    fn newest_snapshot(&mut self, directory: &Path) -> Result<Vec<Loss>, OpenError> {
+        let (mut snapshots, logs) = (numbers(directory, SNAPSHOT)?, numbers(directory, LOG)?);
+        let mut replaced = Vec::new();
+        while let Some(number) = snapshots.pop() {
+            self.snapshot(directory, number)?;
+            if self.files.recovery.lost.is_empty() {
+                break;
+            }
+            let first = snapshots.last().copied().unwrap_or(1);
+            let has_log = |number: u64| logs.binary_search(&number).is_ok();
+            let is_whole = !snapshots.is_empty() && (first..number).all(has_log);
+            // Of a snapshot with a damaged head nothing was read: what is older is better than that.
+            let is_all_there_is = self.files.recovery.snapshot_bytes == 0 && has_log(first);
+            if first == number || !(is_whole || is_all_there_is) {
+                let why = "the snapshot that was to take its place is damaged";
+                self.files.leave_out(directory, SNAPSHOT, &snapshots, why)?;
+                let needless = logs.partition_point(|log| *log < number);
+                self.files.leave_out(directory, LOG, &logs[..needless], why)?;
+                break;
+            }
+            let path = SNAPSHOT.path(directory, number);
+            disk::remove(&path).map_err(|cause| OpenError::Write { path, cause })?;
+            let anew = Recovering { recovery: Recovery::default(), recover: true };
+            let left_out = std::mem::replace(&mut self.files, anew).recovery.lost;
+            replaced.extend(left_out.into_iter().map(|mut loss| {
+                loss.why.push_str("; the files before it are read in its place");
+                loss
+            }));
+            (self.memory, self.dropped) = (Memory::default(), HashSet::new());
+        }
+        Ok(replaced)
+    }
+
     fn snapshot(&mut self, directory: &Path, number: u64) -> Result<(), OpenError> {
         let path = SNAPSHOT.path(directory, number);
         self.files.recovery.snapshot = Some(number);
@@ -122,7 +164,7 @@ impl Loading {
             }
             last = Some(frame.sequence);
             let offset = frame.offset;
-            if let Err(what) = take(&mut self.memory, &mut self.dropped, frame.payload) {
+            if let Err(what) = take(&mut self.memory, &mut self.dropped, frame.payload, false) {
                 return self.files.lose(&frames, offset, what);
             }
         }
@@ -154,8 +196,23 @@ impl Loading {
     }
 }
 
-/// The changes of one frame.
-fn take(memory: &mut Memory, dropped: &mut HashSet<Ref>, payload: &[u8]) -> Result<(), String> {
+/// Whether a node or relationship is of a type that was lost with a snapshot; the next type that is made gets its number.
+fn is_type_lost(memory: &Memory, change: &Change<'_>) -> bool {
+    let (side, at) = match *change {
+        Change::PutNode { at, .. } => (Side::Nodes, at),
+        Change::PutRelationship { at, .. } => (Side::Relationships, at),
+        _ => return false,
+    };
+    memory.schema.load().side(side).get(at.type_number()).is_none()
+}
+
+/// The changes of one frame; `is_lossy` where what stands before them was lost in part.
+fn take(
+    memory: &mut Memory,
+    dropped: &mut HashSet<Ref>,
+    payload: &[u8],
+    is_lossy: bool,
+) -> Result<(), String> {
     let guard = crossbeam_epoch::pin();
     let mut input = Input::new(payload);
     while !input.is_empty() {
@@ -167,6 +224,9 @@ fn take(memory: &mut Memory, dropped: &mut HashSet<Ref>, payload: &[u8]) -> Resu
             }
             Change::PutNode { properties, .. } | Change::PutRelationship { properties, .. } => {
                 check_properties(properties).map_err(|damage| damage.to_string())?;
+                if is_lossy && is_type_lost(memory, &change) {
+                    continue;
+                }
                 memory.put(&change, false, &guard);
                 if let Change::PutNode { at, .. } = change {
                     dropped.remove(&at);

@@ -205,6 +205,9 @@ impl Snapshotter {
 
     /// None where it has writes that the log could not be given.
     fn try_once(&self, throttle: &mut Throttle<'_>) -> Result<Option<SnapshotReport>, SnapshotError> {
+        if self.is_closing.load(Ordering::Relaxed) {
+            return Err(SnapshotError::Log(LogError::Closed));
+        }
         // The log's thread, for which writes wait, only has to change over to a file that is ready.
         let next = NextFile::create(&self.directory, LOG, self.shared.log_number.load(Ordering::Relaxed) + 1);
         let rotated = next.and_then(|next| self.shared.rotate_log(next));

@@ -17,6 +17,7 @@ use std::{
 use arc_swap::{ArcSwap, Guard};
 use prony_graph_store::{
     CHAIN_MANIFEST, Inbox, Options, Side, Store, WriteError, durability_text, is_store, make_directory,
+    may_be_store,
 };
 
 use self::scrubbed::Scrubbed;
@@ -137,6 +138,11 @@ pub enum DatabasesError {
         directory.display()
     )]
     Database { directory: PathBuf },
+    #[error(
+        "{} is where the database {DEFAULT_DATABASE} would be, and has files that are of no graph: move them, or serve another directory",
+        directory.display()
+    )]
+    Occupied { directory: PathBuf },
     #[error("cannot open the database {name}: {}", with_causes(source))]
     Open { name: String, source: Box<prony_graph_store::OpenError> },
     #[error(
@@ -161,6 +167,8 @@ pub enum ChangeError {
         "Invalid key: a database's name has 1 to {NAME_BYTES_MAX} letters, digits, _ or -, and begins with no -"
     )]
     BadName,
+    #[error("there is a directory of this name with files that are of no graph; choose another name")]
+    Occupied,
     #[error("there are {DATABASES_MAX} databases already, and there can be no more; drop one first")]
     TooMany,
     #[error("cannot use the directory {}: {source}", path.display())]
@@ -181,7 +189,8 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether a database may be called so: a directory with another name is none.
+pub fn is_name(name: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.starts_with('-') && name.bytes().all(is_fit)
 }
@@ -287,7 +296,11 @@ impl Databases {
         if all.len() >= DATABASES_MAX {
             return Err(ChangeError::TooMany);
         }
-        let store = Store::open(&self.directory.join(name), self.options)?;
+        let directory = self.directory.join(name);
+        if !may_be_store(&directory) {
+            return Err(ChangeError::Occupied);
+        }
+        let store = Store::open(&directory, self.options)?;
         sync(&self.directory)
             .map_err(|source| ChangeError::Directory { path: self.directory.clone(), source })?;
         tracing::info!(database = name, "made a database");
@@ -314,7 +327,8 @@ impl Databases {
         fs::rename(self.directory.join(name), &dropped).map_err(failed(&dropped))?;
         self.all.store(Arc::new(all));
         sync(&self.directory).map_err(failed(&self.directory))?;
-        // Requests that are being answered may still hold it, and end with it.
+        // Requests that are being answered may still hold it, and end with it. A database that gets the name has its directory to itself.
+        database.store.stop_snapshots();
         drop(database);
         fs::remove_dir_all(&dropped).map_err(failed(&dropped))?;
         tracing::info!(database = name, "dropped a database");
@@ -327,7 +341,8 @@ fn sync(directory: &Path) -> io::Result<()> {
     fs::File::open(directory)?.sync_all()
 }
 
-/// The databases that a directory holds; what was being dropped goes, unless it is only looked at.
+/// The databases that a directory holds; what was being dropped goes, unless it is only looked at. Directories of others are none, so that no
+/// files are made in them, and nobody drops them.
 fn names(directory: &Path, only_looks: bool) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     if only_looks && !directory.exists() {
@@ -340,7 +355,7 @@ fn names(directory: &Path, only_looks: bool) -> io::Result<Vec<String>> {
             if !only_looks {
                 fs::remove_dir_all(entry.path())?;
             }
-        } else if entry.file_type()?.is_dir() && is_name(&name) {
+        } else if entry.file_type()?.is_dir() && is_name(&name) && may_be_store(&entry.path()) {
             names.push(name);
         } else {
             tracing::warn!(path = %entry.path().display(), "is no database, and left alone");
@@ -360,6 +375,10 @@ fn check_places(directory: &Path, names: &[String]) -> Result<(), DatabasesError
     }
     if is_store(directory) {
         return Err(DatabasesError::Database { directory: directory.to_owned() });
+    }
+    let default = directory.join(DEFAULT_DATABASE);
+    if !may_be_store(&default) {
+        return Err(DatabasesError::Occupied { directory: default });
     }
     Ok(())
 }
@@ -434,5 +453,42 @@ fn log_opened(name: &str, store: &Store, started: Instant) {
         let (path, offset, bytes) = (loss.path.display(), loss.offset, loss.bytes);
         let kept = loss.kept.as_ref().map(|path| path.display().to_string());
         tracing::error!(database = name, %path, offset, bytes, why = loss.why, kept, "lost a part of the graph");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each directory became a database, and could be dropped with all that was in it.
+    #[test]
+    fn directories_of_others_are_no_databases() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name);
+        for name in ["notes", "empty"] {
+            fs::create_dir(place(name)).unwrap();
+        }
+        let note = place("notes").join("a.txt");
+        fs::write(&note, "mine").unwrap();
+        let settings = GraphSettings::default();
+        let databases = Databases::open(directory.path(), &settings).unwrap();
+        let names = || databases.all().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(), ["empty", DEFAULT_DATABASE], "what is empty may be one that was being made");
+        assert!(matches!(databases.create("notes"), Err(ChangeError::Occupied)));
+        assert!(matches!(databases.drop_one("notes"), Err(ChangeError::Missing)));
+        assert_eq!(fs::read_dir(place("notes")).unwrap().count(), 1, "nothing is made beside it");
+        databases.create("own").unwrap();
+        drop(databases);
+        // One that has lost a file is one all the same, so that the loss is told.
+        let own = place("own");
+        fs::remove_file(own.join("log-000000000001")).unwrap();
+        let error = Databases::open(directory.path(), &settings).unwrap_err();
+        assert!(matches!(error, DatabasesError::Open { .. }), "{error}");
+        fs::remove_dir_all(own).unwrap();
+        fs::remove_dir_all(place(DEFAULT_DATABASE)).unwrap();
+        fs::create_dir(place(DEFAULT_DATABASE)).unwrap();
+        fs::rename(&note, place(DEFAULT_DATABASE).join("a.txt")).unwrap();
+        let error = Databases::open(directory.path(), &settings).unwrap_err();
+        assert!(matches!(error, DatabasesError::Occupied { .. }), "{error}");
     }
 }

@@ -269,7 +269,7 @@ impl Drop for Bulk {
                 path = self.path,
                 created = self.report.created + waiting,
                 failed = self.report.failed,
-                "the client of a bulk creation went away; what it created stays"
+                "a bulk creation was cut off, as its client went away or the server stops; what it created stays"
             );
         }
     }

@@ -1,6 +1,6 @@
 //! Cuts a stream of bytes into numbered lines, and keeps no more of it than is being worked on.
 
-/// Bytes after which lines are taken. Enough to share a write and its sync; their work takes a core well below a
+/// Bytes of lines that are taken at a time. Enough to share a write and its sync; their work takes a core well below a
 /// millisecond, for which its other connections wait.
 const BLOCK_BYTES: usize = 16 * 1024;
 
@@ -46,10 +46,16 @@ impl LineBuffer {
         self.buffer.len() >= BLOCK_BYTES
     }
 
-    /// Gives the lines that are whole, with their numbers; blank ones are only counted.
-    pub(super) fn take(&mut self, mut with: impl FnMut(u64, BulkLine<'_>)) {
+    /// Gives the lines that are whole, with their numbers, as many as are taken at a time; blank ones are only counted. True where there may be
+    /// more.
+    pub(super) fn take(&mut self, mut with: impl FnMut(u64, BulkLine<'_>)) -> bool {
         let mut at = 0;
+        let mut may_have_more = false;
         while at < self.buffer.len() {
+            may_have_more = at >= BLOCK_BYTES;
+            if may_have_more {
+                break;
+            }
             let rest = &self.buffer[at..];
             let end = memchr::memchr(b'\n', rest).or_else(|| self.is_ended.then_some(rest.len()));
             if end.unwrap_or(rest.len()) > self.max_bytes {
@@ -67,6 +73,7 @@ impl LineBuffer {
             at += end.map_or(rest.len(), |end| end + 1);
         }
         self.buffer.drain(..at.min(self.buffer.len()));
+        may_have_more
     }
 }
 
@@ -80,12 +87,12 @@ mod tests {
         let mut lines = LineBuffer::new(8);
         let mut found = String::new();
         let mut take = |lines: &mut LineBuffer| {
-            lines.take(|number, line| {
+            while lines.take(|number, line| {
                 let _ = match line {
                     BulkLine::Text(text) => write!(found, "{number}:{} ", String::from_utf8_lossy(text)),
                     BulkLine::TooLong { .. } => write!(found, "{number}! "),
                 };
-            });
+            }) {}
         };
         for piece in pieces.split('|') {
             lines.push(piece.as_bytes());
@@ -103,6 +110,28 @@ mod tests {
         }
         check("", "");
         check("\n \n\na\n\n", "4:a");
+    }
+
+    /// A core's other connections wait for as many as are taken at a time.
+    #[test]
+    fn of_many_lines_some_are_taken_at_a_time() {
+        let mut lines = LineBuffer::new(BLOCK_BYTES);
+        let text: String = (1..=10_000).map(|number| format!("{number:9}\n")).collect();
+        lines.push(text.as_bytes());
+        let (mut next, mut turns) = (1, 0);
+        let mut has_more = true;
+        while has_more {
+            let mut bytes = 0;
+            has_more = lines.take(|number, line| {
+                let BulkLine::Text(text) = line else { panic!("line {number} is too long") };
+                assert_eq!((number, text), (next, next.to_string().as_bytes()));
+                next += 1;
+                bytes += 10;
+            });
+            assert!(bytes < BLOCK_BYTES + 10, "{bytes} at a time");
+            turns += 1;
+        }
+        assert_eq!((next, turns), (10_001, text.len().div_ceil(BLOCK_BYTES)));
     }
 
     #[test]

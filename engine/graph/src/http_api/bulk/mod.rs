@@ -176,6 +176,12 @@ impl Bulk {
 
     /// Writes the lines that are whole.
     async fn write(&mut self, lines: &mut LineBuffer) -> Result<(), Stopped> {
+        while self.write_some(lines).await? {}
+        Ok(())
+    }
+
+    /// As many as are written at a time; true where there may be more.
+    async fn write_some(&mut self, lines: &mut LineBuffer) -> Result<bool, Stopped> {
         let side = self.side;
         let (sender, outcome) = oneshot::channel();
         let (store, role) = (Arc::clone(&self.store), self.role.clone());
@@ -186,11 +192,11 @@ impl Bulk {
             attempt = attempt.again(&store).await;
         }
         let mut faults = Vec::new();
-        let (mut created, mut last) = (0, None);
+        let (mut created, mut last, mut may_have_more) = (0, None, false);
         turns::next().await;
         let mut written = store.try_write(
             |write| {
-                lines.take(|number, text| {
+                may_have_more = lines.take(|number, text| {
                     last = Some(number);
                     let made = match text {
                         BulkLine::Text(text) => match &creator {
@@ -228,7 +234,8 @@ impl Bulk {
         if let Some(line) = last {
             self.waiting.push_back(WaitingLines { outcome, created, line });
         }
-        self.wait_for(WRITES_WAITING_MAX).await
+        self.wait_for(WRITES_WAITING_MAX).await?;
+        Ok(may_have_more)
     }
 
     /// Waits until no more than so many writes wait for the disk.

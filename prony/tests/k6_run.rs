@@ -112,6 +112,23 @@ fn a_script_that_aborts_still_has_its_teardown_and_summary() {
 }
 
 #[test]
+fn an_abort_is_told_as_one_wherever_the_script_calls_it() {
+    let with =
+        |part: &str| format!("import exec from 'k6/execution'; {part}\nexport default function () {{}}");
+    let told = "export function handleSummary() { return { stdout: 'summary was told' }; }";
+    let aborted = "test aborted: enough at ";
+    check(&with("exec.test.abort('enough');"), &[], 108, &["error: test aborted: enough at "]);
+    check(&with("try { exec.test.abort('enough'); } catch { /* Goes on. */ }"), &[], 108, &[aborted]);
+    let users = format!(
+        "export const options = {{ vus: 3, duration: '20s' }}; {told}\nif (__VU > 1) exec.test.abort('enough');"
+    );
+    check(&with(&users), &[], 108, &[aborted, "summary was told"]);
+    let teardown = format!("{told}\nexport function teardown() {{ exec.test.abort('enough'); }}");
+    check(&with(&teardown), &[], 108, &[aborted, "summary was told"]);
+    check(&with("export function handleSummary() { exec.test.abort('enough'); }"), &[], 0, &[aborted]);
+}
+
+#[test]
 fn setup_and_teardown_have_exit_codes_of_their_own() {
     let told = r#"export function handleSummary() { return { stdout: "summary was told\n" }; } export default function () {}"#;
     let with = |part: &str| format!("import {{ sleep }} from 'k6'; {part}\n{told}");

@@ -278,6 +278,9 @@ impl<'a> Life<'a> {
                 // As k6, which has no code for it.
                 Err(Ended::new(Exit::Other, error.to_string()))
             }
+            Some(Err(error)) if error.fault == Fault::Aborted => {
+                Err(self.asked_end().unwrap_or_else(|| Ended::new(Exit::Aborted, error.to_string())))
+            }
             _ if self.stop.is_stopped() => Err(interrupted()),
             returned => Err(self.timed_out(part, returned.and_then(Result::err).as_ref())),
         }
@@ -360,10 +363,11 @@ impl<'a> Life<'a> {
         RunOptions { begins, progress, stop, ..options }
     }
 
-    /// Init code that a signal has ended has not thrown.
+    /// Init code that a signal has ended, or that asked for the end itself, has not thrown.
     fn failed(&self, error: &RunError) -> Ended {
         match error {
             RunError::Program(_) if self.stop.is_stopped() => interrupted(),
+            RunError::Program(_) => self.asked_end().unwrap_or_else(|| failed(error)),
             error => failed(error),
         }
     }
@@ -375,7 +379,7 @@ impl<'a> Life<'a> {
             SubjectError::Workers(_) if self.stop.is_stopped() => interrupted(),
             SubjectError::Workers(error) => Ended::new(Exit::Other, error.to_string()),
         };
-        if ended.exit != Exit::Interrupted {
+        if !matches!(ended.exit, Exit::Interrupted | Exit::Aborted) {
             self.failure.replace(Some(error));
         }
         ended

@@ -74,6 +74,17 @@ fn a_user_that_a_ramp_takes_away_has_a_grace_of_its_own() {
 }
 
 #[test]
+fn a_ramp_takes_users_away_at_its_very_end_too() {
+    let stages =
+        vec![Stage::new(Nanos::ZERO, 2), Stage::new(Nanos::from_millis(100), 2), Stage::new(Nanos::ZERO, 1)];
+    let walk = Walk::new(vec![Act::Sleep(Nanos::from_millis(400))]);
+    let grace = Grace { stop: LONG, ramp_down: Some(Nanos::ZERO) };
+    let result = run_with(&walk, LoadModel::closed(stages), grace);
+    assert_eq!(started_and_completed(&result), (2, 1));
+    assert_eq!(walk.heard(), ["1: interrupted"]);
+}
+
+#[test]
 fn each_scenario_ends_at_its_own_time() {
     let walk = Walk::new(vec![Act::Forever]);
     let mut draft = plan(LoadModel::constant(1, Nanos::from_millis(50)));

@@ -13,6 +13,7 @@ use prony_model::result::{ResultFile, RunState};
 use prony_model::{LoadModel, Nanos};
 use prony_testkit::peer::{ScriptedPeer, Step};
 use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
 use waiting::{Act, Walk, get, options, plan, run_plan, starts};
 
 const LONG: Nanos = Nanos::from_secs(600);
@@ -82,6 +83,20 @@ fn a_ramp_takes_users_away_at_its_very_end_too() {
     let result = run_with(&walk, LoadModel::closed(stages), grace);
     assert_eq!(started_and_completed(&result), (2, 1));
     assert_eq!(walk.heard(), ["1: interrupted"]);
+}
+
+/// The least of several, whatever else the machine does meanwhile.
+#[test]
+fn a_run_ends_with_its_last_iteration() {
+    let times = (0..10).map(|_| {
+        let walk = Walk::new(vec![Act::Sleep(Nanos::from_millis(1))]);
+        let began = Instant::now();
+        let result = run_with(&walk, LoadModel::per_user_iterations(1, 1, LONG), Grace::NONE);
+        assert_eq!(started_and_completed(&result), (1, 1));
+        began.elapsed()
+    });
+    let least = times.min().unwrap();
+    assert!(least < Duration::from_millis(90), "{least:?}");
 }
 
 #[test]

@@ -123,11 +123,12 @@ impl<'a> Worker<'a> {
                 self.act()?;
                 now = self.client.now();
             }
-            if self.is_over(now) {
-                // What was done was the last: there is nothing to wait for.
-                continue;
-            }
-            let until = now.plus(STOP_CHECK).min(self.seconds.end()).min(self.machine.next_moment(now));
+            let until = if self.is_over(now) {
+                // What was done was the last: it is written, and there is nothing to wait for.
+                now
+            } else {
+                now.plus(STOP_CHECK).min(self.seconds.end()).min(self.machine.next_moment(now))
+            };
             self.client.wait(now, until)?;
             while let Some(event) = self.client.next_event()? {
                 self.on_client_event(event)?;

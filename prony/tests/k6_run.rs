@@ -155,6 +155,19 @@ fn setup_and_teardown_have_exit_codes_of_their_own() {
 }
 
 #[test]
+fn secrets_are_read_neither_in_warnings_nor_in_what_ends_the_run() {
+    let script = "import secrets from 'k6/secrets';\nimport http from 'k6/http';\nexport default function () {}\n\
+        export async function setup() {\n  const key = await secrets.get('key');\n  \
+        http.get(`http://127.0.0.1:1/?key=${key}`);\n  throw new Error(`bad ${key}`);\n}";
+    let ran = run(script, &["--secret-source", "mock=key=hidden"]);
+    assert_eq!(ran.code, Some(255), "{}", ran.error);
+    for part in ["/?key=***SECRET_REDACTED***", "Error: bad ***SECRET_REDACTED***"] {
+        assert!(ran.error.contains(part), "{part} is missing in:\n{}", ran.error);
+    }
+    assert!(!ran.error.contains("hidden"), "{}", ran.error);
+}
+
+#[test]
 fn whatever_is_thrown_is_told_with_its_place() {
     let script = r#"function fail(what) {
           throw what;

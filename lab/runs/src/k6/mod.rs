@@ -98,6 +98,8 @@ pub fn live_with(
         }
         ended => ended,
     };
+    let message = session.measure.log().without_secrets(&ended.message).into_owned();
+    let ended = Ended { message, ..ended };
     if let Some(result) = &mut result {
         keep_failure(result, &ended, &output);
     }
@@ -131,7 +133,9 @@ pub fn handle_summary(session: &Session, data: &Value) -> Result<Option<SummaryC
     let data: Arc<str> = data.to_string().into();
     let control = Arc::new(LifeControl::new(false));
     let life = Life::new(session, StopFlag::default(), &control);
-    let returned = life.part(Part::Summary, Some(data)).map_err(|ended| ended.message)?;
+    let returned = life.part(Part::Summary, Some(data));
+    let returned =
+        returned.map_err(|ended| session.measure.log().without_secrets(&ended.message).into_owned())?;
     let Some(json) = returned else { return Ok(None) };
     let Ok(Value::Object(places)) = serde_json::from_str(&json) else {
         return Err("handleSummary() must return a table of file names and texts".to_owned());

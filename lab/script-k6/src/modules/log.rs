@@ -182,6 +182,10 @@ impl Log {
         // A secret that is cut would not be known for one.
         let message = self.without_secrets(message);
         let message = &*cut(&message);
+        let fields: Vec<_> =
+            fields.iter().map(|(name, value)| (*name, self.without_secrets(value))).collect();
+        let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, &**value)).collect();
+        let fields = &*fields;
         let mut state = self.state();
         let since_begin = self.begun.elapsed();
         let fate = state.repeats.as_ref().map(|repeats| {
@@ -213,11 +217,14 @@ impl Log {
         }
         let mut redacted = self.redacted.lock().unwrap_or_else(PoisonError::into_inner);
         if !secret.is_empty() && !redacted.iter().any(|known| known == secret) {
-            redacted.push(secret.to_owned());
+            // The longest first: one that holds another is replaced as a whole.
+            let place = redacted.partition_point(|known| known.len() >= secret.len());
+            redacted.insert(place, secret.to_owned());
         }
     }
 
-    fn without_secrets<'t>(&self, message: &'t str) -> Cow<'t, str> {
+    /// A text with k6's mark in the place of what is not to be read.
+    pub fn without_secrets<'t>(&self, message: &'t str) -> Cow<'t, str> {
         let redacted = self.redacted.lock().unwrap_or_else(PoisonError::into_inner);
         let mut message = Cow::Borrowed(message);
         for secret in redacted.iter().filter(|secret| message.contains(secret.as_str())).collect::<Vec<_>>() {
@@ -547,6 +554,19 @@ mod tests {
         let text = String::from_utf8(kept.lock().expect("one writer").clone()).expect("lines are text");
         let lines: Vec<_> = text.lines().map(|line| line.trim_start_matches(['x', 'ü'])).collect();
         assert_eq!(lines, ["***… (cut: 65536 bytes of 65554)", "… (cut: 65536 bytes of 131072)"]);
+    }
+
+    #[test]
+    fn secrets_are_read_neither_in_messages_nor_beside_them() {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let log = Log::to(Box::new(Kept(Arc::clone(&kept), None)), Style::Plain);
+        log.redact("key");
+        log.redact("key-2");
+        log.write(Level::Warning, "with key-2 and key", &[("error", "Get http://h/?k=key-2")]);
+        drop(log);
+        let text = String::from_utf8(kept.lock().expect("one writer").clone()).expect("lines are text");
+        assert!(!text.contains("key") && !text.contains("-2"), "{text}");
+        assert_eq!(text.matches(REDACTED).count(), 3, "{text}");
     }
 
     #[test]

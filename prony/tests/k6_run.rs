@@ -168,6 +168,19 @@ fn secrets_are_read_neither_in_warnings_nor_in_what_ends_the_run() {
 }
 
 #[test]
+fn variables_that_say_nothing_are_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = "export default function () { if (__ENV.SEEN === '1') console.log('ran'); }";
+    fs::write(directory.path().join("script.js"), script).unwrap();
+    let names = ["K6_OUT", "K6_CONSOLE_OUTPUT", "K6_CONFIG", "K6_INCLUDE_SYSTEM_ENV_VARS", "K6_CSV_FILENAME"];
+    let mut command = command(directory.path(), &["--quiet", "script.js"]);
+    let output = command.envs(names.map(|name| (name, ""))).env("SEEN", "1").output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{error}");
+    assert!(error.contains("msg=ran"), "{error}");
+}
+
+#[test]
 fn whatever_is_thrown_is_told_with_its_place() {
     let script = r#"function fail(what) {
           throw what;

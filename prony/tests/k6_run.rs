@@ -168,6 +168,12 @@ fn secrets_are_read_neither_in_warnings_nor_in_what_ends_the_run() {
 }
 
 #[test]
+fn what_a_module_lacks_is_told_once() {
+    let ran = run("import { nothing } from 'k6';\nexport default function () {}", &[]);
+    assert_eq!(ran.error.matches("k6 has no `nothing`").count(), 1, "{}", ran.error);
+}
+
+#[test]
 fn variables_that_say_nothing_are_none() {
     let directory = tempfile::tempdir().unwrap();
     let script = "export default function () { if (__ENV.SEEN === '1') console.log('ran'); }";

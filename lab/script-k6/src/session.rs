@@ -11,7 +11,7 @@ use super::modules::log::Log;
 use super::modules::log_settings::LogSettings;
 use super::options::{Notes, Options, OptionsError, Scenario, Tier, Tiers};
 use super::program::{Entry, ScenarioSpec, ScriptWorkload};
-use super::vm::{Machine, Script, ScriptError};
+use super::vm::{Machine, Script, ScriptError, ToldLacks};
 use super::wire::Wire;
 use super::workload::Measured;
 use prony_model::plan::PlanFaults;
@@ -151,6 +151,7 @@ impl Session {
         consolidated.warnings.extend(file.warnings());
         let wire = Wire::new(&consolidated.options, &mut consolidated.warnings)?;
         let mut script = file.script();
+        script.shared::<ToldLacks>().add(&first.shared::<ToldLacks>());
         let shared = (script.shared::<Log>(), script.shared::<RunState>());
         let registry = &first.recorder.registry;
         let (measure, recorder) = Measure::new(&consolidated.options, registry, shared, settings)?;

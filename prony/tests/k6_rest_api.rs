@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -262,6 +262,22 @@ fn setup_and_teardown_run_when_they_are_asked_for() {
     let (code, said) = run.end();
     assert!(matches!(code, Some(103 | 105)), "{code:?} {said}");
     assert!(said.contains("no good"), "{said}");
+}
+
+#[test]
+fn half_a_request_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = Run::start(folder.path(), &[]);
+    run.until_status(7);
+    let mut stream = TcpStream::connect(("127.0.0.1", run.port)).unwrap();
+    stream.write_all(b"PUT /v1/setup HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n").unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 400 "), "{response}");
+    assert_eq!(run.attributes("/v1/setup"), json!({"data": {"a": 1}}));
+    run.interrupt();
+    assert_eq!(run.end().0, Some(105));
 }
 
 #[test]

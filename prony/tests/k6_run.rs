@@ -112,6 +112,23 @@ fn a_script_that_aborts_still_has_its_teardown_and_summary() {
 }
 
 #[test]
+fn an_abort_is_told_as_one_wherever_the_script_calls_it() {
+    let with =
+        |part: &str| format!("import exec from 'k6/execution'; {part}\nexport default function () {{}}");
+    let told = "export function handleSummary() { return { stdout: 'summary was told' }; }";
+    let aborted = "test aborted: enough at ";
+    check(&with("exec.test.abort('enough');"), &[], 108, &["error: test aborted: enough at "]);
+    check(&with("try { exec.test.abort('enough'); } catch { /* Goes on. */ }"), &[], 108, &[aborted]);
+    let users = format!(
+        "export const options = {{ vus: 3, duration: '20s' }}; {told}\nif (__VU > 1) exec.test.abort('enough');"
+    );
+    check(&with(&users), &[], 108, &[aborted, "summary was told"]);
+    let teardown = format!("{told}\nexport function teardown() {{ exec.test.abort('enough'); }}");
+    check(&with(&teardown), &[], 108, &[aborted, "summary was told"]);
+    check(&with("export function handleSummary() { exec.test.abort('enough'); }"), &[], 0, &[aborted]);
+}
+
+#[test]
 fn setup_and_teardown_have_exit_codes_of_their_own() {
     let told = r#"export function handleSummary() { return { stdout: "summary was told\n" }; } export default function () {}"#;
     let with = |part: &str| format!("import {{ sleep }} from 'k6'; {part}\n{told}");
@@ -135,6 +152,38 @@ fn setup_and_teardown_have_exit_codes_of_their_own() {
     let slow =
         "export const options = { teardownTimeout: '50ms' }; export function teardown() { sleep(60); }";
     check(&with(slow), &[], 101, &["teardown() did not end within 0.05 s", told]);
+}
+
+#[test]
+fn secrets_are_read_neither_in_warnings_nor_in_what_ends_the_run() {
+    let script = "import secrets from 'k6/secrets';\nimport http from 'k6/http';\nexport default function () {}\n\
+        export async function setup() {\n  const key = await secrets.get('key');\n  \
+        http.get(`http://127.0.0.1:1/?key=${key}`);\n  throw new Error(`bad ${key}`);\n}";
+    let ran = run(script, &["--secret-source", "mock=key=hidden"]);
+    assert_eq!(ran.code, Some(255), "{}", ran.error);
+    for part in ["/?key=***SECRET_REDACTED***", "Error: bad ***SECRET_REDACTED***"] {
+        assert!(ran.error.contains(part), "{part} is missing in:\n{}", ran.error);
+    }
+    assert!(!ran.error.contains("hidden"), "{}", ran.error);
+}
+
+#[test]
+fn what_a_module_lacks_is_told_once() {
+    let ran = run("import { nothing } from 'k6';\nexport default function () {}", &[]);
+    assert_eq!(ran.error.matches("k6 has no `nothing`").count(), 1, "{}", ran.error);
+}
+
+#[test]
+fn variables_that_say_nothing_are_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = "export default function () { if (__ENV.SEEN === '1') console.log('ran'); }";
+    fs::write(directory.path().join("script.js"), script).unwrap();
+    let names = ["K6_OUT", "K6_CONSOLE_OUTPUT", "K6_CONFIG", "K6_INCLUDE_SYSTEM_ENV_VARS", "K6_CSV_FILENAME"];
+    let mut command = command(directory.path(), &["--quiet", "script.js"]);
+    let output = command.envs(names.map(|name| (name, ""))).env("SEEN", "1").output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{error}");
+    assert!(error.contains("msg=ran"), "{error}");
 }
 
 #[test]

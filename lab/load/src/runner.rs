@@ -17,7 +17,7 @@ use prony_client::targets::{TargetSettings, Targets};
 use prony_model::measurement::snapshot::RequestNames;
 use prony_model::measurement::tally::TallyShape;
 use prony_model::plan::scenario::Scenario;
-use prony_model::program::{RunControl, RunShare, Workload};
+use prony_model::program::{ProgramError, RunControl, RunShare, Workload};
 use prony_model::result::{Origin, Progress, RunState};
 use prony_model::{Nanos, Plan, ResultFile};
 use std::mem;
@@ -302,7 +302,7 @@ fn gather(
 fn join(handles: Vec<ScopedJoinHandle<'_, Result<(), WorkerError>>>) -> Option<RunError> {
     let mut lost = None;
     for handle in handles {
-        lost = Some(match handle.join() {
+        let error = match handle.join() {
             Ok(Ok(())) => continue,
             Ok(Err(WorkerError::Program(error))) => RunError::Program(error),
             Ok(Err(WorkerError::Request(error))) => RunError::Request(error),
@@ -311,7 +311,11 @@ fn join(handles: Vec<ScopedJoinHandle<'_, Result<(), WorkerError>>>) -> Option<R
                 let message = panic.downcast_ref::<String>().cloned();
                 RunError::ThreadLost { message: message.unwrap_or_else(|| "it panicked".to_owned()) }
             }
-        });
+        };
+        // A thread that another one's failure has stopped does not say why.
+        if lost.is_none() || !matches!(error, RunError::Program(ProgramError::Stopped)) {
+            lost = Some(error);
+        }
     }
     lost
 }

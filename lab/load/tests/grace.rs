@@ -10,7 +10,7 @@ use prony_model::load::Stage;
 use prony_model::plan::scenario::Grace;
 use prony_model::program::RunControl;
 use prony_model::result::{ResultFile, RunState};
-use prony_model::{LoadModel, Nanos};
+use prony_model::{LoadModel, Nanos, WindowKind};
 use prony_testkit::peer::{ScriptedPeer, Step};
 use std::num::NonZeroUsize;
 use waiting::{Act, Walk, get, options, plan, run_plan, starts};
@@ -71,6 +71,29 @@ fn a_user_that_a_ramp_takes_away_has_a_grace_of_its_own() {
     let mut heard = walk.heard();
     heard.sort();
     assert_eq!(heard, ["0: interrupted", "1: interrupted"]);
+}
+
+#[test]
+fn a_ramp_takes_users_away_at_its_very_end_too() {
+    let stages =
+        vec![Stage::new(Nanos::ZERO, 2), Stage::new(Nanos::from_millis(100), 2), Stage::new(Nanos::ZERO, 1)];
+    let walk = Walk::new(vec![Act::Sleep(Nanos::from_millis(400))]);
+    let grace = Grace { stop: LONG, ramp_down: Some(Nanos::ZERO) };
+    let result = run_with(&walk, LoadModel::closed(stages), grace);
+    assert_eq!(started_and_completed(&result), (2, 1));
+    assert_eq!(walk.heard(), ["1: interrupted"]);
+}
+
+/// The least of several, whatever else the machine does meanwhile.
+#[test]
+fn a_run_ends_with_its_last_iteration() {
+    let lengths = (0..10).map(|_| {
+        let walk = Walk::new(vec![Act::Sleep(Nanos::from_millis(1))]);
+        let result = run_with(&walk, LoadModel::per_user_iterations(1, 1, LONG), Grace::NONE);
+        assert_eq!(started_and_completed(&result), (1, 1));
+        result.window(WindowKind::Whole).unwrap().window.length()
+    });
+    assert!(lengths.min().unwrap() < Nanos::from_millis(90));
 }
 
 #[test]

@@ -307,3 +307,23 @@ fn programs_see_whole_answers_and_end_users_threads_and_runs() {
     let error = run_few(&plan, Err(ProgramError::Script("script.lua:7: boom".to_owned()))).unwrap_err();
     assert_eq!(error.to_string(), "script.lua:7: boom");
 }
+
+/// A program that cannot be made: on the first thread for a reason of its own, on the others because of the first.
+struct NotMade;
+
+impl Workload for NotMade {
+    fn program(&self, place: ThreadPlace) -> Result<Box<dyn Program + '_>, ProgramError> {
+        Err(match place.number {
+            0 => ProgramError::Script("script.js:1: boom".to_owned()),
+            _ => ProgramError::Stopped,
+        })
+    }
+}
+
+#[test]
+fn a_run_that_fails_says_the_reason_and_not_what_it_did_to_other_threads() {
+    let peer = ScriptedPeer::answering(OK);
+    let plan = draft(&peer, LoadModel::constant(2, Nanos::from_secs(600))).check().unwrap();
+    let error = run_workload(&plan, &NotMade, options()).unwrap_err();
+    assert_eq!(error.to_string(), "script.js:1: boom");
+}

@@ -204,7 +204,12 @@ impl<'a> ScriptProgram<'a> {
         }
         let mut index = self.thread.index_of(place.number);
         if self.users.get(index).is_none_or(Option::is_none) {
-            index = self.make_user(place.number)?;
+            index = match self.make_user(place.number) {
+                Ok(made) => made,
+                // The run was stopped while its init code ran.
+                Err(error) if error.fault == Fault::Interrupted => return Ok(Step::StopThread),
+                Err(error) => return Err(error),
+            };
         }
         self.activate(index, place.scenario)?;
         if !self.workload.keeps_connections {
@@ -378,6 +383,9 @@ impl Drop for ScriptProgram<'_> {
 
 impl From<ScriptError> for ProgramError {
     fn from(error: ScriptError) -> Self {
-        Self::Script(error.to_string())
+        match error.fault {
+            Fault::Interrupted => Self::Stopped,
+            _ => Self::Script(error.to_string()),
+        }
     }
 }

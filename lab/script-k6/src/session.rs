@@ -6,12 +6,12 @@ use super::host::Clock;
 use super::http::settings::{HttpOptions, HttpSettings};
 use super::measure::{BesideOthers, Measure, MeasureError, MeasureSettings, Unmeasured};
 use super::metrics::binding::AddRules;
-use super::modules::execution::RunState;
+use super::modules::execution::{RunEnd, RunState};
 use super::modules::log::Log;
 use super::modules::log_settings::LogSettings;
 use super::options::{Notes, Options, OptionsError, Scenario, Tier, Tiers};
 use super::program::{Entry, ScenarioSpec, ScriptWorkload};
-use super::vm::{Machine, Script, ScriptError};
+use super::vm::{Machine, Script, ScriptError, ToldLacks};
 use super::wire::Wire;
 use super::workload::Measured;
 use prony_model::plan::PlanFaults;
@@ -72,6 +72,9 @@ pub enum SessionError {
     Plan(#[from] PlanFaults),
     #[error("the script exports no function that could be run; write `export default function () {{ … }}`")]
     NoFunctions,
+    /// Its init code called `exec.test.abort`; the message is k6's.
+    #[error("{0}")]
+    Aborted(String),
 }
 
 impl SessionError {
@@ -79,6 +82,7 @@ impl SessionError {
         match self {
             Self::Script(_) => Exit::Exception,
             Self::NoFunctions => Exit::Other,
+            Self::Aborted(_) => Exit::Aborted,
             Self::Options(_) | Self::Measure(_) | Self::Plan(_) => Exit::Configuration,
         }
     }
@@ -130,7 +134,12 @@ impl Session {
     ) -> Result<Self, SessionError> {
         // What it leaves behind is not what users find: it has run with the options not yet known.
         let first = Arc::new(file.script());
-        let inspected = Machine::new(Arc::clone(&first), Clock::Real(Instant::now()))?.inspect()?;
+        let inspected = Machine::new(Arc::clone(&first), Clock::Real(Instant::now()))?.inspect();
+        // Also where the script has caught what the call throws.
+        if let Some(RunEnd::Aborted(message)) = first.shared::<RunState>().ended() {
+            return Err(SessionError::Aborted(message));
+        }
+        let inspected = inspected?;
         if inspected.functions.is_empty() {
             return Err(SessionError::NoFunctions);
         }
@@ -142,6 +151,7 @@ impl Session {
         consolidated.warnings.extend(file.warnings());
         let wire = Wire::new(&consolidated.options, &mut consolidated.warnings)?;
         let mut script = file.script();
+        script.shared::<ToldLacks>().add(&first.shared::<ToldLacks>());
         let shared = (script.shared::<Log>(), script.shared::<RunState>());
         let registry = &first.recorder.registry;
         let (measure, recorder) = Measure::new(&consolidated.options, registry, shared, settings)?;

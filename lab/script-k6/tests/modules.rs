@@ -324,6 +324,19 @@ fn an_abort_cannot_be_caught() {
 }
 
 #[test]
+fn timers_of_init_code_ring_in_the_first_iteration() {
+    let main = "
+        setTimeout(() => console.log('rung'), 5);
+        clearTimeout(setTimeout(() => console.log('never'), 1));
+        export default function () { console.log('called'); }";
+    expect![[r#"
+        called
+        rung
+    "#]]
+    .assert_eq(&logged(main));
+}
+
+#[test]
 fn timers_run_after_the_function() {
     let main = "
         import { setTimeout as imported } from 'k6/timers';

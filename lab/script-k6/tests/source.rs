@@ -112,14 +112,14 @@ fn names_that_a_module_of_k6_lacks_are_undefined() {
         ],
         &expect![[r#"["function","undefined","function","function","undefined","function","undefined","function",true]"#]],
     );
-    // What a file lacks is an error there too.
-    let (_folder, script) = script_of(&[
-        ("main.js", "import { b } from './a.js'; export function setup() {}"),
-        ("a.js", "export const a = 1;"),
-    ]);
+    // What a library lacks is an error there too.
+    let (_folder, script) = script_of(&[(
+        "main.js",
+        "import { nope } from 'https://jslib.k6.io/k6-utils/1.4.0/index.js'; export function setup() {}",
+    )]);
     let machine = Machine::new(Arc::new(script), Clock::Real(Instant::now())).unwrap();
     let error = machine.inspect().unwrap_err().to_string();
-    assert!(error.contains("'b'"), "{error}");
+    assert!(error.contains("'nope'"), "{error}");
 }
 
 /// Each file of the name `data.txt` holds the folder that it is in.

@@ -3,7 +3,7 @@
 use super::{Action, Alarm, AskReason, UserIndex, UserMachine};
 use crate::recorder::Recorder;
 use crate::users::user::State;
-use prony_model::program::Step;
+use prony_model::program::{Step, UserPlace};
 use prony_model::{Nanos, TransportError};
 use std::sync::atomic::Ordering;
 
@@ -31,12 +31,16 @@ impl UserMachine<'_> {
     pub(super) fn activity_at(&self, user: UserIndex, at: Nanos) -> Option<(Nanos, Nanos)> {
         let place = self.place_of(user);
         let scenario = &self.plan.scenarios()[place.scenario];
-        let before = &self.plan.scenarios()[..place.scenario];
-        let first: u32 = before.iter().map(|before| before.load.users_max()).sum();
-        let activities = scenario.load.activities_of(place.number - first).into_iter();
+        let activities = scenario.load.activities_of(self.number_of(place)).into_iter();
         activities
             .map(|activity| (scenario.start.plus(activity.start), scenario.start.plus(activity.stop)))
             .find(|(_, stop)| at < *stop)
+    }
+
+    /// The user's number among those of its scenario, from 0.
+    pub(super) fn number_of(&self, place: UserPlace) -> u32 {
+        let before = &self.plan.scenarios()[..place.scenario];
+        place.number - before.iter().map(|before| before.load.users_max()).sum::<u32>()
     }
 
     fn wait_for_iteration(&mut self, user: UserIndex, due: Nanos) {

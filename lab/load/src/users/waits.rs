@@ -113,8 +113,11 @@ impl UserMachine<'_> {
     fn grace_after(&self, place: UserPlace, active_until: Nanos) -> Nanos {
         let scenario = &self.plan.scenarios()[place.scenario];
         let by_scenario = scenario.end().plus(scenario.grace.stop);
+        // A ramp may take it away at the very end.
+        let is_taken =
+            || active_until < scenario.end() || self.number_of(place) >= scenario.load.users.last();
         match scenario.grace.ramp_down {
-            Some(grace) if active_until < scenario.end() => by_scenario.min(active_until.plus(grace)),
+            Some(grace) if is_taken() => by_scenario.min(active_until.plus(grace)),
             _ => by_scenario,
         }
     }

@@ -114,8 +114,7 @@ impl<'a> Worker<'a> {
         loop {
             let mut now = self.client.now();
             self.hand_over_seconds(now);
-            let is_over = self.recorder.in_flight() == 0 && self.machine.is_over(now);
-            if is_over || now >= last_moment || self.shared.stop.is_stopped() {
+            if self.is_over(now) || now >= last_moment || self.shared.stop.is_stopped() {
                 return self.finish();
             }
             // Where more is due than a thread can serve, responses, seconds and the flag to stop have their turn all the same.
@@ -124,12 +123,21 @@ impl<'a> Worker<'a> {
                 self.act()?;
                 now = self.client.now();
             }
-            let until = now.plus(STOP_CHECK).min(self.seconds.end()).min(self.machine.next_moment(now));
+            let until = if self.is_over(now) {
+                // What was done was the last: it is written, and there is nothing to wait for.
+                now
+            } else {
+                now.plus(STOP_CHECK).min(self.seconds.end()).min(self.machine.next_moment(now))
+            };
             self.client.wait(now, until)?;
             while let Some(event) = self.client.next_event()? {
                 self.on_client_event(event)?;
             }
         }
+    }
+
+    fn is_over(&self, now: Nanos) -> bool {
+        self.recorder.in_flight() == 0 && self.machine.is_over(now)
     }
 
     // ---- act

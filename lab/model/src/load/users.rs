@@ -55,6 +55,11 @@ impl UserSchedule {
         self.stages.iter().map(|stage| stage.users).max().unwrap_or(0)
     }
 
+    /// Those that are there at the moment at which the last stage ends.
+    pub fn last(&self) -> u32 {
+        self.stages.last().map_or(0, |stage| stage.users)
+    }
+
     /// None once the last stage has ended.
     pub fn active_at(&self, time: Nanos) -> u32 {
         let active = segments(&self.stages).filter(|s| s.begin <= time && time < s.end).last();

@@ -200,6 +200,9 @@ pub enum ProgramError {
     Script(String),
     #[error("the script was prepared for {prepared} threads, not {threads}")]
     Threads { prepared: usize, threads: u32 },
+    /// It was being made when the run was stopped; whoever has stopped it says why.
+    #[error("the run was stopped before it began")]
+    Stopped,
     #[error("a program sent a step without a request")]
     NoRequest,
     #[error("a program asked for something in a step that does not wait for it")]

@@ -126,7 +126,7 @@ impl Given {
         if !self.secret_sources.is_empty() {
             return self.secret_sources.clone();
         }
-        variable("K6_SECRET_SOURCE").filter(|text| !text.is_empty()).into_iter().collect()
+        variable("K6_SECRET_SOURCE").into_iter().collect()
     }
 
     /// `__ENV`: the system's variables, where they are asked for, and those of flags.
@@ -194,8 +194,9 @@ fn variables() -> BTreeMap<String, String> {
     texts.collect()
 }
 
+/// An empty one says nothing, as in k6.
 fn variable(name: &str) -> Option<String> {
-    env::var(name).ok()
+    env::var(name).ok().filter(|text| !text.is_empty())
 }
 
 /// Whether a variable of k6's has one of the words that k6 takes for true (`strconv.ParseBool` of Go); nothing where it is not set.

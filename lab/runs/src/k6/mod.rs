@@ -98,6 +98,8 @@ pub fn live_with(
         }
         ended => ended,
     };
+    let message = session.measure.log().without_secrets(&ended.message).into_owned();
+    let ended = Ended { message, ..ended };
     if let Some(result) = &mut result {
         keep_failure(result, &ended, &output);
     }
@@ -131,7 +133,9 @@ pub fn handle_summary(session: &Session, data: &Value) -> Result<Option<SummaryC
     let data: Arc<str> = data.to_string().into();
     let control = Arc::new(LifeControl::new(false));
     let life = Life::new(session, StopFlag::default(), &control);
-    let returned = life.part(Part::Summary, Some(data)).map_err(|ended| ended.message)?;
+    let returned = life.part(Part::Summary, Some(data));
+    let returned =
+        returned.map_err(|ended| session.measure.log().without_secrets(&ended.message).into_owned())?;
     let Some(json) = returned else { return Ok(None) };
     let Ok(Value::Object(places)) = serde_json::from_str(&json) else {
         return Err("handleSummary() must return a table of file names and texts".to_owned());
@@ -278,6 +282,9 @@ impl<'a> Life<'a> {
                 // As k6, which has no code for it.
                 Err(Ended::new(Exit::Other, error.to_string()))
             }
+            Some(Err(error)) if error.fault == Fault::Aborted => {
+                Err(self.asked_end().unwrap_or_else(|| Ended::new(Exit::Aborted, error.to_string())))
+            }
             _ if self.stop.is_stopped() => Err(interrupted()),
             returned => Err(self.timed_out(part, returned.and_then(Result::err).as_ref())),
         }
@@ -360,10 +367,11 @@ impl<'a> Life<'a> {
         RunOptions { begins, progress, stop, ..options }
     }
 
-    /// Init code that a signal has ended has not thrown.
+    /// Init code that a signal has ended, or that asked for the end itself, has not thrown.
     fn failed(&self, error: &RunError) -> Ended {
         match error {
             RunError::Program(_) if self.stop.is_stopped() => interrupted(),
+            RunError::Program(_) => self.asked_end().unwrap_or_else(|| failed(error)),
             error => failed(error),
         }
     }
@@ -375,7 +383,7 @@ impl<'a> Life<'a> {
             SubjectError::Workers(_) if self.stop.is_stopped() => interrupted(),
             SubjectError::Workers(error) => Ended::new(Exit::Other, error.to_string()),
         };
-        if ended.exit != Exit::Interrupted {
+        if !matches!(ended.exit, Exit::Interrupted | Exit::Aborted) {
             self.failure.replace(Some(error));
         }
         ended

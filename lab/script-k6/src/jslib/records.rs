@@ -15,6 +15,9 @@ pub(crate) struct RecordsOptions {
     /// The last, from 0.
     to_line: Option<i64>,
     as_objects: bool,
+    /// They are read one by one: a faulty one is a text that says so in its place.
+    #[serde(default)]
+    is_streamed: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -23,21 +26,25 @@ pub(crate) enum RecordsError {
     Options(serde_json::Error),
     #[error("the 'fromLine' option must be greater than or equal to 0")]
     FromNegative,
-    #[error("the 'fromLine' option must be less than or equal to the 'toLine' option")]
+    #[error("the 'fromLine' option must be less than the 'toLine' option")]
     FromBeyondTo,
     #[error("the '{0}' and 'asObjects' options are mutually exclusive")]
     WithObjects(&'static str),
     #[error("line {line} of the CSV file: {message}")]
     Text { line: usize, message: &'static str },
+    #[error("record {record}: it has {fields} fields, and the first one has {width}")]
+    Width { record: usize, fields: usize, width: usize },
 }
 
 /// Each as JSON.
 pub(crate) fn records(text: &str, options: &RecordsOptions) -> Result<Vec<Box<str>>, RecordsError> {
-    let (from, to) = (options.from_line.unwrap_or(0), options.to_line.unwrap_or(i64::MAX));
+    let from = options.from_line.unwrap_or(0);
+    // As in k6, where 0 is no end.
+    let to = options.to_line.filter(|to| *to != 0).unwrap_or(i64::MAX);
     if from < 0 {
         return Err(RecordsError::FromNegative);
     }
-    if from > to {
+    if options.from_line.zip(options.to_line).is_some_and(|(from, to)| from >= to) || to < 0 {
         return Err(RecordsError::FromBeyondTo);
     }
     if options.as_objects && options.skip_first_line {
@@ -55,17 +62,29 @@ pub(crate) fn records(text: &str, options: &RecordsOptions) -> Result<Vec<Box<st
     let line = |number: i64| usize::try_from(number).unwrap_or(usize::MAX);
     let skipped = line(from.max(i64::from(options.skip_first_line || options.as_objects)));
     let header = found.rows.first().filter(|_| options.as_objects);
-    let wanted = found.rows.iter().enumerate().skip(skipped);
-    let wanted = wanted.take_while(|(number, _)| *number <= line(to)).map(|(_, row)| match header {
-        None => serde_json::to_string(row),
-        Some(header) => {
+    let width = found.rows.first().map_or(0, Vec::len);
+    let read = found.rows.iter().enumerate().take_while(|(number, _)| *number <= line(to));
+    let mut records = Vec::new();
+    for (number, row) in read {
+        let json = if row.len() != width {
+            let error = RecordsError::Width { record: number + 1, fields: row.len(), width };
+            if !options.is_streamed {
+                return Err(error);
+            }
+            serde_json::to_string(&error.to_string())
+        } else if let Some(header) = header {
             let members = header.iter().zip(row);
             let object: Map<_, _> =
                 members.map(|(name, value)| (name.to_string(), Value::from(&**value))).collect();
             serde_json::to_string(&object)
+        } else {
+            serde_json::to_string(row)
+        };
+        if number >= skipped {
+            records.push(json.expect("texts are JSON").into_boxed_str());
         }
-    });
-    Ok(wanted.map(|json| json.expect("texts are JSON").into_boxed_str()).collect())
+    }
+    Ok(records)
 }
 
 #[cfg(test)]
@@ -94,9 +113,28 @@ mod tests {
         check(r#"{"toLine":1,"skipFirstLine":true,"delimiter":";"}"#, Ok(r#"["Ada","36"]"#));
         check(r#"{"asObjects":true,"toLine":1}"#, Ok(r#"{"name":"Ada","age":"36"}"#));
         check(r#"{"fromLine":-1}"#, Err("the 'fromLine' option must be greater than or equal to 0"));
-        let beyond = "the 'fromLine' option must be less than or equal to the 'toLine' option";
+        check(r#"{"toLine":0,"fromLine":null}"#, Ok(r#"["name","age"] ["Ada","36"] ["Li, Wu","4"] ["Zoë","1"]"#));
+        let beyond = "the 'fromLine' option must be less than the 'toLine' option";
         check(r#"{"fromLine":3,"toLine":2}"#, Err(beyond));
+        check(r#"{"fromLine":2,"toLine":2}"#, Err(beyond));
         let both = "the 'skipFirstLine' and 'asObjects' options are mutually exclusive";
         check(r#"{"asObjects":true,"skipFirstLine":true}"#, Err(both));
+    }
+
+    /// Go's reader wants as many fields in each record as in the first.
+    #[test]
+    fn a_record_of_another_length_is_a_fault() {
+        let read = |more: &str| {
+            let options = format!(
+                r#"{{"delimiter":",","skipFirstLine":false,"fromLine":null,"asObjects":true,{more}}}"#
+            );
+            let found = records("a,b\n1,2\n3\n4,5\n", &serde_json::from_str(&options).unwrap());
+            found.map(|records| records.join(" ")).map_err(|error| error.to_string())
+        };
+        let fault = "record 3: it has 1 fields, and the first one has 2";
+        let (first, last) = (r#"{"a":"1","b":"2"}"#, r#"{"a":"4","b":"5"}"#);
+        assert_eq!(read(r#""toLine":null"#), Err(fault.to_owned()));
+        assert_eq!(read(r#""toLine":1"#), Ok(first.to_owned()));
+        assert_eq!(read(r#""toLine":null,"isStreamed":true"#), Ok(format!("{first} \"{fault}\" {last}")));
     }
 }

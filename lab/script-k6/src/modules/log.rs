@@ -16,7 +16,7 @@ pub use super::log_level::Level;
 
 /// Lines that wait for being written: some seconds of a slow terminal, a few MB of memory.
 const WAITING_LINES_MAX: usize = 16_384;
-/// Longer messages are cut: a script that logs bodies would otherwise fill the memory through the waiting lines.
+/// Longer messages are cut, and say so: a script that logs bodies would otherwise fill the memory through the waiting lines.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 
 /// How often it is looked whether repeats are to be said.
@@ -179,9 +179,13 @@ impl Log {
         if !self.takes(level) {
             return;
         }
-        let end = (0..=MESSAGE_BYTES_MAX.min(message.len())).rev().find(|end| message.is_char_boundary(*end));
-        let message = &message[..end.unwrap_or(0)];
-        let message = &*self.without_secrets(message);
+        // A secret that is cut would not be known for one.
+        let message = self.without_secrets(message);
+        let message = &*cut(&message);
+        let fields: Vec<_> =
+            fields.iter().map(|(name, value)| (*name, self.without_secrets(value))).collect();
+        let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, &**value)).collect();
+        let fields = &*fields;
         let mut state = self.state();
         let since_begin = self.begun.elapsed();
         let fate = state.repeats.as_ref().map(|repeats| {
@@ -213,11 +217,14 @@ impl Log {
         }
         let mut redacted = self.redacted.lock().unwrap_or_else(PoisonError::into_inner);
         if !secret.is_empty() && !redacted.iter().any(|known| known == secret) {
-            redacted.push(secret.to_owned());
+            // The longest first: one that holds another is replaced as a whole.
+            let place = redacted.partition_point(|known| known.len() >= secret.len());
+            redacted.insert(place, secret.to_owned());
         }
     }
 
-    fn without_secrets<'t>(&self, message: &'t str) -> Cow<'t, str> {
+    /// A text with k6's mark in the place of what is not to be read.
+    pub fn without_secrets<'t>(&self, message: &'t str) -> Cow<'t, str> {
         let redacted = self.redacted.lock().unwrap_or_else(PoisonError::into_inner);
         let mut message = Cow::Borrowed(message);
         for secret in redacted.iter().filter(|secret| message.contains(secret.as_str())).collect::<Vec<_>>() {
@@ -428,6 +435,15 @@ fn timestamp(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
+/// The message, or as much of it as is kept.
+fn cut(message: &str) -> Cow<'_, str> {
+    if message.len() <= MESSAGE_BYTES_MAX {
+        return Cow::Borrowed(message);
+    }
+    let end = (0..=MESSAGE_BYTES_MAX).rev().find(|end| message.is_char_boundary(*end)).unwrap_or(0);
+    Cow::Owned(format!("{}… (cut: {} bytes of {})", &message[..end], end, message.len()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -525,6 +541,32 @@ mod tests {
         assert!(read.starts_with("same\nearly\n") && read.ends_with("\nsame\n"), "{read}");
         assert!(read.lines().count() < 100, "{read}");
         assert_eq!(written(Reader::Any).lines().count(), 2_001);
+    }
+
+    #[test]
+    fn a_message_that_is_too_long_says_so_and_shows_no_part_of_a_secret() {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let log = Log::to(Box::new(Kept(Arc::clone(&kept), None)), Style::Raw);
+        log.redact("hidden");
+        log.write(Level::Info, &format!("{}hidden", "x".repeat(MESSAGE_BYTES_MAX - 3)), &[]);
+        log.write(Level::Info, &"ü".repeat(MESSAGE_BYTES_MAX), &[]);
+        drop(log);
+        let text = String::from_utf8(kept.lock().expect("one writer").clone()).expect("lines are text");
+        let lines: Vec<_> = text.lines().map(|line| line.trim_start_matches(['x', 'ü'])).collect();
+        assert_eq!(lines, ["***… (cut: 65536 bytes of 65554)", "… (cut: 65536 bytes of 131072)"]);
+    }
+
+    #[test]
+    fn secrets_are_read_neither_in_messages_nor_beside_them() {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let log = Log::to(Box::new(Kept(Arc::clone(&kept), None)), Style::Plain);
+        log.redact("key");
+        log.redact("key-2");
+        log.write(Level::Warning, "with key-2 and key", &[("error", "Get http://h/?k=key-2")]);
+        drop(log);
+        let text = String::from_utf8(kept.lock().expect("one writer").clone()).expect("lines are text");
+        assert!(!text.contains("key") && !text.contains("-2"), "{text}");
+        assert_eq!(text.matches(REDACTED).count(), 3, "{text}");
     }
 
     #[test]

@@ -53,7 +53,9 @@ impl Executor {
                 LoadModel::per_user_iterations(*vus, *iterations, *max_duration)
             }
             Self::ConstantVus { vus, duration } => LoadModel::constant(*vus, *duration),
-            Self::RampingVus { start_vus, stages, .. } => LoadModel::closed(lines(*start_vus, stages)),
+            Self::RampingVus { start_vus, stages, .. } => {
+                LoadModel::closed(lines(*start_vus, with_users(*start_vus, stages)))
+            }
             Self::ConstantArrivalRate { rate, time_unit, duration, users } => {
                 let rate = per_second(*rate, *time_unit);
                 open(vec![RateStage::new(Nanos::ZERO, rate), RateStage::new(*duration, rate)], *users)
@@ -91,7 +93,7 @@ impl Executor {
         let Self::RampingVus { start_vus, stages, .. } = self else { return Vec::new() };
         let (mut at, mut users) = (Nanos::ZERO, u64::from(*start_vus));
         let mut steps = vec![(at, users)];
-        for stage in stages {
+        for stage in with_users(*start_vus, stages) {
             let change = users.abs_diff(stage.target);
             for step in 1..=change {
                 let passed = u128::from(stage.duration.0) * u128::from(step) / u128::from(change);
@@ -103,6 +105,13 @@ impl Executor {
         steps.push((at, users));
         steps
     }
+}
+
+/// The stages until the last user has left for good, at which k6 ends a ramp.
+fn with_users(start_vus: u32, stages: &[ExecutorStage]) -> &[ExecutorStage] {
+    let to_some = stages.iter().rposition(|stage| stage.target > 0);
+    let count = to_some.map_or(usize::from(start_vus > 0), |index| index + 2);
+    &stages[..count.min(stages.len())]
 }
 
 fn open(stages: Vec<RateStage>, users: ArrivalUsers) -> LoadModel {

@@ -49,8 +49,10 @@ fn steps(scenario: &Scenario) -> Vec<(Nanos, u64)> {
         }
         Executor::RampingVus { graceful_ramp_down, .. } => {
             let raw = scenario.executor.ramping_steps();
-            let end = raw.last().map_or(Nanos::ZERO, |(at, _)| *at);
-            reserved(&raw, *graceful_ramp_down, end, end.plus(stop))
+            let (end, users) = raw.last().copied().unwrap_or_default();
+            // Who leaves last has the ramp-down's grace like those before.
+            let last = if users == 0 { stop.min(*graceful_ramp_down) } else { stop };
+            reserved(&raw, *graceful_ramp_down, end, end.plus(last))
         }
     }
 }

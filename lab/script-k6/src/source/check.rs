@@ -5,6 +5,7 @@
 
 use super::catalogue::{State, absent, is_builtin};
 use super::error::{FaultKind, SourceFault};
+use super::exports::no_member;
 use super::position::Lines;
 use super::resolve::{Target, Unresolved};
 use super::sources::{Main, Module, Sources};
@@ -59,6 +60,10 @@ impl Check {
             check.files += 1;
             for (request, target) in module.parsed.requests.iter().zip(&module.targets) {
                 check.add_request(&module, request, target, &members);
+                // Also of what only a call asks for, which is no fault of a run.
+                if let (Way::Import, Ok(Target::File(path))) = (request.way, target) {
+                    check.lacks.extend(sources.lacking_names_of(&module, request, path));
+                }
             }
             check.add_text(&sources, &name, &module, &members);
         }
@@ -171,13 +176,6 @@ fn absent_file(sources: &Sources, module: &str, path: &str) -> Option<String> {
         return None;
     }
     Some(format!("open() finds no file {path}: tried {}", own.display()))
-}
-
-fn no_member(module: &str, member: &str, has: &BTreeSet<String>) -> String {
-    let distance = |known: &&String| strsim::damerau_levenshtein(known, member);
-    let near = has.iter().min_by_key(distance).filter(|known| distance(known) <= 2);
-    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    format!("{module} has no `{member}`{hint}")
 }
 
 fn option_note(key: &str) -> Option<String> {

@@ -7,6 +7,7 @@ pub(crate) mod catalogue;
 mod check;
 pub(crate) mod common_js;
 mod error;
+mod exports;
 mod native;
 mod position;
 mod resolve;

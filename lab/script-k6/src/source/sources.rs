@@ -162,6 +162,7 @@ impl Sources {
             Ok(module) => sources.walk(module, &mut faults),
             Err(fault) => faults.push(fault),
         }
+        faults.extend(sources.lacking_names());
         (sources, faults)
     }
 
@@ -453,7 +454,7 @@ enum FollowError {
     Inside(SourceFault),
 }
 
-fn full_name(path: &Path) -> String {
+pub(super) fn full_name(path: &Path) -> String {
     format!("file://{}", path.display())
 }
 

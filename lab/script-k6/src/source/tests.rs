@@ -342,6 +342,36 @@ fn standard_input_may_be_typescript_and_imports_from_the_working_folder() {
 }
 
 /// What `--check` prints for a script whose only built-in modules are those here.
+#[test]
+fn names_that_a_file_does_not_export_are_told_with_their_places() {
+    check_faults(
+        &[
+            (
+                "main.js",
+                "import one, { two, tow } from './a.js';\nimport { far, near } from './stars.js';\nimport * as all from './a.js';\nexport { gone } from './a.js';\nimport own, { asked } from './common.js';\nimport { get } from './k6.js';\nexport { own };\nexport default () => [one, two, tow, far, near, all, asked, get];",
+            ),
+            ("a.js", "export const two = 2;"),
+            ("stars.js", "export * from './stars.js'; export * from './deep.js';"),
+            ("deep.js", "export const far = 1; export default 5;"),
+            ("common.js", "exports.other = 1;"),
+            ("k6.js", "export * from 'k6/http';"),
+        ],
+        &expect![[r#"
+            main.js:1:8: ./a.js has no default export
+             1 | import one, { two, tow } from './a.js';
+               |        ^
+            main.js:1:20: ./a.js has no `tow`; did you mean `two`?
+             1 | import one, { two, tow } from './a.js';
+               |                    ^
+            main.js:2:15: ./stars.js has no `near`
+             2 | import { far, near } from './stars.js';
+               |               ^
+            main.js:4:10: ./a.js has no `gone`
+             4 | export { gone } from './a.js';
+               |          ^"#]],
+    );
+}
+
 fn check_needs(files: &[(&str, &str)], expected: &Expect) {
     use crate::vm::{Builtin, Builtins};
     let http = Builtin {
@@ -412,6 +442,30 @@ fn a_check_tells_all_that_is_needed_and_missing() {
                |                                                  ^
 
             8 things are missing."#]],
+    );
+}
+
+#[test]
+fn a_check_looks_at_what_only_a_call_imports_and_not_at_what_an_import_is_called_elsewhere() {
+    check_needs(
+        &[
+            (
+                "main.js",
+                "import http from 'k6/http';\nexport { http };\nexport default async () => { await import('./late.js'); };",
+            ),
+            ("late.js", "import { nope } from './a.js';"),
+            ("a.js", "export const two = 2;"),
+        ],
+        &expect![[r#"
+            3 files and 1 module from elsewhere
+              k6/http  works    main.js:1:18
+
+            Missing:
+            late.js:1:10: ./a.js has no `nope`
+             1 | import { nope } from './a.js';
+               |          ^
+
+            1 thing is missing."#]],
     );
 }
 

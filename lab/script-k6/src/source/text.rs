@@ -36,6 +36,8 @@ pub(super) struct Parsed {
     pub(super) requests: Vec<Request>,
     /// What an ES module surely, and a `CommonJS` module probably exports.
     pub(super) exports: Vec<String>,
+    /// What an ES module takes the other exports from, as written: `export * from`.
+    pub(super) stars: Vec<String>,
     /// An ES module that calls `require` as well.
     pub(super) calls_require: bool,
     /// An ES module that may look at `import.meta`.
@@ -76,6 +78,7 @@ struct ModuleFacts {
     kind: ModuleKind,
     requests: Vec<Request>,
     exports: Vec<String>,
+    stars: Vec<String>,
     calls_require: bool,
 }
 
@@ -105,7 +108,7 @@ fn stripped(file: FileText<'_>) -> Result<Parsed, SourceFault> {
 }
 
 fn parsed(text: String, map: PositionMap, facts: ModuleFacts) -> Parsed {
-    let ModuleFacts { kind, mut requests, exports, calls_require } = facts;
+    let ModuleFacts { kind, mut requests, exports, stars, calls_require } = facts;
     for request in &mut requests {
         request.position = map.author(request.position);
         for (_, position) in &mut request.names {
@@ -113,7 +116,7 @@ fn parsed(text: String, map: PositionMap, facts: ModuleFacts) -> Parsed {
         }
     }
     let has_meta = kind == ModuleKind::Es && text.contains("import.meta");
-    Parsed { kind, text, map, requests, exports, calls_require, has_meta }
+    Parsed { kind, text, map, requests, exports, stars, calls_require, has_meta }
 }
 
 /// What an ES module exports by name, without what it takes from others as a whole.
@@ -169,8 +172,14 @@ fn es_facts(text: &str, parsed: &ParserReturn<'_>) -> Result<ModuleFacts, OxcDia
         requests.extend(required(text, &parsed.program));
     }
     requests.sort_by_key(|request| request.position);
-    let exports = parsed.module_record.exported_bindings.keys().map(ToString::to_string).collect();
-    Ok(ModuleFacts { kind: ModuleKind::Es, requests, exports, calls_require })
+    let record = &parsed.module_record;
+    let mut exports: Vec<String> = record.exported_bindings.keys().map(ToString::to_string).collect();
+    if record.local_export_entries.iter().any(|entry| entry.export_name.is_default()) {
+        exports.push("default".to_owned());
+    }
+    let stars = record.star_export_entries.iter();
+    let stars = stars.filter_map(|entry| Some(entry.module_request.as_ref()?.name.to_string())).collect();
+    Ok(ModuleFacts { kind: ModuleKind::Es, requests, exports, stars, calls_require })
 }
 
 fn common_js_facts(text: &str, parsed: &ParserReturn<'_>) -> Result<ModuleFacts, OxcDiagnostic> {
@@ -179,7 +188,8 @@ fn common_js_facts(text: &str, parsed: &ParserReturn<'_>) -> Result<ModuleFacts,
     requests.extend(required(text, &parsed.program));
     requests.sort_by_key(|request| request.position);
     let exports = common_js::exported_names(&parsed.program);
-    Ok(ModuleFacts { kind: ModuleKind::CommonJs, requests, exports, calls_require: true })
+    let stars = Vec::new();
+    Ok(ModuleFacts { kind: ModuleKind::CommonJs, requests, exports, stars, calls_require: true })
 }
 
 /// The imports of all kinds but `require`.
@@ -217,8 +227,12 @@ fn names_of(text: &str, lines: &Lines, record: &ModuleRecord<'_>, statement: u32
         ImportImportName::Default(span) => Some(("default".to_owned(), *span)),
         ImportImportName::NamespaceObject => None,
     });
-    let exports =
-        record.indirect_export_entries.iter().filter(|entry| entry.statement_span.start == statement);
+    // An import that is exported elsewhere is among these, too, by the name that it has in this file.
+    let is_import = record.import_entries.iter().any(|entry| entry.statement_span.start == statement);
+    let exports = record
+        .indirect_export_entries
+        .iter()
+        .filter(|entry| !is_import && entry.statement_span.start == statement);
     let exports = exports.filter_map(|entry| match &entry.import_name {
         ExportImportName::Name(name) => Some((name.name.to_string(), name.span)),
         _ => None,

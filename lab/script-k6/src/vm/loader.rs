@@ -31,7 +31,15 @@ pub(super) struct Loader {
 
 /// Names that scripts import and built-in modules lack, as far as they were told of.
 #[derive(Default)]
-struct ToldLacks(Mutex<BTreeSet<String>>);
+pub(crate) struct ToldLacks(Mutex<BTreeSet<String>>);
+
+impl ToldLacks {
+    /// What was told when options were read is not told again.
+    pub(crate) fn add(&self, earlier: &Self) {
+        let earlier = earlier.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(earlier);
+    }
+}
 
 /// How natives reach the loader of their runtime.
 struct Reach(NonNull<Loader>);

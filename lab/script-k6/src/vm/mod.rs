@@ -27,7 +27,7 @@ pub(crate) use evaluation::{evaluated_module, stack_depth};
 pub(crate) use iteration::Call;
 pub use iteration::Ended;
 pub use limits::Limits;
-pub(crate) use loader::load;
+pub(crate) use loader::{ToldLacks, load};
 pub use machine::Machine;
 pub(crate) use machine::{Progress, User};
 pub(crate) use memory::Memory;

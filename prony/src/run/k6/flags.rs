@@ -225,7 +225,7 @@ impl K6Arguments {
     }
 
     pub(crate) fn outputs(&self) -> anyhow::Result<Asked> {
-        let variable = |name| std::env::var(name).ok();
+        let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
         let (time, file) = (variable("K6_CSV_TIME_FORMAT"), variable("K6_CSV_FILENAME"));
         let named: Vec<_> = match variable("K6_OUT") {
             Some(out) if self.out.is_empty() => out.split(',').map(str::to_owned).collect(),

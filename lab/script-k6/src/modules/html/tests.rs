@@ -136,3 +136,16 @@ fn nodes_say_what_they_are() {
     assert_eq!(document.namespace(all[9]), "svg");
     assert_eq!(document.node_type(all[1]), Some(NodeType::Doctype));
 }
+
+/// The stacks of users are no larger than that of the thread here.
+#[test]
+fn a_page_may_be_nested_as_deep_as_it_likes() {
+    const DEPTH: usize = 10_000;
+    let write = || {
+        let page = Document::parse(&"<div>".repeat(DEPTH));
+        page.inner_html(find(&page, "body")[0])
+    };
+    let thread = std::thread::Builder::new().stack_size(512 << 10).spawn(write);
+    let html = thread.expect("a thread").join().expect("it does not overflow");
+    assert_eq!(html, "<div>".repeat(DEPTH) + &"</div>".repeat(DEPTH));
+}

@@ -1,6 +1,7 @@
 //! Nodes as HTML text, character for character as Go writes them, because scripts compare `html()` with texts.
 
 use super::document::{Document, NodeRef, Number};
+use ego_tree::iter::Edge;
 use scraper::Node;
 
 /// WHATWG HTML, 13.1.2: elements without an end tag, and those whose text is not escaped.
@@ -21,15 +22,29 @@ impl Document {
     }
 }
 
+/// Without recursion: a page may be nested as deep as it likes, and the stacks of users are small.
 fn write_children(html: &mut String, node: NodeRef<'_>) {
-    for child in node.children() {
-        write_node(html, child);
+    // An element without an end tag, whose inside is left out.
+    let mut skipped = None;
+    for edge in node.traverse() {
+        match edge {
+            Edge::Open(within) | Edge::Close(within) if within.id() == node.id() => {}
+            Edge::Open(within) if skipped.is_none() => {
+                if !write_start(html, within) {
+                    skipped = Some(within.id());
+                }
+            }
+            Edge::Close(within) if skipped.is_none() => write_end(html, within),
+            Edge::Close(within) if skipped == Some(within.id()) => skipped = None,
+            Edge::Open(_) | Edge::Close(_) => {}
+        }
     }
 }
 
-fn write_node(html: &mut String, node: NodeRef<'_>) {
+/// False where no end follows.
+fn write_start(html: &mut String, node: NodeRef<'_>) -> bool {
     match node.value() {
-        Node::Document | Node::Fragment => write_children(html, node),
+        Node::Document | Node::Fragment => {}
         Node::Doctype(doctype) => {
             html.push_str("<!DOCTYPE ");
             html.push_str(doctype.name());
@@ -59,12 +74,17 @@ fn write_node(html: &mut String, node: NodeRef<'_>) {
             }
             if VOID.contains(&element.name()) {
                 html.push_str("/>");
-                return;
+                return false;
             }
             html.push('>');
-            write_children(html, node);
-            html.extend(["</", element.name(), ">"]);
         }
+    }
+    true
+}
+
+fn write_end(html: &mut String, node: NodeRef<'_>) {
+    if let Node::Element(element) = node.value() {
+        html.extend(["</", element.name(), ">"]);
     }
 }
 

@@ -1,4 +1,5 @@
-//! `setTimeout` and its like, global and in `k6/timers`. Callbacks run in the loop of events at an iteration's end.
+//! `setTimeout` and its like, global and in `k6/timers`. Callbacks run in the loop of events at an iteration's end, those
+//! of init code at the end of the user's first.
 
 use super::binding::go_error;
 use crate::host::{Host, host_of};
@@ -39,7 +40,6 @@ fn check<'js>(ctx: Ctx<'js>, name: String, callback: Value<'js>) -> rquickjs::Re
 
 fn start<'js>(ctx: Ctx<'js>, callback: Function<'js>, delay_ms: Opt<Coerced<f64>>) -> rquickjs::Result<f64> {
     let host = host_of(&ctx);
-    host.require_running(&ctx, "a timer")?;
     let due = due(&host, delay_ms);
     let id = host.user().waits.start_timer(due);
     host.on_news(&ctx, id, callback);

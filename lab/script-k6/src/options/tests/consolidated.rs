@@ -220,6 +220,30 @@ fn users_that_ramp_down_are_held_for_their_grace() {
     }
 }
 
+/// Who leaves last has the ramp-down's grace, and no more than the stop's; what follows without users is no part of it.
+#[test]
+fn a_ramp_to_zero_ends_with_the_grace_of_its_users() {
+    let ramp = r#"{"duration": "10s", "target": 4}, {"duration": "5s", "target": 0}"#;
+    for (stages, grace, stop, expected) in [
+        (ramp.to_owned(), "0s", "30s", (15, 15)),
+        (ramp.to_owned(), "5s", "30s", (15, 20)),
+        (ramp.to_owned(), "30s", "3s", (15, 18)),
+        (format!(r#"{ramp}, {{"duration": "20s", "target": 0}}"#), "5s", "30s", (15, 20)),
+        (format!(r#"{ramp}, {{"duration": "1s", "target": 1}}"#), "5s", "30s", (16, 46)),
+    ] {
+        let script = format!(
+            r#"{{"scenarios": {{"a": {{"executor": "ramping-vus", "startVUs": 0, "stages": [{stages}],
+                "gracefulRampDown": "{grace}", "gracefulStop": "{stop}"}}}}}}"#
+        );
+        let script: &'static str = script.leak();
+        let options = consolidate(Sources { script, ..Sources::default() }).unwrap().options;
+        let seconds = |time: prony_model::Nanos| time.0 / 1_000_000_000;
+        let load = seconds(options.scenarios[0].executor.load().duration());
+        let needs = options.requirements();
+        assert_eq!((load, seconds(needs.duration), needs.users_max), (expected.0, expected.1, 4), "{script}");
+    }
+}
+
 /// A ramp's users are there when k6 has them: the step from n falls a whole part of the time after its begin.
 #[test]
 fn ramps_step_when_k6_steps() {

@@ -5,6 +5,7 @@
 
 mod compile;
 mod condition;
+mod encodings;
 mod error;
 mod js;
 mod json;

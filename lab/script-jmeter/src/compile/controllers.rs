@@ -38,9 +38,7 @@ impl Compiler<'_> {
         let props = &element.props;
         match element.tag.as_str() {
             "LoopController" => {
-                let is_for_ever = props.is("LoopController.continue_forever")
-                    && props.text("LoopController.loops").is_empty()
-                    || props.text("LoopController.loops").trim() == "-1";
+                let is_for_ever = props.text("LoopController.loops").trim() == "-1";
                 let count = (!is_for_ever).then(|| self.prop(element, "LoopController.loops"));
                 // Written so, JMeter is done with the loop once it has been through it.
                 let is_only_once = props.flag("LoopController.continue_forever") == Some(false);

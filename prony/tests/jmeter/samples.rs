@@ -22,7 +22,9 @@ const COLUMNS: [&str; 8] = [
 #[test]
 fn rows_are_those_of_jmeter() {
     let below = get("get", "/ok?z=1", "")
-        + &request("query", "GET", "/ok", "a b=c&d\n=skipped", "", "")
+        + &request("query", "GET", "/ok", "ab=c&d\n=skipped", "", "")
+        + &request("space", "GET", "/ok", "a b=c", "", "")
+        + &get("root", "", "")
         + &get("redirect", "/redirect", "")
         + &get("missing", "/missing", "")
         + &request("refused", "GET", "/x", "", &text("HTTPSampler.port", "1"), "")
@@ -31,7 +33,9 @@ fn rows_are_those_of_jmeter() {
     trial.demand(&[]);
     expect![[r#"
         get | 200 | OK | Group 1-1 | text | true |  | http://127.0.0.1:PORT/ok?z=1
-        query | 200 | OK | Group 1-1 | text | true |  | http://127.0.0.1:PORT/ok?a%20b=c&d
+        query | 200 | OK | Group 1-1 | text | true |  | http://127.0.0.1:PORT/ok?ab=c&d
+        space | Non HTTP response code: java.net.URISyntaxException | Non HTTP response message: Illegal character in query at index 27: http://127.0.0.1:PORT/ok?a b=c | Group 1-1 | text | false |  | http://127.0.0.1:PORT/ok?a b=c
+        root | 200 | OK | Group 1-1 | text | true |  | http://127.0.0.1:PORT/
         redirect | 200 | OK | Group 1-1 | text | true |  | http://127.0.0.1:PORT/ok?from=redirect
         redirect-0 | 302 | Found | Group 1-1 |  | true |  | http://127.0.0.1:PORT/redirect
         redirect-1 | 200 | OK | Group 1-1 | text | true |  | http://127.0.0.1:PORT/ok?from=redirect

@@ -77,6 +77,24 @@ fn names_may_stand_in_quotes_and_an_empty_line_is_the_end_of_a_file() {
 }
 
 #[test]
+fn data_sets_of_one_file_give_its_columns_names_of_their_own() {
+    let trial = Trial::new();
+    trial.write("ids.csv", "name,note\nann,a\nbob,b\ncid,c\n");
+    let ignores = flag("ignoreFirstLine", true);
+    let below = csv("ids.csv", "user,text", &ignores)
+        + &csv("ids.csv", "p,q", &ignores)
+        + &csv("ids.csv", "", "")
+        + &get("${user} ${q} ${name}", "/", "");
+    plan_of(&trial, &group("Group", "1", "1", &below));
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["ann b cid"]);
+    let below = csv("ids.csv", "user,text", "") + &csv("ids.csv", "", "") + &get("${name}", "/", "");
+    plan_of(&trial, &group("Group", "1", "1", &below));
+    let ended = trial.run(&[]);
+    assert!(ended.error.contains("has no first line with names"), "{}", ended.error);
+}
+
+#[test]
 fn setup_and_teardown_share_properties_with_the_load() {
     let trial = Trial::new();
     let set = script(

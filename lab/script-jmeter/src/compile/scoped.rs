@@ -2,6 +2,7 @@
 
 use super::names::{self, Role};
 use super::{Compiler, GroupParts, Scoped};
+use crate::encodings;
 use crate::json;
 use crate::patterns;
 use crate::plan::{
@@ -170,10 +171,7 @@ impl Compiler<'_> {
             "CSVDataSet" => {
                 self.check_file(element, props.text("filename"));
                 let encoding = props.text("fileEncoding").trim().to_owned();
-                let is_known =
-                    ["", "utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252"]
-                        .contains(&&*encoding.to_ascii_lowercase());
-                if !is_known && !encoding.contains("${") {
+                if !encodings::is_known(&encoding) && !encoding.contains("${") {
                     let message =
                         format!("the encoding `{encoding}` is not read; save the file as UTF-8 and say so");
                     self.fault(element, message);

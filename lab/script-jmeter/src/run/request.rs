@@ -62,7 +62,7 @@ impl Sent {
     pub(crate) fn shown(&self) -> Vec<u8> {
         let request = &self.request;
         let mut shown = format!("{} {}\n", request.method, request.url_text()).into_bytes();
-        if !matches!(&*request.method, "GET" | "HEAD" | "OPTIONS" | "TRACE") {
+        if !matches!(&*request.method, "HEAD" | "OPTIONS" | "TRACE") {
             shown.extend_from_slice(format!("\n{} data:\n", request.method).as_bytes());
             shown.extend_from_slice(request.body.as_deref().unwrap_or_default());
             shown.push(b'\n');

@@ -68,9 +68,10 @@ pub(super) fn url_encode(call: &FunctionCall, context: &mut Context<'_>) -> Stri
 }
 
 /// As `java.net.URLEncoder` writes it: a space is `+`.
-pub(crate) fn form_encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
+pub(crate) fn form_encoded(text: impl AsRef<[u8]>) -> String {
+    let bytes = text.as_ref();
+    let mut out = String::with_capacity(bytes.len());
+    for &byte in bytes {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'*' | b'_' => out.push(char::from(byte)),
             b' ' => out.push('+'),

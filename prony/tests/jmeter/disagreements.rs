@@ -153,15 +153,26 @@ fn request_data_is_what_jmeter_shows_of_a_request() {
 }
 
 #[test]
-fn a_transaction_counts_the_transactions_within_it() {
+fn a_transaction_counts_what_its_controller_gives_to_run() {
     let (trial, site) = (Trial::new(), Site::start());
-    let below = transaction("outer", false, &transaction("inner", false, &get("a", "/status/500", "")));
+    let pause = number("ActionProcessor.action", 1) + &text("ActionProcessor.duration", "1");
+    let nested = get("b", "/ok", "")
+        + &transaction("nested", false, &get("c", "/ok", ""))
+        + &element("TestAction", "Flow Control Action", &pause, "")
+        + &get("d", "/ok", "");
+    let below = transaction("outer", false, &transaction("inner", false, &get("a", "/status/500", "")))
+        + &transaction("around", false, &nested);
     trial.write("plan.jmx", &plan(&group("Group", "1", "1", &(defaults(&site.port()) + &below))));
     trial.demand(&[]);
     expect![[r#"
         a | Internal Server Error
         inner | Number of samples in transaction : 1, number of failing samples : 1
-        outer | Number of samples in transaction : 2, number of failing samples : 2"#]]
+        outer | Number of samples in transaction : 1, number of failing samples : 1
+        b | OK
+        c | OK
+        nested | Number of samples in transaction : 1, number of failing samples : 0
+        d | OK
+        around | Number of samples in transaction : 5, number of failing samples : 0"#]]
     .assert_eq(&trial.rows(&["label", "responseMessage"]).join("\n"));
 }
 

@@ -124,7 +124,9 @@ impl Position {
                     }
                 }
                 None => {
-                    if let Some(transaction) = self.frames.pop().and_then(|frame| frame.transaction) {
+                    let over = self.frames.pop();
+                    self.note_child_over();
+                    if let Some(transaction) = over.and_then(|frame| frame.transaction) {
                         return Next::Transaction(transaction);
                     }
                 }
@@ -187,6 +189,16 @@ impl Position {
             if let Order::Choice(choice) = &mut frame.order {
                 choice.has_run = true;
             }
+            if let Some(transaction) = &mut frame.transaction {
+                transaction.note_sampler();
+            }
+        }
+    }
+
+    /// A child of the controller that the user is in is over, or was passed over.
+    fn note_child_over(&mut self) {
+        if let Some(transaction) = self.frames.last_mut().and_then(|frame| frame.transaction.as_deref_mut()) {
+            transaction.note_child_over();
         }
     }
 
@@ -282,7 +294,10 @@ impl Position {
     /// Enters a controller where it is to be run.
     fn enter(&mut self, index: usize, around: &Surroundings<'_>, context: &mut Context<'_>) -> Option<Next> {
         let controller = &around.group.controllers[index];
-        let (order, passes) = self.order_of(index, controller, around, context)?;
+        let Some((order, passes)) = self.order_of(index, controller, around, context) else {
+            self.note_child_over();
+            return None;
+        };
         self.push(index, order, passes, context);
         if let ControllerKind::Transaction { is_parent, includes_timers } = controller.kind {
             let name = controller.name.text(context).into();

@@ -141,7 +141,11 @@ fn a_null_in_json_is_the_default() {
 
 #[test]
 fn request_data_is_what_jmeter_shows_of_a_request() {
-    let holds = response_assertion(&["GET http://127.0.0.1", "/plain\n\nGET data:\n\n\n[no cookies]"], "request_data", 16);
+    let holds = response_assertion(
+        &["GET http://127.0.0.1", "/plain\n\nGET data:\n\n\n[no cookies]"],
+        "request_data",
+        16,
+    );
     let fails = response_assertion(&["POST"], "request_data", 16);
     check(
         "1",

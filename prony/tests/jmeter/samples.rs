@@ -314,8 +314,11 @@ fn assertions_say_what_jmeter_says() {
         json("$.name", "[x-z]", true, true, false),
         json("$.none", "", false, false, false),
         json("$.name", "x", true, false, true),
-        json("$.list.ids", "[7,8,9]", true, false, false),
+        json("$.list.ids", "[7, 8, 9]", true, false, false),
         element("SizeAssertion", "Size Assertion", &size, ""),
+        json("$.list.ids[?(@ > 9)]", "", false, false, false),
+        json("$.list.ids[?(@ > 8)]", "", false, false, false),
+        json("$.none[*]", "7", true, false, false),
     ];
     let below: String =
         all.iter().enumerate().map(|(at, assertion)| get(&format!("a{at}"), "/ok", assertion)).collect();
@@ -342,6 +345,9 @@ fn assertions_say_what_jmeter_says() {
         a11 | false | Failed that JSONPath $.name not matches x
         a12 | true | 
         a13 | false | The result was the wrong size: It was 50 bytes, but should have been equal to 1 bytes.
+        a14 | false | JSONPath '$.list.ids[?(@ > 9)]' is indefinite and the extracted Value is an empty Array. Please use an assertion value, to be sure to get a correct result. Expected value was ''
+        a15 | true | 
+        a16 | false | Missing property in path $['none']
     "#]]
     .assert_eq(&shown(&trial, &["label", "success", "failureMessage"]));
 }
@@ -361,6 +367,7 @@ fn extractors_set_variables_by_jmeters_names() {
             "first",
             "/ok",
             &(json_extractor("id;miss;all", "$.list.ids[1];$.none;$.list.ids[*]", "1;1;-1", "d1;d2;d3")
+                + &json_extractor("whole", "$.list.ids", "-1", "d4")
                 + &regex_extractor("pair", "\"(t)-(\\d+)\"", "$2$-$1$", "1")
                 + &regex_extractor("none", "zzz", "$1$", "1")
                 + &element("BoundaryExtractor", "Boundary", &boundary, "")),
@@ -368,14 +375,14 @@ fn extractors_set_variables_by_jmeters_names() {
         + &post(
             "show",
             "/show",
-            "${id} ${id_matchNr} ${miss} ${miss_matchNr} ${all_1} ${all_3} ${all_matchNr} ${all_ALL} ${pair} ${pair_g} ${pair_g0} ${pair_g2} ${none} ${none_g} ${cut} ${title}",
+            "${id} ${id_matchNr} ${miss} ${miss_matchNr} ${all_1} ${all_3} ${all_matchNr} ${all_ALL} ${pair} ${pair_g} ${pair_g0} ${pair_g2} ${none} ${none_g} ${cut} ${title} ${whole_1} ${whole_matchNr}",
             "",
         );
     let trial = Trial::once(&below);
     trial.demand(&[]);
     assert_eq!(
         trial.server.seen().last().unwrap().body,
-        "8 1 d2 0 7 9 3 7,8,9 42-t 2 \"t-42\" 42 none ${none_g} t-42 Hello"
+        "8 1 d2 0 7 9 3 7,8,9 42-t 2 \"t-42\" 42 none ${none_g} t-42 Hello [7,8,9] 1"
     );
 }
 

@@ -7,7 +7,7 @@ use crate::json;
 use crate::patterns;
 use crate::plan::{
     Assertion, AssertionKind, BoundaryExtractor, CacheManager, CookieManager, Counter, Credentials,
-    CssExtractor, CsvDataSet, Expression, IterationConfig, JsonAssertion, JsonExtractor, Listener,
+    CssExtractor, CsvDataSet, Expression, IterationConfig, JsonAssertion, JsonExtractor, JsonRule, Listener,
     PatternRule, PostProcessor, PreProcessor, RandomVariable, RegexExtractor, ResponseAssertion, SampleScope,
     Sharing, SizeComparison, Source, ThroughputMode, Timer, UserCookie, UserParameters,
 };
@@ -388,8 +388,12 @@ impl Compiler<'_> {
             "ResponseAssertion" => AssertionKind::Response(Box::new(self.response_assertion(element)?)),
             "JSONPathAssertion" => AssertionKind::Json(Box::new(JsonAssertion {
                 path: self.prop(element, "JSON_PATH"),
-                expected: props.is("JSONVALIDATION").then(|| self.prop(element, "EXPECTED_VALUE")),
-                is_regex: props.flag("ISREGEX").unwrap_or(true),
+                expected: self.prop(element, "EXPECTED_VALUE"),
+                rule: match (props.is("JSONVALIDATION"), props.flag("ISREGEX").unwrap_or(true)) {
+                    (false, _) => JsonRule::Exists,
+                    (true, false) => JsonRule::Equals,
+                    (true, true) => JsonRule::Matches,
+                },
                 expects_null: props.is("EXPECT_NULL"),
                 is_inverted: props.is("INVERT"),
             })),

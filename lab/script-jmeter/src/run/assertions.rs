@@ -1,8 +1,10 @@
 //! Assertions: whether a sample is what the plan expects, and what JMeter says where it is not.
 
-use crate::json::{Path, text_of};
+use crate::json::{Path, plain_text_of};
 use crate::patterns::{self, is_found, is_whole};
-use crate::plan::{AssertionKind, JsonAssertion, PatternRule, ResponseAssertion, SizeComparison, Source};
+use crate::plan::{
+    AssertionKind, JsonAssertion, JsonRule, PatternRule, ResponseAssertion, SizeComparison, Source,
+};
 use crate::run::context::Context;
 use crate::run::extract::text_of_source;
 use crate::run::result::SampleResult;
@@ -125,23 +127,23 @@ fn comparison(received: &str, expected: &str) -> String {
 
 fn json(assertion: &JsonAssertion, result: &SampleResult, context: &mut Context<'_>) -> String {
     let path = assertion.path.value(context);
-    let expected = assertion.expected.as_ref().map(|text| text.value(context));
+    let expected = assertion.expected.value(context);
     if result.body.is_empty() {
         return RESPONSE_WAS_NULL.to_owned();
     }
-    let failure = json_failure(assertion, &path, expected.as_deref(), &result.body_text());
+    let failure = json_failure(assertion, &path, &expected, &result.body_text());
     match (assertion.is_inverted, failure) {
         (false, failure) => failure.unwrap_or_default(),
         (true, Some(_)) => String::new(),
-        (true, None) => match expected {
-            Some(_) if assertion.expects_null => format!("Failed that JSONPath {path} matches null"),
-            Some(expected) => format!("Failed that JSONPath {path} not matches {expected}"),
-            None => format!("Failed that JSONPath not exists: {path}"),
-        },
+        (true, None) if assertion.rule == JsonRule::Exists => {
+            format!("Failed that JSONPath not exists: {path}")
+        }
+        (true, None) if assertion.expects_null => format!("Failed that JSONPath {path} matches null"),
+        (true, None) => format!("Failed that JSONPath {path} not matches {expected}"),
     }
 }
 
-fn json_failure(assertion: &JsonAssertion, path: &str, expected: Option<&str>, body: &str) -> Option<String> {
+fn json_failure(assertion: &JsonAssertion, path: &str, expected: &str, body: &str) -> Option<String> {
     let value: Value = match serde_json::from_str(body) {
         Ok(value) => value,
         Err(error) => return Some(format!("the response is no JSON: {error}")),
@@ -154,36 +156,51 @@ fn json_failure(assertion: &JsonAssertion, path: &str, expected: Option<&str>, b
     if found.is_empty() && read.is_definite {
         return Some(format!("No results for path: {}", read.normalized()));
     }
-    let expected = expected?;
+    if read.is_begin_missing(&value) {
+        return Some(format!("Missing property in path {}", read.normalized()));
+    }
+    if assertion.rule == JsonRule::Exists {
+        // Of many places none is there.
+        return found.is_empty().then(|| {
+            format!(
+                "JSONPath '{path}' is indefinite and the extracted Value is an empty Array. Please use an assertion value, to be sure to \
+                 get a correct result. Expected value was '{expected}'"
+            )
+        });
+    }
     let found = if read.is_definite { found.into_iter().next()? } else { Value::Array(found) };
     let is_equal = |value: &Value| {
-        let text = text_of(value);
-        let is_null = assertion.expects_null && value.is_null();
-        is_null
-            || !assertion.expects_null
-                && if assertion.is_regex {
-                    is_whole(expected, &text).unwrap_or(false)
-                } else {
-                    text == expected
-                }
+        assertion.expects_null && value.is_null()
+            || if assertion.rule == JsonRule::Matches {
+                is_whole(expected, &plain_text_of(value)).unwrap_or(false)
+            } else {
+                json_value(expected) == *value
+            }
     };
     let is_met = match &found {
-        Value::Array(list) => list.iter().any(is_equal) || is_equal(&found),
+        Value::Array(list) => {
+            list.is_empty() && expected == "[]" || list.iter().any(is_equal) || is_equal(&found)
+        }
         other => is_equal(other),
     };
     if is_met {
         return None;
     }
-    let shown = text_of(&found);
+    let shown = plain_text_of(&found);
     Some(if assertion.expects_null {
         format!("Value in json path '{path}' expected to be null, but found '{shown}'")
-    } else if assertion.is_regex {
+    } else if assertion.rule == JsonRule::Matches {
         format!(
             "Value in json path '{path}' expected to match regexp '{expected}', but it did not match: '{shown}'"
         )
     } else {
         format!("Value in json path '{path}' expected to be '{expected}', but found '{shown}'")
     })
+}
+
+/// What a plan expects, read as JSON; a text needs no quotes.
+fn json_value(expected: &str) -> Value {
+    serde_json::from_str(expected).unwrap_or_else(|_| Value::String(expected.to_owned()))
 }
 
 // ---- size

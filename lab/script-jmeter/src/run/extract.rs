@@ -233,7 +233,10 @@ pub(crate) fn json(
         let number = numbers.next().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
         let default = defaults.next().unwrap_or_default();
         let values = match Path::read(path) {
-            Ok(path) => parsed.iter().flatten().flat_map(|value| values(&path, value)).collect(),
+            Ok(path) => {
+                let found = parsed.iter().flatten().flat_map(|value| path.find(value));
+                found.map(|value| text_or_null(&value)).collect()
+            }
             Err(message) => {
                 context.shared.log(&format!("JSON Extractor {name}: {message}"));
                 Vec::new()
@@ -243,14 +246,9 @@ pub(crate) fn json(
     }
 }
 
-/// A list that a path means is its elements; a null has no text.
-fn values(path: &Path, value: &Value) -> Vec<Option<String>> {
-    let text = |value: &Value| (!value.is_null()).then(|| text_of(value));
-    let found = path.find(value);
-    match found.as_slice() {
-        [Value::Array(list)] if path.is_definite => list.iter().map(text).collect(),
-        found => found.iter().map(text).collect(),
-    }
+/// A null has no text; a list is one value, whose elements a path asks for with `[*]`.
+fn text_or_null(value: &Value) -> Option<String> {
+    (!value.is_null()).then(|| text_of(value))
 }
 
 fn keep_json(

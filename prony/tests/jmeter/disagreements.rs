@@ -2,8 +2,8 @@
 
 use super::Trial;
 use super::plans::{
-    defaults, element, flag, get, group, json_extractor, number, plan, request, response_assertion, text,
-    transaction,
+    defaults, element, flag, get, group, json_extractor, number, plan, post, request, response_assertion,
+    text, transaction,
 };
 use super::site::Site;
 use expect_test::{Expect, expect};
@@ -136,6 +136,72 @@ fn a_null_in_json_is_the_default() {
         &expect![[r#"
         a | 200 | true |  | 209 | http://127.0.0.1:PORT/json
         none none 1 | 200 | true |  | 91 | http://127.0.0.1:PORT/echo"#]],
+    );
+}
+
+#[test]
+fn functions_of_texts_have_javas_results() {
+    let values = "${__split(|a||b|,l,|)}${l_n}${l_2} ${__changeCase(aB,none)} ${__char(0103,x,66)} ${__unescapeHtml(&eacute;&nope;)}";
+    let trial = Trial::new();
+    trial.write("lines.txt", "1\n2\n3\n");
+    let line = "${__StringFromFile(lines.txt)}";
+    let below = get(values, "/ok", "")
+        + &post("pair", "/ok", &format!("{line}{line}"), "")
+        + &post("next", "/ok", line, "");
+    trial.write("plan.jmx", &plan(&group("Group", "1", "1", &(trial.defaults() + &below))));
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["|a||b|4? aB CB é&nope;", "pair", "next"]);
+    let bodies: Vec<_> = trial.server.seen().into_iter().map(|seen| seen.body).collect();
+    assert_eq!(bodies, ["", "11", "1"], "each function reads a file by itself");
+}
+
+#[test]
+fn text_of_blocks_is_kept_apart_and_selectors_of_jsoup_are_refused() {
+    let css = |expression: &str| {
+        let props = text("HtmlExtractor.refname", "text")
+            + &text("HtmlExtractor.expr", expression)
+            + &text("HtmlExtractor.match_number", "1");
+        element("HtmlExtractor", "CSS", &props, "")
+    };
+    check(
+        "1",
+        &(get("a", "/page", &css("ul")) + &get("${text}", "/plain", "")),
+        &expect![[r#"
+        a | 200 | true |  | 199 | http://127.0.0.1:PORT/page
+        1 2 two | 200 | true |  | 107 | http://127.0.0.1:PORT/plain"#]],
+    );
+    let trial = Trial::once(&get("a", "/page", &css("li:contains(2)")));
+    let refused = trial.run(&["--check"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.error.contains("`li:contains(2)` is no CSS selector that is known here"),
+        "{}",
+        refused.error
+    );
+}
+
+#[test]
+fn a_long_text_that_is_not_equal_is_cut_and_no_pattern_at_all_does_not_hold() {
+    let sevens = "7".repeat(120);
+    let equals = |any: i64| response_assertion(&[sevens.as_str()], "response_data", 8 | any);
+    let trial = Trial::once(
+        &(get("a", "/missing", &equals(0))
+            + &get("b", "/missing", &equals(32))
+            + &get("c", "/missing", &response_assertion(&[], "response_data", 2 | 32))),
+    );
+    trial.demand(&[]);
+    let compared = format!(
+        "/\n\n****** received  : [[[{{}}{}]]]\n\n****** comparison: [[[{}...]]]\n\n/",
+        " ".repeat(101),
+        "7".repeat(100)
+    );
+    assert_eq!(
+        trial.rows(&["failureMessage"]),
+        [
+            format!("Test failed: text expected to equal {compared}"),
+            format!("Test failed: text expected something using {compared}\t"),
+            "\t".to_owned()
+        ]
     );
 }
 

@@ -11,6 +11,7 @@ use crate::plan::{
     PatternRule, PostProcessor, PreProcessor, RandomVariable, RegexExtractor, ResponseAssertion, SampleScope,
     Sharing, SizeComparison, Source, ThroughputMode, Timer, UserCookie, UserParameters,
 };
+use crate::run::extract;
 use crate::run::files::Files;
 use crate::run::turns::Turns;
 use crate::tree::{ELEMENT_NAME, Element, Value};
@@ -329,6 +330,7 @@ impl Compiler<'_> {
                 default: self.prop(element, "BoundaryExtractor.default"),
                 is_empty_default: props.is("BoundaryExtractor.default_empty_value"),
             })),
+            "HtmlExtractor" if !self.has_selector(element) => return None,
             "HtmlExtractor" => PostProcessor::Css(Box::new(CssExtractor {
                 scope: scope_of(element),
                 variable: variable_scope(element),
@@ -344,6 +346,17 @@ impl Compiler<'_> {
             }
             _ => PostProcessor::Script(self.script(element)?),
         })
+    }
+
+    /// Whether a CSS selector can be read that is known beforehand.
+    fn has_selector(&mut self, element: &Element) -> bool {
+        let expression = element.props.text("HtmlExtractor.expr");
+        if expression.contains("${") || expression.trim().is_empty() {
+            return true;
+        }
+        let Err(message) = extract::selector(expression) else { return true };
+        self.fault(element, message);
+        false
     }
 
     /// Where an extractor looks, by its scope and the property that says which part of a response.

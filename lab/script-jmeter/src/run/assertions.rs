@@ -12,6 +12,8 @@ use crate::run::xpath;
 use serde_json::Value;
 
 const RESPONSE_WAS_NULL: &str = "Response was null";
+/// Letters of each part of two texts that are shown beside each other.
+const SHOWN_MAX: usize = 100;
 
 /// The failure's message; empty where the assertion holds. Scripts are judged where they run.
 pub(crate) fn judge(kind: &AssertionKind, result: &mut SampleResult, context: &mut Context<'_>) -> String {
@@ -68,7 +70,11 @@ fn response(assertion: &ResponseAssertion, result: &mut SampleResult, context: &
             (false, false) => return custom.unwrap_or_else(|| failure(assertion, pattern, &text)),
         }
     }
-    if assertion.is_any { custom.unwrap_or(failures) } else { String::new() }
+    if !assertion.is_any {
+        return String::new();
+    }
+    // Where there is no pattern at all none has held.
+    custom.unwrap_or(if failures.is_empty() { "\t".to_owned() } else { failures })
 }
 
 fn is_met(rule: PatternRule, pattern: &str, text: &str) -> Result<bool, String> {
@@ -95,15 +101,15 @@ fn failure(assertion: &ResponseAssertion, pattern: &str, text: &str) -> String {
 }
 
 fn failure_of(assertion: &ResponseAssertion, what: &str, pattern: &str, text: &str) -> String {
+    let shown =
+        if assertion.rule == PatternRule::Equals { comparison(text, pattern) } else { pattern.to_owned() };
     let verb = match (assertion.is_any, assertion.rule) {
-        (true, _) => return format!("Test failed: {what} expected something using /{pattern}/"),
+        (true, _) => return format!("Test failed: {what} expected something using /{shown}/"),
         (false, PatternRule::Matches) => "match",
         (false, PatternRule::Contains | PatternRule::Substring) => "contain",
         (false, PatternRule::Equals) => "equal",
     };
     let not = if assertion.is_negated { "not " } else { "" };
-    let shown =
-        if assertion.rule == PatternRule::Equals { comparison(text, pattern) } else { pattern.to_owned() };
     format!("Test failed: {what} expected {not}to {verb} /{shown}/")
 }
 
@@ -113,14 +119,26 @@ fn comparison(received: &str, expected: &str) -> String {
     let begin = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
     let rest = a.len().min(b.len()) - begin;
     let end = a.iter().rev().zip(b.iter().rev()).take(rest).take_while(|(x, y)| x == y).count();
-    let (mid_a, mid_b) = (&a[begin..a.len() - end], &b[begin..b.len() - end]);
-    let width = mid_a.len().max(mid_b.len());
-    let show = |whole: &[char], middle: &[char]| {
-        let text = |letters: &[char]| letters.iter().collect::<String>();
-        let (first, last) = (text(&whole[..begin]), text(&whole[whole.len() - end..]));
-        format!("{first}[[[{:width$}]]]{last}", text(middle))
-    };
-    format!("\n\n****** received  : {}\n\n****** comparison: {}\n\n", show(&a, mid_a), show(&b, mid_b))
+    let (mid_a, mid_b) = (begin_of(&a[begin..a.len() - end]), begin_of(&b[begin..b.len() - end]));
+    let width = mid_a.chars().count().max(mid_b.chars().count());
+    let (first, last) = (end_of(&a[..begin]), begin_of(&a[a.len() - end..]));
+    let show = |middle: &str| format!("{first}[[[{middle:width$}]]]{last}");
+    format!("\n\n****** received  : {}\n\n****** comparison: {}\n\n", show(&mid_a), show(&mid_b))
+}
+
+/// Of a longer text its beginning.
+fn begin_of(letters: &[char]) -> String {
+    let shown = letters.iter().take(SHOWN_MAX);
+    let rest = if letters.len() > SHOWN_MAX { "..." } else { "" };
+    shown.collect::<String>() + rest
+}
+
+/// Of a longer text its end.
+fn end_of(letters: &[char]) -> String {
+    match letters.len().checked_sub(SHOWN_MAX) {
+        None | Some(0) => letters.iter().collect(),
+        Some(left) => format!("...{}", letters[left..].iter().collect::<String>()),
+    }
 }
 
 // ---- JSON

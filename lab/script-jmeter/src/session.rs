@@ -135,11 +135,12 @@ impl JmeterPlan {
             return Err(JmeterError::Elements(vec![fault(&given.path, 1, "", "Test Plan", message)]));
         };
         let properties = properties_of(&given)?;
-        let Compiled { groups, mut file_names, included, hosts: known } =
+        let Compiled { groups, mut file_names, included, variables, hosts: known } =
             compile(&given.path, &given.places, &plan).map_err(JmeterError::Elements)?;
         let shared = shared_of(&given, Properties::new(properties.clone()), RunShare::WHOLE);
         file_names.extend(variable_files(&plan));
-        let (variables, schedules) = prepare(&given.path, &plan, &groups, &shared)?;
+        file_names.extend(variables.iter().flat_map(|(_, element)| variable_files(element)));
+        let (variables, schedules) = prepare(&given.path, &plan, &variables, &groups, &shared)?;
         let mut hosts = Hosts::default();
         for (name, address) in known {
             hosts.insert(&name, HostAddress { address, port: None });
@@ -469,7 +470,14 @@ fn properties_of(given: &Given) -> Result<Vec<(String, String)>, JmeterError> {
         let text = fs::read(path).map_err(|cause| JmeterError::Unreadable { path: path.clone(), cause })?;
         all.extend(properties::read(&String::from_utf8_lossy(&text)));
     }
-    all.extend(given.properties.iter().cloned());
+    for (name, value) in given.properties.iter().cloned() {
+        // As in JMeter, `-Jname=` takes a property away.
+        if value.is_empty() {
+            all.remove(&name)
+        } else {
+            all.insert(name, value)
+        };
+    }
     Ok(all.into_iter().collect())
 }
 
@@ -494,6 +502,7 @@ fn first_thread() -> ThreadState {
 fn prepare(
     path: &Path,
     plan: &Element,
+    included: &[(PathBuf, Element)],
     groups: &[Group],
     shared: &Arc<Shared>,
 ) -> Result<(Variables, Vec<GroupSchedule>), JmeterError> {
@@ -511,6 +520,9 @@ fn prepare(
         define(path, plan, arguments, &mut context, &mut faults);
     }
     define_all(path, &plan.children, &mut context, &mut faults);
+    for (file, element) in included {
+        define(file, element, &element.props, &mut context, &mut faults);
+    }
     let mut schedules = Vec::new();
     for group in groups {
         match GroupSchedule::of(group, &mut context) {
@@ -556,18 +568,19 @@ fn define(
     faults: &mut Vec<ElementFault>,
 ) {
     // Their places are counted apart from those of the groups.
-    let mut site = u32::MAX / 2;
+    let (mut site, mut values) = (u32::MAX / 2, Vec::new());
     for argument in arguments.elements("Arguments.arguments") {
         let (name, raw) = (argument.text("Argument.name"), argument.text("Argument.value"));
         match text::read(raw, &mut site) {
-            Ok(text) => {
-                let value = text.value(context);
-                context.vars.set(name, &value);
-            }
+            Ok(text) => values.push((name, text.value(context))),
             Err(error) => {
                 let message = format!("the variable `{name}`: {error}");
                 faults.push(fault(path, element.line, &element.name, "User Defined Variables", message));
             }
         }
+    }
+    // As in JMeter, the variables of one element do not see each other.
+    for (name, value) in &values {
+        context.vars.set(name, value);
     }
 }

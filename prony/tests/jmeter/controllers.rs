@@ -212,7 +212,11 @@ fn actions_pause_and_leave_loops() {
 #[test]
 fn other_trees_are_read_in_their_place() {
     let trial = Trial::new();
-    let fragment = element("TestFragmentController", "Fragment", "", &get("from a file", "/ok", ""));
+    let variables = "<collectionProp name=\"Arguments.arguments\"><elementProp name=\"part\" elementType=\"Argument\">\
+        <stringProp name=\"Argument.name\">part</stringProp><stringProp name=\"Argument.value\">file</stringProp></elementProp>\
+        </collectionProp>";
+    let below = element("Arguments", "Variables", variables, "") + &get("from a ${part}", "/ok", "");
+    let fragment = element("TestFragmentController", "Fragment", "", &below);
     trial.write("part.jmx", &plan(&fragment));
     let include =
         element("IncludeController", "Include", &text("IncludeController.includepath", "part.jmx"), "");

@@ -77,6 +77,16 @@ fn names_may_stand_in_quotes_and_an_empty_line_is_the_end_of_a_file() {
 }
 
 #[test]
+fn variables_of_one_element_do_not_see_each_other_and_a_property_may_be_taken_away() {
+    let trial = Trial::new();
+    let below = group("Group", "1", "1", &get("${a} ${b} ${__P(users,none)}", "/", ""));
+    trial.write("plan.jmx", &plan_with("a=1\nb=${a}2", "", &(trial.defaults() + &below)));
+    trial.write("user.properties", "users=3\n");
+    trial.demand(&["-Jusers="]);
+    assert_eq!(trial.labels(), ["1 ${a}2 none"]);
+}
+
+#[test]
 fn data_sets_of_one_file_give_its_columns_names_of_their_own() {
     let trial = Trial::new();
     trial.write("ids.csv", "name,note\nann,a\nbob,b\ncid,c\n");

@@ -124,12 +124,25 @@ impl Compiler<'_> {
             plan.children.iter().filter(|child| child.tag == "TestFragmentController").collect();
         // A file without a fragment is included whole, as JMeter does.
         if fragments.is_empty() {
+            self.note_variables(&plan.children);
             self.children(parts, index, &plan.children);
         }
         for fragment in fragments {
+            self.note_variables(&fragment.children);
             self.children(parts, index, &fragment.children);
         }
         self.files.pop();
+    }
+
+    /// Notes what is included of variables: they are set before the first user, as those of the plan itself are.
+    fn note_variables(&mut self, elements: &[Element]) {
+        for element in elements {
+            if element.tag == "Arguments" {
+                let file = self.files.last().cloned().unwrap_or_default();
+                self.variables.push((file, element.clone()));
+            }
+            self.note_variables(&element.children);
+        }
     }
 
     /// What stands elsewhere in the plan, in the place of the element that names it.

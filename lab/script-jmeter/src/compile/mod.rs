@@ -38,6 +38,8 @@ pub(crate) struct Compiled {
     pub(crate) file_names: Vec<Text>,
     /// Files of which it is made beside its own, by the names in the elements that include them.
     pub(crate) included: Places,
+    /// The variables that those files define, with the file of each.
+    pub(crate) variables: Vec<(PathBuf, Element)>,
     /// Addresses of names that the system is not asked for.
     pub(crate) hosts: BTreeMap<String, IpAddr>,
 }
@@ -50,6 +52,7 @@ pub(crate) fn compile(file: &Path, places: &Places, plan: &Element) -> Result<Co
         places,
         file_names: Vec::new(),
         included: Places::new(),
+        variables: Vec::new(),
         hosts: BTreeMap::new(),
         sites: BTreeMap::new(),
         path: vec![plan.name.clone()],
@@ -69,8 +72,12 @@ pub(crate) fn compile(file: &Path, places: &Places, plan: &Element) -> Result<Co
             "the plan has no Thread Group that is enabled, so nothing would be sent; add one".to_owned(),
         );
     }
-    let Compiler { faults, file_names, included, hosts, .. } = compiler;
-    if faults.is_empty() { Ok(Compiled { groups, file_names, included, hosts }) } else { Err(faults) }
+    let Compiler { faults, file_names, included, variables, hosts, .. } = compiler;
+    if faults.is_empty() {
+        Ok(Compiled { groups, file_names, included, variables, hosts })
+    } else {
+        Err(faults)
+    }
 }
 
 struct Compiler<'a> {
@@ -82,6 +89,7 @@ struct Compiler<'a> {
     /// What names files.
     file_names: Vec<Text>,
     included: Places,
+    variables: Vec<(PathBuf, Element)>,
     /// By name in lower case.
     hosts: BTreeMap<String, IpAddr>,
     /// The places of elements right below the plan, by their place among them: they are read for each group, and count for all.

@@ -436,6 +436,23 @@ fn cookies_of_a_manager_have_names_and_may_be_for_subdomains() {
 }
 
 #[test]
+fn cookies_of_a_manager_stand_in_the_place_of_a_headers() {
+    let cookies = cookie("own", "127.0.0.1", false);
+    let list = format!("<collectionProp name=\"CookieManager.cookies\">\n{cookies}</collectionProp>\n");
+    let manager = element("CookieManager", "HTTP Cookie Manager", &list, "");
+    let header = headers("Cookie: mine=1");
+    let below = element("GenericController", "managed", "", &(manager + &get("a", "/ok", &header)))
+        + &get("b", "/ok", &header);
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    let seen = trial.server.seen();
+    assert_eq!(
+        seen.iter().map(|seen| seen.header("cookie")).collect::<Vec<_>>(),
+        [Some("own=v"), Some("mine=1")]
+    );
+}
+
+#[test]
 fn a_host_table_says_where_names_are() {
     let shop = request("shop", "GET", "/ok", "", &text("HTTPSampler.domain", "Shop.test"), "");
     let below = host_table(&[("shop.test", "127.0.0.1,127.0.0.2"), ("pay.test", "127.0.0.1")], "")

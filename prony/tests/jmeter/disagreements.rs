@@ -3,7 +3,7 @@
 use super::Trial;
 use super::plans::{
     defaults, element, flag, get, group, json_extractor, number, plan, post, request, response_assertion,
-    text, transaction,
+    script, text, transaction,
 };
 use super::site::Site;
 use expect_test::{Expect, expect};
@@ -137,6 +137,17 @@ fn a_null_in_json_is_the_default() {
         a | 200 | true |  | 209 | http://127.0.0.1:PORT/json
         none none 1 | 200 | true |  | 91 | http://127.0.0.1:PORT/echo"#]],
     );
+}
+
+#[test]
+fn what_is_run_before_a_sample_finds_the_response_before_it() {
+    let length = "vars.put('length', String(prev.getResponseDataAsString().length))";
+    let below = get("a", "/ok", "")
+        + &get("${__regexFunction(token\":\"(.+?)\",$1$)}", "/ok", "")
+        + &get("b ${length}", "/ok", &script("JSR223PreProcessor", "last", "javascript", length));
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["a", "t-42", "b 50"]);
 }
 
 #[test]

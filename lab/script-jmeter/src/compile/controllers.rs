@@ -3,6 +3,7 @@
 use super::names::{self, Role};
 use super::{Compiler, GroupParts, INCLUDES_MAX};
 use crate::plan::{Condition, ControllerKind, ThroughputStyle};
+use crate::text::functions;
 use crate::tree::{self, Element};
 
 impl Compiler<'_> {
@@ -80,6 +81,7 @@ impl Compiler<'_> {
         let condition = if element.props.flag("IfController.useExpression").unwrap_or(false) {
             Condition::IsTrue(text)
         } else {
+            self.looks_back |= functions::names_last_sample(raw);
             Condition::Script(text)
         };
         ControllerKind::If { condition, for_all_children: element.props.is("IfController.evaluateAll") }

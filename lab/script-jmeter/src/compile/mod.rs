@@ -58,6 +58,7 @@ pub(crate) fn compile(file: &Path, places: &Places, plan: &Element) -> Result<Co
         path: vec![plan.name.clone()],
         modules: Vec::new(),
         site: 0,
+        looks_back: false,
         faults: Vec::new(),
     };
     let mut groups = Vec::new();
@@ -100,6 +101,8 @@ struct Compiler<'a> {
     modules: Vec<String>,
     /// Numbers what counts by its place.
     site: u32,
+    /// Something in the group that is read looks at the response before it.
+    looks_back: bool,
     faults: Vec<ElementFault>,
 }
 
@@ -159,6 +162,7 @@ impl Compiler<'_> {
             Text::default()
         });
         self.file_names.extend(functions::file_names(&text));
+        self.looks_back |= functions::looks_back(&text);
         text
     }
 
@@ -211,6 +215,11 @@ impl Compiler<'_> {
         {
             self.fault(element, format!("the script cannot be read: {message}"));
         }
+        // What runs after a sample looks at that one.
+        let is_before =
+            matches!(element.tag.as_str(), "JSR223PreProcessor" | "JSR223Sampler" | "JSR223Timer");
+        let is_elsewhere = !element.props.text("filename").is_empty();
+        self.looks_back |= is_before && (is_elsewhere || functions::names_last_sample(&source));
         Some(Script {
             name: element.name.clone(),
             source: self.text(element, &source),

@@ -19,6 +19,7 @@ mod session;
 mod share;
 mod text;
 mod tree;
+mod variables;
 mod xpath;
 
 pub use error::{ElementFault, JmeterError, PlanError, PlanErrorKind};

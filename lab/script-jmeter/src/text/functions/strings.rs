@@ -65,12 +65,11 @@ pub(super) fn unescape_html(call: &FunctionCall, context: &mut Context<'_>) -> S
 }
 
 pub(super) fn url_encode(call: &FunctionCall, context: &mut Context<'_>) -> String {
-    form_encoded(&call.argument(0, context))
+    form_encoded(call.argument(0, context).as_bytes())
 }
 
 /// As `java.net.URLEncoder` writes it: a space is `+`.
-pub(crate) fn form_encoded(text: impl AsRef<[u8]>) -> String {
-    let bytes = text.as_ref();
+pub(crate) fn form_encoded(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for &byte in bytes {
         match byte {

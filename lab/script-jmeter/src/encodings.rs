@@ -41,7 +41,7 @@ pub(crate) fn decode<'a>(bytes: &'a [u8], name: &str) -> Cow<'a, str> {
     let letter: fn(u8) -> char = match encoding {
         Some(Encoding::Latin1) => char::from,
         Some(Encoding::Windows) => of_windows,
-        Some(Encoding::Ascii) => |byte| if byte.is_ascii() { char::from(byte) } else { '\u{fffd}' },
+        Some(Encoding::Ascii) => |byte: u8| if byte.is_ascii() { char::from(byte) } else { '\u{fffd}' },
         Some(Encoding::Utf8) | None => return String::from_utf8_lossy(bytes),
     };
     Cow::Owned(bytes.iter().map(|byte| letter(*byte)).collect())
@@ -50,9 +50,9 @@ pub(crate) fn decode<'a>(bytes: &'a [u8], name: &str) -> Cow<'a, str> {
 /// Appends the bytes of a text; a letter that the encoding has not is `?`.
 pub(crate) fn encode(text: &str, name: &str, bytes: &mut Vec<u8>) {
     let byte: fn(char) -> Option<u8> = match Encoding::of(name) {
-        Some(Encoding::Latin1) => |letter| u8::try_from(letter).ok(),
+        Some(Encoding::Latin1) => |letter: char| u8::try_from(letter).ok(),
         Some(Encoding::Windows) => to_windows,
-        Some(Encoding::Ascii) => |letter| u8::try_from(letter).ok().filter(u8::is_ascii),
+        Some(Encoding::Ascii) => |letter: char| u8::try_from(letter).ok().filter(u8::is_ascii),
         Some(Encoding::Utf8) | None => return bytes.extend_from_slice(text.as_bytes()),
     };
     bytes.extend(text.chars().map(|letter| byte(letter).unwrap_or(b'?')));

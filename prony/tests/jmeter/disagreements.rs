@@ -152,7 +152,8 @@ fn what_is_run_before_a_sample_finds_the_response_before_it() {
 
 #[test]
 fn functions_of_texts_have_javas_results() {
-    let values = "${__split(|a||b|,l,|)}${l_n}${l_2} ${__changeCase(aB,none)} ${__char(0103,x,66)} ${__unescapeHtml(&eacute;&nope;)}";
+    let values = "${__split(|a||b|,l,|)}${l_n}${l_2} ${__changeCase(aB,none)} ${__char(0103,x,66)} ${__unescapeHtml(&eacute;&nope;)} \
+                  ${__digest(SHA-224,a,,,)}";
     let trial = Trial::new();
     trial.write("lines.txt", "1\n2\n3\n");
     let line = "${__StringFromFile(lines.txt)}";
@@ -161,7 +162,10 @@ fn functions_of_texts_have_javas_results() {
         + &post("next", "/ok", line, "");
     trial.write("plan.jmx", &plan(&group("Group", "1", "1", &(trial.defaults() + &below))));
     trial.demand(&[]);
-    assert_eq!(trial.labels(), ["|a||b|4? aB CB é&nope;", "pair", "next"]);
+    assert_eq!(
+        trial.labels(),
+        ["|a||b|4? aB CB é&nope; abd37534c7d9a2efb9465de931cd7055ffdb8879563ae98078d6d6d5", "pair", "next"]
+    );
     let bodies: Vec<_> = trial.server.seen().into_iter().map(|seen| seen.body).collect();
     assert_eq!(bodies, ["", "11", "1"], "each function reads a file by itself");
 }

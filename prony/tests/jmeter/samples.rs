@@ -436,6 +436,16 @@ fn cookies_of_a_manager_have_names_and_may_be_for_subdomains() {
 }
 
 #[test]
+fn a_manager_may_have_connections_closed() {
+    let trial = Trial::once(&(get("a", "/ok", &headers("Connection: close")) + &get("b", "/ok", "")));
+    trial.demand(&[]);
+    let seen = trial.server.seen();
+    let lines = seen[0].headers.iter().filter(|(name, _)| name == "connection");
+    assert_eq!(lines.map(|(_, value)| value.as_str()).collect::<Vec<_>>(), ["keep-alive", "close"]);
+    assert_ne!(seen[0].connection, seen[1].connection);
+}
+
+#[test]
 fn cookies_of_a_manager_stand_in_the_place_of_a_headers() {
     let cookies = cookie("own", "127.0.0.1", false);
     let list = format!("<collectionProp name=\"CookieManager.cookies\">\n{cookies}</collectionProp>\n");

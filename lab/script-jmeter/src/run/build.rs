@@ -358,11 +358,8 @@ fn headers(sampler: &HttpSampler, context: &mut Context<'_>) -> Result<HeaderFie
     for (name, value) in &sampler.headers {
         let (name, value) = (name.text(context), value.text(context));
         let (name, value) = (name.trim(), value.trim());
-        // JMeter's client computes it.
-        if name.is_empty()
-            || name.eq_ignore_ascii_case("content-length")
-            || name.eq_ignore_ascii_case("connection")
-        {
+        // JMeter's client computes the length. `Connection: close` of a manager stands behind its own line, and servers obey it.
+        if name.is_empty() || name.eq_ignore_ascii_case("content-length") {
             continue;
         }
         if !is_token(name) || value.chars().any(|letter| letter.is_control() && letter != '\t') {

@@ -73,7 +73,7 @@ impl Statistics {
         }
         text.push_str("\nTop 5 errors by label\n");
         for (label, errors) in self.top_errors() {
-            let _ = writeln!(text, "  {label}");
+            let _ = writeln!(text, "  {}", one_line(&label));
             for error in errors {
                 let _ = writeln!(text, "{:>8}  {}", error.count, one_line(&error.error));
             }
@@ -125,4 +125,23 @@ fn cut(label: &str) -> String {
 fn one_line(text: &str) -> String {
     let letters = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
     letters.take(300).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+
+    #[test]
+    fn what_a_file_calls_samples_cannot_command_a_terminal() {
+        let mut statistics = Statistics::default();
+        statistics.add(&Sample {
+            label: "a\n\u{1b}[2Jb".into(),
+            response_code: "5\t0".into(),
+            ..Sample::default()
+        });
+        let text = statistics.error_table() + &statistics.apdex_table();
+        assert!(text.contains("\n  a  [2Jb\n") && text.contains("  5 0"), "{text}");
+        assert!(text.chars().all(|letter| letter == '\n' || !letter.is_control()), "{text:?}");
+    }
 }

@@ -5,6 +5,7 @@
 
 mod compile;
 mod condition;
+mod encodings;
 mod error;
 mod js;
 mod json;
@@ -18,6 +19,7 @@ mod session;
 mod share;
 mod text;
 mod tree;
+mod variables;
 mod xpath;
 
 pub use error::{ElementFault, JmeterError, PlanError, PlanErrorKind};

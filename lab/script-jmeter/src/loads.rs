@@ -23,6 +23,11 @@ pub(crate) struct GroupSchedule {
 }
 
 impl GroupSchedule {
+    /// True where there is nobody to run it, or no pass.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.load.users_max() == 0 || self.load.budget == IterationBudget::EachUser(0)
+    }
+
     /// The message says what cannot be a load.
     pub(crate) fn of(group: &Group, context: &mut Context<'_>) -> Result<Self, String> {
         match &group.load {

@@ -2,6 +2,7 @@
 
 use fancy_regex::{Regex, RegexBuilder};
 use rand::{Rng, RngExt as _};
+use scraper::Html;
 use std::fmt::Write as _;
 
 /// Steps back that one search may take: an expression that would take longer finds nothing, and says so in the log.
@@ -75,7 +76,8 @@ impl Template {
             match part {
                 TemplatePart::Text(text) => out.push_str(text),
                 TemplatePart::Group(group) => {
-                    out.push_str(groups.get(*group).and_then(Option::as_deref).unwrap_or_default());
+                    // As Java writes a group that has matched nothing, or is not there.
+                    out.push_str(groups.get(*group).and_then(Option::as_deref).unwrap_or("null"));
                 }
             }
         }
@@ -112,7 +114,7 @@ impl Pick {
     }
 }
 
-/// Entities of HTML: those with numbers, and those of XML with `&nbsp;`.
+/// Entities of HTML, by number or name.
 pub(crate) fn unescape_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -148,8 +150,18 @@ fn entity(name: &str) -> Option<char> {
         "quot" => '"',
         "apos" => '\'',
         "nbsp" => '\u{a0}',
-        _ => return None,
+        name => return named_letter(name),
     })
+}
+
+/// What a parser of HTML makes of a name; none where that is no single letter.
+fn named_letter(name: &str) -> Option<char> {
+    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return None;
+    }
+    let text: String = Html::parse_fragment(&format!("&{name};")).root_element().text().collect();
+    let mut letters = text.chars();
+    letters.next().filter(|_| letters.next().is_none())
 }
 
 /// A text in one line, cut, for messages.
@@ -177,7 +189,7 @@ mod tests {
         let found = find_all(&compile(r"(\w+)=(\d+)?").unwrap(), "a=1;b=", 9);
         let template = Template::read("$2$-$1$ $ $0$x");
         let filled: Vec<_> = found.iter().map(|groups| template.fill(groups)).collect();
-        assert_eq!(filled, ["1-a $ a=1x", "-b $ b=x"]);
+        assert_eq!(filled, ["1-a $ a=1x", "null-b $ b=x"]);
     }
 
     #[test]
@@ -191,5 +203,6 @@ mod tests {
     #[test]
     fn entities_are_resolved() {
         assert_eq!(unescape_html("a&amp;b&#65;&#x42;&nope;&"), "a&bAB&nope;&");
+        assert_eq!(unescape_html("&eacute;&copy;&notnone;&a b;"), "é©&notnone;&a b;");
     }
 }

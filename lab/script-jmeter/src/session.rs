@@ -1,13 +1,13 @@
 //! A plan from its file to what is run: properties, variables, loads, and the parts of its life.
 
 use crate::compile::{Compiled, compile};
-use crate::error::{ElementFault, JmeterError};
+use crate::error::JmeterError;
 use crate::js::Engine;
 use crate::loads::GroupSchedule;
 use crate::plan::{Group, GroupKind, IterationConfig};
 use crate::properties;
 use crate::run::TIMEOUT_MAX;
-use crate::run::context::{Context, ThreadState};
+use crate::run::context::Context;
 use crate::run::data::{DataSets, DataTurns, source_of};
 use crate::run::files::{Files, Places};
 use crate::run::groups::{GroupRun, GroupsWorkload};
@@ -17,8 +17,8 @@ use crate::run::sink::{OutputSpec, Sink, Wanted};
 use crate::run::timers::{RhythmTurns, Rhythms};
 use crate::run::turns::Turns;
 use crate::text::{self, Text};
-use crate::tree::{self, Element, Props};
-use compact_str::CompactString;
+use crate::tree;
+use crate::variables::{fault, first_thread, prepare, variable_files};
 use prony_jtl::{Format, Statistics, WriteError};
 use prony_model::plan::PlanFaults;
 use prony_model::plan::hosts::{HostAddress, Hosts};
@@ -26,8 +26,6 @@ use prony_model::plan::scenario::{FlowDraft, Grace, ScenarioDraft};
 use prony_model::program::table::Tables;
 use prony_model::program::{Program, ProgramError, RunControl, RunShare, ThreadPlace, Workload};
 use prony_model::{LoadModel, Nanos, Plan, PlanDraft, Target, WireOptions};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng as _;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -86,6 +84,7 @@ pub struct JmeterPlan {
     pub(crate) included: Places,
     hosts: Hosts,
     is_serial: bool,
+    tears_down_when_ended: bool,
 }
 
 /// What the parts of one life share: properties, files, results.
@@ -96,7 +95,7 @@ pub struct Session {
     pub(crate) sink: Arc<Sink>,
     /// Of the plan's users, those that run here.
     pub(crate) share: RunShare,
-    /// The plan has ended its main groups' test.
+    /// The plan has ended its test, in its setUp or its main groups.
     pub(crate) is_ended: Arc<AtomicBool>,
 }
 
@@ -135,16 +134,17 @@ impl JmeterPlan {
             return Err(JmeterError::Elements(vec![fault(&given.path, 1, "", "Test Plan", message)]));
         };
         let properties = properties_of(&given)?;
-        let Compiled { groups, mut file_names, included, hosts: known } =
+        let Compiled { groups, mut file_names, included, variables, hosts: known } =
             compile(&given.path, &given.places, &plan).map_err(JmeterError::Elements)?;
         let shared = shared_of(&given, Properties::new(properties.clone()), RunShare::WHOLE);
         file_names.extend(variable_files(&plan));
-        let (variables, schedules) = prepare(&given.path, &plan, &groups, &shared)?;
+        file_names.extend(variables.iter().flat_map(|(_, element)| variable_files(element)));
+        let (variables, schedules) = prepare(&given.path, &plan, &variables, &groups, &shared)?;
         let mut hosts = Hosts::default();
         for (name, address) in known {
             hosts.insert(&name, HostAddress { address, port: None });
         }
-        Ok(Self {
+        let opened = Self {
             hosts,
             name: name_of(&given.path),
             groups: groups.into_iter().map(Arc::new).collect(),
@@ -154,8 +154,16 @@ impl JmeterPlan {
             file_names,
             included,
             is_serial: plan.props.is("TestPlan.serialize_threadgroups"),
+            tears_down_when_ended: plan.props.is("TestPlan.tearDown_on_shutdown"),
             given,
-        })
+        };
+        if opened.has(Part::Main) {
+            return Ok(opened);
+        }
+        let message = "no Thread Group of it has a thread and a loop, so nothing would be measured; give one of them both, with -J where \
+                       they are properties";
+        let nothing = fault(&opened.given.path, plan.line, &plan.name, "Test Plan", message.to_owned());
+        Err(JmeterError::Elements(vec![nothing]))
     }
 
     /// The load of its main groups.
@@ -164,7 +172,12 @@ impl JmeterPlan {
     }
 
     pub fn has(&self, part: Part) -> bool {
-        self.groups.iter().any(|group| group.kind == part.kind())
+        self.of_part(part).next().is_some()
+    }
+
+    /// Whether tearDown groups run where the plan itself has ended its test.
+    pub fn tears_down_when_ended(&self) -> bool {
+        self.tears_down_when_ended
     }
 
     pub fn plan_of(&self, part: Part) -> Result<Plan, PlanFaults> {
@@ -201,8 +214,16 @@ impl JmeterPlan {
         draft.check()
     }
 
+    /// Those that have something to run: a group may be turned off by a number of threads or loops of 0.
     fn of_part(&self, part: Part) -> impl Iterator<Item = (usize, &Arc<Group>)> {
-        self.groups.iter().enumerate().filter(move |(_, group)| group.kind == part.kind())
+        let groups = self.groups.iter().enumerate().filter(move |(_, group)| group.kind == part.kind());
+        groups.filter(move |(index, _)| !self.schedules[*index].is_empty())
+    }
+
+    /// The number of a group among those of its part, from 1; one that is turned off has one too.
+    fn number_in_part(&self, index: usize) -> usize {
+        let kind = self.groups[index].kind;
+        self.groups[..=index].iter().filter(|group| group.kind == kind).count()
     }
 
     /// A life of the plan; opens the files that its results go to.
@@ -300,14 +321,13 @@ impl Session {
             .plan
             .of_part(part)
             .zip(plan.scenarios())
-            .enumerate()
-            .map(|(at, ((index, group), scenario))| {
+            .map(|((index, group), scenario)| {
                 let schedule = &self.plan.schedules[index];
                 let users = scenario.load.users_max();
                 let run = GroupRun {
                     group: Arc::clone(group),
                     index,
-                    number: at + 1,
+                    number: self.plan.number_in_part(index),
                     first_user,
                     users,
                     own_users: share.users(first_user, users),
@@ -334,7 +354,7 @@ impl Session {
                 run
             })
             .collect();
-        let is_ending = if part == Part::Main { Arc::clone(&self.is_ended) } else { Arc::default() };
+        let is_ending = if part == Part::Teardown { Arc::default() } else { Arc::clone(&self.is_ended) };
         JmeterWorkload(GroupsWorkload {
             data: DataSets::new(data_turns(self, &runs)),
             rhythms: Rhythms::new(rhythm_turns(share, &runs), plan.seed()),
@@ -450,16 +470,6 @@ fn name_of(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn fault(file: &Path, line: u32, place: &str, element: &str, message: String) -> ElementFault {
-    ElementFault {
-        file: file.to_owned(),
-        line,
-        place: place.to_owned(),
-        element: element.to_owned(),
-        message,
-    }
-}
-
 /// Those of `user.properties` beside the plan, then of `-q`, then of `-J`.
 fn properties_of(given: &Given) -> Result<Vec<(String, String)>, JmeterError> {
     let mut all = BTreeMap::new();
@@ -469,105 +479,13 @@ fn properties_of(given: &Given) -> Result<Vec<(String, String)>, JmeterError> {
         let text = fs::read(path).map_err(|cause| JmeterError::Unreadable { path: path.clone(), cause })?;
         all.extend(properties::read(&String::from_utf8_lossy(&text)));
     }
-    all.extend(given.properties.iter().cloned());
+    for (name, value) in given.properties.iter().cloned() {
+        // As in JMeter, `-Jname=` takes a property away.
+        if value.is_empty() {
+            all.remove(&name)
+        } else {
+            all.insert(name, value)
+        };
+    }
     Ok(all.into_iter().collect())
-}
-
-/// Whoever evaluates what is known before the first user.
-fn first_thread() -> ThreadState {
-    ThreadState {
-        group: "".into(),
-        number: 1,
-        name: "".into(),
-        random: ChaCha8Rng::seed_from_u64(1),
-        counters: FxHashMap::default(),
-        counts: FxHashMap::default(),
-        rows: FxHashMap::default(),
-        previous: None,
-        sampler: CompactString::default(),
-        index_name: String::new(),
-        iteration: 0,
-    }
-}
-
-/// Variables of the plan, wherever they are defined, and the groups' loads.
-fn prepare(
-    path: &Path,
-    plan: &Element,
-    groups: &[Group],
-    shared: &Arc<Shared>,
-) -> Result<(Variables, Vec<GroupSchedule>), JmeterError> {
-    let mut vars = Variables::default();
-    let (engine, mut thread) = (Engine::default(), first_thread());
-    let mut context = Context {
-        vars: &mut vars,
-        thread: &mut thread,
-        shared,
-        engine: &engine,
-        evaluate_text: text::evaluate,
-    };
-    let mut faults = Vec::new();
-    if let Some(arguments) = plan.props.element("TestPlan.user_defined_variables") {
-        define(path, plan, arguments, &mut context, &mut faults);
-    }
-    define_all(path, &plan.children, &mut context, &mut faults);
-    let mut schedules = Vec::new();
-    for group in groups {
-        match GroupSchedule::of(group, &mut context) {
-            Ok(schedule) => schedules.push(schedule),
-            Err(message) => {
-                let place = format!("{} / {}", plan.name, group.name);
-                let line = plan
-                    .children
-                    .iter()
-                    .find(|child| *child.name == *group.name)
-                    .map_or(1, |child| child.line);
-                faults.push(fault(path, line, &place, "Thread Group", message));
-            }
-        }
-    }
-    if faults.is_empty() { Ok((vars, schedules)) } else { Err(JmeterError::Elements(faults)) }
-}
-
-/// The files that functions read of which variables are made.
-fn variable_files(plan: &Element) -> Vec<Text> {
-    let own = plan.props.element("TestPlan.user_defined_variables");
-    let own = own.or_else(|| Some(&plan.props).filter(|_| plan.tag == "Arguments"));
-    let raw = own.into_iter().flat_map(|arguments| arguments.elements("Arguments.arguments"));
-    let texts = raw.filter_map(|argument| text::read(argument.text("Argument.value"), &mut 0).ok());
-    let below = plan.children.iter().flat_map(variable_files);
-    texts.flat_map(|text| text::functions::file_names(&text)).chain(below).collect()
-}
-
-fn define_all(path: &Path, elements: &[Element], context: &mut Context<'_>, faults: &mut Vec<ElementFault>) {
-    for element in elements {
-        if element.tag == "Arguments" {
-            define(path, element, &element.props, context, faults);
-        }
-        define_all(path, &element.children, context, faults);
-    }
-}
-
-fn define(
-    path: &Path,
-    element: &Element,
-    arguments: &Props,
-    context: &mut Context<'_>,
-    faults: &mut Vec<ElementFault>,
-) {
-    // Their places are counted apart from those of the groups.
-    let mut site = u32::MAX / 2;
-    for argument in arguments.elements("Arguments.arguments") {
-        let (name, raw) = (argument.text("Argument.name"), argument.text("Argument.value"));
-        match text::read(raw, &mut site) {
-            Ok(text) => {
-                let value = text.value(context);
-                context.vars.set(name, &value);
-            }
-            Err(error) => {
-                let message = format!("the variable `{name}`: {error}");
-                faults.push(fault(path, element.line, &element.name, "User Defined Variables", message));
-            }
-        }
-    }
 }

@@ -97,7 +97,7 @@ impl Session {
         Ok(())
     }
 
-    /// True once the plan has ended the test of its main groups.
+    /// True once the plan has ended its test, in its setUp or its main groups.
     pub fn is_ended(&self) -> bool {
         self.is_ended.load(Ordering::Relaxed)
     }

@@ -32,6 +32,21 @@ fn loops_repeat_and_count() {
     assert_eq!(labels("2", &(get("a", "/ok", "") + &once)), ["a", "once", "once", "a"]);
     let none = controller("LoopController", &text("LoopController.loops", "0"), &abc());
     assert_eq!(labels("1", &(none + &get("end", "/ok", ""))), ["end"]);
+    let empty = text("LoopController.loops", "") + &flag("LoopController.continue_forever", true);
+    let empty = controller("LoopController", &empty, &abc());
+    assert_eq!(labels("1", &(empty + &get("end", "/ok", ""))), ["end"], "no count is no pass");
+}
+
+#[test]
+fn while_asks_as_a_pass_ends_and_as_the_next_begins() {
+    let index = "${__jm__WhileController__idx}";
+    let condition = text("WhileController.condition", &format!("${{__jexl3({index} < 2)}}"));
+    let below = controller("WhileController", &condition, &get(&format!("w{index}"), "/ok", ""))
+        + &get(&format!("after {index}"), "/ok", "");
+    assert_eq!(labels("2", &below), ["w0", "w1", "after 0", "w0", "w1", "after 0"]);
+    let condition = text("WhileController.condition", "${__jexl3(${__intSum(${__V(n,0)},1,n)} < 4)}");
+    let below = controller("WhileController", &condition, &get("n${n}", "/ok", ""));
+    assert_eq!(labels("1", &below), ["n1", "n3"], "what counts in a condition counts twice");
 }
 
 #[test]
@@ -197,7 +212,11 @@ fn actions_pause_and_leave_loops() {
 #[test]
 fn other_trees_are_read_in_their_place() {
     let trial = Trial::new();
-    let fragment = element("TestFragmentController", "Fragment", "", &get("from a file", "/ok", ""));
+    let variables = "<collectionProp name=\"Arguments.arguments\"><elementProp name=\"part\" elementType=\"Argument\">\
+        <stringProp name=\"Argument.name\">part</stringProp><stringProp name=\"Argument.value\">file</stringProp></elementProp>\
+        </collectionProp>";
+    let below = element("Arguments", "Variables", variables, "") + &get("from a ${part}", "/ok", "");
+    let fragment = element("TestFragmentController", "Fragment", "", &below);
     trial.write("part.jmx", &plan(&fragment));
     let include =
         element("IncludeController", "Include", &text("IncludeController.includepath", "part.jmx"), "");

@@ -2,8 +2,8 @@
 
 use super::Trial;
 use super::plans::{
-    defaults, element, flag, get, group, json_extractor, number, plan, request, response_assertion, text,
-    transaction,
+    defaults, element, flag, get, group, json_extractor, number, plan, post, request, response_assertion,
+    script, text, transaction,
 };
 use super::site::Site;
 use expect_test::{Expect, expect};
@@ -140,8 +140,93 @@ fn a_null_in_json_is_the_default() {
 }
 
 #[test]
+fn what_is_run_before_a_sample_finds_the_response_before_it() {
+    let length = "vars.put('length', String(prev.getResponseDataAsString().length))";
+    let below = get("a", "/ok", "")
+        + &get("${__regexFunction(token\":\"(.+?)\",$1$)}", "/ok", "")
+        + &get("b ${length}", "/ok", &script("JSR223PreProcessor", "last", "javascript", length));
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["a", "t-42", "b 50"]);
+}
+
+#[test]
+fn functions_of_texts_have_javas_results() {
+    let values = "${__split(|a||b|,l,|)}${l_n}${l_2} ${__changeCase(aB,none)} ${__char(0103,x,66)} ${__unescapeHtml(&eacute;&nope;)} \
+                  ${__digest(SHA-224,a,,,)}";
+    let trial = Trial::new();
+    trial.write("lines.txt", "1\n2\n3\n");
+    let line = "${__StringFromFile(lines.txt)}";
+    let below = get(values, "/ok", "")
+        + &post("pair", "/ok", &format!("{line}{line}"), "")
+        + &post("next", "/ok", line, "");
+    trial.write("plan.jmx", &plan(&group("Group", "1", "1", &(trial.defaults() + &below))));
+    trial.demand(&[]);
+    assert_eq!(
+        trial.labels(),
+        ["|a||b|4? aB CB é&nope; abd37534c7d9a2efb9465de931cd7055ffdb8879563ae98078d6d6d5", "pair", "next"]
+    );
+    let bodies: Vec<_> = trial.server.seen().into_iter().map(|seen| seen.body).collect();
+    assert_eq!(bodies, ["", "11", "1"], "each function reads a file by itself");
+}
+
+#[test]
+fn text_of_blocks_is_kept_apart_and_selectors_of_jsoup_are_refused() {
+    let css = |expression: &str| {
+        let props = text("HtmlExtractor.refname", "text")
+            + &text("HtmlExtractor.expr", expression)
+            + &text("HtmlExtractor.match_number", "1");
+        element("HtmlExtractor", "CSS", &props, "")
+    };
+    check(
+        "1",
+        &(get("a", "/page", &css("ul")) + &get("${text}", "/plain", "")),
+        &expect![[r#"
+        a | 200 | true |  | 199 | http://127.0.0.1:PORT/page
+        1 2 two | 200 | true |  | 107 | http://127.0.0.1:PORT/plain"#]],
+    );
+    let trial = Trial::once(&get("a", "/page", &css("li:contains(2)")));
+    let refused = trial.run(&["--check"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.error.contains("`li:contains(2)` is no CSS selector that is known here"),
+        "{}",
+        refused.error
+    );
+}
+
+#[test]
+fn a_long_text_that_is_not_equal_is_cut_and_no_pattern_at_all_does_not_hold() {
+    let sevens = "7".repeat(120);
+    let equals = |any: i64| response_assertion(&[sevens.as_str()], "response_data", 8 | any);
+    let trial = Trial::once(
+        &(get("a", "/missing", &equals(0))
+            + &get("b", "/missing", &equals(32))
+            + &get("c", "/missing", &response_assertion(&[], "response_data", 2 | 32))),
+    );
+    trial.demand(&[]);
+    let compared = format!(
+        "/\n\n****** received  : [[[{{}}{}]]]\n\n****** comparison: [[[{}...]]]\n\n/",
+        " ".repeat(101),
+        "7".repeat(100)
+    );
+    assert_eq!(
+        trial.rows(&["failureMessage"]),
+        [
+            format!("Test failed: text expected to equal {compared}"),
+            format!("Test failed: text expected something using {compared}\t"),
+            "\t".to_owned()
+        ]
+    );
+}
+
+#[test]
 fn request_data_is_what_jmeter_shows_of_a_request() {
-    let holds = response_assertion(&["GET http://127.0.0.1", "[no cookies]"], "request_data", 16);
+    let holds = response_assertion(
+        &["GET http://127.0.0.1", "/plain\n\nGET data:\n\n\n[no cookies]"],
+        "request_data",
+        16,
+    );
     let fails = response_assertion(&["POST"], "request_data", 16);
     check(
         "1",
@@ -153,15 +238,26 @@ fn request_data_is_what_jmeter_shows_of_a_request() {
 }
 
 #[test]
-fn a_transaction_counts_the_transactions_within_it() {
+fn a_transaction_counts_what_its_controller_gives_to_run() {
     let (trial, site) = (Trial::new(), Site::start());
-    let below = transaction("outer", false, &transaction("inner", false, &get("a", "/status/500", "")));
+    let pause = number("ActionProcessor.action", 1) + &text("ActionProcessor.duration", "1");
+    let nested = get("b", "/ok", "")
+        + &transaction("nested", false, &get("c", "/ok", ""))
+        + &element("TestAction", "Flow Control Action", &pause, "")
+        + &get("d", "/ok", "");
+    let below = transaction("outer", false, &transaction("inner", false, &get("a", "/status/500", "")))
+        + &transaction("around", false, &nested);
     trial.write("plan.jmx", &plan(&group("Group", "1", "1", &(defaults(&site.port()) + &below))));
     trial.demand(&[]);
     expect![[r#"
         a | Internal Server Error
         inner | Number of samples in transaction : 1, number of failing samples : 1
-        outer | Number of samples in transaction : 2, number of failing samples : 2"#]]
+        outer | Number of samples in transaction : 1, number of failing samples : 1
+        b | OK
+        c | OK
+        nested | Number of samples in transaction : 1, number of failing samples : 0
+        d | OK
+        around | Number of samples in transaction : 5, number of failing samples : 0"#]]
     .assert_eq(&trial.rows(&["label", "responseMessage"]).join("\n"));
 }
 

@@ -22,7 +22,9 @@ const COLUMNS: [&str; 8] = [
 #[test]
 fn rows_are_those_of_jmeter() {
     let below = get("get", "/ok?z=1", "")
-        + &request("query", "GET", "/ok", "a b=c&d\n=skipped", "", "")
+        + &request("query", "GET", "/ok", "ab=c&d\n=skipped", "", "")
+        + &request("space", "GET", "/ok", "a b=c", "", "")
+        + &get("root", "", "")
         + &get("redirect", "/redirect", "")
         + &get("missing", "/missing", "")
         + &request("refused", "GET", "/x", "", &text("HTTPSampler.port", "1"), "")
@@ -31,7 +33,9 @@ fn rows_are_those_of_jmeter() {
     trial.demand(&[]);
     expect![[r#"
         get | 200 | OK | Group 1-1 | text | true |  | http://127.0.0.1:PORT/ok?z=1
-        query | 200 | OK | Group 1-1 | text | true |  | http://127.0.0.1:PORT/ok?a%20b=c&d
+        query | 200 | OK | Group 1-1 | text | true |  | http://127.0.0.1:PORT/ok?ab=c&d
+        space | Non HTTP response code: java.net.URISyntaxException | Non HTTP response message: Illegal character in query at index 27: http://127.0.0.1:PORT/ok?a b=c | Group 1-1 | text | false |  | http://127.0.0.1:PORT/ok?a b=c
+        root | 200 | OK | Group 1-1 | text | true |  | http://127.0.0.1:PORT/
         redirect | 200 | OK | Group 1-1 | text | true |  | http://127.0.0.1:PORT/ok?from=redirect
         redirect-0 | 302 | Found | Group 1-1 |  | true |  | http://127.0.0.1:PORT/redirect
         redirect-1 | 200 | OK | Group 1-1 | text | true |  | http://127.0.0.1:PORT/ok?from=redirect
@@ -310,8 +314,11 @@ fn assertions_say_what_jmeter_says() {
         json("$.name", "[x-z]", true, true, false),
         json("$.none", "", false, false, false),
         json("$.name", "x", true, false, true),
-        json("$.list.ids", "[7,8,9]", true, false, false),
+        json("$.list.ids", "[7, 8, 9]", true, false, false),
         element("SizeAssertion", "Size Assertion", &size, ""),
+        json("$.list.ids[?(@ > 9)]", "", false, false, false),
+        json("$.list.ids[?(@ > 8)]", "", false, false, false),
+        json("$.none[*]", "7", true, false, false),
     ];
     let below: String =
         all.iter().enumerate().map(|(at, assertion)| get(&format!("a{at}"), "/ok", assertion)).collect();
@@ -338,6 +345,9 @@ fn assertions_say_what_jmeter_says() {
         a11 | false | Failed that JSONPath $.name not matches x
         a12 | true | 
         a13 | false | The result was the wrong size: It was 50 bytes, but should have been equal to 1 bytes.
+        a14 | false | JSONPath '$.list.ids[?(@ > 9)]' is indefinite and the extracted Value is an empty Array. Please use an assertion value, to be sure to get a correct result. Expected value was ''
+        a15 | true | 
+        a16 | false | Missing property in path $['none']
     "#]]
     .assert_eq(&shown(&trial, &["label", "success", "failureMessage"]));
 }
@@ -357,6 +367,7 @@ fn extractors_set_variables_by_jmeters_names() {
             "first",
             "/ok",
             &(json_extractor("id;miss;all", "$.list.ids[1];$.none;$.list.ids[*]", "1;1;-1", "d1;d2;d3")
+                + &json_extractor("whole", "$.list.ids", "-1", "d4")
                 + &regex_extractor("pair", "\"(t)-(\\d+)\"", "$2$-$1$", "1")
                 + &regex_extractor("none", "zzz", "$1$", "1")
                 + &element("BoundaryExtractor", "Boundary", &boundary, "")),
@@ -364,14 +375,14 @@ fn extractors_set_variables_by_jmeters_names() {
         + &post(
             "show",
             "/show",
-            "${id} ${id_matchNr} ${miss} ${miss_matchNr} ${all_1} ${all_3} ${all_matchNr} ${all_ALL} ${pair} ${pair_g} ${pair_g0} ${pair_g2} ${none} ${none_g} ${cut} ${title}",
+            "${id} ${id_matchNr} ${miss} ${miss_matchNr} ${all_1} ${all_3} ${all_matchNr} ${all_ALL} ${pair} ${pair_g} ${pair_g0} ${pair_g2} ${none} ${none_g} ${cut} ${title} ${whole_1} ${whole_matchNr}",
             "",
         );
     let trial = Trial::once(&below);
     trial.demand(&[]);
     assert_eq!(
         trial.server.seen().last().unwrap().body,
-        "8 1 d2 0 7 9 3 7,8,9 42-t 2 \"t-42\" 42 none ${none_g} t-42 Hello"
+        "8 1 d2 0 7 9 3 7,8,9 42-t 2 \"t-42\" 42 none ${none_g} t-42 Hello [7,8,9] 1"
     );
 }
 
@@ -422,6 +433,33 @@ fn cookies_of_a_manager_have_names_and_may_be_for_subdomains() {
     let seen = trial.server.seen();
     let sent: Vec<_> = seen.iter().map(|seen| seen.header("cookie").unwrap_or("-")).collect();
     assert_eq!(sent, ["all=v; own=v", "all=v"]);
+}
+
+#[test]
+fn a_manager_may_have_connections_closed() {
+    let trial = Trial::once(&(get("a", "/ok", &headers("Connection: close")) + &get("b", "/ok", "")));
+    trial.demand(&[]);
+    let seen = trial.server.seen();
+    let lines = seen[0].headers.iter().filter(|(name, _)| name == "connection");
+    assert_eq!(lines.map(|(_, value)| value.as_str()).collect::<Vec<_>>(), ["keep-alive", "close"]);
+    assert_ne!(seen[0].connection, seen[1].connection);
+}
+
+#[test]
+fn cookies_of_a_manager_stand_in_the_place_of_a_headers() {
+    let cookies = cookie("own", "127.0.0.1", false);
+    let list = format!("<collectionProp name=\"CookieManager.cookies\">\n{cookies}</collectionProp>\n");
+    let manager = element("CookieManager", "HTTP Cookie Manager", &list, "");
+    let header = headers("Cookie: mine=1");
+    let below = element("GenericController", "managed", "", &(manager + &get("a", "/ok", &header)))
+        + &get("b", "/ok", &header);
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    let seen = trial.server.seen();
+    assert_eq!(
+        seen.iter().map(|seen| seen.header("cookie")).collect::<Vec<_>>(),
+        [Some("own=v"), Some("mine=1")]
+    );
 }
 
 #[test]

@@ -62,7 +62,8 @@ fn serve(socket: &TcpStream, connection: usize, seen: &Mutex<Vec<Seen>>) {
     let mut reader = BufReader::new(socket);
     while let Some(request) = read(&mut reader, connection) {
         let response = respond(&request);
-        let closes = request.header("connection") == Some("close");
+        let closes =
+            request.headers.iter().any(|(name, value)| name == "connection" && value.as_str() == "close");
         seen.lock().unwrap().push(request);
         if (&*socket).write_all(&response).is_err() || closes {
             return;

@@ -77,6 +77,34 @@ fn names_may_stand_in_quotes_and_an_empty_line_is_the_end_of_a_file() {
 }
 
 #[test]
+fn variables_of_one_element_do_not_see_each_other_and_a_property_may_be_taken_away() {
+    let trial = Trial::new();
+    let below = group("Group", "1", "1", &get("${a} ${b} ${__P(users,none)}", "/", ""));
+    trial.write("plan.jmx", &plan_with("a=1\nb=${a}2", "", &(trial.defaults() + &below)));
+    trial.write("user.properties", "users=3\n");
+    trial.demand(&["-Jusers="]);
+    assert_eq!(trial.labels(), ["1 ${a}2 none"]);
+}
+
+#[test]
+fn data_sets_of_one_file_give_its_columns_names_of_their_own() {
+    let trial = Trial::new();
+    trial.write("ids.csv", "name,note\nann,a\nbob,b\ncid,c\n");
+    let ignores = flag("ignoreFirstLine", true);
+    let below = csv("ids.csv", "user,text", &ignores)
+        + &csv("ids.csv", "p,q", &ignores)
+        + &csv("ids.csv", "", "")
+        + &get("${user} ${q} ${name}", "/", "");
+    plan_of(&trial, &group("Group", "1", "1", &below));
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["ann b cid"]);
+    let below = csv("ids.csv", "user,text", "") + &csv("ids.csv", "", "") + &get("${name}", "/", "");
+    plan_of(&trial, &group("Group", "1", "1", &below));
+    let ended = trial.run(&[]);
+    assert!(ended.error.contains("has no first line with names"), "{}", ended.error);
+}
+
+#[test]
 fn setup_and_teardown_share_properties_with_the_load() {
     let trial = Trial::new();
     let set = script(
@@ -126,6 +154,42 @@ fn a_failed_sample_does_what_the_group_says() {
 }
 
 /// The run is over, and nobody has stopped the search.
+#[test]
+fn groups_that_are_turned_off_are_passed_over() {
+    let trial = Trial::new();
+    let below = group("Off", "${__P(off,0)}", "1", &get("off", "/", ""))
+        + &group("None", "1", "0", &get("none", "/", ""))
+        + &group_with("SetupThreadGroup", "Before", "0", "1", "", &get("before", "/", ""))
+        + &group("On", "1", "1", &get("on", "/", ""));
+    plan_of(&trial, &below);
+    trial.demand(&[]);
+    assert_eq!(trial.rows(&["label", "threadName"]), ["on | On 3-1"]);
+    plan_of(&trial, &group("Off", "0", "1", &get("off", "/", "")));
+    let refused = trial.run(&[]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.error.contains("no Thread Group of it has a thread and a loop"), "{}", refused.error);
+}
+
+#[test]
+fn a_test_that_is_ended_has_no_load_or_teardown_behind_it() {
+    let stops = text("ThreadGroup.on_sample_error", "stoptest");
+    let after = group_with("PostThreadGroup", "After", "1", "1", "", &get("after", "/", ""));
+    let main = group_with("ThreadGroup", "Main", "1", "1", &stops, &get("main", "/missing", ""));
+    let before = group_with("SetupThreadGroup", "Before", "1", "1", &stops, &get("before", "/missing", ""));
+    let run = |props: &str, groups: &str| {
+        let trial = Trial::new();
+        trial.write("plan.jmx", &plan_with("", props, &(trial.defaults() + groups)));
+        let ended = trial.run(&[]);
+        (ended.code, ended.error, trial.labels())
+    };
+    let (code, error, labels) = run("", &(before + &main + &after));
+    assert_eq!((code, labels), (Some(2), vec!["before".to_owned()]));
+    assert!(error.contains("a setUp Thread Group has ended the test before its load"), "{error}");
+    let both = main + &after;
+    assert_eq!(run("", &both).2, ["main"]);
+    assert_eq!(run(&flag("TestPlan.tearDown_on_shutdown", true), &both).2, ["main", "after"]);
+}
+
 #[test]
 fn a_search_says_that_its_plan_has_ended_the_test() {
     for action in ["stoptest", "stoptestnow"] {

@@ -44,6 +44,10 @@ pub enum LifeError {
     Run(#[from] RunError),
     #[error(transparent)]
     Workers(#[from] WorkersError),
+    #[error(
+        "a setUp Thread Group has ended the test before its load, so nothing was measured; see its samples with -l FILE.jtl"
+    )]
+    EndedBySetup,
 }
 
 /// True for the name of a plan's file.
@@ -66,6 +70,12 @@ pub fn live(
     let teller = log.map(|log| LogTeller::start(session.log(), log));
     let stop = options.stop.clone();
     part(jmeter, &session, Part::Setup, &stop)?;
+    if session.is_ended() {
+        drop(teller);
+        // What is missing of its files is less than what is said of it.
+        session.close();
+        return Err(LifeError::EndedBySetup);
+    }
     let clock = session.clock();
     let options = RunOptions { begins: Box::new(move |epoch| clock.begin(epoch)), ..options };
     let result = match workers {
@@ -75,7 +85,11 @@ pub fn live(
         }
     };
     // What the stop has ended was the load; tearDown groups tidy up behind it.
-    let torn = part(jmeter, &session, Part::Teardown, &StopFlag::default());
+    let torn = if session.is_ended() && !jmeter.tears_down_when_ended() {
+        Ok(())
+    } else {
+        part(jmeter, &session, Part::Teardown, &StopFlag::default())
+    };
     drop(teller);
     let missing = session.close();
     let result = result?;

@@ -3,6 +3,7 @@
 use super::names::{self, Role};
 use super::{Compiler, GroupParts, INCLUDES_MAX};
 use crate::plan::{Condition, ControllerKind, ThroughputStyle};
+use crate::text::functions;
 use crate::tree::{self, Element};
 
 impl Compiler<'_> {
@@ -38,9 +39,7 @@ impl Compiler<'_> {
         let props = &element.props;
         match element.tag.as_str() {
             "LoopController" => {
-                let is_for_ever = props.is("LoopController.continue_forever")
-                    && props.text("LoopController.loops").is_empty()
-                    || props.text("LoopController.loops").trim() == "-1";
+                let is_for_ever = props.text("LoopController.loops").trim() == "-1";
                 let count = (!is_for_ever).then(|| self.prop(element, "LoopController.loops"));
                 // Written so, JMeter is done with the loop once it has been through it.
                 let is_only_once = props.flag("LoopController.continue_forever") == Some(false);
@@ -82,6 +81,7 @@ impl Compiler<'_> {
         let condition = if element.props.flag("IfController.useExpression").unwrap_or(false) {
             Condition::IsTrue(text)
         } else {
+            self.looks_back |= functions::names_last_sample(raw);
             Condition::Script(text)
         };
         ControllerKind::If { condition, for_all_children: element.props.is("IfController.evaluateAll") }
@@ -126,12 +126,25 @@ impl Compiler<'_> {
             plan.children.iter().filter(|child| child.tag == "TestFragmentController").collect();
         // A file without a fragment is included whole, as JMeter does.
         if fragments.is_empty() {
+            self.note_variables(&plan.children);
             self.children(parts, index, &plan.children);
         }
         for fragment in fragments {
+            self.note_variables(&fragment.children);
             self.children(parts, index, &fragment.children);
         }
         self.files.pop();
+    }
+
+    /// Notes what is included of variables: they are set before the first user, as those of the plan itself are.
+    fn note_variables(&mut self, elements: &[Element]) {
+        for element in elements {
+            if element.tag == "Arguments" {
+                let file = self.files.last().cloned().unwrap_or_default();
+                self.variables.push((file, element.clone()));
+            }
+            self.note_variables(&element.children);
+        }
     }
 
     /// What stands elsewhere in the plan, in the place of the element that names it.

@@ -34,6 +34,9 @@ impl Compiler<'_> {
         parts.levels.push(level);
         self.children(&mut parts, root, &element.children);
         self.path.pop();
+        if std::mem::take(&mut self.looks_back) {
+            parts.keep_bodies();
+        }
         let GroupParts { controllers, samplers, cookies, caches, iteration_configs, listeners, .. } = parts;
         Some(Group {
             name: element.name.as_str().into(),

@@ -155,6 +155,17 @@ impl Compiler<'_> {
     }
 }
 
+impl GroupParts {
+    /// Keeps the bodies of all responses, at which something behind them looks.
+    pub(super) fn keep_bodies(&mut self) {
+        for sampler in &mut self.samplers {
+            if let SamplerKind::Http(http) = &mut sampler.kind {
+                http.needs_body = true;
+            }
+        }
+    }
+}
+
 /// Of managers the outermost counts, as in JMeter.
 fn take_managers(parts: &GroupParts, sampler: &mut HttpSampler) {
     sampler.headers = parts.headers_in_force();

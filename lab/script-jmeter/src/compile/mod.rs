@@ -38,6 +38,8 @@ pub(crate) struct Compiled {
     pub(crate) file_names: Vec<Text>,
     /// Files of which it is made beside its own, by the names in the elements that include them.
     pub(crate) included: Places,
+    /// The variables that those files define, with the file of each.
+    pub(crate) variables: Vec<(PathBuf, Element)>,
     /// Addresses of names that the system is not asked for.
     pub(crate) hosts: BTreeMap<String, IpAddr>,
 }
@@ -50,11 +52,13 @@ pub(crate) fn compile(file: &Path, places: &Places, plan: &Element) -> Result<Co
         places,
         file_names: Vec::new(),
         included: Places::new(),
+        variables: Vec::new(),
         hosts: BTreeMap::new(),
         sites: BTreeMap::new(),
         path: vec![plan.name.clone()],
         modules: Vec::new(),
         site: 0,
+        looks_back: false,
         faults: Vec::new(),
     };
     let mut groups = Vec::new();
@@ -69,8 +73,12 @@ pub(crate) fn compile(file: &Path, places: &Places, plan: &Element) -> Result<Co
             "the plan has no Thread Group that is enabled, so nothing would be sent; add one".to_owned(),
         );
     }
-    let Compiler { faults, file_names, included, hosts, .. } = compiler;
-    if faults.is_empty() { Ok(Compiled { groups, file_names, included, hosts }) } else { Err(faults) }
+    let Compiler { faults, file_names, included, variables, hosts, .. } = compiler;
+    if faults.is_empty() {
+        Ok(Compiled { groups, file_names, included, variables, hosts })
+    } else {
+        Err(faults)
+    }
 }
 
 struct Compiler<'a> {
@@ -82,6 +90,7 @@ struct Compiler<'a> {
     /// What names files.
     file_names: Vec<Text>,
     included: Places,
+    variables: Vec<(PathBuf, Element)>,
     /// By name in lower case.
     hosts: BTreeMap<String, IpAddr>,
     /// The places of elements right below the plan, by their place among them: they are read for each group, and count for all.
@@ -92,6 +101,8 @@ struct Compiler<'a> {
     modules: Vec<String>,
     /// Numbers what counts by its place.
     site: u32,
+    /// Something in the group that is read looks at the response before it.
+    looks_back: bool,
     faults: Vec<ElementFault>,
 }
 
@@ -151,6 +162,7 @@ impl Compiler<'_> {
             Text::default()
         });
         self.file_names.extend(functions::file_names(&text));
+        self.looks_back |= functions::looks_back(&text);
         text
     }
 
@@ -203,6 +215,11 @@ impl Compiler<'_> {
         {
             self.fault(element, format!("the script cannot be read: {message}"));
         }
+        // What runs after a sample looks at that one.
+        let is_before =
+            matches!(element.tag.as_str(), "JSR223PreProcessor" | "JSR223Sampler" | "JSR223Timer");
+        let is_elsewhere = !element.props.text("filename").is_empty();
+        self.looks_back |= is_before && (is_elsewhere || functions::names_last_sample(&source));
         Some(Script {
             name: element.name.clone(),
             source: self.text(element, &source),

@@ -2,14 +2,16 @@
 
 use super::names::{self, Role};
 use super::{Compiler, GroupParts, Scoped};
+use crate::encodings;
 use crate::json;
 use crate::patterns;
 use crate::plan::{
     Assertion, AssertionKind, BoundaryExtractor, CacheManager, CookieManager, Counter, Credentials,
-    CssExtractor, CsvDataSet, Expression, IterationConfig, JsonAssertion, JsonExtractor, Listener,
+    CssExtractor, CsvDataSet, Expression, IterationConfig, JsonAssertion, JsonExtractor, JsonRule, Listener,
     PatternRule, PostProcessor, PreProcessor, RandomVariable, RegexExtractor, ResponseAssertion, SampleScope,
     Sharing, SizeComparison, Source, ThroughputMode, Timer, UserCookie, UserParameters,
 };
+use crate::run::extract;
 use crate::run::files::Files;
 use crate::run::turns::Turns;
 use crate::tree::{ELEMENT_NAME, Element, Value};
@@ -170,10 +172,7 @@ impl Compiler<'_> {
             "CSVDataSet" => {
                 self.check_file(element, props.text("filename"));
                 let encoding = props.text("fileEncoding").trim().to_owned();
-                let is_known =
-                    ["", "utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252"]
-                        .contains(&&*encoding.to_ascii_lowercase());
-                if !is_known && !encoding.contains("${") {
+                if !encodings::is_known(&encoding) && !encoding.contains("${") {
                     let message =
                         format!("the encoding `{encoding}` is not read; save the file as UTF-8 and say so");
                     self.fault(element, message);
@@ -331,6 +330,7 @@ impl Compiler<'_> {
                 default: self.prop(element, "BoundaryExtractor.default"),
                 is_empty_default: props.is("BoundaryExtractor.default_empty_value"),
             })),
+            "HtmlExtractor" if !self.has_selector(element) => return None,
             "HtmlExtractor" => PostProcessor::Css(Box::new(CssExtractor {
                 scope: scope_of(element),
                 variable: variable_scope(element),
@@ -346,6 +346,17 @@ impl Compiler<'_> {
             }
             _ => PostProcessor::Script(self.script(element)?),
         })
+    }
+
+    /// Whether a CSS selector can be read that is known beforehand.
+    fn has_selector(&mut self, element: &Element) -> bool {
+        let expression = element.props.text("HtmlExtractor.expr");
+        if expression.contains("${") || expression.trim().is_empty() {
+            return true;
+        }
+        let Err(message) = extract::selector(expression) else { return true };
+        self.fault(element, message);
+        false
     }
 
     /// Where an extractor looks, by its scope and the property that says which part of a response.
@@ -390,8 +401,12 @@ impl Compiler<'_> {
             "ResponseAssertion" => AssertionKind::Response(Box::new(self.response_assertion(element)?)),
             "JSONPathAssertion" => AssertionKind::Json(Box::new(JsonAssertion {
                 path: self.prop(element, "JSON_PATH"),
-                expected: props.is("JSONVALIDATION").then(|| self.prop(element, "EXPECTED_VALUE")),
-                is_regex: props.flag("ISREGEX").unwrap_or(true),
+                expected: self.prop(element, "EXPECTED_VALUE"),
+                rule: match (props.is("JSONVALIDATION"), props.flag("ISREGEX").unwrap_or(true)) {
+                    (false, _) => JsonRule::Exists,
+                    (true, false) => JsonRule::Equals,
+                    (true, true) => JsonRule::Matches,
+                },
                 expects_null: props.is("EXPECT_NULL"),
                 is_inverted: props.is("INVERT"),
             })),

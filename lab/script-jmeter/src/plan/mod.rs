@@ -566,10 +566,18 @@ pub(crate) enum PatternRule {
 #[derive(Debug)]
 pub(crate) struct JsonAssertion {
     pub(crate) path: Text,
-    pub(crate) expected: Option<Text>,
-    pub(crate) is_regex: bool,
+    pub(crate) expected: Text,
+    pub(crate) rule: JsonRule,
     pub(crate) expects_null: bool,
     pub(crate) is_inverted: bool,
+}
+
+/// What a value at a JSON path must be, or that it must only be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JsonRule {
+    Exists,
+    Equals,
+    Matches,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,10 @@
 //! Assertions: whether a sample is what the plan expects, and what JMeter says where it is not.
 
-use crate::json::{Path, text_of};
+use crate::json::{Path, plain_text_of};
 use crate::patterns::{self, is_found, is_whole};
-use crate::plan::{AssertionKind, JsonAssertion, PatternRule, ResponseAssertion, SizeComparison, Source};
+use crate::plan::{
+    AssertionKind, JsonAssertion, JsonRule, PatternRule, ResponseAssertion, SizeComparison, Source,
+};
 use crate::run::context::Context;
 use crate::run::extract::text_of_source;
 use crate::run::result::SampleResult;
@@ -10,6 +12,8 @@ use crate::run::xpath;
 use serde_json::Value;
 
 const RESPONSE_WAS_NULL: &str = "Response was null";
+/// Letters of each part of two texts that are shown beside each other.
+const SHOWN_MAX: usize = 100;
 
 /// The failure's message; empty where the assertion holds. Scripts are judged where they run.
 pub(crate) fn judge(kind: &AssertionKind, result: &mut SampleResult, context: &mut Context<'_>) -> String {
@@ -66,7 +70,11 @@ fn response(assertion: &ResponseAssertion, result: &mut SampleResult, context: &
             (false, false) => return custom.unwrap_or_else(|| failure(assertion, pattern, &text)),
         }
     }
-    if assertion.is_any { custom.unwrap_or(failures) } else { String::new() }
+    if !assertion.is_any {
+        return String::new();
+    }
+    // Where there is no pattern at all none has held.
+    custom.unwrap_or(if failures.is_empty() { "\t".to_owned() } else { failures })
 }
 
 fn is_met(rule: PatternRule, pattern: &str, text: &str) -> Result<bool, String> {
@@ -93,15 +101,15 @@ fn failure(assertion: &ResponseAssertion, pattern: &str, text: &str) -> String {
 }
 
 fn failure_of(assertion: &ResponseAssertion, what: &str, pattern: &str, text: &str) -> String {
+    let shown =
+        if assertion.rule == PatternRule::Equals { comparison(text, pattern) } else { pattern.to_owned() };
     let verb = match (assertion.is_any, assertion.rule) {
-        (true, _) => return format!("Test failed: {what} expected something using /{pattern}/"),
+        (true, _) => return format!("Test failed: {what} expected something using /{shown}/"),
         (false, PatternRule::Matches) => "match",
         (false, PatternRule::Contains | PatternRule::Substring) => "contain",
         (false, PatternRule::Equals) => "equal",
     };
     let not = if assertion.is_negated { "not " } else { "" };
-    let shown =
-        if assertion.rule == PatternRule::Equals { comparison(text, pattern) } else { pattern.to_owned() };
     format!("Test failed: {what} expected {not}to {verb} /{shown}/")
 }
 
@@ -111,37 +119,49 @@ fn comparison(received: &str, expected: &str) -> String {
     let begin = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
     let rest = a.len().min(b.len()) - begin;
     let end = a.iter().rev().zip(b.iter().rev()).take(rest).take_while(|(x, y)| x == y).count();
-    let (mid_a, mid_b) = (&a[begin..a.len() - end], &b[begin..b.len() - end]);
-    let width = mid_a.len().max(mid_b.len());
-    let show = |whole: &[char], middle: &[char]| {
-        let text = |letters: &[char]| letters.iter().collect::<String>();
-        let (first, last) = (text(&whole[..begin]), text(&whole[whole.len() - end..]));
-        format!("{first}[[[{:width$}]]]{last}", text(middle))
-    };
-    format!("\n\n****** received  : {}\n\n****** comparison: {}\n\n", show(&a, mid_a), show(&b, mid_b))
+    let (mid_a, mid_b) = (begin_of(&a[begin..a.len() - end]), begin_of(&b[begin..b.len() - end]));
+    let width = mid_a.chars().count().max(mid_b.chars().count());
+    let (first, last) = (end_of(&a[..begin]), begin_of(&a[a.len() - end..]));
+    let show = |middle: &str| format!("{first}[[[{middle:width$}]]]{last}");
+    format!("\n\n****** received  : {}\n\n****** comparison: {}\n\n", show(&mid_a), show(&mid_b))
+}
+
+/// Of a longer text its beginning.
+fn begin_of(letters: &[char]) -> String {
+    let shown = letters.iter().take(SHOWN_MAX);
+    let rest = if letters.len() > SHOWN_MAX { "..." } else { "" };
+    shown.collect::<String>() + rest
+}
+
+/// Of a longer text its end.
+fn end_of(letters: &[char]) -> String {
+    match letters.len().checked_sub(SHOWN_MAX) {
+        None | Some(0) => letters.iter().collect(),
+        Some(left) => format!("...{}", letters[left..].iter().collect::<String>()),
+    }
 }
 
 // ---- JSON
 
 fn json(assertion: &JsonAssertion, result: &SampleResult, context: &mut Context<'_>) -> String {
     let path = assertion.path.value(context);
-    let expected = assertion.expected.as_ref().map(|text| text.value(context));
+    let expected = assertion.expected.value(context);
     if result.body.is_empty() {
         return RESPONSE_WAS_NULL.to_owned();
     }
-    let failure = json_failure(assertion, &path, expected.as_deref(), &result.body_text());
+    let failure = json_failure(assertion, &path, &expected, &result.body_text());
     match (assertion.is_inverted, failure) {
         (false, failure) => failure.unwrap_or_default(),
         (true, Some(_)) => String::new(),
-        (true, None) => match expected {
-            Some(_) if assertion.expects_null => format!("Failed that JSONPath {path} matches null"),
-            Some(expected) => format!("Failed that JSONPath {path} not matches {expected}"),
-            None => format!("Failed that JSONPath not exists: {path}"),
-        },
+        (true, None) if assertion.rule == JsonRule::Exists => {
+            format!("Failed that JSONPath not exists: {path}")
+        }
+        (true, None) if assertion.expects_null => format!("Failed that JSONPath {path} matches null"),
+        (true, None) => format!("Failed that JSONPath {path} not matches {expected}"),
     }
 }
 
-fn json_failure(assertion: &JsonAssertion, path: &str, expected: Option<&str>, body: &str) -> Option<String> {
+fn json_failure(assertion: &JsonAssertion, path: &str, expected: &str, body: &str) -> Option<String> {
     let value: Value = match serde_json::from_str(body) {
         Ok(value) => value,
         Err(error) => return Some(format!("the response is no JSON: {error}")),
@@ -154,36 +174,51 @@ fn json_failure(assertion: &JsonAssertion, path: &str, expected: Option<&str>, b
     if found.is_empty() && read.is_definite {
         return Some(format!("No results for path: {}", read.normalized()));
     }
-    let expected = expected?;
+    if read.is_begin_missing(&value) {
+        return Some(format!("Missing property in path {}", read.normalized()));
+    }
+    if assertion.rule == JsonRule::Exists {
+        // Of many places none is there.
+        return found.is_empty().then(|| {
+            format!(
+                "JSONPath '{path}' is indefinite and the extracted Value is an empty Array. Please use an assertion value, to be sure to \
+                 get a correct result. Expected value was '{expected}'"
+            )
+        });
+    }
     let found = if read.is_definite { found.into_iter().next()? } else { Value::Array(found) };
     let is_equal = |value: &Value| {
-        let text = text_of(value);
-        let is_null = assertion.expects_null && value.is_null();
-        is_null
-            || !assertion.expects_null
-                && if assertion.is_regex {
-                    is_whole(expected, &text).unwrap_or(false)
-                } else {
-                    text == expected
-                }
+        assertion.expects_null && value.is_null()
+            || if assertion.rule == JsonRule::Matches {
+                is_whole(expected, &plain_text_of(value)).unwrap_or(false)
+            } else {
+                json_value(expected) == *value
+            }
     };
     let is_met = match &found {
-        Value::Array(list) => list.iter().any(is_equal) || is_equal(&found),
+        Value::Array(list) => {
+            list.is_empty() && expected == "[]" || list.iter().any(is_equal) || is_equal(&found)
+        }
         other => is_equal(other),
     };
     if is_met {
         return None;
     }
-    let shown = text_of(&found);
+    let shown = plain_text_of(&found);
     Some(if assertion.expects_null {
         format!("Value in json path '{path}' expected to be null, but found '{shown}'")
-    } else if assertion.is_regex {
+    } else if assertion.rule == JsonRule::Matches {
         format!(
             "Value in json path '{path}' expected to match regexp '{expected}', but it did not match: '{shown}'"
         )
     } else {
         format!("Value in json path '{path}' expected to be '{expected}', but found '{shown}'")
     })
+}
+
+/// What a plan expects, read as JSON; a text needs no quotes.
+fn json_value(expected: &str) -> Value {
+    serde_json::from_str(expected).unwrap_or_else(|_| Value::String(expected.to_owned()))
 }
 
 // ---- size

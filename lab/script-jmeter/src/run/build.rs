@@ -1,5 +1,6 @@
 //! A request made of what the plan says of a sampler, as JMeter's `HttpClient` 4 makes it: URL, headers, bodies of all kinds.
 
+use crate::encodings;
 use crate::plan::{Argument, HttpSampler};
 use crate::run::address::Addresses;
 use crate::run::context::Context;
@@ -39,10 +40,7 @@ impl Request {
             || !given.is_empty() && given.iter().all(|argument| argument.name.is_empty());
         let mut url_text = url_text(sampler, context)?;
         if matches!(&*method, "GET" | "DELETE" | "OPTIONS") {
-            append_query(&mut url_text, &given);
-        }
-        if url_text.contains(' ') {
-            url_text = url_text.replace(' ', "%20");
+            append_query(&mut url_text, &given, encoding);
         }
         let address = addresses.of(&url_text, read_url)?;
         if !is_token(&method) {
@@ -91,7 +89,7 @@ impl Request {
                 }
                 let mut body = Vec::with_capacity(bytes);
                 for argument in given {
-                    encode(&argument.value, encoding, &mut body);
+                    encodings::encode(&argument.value, encoding, &mut body);
                 }
                 self.body = Some(body);
             }
@@ -100,7 +98,7 @@ impl Request {
         // A DELETE sends its arguments twice, as in JMeter.
         if may_have_body && (self.method != "DELETE" || !given.is_empty()) {
             self.content_type = Some(format!("{FORM}{encoding}"));
-            self.body = Some(form(given)?.into_bytes());
+            self.body = Some(form(given, encoding)?.into_bytes());
         }
         Ok(())
     }
@@ -128,7 +126,7 @@ impl Request {
                 argument.name
             );
             body.extend_from_slice(head.as_bytes());
-            encode(&argument.value, encoding, &mut body);
+            encodings::encode(&argument.value, encoding, &mut body);
             body.extend_from_slice(b"\r\n");
         }
         for file in &sampler.files {
@@ -194,22 +192,13 @@ fn file_bytes(name: &str, context: &Context<'_>) -> Result<Vec<u8>, RequestFault
     })
 }
 
-/// Texts leave as UTF-8 unless the request says another encoding that every server knows.
-fn encode(text: &str, encoding: &str, bytes: &mut Vec<u8>) {
-    if ["iso-8859-1", "us-ascii", "latin1"].iter().any(|known| encoding.eq_ignore_ascii_case(known)) {
-        bytes.extend(text.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap_or(b'?')));
-    } else {
-        bytes.extend_from_slice(text.as_bytes());
-    }
-}
-
-/// The URL without the arguments.
+/// The URL without the arguments. Spaces in a path are written as a URL has them; those of arguments are not, as in JMeter.
 fn url_text(sampler: &HttpSampler, context: &mut Context<'_>) -> Result<String, RequestFault> {
     let path = sampler.path.text(context);
-    let path = path.trim();
+    let path = path.trim().replace(' ', "%20");
     let begins = |begin: &str| path.get(..begin.len()).is_some_and(|found| found.eq_ignore_ascii_case(begin));
     if begins("http://") || begins("https://") {
-        return Ok(path.to_owned());
+        return Ok(path);
     }
     let protocol = sampler.protocol.text(context);
     let protocol = if protocol.trim().is_empty() { "http" } else { protocol.trim() };
@@ -235,21 +224,16 @@ fn url_text(sampler: &HttpSampler, context: &mut Context<'_>) -> Result<String, 
         url.push(':');
         url.push_str(port);
     }
-    if !path.starts_with('/') && !path.is_empty() {
+    if !path.starts_with('/') {
         url.push('/');
     }
-    url.push_str(path);
+    url.push_str(&path);
     Ok(url)
 }
 
 /// As `java.net.URI` reads it: what stands for itself in no URL is named with its place.
 fn read_url(text: &str) -> Result<Url, RequestFault> {
-    let illegal =
-        text.char_indices().find(|(_, letter)| letter.is_control() || "\"<>\\^`{|}".contains(*letter));
-    if let Some((at, _)) = illegal {
-        let part = if text[..at].contains('?') { "query" } else { "path" };
-        let index = text[..at].chars().count();
-        let message = format!("Illegal character in {part} at index {index}: {text}");
+    if let Some(message) = misplaced(text) {
         let fault = RequestFault::new("java.net.URISyntaxException", message);
         return Err(RequestFault { url_text: Some(text.into()), ..fault });
     }
@@ -268,14 +252,47 @@ fn read_url(text: &str) -> Result<Url, RequestFault> {
     Ok(url)
 }
 
+/// What Java says of the first letter that stands for itself in no URL, or of a percent sign that begins no escape.
+fn misplaced(text: &str) -> Option<String> {
+    let authority = text.find("://").map_or(0, |at| at + 3);
+    let path = text[authority..].find(['/', '?', '#']).map_or(text.len(), |at| authority + at);
+    let mut part = "authority";
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '/' if at == path => part = "path",
+            '?' if part != "fragment" => part = "query",
+            '#' => part = "fragment",
+            _ => {}
+        }
+        let is_illegal = letter.is_control()
+            || letter.is_whitespace()
+            || "\"<>\\^`{|}".contains(letter)
+            || part == "path" && matches!(letter, '[' | ']');
+        let is_escape =
+            || text.as_bytes().get(at + 1..at + 3).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit));
+        let reason = if is_illegal {
+            format!("Illegal character in {part}")
+        } else if letter == '%' && !is_escape() {
+            "Malformed escape pair".to_owned()
+        } else {
+            continue;
+        };
+        // Of a host Java names the beginning.
+        let index = if part == "authority" { authority } else { at };
+        return Some(format!("{reason} at index {}: {text}", text[..index].chars().count()));
+    }
+    None
+}
+
 /// Arguments without a name are no part of a query.
-fn append_query(url: &mut String, given: &[GivenArgument<'_>]) {
+fn append_query(url: &mut String, given: &[GivenArgument<'_>], encoding: &str) {
     let mut query = String::new();
     for argument in given.iter().filter(|argument| !argument.name.is_empty()) {
         if !query.is_empty() {
             query.push('&');
         }
-        let encoded = |text: &str| if argument.is_encoded { form_encoded(text) } else { text.to_owned() };
+        let encoded =
+            |text: &str| if argument.is_encoded { form_encoded_in(text, encoding) } else { text.to_owned() };
         query.push_str(&encoded(&argument.name));
         if argument.has_equals || !argument.value.is_empty() {
             query.push('=');
@@ -289,44 +306,51 @@ fn append_query(url: &mut String, given: &[GivenArgument<'_>]) {
 }
 
 /// Values that are not to be encoded are taken as encoded already, and written anew.
-fn form(given: &[GivenArgument<'_>]) -> Result<String, RequestFault> {
+fn form(given: &[GivenArgument<'_>], encoding: &str) -> Result<String, RequestFault> {
     let mut form = String::new();
     for argument in given.iter().filter(|argument| !argument.name.is_empty()) {
-        let decoded = |text: &str| if argument.is_encoded { Ok(text.to_owned()) } else { decode(text) };
+        let decoded =
+            |text: &str| if argument.is_encoded { Ok(text.to_owned()) } else { decode(text, encoding) };
         if !form.is_empty() {
             form.push('&');
         }
-        form.push_str(&form_encoded(&decoded(&argument.name)?));
+        form.push_str(&form_encoded_in(&decoded(&argument.name)?, encoding));
         form.push('=');
-        form.push_str(&form_encoded(&decoded(&argument.value)?));
+        form.push_str(&form_encoded_in(&decoded(&argument.value)?, encoding));
     }
     Ok(form)
 }
 
-fn decode(text: &str) -> Result<String, RequestFault> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        rest = after;
-        match first {
-            b'+' => out.push(b' '),
-            b'%' => {
-                let hex = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-                let Some(byte) = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) else {
-                    let message = if after.len() < 2 {
-                        "URLDecoder: Incomplete trailing escape (%) pattern".to_owned()
-                    } else {
-                        format!("URLDecoder: Illegal hex characters in escape (%) pattern - {text}")
-                    };
-                    return Err(RequestFault::new("java.lang.IllegalArgumentException", message));
+fn form_encoded_in(text: &str, encoding: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    encodings::encode(text, encoding, &mut bytes);
+    form_encoded(&bytes)
+}
+
+fn decode(text: &str, encoding: &str) -> Result<String, RequestFault> {
+    let (mut out, mut escaped, mut rest) = (String::with_capacity(text.len()), Vec::new(), text);
+    while let Some(letter) = rest.chars().next() {
+        let after = &rest[letter.len_utf8()..];
+        if letter == '%' {
+            let Some(byte) = after.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok()) else {
+                let message = if after.len() < 2 {
+                    "URLDecoder: Incomplete trailing escape (%) pattern".to_owned()
+                } else {
+                    format!("URLDecoder: Illegal hex characters in escape (%) pattern - {text}")
                 };
-                out.push(byte);
-                rest = &after[2..];
-            }
-            other => out.push(*other),
+                return Err(RequestFault::new("java.lang.IllegalArgumentException", message));
+            };
+            escaped.push(byte);
+            rest = &after[2..];
+            continue;
         }
+        out.push_str(&encodings::decode(&escaped, encoding));
+        escaped.clear();
+        out.push(if letter == '+' { ' ' } else { letter });
+        rest = after;
     }
-    Ok(String::from_utf8_lossy(&out).into_owned())
+    out.push_str(&encodings::decode(&escaped, encoding));
+    Ok(out)
 }
 
 fn headers(sampler: &HttpSampler, context: &mut Context<'_>) -> Result<HeaderFields, RequestFault> {
@@ -334,11 +358,8 @@ fn headers(sampler: &HttpSampler, context: &mut Context<'_>) -> Result<HeaderFie
     for (name, value) in &sampler.headers {
         let (name, value) = (name.text(context), value.text(context));
         let (name, value) = (name.trim(), value.trim());
-        // JMeter's client computes it.
-        if name.is_empty()
-            || name.eq_ignore_ascii_case("content-length")
-            || name.eq_ignore_ascii_case("connection")
-        {
+        // JMeter's client computes the length. `Connection: close` of a manager stands behind its own line, and servers obey it.
+        if name.is_empty() || name.eq_ignore_ascii_case("content-length") {
             continue;
         }
         if !is_token(name) || value.chars().any(|letter| letter.is_control() && letter != '\t') {
@@ -350,4 +371,37 @@ fn headers(sampler: &HttpSampler, context: &mut Context<'_>) -> Result<HeaderFie
         headers.push(name, value);
     }
     Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_in_no_url_is_named_with_its_place() {
+        let said = |text: &str| misplaced(text).unwrap_or_default();
+        assert_eq!(said("http://h/a b"), "Illegal character in path at index 10: http://h/a b");
+        assert_eq!(said("http://h/?a=b c"), "Illegal character in query at index 13: http://h/?a=b c");
+        assert_eq!(said("http://h/?é=\u{a0}"), "Illegal character in query at index 12: http://h/?é=\u{a0}");
+        assert_eq!(said("http://h/?a=%z1"), "Malformed escape pair at index 12: http://h/?a=%z1");
+        assert_eq!(said("http://h/%2"), "Malformed escape pair at index 9: http://h/%2");
+        assert_eq!(said("http://h/a[0]"), "Illegal character in path at index 10: http://h/a[0]");
+        assert_eq!(said("http://h st/"), "Illegal character in authority at index 7: http://h st/");
+        assert_eq!(["http://[::1]:80/?a[0]=%20", "http://h?é", "http://h/#[?]"].map(said), ["", "", ""]);
+    }
+
+    #[test]
+    fn arguments_are_written_in_the_encoding_of_the_request() {
+        let argument = |is_encoded: bool| GivenArgument {
+            name: "é".into(),
+            value: if is_encoded { "ü€".into() } else { "%FC+%80".into() },
+            is_encoded,
+            has_equals: true,
+        };
+        let given = [argument(true), argument(false)];
+        assert_eq!(form(&given, "windows-1252"), Ok("%E9=%FC%80&%E9=%FC+%80".to_owned()));
+        let mut url = "http://h/".to_owned();
+        append_query(&mut url, &given[..1], "UTF-8");
+        assert_eq!(url, "http://h/?%C3%A9=%C3%BC%E2%82%AC");
+    }
 }

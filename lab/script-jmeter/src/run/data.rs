@@ -1,5 +1,6 @@
 //! What goes on with each pass of a controller: rows of CSV files, counters, random variables, user parameters.
 
+use crate::encodings;
 use crate::plan::{Counter, CsvDataSet, IterationConfig, RandomVariable, Sharing, UserParameters};
 use crate::run::context::{Context, Count};
 use crate::run::locks::lock;
@@ -15,6 +16,8 @@ use std::sync::Mutex;
 /// A row longer than this is no row: a quote was left open.
 const ROW_BYTES_MAX: usize = 16 << 20;
 const END_OF_FILE: &str = "<EOF>";
+/// Texts for the columns of one file that are kept: more of them are made anew by functions each time.
+const NAMINGS_MAX: usize = 16;
 
 /// The files of all CSV data sets, by who shares them.
 #[derive(Debug, Default)]
@@ -38,7 +41,10 @@ pub(crate) struct DataTurns {
 struct DataFile {
     path: PathBuf,
     reader: BufReader<File>,
-    names: Vec<String>,
+    /// The first line, where it is no row.
+    header: Option<String>,
+    /// By the texts with which the data sets that read the file name its columns.
+    names: Vec<(String, Vec<String>)>,
     /// The cells that were read last, and the bytes of their line.
     row: Vec<String>,
     line: Vec<u8>,
@@ -83,28 +89,36 @@ impl DataSets {
             "\\t" => "\t",
             other => other,
         };
+        let given = set.names.text(context);
         let shared = source_of(&set.sharing, &file, &context.thread.group, user);
         let mut sources = lock(&self.sources);
         let source = if let Some(source) = sources.get_mut(&*shared) {
             source
         } else {
-            let (path, given) = (context.shared.files.path(&file), set.names.value(context));
+            let path = context.shared.files.path(&file);
             match DataFile::open(path, &given, set, delimiter, self.turns_of(&set.sharing, &shared)) {
                 Ok(source) => sources.entry(shared.into_owned()).or_insert(source),
                 Err(message) => return Going::Fail(message),
             }
         };
+        let Some(naming) = source.naming_of(&given, delimiter) else {
+            return Going::Fail(format!(
+                "{} has no first line with names: it is empty, or another CSV Data Set that gives names takes that line for a row; give \
+                 names here too",
+                source.path.display()
+            ));
+        };
         match source.draw(set, delimiter) {
             Ok(true) if !source.is_at_empty_line(set) => {
                 // As in JMeter, a row that is shorter than the names leaves the others as they are.
-                for (name, value) in source.names.iter().zip(&source.row) {
+                for (name, value) in source.names[naming].1.iter().zip(&source.row) {
                     context.vars.set(name, value);
                 }
                 Going::On
             }
             Ok(_) if set.stops_thread => Going::StopThread,
             Ok(_) => {
-                source.names.iter().for_each(|name| context.vars.set(name, END_OF_FILE));
+                source.names[naming].1.iter().for_each(|name| context.vars.set(name, END_OF_FILE));
                 Going::On
             }
             Err(cause) => Going::Fail(format!("cannot read {}: {cause}", source.path.display())),
@@ -181,22 +195,37 @@ impl DataFile {
         turns: Turns,
     ) -> Result<Self, String> {
         let reader = open(&path)?;
-        let names = split_names(given);
         let (row, line) = (Vec::new(), Vec::new());
-        let mut source = Self { path, reader, names, row, line, turns, given: 0, read: 0 };
-        let takes_names = source.names.is_empty();
-        if takes_names || set.ignores_first_line {
-            let first = source
+        let mut source =
+            Self { path, reader, header: None, names: Vec::new(), row, line, turns, given: 0, read: 0 };
+        if split_names(given).is_empty() || set.ignores_first_line {
+            let is_there = source
                 .read(set, delimiter)
                 .map_err(|cause| format!("cannot read {}: {cause}", source.path.display()))?;
-            if takes_names && first {
-                // Names may stand in quotes where the rows may not.
-                let text = decode(&source.line, &set.encoding);
-                source.names = quoted(line_of(&text), delimiter);
-                source.names.iter_mut().for_each(|name| *name = name.trim().to_owned());
+            if is_there {
+                let text = encodings::decode(&source.line, &set.encoding);
+                source.header = Some(line_of(&text).to_owned());
             }
         }
         Ok(source)
+    }
+
+    /// The place of the names that a text means, or the first line where it is empty; none where neither has any.
+    fn naming_of(&mut self, given: &str, delimiter: &str) -> Option<usize> {
+        if let Some(place) = self.names.iter().position(|(known, _)| known == given) {
+            return Some(place);
+        }
+        let mut names = split_names(given);
+        if names.is_empty() {
+            // Names may stand in quotes where the rows may not.
+            names = quoted(self.header.as_deref()?, delimiter);
+            names.iter_mut().for_each(|name| *name = name.trim().to_owned());
+        }
+        if self.names.len() >= NAMINGS_MAX {
+            self.names.clear();
+        }
+        self.names.push((given.to_owned(), names));
+        Some(self.names.len() - 1)
     }
 
     /// Reads the next row that is a user's of this machine; false where there is none.
@@ -254,7 +283,7 @@ impl DataFile {
         if bytes.is_empty() {
             return Ok(false);
         }
-        let text = decode(bytes, &set.encoding);
+        let text = encodings::decode(bytes, &set.encoding);
         let line = line_of(&text);
         if set.is_quoted {
             self.row = quoted(line, delimiter);
@@ -290,14 +319,6 @@ fn split_names(given: &str) -> Vec<String> {
     let names = given.split(',').filter(|name| !name.is_empty());
     let names = names.map(|name| name.trim().trim_matches('"').to_owned());
     if given.trim().is_empty() { Vec::new() } else { names.collect() }
-}
-
-fn decode<'a>(bytes: &'a [u8], encoding: &str) -> Cow<'a, str> {
-    let single = ["iso-8859-1", "latin1", "windows-1252"];
-    if single.iter().any(|known| encoding.eq_ignore_ascii_case(known)) {
-        return Cow::Owned(bytes.iter().map(|byte| char::from(*byte)).collect());
-    }
-    String::from_utf8_lossy(bytes)
 }
 
 /// Cells that may stand in quotes, in which a quote is written twice.

@@ -8,12 +8,57 @@ use crate::plan::{
 use crate::run::context::Context;
 use crate::run::result::SampleResult;
 use crate::run::shared::Variables;
-use scraper::{Html, Selector};
+use scraper::{ElementRef, Html, Node, Selector};
 use serde_json::Value;
 use std::borrow::Cow;
 
 /// Matches that are numbered as variables; further ones are left.
 const MATCHES_MAX: usize = 100_000;
+/// Elements that stand on lines of their own, and the end of a line.
+const BLOCKS: &[&str] = &[
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "body",
+    "br",
+    "caption",
+    "center",
+    "dd",
+    "del",
+    "details",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "header",
+    "hr",
+    "ins",
+    "li",
+    "main",
+    "nav",
+    "ol",
+    "p",
+    "pre",
+    "section",
+    "table",
+    "tbody",
+    "td",
+    "th",
+    "thead",
+    "tr",
+    "ul",
+];
 
 /// Results of a sample that are in a scope, in JMeter's order.
 pub(crate) fn results_in<'a>(
@@ -76,7 +121,11 @@ impl Naming<'_> {
             }
             0
         };
-        (count..old).for_each(|at| context.vars.remove(&format!("{name}_{}", at + 1)));
+        for at in count..old {
+            let numbered = format!("{name}_{}", at + 1);
+            context.vars.remove(&numbered);
+            clear_groups(&numbered, context.vars);
+        }
     }
 }
 
@@ -193,23 +242,49 @@ pub(crate) fn css(
     let pick = Pick::of_number(extractor.number.number(context).unwrap_or(0));
     let default = default_of(extractor.default.value(context), extractor.is_empty_default);
     let source = extractor.variable.clone().map_or(Source::Body, Source::Variable);
-    let Ok(selector) = Selector::parse(&expression) else {
-        return context.shared.log(&format!("CSS Selector Extractor {name}: `{expression}` is no selector"));
-    };
     let mut values: Vec<String> = Vec::new();
+    let selector = match selector(&expression) {
+        Ok(selector) => selector,
+        Err(message) => {
+            context.shared.log(&format!("CSS Selector Extractor {name}: {message}"));
+            return Naming { name: &name, pick, default }.keep(&values, context);
+        }
+    };
     for result in results_in(extractor.scope, sample, parts) {
         let text = text_of_source(&source, result, context.vars);
         let document = Html::parse_document(&text);
         let found = document.select(&selector).take(MATCHES_MAX - values.len());
         values.extend(found.map(|element| match attribute.trim() {
-            "" => {
-                let text: String = element.text().collect();
-                text.split_whitespace().collect::<Vec<_>>().join(" ")
-            }
+            "" => shown_text(element),
             name => element.value().attr(name).unwrap_or_default().to_owned(),
         }));
     }
     Naming { name: &name, pick, default }.keep(&values, context);
+}
+
+/// A CSS selector, without those that jsoup has beside them.
+pub(crate) fn selector(expression: &str) -> Result<Selector, String> {
+    Selector::parse(expression).map_err(|_| {
+        format!(
+            "`{expression}` is no CSS selector that is known here; jsoup's own, such as `:contains(…)` and `:eq(…)`, are not: select by \
+             names, classes and attributes, or take the text with a Regular Expression Extractor"
+        )
+    })
+}
+
+/// The text of an element as jsoup has it: white space is one space, and there is one between blocks.
+fn shown_text(element: ElementRef<'_>) -> String {
+    let is_block = |node: &Node| node.as_element().is_some_and(|tag| BLOCKS.contains(&tag.name()));
+    let mut text = String::new();
+    for node in element.descendants() {
+        if is_block(node.value()) || node.prev_sibling().is_some_and(|before| is_block(before.value())) {
+            text.push(' ');
+        }
+        if let Some(part) = node.value().as_text() {
+            text.push_str(part);
+        }
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Lists of names, paths, numbers and defaults, each separated by `;`.
@@ -233,7 +308,10 @@ pub(crate) fn json(
         let number = numbers.next().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
         let default = defaults.next().unwrap_or_default();
         let values = match Path::read(path) {
-            Ok(path) => parsed.iter().flatten().flat_map(|value| values(&path, value)).collect(),
+            Ok(path) => {
+                let found = parsed.iter().flatten().flat_map(|value| path.find(value));
+                found.map(|value| text_or_null(&value)).collect()
+            }
             Err(message) => {
                 context.shared.log(&format!("JSON Extractor {name}: {message}"));
                 Vec::new()
@@ -243,14 +321,9 @@ pub(crate) fn json(
     }
 }
 
-/// A list that a path means is its elements; a null has no text.
-fn values(path: &Path, value: &Value) -> Vec<Option<String>> {
-    let text = |value: &Value| (!value.is_null()).then(|| text_of(value));
-    let found = path.find(value);
-    match found.as_slice() {
-        [Value::Array(list)] if path.is_definite => list.iter().map(text).collect(),
-        found => found.iter().map(text).collect(),
-    }
+/// A null has no text; a list is one value, whose elements a path asks for with `[*]`.
+fn text_or_null(value: &Value) -> Option<String> {
+    (!value.is_null()).then(|| text_of(value))
 }
 
 fn keep_json(

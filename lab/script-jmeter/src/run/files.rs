@@ -21,7 +21,8 @@ pub(crate) struct Files {
     turns: Turns,
     texts: Mutex<FxHashMap<String, Arc<str>>>,
     bytes: Mutex<FxHashMap<String, Arc<[u8]>>>,
-    lines: Mutex<FxHashMap<String, Lines>>,
+    /// By the place of the function that reads them, and by name.
+    lines: Mutex<FxHashMap<(u32, String), Lines>>,
     /// By alias.
     rows: Mutex<FxHashMap<String, Rows>>,
 }
@@ -94,20 +95,21 @@ impl Files {
         Ok(text)
     }
 
-    /// The next line, from the beginning again after the last one.
-    pub(crate) fn next_line(&self, name: &str) -> Result<String, String> {
+    /// The next line of what one function of a plan reads, from the beginning again after the last one.
+    pub(crate) fn next_line(&self, name: &str, site: u32) -> Result<String, String> {
         let mut all = lock(&self.lines);
+        let key = (site, name.to_owned());
         let open = |path: &Path| {
             File::open(path)
                 .map(BufReader::new)
                 .map_err(|cause| format!("cannot read {}: {cause}", path.display()))
         };
-        if !all.contains_key(name) {
+        if !all.contains_key(&key) {
             let path = self.path(name);
             let reader = open(&path)?;
-            all.insert(name.to_owned(), Lines { path, reader, given: 0, read: 0 });
+            all.insert(key.clone(), Lines { path, reader, given: 0, read: 0 });
         }
-        let Some(lines) = all.get_mut(name) else { return Ok(String::new()) };
+        let Some(lines) = all.get_mut(&key) else { return Ok(String::new()) };
         let mut line = String::new();
         let unreadable = |cause: std::io::Error| format!("cannot read {name}: {cause}");
         let position = self.turns.position(lines.given);

@@ -124,7 +124,9 @@ impl Position {
                     }
                 }
                 None => {
-                    if let Some(transaction) = self.frames.pop().and_then(|frame| frame.transaction) {
+                    let over = self.frames.pop();
+                    self.note_child_over();
+                    if let Some(transaction) = over.and_then(|frame| frame.transaction) {
                         return Next::Transaction(transaction);
                     }
                 }
@@ -187,6 +189,16 @@ impl Position {
             if let Order::Choice(choice) = &mut frame.order {
                 choice.has_run = true;
             }
+            if let Some(transaction) = &mut frame.transaction {
+                transaction.note_sampler();
+            }
+        }
+    }
+
+    /// A child of the controller that the user is in is over, or was passed over.
+    fn note_child_over(&mut self) {
+        if let Some(transaction) = self.frames.last_mut().and_then(|frame| frame.transaction.as_deref_mut()) {
+            transaction.note_child_over();
         }
     }
 
@@ -233,17 +245,11 @@ impl Position {
     fn begin_pass(&mut self, around: &Surroundings<'_>, context: &mut Context<'_>) -> Option<Next> {
         let frame = self.frames.last()?;
         let controller = &around.group.controllers[frame.controller];
-        if matches!(
-            controller.kind,
-            ControllerKind::Loop { .. } | ControllerKind::While { .. } | ControllerKind::ForEach { .. }
-        ) {
-            let name = format!("__jm__{}__idx", controller.name.value(context));
-            let first = match &controller.kind {
-                ControllerKind::ForEach { from, .. } => from.number(context).unwrap_or(0),
-                _ => 0,
-            };
-            context.vars.set(&name, &first.saturating_add(frame.pass - 1).to_string());
-        }
+        let first = match &controller.kind {
+            ControllerKind::ForEach { from, .. } => from.number(context).unwrap_or(0),
+            _ => 0,
+        };
+        set_index(controller, first.saturating_add(frame.pass - 1), context);
         for config in &controller.iteration_configs {
             match around.data.go_on(&around.group.iteration_configs[*config], around.user, context) {
                 Going::On => {}
@@ -261,7 +267,11 @@ impl Position {
         let is_again = match &controller.kind {
             ControllerKind::Loop { .. } => frame.passes.is_none_or(|passes| frame.pass < passes),
             ControllerKind::While { condition } => {
-                frame.passes != Some(0) && goes_on(condition, true, context)
+                // JMeter asks again as the next pass begins: what counts with each question goes on by two.
+                frame.passes != Some(0) && goes_on(condition, true, context) && {
+                    set_index(controller, frame.pass, context);
+                    goes_on(condition, false, context)
+                }
             }
             ControllerKind::Runtime { seconds } => !is_over(frame.began, seconds, context),
             ControllerKind::ForEach { .. } => {
@@ -269,7 +279,13 @@ impl Position {
             }
             _ => false,
         };
-        frame.pass += i64::from(is_again);
+        if is_again {
+            frame.pass += 1;
+        } else {
+            // Behind a loop the number is that of its first pass, except of one that is done for good.
+            let is_done = matches!(controller.kind, ControllerKind::Loop { is_only_once: true, .. });
+            set_index(controller, if is_done { frame.pass } else { 0 }, context);
+        }
         is_again
     }
 
@@ -278,7 +294,10 @@ impl Position {
     /// Enters a controller where it is to be run.
     fn enter(&mut self, index: usize, around: &Surroundings<'_>, context: &mut Context<'_>) -> Option<Next> {
         let controller = &around.group.controllers[index];
-        let (order, passes) = self.order_of(index, controller, around, context)?;
+        let Some((order, passes)) = self.order_of(index, controller, around, context) else {
+            self.note_child_over();
+            return None;
+        };
         self.push(index, order, passes, context);
         if let ControllerKind::Transaction { is_parent, includes_timers } = controller.kind {
             let name = controller.name.text(context).into();
@@ -315,6 +334,8 @@ impl Position {
             }
             ControllerKind::If { condition, .. } => is_met(condition, context).then_some((Order::All, None)),
             ControllerKind::While { condition } => {
+                // A condition may look at the number of the pass that it decides on.
+                set_index(controller, 0, context);
                 goes_on(condition, false, context).then_some((Order::All, None))
             }
             ControllerKind::ForEach { .. } => {
@@ -448,6 +469,17 @@ fn is_met(condition: &Condition, context: &mut Context<'_>) -> bool {
                 }
             }
         }
+    }
+}
+
+/// Sets the variable that has the number of a loop's pass, from 0.
+fn set_index(controller: &Controller, number: i64, context: &mut Context<'_>) {
+    if matches!(
+        controller.kind,
+        ControllerKind::Loop { .. } | ControllerKind::While { .. } | ControllerKind::ForEach { .. }
+    ) {
+        let name = format!("__jm__{}__idx", controller.name.value(context));
+        context.vars.set(&name, itoa::Buffer::new().format(number));
     }
 }
 

@@ -62,7 +62,7 @@ impl Sent {
     pub(crate) fn shown(&self) -> Vec<u8> {
         let request = &self.request;
         let mut shown = format!("{} {}\n", request.method, request.url_text()).into_bytes();
-        if !matches!(&*request.method, "GET" | "HEAD" | "OPTIONS" | "TRACE") {
+        if !matches!(&*request.method, "HEAD" | "OPTIONS" | "TRACE") {
             shown.extend_from_slice(format!("\n{} data:\n", request.method).as_bytes());
             shown.extend_from_slice(request.body.as_deref().unwrap_or_default());
             shown.push(b'\n');
@@ -102,7 +102,11 @@ impl Sent {
             }
         };
         add("Connection", if request.keeps_alive { "keep-alive" } else { "close" }, "");
+        // What a cookie manager has for the URL stands in the place of a header's.
+        let mut cookies = Some(&*self.cookies).filter(|cookies| !cookies.is_empty());
         for (name, value) in request.headers.iter().chain(self.conditions.iter()) {
+            let own = if name.eq_ignore_ascii_case("cookie") { cookies.take() } else { None };
+            let value = own.unwrap_or(value);
             // The port is the URL's.
             let port = if name.eq_ignore_ascii_case("host") && !value.contains(':') {
                 host.rfind(':').map_or("", |colon| &host[colon..])
@@ -112,8 +116,8 @@ impl Sent {
             add(name, value, if port.ends_with(']') { "" } else { port });
         }
         let has = |name: &str| request.headers.has(name) || self.conditions.has(name);
-        if !self.cookies.is_empty() && !has("Cookie") {
-            add("Cookie", &self.cookies, "");
+        if let Some(cookies) = cookies {
+            add("Cookie", cookies, "");
         }
         if let Some(authorization) = self.authorization.as_deref().filter(|_| !has("Authorization")) {
             add("Authorization", authorization, "");

@@ -1,5 +1,6 @@
 //! One sample: what a sampler did, how it was judged, and what is kept of the response.
 
+use crate::encodings;
 use crate::run::request::Sent;
 use crate::run::shared::Clock;
 use compact_str::CompactString;
@@ -69,8 +70,12 @@ impl SampleResult {
         milliseconds(self.connect)
     }
 
+    /// In the encoding that the response names, or else UTF-8.
     pub(crate) fn body_text(&self) -> Cow<'_, str> {
-        String::from_utf8_lossy(&self.body)
+        if self.body.is_ascii() {
+            return String::from_utf8_lossy(&self.body);
+        }
+        encodings::decode(&self.body, encodings::charset_of(&self.content_type()))
     }
 
     /// Those that were sent, as JMeter shows them.
@@ -150,4 +155,19 @@ pub(crate) struct RowPlace<'a> {
 
 const fn milliseconds(time: Nanos) -> u64 {
     time.0 / 1_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_read_in_the_encoding_that_its_response_names() {
+        let body = |content_type: &str, body: &[u8]| {
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n\r\n").into_bytes();
+            SampleResult { head, body: body.to_vec(), ..SampleResult::default() }.body_text().into_owned()
+        };
+        assert_eq!(body("text/html; charset=ISO-8859-1", b"caf\xe9"), "café");
+        assert_eq!(body("text/html", "café".as_bytes()), "café");
+    }
 }

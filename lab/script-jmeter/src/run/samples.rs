@@ -131,11 +131,12 @@ impl Runner<'_, '_> {
         } else {
             parts.clear();
         }
-        for around in user.position.transactions().filter(|around| !around.is_parent) {
-            around.take_nested(sample.is_success);
-        }
-        if is_parent && let Some(around) = user.position.parent() {
-            around.take(&sample);
+        if is_parent {
+            let arounds = user.position.transactions().filter(|around| !around.is_parent);
+            arounds.for_each(Transaction::note_parent_over);
+            if let Some(around) = user.position.parent() {
+                around.take(&sample);
+            }
         }
         self.write(user, &listeners, &sample, parts);
     }

@@ -4,6 +4,7 @@ use crate::plan::Assertion;
 use crate::run::result::SampleResult;
 use compact_str::{CompactString, format_compact};
 use prony_model::Nanos;
+use std::mem;
 use std::sync::Arc;
 
 /// Samples that a parent sample keeps; those of a longer transaction are counted and not written.
@@ -23,6 +24,8 @@ pub(crate) struct Transaction {
     /// Between samples: timers and what goes on before and after samples.
     pauses: Nanos,
     calls: u64,
+    /// Children that were over, or passed over, since its last sampler.
+    children_over: u64,
     failing: u64,
     /// Of the first that failed, or else of the last.
     code: CompactString,
@@ -42,7 +45,7 @@ impl Transaction {
     pub(crate) fn take(&mut self, sample: &SampleResult) {
         self.pauses = self.pauses.plus(sample.start.since(self.last_end)).plus(sample.idle);
         self.last_end = self.last_end.max(sample.end);
-        self.calls += 1;
+        self.calls += u64::from(self.is_parent);
         if self.failing == 0 {
             self.code.clone_from(&sample.code);
         }
@@ -53,10 +56,23 @@ impl Transaction {
         self.connect = self.connect.plus(sample.connect);
     }
 
-    /// A transaction within it is over: JMeter counts it as one more sample beside its own.
-    pub(crate) fn take_nested(&mut self, is_success: bool) {
+    /// A sampler within it is next. Of one that is no parent JMeter counts how often its controller gives something to run: samplers
+    /// without a sample too, and once more for each child that was over before.
+    pub(crate) fn note_sampler(&mut self) {
+        let over = mem::take(&mut self.children_over);
+        if !self.is_parent {
+            self.calls += 1 + over;
+        }
+    }
+
+    /// A controller right below it is over, or was passed over.
+    pub(crate) fn note_child_over(&mut self) {
+        self.children_over += 1;
+    }
+
+    /// A parent of samples within it is over, which JMeter's controller gives once more.
+    pub(crate) fn note_parent_over(&mut self) {
         self.calls += 1;
-        self.failing += u64::from(!is_success);
     }
 
     /// Keeps samples that are written after it.

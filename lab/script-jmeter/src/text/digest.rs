@@ -4,7 +4,7 @@ use super::expression::FunctionCall;
 use crate::run::context::Context;
 use md5::Md5;
 use sha1::Sha1;
-use sha2::{Digest, Sha256, Sha384, Sha512};
+use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
 pub(super) fn digest(call: &FunctionCall, context: &mut Context<'_>) -> String {
     let algorithm = call.argument(0, context).trim().to_ascii_uppercase();
@@ -13,13 +13,13 @@ pub(super) fn digest(call: &FunctionCall, context: &mut Context<'_>) -> String {
     let hex = match algorithm.as_str() {
         "MD5" => hex::<Md5>(&text),
         "SHA-1" | "SHA1" => hex::<Sha1>(&text),
+        "SHA-224" | "SHA224" => hex::<Sha224>(&text),
         "SHA-256" | "SHA256" => hex::<Sha256>(&text),
         "SHA-384" | "SHA384" => hex::<Sha384>(&text),
         "SHA-512" | "SHA512" => hex::<Sha512>(&text),
         _ => {
-            context
-                .shared
-                .log(&format!("__digest: `{algorithm}` is none of MD5, SHA-1, SHA-256, SHA-384, SHA-512"));
+            let known = "MD5, SHA-1, SHA-224, SHA-256, SHA-384, SHA-512";
+            context.shared.log(&format!("__digest: `{algorithm}` is none of {known}"));
             return String::new();
         }
     };

@@ -34,7 +34,10 @@ pub(crate) fn read(text: &str, site: &mut u32) -> Result<Text, TextFault> {
         // A backslash means itself where there is nothing to be kept apart.
         return Ok(Text::literal(text));
     }
-    TextReader { whole: text, chars: text.chars().peekable(), site, depth: 0 }.text()
+    let read = TextReader { whole: text, chars: text.chars().peekable(), site, depth: 0 }.text()?;
+    // Where all that looked like a variable is kept apart, JMeter leaves the text as it is written.
+    let is_fixed = read.parts.iter().all(|part| matches!(part, TextPart::Literal(_)));
+    Ok(if is_fixed { Text::literal(text) } else { read })
 }
 
 struct TextReader<'a> {
@@ -214,6 +217,7 @@ mod tests {
         check(r"a\,b $x", &expect![[r#""a\\,b $x""#]]);
         check("a${b}c${d}", &expect![[r#""a" $b "c" $d"#]]);
         check(r"\${b} ${c}", &expect![[r#""${b} " $c"#]]);
+        check(r"\${2}|\d", &expect![[r#""\\${2}|\\d""#]]);
         check("${__P(users,10)}", &expect![[r#"__P("users"; "10")"#]]);
         check("${__UUID}${__UUID()}", &expect!["__UUID() __UUID()"]);
         check("${__eval(${__V(a_${n})} \\, x)}", &expect![[r#"__eval(__V("a_" $n) " , x")"#]]);

@@ -48,10 +48,10 @@ pub(super) fn file_to_string(call: &FunctionCall, context: &mut Context<'_>) -> 
     value
 }
 
-/// The file's lines, one at each call, from the beginning again after the last one.
+/// The file's lines, one at each call, from the beginning again after the last one. Each function of a plan reads them by itself.
 pub(super) fn string_from_file(call: &FunctionCall, context: &mut Context<'_>) -> String {
     let name = call.argument(0, context);
-    let value = match context.shared.files.next_line(&name) {
+    let value = match context.shared.files.next_line(&name, call.site) {
         Ok(line) => line,
         Err(message) => {
             context.shared.log(&format!("__StringFromFile: {message}"));

@@ -78,6 +78,25 @@ pub(crate) fn file_names(text: &Text) -> Vec<Text> {
     names
 }
 
+/// Whether functions of a text may look at the last response: those that evaluate what is only known then may do everything.
+pub(crate) fn looks_back(text: &Text) -> bool {
+    text.calls().any(|call| {
+        let looks = match call.function.name {
+            "__regexFunction" | "__eval" | "__evalVar" => true,
+            "__javaScript" => {
+                call.arguments.first().is_some_and(|source| names_last_sample(&source.example()))
+            }
+            _ => false,
+        };
+        looks || call.arguments.iter().any(looks_back)
+    })
+}
+
+/// Whether a script names what it finds the last sample by.
+pub(crate) fn names_last_sample(source: &str) -> bool {
+    source.contains("prev") || source.contains("ctx")
+}
+
 /// By name, as written: JMeter's functions keep their case.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.iter().find(|function| function.name == name)

@@ -12,14 +12,15 @@ pub(super) fn characters(call: &FunctionCall, context: &mut Context<'_>) -> Stri
     for at in 0..call.arguments.len() {
         let text = call.argument(at, context);
         let text = text.trim();
-        let number = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-            Some(hex) => u32::from_str_radix(hex, 16).ok(),
-            None => text.parse().ok(),
+        // As Java reads numbers: one that begins with 0 is octal. What is none is left out.
+        let number = if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+            u32::from_str_radix(hex, 16)
+        } else if let Some(octal) = text.strip_prefix('0').filter(|digits| !digits.is_empty()) {
+            u32::from_str_radix(octal, 8)
+        } else {
+            text.parse()
         };
-        match number.and_then(char::from_u32) {
-            Some(letter) => out.push(letter),
-            None => out.push_str(text),
-        }
+        out.extend(number.ok().and_then(char::from_u32));
     }
     out
 }
@@ -64,13 +65,13 @@ pub(super) fn unescape_html(call: &FunctionCall, context: &mut Context<'_>) -> S
 }
 
 pub(super) fn url_encode(call: &FunctionCall, context: &mut Context<'_>) -> String {
-    form_encoded(&call.argument(0, context))
+    form_encoded(call.argument(0, context).as_bytes())
 }
 
 /// As `java.net.URLEncoder` writes it: a space is `+`.
-pub(crate) fn form_encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
+pub(crate) fn form_encoded(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for &byte in bytes {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'*' | b'_' => out.push(char::from(byte)),
             b' ' => out.push('+'),
@@ -101,14 +102,16 @@ pub(super) fn url_decode(call: &FunctionCall, context: &mut Context<'_>) -> Stri
 
 pub(super) fn change_case(call: &FunctionCall, context: &mut Context<'_>) -> String {
     let text = call.argument(0, context);
-    let mode = call.argument(1, context).trim().to_ascii_uppercase();
+    let mode = call.written(1, context).map_or_else(|| "UPPER".to_owned(), |mode| mode.to_ascii_uppercase());
     let value = match mode.as_str() {
+        "UPPER" => text.to_uppercase(),
         "LOWER" => text.to_lowercase(),
         "CAPITALIZE" => {
             let mut letters = text.chars();
             letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
         }
-        _ => text.to_uppercase(),
+        // A mode that is not known changes nothing.
+        _ => text.clone(),
     };
     call.keep(2, &value, context);
     value
@@ -149,7 +152,9 @@ pub(super) fn split(call: &FunctionCall, context: &mut Context<'_>) -> String {
     let separator = call.given(2, context).unwrap_or_else(|| ",".to_owned());
     let name = name.trim();
     let old = context.vars.get(&format!("{name}_n")).and_then(|text| text.parse::<usize>().ok());
-    let parts: Vec<&str> = text.split(&separator).collect();
+    // What is before a separator at the beginning is no part, and an empty text has none.
+    let begin = usize::from(text.is_empty() || text.starts_with(&separator));
+    let parts: Vec<&str> = text.split(&separator).skip(begin).collect();
     context.vars.set(name, &text);
     for (at, part) in parts.iter().enumerate() {
         context.vars.set(&format!("{name}_{}", at + 1), if part.is_empty() { "?" } else { part });

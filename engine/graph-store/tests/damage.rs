@@ -548,3 +548,31 @@ fn a_second_store_on_the_same_directory_is_refused() {
     assert!(matches!(error, OpenError::InUse { .. }), "{error}");
     assert!(matches!(check(directory.path()), Err(OpenError::InUse { .. })));
 }
+
+/// The disk refuses it when the log goes on in another file, a snapshot takes the place of the file before, and the process is killed: a start was
+/// refused although nothing is missing.
+#[test]
+fn a_state_of_a_file_that_a_snapshot_has_replaced_is_no_loss() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path(), OPTIONS).unwrap();
+    let write = |key: &str| store.write_and_wait(|write| write.create_node("User", key, &[])).unwrap();
+    write("before");
+    let state = fs::read(directory.path().join(STATE)).unwrap();
+    store.snapshot().unwrap();
+    for frames in 0..3 {
+        let copy = tempfile::tempdir().unwrap();
+        for entry in fs::read_dir(directory.path()).unwrap() {
+            let entry = entry.unwrap();
+            fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+        }
+        assert!(!copy.path().join(LOG).exists(), "the snapshot has taken its place");
+        fs::write(copy.path().join(STATE), &state).unwrap();
+        let opened = Store::open(copy.path(), OPTIONS).unwrap();
+        let keys: Vec<String> = opened.read().nodes(None).map(|node| node.key.to_owned()).collect();
+        assert_eq!(keys.len(), 1 + frames, "{keys:?}");
+        opened.write_and_wait(|write| write.create_node("User", "behind", &[])).unwrap();
+        drop(opened);
+        assert_eq!(Store::open(copy.path(), OPTIONS).unwrap().read().nodes(None).count(), 2 + frames);
+        write(&frames.to_string());
+    }
+}

@@ -61,6 +61,9 @@ pub struct Tail {
 /// What is known of a log before its files are read.
 #[derive(Debug, Clone, Copy)]
 struct Expected {
+    /// What the state says, perhaps of a file that a snapshot has taken the place of.
+    said: Option<Sure>,
+    /// The same, where it is of one of the files that are read.
     known: Option<Sure>,
     /// Of the next frame, where one has been read.
     sequence: Option<u64>,
@@ -121,7 +124,9 @@ impl Recovering {
     ) -> Result<Option<Tail>, OpenError> {
         let mut numbers: Vec<u64> =
             numbers(directory, kind)?.into_iter().filter(|number| *number >= first).collect();
-        let known = log_state::read(directory, kind)?.filter(|known| known.number >= first);
+        // Where it could not be written when the log went on, it is of a file that is not needed any more, and nothing is known of the others.
+        let said = log_state::read(directory, kind)?;
+        let known = said.filter(|said| said.number >= first);
         let lost_before = self.recovery.lost.len();
         if let Some(known) = known.filter(|known| numbers.last().is_none_or(|last| *last < known.number)) {
             self.lose_file(directory, kind, known.number)?;
@@ -138,13 +143,13 @@ impl Recovering {
                     return Err(missing(directory, kind, wanted));
                 }
                 self.lose_file(directory, kind, wanted)?;
-                let sequence = known.map_or(1, |known| known.sequence);
+                let sequence = said.map_or(1, |said| said.sequence);
                 let none = Tail { number: first, length: 0, sequence, version: kind.version, known };
                 let found = tail.unwrap_or(none);
                 return self.give_up_logs(directory, kind, &numbers[place..], found).map(Some);
             }
             let is_last = place + 1 == numbers.len();
-            let expected = Expected { known, sequence: tail.map(|tail| tail.sequence), is_last };
+            let expected = Expected { said, known, sequence: tail.map(|tail| tail.sequence), is_last };
             let found = self.log_file((directory, kind, *number), expected, take)?;
             self.recovery.log_bytes += found.length;
             tail = Some(found);
@@ -206,12 +211,12 @@ impl Recovering {
     fn log_file(
         &mut self,
         (directory, kind, number): (&Path, FileKind, u64),
-        Expected { known, mut sequence, is_last }: Expected,
+        Expected { said, known, mut sequence, is_last }: Expected,
         take: &mut TakeFrame<'_>,
     ) -> Result<Tail, OpenError> {
         let path = kind.path(directory, number);
         // Of an empty log, what comes next is known from its state alone.
-        let next = |sequence: Option<u64>| sequence.or(known.map(|known| known.sequence)).unwrap_or(1);
+        let next = |sequence: Option<u64>| sequence.or(said.map(|said| said.sequence)).unwrap_or(1);
         let tail = |length: usize, sequence, version| Tail {
             number,
             length: length as u64,
@@ -249,7 +254,7 @@ impl Recovering {
             self.recovery.frames += 1;
         }
         let has_frames = sequence.is_some();
-        if known.is_none() && has_frames && frames.is_timed() && !self.recover {
+        if said.is_none() && has_frames && frames.is_timed() && !self.recover {
             return Err(OpenError::NoState { store: kind.store, directory: directory.to_owned() });
         }
         let sure = known.filter(|known| known.number == number).map_or(0, |known| known.length as usize);

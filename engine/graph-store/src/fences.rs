@@ -286,7 +286,7 @@ fn the_schema_and_that_a_graph_is_empty_are_told_when_they_are_durable() {
     disk.settled(of_node).unwrap();
 }
 
-/// A bug of a first design: its stamp was waited for, which no write would ever have settled.
+/// Its stamp was waited for, which no write would ever have settled.
 #[test]
 fn what_only_a_refused_write_has_touched_is_told() {
     let disk = OnSlowDisk::new(Durability::Sync);

@@ -165,7 +165,7 @@ fn a_log_that_was_closed_is_refused_where_anything_of_it_is_missing() {
     assert_refused(&closed, &zeros, frames);
 }
 
-/// A bug of the first versions: after an orderly end, a flipped bit in the last frame had it cut off as if it had not been acknowledged.
+/// After an orderly end, a flipped bit in the last frame had it cut off as if it had not been acknowledged.
 #[test]
 fn a_flipped_bit_anywhere_is_found_and_nothing_is_lost_in_silence() {
     let directory = tempfile::tempdir().unwrap();

@@ -56,7 +56,7 @@ fn send(served: &Served, script: &'static str) -> LocalBoxFuture<'static, String
     .boxed_local()
 }
 
-/// A bug of the first version: its time began anew with its run, so that both were twice the limit.
+/// Its time began anew with its run, so that both were twice the limit.
 #[test]
 fn the_time_for_which_a_script_waits_for_a_thread_counts() {
     let limit = Duration::from_secs(2);
@@ -74,7 +74,7 @@ fn the_time_for_which_a_script_waits_for_a_thread_counts() {
     });
 }
 
-/// A bug of the first version: its sender was told to send it again.
+/// Its sender was told to send it again.
 #[test]
 fn a_script_that_a_stopping_server_ends_may_have_written() {
     let served = served(0);

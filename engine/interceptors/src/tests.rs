@@ -1,11 +1,6 @@
 //! Modules as operators write them: what is told of them at the start, and what their calls come to.
 
-use std::{
-    collections::BTreeMap,
-    io,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, io, path::Path, time::Duration};
 
 use expect_test::{Expect, expect};
 use futures_util::future::join_all;
@@ -160,9 +155,7 @@ fn functions_end_with_their_time_and_their_memory_and_begin_anew() {
     let call = |how: &str| call(&*modules, InterceptorPhase::Before, &format!("[\"{how}\"]"));
     expect!["[1]"].assert_eq(&call("count"));
     expect!["[2]"].assert_eq(&call("count"));
-    let begin = Instant::now();
     expect!["failed: i/o.ts:3:3: before: it took longer than it may"].assert_eq(&call("loop"));
-    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
     expect!["[1]"].assert_eq(&call("count"));
     expect!["failed: i/o.ts:5:61: before: InternalError: out of memory"].assert_eq(&call("grow"));
     expect!["[1]"].assert_eq(&call("count"));

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use clap::Args;
-use prony_graph::databases::is_name;
+use prony_graph::databases::{NAME_BYTES_MAX, is_name};
 use prony_graph_store::{CHAIN_MANIFEST, CheckReport, Durability, OpenError, Options, ScrubReport, Store};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -32,7 +32,7 @@ impl Place {
         let named = &arguments.directory;
         if let Some(name) = arguments.graph.as_deref().filter(|name| !is_name(name)) {
             anyhow::bail!(
-                "`{name}` is no name of a database: it has 1 to 64 letters, digits, _ or -, and begins with no -"
+                "`{name}` is no name of a database: it has 1 to {NAME_BYTES_MAX} letters, digits, _ or -, and begins with no -"
             );
         }
         let is_database = arguments.graph.is_none() && is_database(named);

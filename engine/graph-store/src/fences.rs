@@ -335,7 +335,7 @@ fn neighbours_of_a_deleted_hub_are_told_when_that_is_durable() {
     disk.settled(fence).unwrap();
 }
 
-/// Keys, and slots on each shard, among which all that the test makes are.
+/// The keys that the test uses, and further down how many slots of each shard it looks at.
 const NAMES: [&str; 5] = ["Köln", "a", "b", "", "Zürich"];
 const TYPES: [&str; 2] = ["Stadt", "Land"];
 const SLOTS: u32 = 4;

@@ -79,12 +79,12 @@ impl Read {
         self.looked.last_changed(&self.memory.stamps)
     }
 
-    /// Called behind the look.
+    /// Called after the place was read, as [`Looked::at`] wants it.
     fn looked_at(&self, place: StampPlace) {
         self.looked.at(place, &self.memory.stamps);
     }
 
-    /// Called behind a look at what may be hidden because a node of it is deleted.
+    /// Called after what may be hidden, because a node of it is deleted, was read.
     fn looked_for_deleted(&self) {
         if !self.memory.detaches_none() {
             self.looked.at_all();
@@ -392,7 +392,7 @@ impl Read {
         end
     }
 
-    /// Called behind the look.
+    /// Called after relationships of the node were read.
     fn looked_at_links(&self, node: Ref) {
         self.looked_at(StampPlace::of_node(node));
         self.looked_for_deleted();

@@ -128,7 +128,7 @@ impl Looked {
         self.is_all.set(true);
     }
 
-    /// Called behind the look.
+    /// Called after the place was read: a stamp that is read before that may be older than what was seen.
     pub(crate) fn at(&self, place: StampPlace, stamps: &Stamps) {
         if self.is_all.get() {
             return;

@@ -147,20 +147,6 @@ impl Read {
             .filter_map(|at| self.relationship(at))
     }
 
-    /// All nodes of one virtual shard, by type and index.
-    pub fn nodes_on(&self, shard: u8) -> impl Iterator<Item = Node<'_>> {
-        self.numbers(Side::Nodes, None)
-            .flat_map(move |number| self.slots_on(Side::Nodes, number, shard))
-            .filter_map(|at| self.node(at))
-    }
-
-    /// As [`Self::nodes_on`].
-    pub fn relationships_on(&self, shard: u8) -> impl Iterator<Item = Relationship<'_>> {
-        self.numbers(Side::Relationships, None)
-            .flat_map(move |number| self.slots_on(Side::Relationships, number, shard))
-            .filter_map(|at| self.relationship(at))
-    }
-
     /// Those nodes that fulfil all conditions, in the order of [`Self::nodes`]; looked for as they are asked for. An index
     /// on one of the properties is used for equality, ranges, beginnings of strings and lists of values. While writers
     /// change a value, a node may be missed whose value fulfils the conditions before and after.
@@ -321,10 +307,6 @@ impl Read {
     fn slots(&self, side: Side, number: u16) -> impl Iterator<Item = Ref> + use<'_> {
         self.looked.at_all();
         self.memory.slots_of(side, number)
-    }
-
-    fn slots_on(&self, side: Side, number: u16, shard: u8) -> impl Iterator<Item = Ref> + use<'_> {
-        self.slots_from(side, number, shard, 0)
     }
 
     /// How many there are of a type, or of all.

@@ -1,5 +1,5 @@
 //! Writing JSON text (RFC 8259) for bytes that are spliced: strings escaped the way PostgreSQL's `to_json`
-//! escapes them, so that every way to a response gives the same bytes.
+//! escapes them, so that every way to a response gives the same bytes. And how deep JSON of others is taken apart.
 
 /// How many lists within each other are taken apart in JSON that another server has written. No type has so many, and a text can have as
 /// many as it has bytes.

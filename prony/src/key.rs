@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use prony_server::config::{KEY_RANDOM_BYTES, new_key, check_role_name, unix_time};
+use prony_server::config::{KEY_RANDOM_BYTES, check_role_name, new_key, unix_time};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct KeyArguments {
@@ -52,12 +52,12 @@ pub(crate) fn execute(arguments: &KeyArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A configuration would refuse the record of a key that is printed once.
+/// A configuration would refuse the record of a key that was printed, and the key is shown only once.
 fn check_role(role: &str) -> anyhow::Result<()> {
     check_role_name(role).context("--role")
 }
 
-/// Likewise.
+/// As [`check_role`], of a time that is none or has passed.
 fn check_end(time: &str, now: u64) -> anyhow::Result<()> {
     let end = unix_time(time).with_context(|| {
         format!("--expires {time:?} is no time: write 2027-01-01 or 2027-01-01T12:00:00Z")

@@ -1,9 +1,9 @@
 //! The `prony` program as a child: started, awaited until it listens, stopped, and never left behind.
 
 use std::{
-    env, fmt,
+    fmt,
     io::{BufRead, BufReader, Read},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
@@ -171,19 +171,6 @@ impl Drop for PronyProcess {
         drop(self.watchdog.take());
         let _ = self.child.wait();
     }
-}
-
-/// The `prony` binary that `cargo test` or `cargo build` put beside this test; crates other than `prony`
-/// cannot know it from Cargo.
-///
-/// # Panics
-/// When it has not been built.
-pub fn prony_binary() -> PathBuf {
-    let test = env::current_exe().expect("a process knows its program");
-    let profile = test.ancestors().find(|directory| directory.join("deps").is_dir());
-    let binary = profile.unwrap_or(&test).join("prony");
-    assert!(binary.is_file(), "{} is missing: `cargo build -p prony` makes it", binary.display());
-    binary
 }
 
 /// Reads a stream to its end on a thread, so that the child never blocks on a full pipe.

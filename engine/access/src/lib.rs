@@ -45,6 +45,8 @@ pub use self::{
     },
     refusal::{AuthRefusal, RefusalKind},
     role::{Role, RoleId},
-    settings::{AccessSettings, ConfigInputs, NotARoleName, Openness, WebhookSettings, check_role_name, unix_time},
+    settings::{
+        AccessSettings, ConfigInputs, NotARoleName, Openness, WebhookSettings, check_role_name, unix_time,
+    },
     shared_admission::{Progress, SharedAdmission},
 };

@@ -192,7 +192,7 @@ fn take_failing(is_first: bool, first: u64) -> u64 {
     steps
 }
 
-/// A bug of the first version: where the directory could not be synced behind the manifest, what this named was removed.
+/// Where the directory could not be synced behind the manifest, what this named was removed.
 #[test]
 fn a_chain_has_what_its_manifest_names_whichever_step_fails() {
     for is_first in [true, false] {
@@ -310,7 +310,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// A bug of the first version of this: it was refused at once, though there was room, and so were all until the reserve was there again.
+/// It was refused at once, though there was room, and so were all until the reserve was there again.
 #[test]
 fn a_write_waits_while_the_reserve_is_taken_again_and_deletions_go_on() {
     let short = Short::and_full();
@@ -431,7 +431,7 @@ fn a_snapshot_is_taken_though_writes_are_refused_all_the_while() {
     short.check();
 }
 
-/// A bug of the first version: it was written anew as long as writes failed.
+/// It was written anew as long as writes failed.
 #[test]
 fn a_snapshot_is_taken_though_the_log_fails_again_and_again() {
     let root = directory();

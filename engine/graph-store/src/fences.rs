@@ -286,7 +286,7 @@ fn the_schema_and_that_a_graph_is_empty_are_told_when_they_are_durable() {
     disk.settled(of_node).unwrap();
 }
 
-/// A bug of a first design: its stamp was waited for, which no write would ever have settled.
+/// Its stamp was waited for, which no write would ever have settled.
 #[test]
 fn what_only_a_refused_write_has_touched_is_told() {
     let disk = OnSlowDisk::new(Durability::Sync);
@@ -335,7 +335,7 @@ fn neighbours_of_a_deleted_hub_are_told_when_that_is_durable() {
     disk.settled(fence).unwrap();
 }
 
-/// Keys, and slots on each shard, among which all that the test makes are.
+/// The keys that the test uses, and further down how many slots of each shard it looks at.
 const NAMES: [&str; 5] = ["Köln", "a", "b", "", "Zürich"];
 const TYPES: [&str; 2] = ["Stadt", "Land"];
 const SLOTS: u32 = 4;

@@ -47,7 +47,7 @@ pub fn may_be_store(directory: &Path) -> bool {
         if is_numbered || name == LOG_STATE || name == CHAIN_MANIFEST {
             return true;
         }
-        // Others may use these names; a process that ends early leaves them alone.
+        // A process that ended early has left nothing but these. Others use such names too, so that they are no sign of a graph.
         has_others |= name != "lock" && name != RESERVE;
     }
     !has_others

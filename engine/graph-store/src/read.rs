@@ -79,12 +79,12 @@ impl Read {
         self.looked.last_changed(&self.memory.stamps)
     }
 
-    /// Called behind the look.
+    /// Called after the place was read, as [`Looked::at`] wants it.
     fn looked_at(&self, place: StampPlace) {
         self.looked.at(place, &self.memory.stamps);
     }
 
-    /// Called behind a look at what may be hidden because a node of it is deleted.
+    /// Called after what may be hidden, because a node of it is deleted, was read.
     fn looked_for_deleted(&self) {
         if !self.memory.detaches_none() {
             self.looked.at_all();
@@ -144,20 +144,6 @@ impl Read {
     pub fn relationships(&self, type_number: Option<u16>) -> impl Iterator<Item = Relationship<'_>> {
         self.numbers(Side::Relationships, type_number)
             .flat_map(|number| self.slots(Side::Relationships, number))
-            .filter_map(|at| self.relationship(at))
-    }
-
-    /// All nodes of one virtual shard, by type and index.
-    pub fn nodes_on(&self, shard: u8) -> impl Iterator<Item = Node<'_>> {
-        self.numbers(Side::Nodes, None)
-            .flat_map(move |number| self.slots_on(Side::Nodes, number, shard))
-            .filter_map(|at| self.node(at))
-    }
-
-    /// As [`Self::nodes_on`].
-    pub fn relationships_on(&self, shard: u8) -> impl Iterator<Item = Relationship<'_>> {
-        self.numbers(Side::Relationships, None)
-            .flat_map(move |number| self.slots_on(Side::Relationships, number, shard))
             .filter_map(|at| self.relationship(at))
     }
 
@@ -323,10 +309,6 @@ impl Read {
         self.memory.slots_of(side, number)
     }
 
-    fn slots_on(&self, side: Side, number: u16, shard: u8) -> impl Iterator<Item = Ref> + use<'_> {
-        self.slots_from(side, number, shard, 0)
-    }
-
     /// How many there are of a type, or of all.
     pub fn count(&self, side: Side, type_number: Option<u16>) -> u64 {
         self.looked.at_all();
@@ -392,7 +374,7 @@ impl Read {
         end
     }
 
-    /// Called behind the look.
+    /// Called after relationships of the node were read.
     fn looked_at_links(&self, node: Ref) {
         self.looked_at(StampPlace::of_node(node));
         self.looked_for_deleted();

@@ -6,6 +6,7 @@ use prony_graph_store::{Durability, FileFault, OpenError, Options, Read, Side, S
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tempfile::TempDir;
 
 const OPTIONS: Options = Options::new(Durability::Sync);
 const RECOVER: Options = Options { recover: true, ..Options::new(Durability::Sync) };
@@ -165,7 +166,7 @@ fn a_log_that_was_closed_is_refused_where_anything_of_it_is_missing() {
     assert_refused(&closed, &zeros, frames);
 }
 
-/// A bug of the first versions: after an orderly end, a flipped bit in the last frame had it cut off as if it had not been acknowledged.
+/// After an orderly end, a flipped bit in the last frame had it cut off as if it had not been acknowledged.
 #[test]
 fn a_flipped_bit_anywhere_is_found_and_nothing_is_lost_in_silence() {
     let directory = tempfile::tempdir().unwrap();
@@ -342,11 +343,7 @@ fn recover_sets_a_file_without_a_head_and_a_damaged_snapshot_aside() {
     Store::open(directory.path(), OPTIONS).unwrap().snapshot().unwrap();
     for (name, at) in [("snapshot-000000000002", 40), ("snapshot-000000000002", 3), ("log-000000000002", 20)]
     {
-        let copy = tempfile::tempdir().unwrap();
-        for file in fs::read_dir(directory.path()).unwrap() {
-            let file = file.unwrap();
-            fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
-        }
+        let copy = copy_without(directory.path(), &[]);
         let mut bytes = fs::read(copy.path().join(name)).unwrap();
         // Longer than a head that was being written.
         bytes.resize(bytes.len() + 1, 0);
@@ -372,6 +369,18 @@ fn fail_snapshot(store: &Store, directory: &Path) {
     fs::create_dir(directory.join("snapshot.part")).unwrap();
     store.snapshot().unwrap_err();
     fs::remove_dir(directory.join("snapshot.part")).unwrap();
+}
+
+/// A copy of a directory without these files.
+fn copy_without(directory: &Path, gone: &[&str]) -> TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for file in fs::read_dir(directory).unwrap() {
+        let file = file.unwrap();
+        if !gone.contains(&file.file_name().to_str().unwrap()) {
+            fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
+        }
+    }
+    copy
 }
 
 fn damage(path: &Path, at: usize) {
@@ -449,11 +458,7 @@ fn recover_reads_the_whole_log_behind_a_damaged_snapshot_and_before_a_missing_fi
         ("log-000000000005", &["0", "in 2", "in 3", "in 4"]),
     ];
     for (name, names) in cases {
-        let copy = tempfile::tempdir().unwrap();
-        for file in fs::read_dir(directory.path()).unwrap() {
-            let file = file.unwrap();
-            fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
-        }
+        let copy = copy_without(directory.path(), &[]);
         if name.starts_with("log") {
             fs::remove_file(copy.path().join(name)).unwrap();
         } else {
@@ -511,13 +516,7 @@ fn a_missing_file_is_named_whichever_it_is() {
         (&[two, three, STATE], two),
     ];
     for (gone, named) in gone {
-        let copy = tempfile::tempdir().unwrap();
-        for file in fs::read_dir(directory.path()).unwrap() {
-            let file = file.unwrap();
-            if !gone.contains(&file.file_name().to_str().unwrap()) {
-                fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
-            }
-        }
+        let copy = copy_without(directory.path(), gone);
         let error = Store::open(copy.path(), OPTIONS).unwrap_err();
         assert!(matches!(error, OpenError::Missing { .. }), "{gone:?}: {error}");
         assert!(error.to_string().contains(named), "{gone:?}: {error}");

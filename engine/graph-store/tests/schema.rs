@@ -4,7 +4,7 @@ use prony_graph_store::{Durability, Kind, Options, Side, Store, Value};
 
 const OPTIONS: Options = Options::new(Durability::Off);
 
-/// A bug of the first version: a snapshot forgot the number of the property that was declared last and dropped.
+/// A snapshot forgot the number of the property that was declared last and dropped.
 #[test]
 fn values_of_a_dropped_property_do_not_come_back_under_another_name() {
     let directory = tempfile::tempdir().unwrap();

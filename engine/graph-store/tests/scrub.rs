@@ -89,7 +89,7 @@ fn a_flipped_byte_under_an_open_store_is_found_and_a_snapshot_mends_it() {
     assert_eq!(found.len(), 1, "{found:?}");
 }
 
-/// A bug of the first version: what a snapshot had made needless was cut off part by part before it was removed, also under those who read
+/// What a snapshot had made needless was cut off part by part before it was removed, also under those who read
 /// it, and was told to be damaged.
 #[test]
 fn a_snapshot_that_is_taken_meanwhile_damages_nothing() {

@@ -58,7 +58,7 @@ fn a_long_log_is_replaced_by_a_snapshot_and_a_failure_is_seen_and_tried_again() 
     assert!(store.recovery().frames < made, "the log was read from its beginning");
 }
 
-/// Bugs of the first version: the start was refused, although nobody reads the file, and a snapshot that was in its place counted as failed.
+/// The start was refused, although nobody reads the file, and a snapshot that was in its place counted as failed.
 #[test]
 fn a_needless_file_that_cannot_be_removed_keeps_neither_a_start_nor_a_snapshot_from_counting() {
     let directory = tempfile::tempdir().unwrap();

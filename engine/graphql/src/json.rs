@@ -1,9 +1,10 @@
 //! Writing JSON text (RFC 8259) for bytes that are spliced: strings escaped the way PostgreSQL's `to_json`
-//! escapes them, so that every way to a response gives the same bytes.
+//! escapes them, so that every way to a response gives the same bytes. And how deep JSON of others is taken apart.
 
-/// Lists of one another that a value from elsewhere is taken apart to: types have fewer, and a text may have as many as it has bytes.
+/// How many lists within each other are taken apart in JSON that another server has written. No type has so many, and a text can have as
+/// many as it has bytes.
 pub const NESTED_LISTS_MAX: usize = 32;
-/// What is said of a value with more.
+/// The fault of a value with more of them.
 pub const NESTED_TOO_DEEP: &str = "its lists are nested too deeply";
 
 /// Appends `text` as a JSON string with its quotes. Escaped are `"`, `\`, and U+0000 to U+001F (`\b`, `\f`,

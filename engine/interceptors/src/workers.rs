@@ -29,17 +29,17 @@ pub(crate) type Programs = Arc<[Arc<Program>]>;
 type Jobs = Mutex<Receiver<Job>>;
 
 /// How long a call may go on beyond its time before it is given up: a busy machine may keep a thread from its processor.
-const BEYOND: Duration = Duration::from_secs(1);
+const GRACE: Duration = Duration::from_secs(1);
 /// How often those who wait look whether a call is to be given up.
-const LOOK: Duration = Duration::from_millis(250);
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Threads at calls that were given up, each of which needs a processor: so many are replaced at a time.
-const MAX_LOST: usize = 8;
+const MAX_GIVEN_UP: usize = 8;
 
 /// The threads; they begin with the first call and end when this is dropped.
 pub(crate) struct Workers {
     programs: Programs,
     limits: InterceptorLimits,
-    started: OnceLock<(SyncSender<Job>, Arc<Crew>)>,
+    started: OnceLock<(SyncSender<Job>, Arc<ThreadPool>)>,
 }
 
 struct Job {
@@ -48,26 +48,26 @@ struct Job {
 }
 
 /// The threads that take calls.
-struct Crew {
+struct ThreadPool {
     programs: Programs,
     limits: InterceptorLimits,
     /// Gone with the last thread.
     jobs: Weak<Jobs>,
-    threads: Mutex<Threads>,
+    state: Mutex<PoolState>,
 }
 
 #[derive(Default)]
-struct Threads {
-    /// Of those that take calls, or will when theirs has ended.
-    seats: Vec<Seat>,
-    /// Those that are at calls which were given up.
-    lost: usize,
+struct PoolState {
+    /// Of each thread that takes calls, or will when its own has ended.
+    calls: Vec<CurrentCall>,
+    /// Threads that are at calls which were given up.
+    given_up: usize,
 }
 
-/// What one thread is at. It is taken by the thread when the call has ended, or by who gives the call up.
-type Seat = Arc<Mutex<Option<Held>>>;
+/// The call that one thread is at. It is taken by the thread when it has ended, or by who gives it up.
+type CurrentCall = Arc<Mutex<Option<RunningCall>>>;
 
-struct Held {
+struct RunningCall {
     until: Instant,
     module: ModuleId,
     phase: InterceptorPhase,
@@ -88,9 +88,9 @@ impl Workers {
         call: InterceptorCall,
     ) -> Result<impl Future<Output = InterceptorResult> + Send + use<>, InterceptorError> {
         let (done, result) = oneshot::channel();
-        let (sender, crew) = self.started.get_or_init(|| start(&self.programs, &self.limits));
+        let (sender, pool) = self.started.get_or_init(|| start(&self.programs, &self.limits));
         match sender.try_send(Job { call, done }) {
-            Ok(()) => Ok(awaited(Arc::clone(crew), result)),
+            Ok(()) => Ok(awaited(Arc::clone(pool), result)),
             Err(TrySendError::Full(_)) => Err(InterceptorError::Overloaded { limit: self.limits.queue }),
             Err(TrySendError::Disconnected(_)) => Err(gone()),
         }
@@ -109,50 +109,53 @@ impl fmt::Debug for Workers {
 }
 
 /// What a call comes to. Those who wait look after the threads, as nobody else has to.
-async fn awaited(crew: Arc<Crew>, mut result: oneshot::Receiver<InterceptorResult>) -> InterceptorResult {
+async fn awaited(
+    pool: Arc<ThreadPool>,
+    mut result: oneshot::Receiver<InterceptorResult>,
+) -> InterceptorResult {
     loop {
-        match tokio::time::timeout(LOOK, &mut result).await {
+        match tokio::time::timeout(CHECK_INTERVAL, &mut result).await {
             Ok(result) => return result.unwrap_or_else(|_| Err(gone())),
-            Err(_) if crew.relieve() == 0 => return result.try_recv().unwrap_or_else(|_| Err(gone())),
+            Err(_) if pool.replace_overdue() == 0 => return result.try_recv().unwrap_or_else(|_| Err(gone())),
             Err(_) => {}
         }
     }
 }
 
-fn start(programs: &Programs, limits: &InterceptorLimits) -> (SyncSender<Job>, Arc<Crew>) {
+fn start(programs: &Programs, limits: &InterceptorLimits) -> (SyncSender<Job>, Arc<ThreadPool>) {
     let (sender, receiver) = sync_channel(limits.queue);
     let jobs = Arc::new(Mutex::new(receiver));
-    let crew = Arc::new(Crew {
+    let pool = Arc::new(ThreadPool {
         programs: Arc::clone(programs),
         limits: limits.clone(),
         jobs: Arc::downgrade(&jobs),
-        threads: Mutex::default(),
+        state: Mutex::default(),
     });
-    let mut threads = lock(&crew.threads);
+    let mut state = lock(&pool.state);
     for _ in 0..limits.threads {
-        crew.hire(&mut threads, &jobs);
+        pool.start_thread(&mut state, &jobs);
     }
-    drop(threads);
-    (sender, crew)
+    drop(state);
+    (sender, pool)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Crew {
+impl ThreadPool {
     /// Starts a thread that takes calls.
-    fn hire(self: &Arc<Self>, threads: &mut Threads, jobs: &Arc<Jobs>) {
-        let seat = Seat::default();
-        let (crew, jobs, of_thread) = (Arc::clone(self), Arc::clone(jobs), Arc::clone(&seat));
-        let thread = thread::Builder::new().name(format!("interceptors-{}", threads.seats.len()));
-        match thread.spawn(move || crew.work(&of_thread, &jobs)) {
-            Ok(_) => threads.seats.push(seat),
+    fn start_thread(self: &Arc<Self>, state: &mut PoolState, jobs: &Arc<Jobs>) {
+        let current = CurrentCall::default();
+        let (pool, jobs, of_thread) = (Arc::clone(self), Arc::clone(jobs), Arc::clone(&current));
+        let thread = thread::Builder::new().name(format!("interceptors-{}", state.calls.len()));
+        match thread.spawn(move || pool.work(&of_thread, &jobs)) {
+            Ok(_) => state.calls.push(current),
             Err(error) => tracing::error!(%error, "a thread for interceptors cannot be started"),
         }
     }
 
-    fn work(&self, seat: &Seat, jobs: &Jobs) {
+    fn work(&self, current: &CurrentCall, jobs: &Jobs) {
         let mut machines: HashMap<ModuleId, Machine> = HashMap::new();
         loop {
             let job = lock(jobs).recv();
@@ -162,13 +165,14 @@ impl Crew {
                 continue;
             }
             let (module, phase) = (call.module, call.phase);
-            *lock(seat) = Some(Held { until: Instant::now() + self.patience(), module, phase, done });
+            let until = Instant::now() + self.patience();
+            *lock(current) = Some(RunningCall { until, module, phase, done });
             let result = answer(&self.programs, &self.limits, &mut machines, call);
-            let held = lock(seat).take();
-            if let Some(held) = held {
+            let running = lock(current).take();
+            if let Some(running) = running {
                 // The client may have gone meanwhile.
-                let _ = held.done.send(result);
-            } else if !self.takes_back(seat) {
+                let _ = running.done.send(result);
+            } else if !self.rejoins(current) {
                 return;
             }
         }
@@ -176,41 +180,41 @@ impl Crew {
 
     /// How long a thread may be at a call, for which it may have to evaluate the module.
     fn patience(&self) -> Duration {
-        self.limits.timeout.max(LEAST_EVALUATION) + self.limits.timeout + BEYOND
+        self.limits.timeout.max(LEAST_EVALUATION) + self.limits.timeout + GRACE
     }
 
     /// Gives up calls that do not end, and has other threads take the places of theirs; how many there are then that take calls.
-    fn relieve(self: &Arc<Self>) -> usize {
+    fn replace_overdue(self: &Arc<Self>) -> usize {
         let now = Instant::now();
-        let mut threads = lock(&self.threads);
-        let mut given_up = Vec::new();
-        for seat in mem::take(&mut threads.seats) {
-            let held = lock(&seat).take_if(|held| held.until <= now);
-            match held {
-                Some(held) => given_up.push(held),
-                None => threads.seats.push(seat),
+        let mut state = lock(&self.state);
+        let mut overdue = Vec::new();
+        for current in mem::take(&mut state.calls) {
+            let running = lock(&current).take_if(|running| running.until <= now);
+            match running {
+                Some(running) => overdue.push(running),
+                None => state.calls.push(current),
             }
         }
-        for Held { module, phase, done, .. } in given_up {
+        for RunningCall { module, phase, done, .. } in overdue {
             let name = self.programs[module.0 as usize].name();
             let _ = done.send(Err(InterceptorError::Failed(format!("{name}: {}: {TOO_LONG}", phase.name()))));
-            threads.lost += 1;
-            if threads.lost <= MAX_LOST
+            state.given_up += 1;
+            if state.given_up <= MAX_GIVEN_UP
                 && let Some(jobs) = self.jobs.upgrade()
             {
-                self.hire(&mut threads, &jobs);
+                self.start_thread(&mut state, &jobs);
             }
         }
-        threads.seats.len()
+        state.calls.len()
     }
 
-    /// Whether a thread whose call was given up takes others again, now that it has ended after all: where nobody has its place.
-    fn takes_back(&self, seat: &Seat) -> bool {
-        let mut threads = lock(&self.threads);
-        threads.lost -= 1;
-        let is_free = threads.seats.len() < self.limits.threads;
+    /// Whether a thread whose call was given up takes others again, now that it has ended after all: where no other has its place.
+    fn rejoins(&self, current: &CurrentCall) -> bool {
+        let mut state = lock(&self.state);
+        state.given_up -= 1;
+        let is_free = state.calls.len() < self.limits.threads;
         if is_free {
-            threads.seats.push(Arc::clone(seat));
+            state.calls.push(Arc::clone(current));
         }
         is_free
     }

@@ -55,7 +55,7 @@ pub fn make_whole<T, E: From<BackupError> + From<OpenError>>(
     if !is_empty {
         return Err(BackupError::Occupied { path: target.to_owned() }.into());
     }
-    let part = part_of(target);
+    let part = part_path(target);
     // Held until it has its name: nobody else makes or serves the same meanwhile.
     let _lock = lock(&part, store)?;
     empty(&part, kinds)?;
@@ -75,8 +75,8 @@ pub fn make_whole<T, E: From<BackupError> + From<OpenError>>(
     result
 }
 
-/// Beside it, also where its name is given with a slash at its end.
-fn part_of(target: &Path) -> PathBuf {
+/// Where what gets this name is made until it is whole: beside it, also where the name is given with a slash at its end.
+pub fn part_path(target: &Path) -> PathBuf {
     let mut name = OsString::from(target.components().as_path());
     name.push(".part");
     name.into()

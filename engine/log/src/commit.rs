@@ -641,7 +641,7 @@ mod tests {
         }
     }
 
-    /// A bug of the first version: what was attached to a large frame was dropped instead, on the log's thread.
+    /// What was attached to a large frame was dropped on the log's thread.
     #[test]
     fn what_is_attached_is_cleared_also_where_its_room_is_given_up() {
         for bytes in [0, KEPT_BYTES_MAX + 1] {
@@ -653,7 +653,7 @@ mod tests {
         }
     }
 
-    /// A bug of the first version: they were told only when the log took something, and nothing was left for it to take.
+    /// They were told only when the log took something, and nothing was left for it to take.
     #[test]
     fn those_who_wait_for_room_are_told_when_what_waits_is_taken_back() {
         let shared = CommitQueue::new(Nothing, Batch::default(), Durability::Sync, (1, 0));
@@ -692,7 +692,7 @@ mod tests {
         assert!(shared.poll_room(&context).is_ready(), "whoever closes the store waits for nobody");
     }
 
-    /// A bug of the first version: a store that was closed when a snapshot or a segment was begun waited for it for ever.
+    /// A store that was closed when a snapshot or a segment was begun waited for it for ever.
     #[test]
     fn requests_behind_the_end_are_refused() {
         let directory = tempfile::tempdir().expect("there is room");

@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+/// Why the files of a log behind a loss are left out: they may speak of what was lost.
+const FOLLOWS_LOSS: &str = "it follows what was lost";
+
 /// What opening a store has found and mended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovery {
@@ -145,8 +148,8 @@ impl Recovering {
                 self.lose_file(directory, kind, wanted)?;
                 let sequence = said.map_or(1, |said| said.sequence);
                 let none = Tail { number: first, length: 0, sequence, version: kind.version, known };
-                let found = tail.unwrap_or(none);
-                return self.give_up_logs(directory, kind, &numbers[place..], found).map(Some);
+                self.leave_out(directory, kind, &numbers[place..], FOLLOWS_LOSS)?;
+                return Ok(Some(tail.unwrap_or(none)));
             }
             let is_last = place + 1 == numbers.len();
             let expected = Expected { said, known, sequence: tail.map(|tail| tail.sequence), is_last };
@@ -154,7 +157,8 @@ impl Recovering {
             self.recovery.log_bytes += found.length;
             tail = Some(found);
             if self.recovery.lost.len() > lost_elsewhere && !is_last {
-                return self.give_up_logs(directory, kind, &numbers[place + 1..], found).map(Some);
+                self.leave_out(directory, kind, &numbers[place + 1..], FOLLOWS_LOSS)?;
+                return Ok(Some(found));
             }
         }
         if let (Some(known), Some(tail)) = (known, tail)
@@ -176,18 +180,6 @@ impl Recovering {
         let (path, why) = (kind.path(directory, number), "the file is missing".to_owned());
         self.recovery.lost.push(Loss { path, offset: 0, bytes: 0, why, kept: None });
         Ok(())
-    }
-
-    /// What follows a loss cannot be read: it may speak of what was lost.
-    fn give_up_logs(
-        &mut self,
-        directory: &Path,
-        kind: FileKind,
-        numbers: &[u64],
-        tail: Tail,
-    ) -> Result<Tail, OpenError> {
-        self.leave_out(directory, kind, numbers, "it follows what was lost")?;
-        Ok(tail)
     }
 
     /// Puts files aside of which nothing is read, and notes them as losses.

@@ -19,6 +19,11 @@ const BEYOND_GRANT: &str = "nothing was changed: the field needs more than the d
                             (temp_file_limit); ask for less";
 const EXHAUSTED: &str =
     "nothing was changed: the database has run out of memory or connections; try again in a moment";
+const LOCK_TIMEOUT: &str =
+    "another transaction held a lock for longer than lock_timeout_ms; nothing was changed, try again";
+const OUT_OF_RANGE: &str =
+    "a number is beyond the range of its type: one that is stored, summed up or compared with";
+const BAD_PATTERN: &str = "a pattern of `like` must not end with a single `\\`, which escapes what follows";
 
 /// Why a source could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -197,17 +202,11 @@ impl Failure {
                 );
                 return (ErrorCode::Timeout, message);
             }
-            FailureKind::LockTimeout => (
-                ErrorCode::Timeout,
-                "another transaction held a lock for longer than lock_timeout_ms; nothing was changed, try again",
-            ),
+            FailureKind::LockTimeout => (ErrorCode::Timeout, LOCK_TIMEOUT),
             FailureKind::Cancelled | FailureKind::Bystander => {
                 (ErrorCode::Timeout, "the statement was cancelled at the database")
             }
-            FailureKind::OutOfRange => (
-                ErrorCode::ValueOutOfRange,
-                "a number is beyond the range of its type: one that is stored, summed up or compared with",
-            ),
+            FailureKind::OutOfRange => (ErrorCode::ValueOutOfRange, OUT_OF_RANGE),
             FailureKind::TooComplex => (
                 ErrorCode::LimitExceeded,
                 "the field asks for more than one statement can hold; ask for less",
@@ -216,10 +215,7 @@ impl Failure {
             FailureKind::DiskFull => (ErrorCode::SourceUnavailable, DISK_FULL),
             FailureKind::Exhausted => (ErrorCode::Overloaded, EXHAUSTED),
             FailureKind::BadValue => return (ErrorCode::BadUserInput, bad_value_message(values)),
-            FailureKind::BadPattern => (
-                ErrorCode::BadUserInput,
-                "a pattern of `like` must not end with a single `\\`, which escapes what follows",
-            ),
+            FailureKind::BadPattern => (ErrorCode::BadUserInput, BAD_PATTERN),
             FailureKind::Constraint(constraint) => {
                 return (ErrorCode::ConstraintViolation, self.constraint_message(constraint));
             }

@@ -13,8 +13,7 @@ pub(crate) const TEXT_BYTES: usize = 24;
 /// A name of PostgreSQL has 63 bytes at most.
 const COLUMN_BYTES_MAX: usize = 60;
 /// Columns of every row, and those of every table of PostgreSQL.
-const RESERVED: [&str; 9] =
-    ["series", "time", "seq", "tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
+const RESERVED: [&str; 9] = ["series", "time", "seq", "tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
 
 pub(crate) const fn column_type(kind: Kind) -> &'static str {
     match kind {

@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use prony_series_postgres::{PostgresEngine, PostgresSettings};
-use prony_series_store::{Catalog, Engine, Event, Events, Kind, OnDuplicate, Registration, TimeMs, TimeRange, Value};
+use prony_series_store::{
+    Catalog, Engine, Event, Events, Kind, OnDuplicate, Registration, TimeMs, TimeRange, Value,
+};
 use prony_testkit::TestDatabase;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -61,7 +61,7 @@ pub use options::{Aggregates, Options, Retention, SEAL_AT_LOG_BYTES};
 pub use page::Page;
 pub use prony_log::{
     Durability,
-    backup::BackupError,
+    backup::{BackupError, part_path},
     commit::FrameLog,
     durability, durability_text,
     error::{FileFault, LogError, OpenError},

@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(*told.lock().expect("nothing panics"), expected);
     }
 
-    /// A bug of the first version: live queries and kept responses had these rows until something was written.
+    /// Live queries and kept responses had these rows until something was written.
     #[test]
     fn what_retention_removes_beside_aggregates_is_told_as_deleted() {
         let directory = tempfile::tempdir().expect("there is room");

@@ -194,8 +194,7 @@ impl<'a> SegmentWriter<'a> {
     /// are to be [given](Self::rows).
     pub(crate) fn try_copy(&mut self, block: &BlockMeta, bytes: &[u8]) -> io::Result<bool> {
         let is_single = self.policy == OnDuplicate::Append || !block.has_equal_times;
-        let is_large =
-            block.rows as usize >= WHOLE_DAYS_ROWS || block.bytes as usize >= BLOCK_TEXT_BYTES / 2;
+        let is_large = block.rows as usize >= WHOLE_DAYS_ROWS || block.bytes as usize >= BLOCK_TEXT_BYTES / 2;
         if !self.pending.is_empty() || !is_large || !is_single {
             return Ok(false);
         }

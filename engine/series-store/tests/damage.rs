@@ -96,7 +96,7 @@ fn each_byte_of_each_file_may_be_another() {
     }
 }
 
-/// A bug of the first version: a start was refused for it with `recover` too.
+/// A start was refused for it with `recover` too.
 #[test]
 fn what_is_not_in_a_missing_segment_can_be_had() {
     let directory = tempfile::tempdir().unwrap();
@@ -114,7 +114,7 @@ fn what_is_not_in_a_missing_segment_can_be_had() {
     assert_eq!(rows(&store), Some(ROWS - ROWS / 2 - 1));
 }
 
-/// A bug of the first version: a manifest whose needless files could not all be removed was on the disk, and did not count for the open
+/// A manifest whose needless files could not all be removed was on the disk, and did not count for the open
 /// store. That went on with segments of which some were gone, and named them in the next manifest.
 #[test]
 fn a_manifest_counts_also_where_a_needless_file_cannot_be_removed() {

@@ -96,28 +96,12 @@ impl RowsPlan {
         }
     }
 
-    pub fn filter_mut(&mut self) -> &mut Filter {
-        match self {
-            Self::List(plan) => &mut plan.filter,
-            Self::One(plan) => &mut plan.filter,
-            Self::Aggregate(plan) => &mut plan.filter,
-        }
-    }
-
     /// Members of a row's object; an aggregate shows no rows.
     pub fn outputs(&self) -> &[Output] {
         match self {
             Self::List(plan) => &plan.outputs,
             Self::One(plan) => &plan.outputs,
             Self::Aggregate(_) => &[],
-        }
-    }
-
-    pub fn outputs_mut(&mut self) -> &mut [Output] {
-        match self {
-            Self::List(plan) => &mut plan.outputs,
-            Self::One(plan) => &mut plan.outputs,
-            Self::Aggregate(_) => &mut [],
         }
     }
 }

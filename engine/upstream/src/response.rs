@@ -245,7 +245,7 @@ fn shown_error(error: UpstreamError, position: Position, shown: Shown) -> Graphq
 const MASKED: &str = "the service behind this field reported an error";
 
 /// Writes a value with the names of types under which they are served; all else as it came, with every digit of its numbers. `lists`
-/// is in how many lists of one another it stands.
+/// is how many lists it stands within.
 fn rename(
     value: &RawValue,
     typenames: &Typenames,

@@ -1,5 +1,5 @@
 //! How iterations of scripts end when their time is over: by themselves within the grace, interrupted after it, or when the
-//! run is stopped; and how threads begin together or not at all. Counts only, never timings.
+//! run is stopped; and how threads begin together or not at all. Counts, and no timings that a busy machine could change.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
@@ -76,24 +76,25 @@ fn a_user_that_a_ramp_takes_away_has_a_grace_of_its_own() {
 #[test]
 fn a_ramp_takes_users_away_at_its_very_end_too() {
     let stages =
-        vec![Stage::new(Nanos::ZERO, 2), Stage::new(Nanos::from_millis(100), 2), Stage::new(Nanos::ZERO, 1)];
-    let walk = Walk::new(vec![Act::Sleep(Nanos::from_millis(400))]);
+        vec![Stage::new(Nanos::ZERO, 2), Stage::new(Nanos::from_millis(500), 2), Stage::new(Nanos::ZERO, 1)];
+    let walk = Walk::new(vec![Act::Sleep(Nanos::from_millis(1_500))]);
     let grace = Grace { stop: LONG, ramp_down: Some(Nanos::ZERO) };
     let result = run_with(&walk, LoadModel::closed(stages), grace);
     assert_eq!(started_and_completed(&result), (2, 1));
     assert_eq!(walk.heard(), ["1: interrupted"]);
 }
 
-/// The least of several, whatever else the machine does meanwhile.
+/// It ended with the next look at the flag that stops it, which comes each 100 ms. One of many runs is enough, whatever else the machine
+/// does meanwhile.
 #[test]
 fn a_run_ends_with_its_last_iteration() {
-    let lengths = (0..10).map(|_| {
+    let mut lengths = (0..100).map(|_| {
         let walk = Walk::new(vec![Act::Sleep(Nanos::from_millis(1))]);
         let result = run_with(&walk, LoadModel::per_user_iterations(1, 1, LONG), Grace::NONE);
         assert_eq!(started_and_completed(&result), (1, 1));
         result.window(WindowKind::Whole).unwrap().window.length()
     });
-    assert!(lengths.min().unwrap() < Nanos::from_millis(90));
+    assert!(lengths.any(|length| length < Nanos::from_millis(90)));
 }
 
 #[test]

@@ -55,6 +55,12 @@ pub struct ElementFault {
     pub message: String,
 }
 
+impl ElementFault {
+    pub(crate) fn new(file: &Path, line: u32, place: &str, element: &str, message: String) -> Self {
+        Self { file: file.to_owned(), line, place: place.to_owned(), element: element.to_owned(), message }
+    }
+}
+
 impl fmt::Display for ElementFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, place, element, message } = self;

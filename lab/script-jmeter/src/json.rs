@@ -134,17 +134,34 @@ fn quoted(name: &str) -> String {
     format!("['{}']", name.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
+/// Which letters of a text stand in quotes, as they come.
+#[derive(Default)]
+struct Quotes {
+    open: Option<char>,
+    is_escaped: bool,
+}
+
+impl Quotes {
+    /// Takes the next letter; true where it is a quote, or stands within quotes.
+    fn take(&mut self, letter: char) -> bool {
+        if let Some(open) = self.open {
+            self.open = (self.is_escaped || letter != open).then_some(open);
+            self.is_escaped = letter == '\\' && !self.is_escaped;
+            return true;
+        }
+        self.open = matches!(letter, '\'' | '"').then_some(letter);
+        self.open.is_some()
+    }
+}
+
 /// Where the bracket is closed with which a text begins, behind it; the end where it is not.
 fn closing(text: &str) -> usize {
-    let (mut depth, mut quote, mut is_escaped) = (0_usize, None, false);
+    let (mut depth, mut quotes) = (0_usize, Quotes::default());
     for (at, letter) in text.char_indices() {
-        if let Some(open) = quote {
-            quote = (is_escaped || letter != open).then_some(open);
-            is_escaped = letter == '\\' && !is_escaped;
+        if quotes.take(letter) {
             continue;
         }
         match letter {
-            '\'' | '"' => quote = Some(letter),
             '[' => depth += 1,
             ']' => depth -= 1,
             _ => {}
@@ -158,32 +175,18 @@ fn closing(text: &str) -> usize {
 
 /// A text without what stands in quotes.
 fn outside_quotes(text: &str) -> String {
-    let (mut out, mut quote, mut is_escaped) = (String::new(), None, false);
-    for letter in text.chars() {
-        if let Some(open) = quote {
-            quote = (is_escaped || letter != open).then_some(open);
-            is_escaped = letter == '\\' && !is_escaped;
-        } else if matches!(letter, '\'' | '"') {
-            quote = Some(letter);
-        } else {
-            out.push(letter);
-        }
-    }
-    out
+    let mut quotes = Quotes::default();
+    text.chars().filter(|letter| !quotes.take(*letter)).collect()
 }
 
 /// Appends a filter, in whose paths (`@.content-type`) names may stand without quotes, too.
 fn filter(text: &str, out: &mut String) {
-    let (mut quote, mut is_escaped, mut is_path) = (None, false, false);
+    let (mut quotes, mut is_path) = (Quotes::default(), false);
     let mut rest = text;
     while let Some(letter) = rest.chars().next() {
         rest = &rest[letter.len_utf8()..];
-        if let Some(open) = quote {
-            quote = (is_escaped || letter != open).then_some(open);
-            is_escaped = letter == '\\' && !is_escaped;
-        } else if matches!(letter, '\'' | '"') {
-            quote = Some(letter);
-        } else if letter == '.' && is_path {
+        let is_quoted = quotes.take(letter);
+        if !is_quoted && letter == '.' && is_path {
             let end = rest.find(NAME_ENDS).unwrap_or(rest.len());
             let (name, after) = rest.split_at(end);
             if name.contains('-') && !after.starts_with('(') {
@@ -191,7 +194,7 @@ fn filter(text: &str, out: &mut String) {
                 rest = after;
                 continue;
             }
-        } else {
+        } else if !is_quoted {
             is_path = matches!(letter, '@' | '$') || is_path && !" ()=!<>~&|,".contains(letter);
         }
         out.push(letter);

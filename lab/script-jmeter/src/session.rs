@@ -1,8 +1,7 @@
 //! A plan from its file to what is run: properties, variables, loads, and the parts of its life.
 
 use crate::compile::{Compiled, compile};
-use crate::error::JmeterError;
-use crate::js::Engine;
+use crate::error::{ElementFault, JmeterError};
 use crate::loads::GroupSchedule;
 use crate::plan::{Group, GroupKind, IterationConfig};
 use crate::properties;
@@ -16,9 +15,9 @@ use crate::run::shared::{Logged, Properties, Shared, Variables};
 use crate::run::sink::{OutputSpec, Sink, Wanted};
 use crate::run::timers::{RhythmTurns, Rhythms};
 use crate::run::turns::Turns;
-use crate::text::{self, Text};
+use crate::text::Text;
 use crate::tree;
-use crate::variables::{fault, first_thread, prepare, variable_files};
+use crate::variables::{evaluate_first, prepare, variable_files};
 use prony_jtl::{Format, Statistics, WriteError};
 use prony_model::plan::PlanFaults;
 use prony_model::plan::hosts::{HostAddress, Hosts};
@@ -131,7 +130,8 @@ impl JmeterPlan {
         let Some(plan) = elements.into_iter().find(|element| element.tag == "TestPlan") else {
             let message =
                 "there is no Test Plan in it that is enabled; open it in JMeter and save it again".to_owned();
-            return Err(JmeterError::Elements(vec![fault(&given.path, 1, "", "Test Plan", message)]));
+            let missing = ElementFault::new(&given.path, 1, "", "Test Plan", message);
+            return Err(JmeterError::Elements(vec![missing]));
         };
         let properties = properties_of(&given)?;
         let Compiled { groups, mut file_names, included, variables, hosts: known } =
@@ -162,7 +162,8 @@ impl JmeterPlan {
         }
         let message = "no Thread Group of it has a thread and a loop, so nothing would be measured; give one of them both, with -J where \
                        they are properties";
-        let nothing = fault(&opened.given.path, plan.line, &plan.name, "Test Plan", message.to_owned());
+        let (path, line) = (&opened.given.path, plan.line);
+        let nothing = ElementFault::new(path, line, &plan.name, "Test Plan", message.to_owned());
         Err(JmeterError::Elements(vec![nothing]))
     }
 
@@ -264,15 +265,7 @@ impl JmeterPlan {
         shared: &Arc<Shared>,
         evaluate: impl FnOnce(&mut Context<'_>) -> T,
     ) -> T {
-        let (engine, mut thread, mut vars) = (Engine::default(), first_thread(), self.variables.clone());
-        let mut context = Context {
-            vars: &mut vars,
-            thread: &mut thread,
-            shared,
-            engine: &engine,
-            evaluate_text: text::evaluate,
-        };
-        evaluate(&mut context)
+        evaluate_first(&mut self.variables.clone(), shared, evaluate)
     }
 
     fn open_outputs(&self, shared: &Arc<Shared>) -> Result<Sink, WriteError> {
@@ -482,10 +475,10 @@ fn properties_of(given: &Given) -> Result<Vec<(String, String)>, JmeterError> {
     for (name, value) in given.properties.iter().cloned() {
         // As in JMeter, `-Jname=` takes a property away.
         if value.is_empty() {
-            all.remove(&name)
+            all.remove(&name);
         } else {
-            all.insert(name, value)
-        };
+            all.insert(name, value);
+        }
     }
     Ok(all.into_iter().collect())
 }

@@ -15,8 +15,20 @@ use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Evaluates with what is known before the first user: these variables, and no sample.
+pub(crate) fn evaluate_first<T>(
+    vars: &mut Variables,
+    shared: &Arc<Shared>,
+    evaluate: impl FnOnce(&mut Context<'_>) -> T,
+) -> T {
+    let (engine, mut thread) = (Engine::default(), first_thread());
+    let mut context =
+        Context { vars, thread: &mut thread, shared, engine: &engine, evaluate_text: text::evaluate };
+    evaluate(&mut context)
+}
+
 /// Whoever evaluates what is known before the first user.
-pub(crate) fn first_thread() -> ThreadState {
+fn first_thread() -> ThreadState {
     ThreadState {
         group: "".into(),
         number: 1,
@@ -40,38 +52,27 @@ pub(crate) fn prepare(
     groups: &[Group],
     shared: &Arc<Shared>,
 ) -> Result<(Variables, Vec<GroupSchedule>), JmeterError> {
-    let mut vars = Variables::default();
-    let (engine, mut thread) = (Engine::default(), first_thread());
-    let mut context = Context {
-        vars: &mut vars,
-        thread: &mut thread,
-        shared,
-        engine: &engine,
-        evaluate_text: text::evaluate,
-    };
-    let mut faults = Vec::new();
-    if let Some(arguments) = plan.props.element("TestPlan.user_defined_variables") {
-        define(path, plan, arguments, &mut context, &mut faults);
-    }
-    define_all(path, &plan.children, &mut context, &mut faults);
-    for (file, element) in included {
-        define(file, element, &element.props, &mut context, &mut faults);
-    }
-    let mut schedules = Vec::new();
-    for group in groups {
-        match GroupSchedule::of(group, &mut context) {
-            Ok(schedule) => schedules.push(schedule),
-            Err(message) => {
-                let place = format!("{} / {}", plan.name, group.name);
-                let line = plan
-                    .children
-                    .iter()
-                    .find(|child| *child.name == *group.name)
-                    .map_or(1, |child| child.line);
-                faults.push(fault(path, line, &place, "Thread Group", message));
+    let (mut vars, mut schedules, mut faults) = (Variables::default(), Vec::new(), Vec::new());
+    evaluate_first(&mut vars, shared, |context| {
+        if let Some(arguments) = plan.props.element("TestPlan.user_defined_variables") {
+            define(path, plan, arguments, context, &mut faults);
+        }
+        define_all(path, &plan.children, context, &mut faults);
+        for (file, element) in included {
+            define(file, element, &element.props, context, &mut faults);
+        }
+        for group in groups {
+            match GroupSchedule::of(group, context) {
+                Ok(schedule) => schedules.push(schedule),
+                Err(message) => {
+                    let place = format!("{} / {}", plan.name, group.name);
+                    let named = plan.children.iter().find(|child| *child.name == *group.name);
+                    let line = named.map_or(1, |child| child.line);
+                    faults.push(ElementFault::new(path, line, &place, "Thread Group", message));
+                }
             }
         }
-    }
+    });
     if faults.is_empty() { Ok((vars, schedules)) } else { Err(JmeterError::Elements(faults)) }
 }
 
@@ -109,22 +110,13 @@ fn define(
             Ok(text) => values.push((name, text.value(context))),
             Err(error) => {
                 let message = format!("the variable `{name}`: {error}");
-                faults.push(fault(path, element.line, &element.name, "User Defined Variables", message));
+                let (line, place) = (element.line, &element.name);
+                faults.push(ElementFault::new(path, line, place, "User Defined Variables", message));
             }
         }
     }
     // As in JMeter, the variables of one element do not see each other.
     for (name, value) in &values {
         context.vars.set(name, value);
-    }
-}
-
-pub(crate) fn fault(file: &Path, line: u32, place: &str, element: &str, message: String) -> ElementFault {
-    ElementFault {
-        file: file.to_owned(),
-        line,
-        place: place.to_owned(),
-        element: element.to_owned(),
-        message,
     }
 }

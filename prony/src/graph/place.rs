@@ -2,14 +2,11 @@
 
 use anyhow::Context as _;
 use clap::Args;
-use prony_graph::databases::is_name;
+use prony_graph::databases::{DEFAULT_DATABASE, NAME_BYTES_MAX, is_name};
 use prony_graph_store::{CHAIN_MANIFEST, CheckReport, Durability, OpenError, Options, ScrubReport, Store};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-
-/// The database that a server makes where there is none.
-const DEFAULT: &str = "rage";
 
 /// Which graph is meant.
 #[derive(Debug, Args)]
@@ -32,16 +29,16 @@ impl Place {
         let named = &arguments.directory;
         if let Some(name) = arguments.graph.as_deref().filter(|name| !is_name(name)) {
             anyhow::bail!(
-                "`{name}` is no name of a database: it has 1 to 64 letters, digits, _ or -, and begins with no -"
+                "`{name}` is no name of a database: it has 1 to {NAME_BYTES_MAX} letters, digits, _ or -, and begins with no -"
             );
         }
         let is_database = arguments.graph.is_none() && is_database(named);
-        let database = named.join(arguments.graph.as_deref().unwrap_or(DEFAULT));
+        let database = named.join(arguments.graph.as_deref().unwrap_or(DEFAULT_DATABASE));
         let place = if is_database { named.clone() } else { database };
         // It has a lock as a graph has, and would be an empty one.
         if let Some(chain) = [named, &place].into_iter().find(|place| place.join(CHAIN_MANIFEST).exists()) {
             anyhow::bail!(
-                "{0} is a chain of backups of a graph, and no graph: `prony graph restore {0} NEW/{DEFAULT}` makes one of it, and checks all that \
+                "{0} is a chain of backups of a graph, and no graph: `prony graph restore {0} NEW/{DEFAULT_DATABASE}` makes one of it, and checks all that \
                  it reads",
                 chain.display()
             );

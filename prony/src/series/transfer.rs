@@ -3,22 +3,15 @@
 use anyhow::Context as _;
 use prony_model::units::counted;
 use prony_series::transfer::{self, TransferError, Transferred};
-use prony_series_store::{Durability, Options, Store};
-use std::ffi::OsString;
+use prony_series_store::{Durability, Options, Store, part_path};
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, ErrorKind, Write, stdin, stdout};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// In the place of a file.
 const STANDARD: &str = "-";
 const BUFFER_BYTES: usize = 1 << 20;
-
-fn beside(path: &Path) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(".part");
-    name.into()
-}
 
 /// Writes a file that is whole, or none.
 pub(super) fn export(directory: &Path, file: &Path) -> anyhow::Result<ExitCode> {
@@ -31,7 +24,7 @@ pub(super) fn export(directory: &Path, file: &Path) -> anyhow::Result<ExitCode> 
         };
     }
     anyhow::ensure!(!file.exists(), "{} exists; name another file, or remove it", file.display());
-    let part = beside(file);
+    let part = part_path(file);
     let write = || -> anyhow::Result<Transferred> {
         let mut to = BufWriter::with_capacity(BUFFER_BYTES, File::create(&part)?);
         let of = transfer::export(&store, &mut to)?;
@@ -55,7 +48,7 @@ pub(super) fn import(directory: &Path, file: &Path) -> anyhow::Result<ExitCode> 
         "{} is not empty; an import makes a directory of its own, so name one that does not exist",
         directory.display()
     );
-    let part = beside(directory);
+    let part = part_path(directory);
     if part.join("lock").exists() {
         // Fails where another import has it open.
         drop(Store::open(&part, Options::new(Durability::Off)));

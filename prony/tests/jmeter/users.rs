@@ -153,7 +153,6 @@ fn a_failed_sample_does_what_the_group_says() {
     }
 }
 
-/// The run is over, and nobody has stopped the search.
 #[test]
 fn groups_that_are_turned_off_are_passed_over() {
     let trial = Trial::new();
@@ -190,6 +189,7 @@ fn a_test_that_is_ended_has_no_load_or_teardown_behind_it() {
     assert_eq!(run(&flag("TestPlan.tearDown_on_shutdown", true), &both).2, ["main", "after"]);
 }
 
+/// The run is over, and nobody has stopped the search.
 #[test]
 fn a_search_says_that_its_plan_has_ended_the_test() {
     for action in ["stoptest", "stoptestnow"] {

@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(sizes.len(), 15, "{sizes:?}");
     }
 
-    /// A bug of the first version: a table grew with all that was ever in it.
+    /// A table grew with all that was ever in it.
     #[test]
     fn a_table_does_not_grow_with_what_is_gone() {
         let (index, mut state, guard) =

@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(words(&Value::Double(f64::NAN)), None);
     }
 
-    /// A bug of the first version: the entry that both have was removed with the value before.
+    /// The entry that both have was removed with the value before.
     #[test]
     fn a_value_is_found_that_has_the_entry_of_the_one_before_it() {
         let mut known = HashMap::new();

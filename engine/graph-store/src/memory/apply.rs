@@ -1,18 +1,53 @@
-//! Changes whole: what a slot holds, and with it keys, links, indexes and free slots; and what takes a change back.
+//! Changes whole: what a slot holds, and with it keys, links, indexes and free slots; what takes a change back; by which stamps reads know of it.
 
 use crate::index::property_index::{PropertyIndex, have_one_entry};
 use crate::memory::free::{FreeSlots, WriterState};
 use crate::memory::links::{Direction, Link};
+use crate::memory::stamps::StampPlace;
 use crate::memory::{Ends, Memory, parts, place};
 use crate::types::change::{Change, Side};
 use crate::types::id::Ref;
 use crate::types::schema::{Schema, Type};
 use crate::types::value::{Value, find_property};
 use crossbeam_epoch::Guard;
+use prony_log::ticket::Ticket;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::fence;
 
 impl Memory {
+    /// A write of this ticket is about to make a change. Tickets may come again where a write was refused.
+    pub(crate) fn stamp(&self, change: &Change<'_>, ticket: Ticket, guard: &Guard) {
+        let set = |place| self.stamps.set(place, ticket);
+        match *change {
+            // Who finds a new node looks at it, and who does not has seen nothing of it.
+            Change::PutNode { at, .. } => set(StampPlace::of_node(at)),
+            Change::DropNode { at } => {
+                set(StampPlace::of_node(at));
+                let schema = self.schema.load();
+                let of = schema.side(Side::Nodes).get(at.type_number());
+                if let (Some((key, _)), Some(of)) = (self.node(at, guard), of) {
+                    set(StampPlace::of_key(place(&of.name, key).0));
+                }
+            }
+            Change::PutRelationship { at, from, to, .. } => {
+                set(StampPlace::of_relationship(at));
+                set(StampPlace::of_node(from));
+                set(StampPlace::of_node(to));
+            }
+            Change::DropRelationship { at } => {
+                set(StampPlace::of_relationship(at));
+                if let Some(ends) = self.relationship(at, guard) {
+                    set(StampPlace::of_node(ends.from));
+                    set(StampPlace::of_node(ends.to));
+                }
+            }
+            _ => self.stamps.set_all(ticket),
+        }
+        // Whoever sees the change finds the stamps, however the change is stored.
+        fence(Release);
+    }
+
     /// Makes a change whole, keys, links and free slots included, and adds to `undo` what takes it back.
     pub(crate) fn apply(
         &self,

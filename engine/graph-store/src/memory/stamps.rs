@@ -1,13 +1,10 @@
 //! Which write has changed a node or a relationship last, or has taken a key away: who reads little waits for no writes of others to be durable.
 //!
 //! What shares a place by its hash shares what is said of it, which is then a later write than the one that is looked for, and never an
-//! earlier one. [`Memory::stamp`] is called before each change, and [`Looked`] keeps what a read has looked at.
+//! earlier one. `Memory::stamp` (`apply.rs`) is called before each change, and [`Looked`] keeps what a read has looked at.
 
 use crate::memory::cell::zeroed;
-use crate::memory::{Memory, place};
-use crate::types::change::{Change, Side};
 use crate::types::id::Ref;
-use crossbeam_epoch::Guard;
 use prony_log::ticket::Ticket;
 use std::array;
 use std::cell::Cell;
@@ -52,7 +49,7 @@ impl StampPlace {
 }
 
 impl Stamps {
-    fn set(&self, at: StampPlace, ticket: Ticket) {
+    pub(super) fn set(&self, at: StampPlace, ticket: Ticket) {
         let places = self.places.get_or_init(|| zeroed(1 << PLACES_LOG2));
         places[at.0 as usize].store(ticket.number(), Relaxed);
     }
@@ -64,40 +61,6 @@ impl Stamps {
     /// Of everything that is there.
     pub(crate) fn set_all(&self, ticket: Ticket) {
         self.all.store(ticket.number(), Release);
-    }
-}
-
-impl Memory {
-    /// A write of this ticket is about to make a change. Tickets may come again where a write was refused.
-    pub(crate) fn stamp(&self, change: &Change<'_>, ticket: Ticket, guard: &Guard) {
-        let set = |place| self.stamps.set(place, ticket);
-        match *change {
-            // Who finds a new node looks at it, and who does not has seen nothing of it.
-            Change::PutNode { at, .. } => set(StampPlace::of_node(at)),
-            Change::DropNode { at } => {
-                set(StampPlace::of_node(at));
-                let schema = self.schema.load();
-                let of = schema.side(Side::Nodes).get(at.type_number());
-                if let (Some((key, _)), Some(of)) = (self.node(at, guard), of) {
-                    set(StampPlace::of_key(place(&of.name, key).0));
-                }
-            }
-            Change::PutRelationship { at, from, to, .. } => {
-                set(StampPlace::of_relationship(at));
-                set(StampPlace::of_node(from));
-                set(StampPlace::of_node(to));
-            }
-            Change::DropRelationship { at } => {
-                set(StampPlace::of_relationship(at));
-                if let Some(ends) = self.relationship(at, guard) {
-                    set(StampPlace::of_node(ends.from));
-                    set(StampPlace::of_node(ends.to));
-                }
-            }
-            _ => self.stamps.set_all(ticket),
-        }
-        // Whoever sees the change finds the stamps, however the change is stored.
-        fence(Release);
     }
 }
 
@@ -128,7 +91,7 @@ impl Looked {
         self.is_all.set(true);
     }
 
-    /// Called behind the look.
+    /// Called after the place was read: a stamp that is read before that may be older than what was seen.
     pub(crate) fn at(&self, place: StampPlace, stamps: &Stamps) {
         if self.is_all.get() {
             return;

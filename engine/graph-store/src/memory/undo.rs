@@ -192,7 +192,7 @@ mod tests {
         (writer, memory)
     }
 
-    /// A bug of the first version: it was made anew of all nodes of the type, with the store's lock held.
+    /// It was made anew of all nodes of the type, with the store's lock held.
     #[test]
     fn a_dropped_index_that_is_taken_back_is_the_one_that_was_there() {
         let (mut writer, memory) = indexed();

@@ -203,7 +203,7 @@ mod tests {
         confirmed
     }
 
-    /// A bug of the first version: what was read in that moment stayed in the snapshot.
+    /// What was read in that moment stayed in the snapshot.
     #[test]
     fn nothing_of_a_write_that_is_refused_is_confirmed() {
         let directory = directory();

@@ -29,7 +29,7 @@ use crate::{
 /// The database that is made where there is none, and that GraphQL serves.
 pub const DEFAULT_DATABASE: &str = "rage";
 /// Of a directory's name.
-const NAME_BYTES_MAX: usize = 64;
+pub const NAME_BYTES_MAX: usize = 64;
 /// Stores have a thread and an open file each.
 const DATABASES_MAX: usize = 256;
 /// Directories of dropped databases begin with it until they are removed; no database's name does.

@@ -4,11 +4,7 @@
 use std::{cell::OnceCell, sync::Arc};
 
 use prony_graph_store::{Kind, Ref, Refusal, Side, Store, Value, Write};
-use prony_graphql::{
-    error::GraphqlError,
-    selection,
-    variables::Variables,
-};
+use prony_graphql::{error::GraphqlError, selection, variables::Variables};
 
 use crate::{
     execute::{

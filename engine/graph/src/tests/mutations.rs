@@ -105,7 +105,7 @@ fn what_is_written_wrongly_is_refused() {
     );
 }
 
-/// A bug of the first version: what was created first was answered with what had its id in the end.
+/// What was created first was answered with what had its id in the end.
 #[test]
 fn what_a_later_mutation_deletes_is_null_though_another_has_its_id() {
     check(

@@ -73,7 +73,7 @@ fn what_is_hidden_is_absent_on_every_way() {
     );
 }
 
-/// A bug of the first version: answers that are kept, and live queries, had relationships of nodes that the role does not see any more.
+/// Answers that are kept, and live queries, had relationships of nodes that the role does not see any more.
 #[test]
 fn answers_with_relationships_depend_on_the_nodes_at_their_ends() {
     let served = friends();

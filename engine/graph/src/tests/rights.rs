@@ -316,7 +316,7 @@ fn filters_over_all_types_know_properties_beside_joined_fields() {
     }
 }
 
-/// A bug of the first version: conditions and orders took it for the key, which relationships do not have.
+/// Conditions and orders took it for the key, which relationships do not have.
 #[test]
 fn a_property_of_relationships_may_be_called_as_the_key_of_nodes() {
     let served = friends();

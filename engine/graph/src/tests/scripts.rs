@@ -56,11 +56,11 @@ fn send(served: &Served, script: &'static str) -> LocalBoxFuture<'static, String
     .boxed_local()
 }
 
-/// A bug of the first version: its time began anew with its run, so that both were twice the limit.
+/// Its time began anew with its run, so that both were twice the limit.
 #[test]
 fn the_time_for_which_a_script_waits_for_a_thread_counts() {
-    let limit = Duration::from_secs(2);
-    let served = served(2_000);
+    let limit = Duration::from_secs(3);
+    let served = served(3_000);
     block_on(&runtime(), async {
         let before = join_all(iter::repeat_with(|| send(&served, SPINS)).take(SCRIPTS));
         let behind = async {
@@ -70,11 +70,12 @@ fn the_time_for_which_a_script_waits_for_a_thread_counts() {
         };
         let (_, (told, took)) = join(before, behind).await;
         assert!(told.contains("statement_timeout_ms"), "{told}");
-        assert!(took < limit * 5 / 4, "{took:?}");
+        // With a time of its own for its run it is at least one and a half of the limit.
+        assert!(took < limit * 7 / 5, "{took:?}");
     });
 }
 
-/// A bug of the first version: its sender was told to send it again.
+/// Its sender was told to send it again.
 #[test]
 fn a_script_that_a_stopping_server_ends_may_have_written() {
     let served = served(0);

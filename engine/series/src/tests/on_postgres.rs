@@ -42,8 +42,10 @@ fn what_a_column_cannot_have_is_null_and_counted() {
 fn attributes_may_be_called_as_columns_that_there_are() {
     on_postgres(|| {
         let harness = Harness::new();
-        let names = ["time", "attribute 0", "xmin", "xmax", "cmin", "cmax", "ctid", "tableoid", "attribute 2"];
-        let attribute = |(value, name): (usize, &&str)| format!(r#""{name}":{{"type":"Integer","value":{value}}}"#);
+        let names =
+            ["time", "attribute 0", "xmin", "xmax", "cmin", "cmax", "ctid", "tableoid", "attribute 2"];
+        let attribute =
+            |(value, name): (usize, &&str)| format!(r#""{name}":{{"type":"Integer","value":{value}}}"#);
         let attributes: Vec<String> = names.iter().enumerate().map(attribute).collect();
         harness.notify(&format!(r#"[{{"id":"a","type":"T",{}}}]"#, attributes.join(",")), &[]);
         for (value, name) in names.iter().enumerate() {

@@ -47,7 +47,8 @@ pub(crate) fn rows_are_lines_of_json() {
         {"id":"a/b?c=d e%20","type":"Other","time":"2023-01-01T00:00:00.000+00:00","values":{"A.B":"text"}}
     "#]]
     .assert_eq(&get(&harness, "/v2/entities/a%2Fb%3Fc%3Dd%20e%2520/attrs/a.b", "application/x-ndjson"));
-    let preferred = get(&harness, "/v2/attrs", "text/csv;q=0.5, application/x-ndjson, application/json;q=0.9");
+    let accept = "text/csv;q=0.5, application/x-ndjson, application/json;q=0.9";
+    let preferred = get(&harness, "/v2/attrs", accept);
     assert!(preferred.starts_with("{\"id\""), "{preferred}");
 }
 

@@ -50,7 +50,7 @@ pub(super) async fn key_set(
     let _ = ask(address, &[accept], timeout, MAX_KEY_SET_BYTES, ended).await;
 }
 
-/// Asks the webhook who asks, once there is one of its places.
+/// Asks the webhook who has sent a request, once one of the places is free: it has as many as it may be asked for at a time.
 pub(super) async fn ask_webhook(
     authenticator: &Authenticator,
     question: WebhookQuestion<'_>,
@@ -64,7 +64,7 @@ pub(super) async fn ask_webhook(
             timeout.as_millis()
         )));
     };
-    // Its thread waits on where nobody waits for it any more.
+    // With the thread and not with this future: where the client has gone, the webhook is still being asked.
     let ended = move |_: &Result<_, _>| drop(place);
     let fetched = ask(question.address, &question.headers, timeout, MAX_WEBHOOK_BYTES, ended).await;
     let fetched = fetched.map_err(unavailable)?;

@@ -24,7 +24,7 @@ use prony_source::interceptors::InterceptorLoader;
 
 use self::typed::{Typed, from_line};
 
-pub use prony_access::{AccessSettings, KEY_RANDOM_BYTES, NewKey, new_key, check_role_name, unix_time};
+pub use prony_access::{AccessSettings, KEY_RANDOM_BYTES, NewKey, check_role_name, new_key, unix_time};
 pub use prony_source::config::{
     ConfigOption, Fault, Faults, Kinds, OptionSpec, Origin, SourceUrl, TypedValue, ValueKind,
     process_variable,

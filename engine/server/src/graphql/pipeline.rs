@@ -75,7 +75,8 @@ pub(crate) fn response(
             Response { outcome: ending.outcome(), body, coding, kept, seen, times }
         }
         Err(error) => {
-            let body = ResponseBody { bytes: error_body(core, &error).into(), budget: None, is_unread: false };
+            let bytes = error_body(core, &error).into();
+            let body = ResponseBody { bytes, budget: None, is_unread: false };
             let (outcome, coding) = (Outcome::Refused(error), ContentCoding::Identity);
             Response { outcome, body, coding, kept: None, seen, times }
         }

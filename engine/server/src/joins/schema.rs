@@ -190,7 +190,9 @@ impl<'a> Offered<'a> {
         let named = definition.ty.inner_named_type();
         let known = self.types.get(named.as_str());
         if !matches!(known, None | Some(ExtendedType::Scalar(_) | ExtendedType::Enum(_))) {
-            return Err(format!("{parent}.{field} is of type {named}, and must be a scalar or an enumeration"));
+            return Err(format!(
+                "{parent}.{field} is of type {named}, and must be a scalar or an enumeration"
+            ));
         }
         if let Some(needed) = definition.arguments.iter().find(|argument| argument.is_required()) {
             return Err(format!(

@@ -31,7 +31,7 @@ impl<'b> Tree<'b> {
         Self::within(text, node, 0)
     }
 
-    /// `lists` is in how many lists of one another it stands.
+    /// `lists` is how many lists it stands within.
     fn within(text: &'b RawValue, node: &JoinNode, lists: usize) -> serde_json::Result<Self> {
         Ok(match text.get().as_bytes().first() {
             Some(b'[') if lists == json::NESTED_LISTS_MAX => {

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use crate::runtime::{listen, stop};
 
-    /// A bug of the first version: their connections were reset, and whoever had sent a request could not know its fate.
+    /// Their connections were reset, and whoever had sent a request could not know its fate.
     #[test]
     fn those_who_wait_when_stopping_begins_are_accepted() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

@@ -196,7 +196,7 @@ mod tests {
         (listening, go_on)
     }
 
-    /// A bug of the first version: those whose tasks had not begun when stopping did were dropped.
+    /// Those whose tasks had not begun when stopping did were dropped.
     #[test]
     fn who_has_come_before_stopping_begins_is_responded_to() {
         let directory = tempfile::tempdir().expect("a directory can be made");

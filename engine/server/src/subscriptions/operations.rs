@@ -322,7 +322,8 @@ async fn single(
     let (outcome, payload) = match finished {
         Ok(Finished { body, .. }) if !body.fits_message() => {
             let error = GraphqlError::new(ErrorCode::SourceFailed, NO_JSON);
-            (OutcomeKind::FieldErrors, ResultPayload::short(response::refuse(&[error], core.engine().detail())))
+            let refused = response::refuse(&[error], core.engine().detail());
+            (OutcomeKind::FieldErrors, ResultPayload::short(refused))
         }
         Ok(Finished { ending, body, .. }) if ending.has_errors => {
             (OutcomeKind::FieldErrors, ResultPayload::of_one(body.bytes, body.budget))

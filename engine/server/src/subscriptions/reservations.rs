@@ -297,7 +297,7 @@ mod tests {
         drop(open);
     }
 
-    /// A bug of the first version: each refusal looked at all reservations.
+    /// Each refusal looked at all reservations.
     #[test]
     fn what_waits_is_counted_whatever_becomes_of_it() {
         let streams = Arc::new(Reservations::default());

@@ -30,7 +30,7 @@ fn last_response(wire: &mut Wire, request: &str) -> String {
     }
 }
 
-/// A bug of the first version: connections without a request were closed at once, and what their clients were just sending was lost.
+/// Connections without a request were closed at once, and what their clients were just sending was lost.
 #[test]
 fn a_request_that_comes_after_the_signal_is_the_last_of_its_connection() {
     let server = Server::with(|settings| {

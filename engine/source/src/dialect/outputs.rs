@@ -65,7 +65,6 @@ pub fn row_refused() -> GraphqlError {
 
 /// The error of a mutation that was taken back because another one of its request failed: the field `culprit`, with this code.
 pub fn taken_back(culprit: &str, code: ErrorCode) -> GraphqlError {
-    let message =
-        format!("nothing was changed: `{culprit}` failed, and a request's mutations of one source are all done or none");
-    GraphqlError::new(code, message)
+    let rule = "a request's mutations of one source are all done or none";
+    GraphqlError::new(code, format!("nothing was changed: `{culprit}` failed, and {rule}"))
 }

@@ -2,9 +2,7 @@
 
 use std::{fmt::Write as _, sync::LazyLock};
 
-use prony_graphql::{
-    budget::ResponseMeter, error::GraphqlError, selection::Value, variables::Variables,
-};
+use prony_graphql::{budget::ResponseMeter, error::GraphqlError, selection::Value, variables::Variables};
 use prony_source::dialect::{self, write_integer};
 use serde_json::Value as Json;
 

@@ -53,7 +53,7 @@ fn a_failed_mutation_takes_the_others_of_its_request_back() {
                       c: deleteVenue(pk_columns: {id: 3}) { result } }"#,
         "{ venues_aggregate { count } }",
         &expect![[r#"
-            {"data":{"a":null,"b":null,"c":null},"errors":[{"message":"nothing was changed: `b` failed, and a request's mutations of one source are all done or none","locations":[{"line":1,"column":12}],"path":["a"],"extensions":{"code":"CONSTRAINT_VIOLATION"}},{"message":"another row has the same value in `members.email`","locations":[{"line":1,"column":47}],"path":["b"],"extensions":{"code":"CONSTRAINT_VIOLATION"}},{"message":"nothing was changed: `b` failed, and a request's mutations are all done or none","locations":[{"line":2,"column":23}],"path":["c"],"extensions":{"code":"CONSTRAINT_VIOLATION"}}]}
+            {"data":{"a":null,"b":null,"c":null},"errors":[{"message":"nothing was changed: `b` failed, and a request's mutations of one source are all done or none","locations":[{"line":1,"column":12}],"path":["a"],"extensions":{"code":"CONSTRAINT_VIOLATION"}},{"message":"another row has the same value in `members.email`","locations":[{"line":1,"column":47}],"path":["b"],"extensions":{"code":"CONSTRAINT_VIOLATION"}},{"message":"nothing was changed: `b` failed, and a request's mutations of one source are all done or none","locations":[{"line":2,"column":23}],"path":["c"],"extensions":{"code":"CONSTRAINT_VIOLATION"}}]}
             {"data":{"venues_aggregate":{"count":3}}}
         "#]],
     );

@@ -365,7 +365,8 @@ mod tests {
 
     #[test]
     fn where_nothing_that_was_asked_for_is_there_nothing_is_shown() {
-        let without = SeriesOutcome { writes: Vec::new(), ingests: Vec::new(), reads: Vec::new(), ..outcome() };
+        let (writes, ingests, reads) = (Vec::new(), Vec::new(), Vec::new());
+        let without = SeriesOutcome { writes, ingests, reads, ..outcome() };
         assert!(!without.not_measured.is_empty());
         assert_eq!((without.conclusion(), outcome().conclusion()), (Conclusion::Void, Conclusion::Passed));
     }

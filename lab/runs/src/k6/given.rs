@@ -194,8 +194,8 @@ fn variables() -> BTreeMap<String, String> {
     texts.collect()
 }
 
-/// An empty one says nothing, as in k6.
-fn variable(name: &str) -> Option<String> {
+/// What a variable of the environment says: an empty one nothing, as in k6.
+pub fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|text| !text.is_empty())
 }
 

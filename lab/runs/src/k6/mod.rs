@@ -25,7 +25,7 @@ use std::time::Instant;
 pub use control::LifeControl;
 use control::LifeStatus;
 pub(crate) use given::STANDARD_INPUT;
-pub use given::{Given, GivenError, LogFlags, is_named, is_true_variable};
+pub use given::{Given, GivenError, LogFlags, is_named, is_true_variable, variable};
 pub use rest_api::RestApi;
 pub(crate) use share::SCRIPTS;
 pub use share::ScriptWorkers;

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 /// Matches that are numbered as variables; further ones are left.
 const MATCHES_MAX: usize = 100_000;
-/// Elements that stand on lines of their own, and the end of a line.
+/// Elements that stand on lines of their own, as jsoup has them, and `br`.
 const BLOCKS: &[&str] = &[
     "address",
     "article",

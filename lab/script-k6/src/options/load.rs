@@ -54,7 +54,7 @@ impl Executor {
             }
             Self::ConstantVus { vus, duration } => LoadModel::constant(*vus, *duration),
             Self::RampingVus { start_vus, stages, .. } => {
-                LoadModel::closed(lines(*start_vus, with_users(*start_vus, stages)))
+                LoadModel::closed(lines(*start_vus, until_all_left(*start_vus, stages)))
             }
             Self::ConstantArrivalRate { rate, time_unit, duration, users } => {
                 let rate = per_second(*rate, *time_unit);
@@ -93,7 +93,7 @@ impl Executor {
         let Self::RampingVus { start_vus, stages, .. } = self else { return Vec::new() };
         let (mut at, mut users) = (Nanos::ZERO, u64::from(*start_vus));
         let mut steps = vec![(at, users)];
-        for stage in with_users(*start_vus, stages) {
+        for stage in until_all_left(*start_vus, stages) {
             let change = users.abs_diff(stage.target);
             for step in 1..=change {
                 let passed = u128::from(stage.duration.0) * u128::from(step) / u128::from(change);
@@ -107,8 +107,8 @@ impl Executor {
     }
 }
 
-/// The stages until the last user has left for good, at which k6 ends a ramp.
-fn with_users(start_vus: u32, stages: &[ExecutorStage]) -> &[ExecutorStage] {
+/// The stages of a ramp until its last user has left for good, which is where k6 ends it.
+fn until_all_left(start_vus: u32, stages: &[ExecutorStage]) -> &[ExecutorStage] {
     let to_some = stages.iter().rposition(|stage| stage.target > 0);
     let count = to_some.map_or(usize::from(start_vus > 0), |index| index + 2);
     &stages[..count.min(stages.len())]

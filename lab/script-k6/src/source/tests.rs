@@ -341,7 +341,6 @@ fn standard_input_may_be_typescript_and_imports_from_the_working_folder() {
     assert!(sources.text("file:///-").expect("it has a text").contains("const b = a;"));
 }
 
-/// What `--check` prints for a script whose only built-in modules are those here.
 #[test]
 fn names_that_a_file_does_not_export_are_told_with_their_places() {
     check_faults(
@@ -372,6 +371,7 @@ fn names_that_a_file_does_not_export_are_told_with_their_places() {
     );
 }
 
+/// What `--check` prints for a script whose only built-in modules are those here.
 fn check_needs(files: &[(&str, &str)], expected: &Expect) {
     use crate::vm::{Builtin, Builtins};
     let http = Builtin {

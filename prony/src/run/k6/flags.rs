@@ -11,7 +11,7 @@ use anyhow::bail;
 use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser};
 use prony_metrics::outputs::OutputSpec;
-use prony_runs::k6::{Given, LogFlags, is_true_variable};
+use prony_runs::k6::{Given, LogFlags, is_true_variable, variable};
 use prony_runs::{Flags, Kind};
 use prony_script_k6::{OPTIONS, SummaryMode};
 use std::ffi::{OsStr, OsString};
@@ -183,8 +183,7 @@ impl K6Arguments {
         if self.no_summary || is_set("K6_NO_SUMMARY") {
             return Ok(SummaryMode::Disabled);
         }
-        let name =
-            self.summary_mode.clone().or_else(|| std::env::var("K6_SUMMARY_MODE").ok()).unwrap_or_default();
+        let name = self.summary_mode.clone().or_else(|| variable("K6_SUMMARY_MODE")).unwrap_or_default();
         match SummaryMode::from_name(&name) {
             Some(mode) => Ok(mode),
             None => bail!("--summary-mode `{name}` is none of compact, full, legacy and disabled"),
@@ -203,8 +202,8 @@ impl K6Arguments {
 
     /// `none` where nobody says otherwise.
     pub(crate) fn traces_output(&self) -> String {
-        let variable = || std::env::var("K6_TRACES_OUTPUT").ok();
-        self.traces_output.clone().or_else(variable).unwrap_or_else(|| "none".to_owned())
+        let traces_output = self.traces_output.clone().or_else(|| variable("K6_TRACES_OUTPUT"));
+        traces_output.unwrap_or_else(|| "none".to_owned())
     }
 
     /// Of all that is shown to people.
@@ -225,7 +224,6 @@ impl K6Arguments {
     }
 
     pub(crate) fn outputs(&self) -> anyhow::Result<Asked> {
-        let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
         let (time, file) = (variable("K6_CSV_TIME_FORMAT"), variable("K6_CSV_FILENAME"));
         let named: Vec<_> = match variable("K6_OUT") {
             Some(out) if self.out.is_empty() => out.split(',').map(str::to_owned).collect(),

@@ -50,12 +50,7 @@ impl LineBuffer {
     /// more.
     pub(super) fn take(&mut self, mut with: impl FnMut(u64, BulkLine<'_>)) -> bool {
         let mut at = 0;
-        let mut may_have_more = false;
-        while at < self.buffer.len() {
-            may_have_more = at >= BLOCK_BYTES;
-            if may_have_more {
-                break;
-            }
+        while at < self.buffer.len().min(BLOCK_BYTES) {
             let rest = &self.buffer[at..];
             let end = memchr::memchr(b'\n', rest).or_else(|| self.is_ended.then_some(rest.len()));
             if end.unwrap_or(rest.len()) > self.max_bytes {
@@ -73,7 +68,7 @@ impl LineBuffer {
             at += end.map_or(rest.len(), |end| end + 1);
         }
         self.buffer.drain(..at.min(self.buffer.len()));
-        may_have_more
+        at >= BLOCK_BYTES && !self.buffer.is_empty()
     }
 }
 

@@ -323,7 +323,7 @@ impl LargeNeighborhood {
                 || if asked.strong_count() == 0 { Ok(false) } else { deadline.check().map(|()| true) };
             let look = |read: &Read| search.first_behind(read, after, PASS_MAX, go_on);
             let looked = settle::look_for_long(&search.database, look, || matches!(go_on(), Ok(true)));
-            // To copy megabytes is nothing for a core's thread.
+            // Here, because a core's thread is not to copy megabytes.
             looked.map(|(found, fence)| (found.map(Arc::from), fence))
         });
         let searched = searching.await;

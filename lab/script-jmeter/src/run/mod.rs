@@ -10,7 +10,7 @@ pub(crate) mod context;
 pub(crate) mod data;
 mod debug;
 mod exchange;
-mod extract;
+pub(crate) mod extract;
 pub(crate) mod files;
 pub(crate) mod groups;
 mod header_fields;

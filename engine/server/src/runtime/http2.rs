@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use hyper::{Request, body::Incoming, rt::Executor, server::conn::http2, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 
@@ -93,6 +93,7 @@ pub(super) async fn serve(
 }
 
 async fn respond(engine: &Rc<CoreEngine>, mut request: Request<Incoming>, open: OpenStream) -> Reply {
+    join_cookies(request.headers_mut());
     let max_headers = engine.settings().max_headers;
     if request.headers().len() > max_headers {
         let message = format!("the request has more than {max_headers} headers (max_headers)");
@@ -123,6 +124,17 @@ fn name_host(request: &mut Request<Incoming>) {
     }
 }
 
+/// Clients may send each cookie in a field of its own here; who knows HTTP/1.1 alone reads one (RFC 9113, section 8.2.3).
+fn join_cookies(headers: &mut HeaderMap) {
+    let cookies: Vec<&[u8]> = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if cookies.len() < 2 {
+        return;
+    }
+    if let Ok(joined) = HeaderValue::from_bytes(&cookies.join(&b"; "[..])) {
+        headers.insert(header::COOKIE, joined);
+    }
+}
+
 /// A request whose response has not been made, or a stream that has not ended.
 struct OpenStream(Rc<Progress>);
 
@@ -136,5 +148,26 @@ impl OpenStream {
 impl Drop for OpenStream {
     fn drop(&mut self) {
         self.0.end_stream();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookies_that_come_apart_are_one_field() {
+        for (sent, expected) in [
+            (&[][..], &[][..]),
+            (&["a=1; b=2"], &["a=1; b=2"]),
+            (&["a=1", "b=\"2\"", "c="], &["a=1; b=\"2\"; c="]),
+        ] {
+            let mut headers = HeaderMap::new();
+            for &cookie in sent {
+                headers.append(header::COOKIE, HeaderValue::from_static(cookie));
+            }
+            join_cookies(&mut headers);
+            assert_eq!(headers.get_all(header::COOKIE).iter().collect::<Vec<_>>(), expected);
+        }
     }
 }

@@ -183,3 +183,27 @@ fn connections_that_say_nothing_are_closed() {
         let _ = connection.await;
     });
 }
+
+/// A bug of the first version: the server's own pings, which clients respond to by themselves, counted as responses.
+#[test]
+fn connections_on_which_nothing_is_asked_are_closed_though_they_are_pinged() {
+    let secure = Secure::new(
+        |_| {},
+        |change| {
+            Server::donuts(|settings| {
+                settings.header_timeout = Duration::from_millis(800);
+                settings.subscriptions.ping_interval = Duration::from_millis(50);
+                change(settings);
+            })
+        },
+    );
+    with(async {
+        let send = connect(&secure).await;
+        let body = serde_json::json!({ "query": DONUT }).to_string();
+        let response = ask(&send, post().body(()).expect("it is right"), body).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        while send.clone().ready().await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+}

@@ -29,10 +29,22 @@ pub(super) fn inherited() -> Result<Vec<TcpListener>, InheritedError> {
     let take = |place: usize| {
         let not_one = |source| InheritedError { place: place + 1, source };
         let listener = given.take_tcp_listener(place).map_err(not_one)?;
-        listener.iter().try_for_each(|listener| listener.set_nonblocking(true)).map_err(not_one)?;
+        listener.iter().try_for_each(make_ready).map_err(not_one)?;
         Ok(listener)
     };
     (0..count).map(take).filter_map(Result::transpose).collect()
+}
+
+/// Has a socket that was handed over polled.
+///
+/// # Errors
+/// It is a connection, as socket units with `Accept=yes` hand over, or nothing can connect to it.
+fn make_ready(listener: &TcpListener) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if !socket2::SockRef::from(listener).is_listener()? {
+        return Err(io::Error::other("it does not listen (connections come with Accept=yes; write Accept=no)"));
+    }
+    listener.set_nonblocking(true)
 }
 
 /// A socket that was handed over cannot be listened on.
@@ -126,6 +138,17 @@ mod tests {
             \x20  1: 0100007F:1F91 0100007F:1F90 01 00000000:00000000 00:00000000 00000000     0        0 41252 1 0 100 0\n";
         assert_eq!(listening_inode(table, 8080).as_deref(), Some("41251"));
         assert_eq!(listening_inode(table, 8081), None);
+    }
+
+    /// A bug of the first version: the server started, and could never accept a connection.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_socket_that_does_not_listen_is_not_taken() {
+        let listening = bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        make_ready(&listening).unwrap();
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).unwrap();
+        let fault = make_ready(&socket.into()).unwrap_err().to_string();
+        assert!(fault.starts_with("it does not listen"), "{fault}");
     }
 
     #[test]

@@ -199,7 +199,7 @@ static GRAPHQL: Options = &[
 static SUBSCRIPTIONS: Options = &[
     OptionOf::new("max_operations", None, COUNT, "100", "Operations that are open at a time on one WebSocket or reserved stream", set!(subscriptions.max_operations, size)),
     OptionOf::new("max_subscriptions_per_address", None, LEVELS, "10000", "Subscriptions and live queries that are open at a time from one address, of IPv6 from one network of 64 bits, as trusted proxies name it; one more is an error of the operation. This machine is not limited; 0 for no limit", set!(subscriptions.max_subscriptions_per_address, size)),
-    OptionOf::new("max_queued_messages", None, COUNT, "1000", "Messages that wait for a client that does not read; one more cuts it", set!(subscriptions.max_queued_messages, size)),
+    OptionOf::new("max_queued_messages", None, ValueKind::Number(2, 1_000_000_000), "1000", "Messages that wait for a client that does not read; one more cuts it", set!(subscriptions.max_queued_messages, size)),
     OptionOf::new("max_queued_bytes", None, ValueKind::BYTES, "4194304", "Bytes of messages that wait for a client beside the longest of them, which counts in max_responses_bytes; more cut it", set!(subscriptions.max_queued_bytes, size)),
     OptionOf::new("max_connection_bytes", None, ValueKind::BYTES, "268435456", "Bytes that the responses of one connection's operations may have together, while they are written and until they are sent", set!(subscriptions.max_connection_bytes, size)),
     OptionOf::new("max_message_bytes", None, ValueKind::BYTES, "1048576", "Bytes of one message of a client", set!(subscriptions.max_message_bytes, size)),

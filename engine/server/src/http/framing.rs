@@ -1,7 +1,7 @@
 //! Requests whose head leaves open what is asked, or how long it is: they are refused before anything else of them is read, because
 //! a proxy in front may have read them otherwise.
 
-use http::{HeaderMap, StatusCode, Version, header};
+use http::{HeaderMap, HeaderName, StatusCode, Version, header, uri::Authority};
 
 /// Why a head is refused.
 #[derive(Debug, PartialEq, Eq)]
@@ -10,7 +10,8 @@ pub(super) struct HeadFault {
     pub(super) message: &'static str,
 }
 
-/// Whether a request names its host once and has a body that can be read (RFC 9112, sections 3.2 and 6.1; RFC 9110, section 8.4).
+/// Whether a request names its host once, as hosts are named, and has a body that can be read (RFC 9112, sections 3.2 and 6.1;
+/// RFC 9110, section 8.4).
 /// `codings` are those that its body may have.
 pub(super) fn check(version: Version, headers: &HeaderMap, codings: &[&str]) -> Result<(), HeadFault> {
     let fault = |status, message| Err(HeadFault { status, message });
@@ -21,8 +22,14 @@ pub(super) fn check(version: Version, headers: &HeaderMap, codings: &[&str]) -> 
     if hosts == 0 && version == Version::HTTP_11 {
         return fault(StatusCode::BAD_REQUEST, "a request of HTTP/1.1 has a field `host`; send one");
     }
-    let is = |name, known: &dyn Fn(&[u8]) -> bool| {
-        headers.get_all(name).iter().all(|value| known(value.as_bytes().trim_ascii()))
+    if !headers.get_all(header::HOST).iter().all(|host| is_host(host.as_bytes())) {
+        let message = "the field `host` is a name or an address, with a port or without";
+        return fault(StatusCode::BAD_REQUEST, message);
+    }
+    // Several fields are one list of codings, of which one is taken.
+    let is = |name: HeaderName, known: &dyn Fn(&[u8]) -> bool| {
+        let mut codings = headers.get_all(name).iter();
+        codings.next().is_none_or(|coding| known(coding.as_bytes().trim_ascii())) && codings.next().is_none()
     };
     if !is(header::TRANSFER_ENCODING, &|coding| coding.eq_ignore_ascii_case(b"chunked")) {
         let message = "the only transfer coding that is understood is `transfer-encoding: chunked`";
@@ -38,9 +45,21 @@ pub(super) fn check(version: Version, headers: &HeaderMap, codings: &[&str]) -> 
     Ok(())
 }
 
+/// Whether the value of a `Host` field is one (RFC 9110, section 7.2: `uri-host [ ":" port ]`); the host may be empty.
+pub(super) fn is_host(value: &[u8]) -> bool {
+    if value.is_empty() {
+        return true;
+    }
+    let Ok(authority) = Authority::try_from(value) else { return false };
+    let (whole, host) = (authority.as_str(), authority.host());
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let has_user = whole.contains('@');
+    !has_user && (whole == host || whole[host.len()..].strip_prefix(':').is_some_and(is_port))
+}
+
 #[cfg(test)]
 mod tests {
-    use http::{HeaderName, HeaderValue};
+    use http::HeaderValue;
 
     use super::*;
 
@@ -65,6 +84,16 @@ mod tests {
     }
 
     #[test]
+    fn a_host_is_a_name_or_an_address_with_a_port_or_without() {
+        for host in ["", "a", "a.test:80", "my_service:8080", "127.0.0.1", "[::1]", "[::1]:80", "a:", ":80"] {
+            assert_eq!(status(Version::HTTP_11, &[("host", host)]), 200, "{host}");
+        }
+        for host in ["a b", "a/b", "http://a", "ann@a", "a:b", "a:80:80", "[::1", "a, b", "a?b", "a\"b"] {
+            assert_eq!(status(Version::HTTP_11, &[("host", host)]), 400, "{host}");
+        }
+    }
+
+    #[test]
     fn codings_that_are_not_understood_are_refused() {
         let with = |name, value| status(Version::HTTP_11, &[("host", "a"), (name, value)]);
         assert_eq!(with("transfer-encoding", "chunked"), 200);
@@ -77,7 +106,11 @@ mod tests {
         for coding in ["gzip", "br", "identity, gzip", "unknown"] {
             assert_eq!(with("content-encoding", coding), 415, "{coding}");
         }
-        let twice = [("host", "a"), ("transfer-encoding", "gzip"), ("transfer-encoding", "chunked")];
-        assert_eq!(status(Version::HTTP_11, &twice), 501);
+        for first in ["gzip", "chunked"] {
+            let twice = [("host", "a"), ("transfer-encoding", first), ("transfer-encoding", "chunked")];
+            assert_eq!(status(Version::HTTP_11, &twice), 501, "{first}");
+        }
+        let twice = [("host", "a"), ("content-encoding", "snappy"), ("content-encoding", "snappy")];
+        assert_eq!(status(Version::HTTP_11, &twice), 415);
     }
 }

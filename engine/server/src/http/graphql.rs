@@ -96,7 +96,7 @@ where
             Ok(body) => (parsed(body).await, AllowedKinds::All),
             Err(response) => return bad(&**core, response),
         },
-        Method::GET => {
+        Method::GET | Method::HEAD => {
             let query = head.uri.query().unwrap_or_default();
             (from_query(query), AllowedKinds::QueriesAndSubscriptions)
         }

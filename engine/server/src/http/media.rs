@@ -70,7 +70,12 @@ pub(crate) fn negotiate_values<'v>(mut values: impl Iterator<Item = &'v [u8]>) -
 /// Whether the client names `text/event-stream`, and wants it more than any other type that could be sent, or as much and
 /// before it.
 pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
-    headers.get(header::ACCEPT).is_some_and(|value| names_events_first(value.as_bytes()))
+    let values: Vec<&[u8]> = headers.get_all(header::ACCEPT).iter().map(HeaderValue::as_bytes).collect();
+    match values.as_slice() {
+        [only] => names_events_first(only),
+        // Several fields are one list (RFC 9110, section 5.3).
+        several => names_events_first(&several.join(&b',')),
+    }
 }
 
 /// As [`prefers_events`], of the header's value.
@@ -206,6 +211,12 @@ mod tests {
             assert_eq!(prefers_events(&headers), expected, "{accept}");
         }
         assert!(!prefers_events(&HeaderMap::new()));
+        let fields = |values: [&'static str; 2]| {
+            let fields = values.map(|value| (header::ACCEPT, HeaderValue::from_static(value)));
+            prefers_events(&fields.into_iter().collect())
+        };
+        assert!(fields(["application/json;q=0.5", "text/event-stream"]), "it is in the second field");
+        assert!(!fields(["application/json", "text/event-stream"]));
     }
 
     #[test]

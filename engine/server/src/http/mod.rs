@@ -155,6 +155,10 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
     if let Some(reply) = at_the_bound_of_memory(core.site(), path) {
         return reply;
     }
+    if request.method() == Method::OPTIONS && request.uri().path() == "*" {
+        // Of the server as a whole (RFC 9110, section 9.3.7).
+        return cors::options(request.headers(), origins(core), "GET, HEAD, POST, PUT, DELETE, OPTIONS");
+    }
     if let Some(route) = routes::find(&core.settings().functions.routes, request.uri().path()) {
         if is_foreign_change(core, &request) {
             return refusal(StatusCode::FORBIDDEN, JSON, FOREIGN_PAGE);

@@ -85,7 +85,7 @@ pub(crate) async fn serve(
             (Transport::Tls(Box::new(stream)), is_http2)
         }
     };
-    let progress = Rc::new(Progress::default());
+    let progress = Rc::new(if is_http2 { Progress::of_http2() } else { Progress::default() });
     let stream = BoundedStream::new(transport, engine.settings().response_rate(), Rc::clone(&progress));
     let guard = Guard::new(entry, &engine, Rc::clone(&progress));
     if is_http2 {

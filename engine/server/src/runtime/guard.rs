@@ -31,7 +31,13 @@ where
     let mut is_shutting_down = false;
     poll_fn(|context| {
         if guard.is_silent_too_long(context) {
-            return Poll::Ready(Ok(()));
+            if is_shutting_down {
+                return Poll::Ready(Ok(()));
+            }
+            // A client of HTTP/2 is told which of its requests were taken (RFC 9113, section 9.1); one that is gone is not waited for long.
+            shut_down(connection.as_mut());
+            is_shutting_down = true;
+            guard.header_timeout.put_off(context);
         }
         let phase = connections.phase();
         guard.progress.note_phase(phase);
@@ -89,6 +95,13 @@ impl HeaderTimeout {
         let slice = (timeout / Self::SLICES).max(Duration::from_millis(1));
         let timer = Box::pin(tokio::time::sleep(slice));
         Self { timer, slice, steps: 0, quiet_slices: 0, is_registered: false }
+    }
+
+    /// Looks once more, a slice from now.
+    fn put_off(&mut self, context: &mut Context<'_>) {
+        self.quiet_slices = Self::SLICES - 1;
+        self.timer.as_mut().reset(Instant::now() + self.slice);
+        self.is_registered = self.timer.as_mut().poll(context).is_pending();
     }
 
     /// Call it whenever the connection is polled: the timer wakes the same task.

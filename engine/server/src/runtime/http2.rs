@@ -9,8 +9,15 @@ use std::{
     sync::Arc,
 };
 
-use http::{HeaderValue, StatusCode, header};
-use hyper::{Request, body::Incoming, rt::Executor, server::conn::http2, service::service_fn};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http_body_util::Full;
+use hyper::{
+    Request,
+    body::{Body as _, Incoming},
+    rt::Executor,
+    server::conn::http2,
+    service::service_fn,
+};
 use hyper_util::rt::{TokioIo, TokioTimer};
 
 use super::{
@@ -93,22 +100,41 @@ pub(super) async fn serve(
 }
 
 async fn respond(engine: &Rc<CoreEngine>, mut request: Request<Incoming>, open: OpenStream) -> Reply {
+    join_cookies(request.headers_mut());
     let max_headers = engine.settings().max_headers;
-    if request.headers().len() > max_headers {
-        let message = format!("the request has more than {max_headers} headers (max_headers)");
-        let mut response = refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, JSON, &message);
-        web::date::mark(&mut response);
-        return response;
-    }
-    name_host(&mut request);
-    // Requests run beside each other here, and an API's connection is for one at a time.
-    let Ok(mut response) = web::answer(engine, &ApiConnections::default(), request).await;
+    let is_head = request.method() == Method::HEAD;
+    let mut response = if request.headers().len() > max_headers {
+        too_many_headers(max_headers)
+    } else {
+        name_host(&mut request);
+        // Requests run beside each other here, and an API's connection is for one at a time.
+        let Ok(response) = web::answer(engine, &ApiConnections::default(), request).await;
+        response
+    };
     // What speaks of the connection is for HTTP/1.1 (RFC 9113, section 8.2.2).
     response.headers_mut().remove(header::CONNECTION);
+    if is_head {
+        leave_out_body(&mut response);
+    }
     if let ReplyBody::Stream(stream) = response.body_mut() {
         stream.hold(Box::new(open));
     }
     response
+}
+
+fn too_many_headers(max_headers: usize) -> Reply {
+    let message = format!("the request has more than {max_headers} headers (max_headers)");
+    let mut response = refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, JSON, &message);
+    web::date::mark(&mut response);
+    response
+}
+
+/// The response to HEAD has the length of that to GET and no body (RFC 9110, section 9.3.2). Over HTTP/1.1 hyper sees to that.
+fn leave_out_body(response: &mut Reply) {
+    if let Some(bytes @ 1..) = response.body().size_hint().exact() {
+        response.headers_mut().entry(header::CONTENT_LENGTH).or_insert(HeaderValue::from(bytes));
+    }
+    *response.body_mut() = ReplyBody::Whole(Full::default());
 }
 
 /// `:authority` stands for the field `Host`, which is checked in more than one place (RFC 9113, section 8.3.1).
@@ -120,6 +146,17 @@ fn name_host(request: &mut Request<Incoming>) {
     let host = authority.and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
     if let Some(host) = host {
         request.headers_mut().insert(header::HOST, host);
+    }
+}
+
+/// Clients may send each cookie in a field of its own here; who knows HTTP/1.1 alone reads one (RFC 9113, section 8.2.3).
+fn join_cookies(headers: &mut HeaderMap) {
+    let cookies: Vec<&[u8]> = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if cookies.len() < 2 {
+        return;
+    }
+    if let Ok(joined) = HeaderValue::from_bytes(&cookies.join(&b"; "[..])) {
+        headers.insert(header::COOKIE, joined);
     }
 }
 
@@ -136,5 +173,26 @@ impl OpenStream {
 impl Drop for OpenStream {
     fn drop(&mut self) {
         self.0.end_stream();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookies_that_come_apart_are_one_field() {
+        for (sent, expected) in [
+            (&[][..], &[][..]),
+            (&["a=1; b=2"], &["a=1; b=2"]),
+            (&["a=1", "b=\"2\"", "c="], &["a=1; b=\"2\"; c="]),
+        ] {
+            let mut headers = HeaderMap::new();
+            for &cookie in sent {
+                headers.append(header::COOKIE, HeaderValue::from_static(cookie));
+            }
+            join_cookies(&mut headers);
+            assert_eq!(headers.get_all(header::COOKIE).iter().collect::<Vec<_>>(), expected);
+        }
     }
 }

@@ -29,10 +29,22 @@ pub(super) fn inherited() -> Result<Vec<TcpListener>, InheritedError> {
     let take = |place: usize| {
         let not_one = |source| InheritedError { place: place + 1, source };
         let listener = given.take_tcp_listener(place).map_err(not_one)?;
-        listener.iter().try_for_each(|listener| listener.set_nonblocking(true)).map_err(not_one)?;
+        listener.iter().try_for_each(make_ready).map_err(not_one)?;
         Ok(listener)
     };
     (0..count).map(take).filter_map(Result::transpose).collect()
+}
+
+/// Has a socket that was handed over polled.
+///
+/// # Errors
+/// It is a connection, as socket units with `Accept=yes` hand over, or nothing can connect to it.
+fn make_ready(listener: &TcpListener) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if !socket2::SockRef::from(listener).is_listener()? {
+        return Err(io::Error::other("it does not listen (Accept=yes hands over connections)"));
+    }
+    listener.set_nonblocking(true)
 }
 
 /// A socket that was handed over cannot be listened on.
@@ -47,7 +59,15 @@ pub struct InheritedError {
 
 /// Binds `address` with the options that a server wants; the socket is ready to be polled.
 pub fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
-    try_bind(address).map_err(|source| ListenError { address, reason: reason(address, &source), source })
+    bind_of("--listen", address)
+}
+
+/// As [`bind`], of an address that this flag gives.
+pub(super) fn bind_of(flag: &str, address: SocketAddr) -> Result<TcpListener, ListenError> {
+    try_bind(address).map_err(|source| {
+        let reason = reason(flag, address, &source);
+        ListenError { address, reason, source }
+    })
 }
 
 fn try_bind(address: SocketAddr) -> io::Result<TcpListener> {
@@ -59,18 +79,18 @@ fn try_bind(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-fn reason(address: SocketAddr, error: &io::Error) -> String {
+fn reason(flag: &str, address: SocketAddr, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
             let holder = holder(address.port()).map_or_else(String::new, |who| format!(" by {who}"));
             let other = SocketAddr::new(address.ip(), free_port_after(address));
-            format!("the port is in use{holder}; try --listen {other}")
+            format!("the port is in use{holder}; try {flag} {other}")
         }
         io::ErrorKind::PermissionDenied => {
-            format!("ports below 1024 need privileges; try --listen {}:8080", address.ip())
+            format!("ports below 1024 need privileges; try {flag} {}:8080", address.ip())
         }
         io::ErrorKind::AddrNotAvailable => {
-            "no interface of this machine has the address; try --listen 127.0.0.1:8080".to_owned()
+            format!("no interface of this machine has the address; try {flag} 127.0.0.1:8080")
         }
         _ => error.to_string(),
     }
@@ -128,6 +148,17 @@ mod tests {
         assert_eq!(listening_inode(table, 8081), None);
     }
 
+    /// A bug of the first version: the server started, and could never accept a connection.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_socket_that_does_not_listen_is_not_taken() {
+        let listening = bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        make_ready(&listening).unwrap();
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).unwrap();
+        let fault = make_ready(&socket.into()).unwrap_err().to_string();
+        assert!(fault.starts_with("it does not listen"), "{fault}");
+    }
+
     #[test]
     fn a_port_in_use_names_the_address_and_the_holder() {
         let first = bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -135,6 +166,8 @@ mod tests {
         let message = bind(address).unwrap_err().to_string();
         assert!(message.starts_with(&format!("cannot listen on {address}: the port is in use")), "{message}");
         assert!(message.contains("; try --listen 127.0.0.1:"), "{message}");
+        let of_operators = bind_of("--admin-listen", address).unwrap_err().to_string();
+        assert!(of_operators.contains("; try --admin-listen 127.0.0.1:"), "{of_operators}");
         if cfg!(target_os = "linux") {
             assert!(message.contains(&format!("(process {})", std::process::id())), "{message}");
         }

@@ -151,7 +151,7 @@ fn listeners(
             }
         }
     }
-    let admin = settings.admin_listen.iter().map(|address| listen::bind(*address));
+    let admin = settings.admin_listen.iter().map(|address| listen::bind_of("--admin-listen", *address));
     let admin = admin.collect::<Result<Vec<_>, _>>()?;
     let with = |entrance: Entrance| move |listener| (listener, entrance);
     Ok(public

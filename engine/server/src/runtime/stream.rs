@@ -41,6 +41,10 @@ const PATIENCE_AFTER_END: Duration = Duration::from_secs(1);
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 4 << 20;
 
+/// A write of no more says nothing of a response over HTTP/2: a PING, which each silent connection is sent, has 17 bytes (RFC 9113,
+/// section 6.7), and other frames of the connection itself come beside it.
+const CONTROL_BYTES: usize = 64;
+
 type Timer = Pin<Box<Sleep>>;
 
 /// A connection's stream; it lives on its core's thread.
@@ -87,11 +91,23 @@ pub(super) struct Progress {
     streams: Cell<usize>,
     answered: Cell<u64>,
     written: Cell<u64>,
+    /// Writes of no more bytes are not counted.
+    control_bytes: usize,
     /// How many were answered when the server began to stop.
     answered_at_stop: Cell<Option<u64>>,
 }
 
 impl Progress {
+    pub(super) fn of_http2() -> Self {
+        Self { control_bytes: CONTROL_BYTES, ..Self::default() }
+    }
+
+    fn note_written(&self, bytes: usize) {
+        if bytes > self.control_bytes {
+            self.written.set(self.written.get() + 1);
+        }
+    }
+
     /// How far stopping has come; to be called before anything is responded to in a phase.
     pub(super) fn note_phase(&self, phase: DrainPhase) {
         if phase.is_stopping() && self.answered_at_stop.get().is_none() {
@@ -223,10 +239,8 @@ impl BoundedStream {
             Poll::Ready(Ok(bytes)) => self.turn_bytes + bytes,
             _ => 0,
         };
-        if outcome.is_ready() {
-            self.progress.written.set(self.progress.written.get() + 1);
-        }
         let written = if let Poll::Ready(Ok(bytes)) = &outcome { *bytes } else { 0 };
+        self.progress.note_written(written);
         self.bound(context, outcome, written, given_bytes - written)
     }
 

@@ -40,6 +40,10 @@ impl Item {
         }
     }
 
+    fn is_end(&self) -> bool {
+        matches!(self, Self::Completed { .. })
+    }
+
     fn is_of(&self, operation: Serial) -> bool {
         match self {
             Self::Text(_) | Self::Ping => false,
@@ -94,6 +98,9 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct Inner {
     items: VecDeque<Item>,
+    /// How many of them say that an operation has ended. They stand right behind its last result, so that they count for no message:
+    /// there is one for each open operation at most.
+    ends: usize,
     bytes: usize,
     stop: Option<Stop>,
     waker: Option<Waker>,
@@ -111,10 +118,11 @@ impl Outbox {
         if matches!(inner.stop, Some(Stop::Slow { .. } | Stop::NoRoom { .. } | Stop::Broken)) {
             return;
         }
-        if inner.items.len() >= self.bounds.messages {
+        if !item.is_end() && inner.items.len() - inner.ends >= self.bounds.messages {
             inner.cut(&self.hub);
         } else {
             inner.bytes += item.len_bytes();
+            inner.ends += usize::from(item.is_end());
             inner.items.push_back(item);
             inner.check_bytes(self.bounds.bytes, &self.hub);
         }
@@ -171,6 +179,7 @@ impl Outbox {
         let mut inner = self.inner.borrow_mut();
         let item = inner.items.pop_front()?;
         inner.bytes -= item.len_bytes();
+        inner.ends -= usize::from(item.is_end());
         if inner.items.is_empty() {
             // To have it made anew costs little beside the writing of a message, and most clients wait most of the time.
             inner.items = VecDeque::new();
@@ -182,6 +191,7 @@ impl Outbox {
     pub(crate) fn forget(&self, operation: Serial) {
         let mut inner = self.inner.borrow_mut();
         inner.items.retain(|item| !item.is_of(operation));
+        inner.ends = inner.items.iter().filter(|item| item.is_end()).count();
         inner.bytes = inner.items.iter().map(Item::len_bytes).sum();
     }
 
@@ -220,6 +230,7 @@ impl Inner {
 
     fn clear(&mut self) {
         self.items = VecDeque::new();
+        self.ends = 0;
         self.bytes = 0;
     }
 
@@ -263,6 +274,27 @@ mod tests {
         assert!(outbox.pop().is_none(), "nothing is queued for a connection that ends");
         outbox.stop(Stop::Restart);
         assert_eq!(outbox.stopped(), Some(Stop::Slow { messages: 2, bytes: 2 }), "the first reason stays");
+    }
+
+    /// A bug of the first version: with room for one message no query had a response.
+    #[test]
+    fn the_end_of_an_operation_counts_for_no_message() {
+        let outbox = outbox(2, 100);
+        let end = |serial| Item::Completed { serial: Serial(serial), id: "a".into() };
+        for serial in [1, 2] {
+            outbox.push(text("a"));
+            outbox.push(end(serial));
+        }
+        assert_eq!(outbox.stopped(), None);
+        outbox.forget(Serial(1));
+        for _ in 0..3 {
+            outbox.pop();
+        }
+        assert_eq!(outbox.inner.borrow().ends, 0);
+        for text_of in ["a", "b", "c"] {
+            outbox.push(text(text_of));
+        }
+        assert!(matches!(outbox.stopped(), Some(Stop::Slow { messages: 2, .. })));
     }
 
     #[test]

@@ -45,6 +45,15 @@ fn unknown_paths_and_methods_say_what_there_is() {
 
         "]],
     );
+    check(
+        &server,
+        "OPTIONS * HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        expect![[r"
+            HTTP/1.1 204 No Content
+            allow: GET, HEAD, POST, PUT, DELETE, OPTIONS
+
+        "]],
+    );
 }
 
 #[test]

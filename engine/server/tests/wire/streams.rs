@@ -108,6 +108,20 @@ fn errors_before_the_execution_are_events() {
     );
 }
 
+/// A bug of the first version: it was refused, though `Allow` had it.
+#[test]
+fn head_of_a_stream_is_its_head() {
+    let server = Server::start();
+    let mut wire = server.connect();
+    let line = "HEAD /graphql?query=%7B__typename%7D HTTP/1.1\r\n";
+    wire.send(format!("{line}host: localhost\r\naccept: text/event-stream\r\nconnection: close\r\n\r\n"));
+    let response = wire.rest();
+    assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+    assert!(response.contains("content-type: text/event-stream"), "{response}");
+    assert!(response.ends_with("\r\n\r\n"), "{response}");
+    assert_eq!(response.matches("\r\n\r\n").count(), 1, "{response}");
+}
+
 #[test]
 fn a_reserved_stream_carries_all_operations_of_a_client() {
     let server = Server::start();

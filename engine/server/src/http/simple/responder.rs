@@ -28,7 +28,7 @@ use crate::{
         apis::{ApiId, calls},
         at_the_bound_of_memory,
         authentication::is_unrestricted,
-        cors, date,
+        cors, date, framing,
         noted::{self, RequestHead},
         path::Path,
         routes::{self, AtOnce},
@@ -114,7 +114,7 @@ impl Responder {
         let hosts = &self.core.site().hosts;
         let generation = hosts.generation();
         if host != self.host || generation != self.hosts_generation {
-            if !hosts.include(host) {
+            if !framing::is_host(host) || !hosts.include(host) {
                 return false;
             }
             self.host = host.to_vec();

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use h2::client::SendRequest;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use rustls::{pki_types::ServerName, version::TLS13};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -73,6 +73,33 @@ fn requests_are_responded_to_beside_each_other() {
         assert_eq!(response.status(), StatusCode::OK);
         let response = ask(&send, get("/nowhere"), String::new()).await;
         assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    });
+}
+
+/// A bug of the first version: its body was sent, which clients take for a fault of the connection.
+#[test]
+fn head_is_get_without_the_body() {
+    let secure = Secure::donuts(|_| {});
+    with(async {
+        let send = connect(&secure).await;
+        for (path, expected) in [("/live", StatusCode::OK), ("/nowhere", StatusCode::NOT_FOUND)] {
+            let request = |method: Method| {
+                let request = Request::builder().method(method).uri(format!("https://localhost{path}"));
+                request.body(()).expect("it is right")
+            };
+            let get = ask(&send, request(Method::GET), String::new()).await;
+            let head = ask(&send, request(Method::HEAD), String::new()).await;
+            assert_eq!((get.status(), head.status()), (expected, expected));
+            assert_eq!(head.headers()["content-length"], get.body().len().to_string());
+            assert_eq!(head.body(), "");
+        }
+        let mut many = Request::head("https://localhost/live");
+        for number in 0..150 {
+            many = many.header(format!("x-{number}"), "1");
+        }
+        let response = ask(&send, many.body(()).expect("it is right"), String::new()).await;
+        assert_eq!(response.status(), StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+        assert_eq!(response.body(), "");
     });
 }
 
@@ -181,5 +208,29 @@ fn connections_that_say_nothing_are_closed() {
         let (_send, connection): (SendRequest<Bytes>, _) =
             h2::client::handshake(stream.expect("the handshake succeeds")).await.expect("it speaks it");
         let _ = connection.await;
+    });
+}
+
+/// A bug of the first version: the server's own pings, which clients respond to by themselves, counted as responses.
+#[test]
+fn connections_on_which_nothing_is_asked_are_closed_though_they_are_pinged() {
+    let secure = Secure::new(
+        |_| {},
+        |change| {
+            Server::donuts(|settings| {
+                settings.header_timeout = Duration::from_millis(800);
+                settings.subscriptions.ping_interval = Duration::from_millis(50);
+                change(settings);
+            })
+        },
+    );
+    with(async {
+        let send = connect(&secure).await;
+        let body = serde_json::json!({ "query": DONUT }).to_string();
+        let response = ask(&send, post().body(()).expect("it is right"), body).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        while send.clone().ready().await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     });
 }

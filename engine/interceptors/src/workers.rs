@@ -116,7 +116,9 @@ async fn awaited(
     loop {
         match tokio::time::timeout(CHECK_INTERVAL, &mut result).await {
             Ok(result) => return result.unwrap_or_else(|_| Err(gone())),
-            Err(_) if pool.replace_overdue() == 0 => return result.try_recv().unwrap_or_else(|_| Err(gone())),
+            Err(_) if pool.replace_overdue() == 0 => {
+                return result.try_recv().unwrap_or_else(|_| Err(gone()));
+            }
             Err(_) => {}
         }
     }

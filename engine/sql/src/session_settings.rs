@@ -157,12 +157,9 @@ mod tests {
             values.settings[1..],
             [("app.n".into(), String::new()), ("app.user".into(), "[1]".into())]
         );
-        for refused in [
-            json!([1, "a", null]),
-            json!([1, "a", ""]),
-            json!([1, "a", "none"]),
-            json!([1, "a\0b", "web"]),
-        ] {
+        for refused in
+            [json!([1, "a", null]), json!([1, "a", ""]), json!([1, "a", "none"]), json!([1, "a\0b", "web"])]
+        {
             assert!(settings.values(&variables(refused)).is_err());
         }
         assert!(settings.values(&Variables::default()).is_err());

@@ -363,8 +363,7 @@ fn requests_without_a_place_are_refused_with_a_status() {
 #[test]
 fn headers_are_forwarded_by_a_list_and_credentials_come_from_the_configuration() {
     let (directory, peer) = (directory(), ScriptedPeer::answering(ok(r#"{"data":{"one":1}}"#)));
-    let more =
-        "forward_headers = [\"traceparent\", \"x-tenant\", \"x-hop\"]\n[source.headers]\nauthorization = \"Bearer own\"";
+    let more = "forward_headers = [\"traceparent\", \"x-tenant\", \"x-hop\"]\n[source.headers]\nauthorization = \"Bearer own\"";
     let gateway = before(&peer, &directory, more);
     let body = r#"{"query":"{ one }"}"#;
     let head = "POST /graphql HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer theirs\r\ncookie: a=b\r\n\

@@ -211,9 +211,8 @@ pub(super) fn streamed<F: ResponseFault>(
                 }
             });
             let response = head.await.unwrap_or_else(|_| refused(&F::of_panic()));
-            let parts = stream::unfold(receiver, |mut receiver| async {
-                Some((receiver.recv().await?, receiver))
-            });
+            let parts =
+                stream::unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
             AsyncResponse { response, rest: Some(Box::pin(parts)), closes_connection: false }
         })
     }))

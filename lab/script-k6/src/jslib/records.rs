@@ -113,7 +113,10 @@ mod tests {
         check(r#"{"toLine":1,"skipFirstLine":true,"delimiter":";"}"#, Ok(r#"["Ada","36"]"#));
         check(r#"{"asObjects":true,"toLine":1}"#, Ok(r#"{"name":"Ada","age":"36"}"#));
         check(r#"{"fromLine":-1}"#, Err("the 'fromLine' option must be greater than or equal to 0"));
-        check(r#"{"toLine":0,"fromLine":null}"#, Ok(r#"["name","age"] ["Ada","36"] ["Li, Wu","4"] ["Zoë","1"]"#));
+        check(
+            r#"{"toLine":0,"fromLine":null}"#,
+            Ok(r#"["name","age"] ["Ada","36"] ["Li, Wu","4"] ["Zoë","1"]"#),
+        );
         let beyond = "the 'fromLine' option must be less than the 'toLine' option";
         check(r#"{"fromLine":3,"toLine":2}"#, Err(beyond));
         check(r#"{"fromLine":2,"toLine":2}"#, Err(beyond));

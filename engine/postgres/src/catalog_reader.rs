@@ -71,6 +71,8 @@ struct Kept {
     client: Client,
     /// The tables have changed, or the connection has ended.
     told: Arc<Notify>,
+    /// Whether it hears what the database tells.
+    listens: bool,
     driver: JoinHandle<()>,
 }
 
@@ -96,11 +98,15 @@ impl PostgresCatalogReader {
             self.target.connector.connect().await.map_err(|error| error.reason)?;
         let told = Arc::new(Notify::new());
         let driver = tokio::spawn(drive(connection, Arc::clone(&told)));
-        let kept = Kept { client, told, driver };
+        let mut kept = Kept { client, told, driver, listens: false };
         session_setup::apply(&kept.client, &self.target, PlanMode::Custom).await?;
         if self.is_kept && self.target.pool_mode == PoolMode::Session {
-            let listening = kept.client.batch_execute(&format!("listen {SCHEMA_CHANNEL}")).await;
-            listening.map_err(|error| describe(&error))?;
+            kept.listens = match kept.client.batch_execute(&format!("listen {SCHEMA_CHANNEL}")).await {
+                Ok(()) => true,
+                // A standby refuses it, and its tables change as those of its primary do: they are looked at all the same.
+                Err(error) if error.as_db_error().is_some() && !kept.client.is_closed() => false,
+                Err(error) => return Err(describe(&error)),
+            };
         }
         Ok(kept)
     }
@@ -123,7 +129,7 @@ impl PostgresCatalogReader {
         );
         let looked = looked.await.map_err(|_| format!("no answer within {} s", DISCOVERY_LIMIT.as_secs()))?;
         let (version, triggers, found) = looked.map_err(|error| error.described())?;
-        self.is_told = triggers == 2 && self.target.pool_mode == PoolMode::Session;
+        self.is_told = triggers == 2 && kept.listens;
         self.connection = Some(kept).filter(|_| self.is_kept);
         Ok((version, found))
     }

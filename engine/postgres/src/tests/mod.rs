@@ -12,6 +12,7 @@ mod restrictions;
 mod row_security;
 mod skew;
 mod slow;
+mod standby;
 mod types;
 
 use std::{future::Future, sync::Arc};

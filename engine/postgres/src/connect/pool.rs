@@ -97,7 +97,7 @@ enum State {
     Open(Rc<Link>),
     /// Attempts have failed and go on.
     Away,
-    /// Given back to others of the process; opened again when it is needed.
+    /// Given back to others of the process or to the server; opened again when it is needed.
     Closed,
 }
 

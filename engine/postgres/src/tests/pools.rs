@@ -45,6 +45,32 @@ fn connections_are_opened_when_they_are_needed() {
 }
 
 #[test]
+fn a_connection_that_the_server_ends_for_being_idle_is_opened_again_when_it_is_needed() {
+    let cluster = Cluster::start_new().unwrap();
+    cluster.execute("postgres", TABLES).unwrap();
+    cluster.execute("postgres", "alter role postgres set idle_session_timeout = '500ms'").unwrap();
+    on_a_core(async {
+        let served = Served::open(&cluster.url("postgres"), &settings(ResolverModel::Subquery)).await;
+        let (session, target) = (served.session(), &served.database.target);
+        let (read, write) = (served.plan("{ ts { id } }", none()), served.plan(&insert(500), none()));
+        assert!(read.outcome(&session).await.is_ok() && write.outcome(&session).await.is_ok());
+        let ended = async {
+            while target.budget.taken() > 0 {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(NEVER_LONGER, ended).await.expect("the server ends them");
+        let opened = target.counts.opened.load(Relaxed);
+        // Longer than the first pauses between attempts are.
+        sleep(Duration::from_millis(500)).await;
+        assert_eq!(target.counts.opened.load(Relaxed), opened);
+        assert_eq!(session.connections().health(), Ok(()));
+        assert!(read.outcome(&session).await.is_ok());
+        assert_eq!(target.counts.opened.load(Relaxed), opened + 1);
+    });
+}
+
+#[test]
 fn all_cores_together_have_no_more_connections_than_they_may() {
     let database = TestDatabase::create();
     database.execute(TABLES);

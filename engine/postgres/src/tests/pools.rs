@@ -376,6 +376,34 @@ fn a_database_that_takes_no_writes_at_all_is_said_and_not_looked_for() {
     });
 }
 
+/// Sessions that were opened before keep the setting to their end.
+#[test]
+fn a_database_that_takes_writes_again_is_written() {
+    let cluster = Cluster::start_new().unwrap();
+    cluster.execute("postgres", TABLES).unwrap();
+    cluster.execute("postgres", "alter database postgres set default_transaction_read_only = on").unwrap();
+    for connections_per_core in [1, 4] {
+        on_a_core(async {
+            let settings = RelationalSettings { connections_per_core, ..settings(ResolverModel::Subquery) };
+            let served = Served::open(&cluster.url("postgres"), &settings).await;
+            let session = served.session();
+            let write = served.plan(&insert(600 + usize::from(connections_per_core)), none());
+            assert_eq!(write.outcome(&session).await, Err(ErrorCode::SourceFailed));
+            let reset = "alter database postgres reset default_transaction_read_only";
+            cluster.execute("template1", reset).unwrap();
+            let written = async {
+                while write.outcome(&session).await.is_err() {
+                    sleep(Duration::from_millis(50)).await;
+                }
+            };
+            timeout(NEVER_LONGER, written).await.expect("it is written");
+            assert_eq!(served.database.target.failovers(), 0);
+        });
+        let set = "alter database postgres set default_transaction_read_only = on";
+        cluster.execute("template1", set).unwrap();
+    }
+}
+
 /// On another thread, so that requests go on meanwhile.
 async fn aside(
     cluster: &Arc<Cluster>,

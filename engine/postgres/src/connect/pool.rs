@@ -266,7 +266,9 @@ impl Pool {
             return Ok(Some(permit));
         }
         let is_hopeful = candidates.is_open || is_growing || self.has_room(&places);
-        if !is_hopeful || all_away(&places) {
+        let is_away = !is_hopeful || all_away(&places);
+        // Where others have connected since, the next attempt will most likely succeed, and is waited for.
+        if is_away && self.opener.target.reachability.known().is_err() {
             return Err(self.unavailable());
         }
         drop(places);

@@ -181,7 +181,9 @@ impl Connector {
             },
             TlsMode::Prefer => match self.attempt(place, SslMode::Prefer, wanted).await {
                 Err(error) if error.kind == ConnectErrorKind::Tls || error.is_authorization() => {
-                    self.attempt(place, SslMode::Disable, wanted).await
+                    let plain = self.attempt(place, SslMode::Disable, wanted).await;
+                    // A server that lets nobody in without TLS says nothing of why there was none.
+                    plain.map_err(|refused| if refused.is_authorization() { error } else { refused })
                 }
                 outcome => outcome,
             },

@@ -183,9 +183,9 @@ fn a_client_certificate_of_another_authority_is_told_as_such() {
     let other = Certificates::new();
     let (certificate, key) = other.client();
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
-    for version in ["TLSv1.2", "TLSv1.3"] {
+    for (mode, version) in [("verify-full", "TLSv1.2"), ("verify-full", "TLSv1.3"), ("prefer", "TLSv1.3")] {
         let rest = format!(
-            "sslmode=verify-full {} sslcert={} sslkey={} ssl_min_protocol_version={version} ssl_max_protocol_version={version}",
+            "sslmode={mode} {} sslcert={} sslkey={} ssl_min_protocol_version={version} ssl_max_protocol_version={version}",
             server.root(),
             certificate.display(),
             key.display()

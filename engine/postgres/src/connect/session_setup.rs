@@ -43,6 +43,8 @@ fn settings(target: &Target, mode: PlanMode) -> Vec<Setting> {
         must("bytea_output", "'hex'"),
         must("extra_float_digits", "1"),
         must("standard_conforming_strings", "on"),
+        // Where it is off a null in a list is written as a text.
+        can("array_nulls", "on".to_owned()),
         can("client_min_messages", "error".to_owned()),
         can("jit", "off".to_owned()),
     ];

@@ -30,7 +30,8 @@ use crate::{
 pub(crate) const DISCOVERY_LIMIT: Duration = Duration::from_secs(60);
 
 /// Rows of the system catalog from which the tables are made out, as one number each kind: a row that is changed has another `xmin`.
-/// Enums and domains may lie in schemas that are not served. The last column says how many triggers tell of changes.
+/// Enums and domains may lie in schemas that are not served, and what the role may read is also what roles may that it is a member of; a
+/// superuser may read all. The last column says how many triggers tell of changes.
 const VERSION: &str = "
     WITH served AS (SELECT oid FROM pg_namespace
                     WHERE CASE WHEN cardinality($1::text[]) = 0 THEN nspname = current_schema() ELSE nspname = ANY ($1) END),
@@ -50,7 +51,9 @@ const VERSION: &str = "
             UNION ALL SELECT 7, d.oid, 0, d.xmin FROM pg_type AS d WHERE typtype = 'd'
             UNION ALL SELECT 8, oid, 0, '0' FROM served
             UNION ALL SELECT 9, objoid, objsubid, d.xmin FROM pg_description AS d
-                WHERE classoid = 'pg_class'::regclass AND objoid IN (SELECT oid FROM classes))
+                WHERE classoid = 'pg_class'::regclass AND objoid IN (SELECT oid FROM classes)
+            UNION ALL SELECT 10, oid, 0, '0' FROM pg_roles
+                WHERE pg_has_role(oid, 'USAGE') AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user))
     SELECT count(*), coalesce(sum(hashtextextended(concat_ws(':', kind, oid, part, changed), 0)), 0)::text,
            (SELECT count(*) FROM pg_event_trigger WHERE evtname LIKE $2 || '%' AND evtenabled IN ('O', 'A'))
     FROM rows";

@@ -3,6 +3,7 @@
 mod answers;
 mod cancel;
 mod explain;
+mod follow;
 mod models;
 mod mutations;
 mod outage;
@@ -12,7 +13,6 @@ mod restrictions;
 mod row_security;
 mod skew;
 mod slow;
-mod standby;
 mod types;
 
 use std::{future::Future, sync::Arc};

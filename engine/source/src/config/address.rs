@@ -34,7 +34,7 @@ impl fmt::Debug for SourceUrl {
 impl SourceUrl {
     /// The address without a password and without parameters.
     pub fn without_secrets(&self) -> String {
-        let (plain, behind) = self.0.split_once('?').unwrap_or((&self.0, ""));
+        let (plain, behind) = self.0.split_once('?').unwrap_or((self.0.as_str(), ""));
         let Some(start) = plain.find("://").map(|scheme| scheme + 3) else {
             return without_keyword(plain).to_owned();
         };

@@ -126,24 +126,35 @@ impl Connector {
         let count = self.address.places.len();
         let mut failed = None;
         for index in self.order(wanted) {
-            match self.connect_at(&self.address.places[index], wanted).await {
-                Ok(connected) => {
-                    self.last.store(index, Relaxed);
-                    return Ok(connected);
-                }
-                Err(mut error) => {
-                    if count > 1 {
-                        let place = &self.address.places[index];
-                        error.reason = format!("{}:{}: {}", place.host, place.port, error.reason);
+            for place in self.candidates(&self.address.places[index], wanted).await {
+                match self.connect_at(&place, wanted).await {
+                    Ok(connected) => {
+                        self.last.store(index, Relaxed);
+                        return Ok(connected);
                     }
-                    // What will not pass by itself is more worth to be told.
-                    if failed.as_ref().is_none_or(|other: &ConnectError| other.kind.may_pass()) {
-                        failed = Some(error);
+                    Err(mut error) => {
+                        if count > 1 {
+                            error.reason = format!("{}:{}: {}", place.host, place.port, error.reason);
+                        }
+                        // What will not pass by itself is more worth to be told.
+                        if failed.as_ref().is_none_or(|other: &ConnectError| other.kind.may_pass()) {
+                            failed = Some(error);
+                        }
                     }
                 }
             }
         }
         Err(failed.expect("an address has a host"))
+    }
+
+    /// Where a server must be what is wanted, each address of its name is tried: the driver takes the first that lets it in.
+    async fn candidates(&self, place: &Place, wanted: Wanted) -> Vec<Place> {
+        if wanted == Wanted::Any {
+            return vec![place.clone()];
+        }
+        let found = timeout(self.address.attempt_limit(), place.at_each_address()).await.unwrap_or_default();
+        // Why a name has no address is told by the attempt.
+        if found.is_empty() { vec![place.clone()] } else { found }
     }
 
     /// Where one server of several is wanted, the one of the last time first: the others may not even answer.
@@ -170,7 +181,9 @@ impl Connector {
             },
             TlsMode::Prefer => match self.attempt(place, SslMode::Prefer, wanted).await {
                 Err(error) if error.kind == ConnectErrorKind::Tls || error.is_authorization() => {
-                    self.attempt(place, SslMode::Disable, wanted).await
+                    let plain = self.attempt(place, SslMode::Disable, wanted).await;
+                    // A server that lets nobody in without TLS says nothing of why there was none.
+                    plain.map_err(|refused| if refused.is_authorization() { error } else { refused })
                 }
                 outcome => outcome,
             },

@@ -1,6 +1,6 @@
 //! Why there is no connection, sorted by SQLSTATE (PostgreSQL manual, appendix A) and by types of errors, never by message texts.
 
-use std::error::Error as _;
+use std::{error::Error as _, io};
 
 use tokio_postgres::error::SqlState;
 
@@ -54,7 +54,9 @@ impl ConnectError {
     /// Sorts an error of an attempt at one host, and says what to try. `host` is whom a certificate must be of.
     pub(crate) fn attempting(target: &str, host: &str, cause: tokio_postgres::Error) -> Self {
         let text = describe(&cause);
-        if let Some(reason) = handshake_failure(&cause) {
+        let refusal = refusal_behind_handshake(&cause);
+        if refusal.is_some() || handshake_failure(&cause).is_some() {
+            let reason = refusal.or_else(|| handshake_failure(&cause)?.reason());
             let advice = advice_on_certificate(reason);
             let reason = format!("TLS with {host}: {text}; {advice}");
             return Self {
@@ -110,9 +112,17 @@ fn handshake_failure(error: &tokio_postgres::Error) -> Option<&HandshakeError> {
     error.source()?.downcast_ref()
 }
 
-fn advice_on_certificate(error: &HandshakeError) -> &'static str {
+/// What the server said of the client's certificate in TLS 1.3: only once the client takes the handshake to be over, so that what fails is
+/// reading the response to the first message (RFC 8446, section 4.4.2.4).
+fn refusal_behind_handshake(error: &tokio_postgres::Error) -> Option<&rustls::Error> {
+    let broken: &io::Error = error.source()?.downcast_ref()?;
+    let reason: &rustls::Error = broken.get_ref()?.downcast_ref()?;
+    matches!(reason, rustls::Error::AlertReceived(_)).then_some(reason)
+}
+
+fn advice_on_certificate(reason: Option<&rustls::Error>) -> &'static str {
     use rustls::CertificateError as Certificate;
-    match error.reason() {
+    match reason {
         Some(rustls::Error::InvalidCertificate(certificate)) => match certificate {
             // A signature that is wrong is one of another authority with the same name.
             Certificate::UnknownIssuer | Certificate::BadSignature | Certificate::Other(_) => {
@@ -139,7 +149,7 @@ fn advice_on_certificate(error: &HandshakeError) -> &'static str {
 /// attempt with neither an SQLSTATE nor an input/output error beneath that is not about TLS.
 fn is_about_credentials(error: &tokio_postgres::Error) -> bool {
     let source = error.source();
-    !error.is_closed() && source.is_some_and(|source| !source.is::<std::io::Error>())
+    !error.is_closed() && source.is_some_and(|source| !source.is::<io::Error>())
 }
 
 /// The error with its causes in one line, for logs and start-up messages.

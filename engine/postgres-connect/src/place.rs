@@ -1,7 +1,8 @@
 //! One of the hosts of an address.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
+use tokio::net::lookup_host;
 use tokio_postgres::Config;
 
 use crate::{
@@ -44,7 +45,47 @@ impl Place {
         config
     }
 
+    /// The same at each address of the host's name; none where an address is given, and where there is none.
+    pub(crate) async fn at_each_address(&self) -> Vec<Self> {
+        if self.is_socket || !self.config.get_hostaddrs().is_empty() {
+            return Vec::new();
+        }
+        let found = lookup_host((self.host.as_str(), self.port)).await;
+        let at = |address: SocketAddr| {
+            let mut place = self.clone();
+            place.config.hostaddr(address.ip());
+            place
+        };
+        found.map(|addresses| addresses.map(at).collect()).unwrap_or_default()
+    }
+
     fn is_default_socket(&self) -> bool {
         self.is_socket && ["/var/run/postgresql", "/run/postgresql", "/tmp"].contains(&self.host.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Address, Environment};
+
+    /// The addresses at which the first host is tried.
+    fn addresses(text: &str) -> Vec<String> {
+        let address = Address::resolve(text, &Environment::default(), "tests").unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let places = runtime.block_on(address.places[0].at_each_address());
+        assert!(places.iter().all(|place| place.host == address.places[0].host && place.port == 7));
+        let of_place = |place: &super::Place| place.config.get_hostaddrs()[0].to_string();
+        places.iter().map(of_place).collect()
+    }
+
+    #[test]
+    fn a_name_is_tried_at_each_of_its_addresses() {
+        assert_eq!(addresses("host=127.0.0.1 port=7"), ["127.0.0.1"]);
+        assert_eq!(addresses("host=::1 port=7"), ["::1"]);
+        let local = addresses("host=localhost port=7");
+        assert!(!local.is_empty() && local.iter().all(|address| ["127.0.0.1", "::1"].contains(&&**address)));
+        for text in ["host=/tmp port=7", "host=db.test hostaddr=127.0.0.1 port=7"] {
+            assert!(addresses(text).is_empty(), "{text}");
+        }
     }
 }

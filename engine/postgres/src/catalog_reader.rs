@@ -30,7 +30,8 @@ use crate::{
 pub(crate) const DISCOVERY_LIMIT: Duration = Duration::from_secs(60);
 
 /// Rows of the system catalog from which the tables are made out, as one number each kind: a row that is changed has another `xmin`.
-/// Enums and domains may lie in schemas that are not served. The last column says how many triggers tell of changes.
+/// Enums and domains may lie in schemas that are not served, and what the role may read is also what roles may that it is a member of; a
+/// superuser may read all. The last column says how many triggers tell of changes.
 const VERSION: &str = "
     WITH served AS (SELECT oid FROM pg_namespace
                     WHERE CASE WHEN cardinality($1::text[]) = 0 THEN nspname = current_schema() ELSE nspname = ANY ($1) END),
@@ -50,7 +51,9 @@ const VERSION: &str = "
             UNION ALL SELECT 7, d.oid, 0, d.xmin FROM pg_type AS d WHERE typtype = 'd'
             UNION ALL SELECT 8, oid, 0, '0' FROM served
             UNION ALL SELECT 9, objoid, objsubid, d.xmin FROM pg_description AS d
-                WHERE classoid = 'pg_class'::regclass AND objoid IN (SELECT oid FROM classes))
+                WHERE classoid = 'pg_class'::regclass AND objoid IN (SELECT oid FROM classes)
+            UNION ALL SELECT 10, oid, 0, '0' FROM pg_roles
+                WHERE pg_has_role(oid, 'USAGE') AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user))
     SELECT count(*), coalesce(sum(hashtextextended(concat_ws(':', kind, oid, part, changed), 0)), 0)::text,
            (SELECT count(*) FROM pg_event_trigger WHERE evtname LIKE $2 || '%' AND evtenabled IN ('O', 'A'))
     FROM rows";
@@ -71,6 +74,8 @@ struct Kept {
     client: Client,
     /// The tables have changed, or the connection has ended.
     told: Arc<Notify>,
+    /// Whether it hears what the database tells.
+    listens: bool,
     driver: JoinHandle<()>,
 }
 
@@ -96,11 +101,15 @@ impl PostgresCatalogReader {
             self.target.connector.connect().await.map_err(|error| error.reason)?;
         let told = Arc::new(Notify::new());
         let driver = tokio::spawn(drive(connection, Arc::clone(&told)));
-        let kept = Kept { client, told, driver };
+        let mut kept = Kept { client, told, driver, listens: false };
         session_setup::apply(&kept.client, &self.target, PlanMode::Custom).await?;
         if self.is_kept && self.target.pool_mode == PoolMode::Session {
-            let listening = kept.client.batch_execute(&format!("listen {SCHEMA_CHANNEL}")).await;
-            listening.map_err(|error| describe(&error))?;
+            kept.listens = match kept.client.batch_execute(&format!("listen {SCHEMA_CHANNEL}")).await {
+                Ok(()) => true,
+                // A standby refuses it, and its tables change as those of its primary do: they are looked at all the same.
+                Err(error) if error.as_db_error().is_some() && !kept.client.is_closed() => false,
+                Err(error) => return Err(describe(&error)),
+            };
         }
         Ok(kept)
     }
@@ -123,7 +132,7 @@ impl PostgresCatalogReader {
         );
         let looked = looked.await.map_err(|_| format!("no answer within {} s", DISCOVERY_LIMIT.as_secs()))?;
         let (version, triggers, found) = looked.map_err(|error| error.described())?;
-        self.is_told = triggers == 2 && self.target.pool_mode == PoolMode::Session;
+        self.is_told = triggers == 2 && kept.listens;
         self.connection = Some(kept).filter(|_| self.is_kept);
         Ok((version, found))
     }

@@ -88,6 +88,7 @@ async fn note_other_schemas(client: &Client) -> Result<Vec<String>, Error> {
         .query(
             "SELECT n.nspname::text, count(*) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
              WHERE n.nspname <> coalesce(current_schema(), '') AND n.nspname <> 'information_schema'
+               AND (n.nspname, c.relname) <> ('prony', 'change')
                AND n.nspname NOT LIKE 'pg\\_%' AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
                AND has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')
                AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass

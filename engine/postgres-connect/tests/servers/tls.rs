@@ -175,6 +175,25 @@ fn clients_are_known_by_their_certificates() {
     assert!(kind == ConnectErrorKind::Config && reason.contains("/nowhere/key"), "{reason}");
 }
 
+/// In TLS 1.3 the server says so only behind the handshake.
+#[test]
+fn a_client_certificate_of_another_authority_is_told_as_such() {
+    let server = Secured::start();
+    server.shows(&["db.test"], Validity::Now, "hostssl all all 127.0.0.1/32 trust");
+    let other = Certificates::new();
+    let (certificate, key) = other.client();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    for (mode, version) in [("verify-full", "TLSv1.2"), ("verify-full", "TLSv1.3"), ("prefer", "TLSv1.3")] {
+        let rest = format!(
+            "sslmode={mode} {} sslcert={} sslkey={} ssl_min_protocol_version={version} ssl_max_protocol_version={version}",
+            server.root(),
+            certificate.display(),
+            key.display()
+        );
+        server.refused("db.test", &rest, "sslcert=FILE");
+    }
+}
+
 #[test]
 fn passwords_are_bound_to_the_channel() {
     let server = Secured::start();

@@ -41,6 +41,9 @@ const STATEMENTS_PER_CONNECTION: usize = 256;
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 /// How long after a cancel request was sent the server may still act on it: it does so in a new process.
 const CANCEL_ECHO: Duration = Duration::from_secs(5);
+/// A connection that took no writes when it was opened is given up for one that may take them once it is so old: the server may have been told
+/// to take them since, and behind its address there may be another. Of a server that never takes any, this bounds how often one is opened.
+const READ_ONLY_RETRY: Duration = Duration::from_secs(1);
 /// A cancelled statement that ran for at least this share of its time limit is taken to have reached it:
 /// completions are seen a little late, so the measured time can fall short of the backend's.
 const TIMEOUT_SHARE: f64 = 0.9;
@@ -97,6 +100,9 @@ pub(crate) struct Link {
     /// Of the target, when this was opened.
     generation: u64,
     state: SessionState,
+    opened_at: Instant,
+    /// Another one is to take its place, that may take writes.
+    is_given_up: Cell<bool>,
     takes_statements_alone: bool,
     statement_timeout: Duration,
     statements: RefCell<Cache<u64, Rc<OnceCell<Statement>>>>,
@@ -131,6 +137,8 @@ impl Link {
             target: Arc::clone(target),
             generation,
             state,
+            opened_at: Instant::now(),
+            is_given_up: Cell::new(false),
             takes_statements_alone,
             statements: RefCell::new(Cache::new(STATEMENTS_PER_CONNECTION)),
             sent: Cell::new(0),
@@ -162,17 +170,21 @@ impl Link {
         let _ = self.chores.send(chore);
     }
 
-    /// Its server was found to take no writes any more.
+    /// Its server was found to take no writes, and another connection may.
     pub(crate) fn is_outdated(&self) -> bool {
-        self.generation != self.target.generation()
+        self.is_given_up.get() || self.generation != self.target.generation()
     }
 
-    /// Its server takes no writes any more, though it did when this was opened: others are looked for. Whether that is so.
+    /// It was refused a write because its server takes none. Whether another connection may take it: where this one did when it was opened,
+    /// other servers are looked for; where it did not, that may be long ago.
     pub(crate) fn demoted(&self) -> bool {
         if self.state.is_writable {
             self.target.demoted(self.generation);
+            return true;
         }
-        self.state.is_writable
+        let is_old = self.opened_at.elapsed() >= READ_ONLY_RETRY && !self.target.read_only;
+        self.is_given_up.set(self.is_given_up.get() || is_old);
+        is_old
     }
 
     pub(crate) fn is_cancelling(&self) -> bool {

@@ -13,6 +13,7 @@ use tokio::{
     task::{JoinHandle, spawn_local},
     time::timeout,
 };
+use tokio_postgres::error::SqlState;
 
 use crate::connect::{
     config::{PlanMode, Target},
@@ -33,7 +34,7 @@ pub(crate) type ConnectionTask = JoinHandle<Result<(), tokio_postgres::Error>>;
 pub(crate) enum Ended {
     /// It is wanted again.
     Lost,
-    /// Others have none: it is opened again when it is needed.
+    /// Others have none, or the server wants none that is idle: it is opened again when it is needed.
     GivenBack,
 }
 
@@ -97,6 +98,11 @@ impl Opener {
 pub(crate) async fn watch(link: &Weak<Link>, target: &Target, mut connection: ConnectionTask) -> Ended {
     loop {
         match timeout(WATCH_INTERVAL, &mut connection).await {
+            // To open it again at once would leave the server as many sessions as before.
+            Ok(Ok(Err(error))) if error.code() == Some(&SqlState::IDLE_SESSION_TIMEOUT) => {
+                tracing::debug!(reason = %describe(&error), "connection ended by the server");
+                return Ended::GivenBack;
+            }
             Ok(Ok(Err(error))) => {
                 tracing::warn!(reason = %describe(&error), "connection lost");
                 return Ended::Lost;

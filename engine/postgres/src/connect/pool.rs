@@ -97,7 +97,7 @@ enum State {
     Open(Rc<Link>),
     /// Attempts have failed and go on.
     Away,
-    /// Given back to others of the process; opened again when it is needed.
+    /// Given back to others of the process or to the server; opened again when it is needed.
     Closed,
 }
 
@@ -266,7 +266,9 @@ impl Pool {
             return Ok(Some(permit));
         }
         let is_hopeful = candidates.is_open || is_growing || self.has_room(&places);
-        if !is_hopeful || all_away(&places) {
+        let is_away = !is_hopeful || all_away(&places);
+        // Where others have connected since, the next attempt will most likely succeed, and is waited for.
+        if is_away && self.opener.target.reachability.known().is_err() {
             return Err(self.unavailable());
         }
         drop(places);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use prony_postgres_connect::describe;
 use prony_sql::settings::PoolMode;
-use tokio_postgres::{Client, SimpleQueryMessage};
+use tokio_postgres::{Client, Error, SimpleQueryMessage};
 
 use super::config::{PlanMode, Target};
 
@@ -43,6 +43,8 @@ fn settings(target: &Target, mode: PlanMode) -> Vec<Setting> {
         must("bytea_output", "'hex'"),
         must("extra_float_digits", "1"),
         must("standard_conforming_strings", "on"),
+        // Where it is off a null in a list is written as a text.
+        can("array_nulls", "on".to_owned()),
         can("client_min_messages", "error".to_owned()),
         can("jit", "off".to_owned()),
     ];
@@ -54,41 +56,48 @@ fn settings(target: &Target, mode: PlanMode) -> Vec<Setting> {
     settings
 }
 
+/// Of a transaction where no session is ours, by the names that they have there.
+fn settings_of_transaction(target: &Target) -> Vec<Setting> {
+    let mut settings = settings(target, PlanMode::Custom);
+    // Statements have no plans that could be kept, and messages are not shown.
+    settings.retain(|setting| !matches!(setting.name, "plan_cache_mode" | "client_min_messages"));
+    for setting in &mut settings {
+        if setting.name == "default_transaction_read_only" {
+            setting.name = "transaction_read_only";
+        }
+    }
+    settings
+}
+
 /// The commands that a transaction begins with where no session is ours: behind a pooler that hands connections out for a transaction
 /// each, what is set for a session would be left to others.
 pub(crate) fn of_transaction(target: &Target) -> Option<String> {
     if target.pool_mode == PoolMode::Session {
         return None;
     }
-    let mut text = String::new();
-    for setting in settings(target, PlanMode::Custom) {
-        let name = match setting.name {
-            // Statements have no plans that could be kept, and messages are not shown.
-            "plan_cache_mode" | "client_min_messages" => continue,
-            "default_transaction_read_only" => "transaction_read_only",
-            name => name,
-        };
-        let separator = if text.is_empty() { "" } else { "; " };
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{separator}set local {name} = {}", setting.value);
-    }
-    Some(text)
+    let commands = settings_of_transaction(target).into_iter();
+    let commands = commands.map(|Setting { name, value, .. }| format!("set local {name} = {value}"));
+    Some(commands.collect::<Vec<_>>().join("; "))
 }
 
-/// Sets a session up, and asks whether it takes writes, in one go where the server refuses nothing.
+/// Sets a session up, and asks whether it takes writes, in one go where the server refuses nothing. Where no session is ours it is only
+/// found out what the server refuses.
 ///
 /// # Errors
 /// The connection broke, or the server refuses what values cannot be read without.
 pub(crate) async fn apply(client: &Client, target: &Target, mode: PlanMode) -> Result<SessionState, String> {
-    let mut commands = String::new();
-    if target.pool_mode == PoolMode::Session {
-        for setting in settings(target, mode) {
-            // Writing to a string cannot fail.
-            let _ = write!(commands, "set {} = {}; ", setting.name, setting.value);
+    let asked = match of_transaction(target) {
+        Some(setup) => format!("begin; show transaction_read_only; {setup}; rollback"),
+        None => {
+            let mut commands = String::new();
+            for setting in settings(target, mode) {
+                // Writing to a string cannot fail.
+                let _ = write!(commands, "set {} = {}; ", setting.name, setting.value);
+            }
+            commands + "show transaction_read_only"
         }
-    }
-    commands.push_str("show transaction_read_only");
-    match client.simple_query(&commands).await {
+    };
+    match client.simple_query(&asked).await {
         Ok(messages) => Ok(state(&messages)),
         Err(error) if error.as_db_error().is_none() => Err(describe(&error)),
         Err(_) => {
@@ -102,27 +111,39 @@ pub(crate) async fn apply(client: &Client, target: &Target, mode: PlanMode) -> R
 
 /// One setting after the other.
 async fn singly(client: &Client, target: &Target, mode: PlanMode) -> Result<(), String> {
-    if target.pool_mode == PoolMode::Transaction {
-        return Ok(());
+    let is_ours = target.pool_mode == PoolMode::Session;
+    let settings = if is_ours { settings(target, mode) } else { settings_of_transaction(target) };
+    if !is_ours {
+        // What was refused has left its transaction open.
+        client.batch_execute("rollback").await.map_err(|error| describe(&error))?;
     }
-    for setting in settings(target, mode) {
-        let name = setting.name;
-        let Err(error) = client.batch_execute(&format!("set {name} = {}", setting.value)).await else {
-            continue;
-        };
+    for setting in settings {
+        let Err(error) = attempt(client, &setting, is_ours).await else { continue };
         let reason = describe(&error);
         if error.as_db_error().is_none() {
             return Err(reason);
         }
         match setting.need {
-            Need::Can => target.refuse(name, &reason),
+            Need::Can => target.refuse(setting.name, &reason),
             Need::Must if is_so_already(client, &setting).await => {}
             Need::Must => {
-                return Err(format!("the server refuses to set {name} to {}: {reason}", setting.value));
+                let Setting { name, value, .. } = setting;
+                return Err(format!("the server refuses to set {name} to {value}: {reason}"));
             }
         }
     }
     Ok(())
+}
+
+/// Sets it, and leaves nothing of it where the session is not ours.
+async fn attempt(client: &Client, setting: &Setting, is_ours: bool) -> Result<(), Error> {
+    let Setting { name, value, .. } = setting;
+    if is_ours {
+        return client.batch_execute(&format!("set {name} = {value}")).await;
+    }
+    let outcome = client.batch_execute(&format!("begin; set local {name} = {value}")).await;
+    let ended = client.batch_execute("rollback").await;
+    outcome.and(ended)
 }
 
 /// Whether the server has the value all the same.

@@ -409,7 +409,7 @@ impl Core {
         }
     }
 
-    /// Only what the server has rolled back may be repeated; elsewhere, where it is no primary any more.
+    /// Only what the server has rolled back may be repeated; elsewhere, where it takes no writes and another may.
     fn may_repeat(&self, failure: &Failure, link: &Link, executions: u32) -> bool {
         let may = match failure.kind {
             FailureKind::StalePlan | FailureKind::Conflict => true,

@@ -3,6 +3,7 @@
 mod answers;
 mod cancel;
 mod explain;
+mod follow;
 mod models;
 mod mutations;
 mod outage;

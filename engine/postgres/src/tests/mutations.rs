@@ -33,6 +33,20 @@ fn check(cases: &[(&str, &str)], query: &str, wanted: &[&str]) {
 }
 
 #[test]
+fn nulls_in_lists_are_written_whatever_sessions_begin_with() {
+    let database = TestDatabase::create();
+    database.execute("create table t (id int primary key, words text[])");
+    database.execute(&format!("alter database \"{}\" set array_nulls = off", database.name()));
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.session();
+        served.data(&session, "mutation { createT(id: 7, words: [\"a\", null]) { id } }", none()).await;
+        let read = served.data(&session, "{ ts { words } }", none()).await;
+        assert_eq!(read, json!({"ts": [{"words": ["a", null]}]}));
+    });
+}
+
+#[test]
 fn rows_are_created_changed_and_deleted() {
     check(
         &[

@@ -1,6 +1,6 @@
 //! The database is wrong, away, restarted, or changed under the engine.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use prony_graphql::budget::TooLarge;
 use prony_source::NotReady;
@@ -113,6 +113,30 @@ fn a_restart_is_survived_and_requests_meanwhile_are_told() {
             assert_eq!(session.connections().health(), Ok(()));
         });
     }
+}
+
+/// Those that read may connect a second before those that write, whose attempts have failed before.
+#[test]
+fn once_anybody_has_connected_again_nobody_is_told_that_the_database_is_away() {
+    let cluster = Arc::new(Cluster::start_new().unwrap());
+    cluster.execute("postgres", "create table t (id int primary key); insert into t values (7)").unwrap();
+    on_a_core(async {
+        let served = Served::open(&cluster.url("postgres"), &settings(ResolverModel::Subquery)).await;
+        let session = served.session();
+        let read = served.plan("{ ts { id } }", none());
+        let write = served.plan("mutation { updateT(pk_columns: {id: 7}) { result } }", none());
+        assert!(write.outcome(&session).await.is_ok());
+        cluster.stop().unwrap();
+        until(&write, &session, |outcome| *outcome == Err(ErrorCode::SourceUnavailable)).await;
+        // Until the pauses between attempts are the longest.
+        sleep(Duration::from_secs(2)).await;
+        let starting = Arc::clone(&cluster);
+        tokio::task::spawn_blocking(move || starting.start()).await.unwrap().unwrap();
+        let fresh = served.session();
+        until(&read, &fresh, Result::is_ok).await;
+        let written = timeout(NEVER_LONGER, write.outcome(&session)).await.expect("a request ends");
+        assert!(written.is_ok(), "{written:?}");
+    });
 }
 
 /// Asks how the database is until that is as wanted.

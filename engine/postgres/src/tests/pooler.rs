@@ -94,6 +94,26 @@ fn many_at_once_share_two_connections_and_leave_nothing_behind() {
 }
 
 #[test]
+fn a_setting_that_the_server_refuses_is_left_out_of_transactions() {
+    let cluster = Cluster::start_new().unwrap();
+    cluster.execute("postgres", TABLES).unwrap();
+    let bouncer = PgBouncer::start(&cluster, "transaction", 2);
+    on_a_core(async {
+        let settings = RelationalSettings {
+            // More than PostgreSQL has room for.
+            lock_timeout_ms: u32::MAX,
+            ..settings_in(ResolverModel::Subquery, PoolMode::Transaction)
+        };
+        let served = Served::open(&bouncer.url("postgres"), &settings).await;
+        let session = served.session();
+        served.data(&session, READ, none()).await;
+        served.data(&session, WRITE, json!({"id": 100})).await;
+        assert!(served.database.target.is_refused("lock_timeout"));
+        assert!(!served.database.target.is_refused("jit"));
+    });
+}
+
+#[test]
 fn listening_needs_a_session() {
     let cluster = Cluster::start_new().unwrap();
     on_a_core(async {

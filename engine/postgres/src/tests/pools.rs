@@ -45,6 +45,32 @@ fn connections_are_opened_when_they_are_needed() {
 }
 
 #[test]
+fn a_connection_that_the_server_ends_for_being_idle_is_opened_again_when_it_is_needed() {
+    let cluster = Cluster::start_new().unwrap();
+    cluster.execute("postgres", TABLES).unwrap();
+    cluster.execute("postgres", "alter role postgres set idle_session_timeout = '500ms'").unwrap();
+    on_a_core(async {
+        let served = Served::open(&cluster.url("postgres"), &settings(ResolverModel::Subquery)).await;
+        let (session, target) = (served.session(), &served.database.target);
+        let (read, write) = (served.plan("{ ts { id } }", none()), served.plan(&insert(500), none()));
+        assert!(read.outcome(&session).await.is_ok() && write.outcome(&session).await.is_ok());
+        let ended = async {
+            while target.budget.taken() > 0 {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(NEVER_LONGER, ended).await.expect("the server ends them");
+        let opened = target.counts.opened.load(Relaxed);
+        // Longer than the first pauses between attempts are.
+        sleep(Duration::from_millis(500)).await;
+        assert_eq!(target.counts.opened.load(Relaxed), opened);
+        assert_eq!(session.connections().health(), Ok(()));
+        assert!(read.outcome(&session).await.is_ok());
+        assert_eq!(target.counts.opened.load(Relaxed), opened + 1);
+    });
+}
+
+#[test]
 fn all_cores_together_have_no_more_connections_than_they_may() {
     let database = TestDatabase::create();
     database.execute(TABLES);
@@ -348,6 +374,34 @@ fn a_database_that_takes_no_writes_at_all_is_said_and_not_looked_for() {
         }
         assert_eq!(served.database.target.failovers(), 0);
     });
+}
+
+/// Sessions that were opened before keep the setting to their end.
+#[test]
+fn a_database_that_takes_writes_again_is_written() {
+    let cluster = Cluster::start_new().unwrap();
+    cluster.execute("postgres", TABLES).unwrap();
+    cluster.execute("postgres", "alter database postgres set default_transaction_read_only = on").unwrap();
+    for connections_per_core in [1, 4] {
+        on_a_core(async {
+            let settings = RelationalSettings { connections_per_core, ..settings(ResolverModel::Subquery) };
+            let served = Served::open(&cluster.url("postgres"), &settings).await;
+            let session = served.session();
+            let write = served.plan(&insert(600 + usize::from(connections_per_core)), none());
+            assert_eq!(write.outcome(&session).await, Err(ErrorCode::SourceFailed));
+            let reset = "alter database postgres reset default_transaction_read_only";
+            cluster.execute("template1", reset).unwrap();
+            let written = async {
+                while write.outcome(&session).await.is_err() {
+                    sleep(Duration::from_millis(50)).await;
+                }
+            };
+            timeout(NEVER_LONGER, written).await.expect("it is written");
+            assert_eq!(served.database.target.failovers(), 0);
+        });
+        let set = "alter database postgres set default_transaction_read_only = on";
+        cluster.execute("template1", set).unwrap();
+    }
 }
 
 /// On another thread, so that requests go on meanwhile.

@@ -95,13 +95,14 @@ fn comments_are_descriptions() {
     .assert_eq(&lines.join("\n"));
 }
 
-/// Who serves one schema is told of the others.
+/// Who serves one schema is told of the others, but for what `prony triggers install` makes.
 #[test]
 fn tables_of_other_schemas_are_told_of() {
     let sql = "CREATE SCHEMA shop; CREATE SCHEMA \"Audit Log\"; CREATE SCHEMA empty; CREATE TABLE one (id int PRIMARY KEY);
                CREATE TABLE shop.a (id int PRIMARY KEY); CREATE VIEW shop.b AS SELECT 1 AS x;
                CREATE TABLE \"Audit Log\".events (id int PRIMARY KEY) PARTITION BY RANGE (id);
-               CREATE TABLE \"Audit Log\".events_1 PARTITION OF \"Audit Log\".events FOR VALUES FROM (1) TO (9);";
+               CREATE TABLE \"Audit Log\".events_1 PARTITION OF \"Audit Log\".events FOR VALUES FROM (1) TO (9);
+               CREATE SCHEMA prony; CREATE TABLE prony.change (id bigint PRIMARY KEY);";
     check(
         sql,
         &[],

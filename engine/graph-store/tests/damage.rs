@@ -428,11 +428,15 @@ fn recover_reads_the_files_that_a_damaged_snapshot_was_to_replace() {
     let number = store.snapshot().unwrap().number;
     add(&store, "third");
     let before = [format!("snapshot-{number:012}"), format!("log-{number:012}")];
-    before.iter().for_each(|name| keep(name));
+    for name in &before {
+        keep(name);
+    }
     let number = store.snapshot().unwrap().number;
     add(&store, "fourth");
     drop(store);
-    before.iter().for_each(|name| put_back(name));
+    for name in &before {
+        put_back(name);
+    }
     let snapshot = format!("snapshot-{number:012}");
     damage(&path(&snapshot), 40);
     recover(&snapshot, &["first", "second", "third", "fourth"]);

@@ -86,16 +86,15 @@ pub(crate) fn of_transaction(target: &Target) -> Option<String> {
 /// # Errors
 /// The connection broke, or the server refuses what values cannot be read without.
 pub(crate) async fn apply(client: &Client, target: &Target, mode: PlanMode) -> Result<SessionState, String> {
-    let asked = match of_transaction(target) {
-        Some(setup) => format!("begin; show transaction_read_only; {setup}; rollback"),
-        None => {
-            let mut commands = String::new();
-            for setting in settings(target, mode) {
-                // Writing to a string cannot fail.
-                let _ = write!(commands, "set {} = {}; ", setting.name, setting.value);
-            }
-            commands + "show transaction_read_only"
+    let asked = if let Some(setup) = of_transaction(target) {
+        format!("begin; show transaction_read_only; {setup}; rollback")
+    } else {
+        let mut commands = String::new();
+        for setting in settings(target, mode) {
+            // Writing to a string cannot fail.
+            let _ = write!(commands, "set {} = {}; ", setting.name, setting.value);
         }
+        commands + "show transaction_read_only"
     };
     match client.simple_query(&asked).await {
         Ok(messages) => Ok(state(&messages)),

@@ -44,7 +44,9 @@ impl SourceUrl {
                 format!("{}{user}{}", &plain[..start], &plain[at..])
             }
             // A password with a `?` in it.
-            (None, Some((user, rest))) if behind.contains('@') && !user.starts_with('[') && !is_port(rest) => {
+            (None, Some((user, rest)))
+                if behind.contains('@') && !user.starts_with('[') && !is_port(rest) =>
+            {
                 format!("{}{user}", &plain[..start])
             }
             _ => plain.to_owned(),

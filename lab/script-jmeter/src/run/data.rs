@@ -219,7 +219,9 @@ impl DataFile {
         if names.is_empty() {
             // Names may stand in quotes where the rows may not.
             names = quoted(self.header.as_deref()?, delimiter);
-            names.iter_mut().for_each(|name| *name = name.trim().to_owned());
+            for name in &mut names {
+                *name = name.trim().to_owned();
+            }
         }
         if self.names.len() >= NAMINGS_MAX {
             self.names.clear();

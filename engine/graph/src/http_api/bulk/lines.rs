@@ -111,7 +111,10 @@ mod tests {
     #[test]
     fn of_many_lines_some_are_taken_at_a_time() {
         let mut lines = LineBuffer::new(BLOCK_BYTES);
-        let text: String = (1..=10_000).map(|number| format!("{number:9}\n")).collect();
+        let mut text = String::new();
+        for number in 1..=10_000 {
+            let _ = writeln!(text, "{number:9}");
+        }
         lines.push(text.as_bytes());
         let (mut next, mut turns) = (1, 0);
         let mut has_more = true;

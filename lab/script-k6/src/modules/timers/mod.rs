@@ -38,12 +38,12 @@ fn check<'js>(ctx: Ctx<'js>, name: String, callback: Value<'js>) -> rquickjs::Re
     Ok(())
 }
 
-fn start<'js>(ctx: Ctx<'js>, callback: Function<'js>, delay_ms: Opt<Coerced<f64>>) -> rquickjs::Result<f64> {
+fn start<'js>(ctx: Ctx<'js>, callback: Function<'js>, delay_ms: Opt<Coerced<f64>>) -> f64 {
     let host = host_of(&ctx);
     let due = due(&host, delay_ms);
     let id = host.user().waits.start_timer(due);
     host.on_news(&ctx, id, callback);
-    Ok(id as f64)
+    id as f64
 }
 
 /// Starts a timer that is over once more, under the same number.

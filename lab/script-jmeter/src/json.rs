@@ -30,6 +30,8 @@ impl Path {
         let rooted = if text.starts_with('$') { text.to_owned() } else { format!("$.{text}") };
         let translation = Translation::of(&rooted);
         let query = JsonPath::parse(&translation.text)
+            // The place of a fault is that in the path as it was written.
+            .or_else(|_| JsonPath::parse(&rooted))
             .map_err(|error| format!("`{written}` is no JSON path that is known here (RFC 9535): {error}"))?;
         let Translation { begin, is_definite, .. } = translation;
         let has_begin = !is_definite && begin != "$";

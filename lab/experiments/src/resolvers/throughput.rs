@@ -109,12 +109,13 @@ pub(super) fn measure(
     let seconds: Rc<RefCell<Vec<Second>>> = Rc::default();
     let enough = runs.stop.child();
     let (kept, stop, plateau) = (Rc::clone(&seconds), enough.clone(), pace.plateau_seconds);
+    let users_max = pace.users_max;
     let mut shares = Shares::begin(engine, runs.threads.get());
     let watch = move |progress: &Progress| {
         show(progress);
         if !progress.is_last && !stop.is_stopped() && is_whole(&progress.last, time) {
             let mut seconds = kept.borrow_mut();
-            seconds.push(second(&progress.last, shares.take()));
+            seconds.push(second(&progress.last, users_max, shares.take()));
             if end(&seconds, plateau).is_some() {
                 stop.stop();
             }
@@ -147,9 +148,10 @@ fn is_whole(row: &SecondRow, time: Nanos) -> bool {
     Nanos::from_secs(row.second + 1) <= time
 }
 
-fn second(row: &SecondRow, (engine_share, lab_share): (Option<f64>, Option<f64>)) -> Second {
+fn second(row: &SecondRow, users_max: u32, (engine_share, lab_share): (Option<f64>, Option<f64>)) -> Second {
     Second {
-        users: row.users,
+        // Those of the last second may have left when it is looked at: all had joined by then.
+        users: if row.users > 0 { row.users } else { users_max },
         successes: row.successes,
         failures: row.failures,
         p50_ns: row.p50_ns,
@@ -266,6 +268,12 @@ mod tests {
         let time = Nanos::from_millis(2_500);
         assert!(is_whole(0, time) && is_whole(1, time) && !is_whole(2, time) && !is_whole(3, time));
         assert!(is_whole(1, Nanos::from_secs(2)) && !is_whole(2, Nanos::from_secs(2)));
+    }
+
+    #[test]
+    fn users_who_have_left_at_the_end_of_the_last_second_are_counted() {
+        let users = |users| second(&SecondRow { users, ..SecondRow::default() }, 80, (None, None)).users;
+        assert_eq!([users(60), users(0)], [60, 80]);
     }
 
     #[test]

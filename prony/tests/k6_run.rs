@@ -1054,3 +1054,18 @@ fn instances_with_segments_of_a_test_have_all_of_it_together() {
         &["couldn't find segment 0:1/2"],
     );
 }
+
+/// A run whose samples have tags of their own takes memory for each.
+#[test]
+fn many_sets_of_tags_are_warned_of() {
+    let script = |count: u32| {
+        format!(
+            "import {{ Counter }} from \"k6/metrics\";\nconst seen = new Counter(\"seen\");\n\
+             export default function () {{ for (let i = 0; i < {count}; i++) seen.add(1, {{ order: String(i) }}); }}"
+        )
+    };
+    let [few, many] = [1_000, 100_001].map(|count| run(&script(count), &[]));
+    assert_eq!((few.code, many.code), (Some(0), Some(0)), "{}{}", few.error, many.error);
+    assert!(!few.error.contains("sets of tags"), "{}", few.error);
+    assert!(many.error.contains("different sets of tags, each of which takes memory"), "{}", many.error);
+}

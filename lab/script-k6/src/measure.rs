@@ -239,7 +239,15 @@ impl Measure {
 
     /// The thresholds at the end.
     pub fn finish(&self, duration: Nanos) -> Verdict {
-        self.engine.finish(duration)
+        let verdict = self.engine.finish(duration);
+        if let Some(count) = self.engine.too_many_tag_sets() {
+            let message = format!(
+                "samples had {count} different sets of tags, each of which takes memory: give requests whose URLs differ one name (`tags: \
+                 {{ name: … }}` or http.url), and samples no tags with numbers of their own"
+            );
+            self.log.write(Level::Warning, &message, &[]);
+        }
+        verdict
     }
 
     /// To be called after [`Self::finish`].

@@ -24,9 +24,9 @@ use arc_swap::ArcSwapOption;
 use http::{Extensions, HeaderMap, request::Parts};
 use prony_access::{
     AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, LastToken, LimitCounts,
-    Openness, RefusalKind, client_address,
+    LimiterStatistics, Openness, RefusalKind, client_address,
 };
-use prony_source::{AskerRecord, current_request};
+use prony_source::{AskerRecord, Metric, Sample, current_request};
 use serde_json::Value as Json;
 use tokio::sync::Semaphore;
 
@@ -119,6 +119,26 @@ impl Access {
     /// What limits have counted.
     pub(crate) fn counts(&self) -> &Arc<LimitCounts> {
         &self.counts
+    }
+
+    /// For `/metrics`.
+    pub(crate) fn metrics(&self) -> Vec<Metric> {
+        let LimiterStatistics { keys, overflowed } = self.counts.rate_statistics();
+        let single = |value: u64| vec![Sample { labels: Vec::new(), value: value as f64 }];
+        let mut all = vec![
+            Metric::gauge(
+                "prony_rate_limit_keys",
+                "Clients, or other keys of rates, that are counted at present",
+                single(keys),
+            ),
+            Metric::counter(
+                "prony_rate_limit_overflows",
+                "Requests of keys for which there was no room: they were counted together",
+                single(overflowed),
+            ),
+        ];
+        all.extend(self.shared().into_iter().flat_map(|shared| shared.metrics()));
+        all
     }
 
     /// Headers by which a webhook says who asks, in small letters.

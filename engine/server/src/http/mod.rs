@@ -311,7 +311,7 @@ fn metrics(core: &CoreEngine) -> Reply {
     let sources = core.engine().sources().iter();
     let of_sources = sources.flat_map(|source| source.source.metrics(&source.name));
     let of_tls = core.site().tls.iter().flat_map(|tls| tls.metrics());
-    let of_limits = core.site().access.shared().into_iter().flat_map(|shared| shared.metrics());
+    let of_limits = core.site().access.metrics();
     let of_memory = core.site().memory.metrics();
     let others =
         of_sources.chain(of_tls).chain(of_limits).chain(of_memory).chain([refused_schemas(core)]).collect();

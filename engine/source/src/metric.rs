@@ -34,6 +34,11 @@ impl Metric {
 }
 
 impl Sample {
+    /// The one sample of a metric without labels.
+    pub fn single(value: f64) -> Vec<Self> {
+        vec![Self { labels: Vec::new(), value }]
+    }
+
     /// A sample with one label.
     pub fn labelled(label: &'static str, of: &str, value: f64) -> Self {
         Self { labels: vec![(label, of.to_owned())], value }

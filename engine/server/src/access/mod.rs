@@ -124,7 +124,7 @@ impl Access {
     /// For `/metrics`.
     pub(crate) fn metrics(&self) -> Vec<Metric> {
         let LimiterStatistics { keys, overflowed } = self.counts.rate_statistics();
-        let single = |value: u64| vec![Sample { labels: Vec::new(), value: value as f64 }];
+        let single = |value: u64| Sample::single(value as f64);
         let mut all = vec![
             Metric::gauge(
                 "prony_rate_limit_keys",

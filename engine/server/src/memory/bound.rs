@@ -78,7 +78,7 @@ impl MemoryBound {
 
     pub(crate) fn metrics(&self) -> Vec<Metric> {
         let Some(max_bytes) = self.max_bytes else { return Vec::new() };
-        let one = |value: u64| vec![Sample { labels: Vec::new(), value: value as f64 }];
+        let one = |value: u64| Sample::single(value as f64);
         let refused = self.held.refused.load(Relaxed);
         vec![
             Metric::gauge(

@@ -186,7 +186,7 @@ impl Tls {
 
     /// For `/metrics`.
     pub(crate) fn metrics(&self) -> Vec<Metric> {
-        let single = |value: i64| vec![Sample { labels: Vec::new(), value: value as f64 }];
+        let single = |value: i64| Sample::single(value as f64);
         let help = "When the server's certificate expires, Unix time";
         let certificate = self.certificate_expires_at();
         let mut all = vec![Metric::gauge("prony_tls_certificate_expiry_seconds", help, single(certificate))];

@@ -173,7 +173,7 @@ impl SharedLimits {
     /// For `/metrics`.
     pub(crate) fn metrics(&self) -> Vec<Metric> {
         let SharedState { counts, calls, failures, .. } = &*self.state;
-        let single = |value: u64| vec![Sample { labels: Vec::new(), value: value as f64 }];
+        let single = |value: u64| Sample::single(value as f64);
         let choice = vec![("limits", self.state.choice().to_owned())];
         let fallbacks = Sample { labels: choice, value: counts.fallbacks() as f64 };
         vec![

@@ -3,7 +3,7 @@
 use std::{fmt, ops::Range, path::PathBuf};
 
 use http::{Uri, uri::Scheme};
-use url::form_urlencoded;
+use percent_encoding::percent_decode_str;
 
 /// Where one server of an upstream is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,9 +107,7 @@ fn port(behind: Option<&str>) -> Result<Option<u16>, AddressError> {
 
 /// Of a name or password, in which other characters stand by their codes (RFC 3986, section 3.2.1).
 fn decoded(text: &str) -> String {
-    // It is read as a name of a form, in which these three would mean something.
-    let name = text.replace('+', "%2B").replace('&', "%26").replace('=', "%3D");
-    form_urlencoded::parse(name.as_bytes()).next().map(|(name, _)| name.into_owned()).unwrap_or_default()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// For people, and for the labels of metrics; without credentials.

@@ -10,6 +10,7 @@ mod fuzz;
 mod metadata;
 mod npm;
 mod prerequisites;
+mod programs;
 mod prose;
 mod release;
 mod sbom;

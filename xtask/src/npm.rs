@@ -23,8 +23,7 @@ pub(crate) fn run_scripts(directory: &Path, scripts: &[&str]) -> Result<Ran> {
             ran.counts.passed = u64::from(ran.succeeded);
             ran.counts.failed = u64::from(!ran.succeeded);
         }
-        total.succeeded &= ran.succeeded;
-        total.counts += ran.counts;
+        total += ran;
     }
     Ok(total)
 }

@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, IsTerminal, Read, Write},
+    ops::AddAssign,
     path::Path,
     process::{Command, Stdio},
     thread,
@@ -19,12 +20,23 @@ pub(crate) struct Ran {
     pub(crate) counts: Counts,
     /// What the tests that failed said, each with its name first.
     pub(crate) failures: Vec<String>,
+    /// Programs of tests, and tests, that failed beside others and passed alone.
+    pub(crate) unsteady: Vec<String>,
 }
 
 impl Ran {
     /// Nothing that could fail or be counted.
     pub(crate) fn passed() -> Self {
         Self { succeeded: true, ..Self::default() }
+    }
+}
+
+impl AddAssign for Ran {
+    fn add_assign(&mut self, other: Self) {
+        self.succeeded &= other.succeeded;
+        self.counts += other.counts;
+        self.failures.extend(other.failures);
+        self.unsteady.extend(other.unsteady);
     }
 }
 
@@ -39,25 +51,59 @@ pub(crate) struct StageOutcome {
 /// Runs `words` in `directory`. An error means that the command could not be run at all.
 pub(crate) fn run_command(directory: &Path, words: &[&str]) -> Result<Ran> {
     println!("$ {}", words.join(" "));
-    run_into(&mut std::io::stdout().lock(), directory, words)
+    run_into(&mut std::io::stdout(), directory, words)
+}
+
+/// As `run_command`, and what it says comes together when it has ended: for what runs beside something else.
+pub(crate) fn run_command_aside(directory: &Path, words: &[&str]) -> (Result<Ran>, Vec<u8>) {
+    let mut said = format!("$ {}\n", words.join(" ")).into_bytes();
+    let ran = run_with_output(&mut said, command(directory, words));
+    (ran, said)
+}
+
+fn command(directory: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).current_dir(directory);
+    if target::is_built_once() {
+        command.envs(target::BUILT_ONCE);
+    }
+    command
 }
 
 fn run_into(terminal: &mut impl Write, directory: &Path, words: &[&str]) -> Result<Ran> {
-    let mut command = Command::new(words[0]);
-    command.args(&words[1..]).current_dir(directory).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut command = command(directory, words);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
     // Somebody at a terminal sees it, and in colours.
     let is_read = !std::io::stderr().is_terminal();
     if is_read {
         command.stderr(Stdio::piped());
     }
-    if target::is_built_once() {
-        command.envs(target::BUILT_ONCE);
-    }
     let mut child = command.spawn().with_context(|| format!("cannot run {}", words[0]))?;
     let errors = child.stderr.take().map(|errors| thread::spawn(move || pass_errors_on(errors)));
+    let mut ran = read_output(terminal, child.stdout.take().expect("stdout is piped"))?;
+    ran.succeeded = child.wait().context("cannot wait for the stage")?.success();
+    ran.failures.extend(errors.and_then(|errors| errors.join().ok()).into_iter().flatten());
+    Ok(ran)
+}
+
+/// Runs a command whose output and errors go into `said` in the order in which they come.
+pub(crate) fn run_with_output(said: &mut Vec<u8>, mut command: Command) -> Result<Ran> {
+    let program = command.get_program().to_owned();
+    let cannot = || format!("cannot run {}", program.display());
+    let (output, both) = std::io::pipe().with_context(cannot)?;
+    command.stdin(Stdio::null()).stdout(both.try_clone().with_context(cannot)?).stderr(both);
+    let mut child = command.spawn().with_context(cannot)?;
+    // It holds the ends that are written to, and without it the child alone has them.
+    drop(command);
+    let mut ran = read_output(said, output)?;
+    ran.succeeded = child.wait().with_context(cannot)?.success();
+    Ok(ran)
+}
+
+/// What is counted and what has failed in an output, which goes on to `terminal`.
+fn read_output(terminal: &mut impl Write, output: impl Read) -> Result<Ran> {
     let mut counts = Counts::default();
     let mut failures = Failures::default();
-    let output = child.stdout.take().expect("stdout is piped");
     pass_on(terminal, output, |line| {
         failures.read(line);
         if let Some(found) = Counts::from_line(line) {
@@ -65,10 +111,7 @@ fn run_into(terminal: &mut impl Write, directory: &Path, words: &[&str]) -> Resu
         }
     })
     .context("cannot pass on the stage's output")?;
-    let status = child.wait().context("cannot wait for the stage")?;
-    let mut failures = failures.into_excerpts();
-    failures.extend(errors.and_then(|errors| errors.join().ok()).into_iter().flatten());
-    Ok(Ran { succeeded: status.success(), counts, failures })
+    Ok(Ran { counts, failures: failures.into_excerpts(), ..Ran::default() })
 }
 
 /// Cargo's errors among what a command says on its standard error, all of which goes on to ours.
@@ -95,16 +138,21 @@ fn pass_on(terminal: &mut impl Write, from: impl Read, mut look: impl FnMut(&str
 pub(crate) fn run_stage(name: &'static str, work: impl FnOnce() -> Result<Ran>) -> StageOutcome {
     println!("\n=== {name}");
     let started = Instant::now();
-    let ran = work().unwrap_or_else(|error| {
-        eprintln!("{name}: {error:#}");
-        Ran::default()
-    });
+    let ran = judged(name, work());
     StageOutcome { name, ran, duration: started.elapsed() }
 }
 
+/// Of a command that could not be run, a failure, which is said.
+pub(crate) fn judged(name: &str, ran: Result<Ran>) -> Ran {
+    ran.unwrap_or_else(|error| {
+        eprintln!("{name}: {error:#}");
+        Ran::default()
+    })
+}
+
 /// The closing lines: what each failed test said, each stage's verdict and time, then the sum of the tests. A stage that failed without a
-/// failed test counts as one.
-pub(crate) fn summary(outcomes: &[StageOutcome]) -> String {
+/// failed test counts as one. `took` is the time of all stages, of which some ran beside each other.
+pub(crate) fn summary(outcomes: &[StageOutcome], took: Duration) -> String {
     let mut lines = Vec::new();
     let failures: Vec<&str> =
         outcomes.iter().flat_map(|outcome| &outcome.ran.failures).map(String::as_str).collect();
@@ -112,9 +160,14 @@ pub(crate) fn summary(outcomes: &[StageOutcome]) -> String {
         lines.push("\n=== failures".to_owned());
         lines.push(failures.join("\n\n"));
     }
+    let unsteady: Vec<&str> =
+        outcomes.iter().flat_map(|outcome| &outcome.ran.unsteady).map(String::as_str).collect();
+    if !unsteady.is_empty() {
+        lines.push("\n=== failed beside others, passed alone".to_owned());
+        lines.push(unsteady.join("\n"));
+    }
     lines.push("\n=== summary".to_owned());
     let mut sum = Counts::default();
-    let mut duration = Duration::ZERO;
     for outcome in outcomes {
         let mut counts = outcome.ran.counts;
         if !outcome.ran.succeeded {
@@ -124,9 +177,8 @@ pub(crate) fn summary(outcomes: &[StageOutcome]) -> String {
         let seconds = outcome.duration.as_secs_f64();
         lines.push(format!("{:<14} {verdict:<6} {seconds:>7.1} s", outcome.name));
         sum += counts;
-        duration += outcome.duration;
     }
-    lines.push(format!("{:<21} {:>7.1} s\n{sum}", "total", duration.as_secs_f64()));
+    lines.push(format!("{:<21} {:>7.1} s\n{sum}", "total", took.as_secs_f64()));
     lines.join("\n")
 }
 
@@ -138,7 +190,7 @@ mod tests {
 
     fn outcome(name: &'static str, succeeded: bool, passed: u64, failed: u64) -> StageOutcome {
         let counts = Counts { passed, failed, skipped: 0 };
-        let ran = Ran { succeeded, counts, failures: Vec::new() };
+        let ran = Ran { succeeded, counts, ..Ran::default() };
         StageOutcome { name, ran, duration: Duration::from_millis(1250) }
     }
 
@@ -154,13 +206,14 @@ mod tests {
             web            ok         1.2 s
             total                     3.8 s
             13 passed, 3 failed"]]
-        .assert_eq(&summary(&outcomes));
+        .assert_eq(&summary(&outcomes, Duration::from_millis(3750)));
     }
 
     #[test]
     fn what_failed_stands_before_the_summary() {
         let mut outcomes = [outcome("tests", false, 1, 2), outcome("web", true, 3, 0)];
         outcomes[0].ran.failures = vec!["a::b\nleft: 1".to_owned(), "c".to_owned()];
+        outcomes[0].ran.unsteady = vec!["prony: test run".to_owned(), "d".to_owned()];
         expect![[r"
 
             === failures
@@ -169,12 +222,16 @@ mod tests {
 
             c
 
+            === failed beside others, passed alone
+            prony: test run
+            d
+
             === summary
             tests          FAILED     1.2 s
             web            ok         1.2 s
             total                     2.5 s
             4 passed, 2 failed"]]
-        .assert_eq(&summary(&outcomes));
+        .assert_eq(&summary(&outcomes, Duration::from_millis(2500)));
     }
 
     #[test]
@@ -187,5 +244,16 @@ mod tests {
         assert_eq!((ran.counts.passed, ran.counts.failed), (2, 1));
         assert_eq!(terminal, b"2 passed, 1 failed\n");
         assert!(run_into(&mut terminal, here, &["no-such-program-anywhere"]).is_err());
+    }
+
+    #[test]
+    fn a_command_aside_keeps_what_it_says() {
+        let script = "echo one; echo two >&2; echo '1 passed, 0 failed'";
+        let (ran, said) = run_command_aside(Path::new("."), &["sh", "-c", script]);
+        let ran = ran.unwrap();
+        assert_eq!((ran.succeeded, ran.counts.passed), (true, 1));
+        let said = String::from_utf8(said).unwrap();
+        assert!(said.ends_with("\none\ntwo\n1 passed, 0 failed\n"), "{said}");
+        assert!(run_command_aside(Path::new("."), &["no-such-program-anywhere"]).0.is_err());
     }
 }

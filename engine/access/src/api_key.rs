@@ -32,6 +32,18 @@ pub struct ApiKeyRecord {
     pub(crate) scopes: Scopes,
 }
 
+impl ApiKeyRecord {
+    /// Whether it is of the key that another record is of.
+    pub(crate) fn is_same_key(&self, other: &Self) -> bool {
+        self.prefix == other.prefix && self.hash == other.hash
+    }
+
+    /// Whether the key stands for the same as by another record, for as long; the role aside.
+    pub(crate) fn gives_as(&self, other: &Self) -> bool {
+        self.expires_at == other.expires_at && self.session == other.session && self.scopes == other.scopes
+    }
+}
+
 /// A key that was just made.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NewKey {

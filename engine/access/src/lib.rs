@@ -18,6 +18,7 @@ mod refusal;
 mod role;
 mod settings;
 mod shared_admission;
+mod standing;
 #[cfg(test)]
 mod tests;
 
@@ -49,4 +50,5 @@ pub use self::{
         AccessSettings, ConfigInputs, NotARoleName, Openness, WebhookSettings, check_role_name, unix_time,
     },
     shared_admission::{Progress, SharedAdmission},
+    standing::Standing,
 };

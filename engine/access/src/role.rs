@@ -49,6 +49,15 @@ impl RoleId {
 }
 
 impl Role {
+    /// Whether another role lets do the same, wherever it was written.
+    pub(crate) fn grants_as(&self, other: &Self) -> bool {
+        self.unrestricted == other.unrestricted
+            && self.max_depth == other.max_depth
+            && self.max_complexity == other.max_complexity
+            && self.permissions == other.permissions
+            && self.policies == other.policies
+    }
+
     /// Where the permissions of a source were written.
     pub fn source_origin(&self, source: &str) -> Option<&Origin> {
         self.places.0.get(source).map(|places| &places.origin)

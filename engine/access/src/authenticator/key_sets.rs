@@ -189,7 +189,7 @@ impl KeySet {
         let old = self.keys();
         let keys: Vec<_> = keys
             .into_iter()
-            .map(|key| old.iter().find(|old| old.is_same(&key) && !old.is_dropped()).map_or(key, Arc::clone))
+            .map(|key| old.iter().find(|old| **old == key && !old.is_dropped()).map_or(key, Arc::clone))
             .collect();
         let gone: Vec<_> = old.iter().filter(|old| !keys.iter().any(|key| Arc::ptr_eq(key, old))).collect();
         self.keys.store(Arc::new(keys));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 use super::{TokenFault, abridged};
 
 /// What is asked of claims.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ClaimRules {
     /// One of which the token must be for. Where there is none, tokens for somebody in particular are refused.
     pub(crate) audience: Vec<String>,

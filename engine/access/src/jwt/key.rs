@@ -20,6 +20,13 @@ pub(crate) struct VerificationKey {
     dropped: AtomicBool,
 }
 
+/// By its material, its id and its algorithms.
+impl PartialEq for VerificationKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.fingerprint == other.fingerprint
+    }
+}
+
 enum Verifier {
     Secret(Box<hmac::Key>),
     Public(ParsedPublicKey),
@@ -143,10 +150,6 @@ impl VerificationKey {
             Verifier::Secret(key) => hmac::verify(key, signed, signature).is_ok(),
             Verifier::Public(key) => key.verify_sig(signed, signature).is_ok(),
         })
-    }
-
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.fingerprint == other.fingerprint
     }
 
     pub(crate) fn set_dropped(&self) {

@@ -80,7 +80,7 @@ pub struct WebhookSettings {
 }
 
 /// One issuer of tokens.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct IssuerSettings {
     /// `iss` of its tokens; tokens of an issuer that is not named go to the one without a name.
     pub(crate) issuer: Option<String>,
@@ -94,6 +94,7 @@ pub(crate) struct IssuerSettings {
     pub(crate) cookie: Option<String>,
 }
 
+#[derive(PartialEq)]
 pub(crate) enum IssuerKeys {
     Given(Vec<Arc<VerificationKey>>),
     Fetched(KeySetSettings),
@@ -123,7 +124,7 @@ pub(crate) struct ClaimNames {
 }
 
 /// What the names of a client's certificate say.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CertificateSettings {
     /// The role of clients that bring a certificate and nothing else.
     pub(crate) role: Option<RoleId>,

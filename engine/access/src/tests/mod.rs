@@ -10,6 +10,7 @@ mod key_sets;
 mod operations;
 mod other_ways;
 mod parsing;
+mod standing;
 mod tokens;
 
 use std::{

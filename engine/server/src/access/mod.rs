@@ -24,11 +24,11 @@ use arc_swap::ArcSwapOption;
 use http::{Extensions, HeaderMap, request::Parts};
 use prony_access::{
     AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, LastToken, LimitCounts,
-    LimiterStatistics, Openness, RefusalKind, client_address,
+    LimiterStatistics, Openness, RefusalKind, Standing, client_address,
 };
 use prony_source::{AskerRecord, Metric, Sample, current_request};
 use serde_json::Value as Json;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use self::places::Queues;
 pub(crate) use self::{
@@ -58,6 +58,17 @@ pub(crate) struct Access {
     queues: Queues,
     /// None where servers share nothing.
     shared: ArcSwapOption<SharedLimits>,
+    /// Counts the configurations that have been in force.
+    replaced: watch::Sender<u64>,
+}
+
+/// Why somebody who was let in, and has stayed, may not go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LetGo {
+    /// They would be refused now.
+    Refused,
+    /// What they may do is another.
+    OtherRights,
 }
 
 /// One configuration of it.
@@ -85,9 +96,45 @@ impl Access {
             counts: Arc::default(),
             queues: Queues::default(),
             shared: ArcSwapOption::empty(),
+            replaced: watch::Sender::default(),
         };
         access.replace(settings, shared);
         access
+    }
+
+    /// Tells whenever another configuration is in force.
+    pub(crate) fn replacements(&self) -> watch::Receiver<u64> {
+        self.replaced.subscribe()
+    }
+
+    /// Another number after each replacement.
+    pub(crate) fn generation(&self) -> u64 {
+        *self.replaced.borrow()
+    }
+
+    /// What becomes of somebody who was let in, and stays connected: none where nothing has changed, and otherwise as whom the configuration
+    /// of now knows them.
+    pub(crate) fn look_again(&self, asker: Option<&Asker>) -> Result<Option<Asker>, LetGo> {
+        if !self.is_closed() {
+            return Ok(None);
+        }
+        let current = self.current.load();
+        let Some(policy) = &*current else { return Ok(None) };
+        // Everybody was let in.
+        let Some(Asker { roles, identity, address, .. }) = asker else { return Err(LetGo::OtherRights) };
+        if Arc::ptr_eq(roles, &policy.roles) {
+            return Ok(None);
+        }
+        match policy.roles.settings.standing(identity, &roles.settings) {
+            Standing::Same(identity) => Ok(Some(Asker {
+                roles: Arc::clone(&policy.roles),
+                rules: Arc::clone(&policy.rules),
+                identity,
+                address: *address,
+            })),
+            Standing::Other => Err(LetGo::OtherRights),
+            Standing::Refused => Err(LetGo::Refused),
+        }
     }
 
     /// Lets in by these settings from now on, with limits that are shared so.
@@ -105,6 +152,7 @@ impl Access {
         let is_closed = settings.openness == Openness::Closed;
         self.current.store(is_closed.then(|| Arc::new(policy())));
         self.is_closed.store(is_closed, Ordering::Release);
+        self.replaced.send_modify(|count| *count += 1);
         // `/health` names a Redis only once it counts whoever is let in: before, requests went on counting in the other.
         let before = self.shared();
         let is_other =

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     graphql::{CoreEngine, ExecutionContext as _},
     site::Site,
+    subscriptions::follow_access,
 };
 
 /// The acceptor's end of a core.
@@ -62,6 +63,7 @@ async fn run(
     let connections = Rc::new(Connections::default());
     let engine = CoreEngine::attach(index, site);
     let protocol = connection::protocol(engine.settings());
+    tokio::task::spawn_local(follow_access(Rc::clone(&engine)));
     while let Some(arrival) = arrivals.recv().await {
         let (entry, engine) = (connections.enter(), Rc::clone(&engine));
         let task = connection::serve(arrival, entry, protocol.clone(), engine, Rc::clone(&connections));

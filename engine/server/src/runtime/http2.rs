@@ -105,6 +105,11 @@ async fn respond(engine: &Rc<CoreEngine>, mut request: Request<Incoming>, open: 
     let is_head = request.method() == Method::HEAD;
     let mut response = if request.headers().len() > max_headers {
         too_many_headers(max_headers)
+    } else if names_another_host(&request) {
+        let message = "the field `host` and `:authority` name different hosts; send `:authority` alone";
+        let mut response = refusal(StatusCode::BAD_REQUEST, JSON, message);
+        web::date::mark(&mut response);
+        response
     } else {
         name_host(&mut request);
         // Requests run beside each other here, and an API's connection is for one at a time.
@@ -135,6 +140,17 @@ fn leave_out_body(response: &mut Reply) {
         response.headers_mut().entry(header::CONTENT_LENGTH).or_insert(HeaderValue::from(bytes));
     }
     *response.body_mut() = ReplyBody::Whole(Full::default());
+}
+
+/// A proxy in front may have gone by the other one (RFC 9113, section 8.3.1). The port of `https` may be left out in either.
+fn names_another_host<B>(request: &Request<B>) -> bool {
+    fn without_port(host: &[u8]) -> &[u8] {
+        host.strip_suffix(b":443").unwrap_or(host)
+    }
+    let Some(authority) = request.uri().authority() else { return false };
+    let named = without_port(authority.as_str().as_bytes());
+    let is_same = |host: &HeaderValue| without_port(host.as_bytes()).eq_ignore_ascii_case(named);
+    !request.headers().get_all(header::HOST).iter().all(is_same)
 }
 
 /// `:authority` stands for the field `Host`, which is checked in more than one place (RFC 9113, section 8.3.1).
@@ -193,6 +209,23 @@ mod tests {
             }
             join_cookies(&mut headers);
             assert_eq!(headers.get_all(header::COOKIE).iter().collect::<Vec<_>>(), expected);
+        }
+    }
+    #[test]
+    fn a_host_that_is_named_twice_is_one() {
+        let is_refused = |uri: &'static str, hosts: &[&'static str]| {
+            let mut request = Request::new(());
+            *request.uri_mut() = uri.parse().unwrap();
+            for host in hosts {
+                request.headers_mut().append(header::HOST, HeaderValue::from_static(host));
+            }
+            names_another_host(&request)
+        };
+        let uri = "https://api.example/graphql";
+        assert!(!is_refused(uri, &[]) && !is_refused(uri, &["API.example"]) && !is_refused("/", &["other.example"]));
+        assert!(!is_refused(uri, &["api.example:443"]) && !is_refused("https://api.example:443/", &["api.example"]));
+        for hosts in [&["other.example"][..], &["api.example:8443"], &[""], &["api.example", "other.example"]] {
+            assert!(is_refused(uri, hosts), "{hosts:?}");
         }
     }
 }

@@ -22,7 +22,7 @@ use super::{
     payload::ResultPayload,
     wrap::Wrap,
 };
-use crate::graphql::plan::Plan;
+use crate::graphql::{CoreEngine, ExecutionContext as _, plan::Plan};
 
 /// All feeds and outboxes of a core.
 #[derive(Debug, Default)]
@@ -153,11 +153,28 @@ impl Hub {
     /// Ends all connections, now and later, because the server stops.
     pub(crate) fn stop(&self) {
         self.stopping.set(true);
-        let outboxes: Vec<_> =
-            self.outboxes.borrow().iter().filter_map(|(_, known)| known.upgrade()).collect();
-        for outbox in outboxes {
+        for outbox in self.all() {
             outbox.stop(Stop::Restart);
         }
+    }
+
+    /// Has all connections look at what has changed beside them.
+    fn wake(&self) {
+        for outbox in self.all() {
+            outbox.wake();
+        }
+    }
+
+    fn all(&self) -> Vec<Rc<Outbox>> {
+        self.outboxes.borrow().iter().filter_map(|(_, known)| known.upgrade()).collect()
+    }
+}
+
+/// Has a core's connections look again at who may go on whenever that was read anew.
+pub(crate) async fn follow_access(core: Rc<CoreEngine>) {
+    let mut replacements = core.site().access.replacements();
+    while replacements.changed().await.is_ok() {
+        core.hub.wake();
     }
 }
 

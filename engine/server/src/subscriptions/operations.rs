@@ -35,9 +35,9 @@ use super::{
     wrap::Wrap,
 };
 use crate::{
-    access::Places,
+    access::{LetGo, Places},
     graphql::{
-        CoreEngine, ExecutionContext as _, RequestContext, StageClock,
+        Asker, CoreEngine, ExecutionContext as _, RequestContext, StageClock,
         outcome::{RequestError, Seen},
         pipeline::{self, AllowedKinds, Finished, Prepared},
     },
@@ -82,6 +82,8 @@ struct Operation {
     serial: Serial,
     /// When it is no longer known who asks for it (Unix seconds).
     expires_at: Option<i64>,
+    /// Who asks for it.
+    asker: Option<Asker>,
     work: Work,
 }
 
@@ -123,14 +125,17 @@ impl Operations {
         if let Some(message) = self.core.site().memory.refuse() {
             return Err(RequestError::Invalid(vec![GraphqlError::new(ErrorCode::Overloaded, message)]));
         }
-        let expires_at = context.expires_at();
+        let (expires_at, asker) = (context.expires_at(), context.asker.clone());
         let record = traces::begin(&self.core, &context);
         let entered = record.as_ref().map(enter_request);
         let mut clock = StageClock::start();
         let mut seen = Seen::default();
         let prepared =
             pipeline::prepare(&*self.core, context, Ok(parameters), allowed, &mut clock, &mut seen);
-        let begun = prepared.and_then(|prepared| self.begin(id, expires_at, prepared, wrap, clock.clone()));
+        let begun = prepared.and_then(|prepared| self.begin(&id, prepared, wrap, clock.clone()));
+        let begun = begun.map(|(serial, work)| {
+            self.open.insert(id, Operation { serial, expires_at, asker, work });
+        });
         if begun.is_err() {
             self.core.metrics().request_ended(seen.kind, OutcomeKind::Refused, &clock.times());
         }
@@ -143,18 +148,17 @@ impl Operations {
 
     fn begin(
         &mut self,
-        id: Rc<str>,
-        expires_at: Option<i64>,
+        id: &Rc<str>,
         prepared: Prepared,
         wrap: Wrap,
         clock: StageClock,
-    ) -> Result<(), RequestError> {
+    ) -> Result<(Serial, Work), RequestError> {
         let serial = self.core.hub.next_serial();
         let is_subscription = prepared.kind() == OperationKind::Subscription;
         let work = if is_subscription && prepared.is_admitted {
-            self.subscribe(&id, serial, &prepared, wrap, &clock)?
+            self.subscribe(id, serial, &prepared, wrap, &clock)?
         } else if is_subscription {
-            let (core, id) = (Rc::clone(&self.core), Rc::clone(&id));
+            let (core, id) = (Rc::clone(&self.core), Rc::clone(id));
             self.run(async move {
                 let admitted = prepared.admit(&*core).await;
                 Some(Box::new(LetIn { id, serial, prepared, wrap, clock, admitted }))
@@ -166,11 +170,10 @@ impl Operations {
                 .budget
                 .get_or_insert_with(|| core.site().responses.part(ResponseLimit::Connection, max_bytes));
             let prepared = prepared.within(&*core, budget);
-            let single = single(core, outbox, prepared, wrap, clock, serial, Rc::clone(&id));
+            let single = single(core, outbox, prepared, wrap, clock, serial, Rc::clone(id));
             self.run(traces::to_its_end(single).map(|()| None))
         };
-        self.open.insert(id, Operation { serial, expires_at, work });
-        Ok(())
+        Ok((serial, work))
     }
 
     fn run(&mut self, work: impl Future<Output = Option<Box<LetIn>>> + 'static) -> Work {
@@ -266,6 +269,20 @@ impl Operations {
         let is_over = |operation: &Operation| operation.expires_at.is_some_and(|end| end <= now);
         let over = self.open.iter().filter(|(_, operation)| is_over(operation));
         over.map(|(id, _)| Rc::clone(id)).collect()
+    }
+
+    /// Looks again at who asks for them: those that may not go on, and why.
+    pub(crate) fn look_again(&mut self) -> Vec<(Rc<str>, LetGo)> {
+        let access = &self.core.site().access;
+        let mut over = Vec::new();
+        for (id, operation) in &mut self.open {
+            match access.look_again(operation.asker.as_ref()) {
+                Ok(None) => {}
+                Ok(known) => operation.asker = known,
+                Err(why) => over.push((Rc::clone(id), why)),
+            }
+        }
+        over
     }
 
     /// When the first of their credentials expire (Unix seconds).

@@ -174,6 +174,11 @@ impl Outbox {
         inner.wake();
     }
 
+    /// Has the connection look at what has changed beside it.
+    pub(crate) fn wake(&self) {
+        self.inner.borrow().wake();
+    }
+
     /// The next item, in order.
     pub(crate) fn pop(&self) -> Option<Item> {
         let mut inner = self.inner.borrow_mut();

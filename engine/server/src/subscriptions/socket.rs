@@ -43,7 +43,7 @@ use super::{
     settings::SubscriptionSettings,
 };
 use crate::{
-    access,
+    access::{self, LetGo},
     graphql::{
         Asker, CoreEngine, ExecutionContext as _, Renewal, RequestContext,
         outcome::HeldBytes,
@@ -209,6 +209,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             return Poll::Ready(());
         }
         self.poll_expiry(context);
+        self.look_again();
         self.operations.poll(context);
         if self.due != Due::End
             && let Some(stop) = self.outbox.stopped()
@@ -354,9 +355,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             Some(Renewal::SomebodyElse) => {
                 Err(Close::forbidden("Forbidden: the new credentials are of somebody else"))
             }
-            Some(Renewal::OtherConfiguration) | None => {
-                Err(Close::new(1012, "who may do what has changed: connect again"))
-            }
+            Some(Renewal::OtherConfiguration) | None => Err(Close::let_go(LetGo::OtherRights)),
         }
     }
 
@@ -386,6 +385,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             self.expiry = None;
             let actions = self.session.close(Close::forbidden("Forbidden: the credentials have expired"));
             self.perform(actions);
+        }
+    }
+
+    /// Ends the connection of somebody who may not go on, where who may do what was read again; what others begin from now on is judged
+    /// by what was read.
+    fn look_again(&mut self) {
+        if self.due == Due::End || self.session.is_opening() || self.meeting.is_some() {
+            return;
+        }
+        match self.core.site().access.look_again(self.context.asker.as_ref()) {
+            Ok(None) => {}
+            Ok(known) => self.context.asker = known,
+            Err(why) => {
+                let actions = self.session.close(Close::let_go(why));
+                self.perform(actions);
+            }
         }
     }
 

@@ -26,7 +26,7 @@ use super::{
     wrap::Wrap,
 };
 use crate::{
-    access,
+    access::{self, LetGo},
     clock::unix_now,
     graphql::{
         CoreEngine, ExecutionContext as _, RequestContext, outcome::RequestError, pipeline::AllowedKinds,
@@ -36,6 +36,9 @@ use crate::{
 
 /// A line that says nothing. The first one also makes browsers see the stream as open.
 const COMMENT: &[u8] = b":\n\n";
+
+const NOT_ACCEPTED: &str = "the credentials are not accepted any more";
+const OTHER_RIGHTS: &str = "what the client may see has changed with the configuration: subscribe again";
 
 /// Messages that wait are sent together up to about this.
 const PIECE_BYTES: usize = 16 << 10;
@@ -49,6 +52,8 @@ pub(crate) struct EventStream {
     keep_alive: Pin<Box<Sleep>>,
     /// When it is no longer known who asks for one of the operations.
     expiry: Option<access::Expiry>,
+    /// With which configuration it was seen who may go on; none where somebody new is to be looked at.
+    looked_at: Option<u64>,
     mode: Mode,
     /// Said first.
     opening: Option<BytesMut>,
@@ -119,6 +124,7 @@ impl EventStream {
             outbox,
             keep_alive: Box::pin(tokio::time::sleep(settings.ping_interval)),
             expiry: None,
+            looked_at: None,
             mode,
             opening: Some(COMMENT.into()),
             held: Vec::new(),
@@ -146,18 +152,37 @@ impl EventStream {
 
     fn end_expired(&mut self, out: &mut BytesMut) {
         let expired = GraphqlError::new(ErrorCode::Unauthenticated, "the credentials have expired");
-        let errors = self.operations.error_list(&[expired]);
         for id in self.operations.expired(unix_now()) {
-            self.operations.stop(&id);
-            match &self.mode {
-                Mode::Distinct => {
-                    write_errors(out, None, &errors);
-                    self.ended = true;
-                }
-                Mode::Single(claim) => {
-                    claim.release(&id);
-                    write_errors(out, Some(&id), &errors);
-                }
+            self.end_with(&id, &expired, out);
+        }
+    }
+
+    /// Ends operations of those who may not go on, where who may do what was read again.
+    fn look_again(&mut self, out: &mut BytesMut) {
+        let generation = self.core.site().access.generation();
+        if self.ended || self.looked_at.replace(generation) == Some(generation) {
+            return;
+        }
+        for (id, why) in self.operations.look_again() {
+            let error = match why {
+                LetGo::Refused => GraphqlError::new(ErrorCode::Unauthenticated, NOT_ACCEPTED),
+                LetGo::OtherRights => GraphqlError::new(ErrorCode::SubscriptionEnded, OTHER_RIGHTS),
+            };
+            self.end_with(&id, &error, out);
+        }
+    }
+
+    fn end_with(&mut self, id: &str, error: &GraphqlError, out: &mut BytesMut) {
+        let errors = self.operations.error_list(std::slice::from_ref(error));
+        self.operations.stop(id);
+        match &self.mode {
+            Mode::Distinct => {
+                write_errors(out, None, &errors);
+                self.ended = true;
+            }
+            Mode::Single(claim) => {
+                claim.release(id);
+                write_errors(out, Some(id), &errors);
             }
         }
     }
@@ -173,6 +198,7 @@ impl EventStream {
                 self.stop(stop, &mut out);
             }
             self.poll_expiry(context, &mut out);
+            self.look_again(&mut out);
         }
         if !out.is_empty() {
             return Poll::Ready(Some(self.piece(out.freeze())));
@@ -208,7 +234,10 @@ impl EventStream {
                     let (wrap, allowed) = (wrap(Some(&id)), AllowedKinds::All);
                     let started = self.operations.start((&*id).into(), context, parameters, allowed, wrap);
                     match started {
-                        Ok(()) => self.follow_expiry(),
+                        Ok(()) => {
+                            self.follow_expiry();
+                            self.looked_at = None;
+                        }
                         Err(error) => self.refuse(&id, error),
                     }
                 }

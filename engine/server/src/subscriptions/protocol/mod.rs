@@ -17,6 +17,7 @@ use serde_json::Value as Json;
 use self::message::Message;
 pub(super) use self::message::{error_list, quoted};
 use super::wrap::Wrap;
+use crate::access::LetGo;
 
 /// Which of the two a connection speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +86,14 @@ impl Close {
 
     pub(crate) fn forbidden(reason: impl Into<Cow<'static, str>>) -> Self {
         Self::new(4403, reason)
+    }
+
+    /// Who was let in may not go on.
+    pub(crate) fn let_go(why: LetGo) -> Self {
+        match why {
+            LetGo::Refused => Self::forbidden("Forbidden: the credentials are not accepted any more"),
+            LetGo::OtherRights => Self::new(1012, "who may do what has changed: connect again"),
+        }
     }
 
     pub(crate) fn no_dialect() -> Self {

@@ -4,10 +4,10 @@
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::{ACCESS, bearer, body, serve, token, token_for};
+use super::{ACCESS, access, bearer, body, serve, token, token_for};
 use crate::{
     sockets::{LEGACY, Socket, TRANSPORT, subscribe},
-    support::Server,
+    support::{Rewritten, Server},
 };
 
 fn init(server: &Server, payload: &serde_json::Value) -> Socket {
@@ -144,6 +144,53 @@ fn operations_of_one_stream_end_with_their_own_tokens() {
     assert!(body(&server, &bearer(&long), create).contains("9201"));
     let event = socket.until("9201");
     assert!(event.contains("\"id\":\"long\""), "{event}");
+}
+
+/// They went on with the rights that they had been given, and began what they liked with them, for as long as they stayed.
+#[test]
+fn who_stays_connected_is_looked_at_when_the_configuration_changes() {
+    let key = prony_access::new_key(&[7; prony_access::KEY_RANDOM_BYTES]);
+    let record = key.record("robot", "visitor", None).replace("[[api_key]]", "[[auth.api_key]]");
+    let file = Rewritten::new(&format!("{ACCESS}{record}"));
+    let first = access(&file.text());
+    let reload = file.reload(|text| Ok(access(text)));
+    let server = Server::with(|settings| {
+        settings.access = first;
+        settings.reload = Some(reload);
+    });
+    let [mut customer, mut admin] =
+        [("customer", 2), ("admin", 1)].map(|(role, number)| opened(&server, &token(role, number)));
+    let mut robot = init(&server, &json!({"X-Api-Key": key.printed}));
+    assert_eq!(robot.next(), r#"{"type":"connection_ack"}"#);
+    let albums = "subscription { albums(limit: 2) { AlbumId } }";
+    for socket in [&mut customer, &mut admin, &mut robot] {
+        socket.send(&subscribe("s", albums));
+        assert!(socket.next().contains(r#"[{"AlbumId":1},{"AlbumId":2}]"#));
+    }
+    let mut stream = server.connect();
+    let query = "query=subscription%7Balbums%7BAlbumId%7D%7D";
+    stream.send(format!(
+        "GET /graphql?{query} HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nx-api-key: {}\r\n\r\n",
+        key.printed
+    ));
+    assert!(stream.until("\n\n").starts_with("HTTP/1.1 200"));
+
+    file.write(ACCESS);
+    let gone = "the credentials are not accepted any more";
+    assert_eq!(close(&mut robot), (4403, format!("Forbidden: {gone}")));
+    let told = stream.until("event: complete\ndata:\n\n");
+    let refused = format!(r#"{{"errors":[{{"message":"{gone}","extensions":{{"code":"UNAUTHENTICATED"}}}}]}}"#);
+    assert!(told.contains(&refused), "{told}");
+    customer.send(&subscribe("q", "{ albums { AlbumId } }"));
+    assert!(customer.next().contains(r#"[{"AlbumId":1},{"AlbumId":2}]"#), "its rights are as they were");
+    assert!(customer.next().contains("complete"));
+
+    // Roles are numbered anew, and that of the customer sees less.
+    let fewer = ACCESS.replace("limit = 2", "limit = 1").replace("[roles.visitor.", "[roles.another]\nunrestricted = true\n[roles.visitor.");
+    file.write(&fewer);
+    assert_eq!(close(&mut customer), (1012, "who may do what has changed: connect again".to_owned()));
+    admin.send(&subscribe("q", "{ albums(limit: 2) { AlbumId } genres(limit: 1) { GenreId } }"));
+    assert!(admin.next().contains(r#""genres":[{"GenreId":1}]"#), "it may do everything, as before");
 }
 
 /// New credentials of the same user prolong what is open; those of anybody else end it.

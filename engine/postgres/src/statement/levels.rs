@@ -11,7 +11,8 @@ use crate::{
     error::{Failure, FailureKind},
     run::rows::{Form, RowShape},
     statement::{
-        keys::{KeyWire, read_key},
+        dialect::cast_name,
+        keys::{KeyWire, comes_apart, read_key},
         select::{Equalities, SelectWriter},
         text::Statement,
     },
@@ -108,12 +109,17 @@ fn keys(
     let columns = level.key_columns.iter().zip(&level.key_collations);
     for (part, ((&id, &collation), wire)) in columns.zip(wires).enumerate() {
         let number = writer.builder.parameter(Parameter::Parent(part));
-        arrays.push(match wire {
-            KeyWire::Integer => format!("${number}"),
-            KeyWire::Text => format!("{}[]", KeyWire::Text.placeholder(number, table.column(id))),
-        });
+        let column = table.column(id);
+        let (array, key) = match wire {
+            KeyWire::Integer => (format!("${number}"), format!("k.k{part}")),
+            KeyWire::Text if comes_apart(column) => {
+                (format!("${number}"), format!("k.k{part}::{}", cast_name(column)))
+            }
+            KeyWire::Text => (format!("{}[]", wire.placeholder(number, column)), format!("k.k{part}")),
+        };
+        arrays.push(array);
         names.push(format!("k{part}"));
-        tied.push((id, format!("k.k{part}{}", collate_clause(collation))));
+        tied.push((id, format!("{key}{}", collate_clause(collation))));
     }
     let sql = format!("unnest({}) WITH ORDINALITY AS k({},n)", arrays.join(","), names.join(","));
     (sql, tied)

@@ -217,6 +217,40 @@ fn relations_go_by_the_collation_of_the_key() {
     }
 }
 
+/// Arrays of keys that are arrays or rows themselves came apart into the items and columns of these.
+#[test]
+fn keys_of_arrays_and_composite_types_stay_whole() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create type place as (x int, y text);
+         create table paths (steps int[] primary key, at place unique);
+         create table walks (id int primary key, steps int[] references paths, at place references paths (at));
+         insert into paths values ('{}', (1, 'a')), ('{1,2}', (1, 'b,c')), ('{{1,2},{3,4}}', null);
+         insert into walks values (1, '{1,2}', (1, 'a')), (2, '{{1,2},{3,4}}', (1, 'b,c')), (3, '{}', null);",
+    );
+    let text = "{ paths { walks_on_steps { id } walks_on_at { id } walks_on_at_aggregate { count } }
+                  walks { steps_path { at } at_path { steps } } }";
+    for model in MODELS {
+        on_a_core(async {
+            let served = Served::open(&database.url(), &settings(model)).await;
+            let data = served.data(&served.session(), text, none()).await;
+            let wanted = json!({
+                "paths": [
+                    {"walks_on_steps": [{"id": 3}], "walks_on_at": [{"id": 1}], "walks_on_at_aggregate": {"count": 1}},
+                    {"walks_on_steps": [{"id": 1}], "walks_on_at": [{"id": 2}], "walks_on_at_aggregate": {"count": 1}},
+                    {"walks_on_steps": [{"id": 2}], "walks_on_at": [], "walks_on_at_aggregate": {"count": 0}}
+                ],
+                "walks": [
+                    {"steps_path": {"at": "(1,\"b,c\")"}, "at_path": {"steps": []}},
+                    {"steps_path": {"at": null}, "at_path": {"steps": [1, 2]}},
+                    {"steps_path": {"at": "(1,a)"}, "at_path": null}
+                ],
+            });
+            assert_eq!(data, wanted, "{model:?}");
+        });
+    }
+}
+
 /// A key that is a number with a scale is found by the integers that refer to it.
 #[test]
 fn integers_refer_to_numbers_with_a_scale() {

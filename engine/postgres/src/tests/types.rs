@@ -251,6 +251,48 @@ fn keys_of_arrays_and_composite_types_stay_whole() {
     }
 }
 
+/// `IS NOT NULL` of PostgreSQL is false of a row in which one column is null.
+#[test]
+fn a_row_of_nulls_is_no_null() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create type place as (x int, y text);
+         create table spots (id int primary key, at place);
+         insert into spots values (1, (1, 'a')), (2, (1, null)), (3, (null, null)), (4, null);",
+    );
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let text = "{ spots(where: {at: {is_null: true}}) { id } a: spots(where: {at: {is_null: false}}) { id }
+                      b: spots(where: {at: {eq: null}}) { id } c: spots(where: {not: {at: {ne: null}}}) { id } }";
+        let data = served.data(&served.session(), text, none()).await;
+        let wanted = json!({
+            "spots": [{"id": 4}], "a": [{"id": 1}, {"id": 2}, {"id": 3}], "b": [{"id": 4}], "c": [{"id": 4}],
+        });
+        assert_eq!(data, wanted);
+    });
+}
+
+/// The database's own text of a time has a blank where the `T` is that is served.
+#[test]
+fn patterns_match_times_as_they_are_served() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create table talks (id int primary key, at timestamp, stamp timestamptz);
+         insert into talks values (1, '2021-01-01 18:00', '2021-01-01 18:00+00'), (2, 'infinity', null),
+                                  (3, '2021-01-02 18:00', '2021-01-01 18:00:00.5+00');",
+    );
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let text = r#"{ talks(where: {at: {like: "2021-01-01T18%"}}) { id } a: talks(where: {at: {ilike: "%t18:00:00"}}) { id }
+                        b: talks(where: {stamp: {like: "%T18:00:00.5+00:00"}}) { id } c: talks(where: {at: {like: "inf%"}}) { id } }"#;
+        let data = served.data(&served.session(), text, none()).await;
+        let wanted = json!({
+            "talks": [{"id": 1}], "a": [{"id": 1}, {"id": 3}], "b": [{"id": 3}], "c": [{"id": 2}],
+        });
+        assert_eq!(data, wanted);
+    });
+}
+
 /// A key that is a number with a scale is found by the integers that refer to it.
 #[test]
 fn integers_refer_to_numbers_with_a_scale() {

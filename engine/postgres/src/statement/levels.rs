@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use prony_graphql::{budget::ResponseMeter, error::GraphqlError};
+use prony_graphql::budget::ResponseMeter;
 use tokio_postgres::Row;
 
 use crate::{
@@ -47,11 +47,7 @@ pub(crate) struct LevelShape {
 }
 
 impl LevelRead {
-    pub(crate) fn new(
-        model: &Model,
-        settings: &RelationalSettings,
-        level: &LevelSelect<'_>,
-    ) -> Result<Self, GraphqlError> {
+    pub(crate) fn new(model: &Model, settings: &RelationalSettings, level: &LevelSelect<'_>) -> Self {
         let mut writer = SelectWriter::of_level(model, settings);
         let table = model.table(level.rows.table());
         let key_wires: Vec<KeyWire> =
@@ -68,11 +64,11 @@ impl LevelRead {
                 vec![RowShape::of_column(select.position("d.o".to_owned()), Form::Json)]
             }
             RowsPlan::List(_) | RowsPlan::One(_) => {
-                writer.pieces(table, "d", level.rows.outputs(), &mut select)?
+                writer.pieces(table, "d", level.rows.outputs(), &mut select)
             }
         };
         let keys = level.child_keys.iter().map(|columns| child_key(table, columns, &mut select)).collect();
-        let rows_sql = writer.rows(level.rows, &tied)?;
+        let rows_sql = writer.rows(level.rows, &tied);
         let columns = select.to_sql("NULL");
         let sql = if has_key_number {
             format!("SELECT {columns} FROM {keys_sql} CROSS JOIN LATERAL ({rows_sql}) AS d")
@@ -81,7 +77,7 @@ impl LevelRead {
         };
         let key_types = key_wires.iter().map(|wire| wire.array_type());
         let statement = Statement::of_rows(model, sql, writer.builder, key_types);
-        Ok(Self { statement, shape: Arc::new(LevelShape { has_key_number, pieces, keys }), key_wires })
+        Self { statement, shape: Arc::new(LevelShape { has_key_number, pieces, keys }), key_wires }
     }
 }
 

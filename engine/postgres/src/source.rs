@@ -67,11 +67,11 @@ impl Database for PostgresDatabase {
     }
 
     fn select(&self, model: &Arc<Model>, rows: &RowsPlan, is_given: bool) -> Result<Read, GraphqlError> {
-        Read::new(model, &self.settings, rows, is_given)
+        Ok(Read::new(model, &self.settings, rows, is_given))
     }
 
     fn level(&self, model: &Arc<Model>, select: &LevelSelect<'_>) -> Result<LevelRead, GraphqlError> {
-        LevelRead::new(model, &self.settings, select)
+        Ok(LevelRead::new(model, &self.settings, select))
     }
 
     fn mutation(&self, model: &Arc<Model>, response_key: &str, plan: &MutationPlan) -> Arc<Mutation> {

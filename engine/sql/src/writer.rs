@@ -104,6 +104,11 @@ impl<'p> FieldWriter<'p> {
         self.errors.push(error);
     }
 
+    /// How many errors are noted.
+    pub fn error_count(&self) -> usize {
+        self.errors.len()
+    }
+
     /// The errors so far; none are left.
     pub fn take_errors(&mut self) -> Vec<GraphqlError> {
         std::mem::take(&mut self.errors)

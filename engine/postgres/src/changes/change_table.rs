@@ -285,10 +285,12 @@ impl ChangeTable {
     }
 }
 
-/// Whether the statement does not fit the table or its values any more: classes 42 and 22 (PostgreSQL manual, appendix A).
-/// Whatever else stands against it may be gone the next time.
+/// Whether the statement does not fit the table or its values: classes 22, 23 and 42 (PostgreSQL manual, appendix A), P0 of functions that
+/// a domain checks by, and XX, which is what types of extensions say of a text that is none of theirs. It would be so each time that these
+/// rows are read. Whatever else stands against it may be gone the next time.
 fn is_of_the_table(error: &Error) -> bool {
-    error.code().is_some_and(|state| state.code().starts_with("42") || state.code().starts_with("22"))
+    let class = error.code().and_then(|state| state.code().get(..2));
+    matches!(class, Some("22" | "23" | "42" | "P0" | "XX"))
 }
 
 /// The row, and the key before.

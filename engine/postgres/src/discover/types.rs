@@ -26,6 +26,7 @@ enum Structure {
     Domain {
         of: Oid,
         refuses_null: bool,
+        has_default: bool,
     },
     Array {
         of: Oid,
@@ -50,6 +51,8 @@ pub(super) struct Described {
     pub(super) name: Box<str>,
     /// A domain of it is NOT NULL.
     pub(super) refuses_null: bool,
+    /// It is a domain that fills columns without a default of their own.
+    pub(super) has_default: bool,
 }
 
 /// What `COMMENT ON` has said; a text of blanks says nothing.
@@ -78,6 +81,7 @@ impl Types {
                  )
                  SELECT t.oid, t.typname::text, n.nspname::text, format_type(t.oid, -1) AS name,
                         left(obj_description(t.oid, 'pg_type'), $2) AS comment, t.typtype::text, t.typcategory::text, t.typbasetype, t.typelem, t.typnotnull,
+                        t.typdefault IS NOT NULL AS has_default,
                         CASE t.typtype WHEN 'b' THEN t.oid IN (SELECT oid FROM comparable)
                              WHEN 'c' THEN NOT EXISTS ( -- a row is compared by its columns
                                  SELECT FROM pg_attribute AS a JOIN pg_type AS m ON m.oid = a.atttypid
@@ -96,7 +100,8 @@ impl Types {
         for row in &rows {
             let structure = match (row.get("typtype"), row.get("typcategory")) {
                 ("d", _) => {
-                    Structure::Domain { of: row.get("typbasetype"), refuses_null: row.get("typnotnull") }
+                    let (refuses_null, has_default) = (row.get("typnotnull"), row.get("has_default"));
+                    Structure::Domain { of: row.get("typbasetype"), refuses_null, has_default }
                 }
                 ("e", _) => {
                     types.enums.push(CatalogEnum {
@@ -145,18 +150,21 @@ impl Types {
     /// Follows domains down to the type that they restrict.
     pub(super) fn describe(&self, oid: Oid) -> Described {
         let Some(entry) = self.by_oid.get(&oid) else {
-            return Described { kind: ColumnKind::OtherText, name: "text".into(), refuses_null: false };
+            let (kind, name) = (ColumnKind::OtherText, "text".into());
+            return Described { kind, name, refuses_null: false, has_default: false };
         };
         let kind = match entry.structure {
-            Structure::Domain { of, refuses_null } => {
+            Structure::Domain { of, refuses_null, has_default } => {
                 let below = self.describe(of);
-                return Described { refuses_null: refuses_null || below.refuses_null, ..below };
+                // Of a domain over another one, PostgreSQL has taken over the default of that.
+                let refuses_null = refuses_null || below.refuses_null;
+                return Described { refuses_null, has_default, ..below };
             }
             Structure::Array { of } => ColumnKind::Array(Box::new(self.describe(of).kind)),
             Structure::Enum(index) => ColumnKind::Enum(index),
             Structure::Base(order) => base_kind(oid, &entry.name, order),
         };
-        Described { kind, name: entry.name.clone(), refuses_null: false }
+        Described { kind, name: entry.name.clone(), refuses_null: false, has_default: false }
     }
 
     pub(super) fn into_enums(self) -> Vec<CatalogEnum> {

@@ -131,6 +131,16 @@ impl Dialect for Postgres {
         }
     }
 
+    /// Of a composite type `IS NULL` asks for all columns, and `IS NOT NULL` for none, so that a row with some of them is neither.
+    fn null_test(&self, column: &Column, is_null: bool) -> &'static str {
+        match (&column.kind, is_null) {
+            (ColumnKind::OrderedText | ColumnKind::UnorderedText, true) => " IS NOT DISTINCT FROM NULL",
+            (ColumnKind::OrderedText | ColumnKind::UnorderedText, false) => " IS DISTINCT FROM NULL",
+            (_, true) => " IS NULL",
+            (_, false) => " IS NOT NULL",
+        }
+    }
+
     fn membership(&self, text: &mut String, operand: &str, number: usize, column: &Column, negated: bool) {
         text.push_str(operand);
         text.push_str(if negated { " <> ALL($" } else { " = ANY($" });
@@ -144,9 +154,16 @@ impl Dialect for Postgres {
     }
 
     fn like(&self, text: &mut String, operand: &str, number: usize, column: &Column, insensitive: bool) {
-        text.push_str(operand);
-        if cast(column).is_some() {
-            text.push_str("::text");
+        if column.kind == ColumnKind::Timestamp {
+            // As it is served, and not as the database writes it, with a blank before the time.
+            text.push_str("(to_json(");
+            text.push_str(operand);
+            text.push_str(") #>> '{}')");
+        } else {
+            text.push_str(operand);
+            if cast(column).is_some() {
+                text.push_str("::text");
+            }
         }
         text.push_str(if insensitive { " ILIKE $" } else { " LIKE $" });
         text.push_str(&number.to_string());

@@ -69,6 +69,14 @@ impl KeyWire {
     }
 }
 
+/// Whether `unnest` of an array of the column's values gives more than these: the items of arrays, the columns of composite types.
+pub(crate) fn comes_apart(column: &Column) -> bool {
+    matches!(
+        column.kind,
+        ColumnKind::Array(_) | ColumnKind::OtherText | ColumnKind::OrderedText | ColumnKind::UnorderedText
+    )
+}
+
 /// The keys of one fetch as parameters, part by part.
 pub(crate) fn bind_keys(wires: &[KeyWire], keys: &[Key]) -> Vec<Bound> {
     let parts = wires.iter().enumerate();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use prony_graphql::{budget::ResponseMeter, error::GraphqlError};
+use prony_graphql::budget::ResponseMeter;
 use tokio_postgres::Row;
 
 use crate::{
@@ -11,7 +11,8 @@ use crate::{
     error::{Failure, FailureKind},
     run::rows::{Form, RowShape},
     statement::{
-        keys::{KeyWire, read_key},
+        dialect::cast_name,
+        keys::{KeyWire, comes_apart, read_key},
         select::{Equalities, SelectWriter},
         text::Statement,
     },
@@ -46,11 +47,7 @@ pub(crate) struct LevelShape {
 }
 
 impl LevelRead {
-    pub(crate) fn new(
-        model: &Model,
-        settings: &RelationalSettings,
-        level: &LevelSelect<'_>,
-    ) -> Result<Self, GraphqlError> {
+    pub(crate) fn new(model: &Model, settings: &RelationalSettings, level: &LevelSelect<'_>) -> Self {
         let mut writer = SelectWriter::of_level(model, settings);
         let table = model.table(level.rows.table());
         let key_wires: Vec<KeyWire> =
@@ -67,11 +64,11 @@ impl LevelRead {
                 vec![RowShape::of_column(select.position("d.o".to_owned()), Form::Json)]
             }
             RowsPlan::List(_) | RowsPlan::One(_) => {
-                writer.pieces(table, "d", level.rows.outputs(), &mut select)?
+                writer.pieces(table, "d", level.rows.outputs(), &mut select)
             }
         };
         let keys = level.child_keys.iter().map(|columns| child_key(table, columns, &mut select)).collect();
-        let rows_sql = writer.rows(level.rows, &tied)?;
+        let rows_sql = writer.rows(level.rows, &tied);
         let columns = select.to_sql("NULL");
         let sql = if has_key_number {
             format!("SELECT {columns} FROM {keys_sql} CROSS JOIN LATERAL ({rows_sql}) AS d")
@@ -80,7 +77,7 @@ impl LevelRead {
         };
         let key_types = key_wires.iter().map(|wire| wire.array_type());
         let statement = Statement::of_rows(model, sql, writer.builder, key_types);
-        Ok(Self { statement, shape: Arc::new(LevelShape { has_key_number, pieces, keys }), key_wires })
+        Self { statement, shape: Arc::new(LevelShape { has_key_number, pieces, keys }), key_wires }
     }
 }
 
@@ -108,12 +105,17 @@ fn keys(
     let columns = level.key_columns.iter().zip(&level.key_collations);
     for (part, ((&id, &collation), wire)) in columns.zip(wires).enumerate() {
         let number = writer.builder.parameter(Parameter::Parent(part));
-        arrays.push(match wire {
-            KeyWire::Integer => format!("${number}"),
-            KeyWire::Text => format!("{}[]", KeyWire::Text.placeholder(number, table.column(id))),
-        });
+        let column = table.column(id);
+        let (array, key) = match wire {
+            KeyWire::Integer => (format!("${number}"), format!("k.k{part}")),
+            KeyWire::Text if comes_apart(column) => {
+                (format!("${number}"), format!("k.k{part}::{}", cast_name(column)))
+            }
+            KeyWire::Text => (format!("{}[]", wire.placeholder(number, column)), format!("k.k{part}")),
+        };
+        arrays.push(array);
         names.push(format!("k{part}"));
-        tied.push((id, format!("k.k{part}{}", collate_clause(collation))));
+        tied.push((id, format!("{key}{}", collate_clause(collation))));
     }
     let sql = format!("unnest({}) WITH ORDINALITY AS k({},n)", arrays.join(","), names.join(","));
     (sql, tied)

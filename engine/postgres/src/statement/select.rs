@@ -7,7 +7,6 @@
 use std::{iter, sync::Arc};
 
 use prony_graphql::{
-    error::GraphqlError,
     selection::{SlotRoot, Value},
     variables::Variables,
 };
@@ -42,18 +41,13 @@ pub struct Read {
 }
 
 impl Read {
-    pub(crate) fn new(
-        model: &Model,
-        settings: &RelationalSettings,
-        rows: &RowsPlan,
-        is_given: bool,
-    ) -> Result<Self, GraphqlError> {
+    pub(crate) fn new(model: &Model, settings: &RelationalSettings, rows: &RowsPlan, is_given: bool) -> Self {
         let mut writer =
             SelectWriter { model, settings, builder: SqlBuilder::new(&Postgres), is_level: false };
-        let (sql, shape) = writer.field(rows, is_given)?;
+        let (sql, shape) = writer.field(rows, is_given);
         let statement = Statement::of_rows(model, sql, writer.builder, iter::empty());
         let is_list = !matches!(rows, RowsPlan::Aggregate(_));
-        Ok(Self { statement, shape: Arc::new(shape), is_list })
+        Self { statement, shape: Arc::new(shape), is_list }
     }
 }
 
@@ -96,20 +90,20 @@ impl<'m> SelectWriter<'m> {
     }
 
     /// A list has one row of the result for each of its rows, an aggregate one with one column.
-    fn field(&mut self, rows: &RowsPlan, is_given: bool) -> Result<(String, RowShape), GraphqlError> {
+    fn field(&mut self, rows: &RowsPlan, is_given: bool) -> (String, RowShape) {
         let untied = Equalities::new();
         if let RowsPlan::Aggregate(_) = rows {
-            return Ok((self.rows(rows, &untied)?, RowShape::of_column(0, Form::Json)));
+            return (self.rows(rows, &untied), RowShape::of_column(0, Form::Json));
         }
         let (id, alias) = (rows.table(), self.builder.new_alias());
         let table = self.model.table(id);
         let from =
-            if is_given { self.given_row(id, table) } else { format!("({})", self.rows(rows, &untied)?) };
+            if is_given { self.given_row(id, table) } else { format!("({})", self.rows(rows, &untied)) };
         let mut select = SelectList::default();
-        let shape = self.pieces(table, &alias, rows.outputs(), &mut select)?.pop().unwrap_or_default();
+        let shape = self.pieces(table, &alias, rows.outputs(), &mut select).pop().unwrap_or_default();
         let condition =
             if is_given { self.condition(id, &alias, rows.filter(), &untied) } else { String::new() };
-        Ok((format!("SELECT {} FROM {from} AS {alias}{condition}", select.to_sql("NULL")), shape))
+        (format!("SELECT {} FROM {from} AS {alias}{condition}", select.to_sql("NULL")), shape)
     }
 
     fn given_row(&mut self, id: TableId, table: &Table) -> String {
@@ -133,7 +127,7 @@ impl<'m> SelectWriter<'m> {
         alias: &str,
         outputs: &[Output],
         select: &mut SelectList,
-    ) -> Result<Vec<RowShape>, GraphqlError> {
+    ) -> Vec<RowShape> {
         let (mut pieces, mut shape) = (Vec::new(), ShapeBuilder::default());
         for output in outputs {
             shape.text.key(&output.response_key);
@@ -146,17 +140,17 @@ impl<'m> SelectWriter<'m> {
                 }
                 OutputKind::Related(..) if self.is_level => pieces.push(shape.cut()),
                 OutputKind::Related(id, rows) => {
-                    let sql = self.nested(rows, &tied_to(self.model, table, alias, table.relation(*id)))?;
+                    let sql = self.nested(rows, &tied_to(self.model, table, alias, table.relation(*id)));
                     shape.column(select.position(sql), Form::Json);
                 }
             }
         }
         pieces.push(shape.end());
-        Ok(pieces)
+        pieces
     }
 
     /// An object of nested rows as JSON text.
-    fn object(&mut self, table: &Table, alias: &str, outputs: &[Output]) -> Result<String, GraphqlError> {
+    fn object(&mut self, table: &Table, alias: &str, outputs: &[Output]) -> String {
         let mut text = JsonText::default();
         for output in outputs {
             text.key(&output.response_key);
@@ -168,35 +162,35 @@ impl<'m> SelectWriter<'m> {
                 }
                 OutputKind::Related(id, rows) => {
                     text.expression(
-                        self.nested(rows, &tied_to(self.model, table, alias, table.relation(*id)))?,
+                        self.nested(rows, &tied_to(self.model, table, alias, table.relation(*id))),
                     );
                 }
             }
         }
-        Ok(text.into_sql())
+        text.into_sql()
     }
 
     /// A scalar subquery for a relation's field, never null.
-    fn nested(&mut self, rows: &RowsPlan, tied: &Equalities) -> Result<String, GraphqlError> {
+    fn nested(&mut self, rows: &RowsPlan, tied: &Equalities) -> String {
         let (target, alias) = (self.model.table(rows.table()), self.builder.new_alias());
         match rows {
             RowsPlan::One(plan) => {
-                let object = self.object(target, &alias, &plan.outputs)?;
+                let object = self.object(target, &alias, &plan.outputs);
                 let select = self.select(&object, (plan.table, &alias), &plan.filter, tied);
                 let first = first_of(target, &alias, tied);
-                Ok(format!("coalesce(({select}{first}),'null')"))
+                format!("coalesce(({select}{first}),'null')")
             }
             RowsPlan::List(plan) => {
-                let rows = self.rows(rows, tied)?;
-                let object = self.object(target, &alias, &plan.outputs)?;
-                Ok(format!("(SELECT concat('[',string_agg({object},','),']') FROM ({rows}) AS {alias})"))
+                let rows = self.rows(rows, tied);
+                let object = self.object(target, &alias, &plan.outputs);
+                format!("(SELECT concat('[',string_agg({object},','),']') FROM ({rows}) AS {alias})")
             }
-            RowsPlan::Aggregate(_) => Ok(format!("({})", self.rows(rows, tied)?)),
+            RowsPlan::Aggregate(_) => format!("({})", self.rows(rows, tied)),
         }
     }
 
     /// The SELECT of rows with the columns that their outputs need; of an aggregate with its object.
-    pub(crate) fn rows(&mut self, rows: &RowsPlan, tied: &Equalities) -> Result<String, GraphqlError> {
+    pub(crate) fn rows(&mut self, rows: &RowsPlan, tied: &Equalities) -> String {
         let (id, alias) = (rows.table(), self.builder.new_alias());
         let table = self.model.table(id);
         let what = match rows {
@@ -207,7 +201,7 @@ impl<'m> SelectWriter<'m> {
         match rows {
             RowsPlan::List(plan) => {
                 select.push_str(&self.fragment(|builder| builder.order_by(table, &alias, &plan.order)));
-                select.push_str(&self.limits(plan)?);
+                select.push_str(&self.limits(plan));
             }
             RowsPlan::One(_) => {
                 let first = first_of(table, &alias, tied);
@@ -216,7 +210,7 @@ impl<'m> SelectWriter<'m> {
             }
             RowsPlan::Aggregate(_) => {}
         }
-        Ok(select)
+        select
     }
 
     /// `SELECT … FROM … WHERE …` over a table under an alias.
@@ -249,24 +243,27 @@ impl<'m> SelectWriter<'m> {
         if parts.is_empty() { String::new() } else { format!(" WHERE {}", parts.join(" AND ")) }
     }
 
-    /// LIMIT and OFFSET: numbers of the document become part of the text, so that the planner knows them.
-    fn limits(&mut self, plan: &ListPlan) -> Result<String, GraphqlError> {
+    /// LIMIT and OFFSET: numbers of the document become part of the text, so that the planner knows them. Those that are wrong are told
+    /// where the statement is bound, as variables are.
+    fn limits(&mut self, plan: &ListPlan) -> String {
         let none = Variables::default();
         let (limit, offset) = (plan.limit.as_ref(), plan.offset.as_ref());
-        let limit = if is_open(limit) {
-            format!("${}", self.builder.parameter(Parameter::Limit(limit.cloned())))
+        let known = if is_open(limit) {
+            None
         } else {
-            dialect::limit(limit, &none, &self.settings.common)?.to_string()
+            dialect::limit(limit, &none, &self.settings.common).ok()
         };
-        let offset = if is_open(offset) {
-            format!(" OFFSET ${}", self.builder.parameter(Parameter::Offset(offset.cloned())))
-        } else {
-            match dialect::offset(offset, &none)? {
-                0 => String::new(),
-                rows => format!(" OFFSET {rows}"),
-            }
+        let limit = match known {
+            Some(rows) => rows.to_string(),
+            None => format!("${}", self.builder.parameter(Parameter::Limit(limit.cloned()))),
         };
-        Ok(format!(" LIMIT {limit}{offset}"))
+        let known = if is_open(offset) { None } else { dialect::offset(offset, &none).ok() };
+        let offset = match known {
+            Some(0) => String::new(),
+            Some(rows) => format!(" OFFSET {rows}"),
+            None => format!(" OFFSET ${}", self.builder.parameter(Parameter::Offset(offset.cloned()))),
+        };
+        format!(" LIMIT {limit}{offset}")
     }
 
     /// What the closure appends to the builder, as a text of its own.

@@ -141,6 +141,27 @@ fn limits_apply_per_parent_and_are_bounded() {
     });
 }
 
+/// A number in the document is as wrong as the same one in a variable: an error of its field, and not of the request.
+#[test]
+fn wrong_limits_of_the_document_are_errors_of_fields() {
+    let database = chinook::postgres_database();
+    for model in MODELS {
+        on_a_core(async {
+            let served = Served::open(&database.url(), &settings(model)).await;
+            let session = served.session();
+            for (text, code) in [
+                ("{ artists(limit: -1) { artist_id } }", ErrorCode::BadUserInput),
+                ("{ artists(limit: 10001) { artist_id } }", ErrorCode::LimitExceeded),
+                ("{ artists(offset: -1) { artist_id } }", ErrorCode::BadUserInput),
+                ("{ artists { albums(limit: 10001) { album_id } } }", ErrorCode::LimitExceeded),
+                ("{ artists(limit: 0) { albums(limit: -1) { album_id } } }", ErrorCode::BadUserInput),
+            ] {
+                assert_eq!(served.plan(text, none()).outcome(&session).await, Err(code), "{model:?} {text}");
+            }
+        });
+    }
+}
+
 #[test]
 fn an_answer_over_the_limit_of_bytes_is_refused() {
     let database = chinook::postgres_database();

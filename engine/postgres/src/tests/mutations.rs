@@ -78,6 +78,24 @@ fn rows_are_created_changed_and_deleted() {
     );
 }
 
+/// A column without a default of its own has that of its type, and its argument may be left out.
+#[test]
+fn defaults_of_domains_fill_columns() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create domain state as text not null default 'open'; create domain narrow as state;
+         create domain bare as text not null;
+         create table task (id int primary key, a state, b narrow, c bare);",
+    );
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.session();
+        served.data(&session, "mutation { createTask(id: 1, c: \"x\") { id } }", none()).await;
+        let read = served.data(&session, "{ tasks { a b c } }", none()).await;
+        assert_eq!(read, json!({"tasks": [{"a": "open", "b": "open", "c": "x"}]}));
+    });
+}
+
 /// A key that the database alone gives must not be set, be it to what it is.
 #[test]
 fn an_update_without_values_finds_rows_whose_keys_the_database_gives() {

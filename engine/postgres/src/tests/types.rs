@@ -217,6 +217,82 @@ fn relations_go_by_the_collation_of_the_key() {
     }
 }
 
+/// Arrays of keys that are arrays or rows themselves came apart into the items and columns of these.
+#[test]
+fn keys_of_arrays_and_composite_types_stay_whole() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create type place as (x int, y text);
+         create table paths (steps int[] primary key, at place unique);
+         create table walks (id int primary key, steps int[] references paths, at place references paths (at));
+         insert into paths values ('{}', (1, 'a')), ('{1,2}', (1, 'b,c')), ('{{1,2},{3,4}}', null);
+         insert into walks values (1, '{1,2}', (1, 'a')), (2, '{{1,2},{3,4}}', (1, 'b,c')), (3, '{}', null);",
+    );
+    let text = "{ paths { walks_on_steps { id } walks_on_at { id } walks_on_at_aggregate { count } }
+                  walks { steps_path { at } at_path { steps } } }";
+    for model in MODELS {
+        on_a_core(async {
+            let served = Served::open(&database.url(), &settings(model)).await;
+            let data = served.data(&served.session(), text, none()).await;
+            let wanted = json!({
+                "paths": [
+                    {"walks_on_steps": [{"id": 3}], "walks_on_at": [{"id": 1}], "walks_on_at_aggregate": {"count": 1}},
+                    {"walks_on_steps": [{"id": 1}], "walks_on_at": [{"id": 2}], "walks_on_at_aggregate": {"count": 1}},
+                    {"walks_on_steps": [{"id": 2}], "walks_on_at": [], "walks_on_at_aggregate": {"count": 0}}
+                ],
+                "walks": [
+                    {"steps_path": {"at": "(1,\"b,c\")"}, "at_path": {"steps": []}},
+                    {"steps_path": {"at": null}, "at_path": {"steps": [1, 2]}},
+                    {"steps_path": {"at": "(1,a)"}, "at_path": null}
+                ],
+            });
+            assert_eq!(data, wanted, "{model:?}");
+        });
+    }
+}
+
+/// `IS NOT NULL` of PostgreSQL is false of a row in which one column is null.
+#[test]
+fn a_row_of_nulls_is_no_null() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create type place as (x int, y text);
+         create table spots (id int primary key, at place);
+         insert into spots values (1, (1, 'a')), (2, (1, null)), (3, (null, null)), (4, null);",
+    );
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let text = "{ spots(where: {at: {is_null: true}}) { id } a: spots(where: {at: {is_null: false}}) { id }
+                      b: spots(where: {at: {eq: null}}) { id } c: spots(where: {not: {at: {ne: null}}}) { id } }";
+        let data = served.data(&served.session(), text, none()).await;
+        let wanted = json!({
+            "spots": [{"id": 4}], "a": [{"id": 1}, {"id": 2}, {"id": 3}], "b": [{"id": 4}], "c": [{"id": 4}],
+        });
+        assert_eq!(data, wanted);
+    });
+}
+
+/// The database's own text of a time has a blank where the `T` is that is served.
+#[test]
+fn patterns_match_times_as_they_are_served() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create table talks (id int primary key, at timestamp, stamp timestamptz);
+         insert into talks values (1, '2021-01-01 18:00', '2021-01-01 18:00+00'), (2, 'infinity', null),
+                                  (3, '2021-01-02 18:00', '2021-01-01 18:00:00.5+00');",
+    );
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let text = r#"{ talks(where: {at: {like: "2021-01-01T18%"}}) { id } a: talks(where: {at: {ilike: "%t18:00:00"}}) { id }
+                        b: talks(where: {stamp: {like: "%T18:00:00.5+00:00"}}) { id } c: talks(where: {at: {like: "inf%"}}) { id } }"#;
+        let data = served.data(&served.session(), text, none()).await;
+        let wanted = json!({
+            "talks": [{"id": 1}], "a": [{"id": 1}, {"id": 3}], "b": [{"id": 3}], "c": [{"id": 2}],
+        });
+        assert_eq!(data, wanted);
+    });
+}
+
 /// A key that is a number with a scale is found by the integers that refer to it.
 #[test]
 fn integers_refer_to_numbers_with_a_scale() {

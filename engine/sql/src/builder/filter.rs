@@ -80,7 +80,7 @@ impl<D: Dialect> SqlBuilder<'_, D> {
             Comparison::LessOrEqual(value) => self.binary(rows, id, &operand, " <= ", value),
             Comparison::IsNull(is_null) => {
                 self.push(&operand);
-                self.push(if *is_null { " IS NULL" } else { " IS NOT NULL" });
+                self.push(dialect.null_test(column, *is_null));
             }
             Comparison::Unknown => self.push("NULL"),
             Comparison::In(value) => self.membership(rows, id, &operand, value, false),

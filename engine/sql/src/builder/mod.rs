@@ -30,6 +30,12 @@ pub trait Dialect {
         operand
     }
 
+    /// What stands behind a column's operand to ask whether it is null.
+    fn null_test(&self, column: &Column, is_null: bool) -> &'static str {
+        let _ = column;
+        if is_null { " IS NULL" } else { " IS NOT NULL" }
+    }
+
     /// The parameter with this number, as what `operand` is compared with, which is the column.
     fn compared(&self, text: &mut String, operand: &str, number: usize, column: &Column) {
         let _ = operand;

@@ -67,6 +67,8 @@ impl<F: Fetch> Resolver<F> {
         Box::pin(async move {
             let count = keys.len();
             let fetched = if count == 0 {
+                // A wrong value is refused whether there are rows above or not, as it is in one statement.
+                self.fetch.merge_key(level, &self.variables)?;
                 Fetched::new(LevelRows::new(self.fetch.levels().levels[level].children.len()).into())
             } else {
                 self.fetch(level, keys).await?

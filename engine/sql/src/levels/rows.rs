@@ -35,10 +35,10 @@ pub struct LevelRows {
     parents: Vec<u32>,
     /// `children` for each row; `None` where a part is null: the child has no rows then.
     keys: Vec<Option<Key>>,
-    /// With their rows, ascending; paths start at the row's object. The text holds a null in the member's place.
-    errors: Vec<(usize, GraphqlError)>,
-    /// Rows without a value, as a member that must not be null has none; ascending.
-    missing: Vec<usize>,
+    /// With their rows and segments, ascending; paths start at the row's object. The text holds a null in the member's place.
+    errors: Vec<(usize, usize, GraphqlError)>,
+    /// Rows without a value, with the segment in which a member that must not be null has none; ascending.
+    missing: Vec<(usize, usize)>,
 }
 
 impl LevelRows {
@@ -72,9 +72,9 @@ impl LevelRows {
         self.ends.push(end);
     }
 
-    /// The current row has no value: whatever of it was written is nothing.
-    pub fn end_missing_row(&mut self, end: usize) {
-        self.missing.push(self.len() - 1);
+    /// The current row has no value, from this segment on: whatever of it was written is nothing.
+    pub fn end_missing_row(&mut self, segment: usize, end: usize) {
+        self.missing.push((self.len() - 1, segment));
         self.ends.resize(self.len() * (self.children + 1), end);
     }
 
@@ -83,10 +83,14 @@ impl LevelRows {
         self.keys.push(key);
     }
 
-    /// Errors of the current row.
-    pub fn push_errors(&mut self, errors: Vec<GraphqlError>) {
+    /// The current row's next error, which is of this segment.
+    pub fn push_error(&mut self, segment: usize, error: GraphqlError) {
         let row = self.len() - 1;
-        self.errors.extend(errors.into_iter().map(|error| (row, error)));
+        debug_assert!(
+            self.errors.last().is_none_or(|(of, part, _)| (*of, *part) <= (row, segment)),
+            "errors come as their members do"
+        );
+        self.errors.push((row, segment, error));
     }
 
     pub fn len(&self) -> usize {
@@ -119,13 +123,17 @@ impl LevelRows {
         self.keys[row * self.children + child].as_ref()
     }
 
-    pub fn errors_of(&self, row: usize) -> impl Iterator<Item = &GraphqlError> {
-        let from = self.errors.partition_point(|(known, _)| *known < row);
-        self.errors[from..].iter().take_while(move |(known, _)| *known == row).map(|(_, error)| error)
+    /// The errors of a row's segment.
+    pub fn errors_of(&self, row: usize, segment: usize) -> impl Iterator<Item = &GraphqlError> {
+        let place = (row, segment);
+        let from = self.errors.partition_point(|(of, part, _)| (*of, *part) < place);
+        let here = self.errors[from..].iter().take_while(move |(of, part, _)| (*of, *part) == place);
+        here.map(|(_, _, error)| error)
     }
 
-    pub fn is_missing(&self, row: usize) -> bool {
-        self.missing.binary_search(&row).is_ok()
+    /// Whether a row has no value because of this segment.
+    pub fn is_missing(&self, row: usize, segment: usize) -> bool {
+        self.missing.binary_search(&(row, segment)).is_ok()
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use prony_graphql::{budget::ResponseMeter, error::GraphqlError, response::FieldResult};
 
 use crate::{
-    levels::{Fetched, FieldLevels},
+    levels::{Fetched, FieldLevels, LevelRows},
     plan::RowsKind,
     writer::{FieldWriter, Unwritten},
 };
@@ -75,20 +75,26 @@ impl<S> Splicer<'_, S> {
 
     fn row(&mut self, level: usize, tree: &Tree, row: usize) -> Written {
         let rows = &tree.fetched.rows;
-        for error in rows.errors_of(row) {
-            self.writer.note(error.clone());
-        }
-        if rows.is_missing(row) {
-            return Err(Unwritten::Null);
-        }
-        self.writer.out.extend_from_slice(rows.segment(row, 0));
+        self.segment(rows, row, 0)?;
         let plan = self.plan;
         for (index, (child, branch)) in plan.levels[level].children.iter().zip(&tree.below).enumerate() {
             self.writer.enter_member(&child.response_key);
             self.value(child.level, &branch.tree, branch.key_of_row.get(&row).copied())?;
             self.writer.leave();
-            self.writer.out.extend_from_slice(rows.segment(row, index + 1));
+            self.segment(rows, row, index + 1)?;
         }
         Ok(self.writer.check_size()?)
+    }
+
+    /// A part of a row between two children: errors come in the order in which one statement would meet them.
+    fn segment(&mut self, rows: &LevelRows, row: usize, index: usize) -> Written {
+        for error in rows.errors_of(row, index) {
+            self.writer.note(error.clone());
+        }
+        if rows.is_missing(row, index) {
+            return Err(Unwritten::Null);
+        }
+        self.writer.out.extend_from_slice(rows.segment(row, index));
+        Ok(())
     }
 }

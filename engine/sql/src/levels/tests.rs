@@ -79,8 +79,8 @@ fn children(keys: &[Key]) -> LevelRows {
             rows.begin_row(index);
             if *text == "bad" {
                 let end = rows.text_mut().len();
-                rows.end_missing_row(end);
-                rows.push_errors(vec![GraphqlError::new(ErrorCode::ValueOutOfRange, "bad value")]);
+                rows.end_missing_row(0, end);
+                rows.push_error(0, GraphqlError::new(ErrorCode::ValueOutOfRange, "bad value"));
             } else {
                 end_segment(&mut rows, text);
             }

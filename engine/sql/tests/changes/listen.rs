@@ -550,6 +550,26 @@ fn partitions_that_are_emptied_are_told_of() {
     });
 }
 
+/// The row is there, though its domain would not take it again: what came after it was never told.
+#[test]
+fn a_row_that_its_type_refuses_holds_up_no_others() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create domain small as int; create table shoe (id int primary key, size small, note text);
+         create table note (id int primary key); insert into shoe values (1, 5);
+         alter domain small add constraint is_small check (value < 3) not valid",
+    );
+    on_a_core(async {
+        let url = database.url();
+        triggers(&url, &[]).await.install().await.unwrap();
+        let bed = Bed::with(&url, listening()).await;
+        let mut reader = bed.listen(&["shoe", "note"]);
+        database.execute("update shoe set note = 'x'");
+        database.execute("insert into note values (7)");
+        assert_eq!(told(&bed, &mut reader, 2).await, "Update shoe \nInsert note 7\n");
+    });
+}
+
 #[test]
 fn json_that_is_too_deep_to_be_asked_for_is_no_null() {
     let database = TestDatabase::create();

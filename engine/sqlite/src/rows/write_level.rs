@@ -39,13 +39,16 @@ fn read_rows(
         rows.begin_row(parent as usize);
         let written = writer.row(&program.pieces, statement, &mut []);
         let end = writer.field.out.len();
-        let cuts = writer.cuts.drain(..);
+        let cuts = &writer.cuts;
         match written {
-            Ok(()) => cuts.chain([end]).for_each(|end| rows.end_segment(end)),
-            Err(Unwritten::Null) => rows.end_missing_row(end),
+            Ok(()) => cuts.iter().map(|cut| cut.bytes).chain([end]).for_each(|end| rows.end_segment(end)),
+            Err(Unwritten::Null) => rows.end_missing_row(cuts.len(), end),
             Err(Unwritten::Failed(stop)) => return Err(stop),
         }
-        rows.push_errors(writer.field.take_errors());
+        for (index, error) in writer.field.take_errors().into_iter().enumerate() {
+            rows.push_error(cuts.partition_point(|cut| cut.errors <= index), error);
+        }
+        writer.cuts.clear();
         for columns in &program.child_keys {
             rows.push_key(key(statement, columns));
         }

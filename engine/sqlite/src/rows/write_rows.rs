@@ -31,10 +31,18 @@ type Written = Result<(), Unwritten<Stop>>;
 /// Writes rows of statements, whose texts are put together of pieces.
 pub(crate) struct RowWriter<'p> {
     pub(crate) field: FieldWriter<'p>,
-    /// Where the text of the current row is cut.
-    pub(crate) cuts: Vec<usize>,
+    pub(crate) cuts: Vec<Cut>,
     rows: u32,
     watch: &'p Watch,
+}
+
+/// Where the text of the current row is cut.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cut {
+    /// Bytes of the text before it.
+    pub(crate) bytes: usize,
+    /// Errors of the row before it.
+    pub(crate) errors: usize,
 }
 
 /// Writes a root field; its statements are bound.
@@ -139,7 +147,10 @@ impl<'p> RowWriter<'p> {
                 Piece::Column(column) => self.column(column, own.column(column.index))?,
                 Piece::Inner(inner) => self.inner(inner, own, below)?,
                 Piece::Nested(nested) => self.nested(nested, own, &mut below[nested.first_statement..])?,
-                Piece::Cut => self.cuts.push(self.field.out.len()),
+                Piece::Cut => {
+                    let cut = Cut { bytes: self.field.out.len(), errors: self.field.error_count() };
+                    self.cuts.push(cut);
+                }
             }
         }
         Ok(())

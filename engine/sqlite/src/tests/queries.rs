@@ -271,6 +271,13 @@ fn limits_and_wrong_values_are_errors() {
             r#"{"data":null,"errors":[{"message":"`limit` is 10001, above the highest of 10000 (max_limit): page with `offset` or a filter on the key","locations":[{"line":1,"column":3}],"path":["venues"],"extensions":{"code":"LIMIT_EXCEEDED"}}]}"#
         ]],
     );
+    // No venue has this key, and so there are no keys to ask for meetups by.
+    check(
+        "{ venues(where: {id: {eq: 9}}) { meetups(limit: 10001) { id } } }",
+        &expect![[
+            r#"{"data":null,"errors":[{"message":"`limit` is 10001, above the highest of 10000 (max_limit): page with `offset` or a filter on the key","locations":[{"line":1,"column":34}],"path":["venues"],"extensions":{"code":"LIMIT_EXCEEDED"}}]}"#
+        ]],
+    );
     check(
         "{ venues { meetups(limit: -1) { id } } }",
         &expect![[

@@ -48,6 +48,22 @@ fn a_non_null_member_that_does_not_fit_takes_its_parents_along() {
 }
 
 #[test]
+fn errors_come_in_the_order_of_the_members() {
+    check(
+        "{ children(where: {id: {eq: 11}}) { parent { id big } data } }",
+        &expect![[
+            r#"{"data":{"children":[{"parent":{"id":1,"big":null},"data":null}]},"errors":[{"message":"`parents.big` is 5000000000, outside the 32 bits of Int: configure the column as BigInt","locations":[{"line":1,"column":49}],"path":["children",0,"parent","big"],"extensions":{"code":"VALUE_OUT_OF_RANGE"}},{"message":"`children.data` holds text that is not JSON (expected ident at line 1 column 2)","locations":[{"line":1,"column":55}],"path":["children",0,"data"],"extensions":{"code":"VALUE_OUT_OF_RANGE"}}]}"#
+        ]],
+    );
+    check(
+        "{ children(where: {id: {eq: 11}}) { parent { big } strict } }",
+        &expect![[
+            r#"{"data":null,"errors":[{"message":"`parents.big` is 5000000000, outside the 32 bits of Int: configure the column as BigInt","locations":[{"line":1,"column":46}],"path":["children",0,"parent","big"],"extensions":{"code":"VALUE_OUT_OF_RANGE"}},{"message":"`children.strict` is 5000000000, outside the 32 bits of Int: configure the column as BigInt","locations":[{"line":1,"column":52}],"path":["children",0,"strict"],"extensions":{"code":"VALUE_OUT_OF_RANGE"}}]}"#
+        ]],
+    );
+}
+
+#[test]
 fn a_has_one_stops_a_rising_null() {
     check(
         "{ children(where: {id: {ne: 11}}) { id parent { children(where: {id: {eq: 11}}) { strict } } } }",

@@ -9,7 +9,8 @@ use tempfile::TempDir;
 use super::{directory, failure, ok, server::Server};
 
 const SDL: &str = "scalar Bytes scalar BigInt scalar UUID scalar Decimal scalar JSON \
-    type Query { one(b: Bytes, n: BigInt, u: UUID, d: Decimal, in: Numbers, json: JSON, choice: Choice, id: ID): Int } \
+    type Query { one(b: Bytes, n: BigInt, u: UUID, d: Decimal, in: Numbers, json: JSON, choice: Choice, id: ID): Int inner: Inner } \
+    type Inner { a: Int } \
     input Numbers { n: [BigInt], i: Int } input Choice @oneOf { number: Int text: String }";
 
 /// A gateway before a peer that has answered with the one field.
@@ -100,6 +101,16 @@ fn keys_have_as_many_digits_as_they_are_written_with() {
         let sent = last_body(&peer)["query"].clone();
         assert_eq!(sent, json!(format!("query{{one(id:\"{digits}\" ) }}")), "{digits}");
     }
+}
+
+/// No server takes an object without a selection.
+#[test]
+fn an_object_of_which_everything_is_left_out_is_asked_for() {
+    let (directory, peer) = (directory(), ScriptedPeer::answering(ok(r#"{"data":{"inner":{}}}"#)));
+    let gateway = gateway(&directory, &peer, "");
+    let response = gateway.graphql("{ __typename inner { a @skip(if: true) } }");
+    assert_eq!(response["data"]["inner"], json!({}), "{response}");
+    assert_eq!(last_body(&peer)["query"], "query{inner{__typename@skip(if:true)}}");
 }
 
 /// Numbers that no double holds keep their digits where the operation is forwarded whole.

@@ -251,6 +251,8 @@ fn values_come_from_variables_too() {
         "subscription { onUserChanged { node { neighbors(limit: 1000000) { _key } } } }",
     ));
     expect![[r#"{"errors":[{"message":"anonymous subscription can only have one root field","locations":[{"line":1,"column":1}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}"#]].assert_eq(&refused("subscription { onUserChanged { operation } onLIKESChanged { operation } }"));
+    let twice = "subscription { ...F onUserChanged { operation } } fragment F on Subscription { onUserChanged { node { age } } }";
+    assert_eq!(refused(twice), "", "it is one field");
 }
 
 #[test]

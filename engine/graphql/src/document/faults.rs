@@ -19,18 +19,19 @@ pub(crate) fn of_syntax(errors: &DiagnosticList) -> Vec<GraphqlError> {
     clean(&errors.iter().collect::<Vec<_>>(), ErrorCode::ParseFailed, spelled)
 }
 
-/// Whether a variable was found to be of another type than is expected where it is used.
-fn is_of_variable_usage(fault: &DiagnosticData) -> bool {
+/// Whether a variable was found to be of another type than is expected where it is used, or a subscription to have several
+/// root fields, which may be one.
+fn is_checked_elsewhere(fault: &DiagnosticData) -> bool {
     match fault.unstable_error_name() {
-        Some("DisallowedVariableUsage") => true,
+        Some("DisallowedVariableUsage" | "SubscriptionUsesMultipleFields") => true,
         Some("UnsupportedValueType") => fault.to_string().ends_with("found a variable"),
         _ => false,
     }
 }
 
-/// With what was probably meant, where clients may know the schema. Where variables are used is checked elsewhere.
+/// With what was probably meant, where clients may know the schema.
 pub(crate) fn of_validation(errors: &DiagnosticList, schema: &Schema, limits: &Limits) -> Vec<GraphqlError> {
-    let errors: Vec<_> = errors.iter().filter(|fault| !is_of_variable_usage(fault.error)).collect();
+    let errors: Vec<_> = errors.iter().filter(|fault| !is_checked_elsewhere(fault.error)).collect();
     clean(&errors, ErrorCode::ValidationFailed, |message| {
         let meant = if limits.introspection { meant(&message, schema) } else { None };
         match meant {

@@ -8,6 +8,7 @@ pub mod operation;
 pub(crate) mod position;
 pub(crate) mod rules;
 pub(crate) mod scan;
+pub(crate) mod syntax;
 pub(crate) mod tally;
 pub mod weights;
 
@@ -44,12 +45,16 @@ impl Operation {
         // The parser's own limits only guard against a mistake in ours.
         // Blanks and commas are tokens to it.
         let mut parser = Parser::new().recursion_limit(2 * limits.max_nesting).token_limit(text.len() + 1);
-        let mut ast =
-            parser.parse_ast(text, "document").map_err(|invalid| faults::of_syntax(&invalid.errors))?;
+        let readable = syntax::readable(text);
+        let mut ast = parser
+            .parse_ast(&*readable, "document")
+            .map_err(|invalid| faults::of_syntax(&invalid.errors))?;
+        syntax::check(&readable, &lines)?;
         tally::check(&ast, limits, &lines)?;
         lift::list_inputs(&mut ast, schema.only_listed());
         let document = validated(&ast, schema, limits)?;
         for operation in document.operations.iter() {
+            rules::check_root_fields(&document, operation, &lines)?;
             rules::check_variable_usages(schema, &document, operation, &lines)?;
         }
         let definition = choose(&document, operation_name)?.clone();
@@ -68,7 +73,7 @@ impl Operation {
     }
 }
 
-/// Valid but for the types of variables, which are checked by [`rules`].
+/// Valid but for what [`rules`] checks.
 fn validated(
     ast: &Document,
     schema: &Schema,

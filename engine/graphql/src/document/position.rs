@@ -44,7 +44,8 @@ impl LineIndex {
         span.map_or_else(Position::default, |span| self.at(span.offset()))
     }
 
-    fn at(&self, offset: usize) -> Position {
+    /// Of a byte offset.
+    pub(crate) fn at(&self, offset: usize) -> Position {
         let line = self.line_starts.partition_point(|&start| start as usize <= offset);
         let start = self.line_starts[line - 1] as usize;
         let column = self.characters_to(offset) - self.characters_to(start) + 1;

@@ -1,6 +1,7 @@
 //! Rules of the specification that apollo-compiler 1.33 leaves unchecked: variables within literals of lists and
 //! input objects (section 5.8.5), and lists of different lengths among arguments of merged fields (section
-//! 5.3.2). All variables are checked here, since a schema may accept some where the specification does not.
+//! 5.3.2). All variables are checked here, since a schema may accept some where the specification does not; and so are the
+//! root fields of subscriptions, which it counts before it merges them.
 
 use apollo_compiler::{
     ExecutableDocument, Name, Node,
@@ -31,6 +32,24 @@ pub(crate) fn check_variable_usages(
     usages.directives(&operation.directives);
     usages.selection_set(&operation.selection_set);
     if usages.errors.is_empty() { Ok(()) } else { Err(usages.errors) }
+}
+
+/// A subscription has one root field, which may be selected several times (section 5.2.3.1).
+pub(crate) fn check_root_fields(
+    document: &ExecutableDocument,
+    operation: &Node<executable::Operation>,
+    lines: &LineIndex,
+) -> Result<(), Vec<GraphqlError>> {
+    let mut keys = operation.root_fields(document).map(|field| field.response_key());
+    let first = keys.next();
+    if !operation.is_subscription() || keys.all(|key| Some(key) == first) {
+        return Ok(());
+    }
+    let name = operation.name.as_ref();
+    let subject = name.map_or("anonymous subscription".to_owned(), |name| format!("subscription `{name}`"));
+    let message = format!("{subject} can only have one root field");
+    let error = GraphqlError::new(ErrorCode::ValidationFailed, message);
+    Err(vec![error.at(lines.position(operation.location()))])
 }
 
 struct Usages<'a> {

@@ -61,12 +61,12 @@ pub(crate) fn scan(text: &str) -> Scan {
     scan
 }
 
-fn run(bytes: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
+pub(crate) fn run(bytes: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
     bytes.iter().position(|&byte| !belongs(byte)).unwrap_or(bytes.len())
 }
 
 /// Bytes of the string at the start, its quotes included; an unfinished one ends with its line or the text.
-fn string(bytes: &[u8]) -> usize {
+pub(crate) fn string(bytes: &[u8]) -> usize {
     let is_block = bytes.starts_with(b"\"\"\"");
     let mut index = if is_block { 3 } else { 1 };
     while let Some(&byte) = bytes.get(index) {

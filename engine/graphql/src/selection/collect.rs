@@ -17,6 +17,9 @@ use crate::{
     variables::{Variables, literal::Literals},
 };
 
+/// Selections that are collected for one of several object types, of which fragments within fragments make one of each.
+const MAX_SPLITS: usize = 10_000;
+
 impl Operation {
     /// The operation's fields for coerced variables. Variables of the same shape give the same selection, so that it,
     /// and what is planned from it, can be kept by the shape.
@@ -26,6 +29,7 @@ impl Operation {
             operation: self,
             variables,
             literals: Literals::with_variables(schema, self, variables),
+            splits_left: MAX_SPLITS,
         };
         let root = &self.definition.selection_set;
         let fields = collector.fields(&root.ty, &[root]);
@@ -39,61 +43,97 @@ struct Collector<'a> {
     operation: &'a Operation,
     variables: &'a Variables,
     literals: Literals<'a>,
+    splits_left: usize,
+}
+
+/// The fields of an object, from all sets that are selected of it.
+struct Level<'a> {
+    /// The type of the object, as the schema has it around all fragments.
+    of: &'a Name,
+    visited: HashSet<(&'a Name, &'a Name)>,
+    groups: Groups<'a>,
+    /// How many fragments around are collected for several object types.
+    splits: usize,
 }
 
 /// Fields by response key and parent type, in the order in which they were met.
 type Groups<'a> = IndexMap<(&'a Name, &'a Name), Vec<&'a Node<executable::Field>>>;
 
 impl<'a> Collector<'a> {
-    fn fields(&mut self, parent: &'a Name, sets: &[&'a SelectionSet]) -> Vec<Field> {
-        let mut groups = Groups::default();
-        let mut visited = HashSet::default();
+    fn fields(&mut self, of: &'a Name, sets: &[&'a SelectionSet]) -> Vec<Field> {
+        let mut level = Level { of, visited: HashSet::default(), groups: Groups::default(), splits: 0 };
         for set in sets {
-            self.collect(parent, set, &mut visited, &mut groups);
+            self.collect(of, set, &mut level);
         }
-        groups.into_iter().map(|((_, parent), group)| self.field(parent, &group)).collect()
+        level.groups.into_iter().map(|((_, parent), group)| self.field(parent, &group)).collect()
     }
 
-    fn collect(
-        &mut self,
-        parent: &'a Name,
-        set: &'a SelectionSet,
-        visited: &mut HashSet<(&'a Name, &'a Name)>,
-        groups: &mut Groups<'a>,
-    ) {
+    fn collect(&mut self, parent: &'a Name, set: &'a SelectionSet, level: &mut Level<'a>) {
         for selection in &set.selections {
+            if level.splits > 0 && !self.takes_split() {
+                return;
+            }
             if self.is_left_out(selection.directives()) {
                 continue;
             }
             let inner = match selection {
                 executable::Selection::Field(field) => {
-                    groups.entry((field.response_key(), parent)).or_default().push(field);
+                    level.groups.entry((field.response_key(), parent)).or_default().push(field);
                     continue;
                 }
                 executable::Selection::InlineFragment(inline) => &inline.selection_set,
                 executable::Selection::FragmentSpread(spread) => {
                     let fragments = &self.operation.document.fragments;
                     let Some(fragment) = fragments.get(&spread.fragment_name) else { continue };
-                    if !visited.insert((&fragment.name, parent)) {
+                    if !level.visited.insert((&fragment.name, parent)) {
                         continue;
                     }
                     &fragment.selection_set
                 }
             };
-            if let Some(parent) = self.narrowed(parent, &inner.ty) {
-                self.collect(parent, inner, visited, groups);
+            let types = self.narrowed(level.of, parent, &inner.ty);
+            let is_split = usize::from(types.len() > 1);
+            level.splits += is_split;
+            for parent in types {
+                self.collect(parent, inner, level);
             }
+            level.splits -= is_split;
         }
     }
 
-    /// The type that a fragment's fields belong to; none where it cannot apply.
-    fn narrowed(&self, parent: &'a Name, condition: &'a Name) -> Option<&'a Name> {
+    /// Whether one more selection may be collected for one of several types; the first that may not is a fault.
+    fn takes_split(&mut self) -> bool {
+        if self.splits_left == 0 {
+            return false;
+        }
+        self.splits_left -= 1;
+        if self.splits_left == 0 {
+            let message = "fragments within fragments are of too many types: name those of objects".to_owned();
+            self.literals.fault(None, message);
+        }
+        self.splits_left > 0
+    }
+
+    /// The types whose objects are all those of `parent` that a fragment is about, as far as there are such objects in `of`:
+    /// several object types where no type has them all.
+    fn narrowed(&self, of: &'a Name, parent: &'a Name, condition: &'a Name) -> Vec<&'a Name> {
         let schema = self.schema.valid();
         if parent == condition || schema.is_subtype(condition, parent) {
-            return Some(parent);
+            return vec![parent];
         }
-        let is_object = matches!(schema.types.get(parent), Some(ExtendedType::Object(_)));
-        (!is_object).then_some(condition)
+        let is_object = |name: &Name| matches!(schema.types.get(name), Some(ExtendedType::Object(_)));
+        if is_object(parent) {
+            return Vec::new();
+        }
+        if parent == of {
+            return vec![condition];
+        }
+        let is_in_both = |name: &Name| schema.is_subtype(of, name) && schema.is_subtype(parent, name);
+        if is_object(condition) {
+            return if is_in_both(condition) { vec![condition] } else { Vec::new() };
+        }
+        let members = schema.types.keys().filter(|&name| schema.is_subtype(condition, name));
+        members.filter(|&name| is_object(name) && is_in_both(name)).collect()
     }
 
     fn is_left_out(&mut self, directives: &'a DirectiveList) -> bool {

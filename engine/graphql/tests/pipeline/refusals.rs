@@ -49,6 +49,18 @@ fn syntax() {
         "#]],
     );
     check(
+        "{ venues(limit limit: 1) { id } }",
+        &expect![[r#"
+            GRAPHQL_PARSE_FAILED 1:16: syntax error: expected : behind limit
+        "#]],
+    );
+    check(
+        "{ venues(where: {title: {eq: \"\nopen\"}}) { id } }",
+        &expect![[r#"
+            GRAPHQL_PARSE_FAILED 1:30: syntax error: unterminated string value
+        "#]],
+    );
+    check(
         "{ venues \0 { id } }",
         &expect![[r#"
             GRAPHQL_PARSE_FAILED 1:10: syntax error: Unexpected character "\u{0}"
@@ -324,6 +336,19 @@ fn commas_and_blanks_are_no_tokens() {
         &limits,
     );
     assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+/// Commas may stand between any two tokens (section 2.1.5), and what can be named may be described (section 2.4 of September 2025).
+#[test]
+fn commas_stand_anywhere_and_descriptions_before_definitions() {
+    for document in [
+        "{ venues {..., on Venue {a,:id}..., {id}, ...,F} } fragment F on Venue { id }",
+        "\"All.\" query A(\"\"\"How many.\"\"\" $a: Int = 1, \"From.\" $b: Int) { venues(limit: $a, offset: $b) { id } }",
+        "{ venues { ...F } } \"Of a venue.\" fragment F on Venue { id }",
+    ] {
+        let outcome = pipeline(shared_schema(), parameters(document, "{}"), &Limits::default());
+        assert!(outcome.is_ok(), "{document}: {outcome:?}");
+    }
 }
 
 #[test]

@@ -131,6 +131,29 @@ fn functions_of_different_types_wait_together() {
     assert!(took < Duration::from_millis(150), "{took:?}");
 }
 
+/// All conditions of fragments within fragments must hold.
+#[test]
+fn fragments_within_fragments_are_of_the_objects_of_all_their_types() {
+    let sdl = "type Query { all: [Slow!]! } union Slow = Sloth | Snail
+        interface Legged { legs: Int! } interface Shelled { shell: Int! }
+        type Sloth implements Legged { legs: Int! } type Snail implements Legged & Shelled { legs: Int! shell: Int! }";
+    let resolvers = Schema::new(sdl, ())
+        .field("Query.all", |(): &(), (): ()| vec![Slow::Sloth(Sloth {}), Slow::Snail(Snail {})])
+        .field("Sloth.legs", |(): &(), _: &Sloth, (): ()| 4_i32)
+        .field("Snail.legs", |(): &(), _: &Snail, (): ()| 0_i32)
+        .field("Snail.shell", |(): &(), _: &Snail, (): ()| 1_i32)
+        .build()
+        .unwrap_or_else(|faults| panic!("{faults}"));
+    for (query, expected) in [
+        ("{ all { ... on Shelled { ... on Legged { legs } } } }", r#"[{},{"legs":0}]"#),
+        ("{ all { ... on Shelled { ... on Slow { ... on Legged { legs } } } } }", r#"[{},{"legs":0}]"#),
+        ("{ all { ... on Legged { ... on Sloth { legs } ... on Slow { ... on Shelled { shell } } } } }", r#"[{"legs":4},{"shell":1}]"#),
+    ] {
+        let body = on_clock(ask(&resolvers, query, "{}"));
+        assert_eq!(pretty(body), format!("{{\"all\":{expected}}}\n"), "{query}");
+    }
+}
+
 #[test]
 fn interfaces_and_unions_are_told_apart() {
     check(

@@ -262,7 +262,7 @@ impl Execution<'_> {
                 EntityOutput::Summaries(plan) => self.summaries(list().0, plan)?,
             }
         }
-        self.out.push(b'}');
+        end_object(&mut self.out, plan.outputs.is_empty());
         Ok(self.meter.check(self.out.len())?)
     }
 
@@ -431,6 +431,12 @@ fn kept_of(page: Page) -> Result<(bool, u64), Stop> {
     Ok((is_last, kept_max))
 }
 
+/// Ends an object. What stands before its first member begins it, and it has none where `@skip` and `@include` leave all out.
+pub(super) fn end_object(out: &mut Vec<u8>, is_empty: bool) {
+    let end: &[u8] = if is_empty { b"{}" } else { b"}" };
+    out.extend_from_slice(end);
+}
+
 /// A row of an entity, which is its id and its service path.
 pub(super) fn write_row(
     out: &mut Vec<u8>,
@@ -449,7 +455,7 @@ pub(super) fn write_row(
             RowOutput::Attribute(attribute, kind) => write_value(out, *kind, rows.get(row, *attribute)),
         }
     }
-    out.push(b'}');
+    end_object(out, outputs.is_empty());
 }
 
 fn write_point(
@@ -473,7 +479,7 @@ fn write_point(
             }
         }
     }
-    out.push(b'}');
+    end_object(out, outputs.is_empty());
 }
 
 fn write_summary_object(
@@ -492,5 +498,5 @@ fn write_summary_object(
             }
         }
     }
-    out.push(b'}');
+    end_object(out, plan.outputs.is_empty());
 }

@@ -12,7 +12,7 @@ use prony_graphql::{
 };
 use prony_series_store::Catalog;
 
-use super::descriptions;
+use super::{descriptions, execute::end_object};
 use crate::hidden;
 
 /// The root field.
@@ -128,5 +128,5 @@ fn write_members(
         out.extend_from_slice(&json::member_prefix(key));
         write(out, member);
     }
-    out.push(b'}');
+    end_object(out, members.is_empty());
 }

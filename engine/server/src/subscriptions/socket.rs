@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::{Sink, Stream, future::LocalBoxFuture};
 use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     time::{Instant, Sleep},
 };
 use tokio_tungstenite::{
@@ -60,6 +60,9 @@ pub struct ConnectionInit(pub Json);
 /// How long a client may take to read why it is cut and to answer.
 const CLOSE_TIME: Duration = Duration::from_secs(2);
 
+/// How much of what it sends meanwhile is read.
+const DROPPED_BYTES_MAX: usize = 4 << 20;
+
 /// Messages of a client between two looks at what waits for it.
 const MESSAGES_AT_ONCE: usize = 32;
 
@@ -85,10 +88,25 @@ where
         let mut socket = opening.await;
         let _counted = socket.core.metrics().socket_opens();
         poll_fn(|context| socket.poll(context)).await;
-        // What the client still sends is read for a moment, so that the last frame is not lost to a reset.
-        let shutdown = tokio::time::timeout(CLOSE_TIME, socket.stream.get_mut().shutdown());
-        let _ = Box::pin(shutdown).await;
+        let is_cut = socket.client == Client::Babbles;
+        Box::pin(end(socket.stream.get_mut(), is_cut)).await;
     }
+}
+
+/// Sends nothing more. What a client that is cut still sends is read for a moment: a reset would take from it why.
+async fn end(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), is_cut: bool) {
+    let ended = async {
+        stream.shutdown().await?;
+        let (mut scratch, mut left) = ([0; READ_BUFFER_BYTES], DROPPED_BYTES_MAX);
+        while is_cut && left > 0 {
+            match stream.read(&mut scratch).await? {
+                0 => break,
+                count => left = left.saturating_sub(count),
+            }
+        }
+        Ok::<(), std::io::Error>(())
+    };
+    let _ = tokio::time::timeout(CLOSE_TIME, ended).await;
 }
 
 async fn open<S>(stream: S, part: Vec<u8>, upgrade: Upgrade, core: Rc<CoreEngine>) -> Box<Socket<S>>

@@ -114,6 +114,20 @@ fn messages_that_break_the_sub_protocol() {
     );
 }
 
+/// A client may have sent more before it knows that it is cut, and is told all the same why.
+#[test]
+fn what_comes_behind_a_violation_resets_nothing() {
+    let server = Server::donuts(|settings| settings.subscriptions.max_message_bytes = 200);
+    let mut socket = Socket::open(&server, TRANSPORT);
+    socket.0.get_mut().write_all(&frame(TEXT, " ".repeat(201).as_bytes())).expect("it is open");
+    let told = socket.next();
+    assert!(told.starts_with("close 1009"), "{told}");
+    assert_eq!(socket.next(), "(closed)");
+    for _ in 0..4 {
+        socket.0.get_mut().write_all(&[b' '; 1 << 16]).expect("what is sent is read");
+    }
+}
+
 #[test]
 fn frames_that_break_the_websocket_protocol() {
     let server = Server::donuts(|settings| settings.subscriptions.max_message_bytes = 200);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use prony_graphql::{
     Name,
-    compiler::ast::Type,
+    compiler::{ast::Type, schema::ExtendedType},
     json,
     selection::{Field, OperationKind, Slot, SlotRoot, Step, Value},
 };
@@ -100,12 +100,19 @@ impl<'a> Printer<'a> {
             }
         }
         if field.selections.is_empty() {
-            self.text.push(' ');
+            // An object of which everything was left out is there all the same, and has to have a selection.
+            self.text.push_str(if self.has_fields(field) { "{__typename@skip(if:true)}" } else { " " });
             return;
         }
         self.text.push('{');
         self.selections(&field.selections, field.output.inner_named_type());
         self.text.push('}');
+    }
+
+    /// Whether it is an object, or of a type that stands for objects.
+    fn has_fields(&self, field: &Field) -> bool {
+        let ty = self.model.types.get(field.output.inner_named_type());
+        matches!(ty, Some(ExtendedType::Object(_) | ExtendedType::Interface(_) | ExtendedType::Union(_)))
     }
 
     /// Fields of other types than the parent stand in fragments, one for neighbours of the same type.

@@ -45,6 +45,23 @@ fn check(harness: &Harness, queries: &[&str], expected: Expect) {
     expected.assert_eq(&text);
 }
 
+/// They were no JSON.
+#[test]
+fn objects_of_which_everything_is_left_out_are_empty() {
+    let harness = rooms();
+    assert_eq!(
+        harness.ask("{ rooms(limit: 1) { id @skip(if: true) } seriesTypes { name @include(if: false) } }"),
+        r#"{"data":{"rooms":[{}],"seriesTypes":[{}]}}"#
+    );
+    let lists = r#"{ room(id: "Room:2", servicePath: "/c") {
+        rows { time @skip(if: true) } temperature { time @skip(if: true) } temperature_aggregate { min @skip(if: true) }
+    } }"#;
+    assert_eq!(
+        harness.ask(lists),
+        r#"{"data":{"room":{"rows":[{}],"temperature":[{}],"temperature_aggregate":[{}]}}}"#
+    );
+}
+
 #[test]
 pub(crate) fn entities_have_their_values_over_time() {
     check(

@@ -81,8 +81,8 @@ impl Compiler<'_> {
             has_raw_body: is("HTTPSampler.postBodyRaw"),
             files: Vec::new(),
             redirects: match (is("HTTPSampler.follow_redirects"), is("HTTPSampler.auto_redirects")) {
-                (true, _) => Redirects::Followed { only_reads: false },
-                (false, true) => Redirects::Followed { only_reads: true },
+                (true, _) => Redirects::Followed { by_client: false },
+                (false, true) => Redirects::Followed { by_client: true },
                 (false, false) => Redirects::None,
             },
             keeps_alive: given("HTTPSampler.use_keepalive").trim() != "false",

@@ -305,6 +305,39 @@ fn scripts_and_functions_see_variables_and_the_last_sample() {
 }
 
 #[test]
+fn a_script_that_throws_fails_its_sample() {
+    let throws = |tag: &str| script(tag, "s", "javascript", "throw new Error('bad')");
+    let around = throws("JSR223PreProcessor") + &throws("JSR223PostProcessor");
+    let below = throws("JSR223Sampler")
+        + &get("a", "/ok", &throws("JSR223Assertion"))
+        + &get("b", "/ok", &around);
+    let trial = Trial::once(&below);
+    let ended = trial.run(&[]);
+    let rows = trial.rows(&["label", "responseCode", "success", "responseMessage", "failureMessage"]);
+    let begins = [
+        "s | 500 | false | javax.script.ScriptException: bad",
+        "a | 200 | false | OK | javax.script.ScriptException: bad",
+        "b | 200 | true | OK | ",
+    ];
+    assert_eq!(rows.len(), begins.len(), "{rows:?}");
+    assert!(rows.iter().zip(begins).all(|(row, begin)| row.starts_with(begin)), "{rows:?}");
+    assert!(ended.error.contains("s: bad"), "{}", ended.error);
+}
+
+#[test]
+fn scripts_end_passes_and_users() {
+    let source = "const pass = vars.get('__jm__Group__idx'); vars.put('x', 'set'); vars.put('x', null);
+        SampleResult.setStartNextThreadLoop(pass === '0'); SampleResult.setStopThread(pass === '2');";
+    let trial = Trial::new();
+    let below = get("a", "/ok", "")
+        + &script("JSR223Sampler", "s", "javascript", source)
+        + &get("end ${x}", "/ok", "");
+    plan_of(&trial, &group("Group", "1", "4", &below));
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["a", "s", "a", "s", "end ${x}", "a", "s"]);
+}
+
+#[test]
 fn searches_and_comparisons_run_plans_too() {
     let trial = Trial::once(&get("a", "/ok", &timer("5")));
     let explained = trial.prony(&["run", "plan.jmx", "--explain"]);

@@ -48,18 +48,22 @@ impl Runner<'_, '_> {
             SampleOrigin::Requested => self.record(&sample, None, status_ok),
             SampleOrigin::Failing(error) => self.record(&sample, Some(error), status_ok),
         }
-        let is_success = sample.is_success;
+        let (is_success, then) = (sample.is_success, sample.then);
         let kept = Arc::new(sample);
         user.thread.previous = Some(Arc::clone(&kept));
         user.position.take(&kept);
         let listeners = Arc::clone(&sampler.listeners);
         self.write(user, &listeners, &kept, parts);
-        if is_success { Flow::On } else { self.after_failure(user) }
+        let then = match then {
+            OnError::Continue if !is_success => self.run_of(user).group.on_error,
+            then => then,
+        };
+        self.go_on(user, then)
     }
 
-    fn after_failure(&mut self, user: &mut User) -> Flow {
+    fn go_on(&mut self, user: &mut User, then: OnError) -> Flow {
         let group = Arc::clone(&self.run_of(user).group);
-        match group.on_error {
+        match then {
             OnError::Continue => Flow::On,
             OnError::StopThread => Flow::Leave,
             OnError::StopTest => self.stop_test(false),
@@ -257,9 +261,11 @@ fn judge(assertion: &Assertion, sample: &mut SampleResult, context: &mut Context
     let name = assertion.name.text(context).into();
     let failure = match &assertion.kind {
         AssertionKind::Script(script) => {
-            let (_, changes) = context.run_script(script, Some(Arc::new(sample.clone())));
+            let (value, changes) = context.run_script(script, Some(Arc::new(sample.clone())));
             let failure = scripts::apply(changes, sample);
-            failure.map(|message| if message.is_empty() { "the script says so".to_owned() } else { message })
+            let failure =
+                failure.map(|said| if said.is_empty() { "the script says so".to_owned() } else { said });
+            value.err().map(|message| scripts::exception(&message)).or(failure)
         }
         kind => Some(assertions::judge(kind, sample, context)),
     };

@@ -135,7 +135,8 @@ pub(crate) enum ControllerKind {
         input: Text,
         output: Text,
         from: Text,
-        to: Text,
+        /// None: as far as there are variables.
+        to: Option<Text>,
         has_separator: bool,
     },
     OnceOnly,

@@ -108,19 +108,30 @@ impl Runner<'_, '_> {
         });
     }
 
-    /// Ends transactions that were left before their end, the innermost first. A parent within another is one of its samples.
-    /// What comes next begins as if all were well.
+    /// Ends transactions that were left before their end, the innermost first, and a parent last. A parent within another is one of
+    /// its samples. What comes next begins as if all were well.
     pub(super) fn end_left(&mut self, user: &mut User, mut left: Vec<Transaction>) {
+        let is_success = user.vars.get(LAST_SAMPLE_OK) == Some("true");
+        let mut parent = None;
         left.reverse();
         while let Some(transaction) = left.pop() {
+            if !transaction.is_parent {
+                let listeners = Arc::clone(&transaction.listeners);
+                let sample = transaction.interrupted(self.now(), is_success);
+                self.write(user, &listeners, &sample, Vec::new());
+                continue;
+            }
             match left.iter_mut().rev().find(|around| around.is_parent) {
-                Some(around) if transaction.is_parent => {
+                Some(around) => {
                     let (sample, parts) = transaction.end(self.now());
                     around.take(&sample);
                     around.keep(std::iter::once(sample).chain(parts));
                 }
-                _ => self.end_transaction(user, transaction),
+                None => parent = Some(transaction),
             }
+        }
+        if let Some(parent) = parent {
+            self.end_transaction(user, parent);
         }
         user.vars.set(LAST_SAMPLE_OK, "true");
     }
@@ -138,9 +149,7 @@ impl Runner<'_, '_> {
         if is_parent {
             let arounds = user.position.transactions().filter(|around| !around.is_parent);
             arounds.for_each(Transaction::note_parent_over);
-            if let Some(around) = user.position.parent() {
-                around.take(&sample);
-            }
+            user.position.take(&sample);
         }
         self.write(user, &listeners, &sample, parts);
     }

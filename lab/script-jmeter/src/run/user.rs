@@ -550,7 +550,12 @@ impl Runner<'_, '_> {
                 };
                 let left = user.position.leave(&group, leave);
                 self.end_left(user, left);
-                Ok(if leave == Leave::All { Flow::EndPass } else { Flow::On })
+                Ok(match leave {
+                    Leave::All => Flow::EndPass,
+                    // The loop that is broken off is the group's.
+                    Leave::Break if user.position.is_outside() => Flow::Leave,
+                    _ => Flow::On,
+                })
             }
         }
     }

@@ -168,6 +168,23 @@ fn functions_of_texts_have_javas_results() {
     );
     let bodies: Vec<_> = trial.server.seen().into_iter().map(|seen| seen.body).collect();
     assert_eq!(bodies, ["", "11", "1"], "each function reads a file by itself");
+    let values = "${__split(a--b;,m,-;)} ${m_n} ${m_2} ${m_4} ${__intSum(2147483647,1)} ${__longSum(2147483647,1)} ${__unescapeHtml(&apos;)}";
+    let row = "${__CSVRead(rows.csv,0)}${__CSVRead(rows.csv,next)}";
+    let trial = Trial::once(&(get(values, "/ok", "") + &get(&format!("{row}{row}{row}"), "/ok", "")));
+    trial.write("rows.csv", "a\nb\n\na comment\n");
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["a--b; 4 ? ? -2147483648 2147483648 &apos;", "aba"]);
+}
+
+#[test]
+fn a_date_that_cannot_be_read_is_now() {
+    let years = "${__time(yyyy)}${__timeShift(yyyy,none,P0D,,)}${__time(yyyy)}";
+    let trial = Trial::once(&get(years, "/ok", ""));
+    let ended = trial.run(&[]);
+    let (label, width) = (trial.labels().remove(0), 4);
+    let years: Vec<&str> = [0, 4, 8].map(|at| &label[at..at + width]).to_vec();
+    assert!(years[1] == years[0] || years[1] == years[2], "the year may end meanwhile: {label}");
+    assert!(ended.error.contains("`none` is not written as yyyy"), "{}", ended.error);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use super::Trial;
 use super::plans::{
-    defaults, element, flag, get, group, json_extractor, number, plan, post, request, response_assertion,
-    script, text, transaction,
+    defaults, element, flag, get, group, json_extractor, number, plan, post, regex_extractor, request,
+    response_assertion, script, text, transaction,
 };
 use super::site::Site;
 use expect_test::{Expect, expect};
@@ -287,4 +287,27 @@ fn an_interleave_controller_that_takes_blocks_apart_is_refused() {
     let ended = trial.run(&["--check"]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.error.contains("Ignore sub-controller blocks"), "{}", ended.error);
+}
+
+#[test]
+fn groups_that_took_no_part_are_no_variables() {
+    let extractor = regex_extractor("found", "\"name\":\"(.)\"(,\"nope\")?", "$1$", "1");
+    let below = get("a", "/ok", &extractor) + &get("${found_g1} ${found_g2} ${found_g}", "/ok", "");
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["a", "x ${found_g2} 2"]);
+}
+
+#[test]
+fn timers_of_the_innermost_level_come_first() {
+    let timer = |name: &str| {
+        let source = format!("vars.put('order', (vars.get('order') || '') + '{name}'); '0'");
+        script("JSR223Timer", name, "javascript", &source)
+    };
+    let inner = timer("2") + &get("a", "/ok", &timer("1"));
+    let below =
+        timer("3") + &element("GenericController", "Inner", "", &inner) + &get("b", "/ok?${order}", "");
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    assert_eq!(trial.server.lines(), ["GET /ok", "GET /ok?1233"]);
 }

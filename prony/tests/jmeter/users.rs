@@ -97,8 +97,8 @@ fn data_sets_of_one_file_give_its_columns_names_of_their_own() {
         + &get("${user} ${q} ${name}", "/", "");
     plan_of(&trial, &group("Group", "1", "1", &below));
     trial.demand(&[]);
-    assert_eq!(trial.labels(), ["ann b cid"]);
-    let below = csv("ids.csv", "user,text", "") + &csv("ids.csv", "", "") + &get("${name}", "/", "");
+    assert_eq!(trial.labels(), ["cid b ann"], "the last one reads first, as in JMeter");
+    let below = csv("ids.csv", "", "") + &csv("ids.csv", "user,text", "") + &get("${name}", "/", "");
     plan_of(&trial, &group("Group", "1", "1", &below));
     let ended = trial.run(&[]);
     assert!(ended.error.contains("has no first line with names"), "{}", ended.error);

@@ -54,6 +54,8 @@ pub(crate) const NO_LABEL: &str = "(no label)";
 
 /// How the message of a transaction begins.
 const TRANSACTION: &str = "Number of samples in transaction";
+/// How it begins where nothing was sampled in it.
+const EMPTY_TRANSACTION: &str = "Number of samples in transaction : 0";
 
 impl Sample<'_> {
     /// When it ended, since 1970.
@@ -64,5 +66,10 @@ impl Sample<'_> {
     /// One that sums up others: JMeter leaves it out of totals.
     pub fn is_transaction(&self) -> bool {
         self.response_message.starts_with(TRANSACTION)
+    }
+
+    /// One in which nothing was sampled: JMeter leaves it out of all figures.
+    pub(crate) fn is_empty_transaction(&self) -> bool {
+        self.response_message.starts_with(EMPTY_TRANSACTION)
     }
 }

@@ -103,6 +103,9 @@ pub struct Apdex {
 impl Statistics {
     pub fn add(&mut self, sample: &Sample<'_>) {
         let is_transaction = sample.is_transaction();
+        if sample.is_empty_transaction() {
+            return;
+        }
         if !is_transaction {
             self.total.add(sample);
         }
@@ -286,4 +289,22 @@ impl Counted {
 
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transactions_without_samples_count_for_nothing() {
+        let mut statistics = Statistics::default();
+        for (label, samples) in [("some", 10), ("some", 0), ("none", 0)] {
+            let message = format!("Number of samples in transaction : {samples}, number of failing samples : 0");
+            let response_message = message.into();
+            statistics.add(&Sample { label: label.into(), response_message, ..Sample::default() });
+        }
+        let counts: Vec<_> =
+            statistics.figures().into_iter().map(|row| (row.transaction, row.sample_count)).collect();
+        assert_eq!(counts, [("some".to_owned(), 1), (TOTAL.to_owned(), 0)]);
+    }
 }

@@ -60,11 +60,13 @@ impl Operand {
     }
 
     fn number(&self) -> Option<f64> {
-        match self {
-            Self::Number(number) => Some(*number),
-            Self::Text(text) => text.trim().parse().ok(),
-            Self::Null | Self::Flag(_) => None,
-        }
+        let number = match self {
+            Self::Number(number) => *number,
+            Self::Text(text) => text.trim().parse().ok()?,
+            Self::Null | Self::Flag(_) => return None,
+        };
+        // -0 is 0.
+        Some(number + 0.0)
     }
 }
 
@@ -191,19 +193,16 @@ impl ConditionReader<'_> {
             sign.or_else(|| WORDS.into_iter().find(|(word, _)| self.take_word(word)).map(|(_, sign)| sign));
         let Some(sign) = sign else { return Ok(left) };
         let right = self.sum()?;
-        let is_match = |whole: bool| {
-            let matched = patterns::compile(&right.to_string()).map(|expression| {
-                let text = left.to_string();
-                let found = expression.find(&text).ok().flatten();
-                found.is_some_and(|found| !whole || found.as_str() == text)
-            });
-            matched.map_err(|_| self.fault("what follows is no regular expression"))
+        // As jexl3 has it: the expression is the whole text.
+        let is_match = || {
+            patterns::is_whole(&right.to_string(), &left.to_string())
+                .map_err(|_| self.fault("what follows is no regular expression"))
         };
         Ok(Operand::Flag(match sign {
             "==" => is_equal(&left, &right),
             "!=" => !is_equal(&left, &right),
-            "=~" => is_match(false)?,
-            "!~" => !is_match(false)?,
+            "=~" => is_match()?,
+            "!~" => !is_match()?,
             sign => is_ordered(&left, sign, &right),
         }))
     }
@@ -404,6 +403,8 @@ mod tests {
             ("\"abc\".contains(\"b\") && \"A\".equalsIgnoreCase('a')", "true"),
             ("vars.get(\"n\").toInteger() + 1 == 6", "true"),
             ("'abc' =~ '^a.c$'", "true"),
+            ("'abc' =~ 'a|b|abc' && 'abc' !~ 'b'", "true"),
+            ("0 == -0 && '-0' >= 0", "true"),
             ("OK == OK", "true"),
             ("12 - 2", "10"),
             ("3f9a == 3f9a", "true"),

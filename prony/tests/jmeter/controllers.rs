@@ -1,7 +1,7 @@
 //! Controllers: the order in which samplers run.
 
 use super::Trial;
-use super::plans::{element, flag, get, group, number, plan, text};
+use super::plans::{element, flag, get, group, number, plan, text, transaction};
 
 /// The labels of one thread that goes through its group so often.
 fn labels(loops: &str, below: &str) -> Vec<String> {
@@ -207,6 +207,83 @@ fn actions_pause_and_leave_loops() {
     let below = get("a", "/ok", "") + &action(3) + &get("never", "/ok", "");
     assert_eq!(labels("2", &below), ["a", "a"]);
     assert_eq!(labels("2", &(get("a", "/ok", "") + &action(0))), ["a"]);
+}
+
+/// A Flow Control Action: 3 starts the group's next loop, 5 breaks the nearest one off.
+fn flow_control(kind: i64) -> String {
+    let props = number("ActionProcessor.action", kind) + &number("ActionProcessor.target", 0);
+    element("TestAction", "Flow Control Action", &props, "")
+}
+
+#[test]
+fn a_break_outside_of_loops_ends_the_user() {
+    let below = get("a", "/ok", "") + &flow_control(5) + &get("never", "/ok", "");
+    assert_eq!(labels("3", &below), ["a"]);
+    let inner = controller("GenericController", "", &below);
+    assert_eq!(labels("3", &transaction("t", false, &inner)), ["a", "t"]);
+}
+
+#[test]
+fn once_comes_again_where_it_was_left_before_its_end() {
+    let below = get("once", "/ok", "") + &flow_control(3) + &get("never", "/ok", "");
+    assert_eq!(labels("2", &controller("OnceOnlyController", "", &below)), ["once", "once"]);
+}
+
+#[test]
+fn behind_a_for_each_its_variable_is_the_first_value() {
+    let each = text("ForeachController.inputVal", "id")
+        + &text("ForeachController.returnVal", "one")
+        + &text("ForeachController.startIndex", "1");
+    let below = |props: &str| {
+        get("all", "/ok", &super::plans::json_extractor("id", "$.list.ids[*]", "-1", "none"))
+            + &controller("ForeachController", props, &get("each ${one}", "/ok", ""))
+            + &get("behind ${one}", "/ok", "")
+    };
+    assert_eq!(labels("1", &below(&each)), ["all", "each 8", "each 9", "behind 8"]);
+    // An end that is there and is no number is 0.
+    let to_none = each + &text("ForeachController.endIndex", "");
+    assert_eq!(labels("1", &below(&to_none)), ["all", "behind ${one}"]);
+}
+
+/// Codes, messages and success of the rows that a label has.
+fn rows_of(loops: &str, label: &str, below: &str) -> Vec<String> {
+    let trial = Trial::new();
+    trial.write("plan.jmx", &plan(&group("Group", "1", loops, &(trial.defaults() + below))));
+    trial.demand(&[]);
+    let rows = trial.rows(&["label", "responseCode", "responseMessage", "success"]);
+    let begin = format!("{label} | ");
+    rows.iter().filter_map(|row| row.strip_prefix(&begin).map(str::to_owned)).collect()
+}
+
+#[test]
+fn transactions_that_are_left_are_judged_by_their_last_sample() {
+    let left = |last: &str| {
+        let below = get("bad", "/missing", "") + &get("last", last, "") + &flow_control(3);
+        rows_of("1", "t", &transaction("t", false, &below))
+    };
+    let counts = |failing: u32| {
+        format!("Number of samples in transaction : 3, number of failing samples : {failing}")
+    };
+    assert_eq!(left("/ok"), [format!(" | {} | true", counts(1))]);
+    assert_eq!(left("/missing"), [format!(" | {} | false", counts(2))]);
+}
+
+#[test]
+fn a_parent_is_one_sample_of_the_transaction_around_it() {
+    let two = get("a", "/missing", "") + &get("b", "/missing", "");
+    let below = transaction("inner", true, &two) + &get("c", "/ok", "");
+    let rows = rows_of("1", "outer", &transaction("outer", false, &below));
+    assert!(rows[0].ends_with("number of failing samples : 1 | false"), "{rows:?}");
+}
+
+#[test]
+fn transactions_count_controllers_without_children_once() {
+    let empty = controller("GenericController", "", "");
+    let below = get("a", "/ok", "") + &empty + &get("b", "/ok", "");
+    let counts = [3, 2].map(|samples| {
+        format!("200 | Number of samples in transaction : {samples}, number of failing samples : 0 | true")
+    });
+    assert_eq!(rows_of("2", "t", &transaction("t", false, &below)), counts);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use super::Trial;
 use super::plans::{
-    defaults, element, flag, get, group, json_extractor, number, plan, post, request, response_assertion,
-    script, text, transaction,
+    defaults, element, flag, get, group, json_extractor, number, plan, post, regex_extractor, request,
+    response_assertion, script, text, transaction,
 };
 use super::site::Site;
 use expect_test::{Expect, expect};
@@ -168,6 +168,23 @@ fn functions_of_texts_have_javas_results() {
     );
     let bodies: Vec<_> = trial.server.seen().into_iter().map(|seen| seen.body).collect();
     assert_eq!(bodies, ["", "11", "1"], "each function reads a file by itself");
+    let values = "${__split(a--b;,m,-;)} ${m_n} ${m_2} ${m_4} ${__intSum(2147483647,1)} ${__longSum(2147483647,1)} ${__unescapeHtml(&apos;)}";
+    let row = "${__CSVRead(rows.csv,0)}${__CSVRead(rows.csv,next)}";
+    let trial = Trial::once(&(get(values, "/ok", "") + &get(&format!("{row}{row}{row}"), "/ok", "")));
+    trial.write("rows.csv", "a\nb\n\na comment\n");
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["a--b; 4 ? ? -2147483648 2147483648 &apos;", "aba"]);
+}
+
+#[test]
+fn a_date_that_cannot_be_read_is_now() {
+    let years = "${__time(yyyy)}${__timeShift(yyyy,none,P0D,,)}${__time(yyyy)}";
+    let trial = Trial::once(&get(years, "/ok", ""));
+    let ended = trial.run(&[]);
+    let (label, width) = (trial.labels().remove(0), 4);
+    let years: Vec<&str> = [0, 4, 8].map(|at| &label[at..at + width]).to_vec();
+    assert!(years[1] == years[0] || years[1] == years[2], "the year may end meanwhile: {label}");
+    assert!(ended.error.contains("`none` is not written as yyyy"), "{}", ended.error);
 }
 
 #[test]
@@ -270,4 +287,27 @@ fn an_interleave_controller_that_takes_blocks_apart_is_refused() {
     let ended = trial.run(&["--check"]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.error.contains("Ignore sub-controller blocks"), "{}", ended.error);
+}
+
+#[test]
+fn groups_that_took_no_part_are_no_variables() {
+    let extractor = regex_extractor("found", "\"name\":\"(.)\"(,\"nope\")?", "$1$", "1");
+    let below = get("a", "/ok", &extractor) + &get("${found_g1} ${found_g2} ${found_g}", "/ok", "");
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["a", "x ${found_g2} 2"]);
+}
+
+#[test]
+fn timers_of_the_innermost_level_come_first() {
+    let timer = |name: &str| {
+        let source = format!("vars.put('order', (vars.get('order') || '') + '{name}'); '0'");
+        script("JSR223Timer", name, "javascript", &source)
+    };
+    let inner = timer("2") + &get("a", "/ok", &timer("1"));
+    let below =
+        timer("3") + &element("GenericController", "Inner", "", &inner) + &get("b", "/ok?${order}", "");
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    assert_eq!(trial.server.lines(), ["GET /ok", "GET /ok?1233"]);
 }

@@ -14,6 +14,7 @@ mod disagreements;
 mod plans;
 mod refusals;
 mod reports;
+mod requests;
 mod samples;
 mod server;
 mod site;

@@ -443,6 +443,7 @@ fn a_manager_may_have_connections_closed() {
     let lines = seen[0].headers.iter().filter(|(name, _)| name == "connection");
     assert_eq!(lines.map(|(_, value)| value.as_str()).collect::<Vec<_>>(), ["keep-alive", "close"]);
     assert_ne!(seen[0].connection, seen[1].connection);
+    assert_eq!(trial.rows(&["success"]), ["true", "true"], "nothing is asked on a connection that closes");
 }
 
 #[test]

@@ -97,6 +97,8 @@ fn respond(request: &Seen) -> Vec<u8> {
     let path = path.split('?').next().unwrap_or_default();
     let (status, headers, body) = match path {
         "/redirect" => ("302 Found", "Location: /ok?from=redirect\r\n", ""),
+        "/moved" => ("307 Temporary Redirect", "Location: /ok?moved\r\n", ""),
+        "/permanent" => ("308 Permanent Redirect", "Location: /ok?moved\r\n", ""),
         "/missing" => ("404 Not Found", "", "{}"),
         "/login" => ("200 OK", "Set-Cookie: session=s1; Path=/\r\nContent-Type: text/plain\r\n", "in"),
         "/page" => (

@@ -97,8 +97,8 @@ fn data_sets_of_one_file_give_its_columns_names_of_their_own() {
         + &get("${user} ${q} ${name}", "/", "");
     plan_of(&trial, &group("Group", "1", "1", &below));
     trial.demand(&[]);
-    assert_eq!(trial.labels(), ["ann b cid"]);
-    let below = csv("ids.csv", "user,text", "") + &csv("ids.csv", "", "") + &get("${name}", "/", "");
+    assert_eq!(trial.labels(), ["cid b ann"], "the last one reads first, as in JMeter");
+    let below = csv("ids.csv", "", "") + &csv("ids.csv", "user,text", "") + &get("${name}", "/", "");
     plan_of(&trial, &group("Group", "1", "1", &below));
     let ended = trial.run(&[]);
     assert!(ended.error.contains("has no first line with names"), "{}", ended.error);
@@ -302,6 +302,39 @@ fn scripts_and_functions_see_variables_and_the_last_sample() {
     trial.demand(&[]);
     assert_eq!(trial.rows(&["success", "failureMessage"]), ["true | ", "false | as asked"]);
     assert_eq!(trial.server.seen()[1].body, "200/x 42 42 200/x 1 1 6 from a file b");
+}
+
+#[test]
+fn a_script_that_throws_fails_its_sample() {
+    let throws = |tag: &str| script(tag, "s", "javascript", "throw new Error('bad')");
+    let around = throws("JSR223PreProcessor") + &throws("JSR223PostProcessor");
+    let below = throws("JSR223Sampler")
+        + &get("a", "/ok", &throws("JSR223Assertion"))
+        + &get("b", "/ok", &around);
+    let trial = Trial::once(&below);
+    let ended = trial.run(&[]);
+    let rows = trial.rows(&["label", "responseCode", "success", "responseMessage", "failureMessage"]);
+    let begins = [
+        "s | 500 | false | javax.script.ScriptException: bad",
+        "a | 200 | false | OK | javax.script.ScriptException: bad",
+        "b | 200 | true | OK | ",
+    ];
+    assert_eq!(rows.len(), begins.len(), "{rows:?}");
+    assert!(rows.iter().zip(begins).all(|(row, begin)| row.starts_with(begin)), "{rows:?}");
+    assert!(ended.error.contains("s: bad"), "{}", ended.error);
+}
+
+#[test]
+fn scripts_end_passes_and_users() {
+    let source = "const pass = vars.get('__jm__Group__idx'); vars.put('x', 'set'); vars.put('x', null);
+        SampleResult.setStartNextThreadLoop(pass === '0'); SampleResult.setStopThread(pass === '2');";
+    let trial = Trial::new();
+    let below = get("a", "/ok", "")
+        + &script("JSR223Sampler", "s", "javascript", source)
+        + &get("end ${x}", "/ok", "");
+    plan_of(&trial, &group("Group", "1", "4", &below));
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["a", "s", "a", "s", "end ${x}", "a", "s"]);
 }
 
 #[test]

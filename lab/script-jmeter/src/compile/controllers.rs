@@ -53,7 +53,10 @@ impl Compiler<'_> {
                 input: self.prop(element, "ForeachController.inputVal"),
                 output: self.prop(element, "ForeachController.returnVal"),
                 from: self.prop(element, "ForeachController.startIndex"),
-                to: self.prop(element, "ForeachController.endIndex"),
+                to: props
+                    .get("ForeachController.endIndex")
+                    .is_some()
+                    .then(|| self.prop(element, "ForeachController.endIndex")),
                 has_separator: props.flag("ForeachController.useSeparator").unwrap_or(true),
             },
             "OnceOnlyController" => ControllerKind::OnceOnly,

@@ -81,8 +81,8 @@ impl Compiler<'_> {
             has_raw_body: is("HTTPSampler.postBodyRaw"),
             files: Vec::new(),
             redirects: match (is("HTTPSampler.follow_redirects"), is("HTTPSampler.auto_redirects")) {
-                (true, _) => Redirects::Followed { only_reads: false },
-                (false, true) => Redirects::Followed { only_reads: true },
+                (true, _) => Redirects::Followed { by_client: false },
+                (false, true) => Redirects::Followed { by_client: true },
                 (false, false) => Redirects::None,
             },
             keeps_alive: given("HTTPSampler.use_keepalive").trim() != "false",
@@ -193,12 +193,16 @@ fn with_scope(parts: &GroupParts, name: Text, kind: SamplerKind) -> Sampler {
     for scoped in parts.outer_first() {
         match scoped {
             Scoped::Before(processor) => sampler.before.push(Arc::clone(processor)),
-            Scoped::Timer(timer) => sampler.timers.push(Arc::clone(timer)),
             Scoped::After(processor) => sampler.after.push(Arc::clone(processor)),
             Scoped::Assertion(assertion) => sampler.assertions.push(Arc::clone(assertion)),
             _ => {}
         }
     }
+    let timers = parts.inner_first().filter_map(|scoped| match scoped {
+        Scoped::Timer(timer) => Some(Arc::clone(timer)),
+        _ => None,
+    });
+    sampler.timers = timers.collect();
     if let SamplerKind::Http(http) = &mut sampler.kind {
         let looks_at_body = |kind: &AssertionKind| match kind {
             AssertionKind::Duration { .. } => false,

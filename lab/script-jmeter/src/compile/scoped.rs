@@ -28,11 +28,14 @@ impl Compiler<'_> {
         elements: &[Element],
     ) -> Vec<Scoped> {
         let mut level = Vec::new();
+        let known = parts.controllers[controller].iteration_configs.len();
         for element in elements.iter().filter(|element| names::role(&element.tag) == Role::Scoped) {
             self.path.push(element.name.clone());
             level.extend(self.scoped(parts, controller, element));
             self.path.pop();
         }
+        // JMeter tells the last one of a pass first.
+        parts.controllers[controller].iteration_configs[known..].reverse();
         level
     }
 

@@ -6,7 +6,7 @@
 
   const vars = {
     get: (name) => __get(text(name)) ?? null,
-    put: (name, value) => __put(text(name), text(value)),
+    put: (name, value) => __put(text(name), value === null ? undefined : text(value)),
     remove: (name) => __put(text(name), undefined),
     getObject: (name) => __get(text(name)) ?? null,
     putObject: (name, value) => __put(text(name), text(value)),
@@ -47,8 +47,12 @@
     setResponseOK: () => { __change("code", "200"); __change("message", "OK"); __change("success", "true"); },
     setSampleLabel: (label) => __change("label", text(label)),
     setResponseData: (data) => __change("data", text(data)),
-    setDataType: () => {},
+    setDataType: (type) => __change("dataType", text(type)),
     setIgnore: () => __change("ignore", "true"),
+    setStopThread: (flag) => __change("stopThread", text(flag)),
+    setStopTest: (flag) => __change("stopTest", text(flag)),
+    setStopTestNow: (flag) => __change("stopTestNow", text(flag)),
+    setStartNextThreadLoop: (flag) => __change("startNextLoop", text(flag)),
   };
   const assertion = {
     setFailure: (flag) => __change("failure", text(flag)),

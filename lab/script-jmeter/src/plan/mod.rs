@@ -135,7 +135,8 @@ pub(crate) enum ControllerKind {
         input: Text,
         output: Text,
         from: Text,
-        to: Text,
+        /// None: as far as there are variables.
+        to: Option<Text>,
         has_separator: bool,
     },
     OnceOnly,
@@ -254,9 +255,9 @@ pub(crate) struct FileArgument {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Redirects {
     None,
-    /// Each with the sampler's own care; GET and HEAD alone where they are left to the client.
+    /// Each with the sampler's own care, or unseen where they are left to the client.
     Followed {
-        only_reads: bool,
+        by_client: bool,
     },
 }
 

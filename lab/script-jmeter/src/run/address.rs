@@ -2,6 +2,7 @@
 
 use crate::run::request_fault::RequestFault;
 use prony_http_session::url::Url;
+use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
 /// So many of a user's URLs are kept; one that asks more in turns has them read anew.
@@ -19,7 +20,7 @@ pub(crate) struct Address {
 
 impl Address {
     pub(crate) fn new(text: &str, url: Url) -> Self {
-        Self { text: text.into(), request_target: url.request_target(), url, target: OnceLock::new() }
+        Self { text: text.into(), request_target: written(&url.request_target()), url, target: OnceLock::new() }
     }
 
     /// The index of what is asked, which `find` gives once.
@@ -32,6 +33,25 @@ impl Address {
             None => find(&self.url).map(|target| *self.target.get_or_init(|| target)),
         }
     }
+}
+
+/// As JMeter's client writes what is asked: in ASCII, and one slash where a path has several in a row.
+fn written(target: &str) -> String {
+    let path_end = target.find('?').unwrap_or(target.len());
+    let mut written = String::with_capacity(target.len());
+    for (at, letter) in target.char_indices() {
+        if letter == '/' && at < path_end && written.ends_with('/') {
+            continue;
+        }
+        if letter.is_ascii() {
+            written.push(letter);
+            continue;
+        }
+        for byte in letter.encode_utf8(&mut [0; 4]).bytes() {
+            let _ = write!(written, "%{byte:02X}");
+        }
+    }
+    written
 }
 
 /// The URLs that one user has asked last.
@@ -83,6 +103,14 @@ mod tests {
         };
         assert_eq!([0, 1, 2, 3, 0, 3].map(&mut ask), [1, 2, 3, 4, 4, 4]);
         assert_eq!([4, 1, 0, 2, 3].map(&mut ask), [5, 5, 6, 6, 6], "the oldest goes first");
+    }
+
+    #[test]
+    fn what_is_asked_is_written_in_ascii_with_single_slashes() {
+        let target = |text: &str| Address::new(text, Url::parse(text).unwrap()).request_target;
+        assert_eq!(target("http://h//a///b//?c=//é&ü=%20"), "/a/b/?c=//%C3%A9&%C3%BC=%20");
+        assert_eq!(target("http://h/é?😀"), "/%C3%A9?%F0%9F%98%80");
+        assert_eq!(["http://h/a/../b?", "http://h"].map(target), ["/a/../b?", "/"]);
     }
 
     #[test]

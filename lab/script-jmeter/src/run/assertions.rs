@@ -6,6 +6,7 @@ use crate::plan::{
     AssertionKind, JsonAssertion, JsonRule, PatternRule, ResponseAssertion, SizeComparison, Source,
 };
 use crate::run::context::Context;
+use crate::run::decimal_format::formatted;
 use crate::run::extract::text_of_source;
 use crate::run::result::SampleResult;
 use crate::run::xpath;
@@ -25,8 +26,9 @@ pub(crate) fn judge(kind: &AssertionKind, result: &mut SampleResult, context: &m
             let (took, most) = (result.elapsed_ms(), most_ms.number(context).unwrap_or(0));
             if most > 0 && took > most.unsigned_abs() {
                 return format!(
-                    "The operation lasted too long: It took {took} milliseconds, but should not have lasted longer than \
-                     {most} milliseconds."
+                    "The operation lasted too long: It took {} milliseconds, but should not have lasted longer than {} milliseconds.",
+                    grouped(i64::try_from(took).unwrap_or(i64::MAX)),
+                    grouped(most)
                 );
             }
             String::new()
@@ -252,5 +254,11 @@ fn size_failure(size: i64, expected: i64, comparison: SizeComparison) -> String 
     if is_met {
         return String::new();
     }
+    let (size, expected) = (grouped(size), grouped(expected));
     format!("The result was the wrong size: It was {size} bytes, but should have {words} {expected} bytes.")
+}
+
+/// As Java's messages have numbers: in groups of three digits.
+fn grouped(number: i64) -> String {
+    formatted("#,##0", number)
 }

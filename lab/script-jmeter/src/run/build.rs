@@ -89,7 +89,11 @@ impl Request {
                 }
                 let mut body = Vec::with_capacity(bytes);
                 for argument in given {
-                    encodings::encode(&argument.value, encoding, &mut body);
+                    if argument.is_encoded {
+                        body.extend_from_slice(form_encoded_in(&argument.value, encoding).as_bytes());
+                    } else {
+                        encodings::encode(&argument.value, encoding, &mut body);
+                    }
                 }
                 self.body = Some(body);
             }

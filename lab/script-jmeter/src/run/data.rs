@@ -3,6 +3,7 @@
 use crate::encodings;
 use crate::plan::{Counter, CsvDataSet, IterationConfig, RandomVariable, Sharing, UserParameters};
 use crate::run::context::{Context, Count};
+use crate::run::decimal_format::formatted;
 use crate::run::locks::lock;
 use crate::run::turns::Turns;
 use rand::RngExt as _;
@@ -137,7 +138,9 @@ impl DataSets {
     fn count(&self, counter: &Counter, context: &mut Context<'_>) {
         let start = counter.start.number(context).unwrap_or(0);
         let increment = counter.increment.number(context).unwrap_or(0);
-        let end = counter.end.number(context).unwrap_or(i64::MAX);
+        // An end that is there and is no number is 0, as JMeter reads it.
+        let end = counter.end.value(context);
+        let end = if end.is_empty() { i64::MAX } else { end.trim().parse().unwrap_or(0) };
         let value = if counter.is_per_user {
             let iteration = context.thread.iteration;
             let last = context.thread.counts.get(&counter.site);
@@ -319,7 +322,7 @@ fn open(path: &Path) -> Result<BufReader<File>, String> {
 /// As JMeter does, commas without a name between them are one.
 fn split_names(given: &str) -> Vec<String> {
     let names = given.split(',').filter(|name| !name.is_empty());
-    let names = names.map(|name| name.trim().trim_matches('"').to_owned());
+    let names = names.map(|name| name.trim().to_owned());
     if given.trim().is_empty() { Vec::new() } else { names.collect() }
 }
 
@@ -372,19 +375,6 @@ pub(crate) fn user_parameters(parameters: &UserParameters, context: &mut Context
     }
 }
 
-/// By a pattern of Java's `DecimalFormat` of texts and zeros, such as `user-000`.
-fn formatted(pattern: &str, value: i64) -> String {
-    if pattern.is_empty() {
-        return value.to_string();
-    }
-    let is_digit = |letter: char| letter == '0' || letter == '#';
-    let Some(begin) = pattern.find(is_digit) else { return format!("{pattern}{value}") };
-    let end = pattern.rfind(is_digit).map_or(begin, |end| end + 1);
-    let width = pattern[begin..end].matches('0').count();
-    let sign = if value < 0 { "-" } else { "" };
-    format!("{sign}{}{:0width$}{}", &pattern[..begin], value.unsigned_abs(), &pattern[end..])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -397,16 +387,8 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_by_patterns() {
-        assert_eq!(formatted("", 7), "7");
-        assert_eq!(formatted("user-000", 7), "user-007");
-        assert_eq!(formatted("000", -7), "-007");
-        assert_eq!(formatted("u#v", 7), "u7v");
-    }
-
-    #[test]
     fn names_that_are_missing_count_for_nothing() {
-        assert_eq!(split_names("a, b,,\"c\","), ["a", "b", "c"]);
+        assert_eq!(split_names("a, b,,\"c\","), ["a", "b", "\"c\""]);
         assert_eq!([split_names(""), split_names(" ")], [Vec::<String>::new(), Vec::new()]);
     }
 

@@ -165,7 +165,7 @@ impl Exchange {
             is_head: sent.request.method == "HEAD",
             keep: self.keep,
             timeout: self.timeout,
-            is_fresh: !sent.request.keeps_alive,
+            is_fresh: sent.request.closes_connection(),
             expects: None,
         }));
         self.open.push(Open {
@@ -212,7 +212,7 @@ impl Exchange {
             if is_redirect(answer.status, request, wire.http) { head.first("location") } else { None };
         if let Some(location) = location {
             let location = String::from_utf8_lossy(location).replace(' ', "%20");
-            let is_seen = wire.http.redirects != Redirects::Followed { only_reads: true };
+            let is_seen = wire.http.redirects != Redirects::Followed { by_client: true };
             let unseen = Unseen { authorization: None, since: (!is_seen).then_some(part.start) };
             if is_seen {
                 self.take(part, &open);
@@ -229,7 +229,10 @@ impl Exchange {
                     return self.after(Err(fault.of(request.url_text())), context);
                 }
             };
-            let next = Arc::new(request.redirected(url));
+            // The client asks elsewhere what was asked here, where the status says so.
+            let has_moved = !is_seen && matches!(answer.status, 307 | 308);
+            let keeps_method = has_moved && !matches!(&*request.method, "GET" | "HEAD");
+            let next = Arc::new(if keeps_method { request.moved(url) } else { request.redirected(url) });
             let asked = self.ask(next, open.is_embedded, open.redirects + 1, unseen, wire, context);
             return self.after(asked, context);
         }
@@ -411,17 +414,21 @@ impl Exchange {
 }
 
 fn is_redirect(status: u16, request: &Request, http: &HttpSampler) -> bool {
-    let is_followed = match http.redirects {
+    match http.redirects {
         Redirects::None => false,
-        Redirects::Followed { only_reads } => !only_reads || matches!(&*request.method, "GET" | "HEAD"),
-    };
-    is_followed && is_redirect_status(status, request)
+        Redirects::Followed { by_client: false } => is_redirect_status(status, request),
+        Redirects::Followed { by_client: true } => match status {
+            303 => true,
+            301 | 302 | 307 | 308 => matches!(&*request.method, "GET" | "HEAD" | "POST" | "DELETE"),
+            _ => false,
+        },
+    }
 }
 
 fn is_redirect_status(status: u16, request: &Request) -> bool {
     match status {
-        301..=303 => true,
-        307 | 308 => matches!(&*request.method, "GET" | "HEAD"),
+        301..=303 | 308 => true,
+        307 => matches!(&*request.method, "GET" | "HEAD"),
         _ => false,
     }
 }
@@ -431,10 +438,8 @@ fn data_type(content_type: &[u8]) -> &'static str {
     let begins = |begin: &str| {
         content_type.get(..begin.len()).is_some_and(|found| found.eq_ignore_ascii_case(begin.as_bytes()))
     };
-    let is_binary = ["image/", "audio/", "video/", "application/octet-stream", "application/zip", "font/"]
-        .into_iter()
-        .any(begins);
-    if is_binary && !begins("image/svg") { "bin" } else { "text" }
+    let is_text = ["audio/x-mpegurl", "audio/mpegurl", "video/f4m", "image/svg+xml"].into_iter().any(begins);
+    if !is_text && ["image/", "audio/", "video/"].into_iter().any(begins) { "bin" } else { "text" }
 }
 
 /// The index of what a request to this URL is sent to.
@@ -469,7 +474,7 @@ fn digest(
         let nonce = format!("{:016x}", context.shared.clock.now().0);
         return Some(challenge.answer(&DigestRequest {
             method: &request.method,
-            target: &request.url().request_target(),
+            target: &request.address.request_target,
             body: request.body.as_deref().unwrap_or_default(),
             user: &user,
             password: &password,

@@ -185,7 +185,12 @@ pub(crate) fn regex(
 
 fn set_groups(name: &str, groups: &Groups, vars: &mut Variables) {
     for (at, group) in groups.iter().enumerate() {
-        vars.set(&format!("{name}_g{at}"), group.as_deref().unwrap_or_default());
+        let name = format!("{name}_g{at}");
+        match group {
+            Some(group) => vars.set(&name, group),
+            // One that took no part in the match is no variable.
+            None => vars.remove(&name),
+        }
     }
     vars.set(&format!("{name}_g"), &groups.len().saturating_sub(1).to_string());
 }

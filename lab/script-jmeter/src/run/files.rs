@@ -150,8 +150,8 @@ impl Files {
 
     fn read_rows(&self, name: &str) -> Result<Rows, String> {
         let text = self.text(name)?;
-        // Quotes mean nothing here, as in JMeter.
-        let rows = text.lines().filter(|line| !line.is_empty());
+        // As in JMeter quotes mean nothing here, and what is behind an empty line is a comment.
+        let rows = text.lines().take_while(|line| !line.is_empty());
         let rows = rows.map(|line| line.split(',').map(str::to_owned).collect()).collect();
         Ok(Rows { rows, given: 0 })
     }

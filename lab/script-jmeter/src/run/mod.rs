@@ -9,6 +9,7 @@ mod build;
 pub(crate) mod context;
 pub(crate) mod data;
 mod debug;
+mod decimal_format;
 mod exchange;
 pub(crate) mod extract;
 pub(crate) mod files;

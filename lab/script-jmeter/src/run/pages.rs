@@ -10,7 +10,7 @@ static SELECTORS: LazyLock<Vec<(Selector, &str)>> = LazyLock::new(|| {
     let all = [
         ("img[src]", "src"),
         ("script[src]", "src"),
-        ("link[rel~=stylesheet][href], link[rel~=icon][href]", "href"),
+        ("link[rel~=stylesheet][href], link[rel~=icon][href], link[rel~=preload][href]", "href"),
         ("input[type=image][src]", "src"),
         ("body[background], table[background], td[background], tr[background]", "background"),
         ("embed[src], iframe[src], frame[src], bgsound[src]", "src"),
@@ -52,14 +52,14 @@ mod tests {
 
     #[test]
     fn what_a_browser_would_fetch_is_found_once() {
-        let page = "<html><head><link rel=stylesheet href=/c.css><link rel=next href=/no></head><body background=b.png>\
+        let page = "<html><head><link rel=stylesheet href=/c.css><link rel=next href=/no><link rel=preload href=/p></head><body background=b.png>\
                     <img src='a b.png'><img src=/c.css><script src=https://x/y.js></script><a href=/no>x</a>\
                     <img src='data:image/png;base64,x'></body></html>";
         let urls = embedded(page, &Url::parse("http://h/dir/page?q").unwrap());
         let urls: Vec<_> = urls.iter().map(ToString::to_string).collect();
         assert_eq!(
             urls,
-            ["http://h/c.css", "http://h/dir/b.png", "http://h/dir/a%20b.png", "https://x/y.js"]
+            ["http://h/c.css", "http://h/p", "http://h/dir/b.png", "http://h/dir/a%20b.png", "https://x/y.js"]
         );
     }
 }

@@ -10,6 +10,7 @@ use crate::run::turns::Turns;
 use crate::text::Text;
 use prony_model::Nanos;
 use rand::RngExt as _;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,6 +34,8 @@ struct State {
     turn: usize,
     /// Of a Throughput controller, where each user counts for itself.
     executions: u64,
+    /// One without children that was over once: JMeter has taken it out of its tree.
+    is_gone: bool,
 }
 
 /// A controller that the user is in.
@@ -124,9 +127,9 @@ impl Position {
                     }
                 }
                 None => {
-                    let over = self.frames.pop();
-                    self.note_child_over();
-                    if let Some(transaction) = over.and_then(|frame| frame.transaction) {
+                    let Some(over) = self.frames.pop() else { return Next::End };
+                    self.note_child_over(over.controller, around.group);
+                    if let Some(transaction) = over.transaction {
                         return Next::Transaction(transaction);
                     }
                 }
@@ -139,8 +142,9 @@ impl Position {
     pub(crate) fn leave(&mut self, group: &Group, down_to: Leave) -> Vec<Transaction> {
         let mut ended = Vec::new();
         while let Some(frame) = self.frames.last_mut() {
+            let kind = &group.controllers[frame.controller].kind;
             let is_loop = matches!(
-                group.controllers[frame.controller].kind,
+                kind,
                 ControllerKind::Loop { .. }
                     | ControllerKind::While { .. }
                     | ControllerKind::ForEach { .. }
@@ -154,11 +158,20 @@ impl Position {
                 }
                 break;
             }
+            if matches!(kind, ControllerKind::OnceOnly) {
+                // It was not done, so that its time is still to come.
+                self.states[frame.controller].entered = 0;
+            }
             ended.extend(
                 self.frames.pop().and_then(|frame| frame.transaction).map(|transaction| *transaction),
             );
         }
         ended
+    }
+
+    /// True where the user is in no controller of its group.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.frames.len() <= 1
     }
 
     /// The transactions that the user is in, the outermost first.
@@ -173,13 +186,14 @@ impl Position {
         inner_first.find(|transaction| transaction.is_parent)
     }
 
-    /// A sample is over. A parent within another has it alone, and is itself one sample of the other.
+    /// A sample is over. The parent that is nearest has it alone of those around, and is itself one sample of the others.
     pub(crate) fn take(&mut self, sample: &SampleResult) {
-        for around in self.transactions().filter(|around| !around.is_parent) {
+        let inner_first = self.frames.iter_mut().rev().filter_map(|frame| frame.transaction.as_deref_mut());
+        for around in inner_first {
             around.take(sample);
-        }
-        if let Some(parent) = self.parent() {
-            parent.take(sample);
+            if around.is_parent {
+                break;
+            }
         }
     }
 
@@ -196,7 +210,11 @@ impl Position {
     }
 
     /// A child of the controller that the user is in is over, or was passed over.
-    fn note_child_over(&mut self) {
+    fn note_child_over(&mut self, child: usize, group: &Group) {
+        let is_empty = group.controllers[child].children.is_empty();
+        if is_empty && mem::replace(&mut self.states[child].is_gone, true) {
+            return;
+        }
         if let Some(transaction) = self.frames.last_mut().and_then(|frame| frame.transaction.as_deref_mut()) {
             transaction.note_child_over();
         }
@@ -285,6 +303,8 @@ impl Position {
             // Behind a loop the number is that of its first pass, except of one that is done for good.
             let is_done = matches!(controller.kind, ControllerKind::Loop { is_only_once: true, .. });
             set_index(controller, if is_done { frame.pass } else { 0 }, context);
+            // So is the value of a ForEach controller.
+            set_each(&controller.kind, 0, context);
         }
         is_again
     }
@@ -295,7 +315,7 @@ impl Position {
     fn enter(&mut self, index: usize, around: &Surroundings<'_>, context: &mut Context<'_>) -> Option<Next> {
         let controller = &around.group.controllers[index];
         let Some((order, passes)) = self.order_of(index, controller, around, context) else {
-            self.note_child_over();
+            self.note_child_over(index, around.group);
             return None;
         };
         self.push(index, order, passes, context);
@@ -498,7 +518,8 @@ fn goes_on(condition: &Text, is_end_of_pass: bool, context: &mut Context<'_>) ->
 fn set_each(kind: &ControllerKind, pass: i64, context: &mut Context<'_>) -> bool {
     let ControllerKind::ForEach { input, output, from, to, has_separator } = kind else { return false };
     let from = from.number(context).unwrap_or(0);
-    let to = to.number(context).unwrap_or(i64::MAX);
+    // One that is there and is no number is 0, as JMeter reads it.
+    let to = to.as_ref().map_or(i64::MAX, |to| to.number(context).unwrap_or(0));
     let number = from.saturating_add(pass).saturating_add(1);
     if number > to {
         return false;

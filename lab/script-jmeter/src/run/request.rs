@@ -41,19 +41,32 @@ impl Request {
         &self.address.text
     }
 
-    /// The same without a body, for where it is redirected.
+    /// The same without a body, for where it is redirected. Headers of managers are sent there too.
     pub(crate) fn redirected(&self, url: Url) -> Self {
-        let leaves = |name: &str| {
-            ["content-type", "content-length", "host"].iter().any(|known| name.eq_ignore_ascii_case(known))
-        };
         Self {
             method: Cow::Borrowed(if self.method == "HEAD" { "HEAD" } else { "GET" }),
-            address: Arc::new(Address::new(&url.to_string(), url)),
-            headers: self.headers.filtered(|name| !leaves(name)),
             content_type: None,
             body: None,
-            keeps_alive: self.keeps_alive,
+            ..self.moved(url)
         }
+    }
+
+    /// The same with its method and its body, for where it has moved to.
+    pub(crate) fn moved(&self, url: Url) -> Self {
+        Self {
+            address: Arc::new(Address::new(&url.to_string(), url)),
+            headers: self.headers.filtered(|name| !name.eq_ignore_ascii_case("host")),
+            ..self.clone()
+        }
+    }
+
+    /// True where its connection serves nothing else: a manager's `Connection: close` asks for that too.
+    pub(crate) fn closes_connection(&self) -> bool {
+        let says_close = |(name, value): (&str, &str)| {
+            name.eq_ignore_ascii_case("connection")
+                && value.split(',').any(|token| token.trim().eq_ignore_ascii_case("close"))
+        };
+        !self.keeps_alive || self.headers.iter().any(says_close)
     }
 }
 

@@ -1,6 +1,7 @@
 //! One sample: what a sampler did, how it was judged, and what is kept of the response.
 
 use crate::encodings;
+use crate::plan::OnError;
 use crate::run::request::Sent;
 use crate::run::shared::Clock;
 use compact_str::CompactString;
@@ -43,6 +44,8 @@ pub(crate) struct SampleResult {
     pub(crate) sent_bytes: u64,
     /// Neither counted nor written.
     pub(crate) is_ignored: bool,
+    /// What a script wants of its user behind the sample.
+    pub(crate) then: OnError,
 }
 
 /// What one assertion said.

@@ -48,18 +48,22 @@ impl Runner<'_, '_> {
             SampleOrigin::Requested => self.record(&sample, None, status_ok),
             SampleOrigin::Failing(error) => self.record(&sample, Some(error), status_ok),
         }
-        let is_success = sample.is_success;
+        let (is_success, then) = (sample.is_success, sample.then);
         let kept = Arc::new(sample);
         user.thread.previous = Some(Arc::clone(&kept));
         user.position.take(&kept);
         let listeners = Arc::clone(&sampler.listeners);
         self.write(user, &listeners, &kept, parts);
-        if is_success { Flow::On } else { self.after_failure(user) }
+        let then = match then {
+            OnError::Continue if !is_success => self.run_of(user).group.on_error,
+            then => then,
+        };
+        self.go_on(user, then)
     }
 
-    fn after_failure(&mut self, user: &mut User) -> Flow {
+    fn go_on(&mut self, user: &mut User, then: OnError) -> Flow {
         let group = Arc::clone(&self.run_of(user).group);
-        match group.on_error {
+        match then {
             OnError::Continue => Flow::On,
             OnError::StopThread => Flow::Leave,
             OnError::StopTest => self.stop_test(false),
@@ -104,19 +108,30 @@ impl Runner<'_, '_> {
         });
     }
 
-    /// Ends transactions that were left before their end, the innermost first. A parent within another is one of its samples.
-    /// What comes next begins as if all were well.
+    /// Ends transactions that were left before their end, the innermost first, and a parent last. A parent within another is one of
+    /// its samples. What comes next begins as if all were well.
     pub(super) fn end_left(&mut self, user: &mut User, mut left: Vec<Transaction>) {
+        let is_success = user.vars.get(LAST_SAMPLE_OK) == Some("true");
+        let mut parent = None;
         left.reverse();
         while let Some(transaction) = left.pop() {
+            if !transaction.is_parent {
+                let listeners = Arc::clone(&transaction.listeners);
+                let sample = transaction.interrupted(self.now(), is_success);
+                self.write(user, &listeners, &sample, Vec::new());
+                continue;
+            }
             match left.iter_mut().rev().find(|around| around.is_parent) {
-                Some(around) if transaction.is_parent => {
+                Some(around) => {
                     let (sample, parts) = transaction.end(self.now());
                     around.take(&sample);
                     around.keep(std::iter::once(sample).chain(parts));
                 }
-                _ => self.end_transaction(user, transaction),
+                None => parent = Some(transaction),
             }
+        }
+        if let Some(parent) = parent {
+            self.end_transaction(user, parent);
         }
         user.vars.set(LAST_SAMPLE_OK, "true");
     }
@@ -134,9 +149,7 @@ impl Runner<'_, '_> {
         if is_parent {
             let arounds = user.position.transactions().filter(|around| !around.is_parent);
             arounds.for_each(Transaction::note_parent_over);
-            if let Some(around) = user.position.parent() {
-                around.take(&sample);
-            }
+            user.position.take(&sample);
         }
         self.write(user, &listeners, &sample, parts);
     }
@@ -257,9 +270,11 @@ fn judge(assertion: &Assertion, sample: &mut SampleResult, context: &mut Context
     let name = assertion.name.text(context).into();
     let failure = match &assertion.kind {
         AssertionKind::Script(script) => {
-            let (_, changes) = context.run_script(script, Some(Arc::new(sample.clone())));
+            let (value, changes) = context.run_script(script, Some(Arc::new(sample.clone())));
             let failure = scripts::apply(changes, sample);
-            failure.map(|message| if message.is_empty() { "the script says so".to_owned() } else { message })
+            let failure =
+                failure.map(|said| if said.is_empty() { "the script says so".to_owned() } else { said });
+            value.err().map(|message| scripts::exception(&message)).or(failure)
         }
         kind => Some(assertions::judge(kind, sample, context)),
     };

@@ -1,7 +1,7 @@
 //! Scripts of elements: evaluated with what the user knows, and what they change of a sample.
 
 use crate::js::{Changes, Facts};
-use crate::plan::Script;
+use crate::plan::{OnError, Script};
 use crate::run::context::Context;
 use crate::run::result::SampleResult;
 use std::sync::Arc;
@@ -25,13 +25,12 @@ impl Context<'_> {
         self.engine.evaluate(source, facts, self.vars, self.shared).0
     }
 
-    /// Runs an element's script; `sample` is what it sees as `prev`, else the last one. What goes wrong is logged, and the value
-    /// is empty then.
+    /// Runs an element's script; `sample` is what it sees as `prev`, else the last one. What goes wrong is logged.
     pub(crate) fn run_script(
         &mut self,
         script: &Script,
         sample: Option<Arc<SampleResult>>,
-    ) -> (String, Changes) {
+    ) -> (Result<String, String>, Changes) {
         let file = script.file.value(self);
         let source = match file.trim() {
             "" => Ok(script.source.value(self)),
@@ -43,12 +42,16 @@ impl Context<'_> {
             Ok(source) => self.engine.evaluate(&source, facts, self.vars, self.shared),
             Err(message) => (Err(message), Changes::new()),
         };
-        let value = value.unwrap_or_else(|message| {
+        if let Err(message) = &value {
             self.shared.log(&format!("{}: {message}", script.name));
-            String::new()
-        });
+        }
         (value, changes)
     }
+}
+
+/// What JMeter says of a script that has thrown.
+pub(crate) fn exception(message: &str) -> String {
+    format!("javax.script.ScriptException: {message}")
 }
 
 /// Makes a script's changes of a sample; what it said of an assertion.
@@ -61,7 +64,12 @@ pub(crate) fn apply(changes: Changes, result: &mut SampleResult) -> Option<Strin
             "message" => result.message = value.into(),
             "label" => result.label = value.into(),
             "data" => result.body = value.into_bytes(),
+            "dataType" => result.data_type = if value == "bin" { "bin" } else { "text" },
             "ignore" => result.is_ignored = true,
+            "stopThread" if value == "true" => result.then = OnError::StopThread,
+            "stopTest" if value == "true" => result.then = OnError::StopTest,
+            "stopTestNow" if value == "true" => result.then = OnError::StopTestNow,
+            "startNextLoop" if value == "true" => result.then = OnError::StartNextLoop,
             "failure" => has_failed = value == "true",
             "failureMessage" => message = value,
             _ => {}

@@ -123,7 +123,7 @@ impl Rhythms {
                 let (count, period_s) = (number(count.value(context)), number(period_s.value(context)));
                 return self.precise(count, period_s, *site, context.shared.clock.now());
             }
-            Timer::Script(script) => number(context.run_script(script, None).0),
+            Timer::Script(script) => number(context.run_script(script, None).0.unwrap_or_default()),
             Timer::Synchronizing { .. } => 0.0,
         };
         Nanos::from_secs_f64(milliseconds.clamp(0.0, DELAY_MAX_MS) / 1e3)

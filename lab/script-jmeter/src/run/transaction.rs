@@ -92,6 +92,12 @@ impl Transaction {
         (SampleResult { code, message: CompactString::default(), idle: Nanos::ZERO, ..sample }, kept)
     }
 
+    /// The sample that it is whose pass was left before its end: JMeter gives it no code, and judges it by the last sample.
+    pub(crate) fn interrupted(self, now: Nanos, is_success: bool) -> SampleResult {
+        let (sample, _) = self.end(now);
+        SampleResult { code: CompactString::default(), is_success, ..sample }
+    }
+
     /// The sample that it is, and those that are part of it.
     pub(crate) fn end(self, now: Nanos) -> (SampleResult, Vec<SampleResult>) {
         let is_success = self.failing == 0;

@@ -512,15 +512,19 @@ impl Runner<'_, '_> {
                     ..SampleResult::default()
                 };
                 let (value, changes) = context.run_script(script, None);
-                let body = value.into_bytes();
                 let mut sample = SampleResult {
-                    body,
+                    body: value.as_deref().unwrap_or_default().into(),
                     start: now,
                     end: context.shared.clock.now(),
                     data_type: "text",
                     ..own
                 };
                 scripts::apply(changes, &mut sample);
+                if let Err(message) = value {
+                    sample.code = "500".into();
+                    sample.message = scripts::exception(&message).into();
+                    sample.is_success = false;
+                }
                 sample.bytes = sample.body.len() as u64;
                 sample
             }
@@ -546,7 +550,12 @@ impl Runner<'_, '_> {
                 };
                 let left = user.position.leave(&group, leave);
                 self.end_left(user, left);
-                Ok(if leave == Leave::All { Flow::EndPass } else { Flow::On })
+                Ok(match leave {
+                    Leave::All => Flow::EndPass,
+                    // The loop that is broken off is the group's.
+                    Leave::Break if user.position.is_outside() => Flow::Leave,
+                    _ => Flow::On,
+                })
             }
         }
     }

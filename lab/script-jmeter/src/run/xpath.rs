@@ -52,10 +52,11 @@ pub(crate) fn extract(
     if texts.is_empty() && extractor.variable.is_some() {
         return;
     }
-    let mut values = Vec::new();
+    let (mut values, mut is_computed) = (Vec::new(), false);
     for text in &texts {
         match search(text, &extractor.edition, &extractor.expression, context) {
             Ok((document, found, _)) => {
+                is_computed |= !matches!(found, Found::Nodes(_));
                 values.extend(values_of(&document, found, &extractor.edition, extractor.wants_fragment));
             }
             Err(failure) => {
@@ -68,7 +69,9 @@ pub(crate) fn extract(
     }
     let number = extractor.number.number(context).unwrap_or(-1);
     let pick = Pick::of_number(number);
-    if pick != Pick::All {
+    // What is computed is taken whatever number is wanted, where nodes are not Saxon's.
+    let takes_all = pick == Pick::All || is_computed && matches!(extractor.edition, XPathEdition::First(_));
+    if !takes_all {
         let place = pick.place(values.len(), &mut context.thread.random);
         values = place.map(|place| values.swap_remove(place)).into_iter().collect();
     }

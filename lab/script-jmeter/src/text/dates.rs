@@ -38,14 +38,18 @@ pub(super) fn time_shift(call: &FunctionCall, context: &mut Context<'_>) -> Stri
     let now = zoned(context.shared.clock.now_ms());
     let date = match (call.given(1, context), &format) {
         (None, _) => now,
-        (Some(text), Some(format)) => match read(&text, format) {
-            Some(date) => date,
-            None => return fault(context, "__timeShift", &text, format),
-        },
-        (Some(text), None) => match text.trim().parse() {
-            Ok(milliseconds) => zoned(milliseconds),
-            Err(_) => return fault(context, "__timeShift", &text, "milliseconds"),
-        },
+        // As in JMeter, what cannot be read is told, and now is moved.
+        (Some(text), Some(format)) => read(&text, format).unwrap_or_else(|| {
+            fault(context, "__timeShift", &text, format);
+            now
+        }),
+        (Some(text), None) => text.trim().parse::<i64>().map_or_else(
+            |_| {
+                fault(context, "__timeShift", &text, "milliseconds");
+                now
+            },
+            zoned,
+        ),
     };
     let shift = call.argument(2, context);
     // As in JMeter, a shift that cannot be read is told and moves nothing.

@@ -152,9 +152,10 @@ pub(super) fn split(call: &FunctionCall, context: &mut Context<'_>) -> String {
     let separator = call.given(2, context).unwrap_or_else(|| ",".to_owned());
     let name = name.trim();
     let old = context.vars.get(&format!("{name}_n")).and_then(|text| text.parse::<usize>().ok());
-    // What is before a separator at the beginning is no part, and an empty text has none.
-    let begin = usize::from(text.is_empty() || text.starts_with(&separator));
-    let parts: Vec<&str> = text.split(&separator).skip(begin).collect();
+    // Each letter of it separates. What is before one at the beginning is no part, and an empty text has none.
+    let separates = |letter: char| separator.contains(letter);
+    let begin = usize::from(text.is_empty() || text.starts_with(separates));
+    let parts: Vec<&str> = text.split(separates).skip(begin).collect();
     context.vars.set(name, &text);
     for (at, part) in parts.iter().enumerate() {
         context.vars.set(&format!("{name}_{}", at + 1), if part.is_empty() { "?" } else { part });

@@ -131,14 +131,23 @@ pub(super) fn uuid(_call: &FunctionCall, context: &mut Context<'_>) -> String {
     text
 }
 
+/// In 32 bits, as Java's integers are.
+pub(super) fn int_sum(call: &FunctionCall, context: &mut Context<'_>) -> String {
+    sum(call, context, |sum| i64::from(sum as i32))
+}
+
+pub(super) fn long_sum(call: &FunctionCall, context: &mut Context<'_>) -> String {
+    sum(call, context, |sum| sum)
+}
+
 /// The last argument names a variable where it is no number.
-pub(super) fn sum(call: &FunctionCall, context: &mut Context<'_>) -> String {
+fn sum(call: &FunctionCall, context: &mut Context<'_>, fit: fn(i64) -> i64) -> String {
     let mut sum = 0_i64;
     let last = call.arguments.len() - 1;
     for at in 0..=last {
         let text = call.argument(at, context);
         match text.trim().parse::<i64>() {
-            Ok(number) => sum = sum.wrapping_add(number),
+            Ok(number) => sum = fit(sum.wrapping_add(number)),
             Err(_) if at == last => call.keep(at, &sum.to_string(), context),
             Err(_) => {}
         }

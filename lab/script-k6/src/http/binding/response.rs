@@ -185,7 +185,7 @@ impl<'js> Response<'js> {
             return Err(Exception::throw_message(ctx, message));
         };
         if let Some(selector) = selector {
-            let tree = self.tree.get_or_init(|| gjson::parse(body).ok());
+            let tree = self.tree.get_or_init(|| gjson::parse(body));
             let found = tree.as_ref().and_then(|tree| gjson::get(tree, selector));
             return match found {
                 Some(found) => value_of(ctx, &found),

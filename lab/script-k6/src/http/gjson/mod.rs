@@ -6,9 +6,11 @@
 mod modifier;
 mod node;
 mod query;
+mod read;
 mod step;
 
-pub(super) use node::{Node, parse};
+pub(super) use node::Node;
+pub(super) use read::parse;
 
 use query::ArrayQuery;
 use std::borrow::Cow;
@@ -42,7 +44,7 @@ impl Search {
             }
             Some(b'!') => {
                 if let Some((literal, rest)) = step::literal(path) {
-                    return search.go_on(parse(literal.as_bytes()).ok().map(Cow::Owned), rest);
+                    return search.go_on(parse(literal.as_bytes()).map(Cow::Owned), rest);
                 }
             }
             Some(b'[' | b'{') => {

@@ -101,6 +101,24 @@ fn encoding_takes_all_alphabets_and_forms() {
 }
 
 #[test]
+fn halves_of_surrogate_pairs_are_replaced() {
+    check(
+        "import { b64encode } from 'k6/encoding'; import crypto from 'k6/crypto'; import { check } from 'k6';
+         const cut = 'a😀'.slice(0, 2);",
+        "b64encode(cut)
+         crypto.hexEncode(cut)
+         cut
+         check(1, { [cut]: true }, { tag: cut })",
+        &expect![[r#"
+            "b64encode(cut) => Ye+/vQ=="
+            "crypto.hexEncode(cut) => 61efbfbd"
+            "cut => a�"
+            "check(1, { [cut]: true }, { tag: cut }) => true"
+        "#]],
+    );
+}
+
+#[test]
 fn crypto_hashes_as_k6_does() {
     check(
         "import crypto, { createHash } from 'k6/crypto'; import * as all from 'k6/crypto';",

@@ -4,7 +4,7 @@ use super::binding::{is_nullish, text_of};
 use super::log::{Level, Log};
 use crate::host::host_of;
 use crate::vm::{Builtin, Native};
-use crate::vm::{bytes_of, is_array_buffer};
+use crate::vm::{bytes_of, is_array_buffer, well_formed};
 use rquickjs::atom::PredefinedAtom;
 use rquickjs::function::Rest;
 use rquickjs::{Ctx, Function, Object, Value};
@@ -85,7 +85,7 @@ impl<'js> Writer<'_, 'js> {
         if is_nullish(&value) {
             self.text.push_str("null");
         } else if let Some(text) = value.as_string() {
-            let _ = write!(self.text, "\"{}\"", text.to_string()?);
+            let _ = write!(self.text, "\"{}\"", well_formed(text)?);
         } else if value.is_function() || value.is_error() || !value.is_object() {
             push_plain(self.ctx, self.text, value)?;
         } else if let Some(object) = value.into_object() {

@@ -6,6 +6,7 @@ use super::context::{RawContext, drain_jobs};
 use super::error::{Phase, ScriptError};
 use super::fiber::Switch;
 use super::raw::{bytes_of, take_backtrace, throw_uncatchable};
+use super::text::text_of;
 use super::waits::{Awaited, Heard};
 use crate::host::{Cut, Host};
 use crate::modules::execution;
@@ -13,7 +14,7 @@ use crate::vm::error::thrown;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rquickjs::function::This;
-use rquickjs::{Coerced, Ctx, Function, IntoJs as _, Object, Persistent, Value, qjs};
+use rquickjs::{Ctx, Function, IntoJs as _, Object, Persistent, Value, qjs};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -241,7 +242,7 @@ fn summary(value: Value<'_>) -> rquickjs::Result<Option<String>> {
         let content = match bytes_of(&content) {
             Some(bytes) => serde_json::json!({ "base64": STANDARD.encode(bytes) }),
             None if content.is_null() || content.is_undefined() => continue,
-            None => content.get::<Coerced<String>>()?.0.into(),
+            None => text_of(&content.ctx().clone(), content)?.into(),
         };
         files.insert(name, content);
     }

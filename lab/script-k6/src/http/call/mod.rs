@@ -22,7 +22,7 @@ use crate::http::settings::{Expected, HttpOptions, ResponseType, TIMEOUT_DEFAULT
 use crate::modules::binding::is_nullish;
 use crate::modules::log::Level;
 use crate::options::HttpDebug;
-use crate::vm::{Answered, Failed, Heard};
+use crate::vm::{Answered, Failed, Heard, well_formed};
 use prony_http_session::compression::{compress, decompress};
 use prony_http_session::exchange::{Exchange, ExchangeSettings, ResponseFacts, Turn};
 use prony_http_session::headers::{Headers, ResponseHead};
@@ -157,7 +157,7 @@ fn page_of(host: &Host, url: &Value<'_>) -> Result<Rc<Page>, Refusal> {
     let mut thread = host.thread();
     let pages = thread.get::<HttpThread>().pages(host);
     if let Some(text) = url.as_string() {
-        return Ok(pages.get(host.tables(), &text.to_string()?)?);
+        return Ok(pages.get(host.tables(), &well_formed(text)?)?);
     }
     if let Some(Handle::Url { url: text, name }) = Handle::of(url) {
         let url = Url::parse(&text).map_err(|error| RequestFault::invalid_url(&error.to_string()))?;

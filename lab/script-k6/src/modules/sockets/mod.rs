@@ -322,8 +322,8 @@ fn throws(ctx: Ctx<'_>) -> bool {
     options(&host_of(&ctx)).throws
 }
 
-fn utf8(ctx: Ctx<'_>, text: String) -> rquickjs::Result<Value<'_>> {
-    uint8_array(&ctx, text.into_bytes())
+fn utf8<'js>(ctx: Ctx<'js>, text: Value<'js>) -> rquickjs::Result<Value<'js>> {
+    uint8_array(&ctx, text_of(&ctx, text)?.into_bytes())
 }
 
 fn text(view: Value<'_>) -> String {

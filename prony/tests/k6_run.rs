@@ -174,6 +174,21 @@ fn what_a_module_lacks_is_told_once() {
 }
 
 #[test]
+fn sockets_of_browsers_have_their_experimental_name_too() {
+    let script = r#"
+        import { WebSocket, Blob } from "k6/experimental/websockets";
+        import all from "k6/experimental/websockets";
+        import * as now from "k6/websockets";
+        export default function () {
+            console.log("same:", WebSocket === now.WebSocket, WebSocket === all.WebSocket, Blob === now.Blob);
+        }
+    "#;
+    let ran = run(script, &[]);
+    assert!(ran.error.contains("same: true true true"), "{}", ran.error);
+    assert!(!ran.error.contains("has no `"), "{}", ran.error);
+}
+
+#[test]
 fn variables_that_say_nothing_are_none() {
     let directory = tempfile::tempdir().unwrap();
     let script = "export default function () { if (__ENV.SEEN === '1') console.log('ran'); }";

@@ -128,6 +128,7 @@ fn tell_ask(story: &Story, text: &[u8], ask: Ask) -> Option<u64> {
     match ask {
         Ask::OpenSocket(opening) => {
             let request = String::from_utf8_lossy(&text[opening.text]).replace("\r\n", "|");
+            let request = request.replace(env!("CARGO_PKG_VERSION"), "VERSION");
             story.tell(&format!("opens {request}"));
             return Some(opening.id);
         }
@@ -215,7 +216,7 @@ fn the_blocking_socket_calls_its_handlers_until_it_is_closed() {
         BLOCKING,
         turns,
         &expect![[r#"
-            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony|X-Own: a||
+            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony/VERSION|X-Own: a||
                 "open undefined"
             sends Text("hello")
             sends Ping([48])
@@ -242,7 +243,7 @@ fn the_blocking_socket_tells_of_endings() {
         BLOCKING,
         vec![Turn::Opens, Turn::Closes(1000)],
         &expect![[r#"
-            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony|X-Own: a||
+            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony/VERSION|X-Own: a||
                 "open undefined"
             sends Text("hello")
             sends Ping([48])
@@ -256,7 +257,7 @@ fn the_blocking_socket_tells_of_endings() {
         BLOCKING,
         vec![Turn::Opens, Turn::Closes(1006)],
         &expect![[r#"
-            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony|X-Own: a||
+            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony/VERSION|X-Own: a||
                 "open undefined"
             sends Text("hello")
             sends Ping([48])
@@ -271,7 +272,7 @@ fn the_blocking_socket_tells_of_endings() {
         BLOCKING,
         vec![Turn::Refuses],
         &expect![[r#"
-            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony|X-Own: a||
+            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony/VERSION|X-Own: a||
                 "403   { X: \"y\" }"
             ended
         "#]],
@@ -280,7 +281,7 @@ fn the_blocking_socket_tells_of_endings() {
         BLOCKING,
         vec![Turn::Breaks],
         &expect![[r#"
-            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony|X-Own: a||
+            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony/VERSION|X-Own: a||
                 "0 ws://localhost:81/chat?x=1 dial tcp localhost:81: connect: connection refused {}"
             ended
         "#]],
@@ -329,7 +330,7 @@ fn the_browsers_socket_runs_on_the_loop_of_events() {
                 "0 ws://localhost/"
                 "GoError: InvalidStateError"
                 "GoError: WebSocket requires url with scheme ws or wss, but got \"http\""
-            opens GET / HTTP/1.1|Host: localhost|User-Agent: prony|Sec-WebSocket-Protocol: chat|X-Own: a||
+            opens GET / HTTP/1.1|Host: localhost|User-Agent: prony/VERSION|Sec-WebSocket-Protocol: chat|X-Own: a||
                 "open 1 chat"
             sends Text("hello")
             sends Binary([2, 3])
@@ -355,7 +356,7 @@ fn the_browsers_socket_tells_of_failures() {
                 "0 ws://localhost/"
                 "GoError: InvalidStateError"
                 "GoError: WebSocket requires url with scheme ws or wss, but got \"http\""
-            opens GET / HTTP/1.1|Host: localhost|User-Agent: prony|Sec-WebSocket-Protocol: chat|X-Own: a||
+            opens GET / HTTP/1.1|Host: localhost|User-Agent: prony/VERSION|Sec-WebSocket-Protocol: chat|X-Own: a||
                 "error dial tcp localhost: connect: connection refused"
                 "close undefined 3"
             ended
@@ -368,7 +369,7 @@ fn the_browsers_socket_tells_of_failures() {
                 "0 ws://localhost/"
                 "GoError: InvalidStateError"
                 "GoError: WebSocket requires url with scheme ws or wss, but got \"http\""
-            opens GET / HTTP/1.1|Host: localhost|User-Agent: prony|Sec-WebSocket-Protocol: chat|X-Own: a||
+            opens GET / HTTP/1.1|Host: localhost|User-Agent: prony/VERSION|Sec-WebSocket-Protocol: chat|X-Own: a||
                 "error websocket: bad handshake"
                 "close undefined 3"
             ended
@@ -381,7 +382,7 @@ fn the_browsers_socket_tells_of_failures() {
                 "0 ws://localhost/"
                 "GoError: InvalidStateError"
                 "GoError: WebSocket requires url with scheme ws or wss, but got \"http\""
-            opens GET / HTTP/1.1|Host: localhost|User-Agent: prony|Sec-WebSocket-Protocol: chat|X-Own: a||
+            opens GET / HTTP/1.1|Host: localhost|User-Agent: prony/VERSION|Sec-WebSocket-Protocol: chat|X-Own: a||
                 "open 1 chat"
             sends Text("hello")
             sends Binary([2, 3])

@@ -97,6 +97,12 @@ fn exit_codes_are_those_of_k6() {
     let unknown =
         r#"export const options = { thresholds: { nope: ["count>5"] } }; export default function () {}"#;
     check(unknown, &[], 104, &["nope"]);
+    let marked = r#"
+        import exec from "k6/execution";
+        export const options = { thresholds: { iterations: ["count>5"] } };
+        export default function () { exec.test.fail(); }"#;
+    let told = "the script marked the run as failed; crossed thresholds on iterations";
+    check(marked, &[], 110, &[told]);
 }
 
 #[test]
@@ -126,6 +132,21 @@ fn an_abort_is_told_as_one_wherever_the_script_calls_it() {
     let teardown = format!("{told}\nexport function teardown() {{ exec.test.abort('enough'); }}");
     check(&with(&teardown), &[], 108, &[aborted, "summary was told"]);
     check(&with("export function handleSummary() { exec.test.abort('enough'); }"), &[], 0, &[aborted]);
+}
+
+#[test]
+fn what_setup_does_not_return_is_undefined() {
+    let script = |setup: &str| {
+        format!(
+            "{setup} export default function (...given) {{ console.log('users', given.length, typeof given[0], given[0]); }}
+            export function teardown(...given) {{ console.log('teardown', given.length, typeof given[0], given[0]); }}"
+        )
+    };
+    for setup in ["", "export function setup() {}", "export async function setup() {}"] {
+        check(&script(setup), &[], 0, &["users 1 undefined undefined", "teardown 1 undefined undefined"]);
+    }
+    let null = "export function setup() { return null; }";
+    check(&script(null), &[], 0, &["users 1 object null", "teardown 1 object null"]);
 }
 
 #[test]
@@ -433,6 +454,20 @@ fn the_summary_is_the_scripts_where_it_has_one() {
     assert_eq!(fs::read(directory.path().join("bytes.bin")).unwrap(), [1, 2, 255]);
     let failing = "export default function () {} export function handleSummary() { throw new Error('in the summary'); }";
     check(failing, &[], 0, &["in the summary", "iterations...........: 1"]);
+    let wrong = [
+        ("{ 'a.txt': 'text', 'b.json': { a: 1 } }", "neither text nor bytes for `b.json`"),
+        ("{ 'a.txt': 5 }", "neither text nor bytes for `a.txt`"),
+        ("['a']", "must return an object"),
+        ("'a'", "must return an object"),
+        ("5", "must return an object"),
+    ];
+    for (returned, told) in wrong {
+        let script = format!("{NOTHING} export function handleSummary() {{ return {returned}; }}");
+        let ran = run_in(directory.path(), &script, &[]);
+        assert!(ran.code == Some(0) && ran.error.contains(told), "{returned}: {:?} {}", ran.code, ran.error);
+        assert!(ran.out.contains("iterations...........: 1"), "{returned}: {}", ran.out);
+        assert!(!directory.path().join("a.txt").exists() && !directory.path().join("0").exists(), "{returned}");
+    }
 }
 
 #[test]

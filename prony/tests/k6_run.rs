@@ -97,6 +97,8 @@ fn exit_codes_are_those_of_k6() {
     let unknown =
         r#"export const options = { thresholds: { nope: ["count>5"] } }; export default function () {}"#;
     check(unknown, &[], 104, &["nope"]);
+    let unset = "export const options = { thresholds: { iterations: null } }; export default function () {}";
+    check(unset, &[], 0, &[]);
     let marked = r#"
         import exec from "k6/execution";
         export const options = { thresholds: { iterations: ["count>5"] } };

@@ -240,6 +240,18 @@ fn the_blocking_socket_calls_its_handlers_until_it_is_closed() {
 #[test]
 fn the_blocking_socket_tells_of_endings() {
     check(
+        "import ws from 'k6/ws';
+        export default function () {
+            const response = ws.connect('http://localhost/', () => {});
+            console.log(response.status, response.url, response.error);
+        }",
+        Vec::new(),
+        &expect![[r#"
+                "0  malformed ws or wss URL"
+            ended
+        "#]],
+    );
+    check(
         BLOCKING,
         vec![Turn::Opens, Turn::Closes(1000)],
         &expect![[r#"
@@ -282,7 +294,7 @@ fn the_blocking_socket_tells_of_endings() {
         vec![Turn::Breaks],
         &expect![[r#"
             opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony/VERSION|X-Own: a||
-                "0 ws://localhost:81/chat?x=1 dial tcp localhost:81: connect: connection refused {}"
+                "0  dial tcp localhost:81: connect: connection refused {}"
             ended
         "#]],
     );

@@ -55,6 +55,11 @@ pub(crate) fn text_of(value: &Value<'_>) -> rquickjs::Result<String> {
     vm::text_of(value.ctx(), value.clone())
 }
 
+/// As where Go takes a text: nothing of what is null or undefined.
+pub(crate) fn text_or_nothing(value: &Value<'_>) -> rquickjs::Result<String> {
+    if is_nullish(value) { Ok(String::new()) } else { text_of(value) }
+}
+
 /// A call's `body` argument.
 pub(crate) fn body_of(value: &Value<'_>) -> Result<Option<GivenBody>, Refusal> {
     if is_nullish(value) {

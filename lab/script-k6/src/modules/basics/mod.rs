@@ -138,7 +138,7 @@ fn leave_group(ctx: Ctx<'_>) {
 
 fn fail<'js>(ctx: Ctx<'js>, message: Opt<Value<'js>>) -> rquickjs::Result<()> {
     let message = match message.0 {
-        Some(message) if !message.is_undefined() => text_of(&ctx, message)?,
+        Some(message) if !is_nullish(&message) => text_of(&ctx, message)?,
         _ => String::new(),
     };
     let error: Error = go_error(&ctx, &message);

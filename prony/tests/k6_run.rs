@@ -1035,6 +1035,8 @@ fn the_log_goes_where_the_flags_say() {
     let error = with(&["--console-output", "console.log", "--log-format=raw"]).error;
     assert!(!error.contains("said") && error.contains("not well"), "{error}");
     assert_eq!(read("console.log"), "said 7\n");
+    with(&["--console-output", "plain.log"]);
+    assert!(read("plain.log").ends_with(" level=info msg=\"said 7\"\n"), "{}", read("plain.log"));
     check(script, &["--log-output", "loki=http://x"], 104, &["not sent to Loki"]);
     check(script, &["--log-format", "xml"], 104, &["none of text, json and raw"]);
     check(script, &["--traces-output", "jaeger"], 255, &["invalid traces output \"jaeger\""]);

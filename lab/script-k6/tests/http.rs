@@ -483,6 +483,29 @@ fn expected_statuses_decide_what_failed() {
 }
 
 #[test]
+fn the_name_of_a_template_stands_for_its_redirects_too() {
+    let answers = |text: &str| match text.split(' ').nth(1) {
+        Some("/7") => answer("302 Found", "Location: /end\r\n", ""),
+        _ => answer("200 OK", "", ""),
+    };
+    check(
+        "http.get(http.url`http://h/${7}`); return http.get(http.url`http://h/${7}`, { tags: {} }).url",
+        Wire::new(answers).with_samples().quiet(),
+        &expect![[r#"
+            * request 1 expected_response="true" group="::setup" method="GET" name="http://h/${}" proto="HTTP/1.1" status="302" url="http://h/${}"
+            * failed 0 expected_response="true" group="::setup" method="GET" name="http://h/${}" proto="HTTP/1.1" status="302" url="http://h/${}"
+            * request 1 expected_response="true" group="::setup" method="GET" name="http://h/${}" proto="HTTP/1.1" status="200" url="http://h/${}"
+            * failed 0 expected_response="true" group="::setup" method="GET" name="http://h/${}" proto="HTTP/1.1" status="200" url="http://h/${}"
+            * request 1 expected_response="true" group="::setup" method="GET" name="http://h/${}" proto="HTTP/1.1" status="302" url="http://h/${}"
+            * failed 0 expected_response="true" group="::setup" method="GET" name="http://h/${}" proto="HTTP/1.1" status="302" url="http://h/${}"
+            * request 1 expected_response="true" group="::setup" method="GET" name="http://h/${}" proto="HTTP/1.1" status="200" url="http://h/${}"
+            * failed 0 expected_response="true" group="::setup" method="GET" name="http://h/${}" proto="HTTP/1.1" status="200" url="http://h/${}"
+            = "http://h/end"
+        "#]],
+    );
+}
+
+#[test]
 fn batches_run_in_parallel_within_their_limits() {
     let options = HttpOptions { batch: 3, batch_per_host: 2, ..HttpOptions::default() };
     check(

@@ -38,10 +38,12 @@ fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {
 }
 
 fn log<'js>(ctx: &Ctx<'js>, level: Level, values: Vec<Value<'js>>) -> rquickjs::Result<()> {
-    let log = host_of(ctx).script.shared::<Log>();
-    let log = log.console();
+    let all = host_of(ctx).script.shared::<Log>();
+    let log = all.console();
     if log.takes(level) {
-        log.write(level, &line(ctx, values)?, &[("source", "console")]);
+        // Where nothing else is written, it needs not be said.
+        let source: &[(&str, &str)] = if all.has_own_console() { &[] } else { &[("source", "console")] };
+        log.write(level, &line(ctx, values)?, source);
     }
     Ok(())
 }

@@ -1111,6 +1111,28 @@ fn instances_with_segments_of_a_test_have_all_of_it_together() {
 
 /// A run whose samples have tags of their own takes memory for each.
 #[test]
+fn samples_of_setup_have_no_users_number() {
+    let script = r#"
+        import { Counter } from "k6/metrics";
+        const seen = new Counter("seen");
+        export const options = { systemTags: ["vu", "iter"] };
+        export function setup() { seen.add(1, { at: "setup" }); }
+        export default function () { seen.add(1, { at: "iteration" }); }
+    "#;
+    let directory = tempfile::tempdir().unwrap();
+    let ran = run_in(directory.path(), script, &["--out", "json=points.json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.error);
+    let points = fs::read_to_string(directory.path().join("points.json")).unwrap();
+    let metadata = |at: &str| {
+        let mut points = points.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let point = points.find(|point| point["data"]["tags"]["at"] == at).unwrap();
+        point["data"]["metadata"].clone()
+    };
+    assert_eq!(metadata("setup"), serde_json::json!({ "iter": "0" }));
+    assert_eq!(metadata("iteration"), serde_json::json!({ "iter": "0", "vu": "1" }));
+}
+
+#[test]
 fn many_sets_of_tags_are_warned_of() {
     let script = |count: u32| {
         format!(

@@ -67,6 +67,16 @@ fn selectors_find_what_they_name() {
 }
 
 #[test]
+fn what_a_fieldset_disables_is_disabled() {
+    let page = "<fieldset disabled id=f><input class=a><p><button class=b></button></p></fieldset>
+        <input class=c disabled><fieldset><input class=d></fieldset>";
+    let document = Document::parse(page);
+    assert_eq!(show(&document, &find(&document, ":disabled")), "fieldset input.a button.b input.c");
+    assert_eq!(show(&document, &find(&document, ":enabled")), "input.d");
+    assert_eq!(show(&document, &find(&document, "input:disabled")), "input.a input.c");
+}
+
+#[test]
 fn steps_lead_to_neighbours() {
     let document = Document::parse(PAGE);
     let items = find(&document, "li");

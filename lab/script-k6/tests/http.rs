@@ -389,7 +389,7 @@ fn json_is_read_whole_or_by_path() {
     check(
         r#"const r = http.get('http://h/');
          const bad = http.get('http://h/bad');
-         let error; try { bad.json(); } catch (e) { error = e.message; }
+         let error; try { bad.json(); } catch (e) { error = String(e); }
          return [r.json(), r.json() === r.json(), r.json('a.#.b'), r.json('a.#(b>1).b'), r.json('none') === undefined,
              bad.json('a') === undefined, error]"#,
         Wire::new(|text| {
@@ -408,7 +408,7 @@ fn json_is_read_whole_or_by_path() {
             = 2
             = true
             = true
-            = "cannot parse json due to an error at line 2, character 6 , error: invalid character 'x' looking for beginning of value"
+            = "GoError: cannot parse json due to an error at line 2, character 6 , error: invalid character 'x' looking for beginning of value"
         "#]],
     );
 }

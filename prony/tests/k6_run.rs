@@ -97,6 +97,14 @@ fn exit_codes_are_those_of_k6() {
     let unknown =
         r#"export const options = { thresholds: { nope: ["count>5"] } }; export default function () {}"#;
     check(unknown, &[], 104, &["nope"]);
+    let unset = "export const options = { thresholds: { iterations: null } }; export default function () {}";
+    check(unset, &[], 0, &[]);
+    let marked = r#"
+        import exec from "k6/execution";
+        export const options = { thresholds: { iterations: ["count>5"] } };
+        export default function () { exec.test.fail(); }"#;
+    let told = "the script marked the run as failed; crossed thresholds on iterations";
+    check(marked, &[], 110, &[told]);
 }
 
 #[test]
@@ -126,6 +134,21 @@ fn an_abort_is_told_as_one_wherever_the_script_calls_it() {
     let teardown = format!("{told}\nexport function teardown() {{ exec.test.abort('enough'); }}");
     check(&with(&teardown), &[], 108, &[aborted, "summary was told"]);
     check(&with("export function handleSummary() { exec.test.abort('enough'); }"), &[], 0, &[aborted]);
+}
+
+#[test]
+fn what_setup_does_not_return_is_undefined() {
+    let script = |setup: &str| {
+        format!(
+            "{setup} export default function (...given) {{ console.log('users', given.length, typeof given[0], given[0]); }}
+            export function teardown(...given) {{ console.log('teardown', given.length, typeof given[0], given[0]); }}"
+        )
+    };
+    for setup in ["", "export function setup() {}", "export async function setup() {}"] {
+        check(&script(setup), &[], 0, &["users 1 undefined undefined", "teardown 1 undefined undefined"]);
+    }
+    let null = "export function setup() { return null; }";
+    check(&script(null), &[], 0, &["users 1 object null", "teardown 1 object null"]);
 }
 
 #[test]
@@ -171,6 +194,21 @@ fn secrets_are_read_neither_in_warnings_nor_in_what_ends_the_run() {
 fn what_a_module_lacks_is_told_once() {
     let ran = run("import { nothing } from 'k6';\nexport default function () {}", &[]);
     assert_eq!(ran.error.matches("k6 has no `nothing`").count(), 1, "{}", ran.error);
+}
+
+#[test]
+fn sockets_of_browsers_have_their_experimental_name_too() {
+    let script = r#"
+        import { WebSocket, Blob } from "k6/experimental/websockets";
+        import all from "k6/experimental/websockets";
+        import * as now from "k6/websockets";
+        export default function () {
+            console.log("same:", WebSocket === now.WebSocket, WebSocket === all.WebSocket, Blob === now.Blob);
+        }
+    "#;
+    let ran = run(script, &[]);
+    assert!(ran.error.contains("same: true true true"), "{}", ran.error);
+    assert!(!ran.error.contains("has no `"), "{}", ran.error);
 }
 
 #[test]
@@ -418,6 +456,20 @@ fn the_summary_is_the_scripts_where_it_has_one() {
     assert_eq!(fs::read(directory.path().join("bytes.bin")).unwrap(), [1, 2, 255]);
     let failing = "export default function () {} export function handleSummary() { throw new Error('in the summary'); }";
     check(failing, &[], 0, &["in the summary", "iterations...........: 1"]);
+    let wrong = [
+        ("{ 'a.txt': 'text', 'b.json': { a: 1 } }", "neither text nor bytes for `b.json`"),
+        ("{ 'a.txt': 5 }", "neither text nor bytes for `a.txt`"),
+        ("['a']", "must return an object"),
+        ("'a'", "must return an object"),
+        ("5", "must return an object"),
+    ];
+    for (returned, told) in wrong {
+        let script = format!("{NOTHING} export function handleSummary() {{ return {returned}; }}");
+        let ran = run_in(directory.path(), &script, &[]);
+        assert!(ran.code == Some(0) && ran.error.contains(told), "{returned}: {:?} {}", ran.code, ran.error);
+        assert!(ran.out.contains("iterations...........: 1"), "{returned}: {}", ran.out);
+        assert!(!directory.path().join("a.txt").exists() && !directory.path().join("0").exists(), "{returned}");
+    }
 }
 
 #[test]
@@ -983,6 +1035,8 @@ fn the_log_goes_where_the_flags_say() {
     let error = with(&["--console-output", "console.log", "--log-format=raw"]).error;
     assert!(!error.contains("said") && error.contains("not well"), "{error}");
     assert_eq!(read("console.log"), "said 7\n");
+    with(&["--console-output", "plain.log"]);
+    assert!(read("plain.log").ends_with(" level=info msg=\"said 7\"\n"), "{}", read("plain.log"));
     check(script, &["--log-output", "loki=http://x"], 104, &["not sent to Loki"]);
     check(script, &["--log-format", "xml"], 104, &["none of text, json and raw"]);
     check(script, &["--traces-output", "jaeger"], 255, &["invalid traces output \"jaeger\""]);
@@ -1056,6 +1110,28 @@ fn instances_with_segments_of_a_test_have_all_of_it_together() {
 }
 
 /// A run whose samples have tags of their own takes memory for each.
+#[test]
+fn samples_of_setup_have_no_users_number() {
+    let script = r#"
+        import { Counter } from "k6/metrics";
+        const seen = new Counter("seen");
+        export const options = { systemTags: ["vu", "iter"] };
+        export function setup() { seen.add(1, { at: "setup" }); }
+        export default function () { seen.add(1, { at: "iteration" }); }
+    "#;
+    let directory = tempfile::tempdir().unwrap();
+    let ran = run_in(directory.path(), script, &["--out", "json=points.json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.error);
+    let points = fs::read_to_string(directory.path().join("points.json")).unwrap();
+    let metadata = |at: &str| {
+        let mut points = points.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let point = points.find(|point| point["data"]["tags"]["at"] == at).unwrap();
+        point["data"]["metadata"].clone()
+    };
+    assert_eq!(metadata("setup"), serde_json::json!({ "iter": "0" }));
+    assert_eq!(metadata("iteration"), serde_json::json!({ "iter": "0", "vu": "1" }));
+}
+
 #[test]
 fn many_sets_of_tags_are_warned_of() {
     let script = |count: u32| {

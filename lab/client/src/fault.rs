@@ -46,6 +46,8 @@ fn kind_of_tls(cause: &io::Error) -> CallFaultKind {
             }
             // A signature does not fit where two authorities have the same name.
             CertificateError::UnknownIssuer | CertificateError::BadSignature => CallFaultKind::TlsAuthority,
+            // Such as the one that `openssl req -x509` makes: an authority's, which nobody has been told to trust.
+            CertificateError::Other(_) => CallFaultKind::TlsAuthority,
             _ => CallFaultKind::Tls,
         },
         _ => CallFaultKind::Tls,
@@ -55,6 +57,8 @@ fn kind_of_tls(cause: &io::Error) -> CallFaultKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustls::OtherError;
+    use std::sync::Arc;
 
     fn kind(kind: TransportError, cause: io::Error) -> CallFaultKind {
         of_transport(&Fault { kind, cause }).kind
@@ -74,6 +78,8 @@ mod tests {
         let authority = certificate(CertificateError::UnknownIssuer);
         assert_eq!(kind(Tls, authority), CallFaultKind::TlsAuthority);
         assert_eq!(kind(Tls, certificate(CertificateError::NotValidForName)), CallFaultKind::TlsHostname);
+        let own_authority = CertificateError::Other(OtherError(Arc::new(io::Error::other("an authority's"))));
+        assert_eq!(kind(Tls, certificate(own_authority)), CallFaultKind::TlsAuthority);
         assert_eq!(kind(Tls, certificate(CertificateError::Expired)), CallFaultKind::Tls);
         assert_eq!(kind(Tls, io::ErrorKind::UnexpectedEof.into()), CallFaultKind::Tls);
     }

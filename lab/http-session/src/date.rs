@@ -30,6 +30,10 @@ pub fn parse_http_date(text: &str) -> Option<i64> {
     if day == 0 || day > 31 || hour > 23 || minute > 59 || second > 59 || time.next().is_some() {
         return None;
     }
+    let next_month = days_since_1970(year + (month + 1) / 12, (month + 1) % 12 + 1, 1);
+    if day > next_month - days_since_1970(year, month + 1, 1) {
+        return None;
+    }
     let days = days_since_1970(year, month + 1, day);
     Some((days * 86_400 + hour * 3_600 + minute * 60 + second) * 1_000)
 }
@@ -59,6 +63,9 @@ mod tests {
         check("Thu, 01-Jan-1970 00:00:00 GMT", Some(0));
         check("Sat, 29 Feb 2020 23:59:59 UTC", Some(1_583_020_799_000));
         check("Mon, 01 Jan 1601 00:00:00 GMT", Some(-11_644_473_600_000));
+        check("Sat, 31 Dec 2022 00:00:00 GMT", Some(1_672_444_800_000));
+        check("Sat, 29 Feb 2025 00:00:00 GMT", None);
+        check("Fri, 31 Apr 2026 00:00:00 GMT", None);
         for text in
             ["", "Wed, 21 Okt 2037 07:28:00 GMT", "21 Oct 2037 07:28:00 GMT", "Wed, 21 Oct 2037 24:28:00 GMT"]
         {

@@ -389,7 +389,7 @@ fn json_is_read_whole_or_by_path() {
     check(
         r#"const r = http.get('http://h/');
          const bad = http.get('http://h/bad');
-         let error; try { bad.json(); } catch (e) { error = e.message; }
+         let error; try { bad.json(); } catch (e) { error = String(e); }
          return [r.json(), r.json() === r.json(), r.json('a.#.b'), r.json('a.#(b>1).b'), r.json('none') === undefined,
              bad.json('a') === undefined, error]"#,
         Wire::new(|text| {
@@ -408,7 +408,7 @@ fn json_is_read_whole_or_by_path() {
             = 2
             = true
             = true
-            = "cannot parse json due to an error at line 2, character 6 , error: invalid character 'x' looking for beginning of value"
+            = "GoError: cannot parse json due to an error at line 2, character 6 , error: invalid character 'x' looking for beginning of value"
         "#]],
     );
 }
@@ -478,6 +478,29 @@ fn expected_statuses_decide_what_failed() {
             = "argument number 2 to expectedStatuses was neither an integer nor an object like {min:100, max:329}"
             = "both min and max need to be integers for argument number 1"
             = "unsupported argument, expected http.expectedStatuses"
+        "#]],
+    );
+}
+
+#[test]
+fn the_name_of_a_template_stands_for_its_redirects_too() {
+    let answers = |text: &str| match text.split(' ').nth(1) {
+        Some("/7") => answer("302 Found", "Location: /end\r\n", ""),
+        _ => answer("200 OK", "", ""),
+    };
+    check(
+        "http.get(http.url`http://h/${7}`); return http.get(http.url`http://h/${7}`, { tags: {} }).url",
+        Wire::new(answers).with_samples().quiet(),
+        &expect![[r#"
+            * request 1 expected_response="true" group="::setup" method="GET" name="http://h/${}" proto="HTTP/1.1" status="302" url="http://h/${}"
+            * failed 0 expected_response="true" group="::setup" method="GET" name="http://h/${}" proto="HTTP/1.1" status="302" url="http://h/${}"
+            * request 1 expected_response="true" group="::setup" method="GET" name="http://h/${}" proto="HTTP/1.1" status="200" url="http://h/${}"
+            * failed 0 expected_response="true" group="::setup" method="GET" name="http://h/${}" proto="HTTP/1.1" status="200" url="http://h/${}"
+            * request 1 expected_response="true" group="::setup" method="GET" name="http://h/${}" proto="HTTP/1.1" status="302" url="http://h/${}"
+            * failed 0 expected_response="true" group="::setup" method="GET" name="http://h/${}" proto="HTTP/1.1" status="302" url="http://h/${}"
+            * request 1 expected_response="true" group="::setup" method="GET" name="http://h/${}" proto="HTTP/1.1" status="200" url="http://h/${}"
+            * failed 0 expected_response="true" group="::setup" method="GET" name="http://h/${}" proto="HTTP/1.1" status="200" url="http://h/${}"
+            = "http://h/end"
         "#]],
     );
 }

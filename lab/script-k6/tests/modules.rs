@@ -101,6 +101,41 @@ fn encoding_takes_all_alphabets_and_forms() {
 }
 
 #[test]
+fn halves_of_surrogate_pairs_are_replaced() {
+    check(
+        "import { b64encode } from 'k6/encoding'; import crypto from 'k6/crypto'; import { check } from 'k6';
+         const cut = 'a😀'.slice(0, 2);",
+        "b64encode(cut)
+         crypto.hexEncode(cut)
+         cut
+         check(1, { [cut]: true }, { tag: cut })",
+        &expect![[r#"
+            "b64encode(cut) => Ye+/vQ=="
+            "crypto.hexEncode(cut) => 61efbfbd"
+            "cut => a�"
+            "check(1, { [cut]: true }, { tag: cut }) => true"
+        "#]],
+    );
+}
+
+#[test]
+fn nothing_is_written_of_what_is_null_or_undefined() {
+    check(
+        "import http from 'k6/http'; import { b64decode } from 'k6/encoding'; const jar = new http.CookieJar();",
+        "http.url`http://h/?a=${undefined}&b=${null}&c=${1}`.url
+         jar.set('http://h/', 'a', null) && jar.cookiesForURL('http://h/').a[0] === ''
+         b64decode(null)
+         b64decode(undefined, 'std', 's') === ''",
+        &expect![[r#"
+            "http.url`http://h/?a=${undefined}&b=${null}&c=${1}`.url => http://h/?a=&b=&c=1"
+            "jar.set('http://h/', 'a', null) && jar.cookiesForURL('http://h/').a[0] === '' => true"
+            "b64decode(null) => buffer 0"
+            "b64decode(undefined, 'std', 's') === '' => true"
+        "#]],
+    );
+}
+
+#[test]
 fn crypto_hashes_as_k6_does() {
     check(
         "import crypto, { createHash } from 'k6/crypto'; import * as all from 'k6/crypto';",
@@ -170,6 +205,8 @@ fn shared_arrays_are_read_as_arrays_and_cannot_be_written() {
          sa.x = 1
          sa.sort()
          delete sa[0]
+         Object.freeze(sa)
+         sa.hasOwnProperty(0)
          new SharedArray('late', () => [])",
         &expect![[r#"
             "made => 1"
@@ -193,6 +230,8 @@ fn shared_arrays_are_read_as_arrays_and_cannot_be_written() {
             "sa.x = 1 !! TypeError: Cannot set property \"x\" on a dynamic array"
             "sa.sort() !! TypeError: SharedArray is immutable"
             "delete sa[0] !! TypeError: SharedArray is immutable"
+            "Object.freeze(sa) !! TypeError: SharedArray is immutable"
+            "sa.hasOwnProperty(0) => true"
             "new SharedArray('late', () => []) !! GoError: new SharedArray must be called in the init context"
         "#]],
     );
@@ -223,6 +262,7 @@ fn checks_and_groups_take_what_k6_takes() {
          group('g', async () => 1)
          group('a::b', () => 1)
          fail('x')
+         fail(null)
          sleep(0.01)
          (randomSeed(5), [Math.random(), randomSeed(5), Math.random()].filter((x, i, all) => x === all[0]).length)
          Math.random() < 1",
@@ -246,6 +286,7 @@ fn checks_and_groups_take_what_k6_takes() {
             "group('g', async () => 1) !! GoError: group() does not support async functions as arguments, please see https://grafana.com/docs/k6/latest/javascript-api/k6/group/ for more info"
             "group('a::b', () => 1) !! GoError: group and check names may not contain '::'"
             "fail('x') !! GoError: x"
+            "fail(null) !! GoError"
             "sleep(0.01) => undefined"
             "(randomSeed(5), [Math.random(), randomSeed(5), Math.random()].filter((x, i, all) => x === all[0]).length) => 2"
             "Math.random() < 1 => true"
@@ -270,6 +311,8 @@ fn execution_tells_of_user_and_run() {
          exec.vu.tags.foo = 'bar'
          exec.vu.tags.n = 1.5
          typeof exec.vu.tags.n
+         (exec.vu.tags = { lost: 1 }, exec.vu.tags.lost + exec.vu.tags.n)
+         exec.vu.metrics.tags = {}
          exec.vu.tags.o = {}
          Object.keys(exec.vu.tags).sort().join()
          'foo' in exec.vu.tags
@@ -292,6 +335,8 @@ fn execution_tells_of_user_and_run() {
             "exec.vu.tags.foo = 'bar' => bar"
             "exec.vu.tags.n = 1.5 => 1.5"
             "typeof exec.vu.tags.n => string"
+            "(exec.vu.tags = { lost: 1 }, exec.vu.tags.lost + exec.vu.tags.n) => undefined1.5"
+            "exec.vu.metrics.tags = {} !! TypeError: 'tags' is read-only"
             "exec.vu.tags.o = {} !! TypeError: invalid value for metric tag 'o': only String, Boolean and Number types are accepted as a metric tag values"
             "Object.keys(exec.vu.tags).sort().join() => foo,group,n"
             "'foo' in exec.vu.tags => true"

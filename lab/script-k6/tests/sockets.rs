@@ -128,6 +128,7 @@ fn tell_ask(story: &Story, text: &[u8], ask: Ask) -> Option<u64> {
     match ask {
         Ask::OpenSocket(opening) => {
             let request = String::from_utf8_lossy(&text[opening.text]).replace("\r\n", "|");
+            let request = request.replace(env!("CARGO_PKG_VERSION"), "VERSION");
             story.tell(&format!("opens {request}"));
             return Some(opening.id);
         }
@@ -215,7 +216,7 @@ fn the_blocking_socket_calls_its_handlers_until_it_is_closed() {
         BLOCKING,
         turns,
         &expect![[r#"
-            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony|X-Own: a||
+            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony/VERSION|X-Own: a||
                 "open undefined"
             sends Text("hello")
             sends Ping([48])
@@ -239,10 +240,22 @@ fn the_blocking_socket_calls_its_handlers_until_it_is_closed() {
 #[test]
 fn the_blocking_socket_tells_of_endings() {
     check(
+        "import ws from 'k6/ws';
+        export default function () {
+            const response = ws.connect('http://localhost/', () => {});
+            console.log(response.status, response.url, response.error);
+        }",
+        Vec::new(),
+        &expect![[r#"
+                "0  malformed ws or wss URL"
+            ended
+        "#]],
+    );
+    check(
         BLOCKING,
         vec![Turn::Opens, Turn::Closes(1000)],
         &expect![[r#"
-            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony|X-Own: a||
+            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony/VERSION|X-Own: a||
                 "open undefined"
             sends Text("hello")
             sends Ping([48])
@@ -256,7 +269,7 @@ fn the_blocking_socket_tells_of_endings() {
         BLOCKING,
         vec![Turn::Opens, Turn::Closes(1006)],
         &expect![[r#"
-            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony|X-Own: a||
+            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony/VERSION|X-Own: a||
                 "open undefined"
             sends Text("hello")
             sends Ping([48])
@@ -271,7 +284,7 @@ fn the_blocking_socket_tells_of_endings() {
         BLOCKING,
         vec![Turn::Refuses],
         &expect![[r#"
-            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony|X-Own: a||
+            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony/VERSION|X-Own: a||
                 "403   { X: \"y\" }"
             ended
         "#]],
@@ -280,8 +293,8 @@ fn the_blocking_socket_tells_of_endings() {
         BLOCKING,
         vec![Turn::Breaks],
         &expect![[r#"
-            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony|X-Own: a||
-                "0 ws://localhost:81/chat?x=1 dial tcp localhost:81: connect: connection refused {}"
+            opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony/VERSION|X-Own: a||
+                "0  dial tcp localhost:81: connect: connection refused {}"
             ended
         "#]],
     );
@@ -329,7 +342,7 @@ fn the_browsers_socket_runs_on_the_loop_of_events() {
                 "0 ws://localhost/"
                 "GoError: InvalidStateError"
                 "GoError: WebSocket requires url with scheme ws or wss, but got \"http\""
-            opens GET / HTTP/1.1|Host: localhost|User-Agent: prony|Sec-WebSocket-Protocol: chat|X-Own: a||
+            opens GET / HTTP/1.1|Host: localhost|User-Agent: prony/VERSION|Sec-WebSocket-Protocol: chat|X-Own: a||
                 "open 1 chat"
             sends Text("hello")
             sends Binary([2, 3])
@@ -355,7 +368,7 @@ fn the_browsers_socket_tells_of_failures() {
                 "0 ws://localhost/"
                 "GoError: InvalidStateError"
                 "GoError: WebSocket requires url with scheme ws or wss, but got \"http\""
-            opens GET / HTTP/1.1|Host: localhost|User-Agent: prony|Sec-WebSocket-Protocol: chat|X-Own: a||
+            opens GET / HTTP/1.1|Host: localhost|User-Agent: prony/VERSION|Sec-WebSocket-Protocol: chat|X-Own: a||
                 "error dial tcp localhost: connect: connection refused"
                 "close undefined 3"
             ended
@@ -368,7 +381,7 @@ fn the_browsers_socket_tells_of_failures() {
                 "0 ws://localhost/"
                 "GoError: InvalidStateError"
                 "GoError: WebSocket requires url with scheme ws or wss, but got \"http\""
-            opens GET / HTTP/1.1|Host: localhost|User-Agent: prony|Sec-WebSocket-Protocol: chat|X-Own: a||
+            opens GET / HTTP/1.1|Host: localhost|User-Agent: prony/VERSION|Sec-WebSocket-Protocol: chat|X-Own: a||
                 "error websocket: bad handshake"
                 "close undefined 3"
             ended
@@ -381,7 +394,7 @@ fn the_browsers_socket_tells_of_failures() {
                 "0 ws://localhost/"
                 "GoError: InvalidStateError"
                 "GoError: WebSocket requires url with scheme ws or wss, but got \"http\""
-            opens GET / HTTP/1.1|Host: localhost|User-Agent: prony|Sec-WebSocket-Protocol: chat|X-Own: a||
+            opens GET / HTTP/1.1|Host: localhost|User-Agent: prony/VERSION|Sec-WebSocket-Protocol: chat|X-Own: a||
                 "open 1 chat"
             sends Text("hello")
             sends Binary([2, 3])

@@ -90,11 +90,14 @@ pub fn live_with(
     control.set_status(if was_stopped { LifeStatus::Interrupted } else { LifeStatus::Ended });
     let verdict = session.measure.finish(duration);
     let ended = match ended {
+        // As in k6, whose code of thresholds gives way to this one.
+        Ended { exit: Exit::Done, .. } if session.measure.is_marked_failed() => {
+            let marked = "the script marked the run as failed";
+            let also = if verdict.crossed.is_empty() { String::new() } else { format!("; {verdict}") };
+            Ended::new(Exit::MarkedFailed, format!("{marked}{also}"))
+        }
         Ended { exit: Exit::Done, .. } if !verdict.crossed.is_empty() => {
             Ended::new(Exit::Thresholds, verdict.to_string())
-        }
-        Ended { exit: Exit::Done, .. } if session.measure.is_marked_failed() => {
-            Ended::new(Exit::MarkedFailed, "the script marked the run as failed")
         }
         ended => ended,
     };
@@ -138,11 +141,14 @@ pub fn handle_summary(session: &Session, data: &Value) -> Result<Option<SummaryC
         returned.map_err(|ended| session.measure.log().without_secrets(&ended.message).into_owned())?;
     let Some(json) = returned else { return Ok(None) };
     let Ok(Value::Object(places)) = serde_json::from_str(&json) else {
-        return Err("handleSummary() must return a table of file names and texts".to_owned());
+        return Err("handleSummary() must return an object of places and texts; nothing of it is written".to_owned());
     };
     let contents = places.into_iter().map(|(place, content)| match content_of(&content) {
         Some(bytes) => Ok((place, bytes)),
-        None => Err(format!("handleSummary() returned neither text nor bytes for `{place}`")),
+        None => Err(format!(
+            "handleSummary() returned neither text nor bytes for `{place}`, so nothing of it is written; \
+             JSON.stringify() makes a text of an object"
+        )),
     });
     contents.collect::<Result<_, _>>().map(Some)
 }

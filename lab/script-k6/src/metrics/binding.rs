@@ -3,7 +3,7 @@
 
 use crate::host::{Host, host_of};
 use crate::modules::log::{Level, Log};
-use crate::vm::{Builtin, Native};
+use crate::vm::{Builtin, Native, text_of};
 use prony_metrics::{Contains, Kind, MetricId, Tags};
 use rquickjs::function::Opt;
 use rquickjs::{Coerced, Ctx, Exception, FromJs as _, Function, Object, Value};
@@ -57,7 +57,7 @@ fn add<'js>(
         return refuse(&ctx, &host, &message);
     }
     let Some(number) = number_of(&value)? else {
-        let shown = shortened(&Coerced::<String>::from_js(&ctx, value)?.0);
+        let shown = shortened(&text_of(&ctx, value)?);
         let message = format!("metric '{}' got '{shown}', which is no number; {EXPECTED}", name());
         return refuse(&ctx, &host, &message);
     };
@@ -107,7 +107,7 @@ fn pairs_of<'js>(ctx: &Ctx<'js>, tags: Value<'js>, metric: &str) -> rquickjs::Re
             );
             return Err(Exception::throw_message(ctx, &message));
         }
-        pairs.push((name, Coerced::<String>::from_js(ctx, value)?.0));
+        pairs.push((name, text_of(ctx, value)?));
     }
     Ok(pairs)
 }

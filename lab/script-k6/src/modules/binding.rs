@@ -2,9 +2,9 @@
 
 #![expect(unsafe_code, reason = "QuickJS's values are told how long Rust's live")]
 
-use crate::vm::{bytes_of, need_buffers};
+use crate::vm::{bytes_of, need_buffers, well_formed};
 
-pub(crate) use crate::vm::is_array_buffer;
+pub(crate) use crate::vm::{is_array_buffer, text_of};
 use rquickjs::class::{JsClass, Trace, Tracer, Writable};
 use rquickjs::function::Constructor;
 use rquickjs::{
@@ -75,7 +75,7 @@ pub(crate) fn byte_array(value: &Value<'_>) -> Option<Vec<u8>> {
 /// The bytes of a text, an `ArrayBuffer` or a `Uint8Array`, or an error that names what was given.
 pub(crate) fn require_bytes(ctx: &Ctx<'_>, value: &Value<'_>, what: &str) -> rquickjs::Result<Vec<u8>> {
     if let Some(text) = value.as_string() {
-        return text.to_string().map(String::into_bytes);
+        return well_formed(text).map(String::into_bytes);
     }
     byte_array(value).ok_or_else(|| {
         let kind = go_type(value);
@@ -120,11 +120,6 @@ pub(crate) fn buffer_source(value: &Value<'_>) -> Option<Vec<u8>> {
         let length: usize = view.get("byteLength").ok()?;
         buffer.get(from..from + length).map(<[u8]>::to_vec)
     })
-}
-
-/// As JavaScript's `String(value)`.
-pub(crate) fn text_of<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<String> {
-    Ok(Coerced::<String>::from_js(ctx, value)?.0)
 }
 
 /// As JavaScript's `Boolean(value)`.

@@ -4,7 +4,7 @@ use super::binding::{is_nullish, text_of};
 use super::log::{Level, Log};
 use crate::host::host_of;
 use crate::vm::{Builtin, Native};
-use crate::vm::{bytes_of, is_array_buffer};
+use crate::vm::{bytes_of, is_array_buffer, well_formed};
 use rquickjs::atom::PredefinedAtom;
 use rquickjs::function::Rest;
 use rquickjs::{Ctx, Function, Object, Value};
@@ -38,10 +38,12 @@ fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {
 }
 
 fn log<'js>(ctx: &Ctx<'js>, level: Level, values: Vec<Value<'js>>) -> rquickjs::Result<()> {
-    let log = host_of(ctx).script.shared::<Log>();
-    let log = log.console();
+    let all = host_of(ctx).script.shared::<Log>();
+    let log = all.console();
     if log.takes(level) {
-        log.write(level, &line(ctx, values)?, &[("source", "console")]);
+        // Where nothing else is written, it needs not be said.
+        let source: &[(&str, &str)] = if all.has_own_console() { &[] } else { &[("source", "console")] };
+        log.write(level, &line(ctx, values)?, source);
     }
     Ok(())
 }
@@ -85,7 +87,7 @@ impl<'js> Writer<'_, 'js> {
         if is_nullish(&value) {
             self.text.push_str("null");
         } else if let Some(text) = value.as_string() {
-            let _ = write!(self.text, "\"{}\"", text.to_string()?);
+            let _ = write!(self.text, "\"{}\"", well_formed(text)?);
         } else if value.is_function() || value.is_error() || !value.is_object() {
             push_plain(self.ctx, self.text, value)?;
         } else if let Some(object) = value.into_object() {

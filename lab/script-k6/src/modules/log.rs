@@ -170,6 +170,11 @@ impl Log {
         self.console.get().map_or(self, |console| console)
     }
 
+    /// True where lines of `console` go elsewhere.
+    pub(super) fn has_own_console(&self) -> bool {
+        self.console.get().is_some()
+    }
+
     pub fn takes(&self, level: Level) -> bool {
         level != Level::Debug || self.is_verbose.load(Ordering::Relaxed)
     }

@@ -6,6 +6,7 @@ use super::context::{RawContext, drain_jobs};
 use super::error::{Phase, ScriptError};
 use super::fiber::Switch;
 use super::raw::{bytes_of, take_backtrace, throw_uncatchable};
+use super::text::text_of;
 use super::waits::{Awaited, Heard};
 use crate::host::{Cut, Host};
 use crate::modules::execution;
@@ -13,7 +14,7 @@ use crate::vm::error::thrown;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rquickjs::function::This;
-use rquickjs::{Coerced, Ctx, Function, IntoJs as _, Object, Persistent, Value, qjs};
+use rquickjs::{Ctx, Function, IntoJs as _, Object, Persistent, Value, qjs};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -116,7 +117,7 @@ impl Iteration {
         function: &Function<'js>,
         call: &Call,
     ) -> rquickjs::Result<Value<'js>> {
-        let Some(json) = &call.argument else { return function.call(()) };
+        let Some(json) = &call.argument else { return function.call((Value::new_undefined(ctx.clone()),)) };
         let known = self.cache.borrow().argument.clone();
         let argument = if let Some(argument) = known {
             argument.restore(ctx)?
@@ -199,9 +200,9 @@ impl Iteration {
     }
 }
 
-/// What a function returned, or its promise came to, as JSON; none where that has no JSON.
+/// What a function returned, or its promise came to, as JSON; none where that is undefined or has no JSON.
 fn json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Option<String>> {
-    let Some(value) = settled(value)? else { return Ok(None) };
+    let Some(value) = settled(value)?.filter(|value| !value.is_undefined()) else { return Ok(None) };
     let replacer = Function::new(ctx.clone(), as_go_writes)?;
     ctx.json_stringify_replacer(value, replacer)?.map(|text| text.to_string()).transpose()
 }
@@ -231,17 +232,21 @@ fn as_go_writes<'js>(
     format!("{shown}Z").into_js(ctx)
 }
 
-/// What `handleSummary` returned: an object whose texts stay texts and whose bytes are `{"base64": "…"}`.
+/// What `handleSummary` returned: an object whose texts stay texts and whose bytes are `{"base64": "…"}`. Null stands for
+/// what cannot be, as a whole or at its place: no object, and neither text nor bytes.
 fn summary(value: Value<'_>) -> rquickjs::Result<Option<String>> {
-    let value = settled(value)?;
-    let Some(object) = value.and_then(Value::into_object) else { return Ok(None) };
+    let value = settled(value)?.filter(|value| !value.is_null() && !value.is_undefined());
+    let Some(value) = value else { return Ok(None) };
+    let is_table = value.is_object() && !value.is_array() && !value.is_function();
+    let Some(object) = value.into_object().filter(|_| is_table) else { return Ok(Some("null".to_owned())) };
     let mut files = serde_json::Map::new();
     for property in object.props::<String, Value<'_>>() {
         let (name, content) = property?;
         let content = match bytes_of(&content) {
             Some(bytes) => serde_json::json!({ "base64": STANDARD.encode(bytes) }),
             None if content.is_null() || content.is_undefined() => continue,
-            None => content.get::<Coerced<String>>()?.0.into(),
+            None if content.is_string() => text_of(&content.ctx().clone(), content)?.into(),
+            None => serde_json::Value::Null,
         };
         files.insert(name, content);
     }

@@ -360,7 +360,8 @@ impl Machine {
                 state.metadata.insert(tag.as_str().to_owned(), value.to_string());
             }
         };
-        set(has_vu, SystemTag::Vu, state.vu.into());
+        // Setup and teardown run as none of the users.
+        set(has_vu && state.vu > 0, SystemTag::Vu, state.vu.into());
         set(has_iteration, SystemTag::Iter, state.iteration);
         self.host.swap_user(&mut user.state);
         self.host.set_metadata();

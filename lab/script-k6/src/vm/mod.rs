@@ -14,6 +14,7 @@ mod machine;
 mod memory;
 mod modules;
 mod raw;
+mod text;
 pub(crate) mod waits;
 
 pub use builtin::{Builtin, Native};
@@ -33,4 +34,5 @@ pub(crate) use machine::{Progress, User};
 pub(crate) use memory::Memory;
 pub use modules::{Modules, Script};
 pub(crate) use raw::{bytes_of, is_array_buffer, throw_uncatchable};
+pub(crate) use text::{text_of, well_formed};
 pub(crate) use waits::{Answered, ChannelArrival, Failed, Heard, SocketHeard, Waits};

@@ -4,6 +4,7 @@ use crate::http::binding::handle::Handle;
 use crate::http::fault::RequestFault;
 use crate::http::gjson::Node;
 use crate::modules::binding::{byte_array, go_error, go_type, is_nullish};
+use crate::vm;
 use prony_http_session::form::{Field, File, encode_form};
 use rquickjs::{Array, Coerced, Ctx, Object, Value};
 use std::collections::hash_map::RandomState;
@@ -51,7 +52,12 @@ pub(crate) struct GivenBody {
 
 /// As JavaScript's `String(value)`.
 pub(crate) fn text_of(value: &Value<'_>) -> rquickjs::Result<String> {
-    Ok(value.get::<Coerced<String>>()?.0)
+    vm::text_of(value.ctx(), value.clone())
+}
+
+/// As where Go takes a text: nothing of what is null or undefined.
+pub(crate) fn text_or_nothing(value: &Value<'_>) -> rquickjs::Result<String> {
+    if is_nullish(value) { Ok(String::new()) } else { text_of(value) }
 }
 
 /// A call's `body` argument.
@@ -60,7 +66,7 @@ pub(crate) fn body_of(value: &Value<'_>) -> Result<Option<GivenBody>, Refusal> {
         return Ok(None);
     }
     if let Some(text) = value.as_string() {
-        let bytes: Rc<[u8]> = text.to_string()?.into_bytes().into();
+        let bytes: Rc<[u8]> = vm::well_formed(text)?.into_bytes().into();
         return Ok(Some(GivenBody { bytes, content_type: None }));
     }
     if let Some(bytes) = byte_array(value) {

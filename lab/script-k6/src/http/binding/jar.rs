@@ -3,7 +3,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "native functions are given their arguments")]
 
 use crate::host::host_of;
-use crate::http::binding::arguments::{integer_of, text_of, thrown};
+use crate::http::binding::arguments::{integer_of, text_of, text_or_nothing, thrown};
 use crate::http::binding::handle::Handle;
 use crate::http::binding::{require_user, url_of};
 use crate::http::call::now_ms;
@@ -73,7 +73,7 @@ fn set_cookie<'js>(
     options: Opt<Value<'js>>,
 ) -> rquickjs::Result<bool> {
     let (jar, url) = (jar_of(&ctx, &this.0)?, url_of(&ctx, &url)?);
-    let mut cookie = SetCookie { name: text_of(&name)?, value: text_of(&value)?, ..SetCookie::default() };
+    let mut cookie = SetCookie { name: text_of(&name)?, value: text_or_nothing(&value)?, ..SetCookie::default() };
     if let Some(options) = options.0.as_ref().and_then(Value::as_object) {
         for property in options.props::<String, Value<'_>>() {
             let (name, value) = property?;

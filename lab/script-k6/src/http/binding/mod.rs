@@ -8,7 +8,7 @@ mod jar;
 pub(crate) mod response;
 
 use crate::host::{Host, host_of};
-use crate::http::binding::arguments::{Refusal, text_of, thrown};
+use crate::http::binding::arguments::{Refusal, text_of, text_or_nothing, thrown};
 use crate::http::binding::handle::Handle;
 use crate::http::binding::response::Response;
 use crate::http::call::batch::{Batch, BatchRefusal, Batches, warn_of_refusal};
@@ -403,7 +403,7 @@ fn url<'js>(ctx: Ctx<'js>, parts: Array<'js>, pieces: Rest<Value<'js>>) -> rquic
         text.push_str(&part);
         name.push_str(&part);
         if let Some(piece) = pieces.0.get(index) {
-            text.push_str(&text_of(piece)?);
+            text.push_str(&text_or_nothing(piece)?);
             name.push_str("${}");
         }
     }

@@ -5,7 +5,7 @@
 
 #![expect(unsafe_code, reason = "QuickJS's values are told how long Rust's live, and one is counted by hand")]
 
-use crate::http::binding::arguments::value_of;
+use crate::http::binding::arguments::{thrown, value_of};
 use crate::http::call::facts::{CallFacts, RequestFacts, cipher_suite, tls_version};
 use crate::http::gjson::{self, Node};
 use crate::http::json_error::json_error;
@@ -16,7 +16,7 @@ use rquickjs::class::{
     ClassKind, JsCell, JsClass, PropertyDescriptor, PropertyName, Readable, Trace, Tracer,
 };
 use rquickjs::function::Constructor;
-use rquickjs::{Array, ArrayBuffer, Atom, Ctx, Exception, JsLifetime, Object, Value, qjs};
+use rquickjs::{Array, ArrayBuffer, Atom, Ctx, JsLifetime, Object, Value, qjs};
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 
@@ -182,10 +182,10 @@ impl<'js> Response<'js> {
         let Some(body) = self.facts.body.as_deref() else {
             let message = "the body is null so we can't transform it to JSON - this likely was because of a request \
                            error getting the response";
-            return Err(Exception::throw_message(ctx, message));
+            return Err(thrown(ctx, message));
         };
         if let Some(selector) = selector {
-            let tree = self.tree.get_or_init(|| gjson::parse(body).ok());
+            let tree = self.tree.get_or_init(|| gjson::parse(body));
             let found = tree.as_ref().and_then(|tree| gjson::get(tree, selector));
             return match found {
                 Some(found) => value_of(ctx, &found),
@@ -212,7 +212,7 @@ fn parse<'js>(ctx: &Ctx<'js>, body: &[u8]) -> rquickjs::Result<Value<'js>> {
             drop(ctx.catch());
             let text = String::from_utf8_lossy(body);
             match json_error(&text) {
-                Some(message) => Err(Exception::throw_message(ctx, &message)),
+                Some(message) => Err(thrown(ctx, &message)),
                 None => ctx.json_parse(text.as_ref()),
             }
         }

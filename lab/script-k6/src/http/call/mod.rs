@@ -22,7 +22,7 @@ use crate::http::settings::{Expected, HttpOptions, ResponseType, TIMEOUT_DEFAULT
 use crate::modules::binding::is_nullish;
 use crate::modules::log::Level;
 use crate::options::HttpDebug;
-use crate::vm::{Answered, Failed, Heard};
+use crate::vm::{Answered, Failed, Heard, well_formed};
 use prony_http_session::compression::{compress, decompress};
 use prony_http_session::exchange::{Exchange, ExchangeSettings, ResponseFacts, Turn};
 use prony_http_session::headers::{Headers, ResponseHead};
@@ -157,7 +157,7 @@ fn page_of(host: &Host, url: &Value<'_>) -> Result<Rc<Page>, Refusal> {
     let mut thread = host.thread();
     let pages = thread.get::<HttpThread>().pages(host);
     if let Some(text) = url.as_string() {
-        return Ok(pages.get(host.tables(), &text.to_string()?)?);
+        return Ok(pages.get(host.tables(), &well_formed(text)?)?);
     }
     if let Some(Handle::Url { url: text, name }) = Handle::of(url) {
         let url = Url::parse(&text).map_err(|error| RequestFault::invalid_url(&error.to_string()))?;
@@ -170,6 +170,11 @@ fn page_of(host: &Host, url: &Value<'_>) -> Result<Rc<Page>, Refusal> {
 
 fn redirects_max(host: &Host) -> u32 {
     state::options(host).max_redirects
+}
+
+/// The name that a template gave its page, which stands for the redirects from there too.
+fn own_name(page: &Page) -> Option<Rc<str>> {
+    (*page.name != *page.written).then(|| Rc::clone(&page.name)).filter(|_| page.url.user.is_none())
 }
 
 impl Wishes {
@@ -193,8 +198,7 @@ impl Wishes {
             self.expected = expected;
         }
         self.warns_of_redirects &= params.redirects.is_none();
-        self.name =
-            (*page.name != *page.written).then(|| Rc::clone(&page.name)).filter(|_| page.url.user.is_none());
+        self.name = own_name(page);
         self.tags = std::mem::take(&mut params.tags).into();
         self
     }
@@ -314,7 +318,10 @@ impl Pending {
     fn answered(mut self, host: &Host, mut answered: Answered) -> Outcome {
         let head_facts = host.thread().get::<HttpThread>().memo.read(&answered.head);
         let is_redirect = matches!(answered.status, 301 | 302 | 303 | 307 | 308);
-        if matches!(self.flow, Flow::Plain(_)) && (head_facts.sets_cookies || is_redirect) {
+        if head_facts.sets_cookies || is_redirect {
+            if let Flow::Plain(page) = &self.flow {
+                self.wishes.name = own_name(page);
+            }
             self.flow = self.flow.into_full(host);
         }
         let shows_body = self.wishes.response_type != ResponseType::None && !self.flow.follows(&answered);

@@ -6,13 +6,18 @@
 mod modifier;
 mod node;
 mod query;
+mod read;
 mod step;
 
-pub(super) use node::{Node, parse};
+pub(super) use node::Node;
+pub(super) use read::parse;
 
 use query::ArrayQuery;
 use std::borrow::Cow;
 use step::{ArrayStep, Next, ObjectStep};
+
+/// What a path goes on in where nothing was found.
+static NOTHING: Node = Node::Null;
 
 /// Paths nest no deeper than this.
 const DEPTH_MAX: usize = 100;
@@ -42,7 +47,7 @@ impl Search {
             }
             Some(b'!') => {
                 if let Some((literal, rest)) = step::literal(path) {
-                    return search.go_on(parse(literal.as_bytes()).ok().map(Cow::Owned), rest);
+                    return search.go_on(parse(literal.as_bytes()).map(Cow::Owned), rest);
                 }
             }
             Some(b'[' | b'{') => {
@@ -62,7 +67,12 @@ impl Search {
             None => search.find(node, path, &mut pipe),
         };
         match pipe {
-            Some(pipe) => search.get_in(found?, &pipe),
+            Some(pipe) => match found {
+                Some(found) => search.get_in(found, &pipe),
+                // What is made of parts is there without them, and a literal is there anyway.
+                None if pipe.starts_with(['{', '[', '!']) => search.get(&NOTHING, &pipe),
+                None => None,
+            },
             None => found,
         }
     }
@@ -433,7 +443,11 @@ mod tests {
             !"x"
             !true
             []
-            name.@nothing"#,
+            name.@nothing
+            nothing|{first,"b":!1}
+            nothing|[first]
+            nothing|!"x"
+            nothing|first"#,
             &expect![[r#"
                 friends|0.first	"Dale"
                 friends.0|first	"Dale"
@@ -469,7 +483,11 @@ mod tests {
                 !"x"	"x"
                 !true	true
                 []	["empty"]
-                name.@nothing	-"#]],
+                name.@nothing	-
+                nothing|{first,"b":!1}	{"b":1}
+                nothing|[first]	[]
+                nothing|!"x"	"x"
+                nothing|first	-"#]],
         );
     }
 

@@ -1,6 +1,7 @@
 //! Modifiers: `@reverse` and its like. `@dig` is with the search.
 
-use super::node::{Node, parse};
+use super::node::Node;
+use super::read::parse;
 
 const NAMES: [&str; 13] = [
     "this", "valid", "ugly", "pretty", "reverse", "flatten", "join", "keys", "values", "tostr", "fromstr",
@@ -24,7 +25,7 @@ pub(super) fn apply(name: &str, node: &Node, argument: &str) -> Option<Option<No
         "values" => Some(values(node)),
         "tostr" => Some(Node::String(node.to_json())),
         "fromstr" => match node {
-            Node::String(text) => parse(text.as_bytes()).ok(),
+            Node::String(text) => parse(text.as_bytes()),
             other => Some(other.clone()),
         },
         "group" => group(node),
@@ -33,7 +34,7 @@ pub(super) fn apply(name: &str, node: &Node, argument: &str) -> Option<Option<No
 }
 
 fn is_set(argument: &str, name: &str) -> bool {
-    let Ok(Node::Object(members)) = parse(argument.as_bytes()) else { return false };
+    let Some(Node::Object(members)) = parse(argument.as_bytes()) else { return false };
     members.iter().any(|(key, value)| key == name && *value == Node::Bool(true))
 }
 

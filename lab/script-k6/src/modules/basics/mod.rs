@@ -3,7 +3,7 @@
 use super::binding::{go_error, is_async, is_nullish, is_truthy, tag_text, text_of};
 use super::samples;
 use crate::host::{Host, host_of};
-use crate::vm::{Builtin, Native, Phase};
+use crate::vm::{Builtin, Native, Phase, well_formed};
 use prony_metrics::{Recorder, Tags};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
@@ -52,8 +52,8 @@ fn check<'js>(
     let mut all_hold = true;
     for key in conditions.keys::<rquickjs::String<'js>>() {
         let key = key?;
-        let name = key.clone().to_cstring()?;
-        if name.as_str().contains(GROUP_SEPARATOR) {
+        let name = well_formed(&key)?;
+        if name.contains(GROUP_SEPARATOR) {
             return Err(go_error(&ctx, IN_NAME));
         }
         let outcome = holds(&ctx, conditions.get(key)?, &value);
@@ -64,7 +64,7 @@ fn check<'js>(
         all_hold &= is_met;
         samples::record(&host, |recorder, tags| {
             let tags = with_added(recorder, tags, &added);
-            recorder.record_check(tags, name.as_str(), is_met);
+            recorder.record_check(tags, &name, is_met);
         });
         outcome?;
     }
@@ -138,7 +138,7 @@ fn leave_group(ctx: Ctx<'_>) {
 
 fn fail<'js>(ctx: Ctx<'js>, message: Opt<Value<'js>>) -> rquickjs::Result<()> {
     let message = match message.0 {
-        Some(message) if !message.is_undefined() => text_of(&ctx, message)?,
+        Some(message) if !is_nullish(&message) => text_of(&ctx, message)?,
         _ => String::new(),
     };
     let error: Error = go_error(&ctx, &message);

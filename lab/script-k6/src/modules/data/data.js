@@ -29,6 +29,8 @@ function wrap(elements) {
     },
     defineProperty: refuse,
     deleteProperty: refuse,
+    // The array beneath has none of the elements, so it cannot be frozen in their place.
+    preventExtensions: refuse,
   });
 }
 

@@ -2,7 +2,7 @@
 
 pub(super) mod base64_text;
 
-use super::binding::{array_buffer, go_error, require_bytes};
+use super::binding::{array_buffer, go_error, is_nullish, require_bytes, text_of};
 use crate::modules::encoding::base64_text::{Alphabet, decode, encode};
 use crate::vm::{Builtin, Native};
 use rquickjs::function::Opt;
@@ -28,13 +28,14 @@ fn b64encode<'js>(
     Ok(encode(&bytes, alphabet(encoding)))
 }
 
-fn b64decode(
-    ctx: Ctx<'_>,
-    input: Coerced<String>,
+fn b64decode<'js>(
+    ctx: Ctx<'js>,
+    input: Value<'js>,
     encoding: Opt<Coerced<String>>,
     format: Opt<Coerced<String>>,
-) -> rquickjs::Result<Value<'_>> {
-    let bytes = decode(&input.0, alphabet(encoding)).map_err(|fault| go_error(&ctx, &fault.to_string()))?;
+) -> rquickjs::Result<Value<'js>> {
+    let text = if is_nullish(&input) { String::new() } else { text_of(&ctx, input)? };
+    let bytes = decode(&text, alphabet(encoding)).map_err(|fault| go_error(&ctx, &fault.to_string()))?;
     if format.0.is_some_and(|format| format.0 == "s") {
         return String::from_utf8_lossy(&bytes).into_owned().into_js(&ctx);
     }

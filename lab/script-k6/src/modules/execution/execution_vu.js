@@ -19,9 +19,13 @@ const freeze = (value) => {
 
 export function makeVu() {
   const vu = Object.defineProperties({}, Object.getOwnPropertyDescriptors(x.vu));
-  vu.tags = entries("tag");
-  vu.metrics = { tags: vu.tags, metadata: entries("metadata") };
-  return vu;
+  // Tags are set one by one: an object in their place would be told to nobody. As in k6, `vu.tags = …` changes nothing.
+  const tags = entries("tag");
+  const metrics = Object.freeze({ tags, metadata: entries("metadata") });
+  return Object.defineProperties(vu, {
+    tags: { get: () => tags, set() {}, enumerable: true },
+    metrics: { value: metrics, enumerable: true },
+  });
 }
 
 let named;

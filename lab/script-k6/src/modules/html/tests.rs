@@ -32,6 +32,27 @@ fn selectors_find_what_they_name() {
         ("#list > li:nth-child(2), title", "title li.item"),
         ("li:not(.first)", "li.item li.item.last"),
         ("li:contains('Two')", "li.item"),
+        ("li:contains(tWO), li:contains(\"three\")", "li.item li.item.last"),
+        ("li:contains('One').first[data-flag]", "li.item.first"),
+        (":contains('one').item", "li.item.first"),
+        ("li:contains('t'):contains('o')", "li.item"),
+        ("ul:contains('Two') > li:contains('Three')", "li.item.last"),
+        ("li:contains('One') + li", "li.item"),
+        ("li:contains('One') ~ li", "li.item li.item.last"),
+        ("body li:contains('One')", "li.item.first"),
+        ("ul:contains('One'):containsOwn('One')", ""),
+        ("li:containsOwn('One')", "li.item.first"),
+        ("li:not(:contains('One'))", "li.item li.item.last"),
+        ("ul:has(:contains('Two')) li:not(.first):not(.last)", "li.item"),
+        ("li:contains(')')", ""),
+        ("li:contains('')", "li.item.first li.item li.item.last"),
+        ("li:contains()", ""),
+        ("li:contains('One' li", ""),
+        ("> li:contains('One')", ""),
+        ("li:contains('One') >", ""),
+        ("", ""),
+        ("li, ", ""),
+        (", li", ""),
         ("form :checked", "input option option option"),
         ("form :input:not([name])", ""),
         ("input[name!=a][type=submit]", "input"),
@@ -43,6 +64,16 @@ fn selectors_find_what_they_name() {
     for (css, expected) in cases {
         assert_eq!(show(&document, &find(&document, css)), expected, "{css}");
     }
+}
+
+#[test]
+fn what_a_fieldset_disables_is_disabled() {
+    let page = "<fieldset disabled id=f><input class=a><p><button class=b></button></p></fieldset>
+        <input class=c disabled><fieldset><input class=d></fieldset>";
+    let document = Document::parse(page);
+    assert_eq!(show(&document, &find(&document, ":disabled")), "fieldset input.a button.b input.c");
+    assert_eq!(show(&document, &find(&document, ":enabled")), "input.d");
+    assert_eq!(show(&document, &find(&document, "input:disabled")), "input.a input.c");
 }
 
 #[test]
@@ -88,6 +119,11 @@ fn html_is_written_as_go_writes_it() {
     assert_eq!(
         whole,
         "<html><head><script>if (a < b) {}</script></head><body><img src=\"x\"/><p hidden=\"\">é</p></body></html>"
+    );
+    let lined = Document::parse("<pre>\n\nx</pre><textarea>\n\ny</textarea><p>\n</p>");
+    assert_eq!(
+        lined.inner_html(find(&lined, "body")[0]),
+        "<pre>\n\nx</pre><textarea>\n\ny</textarea><p>\n</p>"
     );
 }
 

@@ -11,6 +11,9 @@ const VOID: &[&str] = &[
 ];
 const RAW: &[&str] = &["iframe", "noembed", "noframes", "noscript", "plaintext", "script", "style", "xmp"];
 
+/// Elements whose first line end a parser drops, so that another is written before one that is there.
+const LINED: &[&str] = &["pre", "listing", "textarea"];
+
 impl Document {
     /// What is within the first of the nodes; empty where there is none.
     pub(crate) fn inner_html(&self, number: Number) -> String {
@@ -77,6 +80,10 @@ fn write_start(html: &mut String, node: NodeRef<'_>) -> bool {
                 return false;
             }
             html.push('>');
+            let first = node.first_child().and_then(|child| child.value().as_text());
+            if LINED.contains(&element.name()) && first.is_some_and(|text| text.starts_with('\n')) {
+                html.push('\n');
+            }
         }
     }
     true

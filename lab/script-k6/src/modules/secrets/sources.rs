@@ -79,6 +79,8 @@ impl SecretSources {
             return Err(SecretError::Unconfigured);
         }
         let is_meant = |source: &&SecretSource| match name {
+            // The default has this name beside its own.
+            Some("default") if source.is_default => true,
             Some(name) => source.name == name,
             None => source.is_default,
         };
@@ -163,6 +165,7 @@ mod tests {
         assert_eq!(sources.get(None, "cool"), Ok("not, cool"));
         assert_eq!(sources.get(Some("disk"), "token"), Ok("a=b"));
         assert_eq!(sources.get(Some("disk"), "key"), Ok("spaced"));
+        assert_eq!(sources.get(Some("default"), "x"), Ok("1"));
         assert_eq!(sources.get(None, "token"), Err(SecretError::Missing));
         assert_eq!(
             sources.get(Some("web"), "x").map_err(|error| error.to_string()),

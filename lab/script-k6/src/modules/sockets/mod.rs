@@ -25,14 +25,13 @@ pub(super) const MODULES: [Builtin; 3] = [
     Builtin { specifier: "k6/websockets", text: include_str!("websockets.js") },
     Builtin {
         specifier: "k6/experimental/websockets",
-        text: "export * from 'k6/websockets';\nexport { default } from 'k6/websockets';\n",
+        // By name: what is imported of a built-in module is looked for among the names in its own text.
+        text: "export { Blob, WebSocket, default } from 'k6/websockets';\n",
     },
 ];
 pub(super) const NATIVE: Native = Native { name: "prony:sockets", install };
 
 const HANDSHAKE_TIMEOUT: Nanos = Nanos::from_secs(60);
-/// What k6 calls itself, version aside: scripts' targets may know it.
-const USER_AGENT: &str = "prony";
 const DELAY_MAX_MS: f64 = 365.0 * 86_400_000.0;
 
 /// A user's open sockets, kept in [`crate::host::UserState::data`].
@@ -119,7 +118,7 @@ fn headers<'js>(
     params: Option<&Object<'js>>,
     protocols: Vec<String>,
 ) -> rquickjs::Result<Vec<(String, String)>> {
-    let mut headers = vec![("User-Agent".to_owned(), USER_AGENT.to_owned())];
+    let mut headers = vec![("User-Agent".to_owned(), options(&host_of(ctx)).user_agent.clone())];
     if !protocols.is_empty() {
         headers.push(("Sec-WebSocket-Protocol".to_owned(), protocols.join(", ")));
     }
@@ -322,8 +321,8 @@ fn throws(ctx: Ctx<'_>) -> bool {
     options(&host_of(&ctx)).throws
 }
 
-fn utf8(ctx: Ctx<'_>, text: String) -> rquickjs::Result<Value<'_>> {
-    uint8_array(&ctx, text.into_bytes())
+fn utf8<'js>(ctx: Ctx<'js>, text: Value<'js>) -> rquickjs::Result<Value<'js>> {
+    uint8_array(&ctx, text_of(&ctx, text)?.into_bytes())
 }
 
 fn text(view: Value<'_>) -> String {

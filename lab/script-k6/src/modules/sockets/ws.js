@@ -44,14 +44,19 @@ function connect(url, ...args) {
   if (compression && compression !== "deflate") {
     throw goError(`unsupported compression algorithm '${compression}', supported algorithm is 'deflate'`);
   }
+  const failed = (error) => {
+    if (s.throws()) throw goError(error);
+    return { url: "", status: 0, headers: {}, body: "", error };
+  };
+  if (!/^wss?:\/\//i.test(String(url))) return failed("malformed ws or wss URL");
   const id = s.open(String(url), params);
   const opening = next([id]);
   const { status = 0, headers = {}, body = "", error = "" } = opening;
   const response = { url: String(url), status, headers, body, error };
   if (opening.type !== "open") {
     s.end(id);
-    if (s.throws()) throw goError(opening.error);
-    return opening.type === "refused" ? { ...response, url: "", error: "" } : response;
+    const told = failed(opening.error);
+    return opening.type === "refused" ? { ...response, url: "", error: "" } : told;
   }
   const socket = new Socket(id, String(url));
   try {
@@ -87,7 +92,7 @@ const publicOf = (socket) => ({
     if (typeof handler === "function") (socket.handlers[type] ??= []).push(handler);
   },
   send(message) {
-    if (socket.isClosed || !s.send(socket.id, String(message))) socket.emit("error", goError("websocket: close sent"));
+    if (socket.isClosed || !s.send(socket.id, String(message ?? ""))) socket.emit("error", goError("websocket: close sent"));
   },
   sendBinary(message) {
     if (!(message instanceof ArrayBuffer)) {

@@ -4,8 +4,9 @@ use crate::host::{Cut, Host, Rejection};
 use crate::vm::error::{Fault, Frame, Phase, Place, ScriptError, frames};
 use crate::vm::memory::Shortage;
 use crate::vm::raw::take_backtrace;
+use crate::vm::text;
 use rquickjs::function::Constructor;
-use rquickjs::{Coerced, Ctx, Error, Object, Value};
+use rquickjs::{Ctx, Error, Object, Value};
 
 /// The name of the function beneath all frames.
 pub(crate) const ANCHOR: &str = "prony";
@@ -100,8 +101,8 @@ fn memory_message(host: &Host) -> String {
 
 /// As JavaScript writes it; for an error its name and message.
 fn text_of(ctx: &Ctx<'_>, value: &Value<'_>) -> String {
-    if let Ok(text) = value.get::<Coerced<String>>() {
-        return text.0;
+    if let Ok(text) = text::text_of(ctx, value.clone()) {
+        return text;
     }
     drop(ctx.catch());
     "something was thrown that cannot be written as text".to_owned()

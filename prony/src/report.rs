@@ -16,6 +16,8 @@ use std::process::ExitCode;
 
 /// How the names of result files end; in folders only such files are looked at.
 const SUFFIX: &str = ".prony.json";
+/// Of a run's label in the name of its spectrum. File systems take 255 bytes, and a number, `-service` and the ending stand behind it.
+const LABEL_BYTES_MAX: usize = 200;
 /// The file name that stands for standard output.
 const TERMINAL: &str = "-";
 
@@ -173,7 +175,14 @@ fn free_stem(label: &str, taken: &mut HashSet<String>) -> String {
 /// What every file system takes.
 fn file_name(label: &str) -> String {
     let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    label.trim_start_matches('.').chars().map(safe).collect()
+    let mut name = String::new();
+    for c in label.trim_start_matches('.').chars().map(safe) {
+        if name.len() + c.len_utf8() > LABEL_BYTES_MAX {
+            break;
+        }
+        name.push(c);
+    }
+    name
 }
 
 /// `a.hgrm` to `a-service.hgrm`.

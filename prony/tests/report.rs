@@ -87,7 +87,8 @@ fn each_run_has_a_spectrum_of_its_own() {
     let (folder, file) = (folder.path(), run(folder.path(), "shop"));
     let text = fs::read_to_string(folder.join(&file)).unwrap();
     fs::create_dir(folder.join("all")).unwrap();
-    let names = ["a b", "a/b", "c", "c", "c #2", "a b-service"];
+    let (long, longer) = ("é".repeat(150), "é".repeat(151));
+    let names = ["a b", "a/b", "c", "c", "c #2", "a b-service", &long, &longer];
     for (number, name) in names.into_iter().enumerate() {
         let result = text.replacen("\"name\":\"shop\"", &format!("\"name\":\"{name}\""), 1);
         assert_ne!(result, text);

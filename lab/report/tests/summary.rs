@@ -210,6 +210,14 @@ fn results_are_read_back_and_strangers_refused() {
 }
 
 #[test]
+fn a_file_without_windows_is_refused() {
+    let mut value: serde_json::Value = serde_json::from_str(&json(&closed()).unwrap()).unwrap();
+    value["windows"] = serde_json::json!([]);
+    let refused = read(&value.to_string()).unwrap_err().to_string();
+    assert!(refused.contains("`windows` is empty, and the last one is of the whole run"), "{refused}");
+}
+
+#[test]
 fn an_open_model_shows_service_time_beside_response_time_and_what_observers_saw() {
     expect![[r#"
         steady rate: http://shop.test, open, up to 100 starts a second (even), served by 20 users, seed 1

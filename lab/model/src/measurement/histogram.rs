@@ -80,9 +80,7 @@ impl Latencies {
 
     /// As [`Self::percentile`], however few samples there are.
     pub fn percentile_of_few(&self, percentile: f64) -> Option<Nanos> {
-        let buckets = self.buckets.as_ref()?;
-        let value = Nanos::from_micros(buckets.value_at_quantile(percentile / 100.0));
-        Some(value.clamp(self.min, self.max))
+        if percentile <= 0.0 { self.min() } else { self.at_rank(rank_at(percentile, self.count())) }
     }
 
     /// The `rank`th of the times that were recorded, from 1, to the histogram's resolution.
@@ -113,13 +111,22 @@ impl Latencies {
     /// Rows of a percentile spectrum, denser towards 100 %: `ticks` each time the distance to it halves.
     pub fn spectrum(&self, ticks: u32) -> Vec<SpectrumRow> {
         let Some(buckets) = &self.buckets else { return Vec::new() };
-        let mut count_up_to = 0;
-        let rows = buckets.iter_quantiles(ticks).map(|step| {
-            count_up_to += step.count_since_last_iteration();
-            let quantile = step.quantile_iterated_to();
-            SpectrumRow { value: Nanos::from_micros(step.value_iterated_to()), quantile, count_up_to }
-        });
-        rows.collect()
+        let (total, mut count_up_to) = (buckets.len(), 0);
+        let mut level = SpectrumLevel::first(ticks);
+        let mut rows = Vec::new();
+        for step in buckets.iter_recorded() {
+            count_up_to += step.count_at_value();
+            let value = Nanos::from_micros(step.value_iterated_to());
+            while level.is_reached(total - count_up_to, total) {
+                rows.push(SpectrumRow { value, quantile: level.quantile(), count_up_to });
+                level = level.following();
+                if count_up_to == total {
+                    rows.push(SpectrumRow { value, quantile: 1.0, count_up_to });
+                    return rows;
+                }
+            }
+        }
+        rows
     }
 
     /// `HdrHistogram`'s V2 compressed form in base64, values in microseconds; empty without samples.
@@ -210,6 +217,57 @@ pub struct SpectrumRow {
     pub count_up_to: u64,
 }
 
+/// A share of all samples at which a spectrum has a row: the distance to 100 % halves `halvings` times, and then `tick` of `ticks`
+/// steps lead to the next half. In whole numbers: sums of fractions drift past shares that are reached exactly.
+#[derive(Debug, Clone, Copy)]
+struct SpectrumLevel {
+    ticks: u32,
+    tick: u32,
+    halvings: u32,
+}
+
+impl SpectrumLevel {
+    fn first(ticks: u32) -> Self {
+        Self { ticks, tick: 0, halvings: 0 }
+    }
+
+    fn following(self) -> Self {
+        let tick = self.tick + 1;
+        if tick < self.ticks {
+            Self { tick, ..self }
+        } else {
+            Self { tick: 0, halvings: self.halvings + 1, ..self }
+        }
+    }
+
+    /// The distance to 100 %, in parts of [`Self::whole`].
+    fn distance(self) -> u128 {
+        u128::from(2 * self.ticks - self.tick)
+    }
+
+    fn whole(self) -> u128 {
+        u128::from(self.ticks) << (self.halvings + 1)
+    }
+
+    /// Whether no more than `beyond` of `total` lie beyond it. A level is asked for after the one before it was reached, so that
+    /// `beyond` is small where `whole` is large.
+    fn is_reached(self, beyond: u64, total: u64) -> bool {
+        u128::from(beyond) * self.whole() <= self.distance() * u128::from(total)
+    }
+
+    fn quantile(self) -> f64 {
+        (self.whole() - self.distance()) as f64 / self.whole() as f64
+    }
+}
+
+/// The rank, from 1, of the value that `percentile` per cent of `count` values did not exceed. What lies above a whole number by no
+/// more than a rounding is that number: 99.9 % of 1,000 are 999, where the product of floats says a little more.
+pub(crate) fn rank_at(percentile: f64, count: u64) -> u64 {
+    let product = percentile / 100.0 * count as f64;
+    let rank = (product - product * 4.0 * f64::EPSILON).ceil() as u64;
+    rank.clamp(1, count.max(1))
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a compressed HdrHistogram: {0}")]
 pub struct HistogramError(String);
@@ -256,6 +314,29 @@ mod tests {
         assert_eq!(latencies.percentile(95.1), None);
         assert_eq!(latencies.percentile(100.0), Some(Nanos::from_millis(100)));
         assert_eq!(of(&[]).percentile(100.0), None);
+    }
+
+    /// A thousand is where 0.999 times the count is a little more than 999 in floats.
+    #[test]
+    fn percentiles_of_round_counts_are_no_rank_too_high() {
+        let times: Vec<_> = (1..=1_000).map(Nanos::from_micros).map(|time| time.0).collect();
+        let latencies = of(&times);
+        for (percentile, micros) in [(50.0, 500), (75.0, 750), (95.0, 950), (99.0, 990), (99.9, 999)] {
+            assert_eq!(latencies.percentile_of_few(percentile), Some(Nanos::from_micros(micros)));
+        }
+        assert_eq!(latencies.percentile_of_few(0.0), Some(Nanos::from_micros(1)));
+    }
+
+    #[test]
+    fn a_spectrum_has_the_lowest_value_that_reaches_each_share() {
+        let times: Vec<_> = (1..=300).map(Nanos::from_micros).map(|time| time.0).collect();
+        for row in of(&times).spectrum(5) {
+            let rank = (row.quantile * 300.0 - 1e-6).ceil().max(1.0) as u64;
+            assert_eq!((row.value, row.count_up_to), (Nanos::from_micros(rank), rank), "{}", row.quantile);
+        }
+        let alike = of(&[5_000; 7]).spectrum(5);
+        let quantiles: Vec<_> = alike.iter().map(|row| (row.quantile, row.count_up_to)).collect();
+        assert_eq!(quantiles, [(0.0, 7), (1.0, 7)]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Latencies come from a window's histogram, rates from the seconds of the run.
 
 use crate::measurement::figures::Figures;
-use crate::measurement::histogram::{HistogramError, Latencies};
+use crate::measurement::histogram::{HistogramError, Latencies, rank_at};
 use crate::measurement::record::OutcomeKind;
 use crate::result::{OverTime, ResultFile, SecondRow};
 
@@ -91,6 +91,12 @@ impl Statistics {
         (squares.sum::<f64>() / (self.count - 1) as f64).sqrt()
     }
 
+    /// The standard deviation of these values themselves, as `HdrHistogram`'s programs have it; 0 without any.
+    pub fn population_deviation(&self) -> f64 {
+        let freedom = self.count.saturating_sub(1) as f64 / self.count.max(1) as f64;
+        self.deviation() * freedom.sqrt()
+    }
+
     /// The share of values within one standard deviation of the mean, from 0 to 100.
     pub fn within_deviation_percent(&self) -> f64 {
         if self.count == 0 {
@@ -107,7 +113,7 @@ impl Statistics {
         if percentile >= 100.0 {
             return self.max;
         }
-        let rank = ((percentile / 100.0 * self.count as f64).ceil() as u64).max(1);
+        let rank = rank_at(percentile, self.count);
         let mut seen = 0;
         let at = self.values.iter().find(|(_, count)| {
             seen += count;

@@ -54,6 +54,7 @@ pub struct ResultFile {
     #[serde(default)]
     pub verdict: Option<RunVerdict>,
     /// Ramp, warm-up, steady state and after, as far as they exist, and the whole run last.
+    #[serde(deserialize_with = "window::with_whole_run")]
     pub windows: Vec<WindowResult>,
     /// One row for each second, by when requests ended; in files a list for each column.
     #[serde(with = "crate::result::series")]

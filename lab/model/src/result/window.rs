@@ -3,7 +3,17 @@
 use crate::load::windows::Window;
 use crate::measurement::figures::Figures;
 use crate::measurement::tally::StartCounts;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// The windows of a file, which has that of the whole run at least.
+pub(super) fn with_whole_run<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<WindowResult>, D::Error> {
+    let windows = Vec::<WindowResult>::deserialize(from)?;
+    if windows.is_empty() {
+        return Err(D::Error::custom("`windows` is empty, and the last one is of the whole run"));
+    }
+    Ok(windows)
+}
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WindowResult {

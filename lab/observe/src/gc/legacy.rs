@@ -101,8 +101,14 @@ fn pause(at: Stamp, inside: &str, whole: &str) -> Option<Event> {
     let before_seconds = outermost.trim_end().strip_suffix("secs")?;
     let (_, seconds) = before_seconds.trim_end().rsplit_once(' ')?;
     let length_ns = nanos(seconds, 1e9)?;
-    let is_full = whole.starts_with("[Full GC");
-    Some(Event { at, kind: EventKind::Pause { length_ns, is_full, heap: heap(&outermost) } })
+    Some(Event { at, kind: EventKind::Pause { length_ns, is_full: is_full(whole), heap: heap(&outermost) } })
+}
+
+/// A collection of the whole heap says so, or is a young one that went on to the old generation, as where Serial or `ParNew` find no
+/// room there for what survives.
+fn is_full(whole: &str) -> bool {
+    let of_the_old_generation = ["[Tenured: ", "[CMS: ", "(concurrent mode failure)"];
+    whole.starts_with("[Full GC") || of_the_old_generation.iter().any(|part| whole.contains(part))
 }
 
 /// The text outside of nested brackets: what concerns the whole heap and the whole pause.

@@ -133,6 +133,7 @@ mod tests {
              0.500: [Full GC (Ergonomics) [PSYoungGen: 5118K->0K(38400K)] [ParOldGen: 8K->4804K(87552K)] 5126K->4804K(125952K), [Metaspace: 2700K->2700K(1056768K)], 0.0151000 secs] [Times: user=0.02 sys=0.00, real=0.02 secs] \n\
              0.600: [GC (Allocation Failure) 0.600: [DefNew: 27328K->3392K(30720K), 0.0110000 secs] 27328K->9000K(99008K), 0.0111000 secs] [Times: user=0.01 sys=0.00, real=0.01 secs] \n\
              0.700: [Full GC (System.gc()) 0.700: [Tenured: 5000K->4000K(68288K), 0.0100000 secs] 9000K->4000K(99008K), [Metaspace: 2700K->2700K(1056768K)], 0.0121000 secs] [Times: user=0.01 sys=0.00, real=0.01 secs] \n\
+             0.800: [GC (Allocation Failure) 0.800: [DefNew: 30720K->30720K(30720K), 0.0000200 secs]0.800: [Tenured: 60000K->50000K(68288K), 0.0400000 secs] 90720K->50000K(99008K), [Metaspace: 2700K->2700K(1056768K)], 0.0402000 secs] [Times: user=0.04 sys=0.00, real=0.04 secs] \n\
              2026-11-21T04:22:33.000+0000: [GC (Allocation Failure)  33280K->5126K(125952K), 0,0041000 secs]\n\
              Total time for which application threads were stopped: 0.0001 seconds, Stopping threads took: 0.0000 seconds\n",
             &expect![[r#"
@@ -140,6 +141,7 @@ mod tests {
                 up 500 ms full pause 15100 us 5126K->4804K
                 up 600 ms pause 11100 us 27328K->9000K
                 up 700 ms full pause 12100 us 9000K->4000K
+                up 800 ms full pause 40200 us 90720K->50000K
                 wall 1795234953000 ms pause 4100 us 33280K->5126K
             "#]],
         );
@@ -156,11 +158,13 @@ mod tests {
              1.101: [CMS-concurrent-mark-start]\n\
              1.111: [CMS-concurrent-mark: 0.010/0.010 secs] [Times: user=0.01 sys=0.00, real=0.01 secs] \n\
              1.120: [GC (CMS Final Remark) [YG occupancy: 5 K (9 K)]1.120: [Rescan (parallel) , 0.0004 secs]1.121: [weak refs processing, 0.0001 secs][1 CMS-remark: 10K(20K)] 15K(30K), 0.0020000 secs] [Times: user=0.00 sys=0.00, real=0.00 secs] \n\
+             1.150: [GC (Allocation Failure) 1.150: [ParNew (promotion failed): 30720K->30720K(30720K), 0.0100000 secs]1.160: [CMS: 60000K->50000K(68288K), 0.0900000 secs] 90000K->50000K(99008K), [Metaspace: 2K->2K(9K)], 0.0250000 secs] [Times: user=0.1 sys=0.0, real=0.1 secs] \n\
              1.200: [Full GC (Allocation Failure) 1.200: [CMS (concurrent mode failure): 60000K->50000K(68288K), 0.1 secs] 90000K->50000K(99008K), [Metaspace: 2K->2K(9K)], 0.1100000 secs] [Times: user=0.1 sys=0.0, real=0.1 secs] \n",
             &expect![[r#"
                 up 1000 ms pause 11200 us 27328K->9000K
                 up 1100 ms pause 1000 us
                 up 1120 ms pause 2000 us
+                up 1150 ms full pause 25000 us 90000K->50000K
                 up 1200 ms full pause 110000 us 90000K->50000K
             "#]],
         );

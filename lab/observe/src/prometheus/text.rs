@@ -75,15 +75,15 @@ fn declared(comment: &str) -> Option<(&str, Kind)> {
     Some((name, kind))
 }
 
-/// `name{labels} value [time]`.
+/// `name{labels} value [time]`, with blanks between any two of them.
 fn sample(line: &str) -> Option<Sample<'_>> {
     let end = line.find(|c: char| c == '{' || c.is_whitespace())?;
     let (name, rest) = line.split_at(end);
-    let (labels, rest) = match rest.strip_prefix('{') {
+    let (labels, rest) = match rest.trim_start().strip_prefix('{') {
         None => ("", rest),
         Some(rest) => {
             let close = closing_brace(rest)?;
-            (rest[..close].trim().trim_end_matches(','), &rest[close + 1..])
+            (rest[..close].trim().trim_end_matches(',').trim_end(), &rest[close + 1..])
         }
     };
     let value = rest.split_whitespace().next()?.parse().ok()?;
@@ -133,7 +133,7 @@ mod tests {
                 "# HELP a_total Things. TYPE a gauge\n# TYPE a_total counter\na_total{x=\"1\",} 5 1395066363000\n",
                 "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 2\nh_sum 1.5e-1\nh_count 2\n",
                 "\n  # TYPE open counter\nopen_total{ p = \"}\\\"{\" } 3 # {trace=\"x\"} 1\n",
-                "b{} +Inf\nc_total NaN\nno value\n{x=\"1\"} 3\nd{x=\"1} 3\n# EOF\n"
+                "b{} +Inf\nc_total NaN\ne\t { y=\"2\" , }  4\nno value\n{x=\"1\"} 3\nd{x=\"1} 3\n# EOF\n"
             ),
             &expect![[r#"
                 a_total [x="1"] 5, Some(Counter) a_total
@@ -143,6 +143,7 @@ mod tests {
                 open_total [p = "}\"{"] 3, Some(Counter) open
                 b [] inf, None b
                 c_total [] NaN, Some(Counter) c_total
+                e [y="2"] 4, None e
                 unread: (3, "no value")
             "#]],
         );

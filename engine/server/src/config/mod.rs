@@ -10,6 +10,7 @@ mod redis;
 mod reference;
 mod reload;
 mod resolve;
+mod restart;
 mod route;
 mod settings;
 mod source;
@@ -38,6 +39,7 @@ pub use self::{
     reference::reference,
     reload::{Reload, Reloaded},
     resolve::alternatives,
+    restart::RestartOptions,
     route::Route,
     settings::{
         AccessLogForm, AccessLogSettings, CoreChoice, Functions, GivenSource, LogFormat, OperationLimits,

@@ -10,6 +10,7 @@ use prony_source::config::{
 use super::{
     options::{Section, TLS_PATHS},
     redis,
+    restart::RestartOptions,
     settings::Settings,
     source::SourceSettings,
     traces_environment,
@@ -51,11 +52,13 @@ pub(super) fn resolve(
         names: BTreeSet::new(),
         found: Vec::new(),
         variables: Vec::new(),
+        restart: RestartOptions::of_server(&of_server),
     };
     for source in if line.sources.is_empty() { file.sources } else { line.sources } {
         settings.sources.extend(resolver.source(source, faults));
     }
-    let Resolver { found, variables, .. } = resolver;
+    let Resolver { found, variables, restart, .. } = resolver;
+    settings.restart = restart;
     if let Some(mut access) = access {
         access.tell_sources(&variables, faults);
         settings.access = Arc::new(access);
@@ -220,6 +223,7 @@ struct Resolver<'a> {
     found: Vec<usize>,
     /// Variables of the session that sources want to know.
     variables: Vec<(String, Origin)>,
+    restart: RestartOptions,
 }
 
 impl Resolver<'_> {
@@ -250,6 +254,7 @@ impl Resolver<'_> {
         let wanted = opener.session_variables().into_iter();
         self.variables.extend(wanted.map(|variable| (variable, origin.clone())));
         let name = self.name(source.name, &url, origin, faults)?;
+        self.restart.add_source(&name, &values, self.kinds[index].taken_again());
         self.found.push(index);
         Some(SourceSettings { name, url, opener })
     }

@@ -106,6 +106,48 @@ columns = ["city_id"]
     );
 }
 
+/// They were taken, and a word that is no level left the log empty; an origin with a slash allowed nobody.
+#[test]
+fn what_could_never_count_is_no_value() {
+    check_faults(
+        r#"
+[server]
+hosts = ["shop.example", "http://shop.example"]
+cors_origins = ["https://shop.example/"]
+[log]
+level = "loud"
+[[source]]
+url = "sqlite:shop.db"
+"#,
+        expect![[r#"
+            the configuration has 3 faults
+              prony.toml:3:9: `http://shop.example` is no name of a host; write shop.example, an address, or "*" for all
+              prony.toml:4:16: `https://shop.example/` is no origin as browsers send it; write https://shop.example, with a port where it is another than 443 and without a slash at its end, or "*" for all
+              prony.toml:6:9: `loud` is no log level; write error, warn, info, debug or trace, or a filter such as info,prony_server=debug"#]],
+    );
+}
+
+#[test]
+fn hosts_origins_and_levels_have_several_forms() {
+    let options = [
+        ("server", "hosts", r#"["*", "shop.example", "shop.example:81", "[::1]"]"#),
+        ("server", "cors_origins", r#"["*", "null", "https://shop.example", "http://a.example:8080"]"#),
+        ("log", "level", r#""WARN""#),
+        ("log", "level", r#""off""#),
+        ("log", "level", r#""info,prony_server=debug, hyper = 5""#),
+        ("log", "level", r#""warn,prony_server[request{id=1,of=2}]=trace""#),
+    ];
+    for (section, key, value) in options {
+        let text = format!("[{section}]\n{key} = {value}\n[[source]]\nurl = \"sqlite:shop.db\"\n");
+        load(&text, CommandLine::default()).unwrap_or_else(|faults| panic!("{text}: {faults}"));
+    }
+    for value in ["HTTPS://shop.example", "https://Shop.example", "https://shop.example:443", "shop.example", ""] {
+        let text =
+            format!("[server]\ncors_origins = \"{value}\"\n[[source]]\nurl = \"sqlite:shop.db\"\n");
+        assert!(load(&text, CommandLine::default()).is_err(), "{value}");
+    }
+}
+
 #[test]
 fn nothing_to_serve_says_how() {
     check_faults(

@@ -40,7 +40,9 @@ impl AuthReader<'_, '_> {
 
     fn read_table(&mut self, auth: FileEntry<'_, '_>, faults: &mut Faults) {
         let mut fields = Fields::of(auth, "[auth]", faults);
-        self.settings.anonymous = fields.take("anonymous").and_then(|entry| self.role(entry, faults));
+        let anonymous = fields.take("anonymous");
+        let lets_others_in = anonymous.is_some();
+        self.settings.anonymous = anonymous.and_then(|entry| self.role(entry, faults));
         for (text, origin) in fields.texts("trusted_proxies", faults) {
             match text.parse() {
                 Ok(range) => self.settings.trusted_proxies.push(range),
@@ -56,7 +58,7 @@ impl AuthReader<'_, '_> {
             self.settings.token_cache_bytes = bytes as usize;
         }
         let ways = ["jwt", "api_key", "keys_file", "mtls", "webhook"].map(|key| fields.take(key));
-        if ways.iter().all(Option::is_none) && self.settings.anonymous.is_none() {
+        if ways.iter().all(Option::is_none) && !lets_others_in {
             let message = "lets nobody in: it needs `anonymous`, [[auth.jwt]], [[auth.api_key]], [auth.mtls] or [auth.webhook]";
             fields.missing(message, faults);
         }

@@ -25,6 +25,8 @@ fn a_server_is_open_closed_or_open_on_loopback_addresses() {
         "auth = \"opn\"",
         &expect![[r#"prony.toml:1:8: `auth` is a table, or "open" for everybody on any address"#]],
     );
+    // Whoever names a role that is not there lets others in all the same.
+    check("[auth]\nanonymous = \"a\"", &expect!["prony.toml:2:13: role `a` is unknown"]);
     check(
         "[auth]",
         &expect![

@@ -123,11 +123,12 @@ impl<'a, 't> SourceReader<'a, 't> {
     }
 
     fn read(&self, value: &Spanned<DeValue<'t>>, typed: &mut Typed<'t>, faults: &mut Faults) {
-        typed.names_sources = true;
         let DeValue::Array(items) = value.get_ref() else {
+            typed.names_sources = true;
             faults.push(self.file.place(&value.span()), "sources are a list: write [[source]]");
             return;
         };
+        typed.names_sources |= !items.is_empty();
         for item in items {
             let DeValue::Table(table) = item.get_ref() else {
                 faults.push(self.file.place(&item.span()), "a source is a table: write [[source]]");

@@ -212,6 +212,18 @@ fn unknown_address(kinds: Kinds<'_>, url: &SourceUrl) -> String {
     format!("`{shown}` is {what}; write {}", alternatives(&known))
 }
 
+/// What to say where an address names a file or directory that is of another kind than it says. Opened by the wrong one, a directory would
+/// have the files of both.
+fn of_another_kind(kinds: Kinds<'_>, index: usize, url: &SourceUrl) -> Option<String> {
+    let (_, path) = url.0.split_once(':')?;
+    let path = Path::new(path);
+    if kinds[index].address_of(path).is_some() {
+        return None;
+    }
+    let other = kinds.iter().find_map(|kind| kind.address_of(path))?;
+    Some(format!("`{}` is a source of another kind; write {other}", url.without_secrets()))
+}
+
 /// Makes sources ready to be opened, one after the other.
 struct Resolver<'a> {
     kinds: Kinds<'a>,
@@ -247,6 +259,10 @@ impl Resolver<'_> {
             }
             return None;
         };
+        if let Some(message) = of_another_kind(self.kinds, index, &url) {
+            faults.push(origin, message);
+            return None;
+        }
         let values: Vec<GivenValue> = source.values.into_iter().chain(self.flags.iter().cloned()).collect();
         let entry =
             SourceEntry { url: &url, url_origin: &origin, values: &values, sections: &source.sections };

@@ -150,12 +150,14 @@ fn hosts_origins_and_levels_have_several_forms() {
 
 #[test]
 fn nothing_to_serve_says_how() {
-    check_faults(
-        "",
-        expect![
-            "source: none is given; write `prony serve sqlite:FILE`, `prony serve postgres://…`, `prony serve graph:DIRECTORY`, or [[source]] in the file of --config"
-        ],
-    );
+    for text in ["", "source = []\n"] {
+        check_faults(
+            text,
+            expect![
+                "source: none is given; write `prony serve sqlite:FILE`, `prony serve postgres://…`, `prony serve graph:DIRECTORY`, or [[source]] in the file of --config"
+            ],
+        );
+    }
 }
 
 #[test]
@@ -311,6 +313,23 @@ fn there_can_be_one_graph() {
     let faults =
         load("", CommandLine { sources, ..CommandLine::default() }).expect_err("it has no directory");
     expect!["source: `graph:` lacks its directory; write graph:DIRECTORY"].assert_eq(&faults.to_string());
+}
+
+/// Series were begun in the directory of a graph, which then had the files of both.
+#[test]
+fn a_directory_is_opened_by_its_own_kind() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let graph = folder.path().join("social");
+    std::fs::create_dir_all(graph.join("rage")).expect("it can be made");
+    std::fs::write(graph.join("rage/log-000000000001"), "PRONYGRF").expect("it can be written");
+    let loaded = |kind: &str| {
+        let sources = vec![format!("{kind}:{}", graph.display())];
+        load("", CommandLine { sources, ..CommandLine::default() })
+    };
+    assert!(loaded("graph").is_ok());
+    let faults = loaded("sqlite").expect_err("it is a graph").to_string();
+    let wanted = format!("is a source of another kind; write graph:{}", graph.display());
+    assert!(faults.ends_with(&wanted), "{faults}");
 }
 
 #[test]

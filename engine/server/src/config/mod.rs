@@ -6,6 +6,7 @@ mod complexity;
 mod environment;
 mod file;
 mod options;
+mod places;
 mod redis;
 mod reference;
 mod reload;
@@ -35,6 +36,7 @@ pub use crate::{joins::JoinSettings, service_manager::ServiceManager, subscripti
 
 pub use self::{
     options::{ListedOption, Section, options},
+    places::Places,
     redis::RedisSettings,
     reference::reference,
     reload::{Reload, Reloaded},

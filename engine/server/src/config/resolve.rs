@@ -9,6 +9,7 @@ use prony_source::config::{
 
 use super::{
     options::{Section, TLS_PATHS},
+    places::Places,
     redis,
     restart::RestartOptions,
     settings::Settings,
@@ -272,7 +273,8 @@ impl Resolver<'_> {
         let name = self.name(source.name, &url, origin, faults)?;
         self.restart.add_source(&name, &values, self.kinds[index].taken_again());
         self.found.push(index);
-        Some(SourceSettings { name, url, opener })
+        let places = Places::of(&values, &source.sections);
+        Some(SourceSettings { name, url, opener, places })
     }
 
     /// The source's name, where no other has it.

@@ -149,6 +149,27 @@ fn hosts_origins_and_levels_have_several_forms() {
 }
 
 #[test]
+fn an_option_in_another_section_is_told_its_own() {
+    check_faults(
+        r#"
+max_depth = 5
+[log]
+listen = "127.0.0.1:8080"
+max_limit = 10
+[[source]]
+url = "sqlite:shop.db"
+level = "info"
+"#,
+        expect![[r"
+            the configuration has 4 faults
+              prony.toml:2:1: `max_depth` is no section; it is an option of [graphql]
+              prony.toml:4:1: `listen` is no option of [log]; it is an option of [server]
+              prony.toml:5:1: `max_limit` is no option of [log]; it is an option of [[source]]
+              prony.toml:8:1: `level` is no option of [source]; it is an option of [log]"]],
+    );
+}
+
+#[test]
 fn nothing_to_serve_says_how() {
     for text in ["", "source = []\n"] {
         check_faults(

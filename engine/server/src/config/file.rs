@@ -81,7 +81,7 @@ fn certificates(file: &FileText<'_>, auth: &FileEntry<'_, '_>) -> Option<Origin>
 }
 
 /// What to say of an option that stands in another section than in its own.
-fn is_elsewhere(kinds: Kinds<'_>, key: &str) -> Option<String> {
+fn elsewhere(kinds: Kinds<'_>, key: &str) -> Option<String> {
     let options = options::options(kinds);
     let found = options.iter().find(|listed| listed.spec().key == key)?;
     Some(match found.section {
@@ -95,7 +95,7 @@ fn read_section(kinds: Kinds<'_>, entry: FileEntry<'_, '_>, typed: &mut Typed<'_
     let Some(section) = Section::OF_SERVER.into_iter().find(|section| section.key() == name) else {
         let known = Section::OF_SERVER.into_iter().chain([Section::Source]).map(Section::key);
         let known = known.chain(OF_ACCESS).chain([JOIN, COMPLEXITY]);
-        let near = is_elsewhere(kinds, name).unwrap_or_else(|| suggestion(name, known));
+        let near = elsewhere(kinds, name).unwrap_or_else(|| suggestion(name, known));
         faults.push(entry.key_origin(), format!("`{name}` is no section{near}"));
         return;
     };
@@ -109,7 +109,7 @@ fn read_section(kinds: Kinds<'_>, entry: FileEntry<'_, '_>, typed: &mut Typed<'_
         if let Some(option) = section.options().iter().find(|option| option.spec.key == entry.name()) {
             let value = entry.option(option, faults);
             typed.values.extend(value.map(|value| Given { section, value }));
-        } else if let Some(place) = is_elsewhere(kinds, entry.name()) {
+        } else if let Some(place) = elsewhere(kinds, entry.name()) {
             faults.push(entry.key_origin(), format!("`{}` is no option of [{name}]{place}", entry.name()));
         } else {
             let known = section.options().iter().map(|option| option.spec.key);
@@ -183,7 +183,7 @@ impl<'a, 't> SourceReader<'a, 't> {
     }
 
     fn unknown(&self, entry: FileEntry<'_, '_>, faults: &mut Faults) {
-        if let Some(place) = is_elsewhere(self.kinds, entry.name()) {
+        if let Some(place) = elsewhere(self.kinds, entry.name()) {
             faults.push(entry.key_origin(), format!("`{}` is no option of [source]{place}", entry.name()));
             return;
         }

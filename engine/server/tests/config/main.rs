@@ -116,14 +116,17 @@ hosts = ["shop.example", "http://shop.example"]
 cors_origins = ["https://shop.example/"]
 [log]
 level = "loud"
+[traces]
+endpoint = "http://collector.example:99999"
 [[source]]
 url = "sqlite:shop.db"
 "#,
         expect![[r#"
-            the configuration has 3 faults
+            the configuration has 4 faults
               prony.toml:3:9: `http://shop.example` is no name of a host; write shop.example, an address, or "*" for all
               prony.toml:4:16: `https://shop.example/` is no origin as browsers send it; write https://shop.example, with a port where it is another than 443 and without a slash at its end, or "*" for all
-              prony.toml:6:9: `loud` is no log level; write error, warn, info, debug or trace, or a filter such as info,prony_server=debug"#]],
+              prony.toml:6:9: `loud` is no log level; write error, warn, info, debug or trace, or a filter such as info,prony_server=debug
+              prony.toml:8:12: its port is none; write http://HOST:PORT or https://HOST:PORT, with the path /v1/traces or without"#]],
     );
 }
 

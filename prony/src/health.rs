@@ -7,7 +7,10 @@ use anyhow::{Context as _, bail};
 use prony_model::Nanos;
 use ureq::{
     Agent,
-    http::{Uri, uri::PathAndQuery},
+    http::{
+        Uri,
+        uri::{Authority, PathAndQuery},
+    },
     tls::{RootCerts, TlsConfig},
 };
 
@@ -50,7 +53,9 @@ pub(crate) fn execute(arguments: &HealthArguments) -> anyhow::Result<ExitCode> {
 
 fn address(given: &str) -> anyhow::Result<Uri> {
     let uri: Uri = given.parse().with_context(|| format!("`{given}` is no address"))?;
-    if !matches!(uri.scheme_str(), Some("http" | "https")) {
+    // A port that is none is left out by those who ask for it, and another server would be asked.
+    let is_faulty = |of: &Authority| of.port_u16().is_none() && !of.as_str().ends_with(of.host());
+    if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.authority().is_none_or(is_faulty) {
         bail!(
             "`{given}` is no address of a server; write http://HOST:PORT or https://HOST:PORT, with a path or without"
         );
@@ -123,7 +128,9 @@ mod tests {
         assert_eq!(asked("http://[::1]:80"), Ok("http://[::1]:80/ready".to_owned()));
         assert_eq!(asked("https://api.test/"), Ok("https://api.test/ready".to_owned()));
         assert_eq!(asked("http://api.test/live"), Ok("http://api.test/live".to_owned()));
-        for wrong in ["", "localhost", "localhost:8080", "/ready", "file:///etc"] {
+        let wrong_ports = ["http://localhost:99999", "http://localhost:x/live", "http://[::1]:99999"];
+        let others = ["", "localhost", "localhost:8080", "/ready", "file:///etc"];
+        for wrong in others.into_iter().chain(wrong_ports) {
             assert!(asked(wrong).is_err(), "{wrong}");
         }
     }

@@ -23,7 +23,7 @@ use self::{
     choices::{ChoiceArguments, Choices, Questions, WhoAsks},
     file::{OWNER, SCHEMAS, configuration, named},
 };
-use crate::{kinds::KINDS, logs, serve::variable};
+use crate::{kinds::KINDS, logs, run::shell_word, serve::variable};
 
 /// Remarks on a source that are shown; `prony serve` logs them all.
 const SHOWN_NOTES: usize = 6;
@@ -149,7 +149,7 @@ fn next_steps(sources: &[SourceOutline], path: &Path, secrets: &[String], key: O
             "  export {variable}=…            # the password, as it stood in the address; it is not in the file"
         );
     }
-    let _ = writeln!(text, "  prony serve --config {}", path.display());
+    let _ = writeln!(text, "  prony serve --config {}", shell_word(&path.display().to_string()));
     if let Some(key) = key {
         let _ = write!(text, "\nthe key, which is shown once and is nowhere kept:\n  X-Api-Key: {key}\n");
     }

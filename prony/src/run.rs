@@ -32,6 +32,7 @@ use crate::terminal::{TerminalFlags, run_display};
 use crate::{COULD_NOT_RUN, interrupt, summaries::SummaryFlags};
 use live::LiveFlags;
 use other_names::OtherNames;
+pub(crate) use other_names::shell_word;
 use outputs::Outputs;
 use place::{ResultFlags, ResultPlace};
 use url::UrlFlags;

@@ -66,6 +66,8 @@ fn what_is_written_is_served() {
     assert_eq!(again.status.code(), Some(2));
     assert!(text(&again.stderr).contains("prony.toml is there already"), "{}", text(&again.stderr));
     assert_eq!(init(directory.path(), &[path, "--force"]).status.code(), Some(0));
+    let spaced = text(&init(directory.path(), &[path, "-o", "my shop.toml"]).stdout);
+    assert!(spaced.contains("prony serve --config 'my shop.toml'\n"), "as a shell takes it: {spaced}");
 }
 
 /// What it remarks on other schemas names a flag, which is one of its own.

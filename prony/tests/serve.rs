@@ -234,7 +234,7 @@ fn health_is_an_exit_code() {
     let gone = run(&["health", &url]);
     assert_eq!(gone.status.code(), Some(1));
     assert!(gone.stderr.starts_with("error: "), "{}", gone.stderr);
-    for wrong in ["ftp://localhost/", "localhost"] {
+    for wrong in ["ftp://localhost/", "localhost", "http://127.0.0.1:99999", "http://127.0.0.1:x/live"] {
         let refused = run(&["health", wrong]);
         assert_eq!(refused.status.code(), Some(2), "{wrong}: {}", refused.stderr);
     }
@@ -272,6 +272,31 @@ fn logs_can_be_json() {
         .map(|object| object.expect("each line is JSON")["message"].as_str().unwrap_or_default().to_owned())
         .collect();
     assert!(messages.iter().any(|message| message.starts_with("listening on http://")), "{messages:?}");
+}
+
+/// Each line that could not be written ended the thread that wrote it, and with it the connection, and the exit code was 101.
+#[test]
+fn nobody_needs_to_read_the_log() {
+    let database = sqlite_copy();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.arg("serve").arg(format!("sqlite:{}", database.path().display()));
+    command.args(["--listen", "127.0.0.1:0", "--log-level", "debug"]);
+    let mut process = command.stderr(Stdio::piped()).spawn().expect("it can be started");
+    let mut log = BufReader::new(process.stderr.take().expect("it is piped"));
+    let mut line = String::new();
+    let url = loop {
+        line.clear();
+        assert_ne!(log.read_line(&mut line).expect("it is text"), 0, "it ends before it listens");
+        if let Some((_, url)) = line.trim_end().split_once("listening on ") {
+            break url.to_owned();
+        }
+    };
+    drop(log);
+    for _ in 0..3 {
+        assert!(ask(&url, "/health", None).starts_with("HTTP/1.1 200 OK"));
+    }
+    kill_process(Pid::from_child(&process), Signal::TERM).expect("it runs");
+    assert_eq!(process.wait().expect("it ends").code(), Some(0));
 }
 
 #[test]

@@ -42,6 +42,10 @@ impl SourceKind for PostgresKind {
         options::SECTIONS
     }
 
+    fn taken_again(&self) -> &'static [&'static str] {
+        options::TAKEN_AGAIN
+    }
+
     fn configure(&self, entry: &SourceEntry<'_>, faults: &mut Faults) -> Option<Arc<dyn SourceOpener>> {
         let settings = options::configure(entry, faults);
         Some(Arc::new(PostgresOpener { url: entry.url.clone(), settings }))

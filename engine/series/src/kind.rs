@@ -20,7 +20,7 @@ use prony_source::{
 
 use crate::{
     series::{Series, with_causes},
-    settings::{CacheWord, OnPostgresSettings, SeriesSettings, aggregates, retention},
+    settings::{CacheWord, OnPostgresSettings, SeriesSettings, aggregates, each_once, retention},
     source::{ROWS, SeriesSource},
 };
 
@@ -64,8 +64,8 @@ static OPTIONS: &[OptionOf<SeriesSettings>] = &[
     OptionOf::with(RECOVER, |series, value| { series.recover = value.boolean(); Ok(()) }),
     OptionOf::new("seal_at_log_bytes", None, ValueKind::Number(4096, 1 << 40), "67108864", "Bytes of the log of series after which rows go into a segment", |series, value| { series.seal_at_log_bytes = value.number(); Ok(()) }),
     OptionOf::new("on_duplicate", None, ValueKind::Word(&["append", "keep", "replace"]), "\"append\"", "What becomes of a row that an entity has at the same time already: append (there are two), keep (the earlier one keeps its values, and is given what it had not), replace (the later one's values take their place)", |series, value| { series.on_duplicate = on_duplicate(&value.text()); Ok(()) }),
-    OptionOf::new("retention", None, ValueKind::List, "[]", "How long rows of entity types are kept, as \"Room=30d\", with \"*=365d\" for all other types; s, m, h and d are units", |series, value| { series.retention = value.list().iter().map(|text| retention(text)).collect::<Result<_, _>>()?; Ok(()) }),
-    OptionOf::new("aggregates", None, ValueKind::List, "[]", "What is kept of rows that retention removes: for each entity, attribute and period count, sum, least and greatest, as \"Room=hour\", with \"*=day\" for all other types, and for how long as \"*=day:3650d\"; second, minute, hour, day, month and year are periods", |series, value| { series.aggregates = value.list().iter().map(|text| aggregates(text)).collect::<Result<_, _>>()?; Ok(()) }),
+    OptionOf::new("retention", None, ValueKind::List, "[]", "How long rows of entity types are kept, as \"Room=30d\", with \"*=365d\" for all other types; s, m, h and d are units", |series, value| { series.retention = each_once(&value.list(), retention, |of| of.type_name.as_deref())?; Ok(()) }),
+    OptionOf::new("aggregates", None, ValueKind::List, "[]", "What is kept of rows that retention removes: for each entity, attribute and period count, sum, least and greatest, as \"Room=hour\", with \"*=day\" for all other types, and for how long as \"*=day:3650d\"; second, minute, hour, day, month and year are periods", |series, value| { series.aggregates = each_once(&value.list(), aggregates, |of| of.type_name.as_deref())?; Ok(()) }),
     OptionOf::new("keep_metadata", None, ValueKind::Boolean, "false", "Series: whether the metadata of attributes are kept with their values; `options=metadata` shows them", |series, value| { series.keep_metadata = value.boolean(); Ok(()) }),
     OptionOf::new("keep_time_attribute", None, ValueKind::Boolean, "false", "Series: whether it is kept with each row which attribute gave its time; `options=timeAttribute` shows it", |series, value| { series.keep_time_attribute = value.boolean(); Ok(()) }),
     OptionOf::new("metadata_cache", Some("metadata-cache"), ValueKind::Word(&["none", "memory", "redis"]), "\"memory\"", "Series on PostgreSQL: who knows of types, attributes and entities that other servers of the same database have added: none (each read and each group of writes asks the database), memory (this server asks it once a second), redis (each read asks the Redis of metadata_redis)", |series, value| { series.on_postgres.metadata_cache = cache(&value.text()); Ok(()) }),

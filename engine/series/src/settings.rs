@@ -207,6 +207,26 @@ pub fn aggregates(text: &str) -> Result<Aggregates, String> {
     Ok(Aggregates { type_name: type_name(name).ok_or_else(wrong)?, period, keep })
 }
 
+/// Of a list with one setting for each type, which `of` tells.
+///
+/// # Errors
+/// What cannot be read, and a type that stands twice: which of the two counts would be a matter of their order.
+pub(crate) fn each_once<T>(
+    texts: &[String],
+    read: fn(&str) -> Result<T, String>,
+    of: fn(&T) -> Option<&str>,
+) -> Result<Vec<T>, String> {
+    let mut all: Vec<T> = Vec::with_capacity(texts.len());
+    for text in texts {
+        let next = read(text)?;
+        if all.iter().any(|other| of(other) == of(&next)) {
+            return Err(format!("`{text}`: its type stands twice; write one for each type"));
+        }
+        all.push(next);
+    }
+    Ok(all)
+}
+
 /// Reads a number of seconds to days.
 fn duration(text: &str) -> Option<Duration> {
     let text = text.trim();
@@ -244,6 +264,20 @@ mod tests {
         for wrong in ["Room", "Room=", "Room=d", "=3d", "Room=0d", "Room=3w", "Room=-1d"] {
             assert!(retention(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_type_has_one_retention() {
+        let of = |texts: &[&str]| {
+            let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+            each_once(&texts, retention, |of| of.type_name.as_deref()).map(|all| all.len())
+        };
+        assert_eq!(of(&["Room=30d", "Street=1d", "*=365d"]), Ok(3));
+        assert_eq!(
+            of(&["Room=30d", "Room=1d"]),
+            Err("`Room=1d`: its type stands twice; write one for each type".to_owned())
+        );
+        assert!(of(&["*=30d", "*=1d"]).is_err());
     }
 
     #[test]

@@ -32,6 +32,9 @@ impl LifeNotice {
     }
 }
 
+/// Whoever wants to be told more often than this is told so often: it would leave no time for anything else.
+const SHORTEST_WATCHDOG: Duration = Duration::from_millis(10);
+
 /// A service manager that wants to be told.
 #[derive(Debug, Clone)]
 pub struct ServiceManager {
@@ -55,6 +58,7 @@ impl ServiceManager {
         let is_ours = variable("WATCHDOG_PID").is_none_or(|process| process == own_process.to_string());
         let microseconds = variable("WATCHDOG_USEC").filter(|_| is_ours).and_then(|text| text.parse().ok());
         let watchdog_interval = microseconds.filter(|&count| count > 0).map(Duration::from_micros);
+        let watchdog_interval = watchdog_interval.map(|interval| interval.max(SHORTEST_WATCHDOG));
         Ok(Some(Self { address, watchdog_interval }))
     }
 
@@ -115,6 +119,14 @@ mod tests {
         assert_eq!(interval(&[]), Some(Duration::from_secs(3)));
         assert_eq!(interval(&[("WATCHDOG_PID", "7")]), Some(Duration::from_secs(3)));
         assert_eq!(interval(&[("WATCHDOG_PID", "8")]), None);
+    }
+
+    /// With one of a microsecond the server did nothing else, and could not be stopped.
+    #[test]
+    fn a_watchdog_leaves_time_for_the_rest() {
+        let variables = [("NOTIFY_SOCKET", "/run/notify"), ("WATCHDOG_USEC", "1")];
+        let told = manager(&variables).unwrap().expect("a socket is named");
+        assert_eq!(told.watchdog_interval(), Some(SHORTEST_WATCHDOG));
     }
 
     #[test]

@@ -87,6 +87,9 @@ fn of_statement(error: &SqliteError, known_columns: Option<&[Box<str>]>) -> Grap
         ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB => {
             (ErrorCode::SourceFailed, "the database file is damaged or no longer a database".to_owned())
         }
+        ffi::SQLITE_IOERR if error.extended_code == ffi::SQLITE_IOERR_SHMSIZE => {
+            (ErrorCode::SourceUnavailable, DISK_FULL.to_owned())
+        }
         ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN => {
             (ErrorCode::SourceUnavailable, "the database file cannot be read".to_owned())
         }

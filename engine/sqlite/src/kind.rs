@@ -45,6 +45,10 @@ impl SourceKind for SqliteKind {
         options::SECTIONS
     }
 
+    fn taken_again(&self) -> &'static [&'static str] {
+        options::TAKEN_AGAIN
+    }
+
     fn configure(&self, entry: &SourceEntry<'_>, faults: &mut Faults) -> Option<Arc<dyn SourceOpener>> {
         let mut settings = options::configure(entry, faults);
         if settings.session.is_some() {

@@ -144,7 +144,7 @@ fn with_flags(line: &[String], given: &[Renamed]) -> String {
 }
 
 /// In quotes where a shell would read more than a word in it.
-fn shell_word(text: &str) -> String {
+pub(crate) fn shell_word(text: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@%+,".contains(letter);
     if !text.is_empty() && text.chars().all(is_plain) {
         text.to_owned()

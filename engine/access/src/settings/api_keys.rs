@@ -62,10 +62,13 @@ pub(super) fn read_file(
 
 fn read_key(entry: FileEntry<'_, '_>, roles: &[Role], faults: &mut Faults) -> Option<(ApiKeyRecord, Origin)> {
     let mut fields = Fields::of(entry, "an API key", faults);
-    for key in ["name", "prefix", "hash", "role"] {
-        if entry.table(&mut Faults::default()).iter().all(|entry| entry.name() != key) {
-            fields.missing(&format!("needs `{key}`; `prony key new` writes all of it"), faults);
-        }
+    let given = entry.table(&mut Faults::default());
+    let is_missing = |key: &&str| given.iter().all(|entry| entry.name() != *key);
+    let missing = ["name", "prefix", "hash", "role"].into_iter().filter(is_missing);
+    let missing: Vec<String> = missing.map(|key| format!("`{key}`")).collect();
+    if !missing.is_empty() {
+        let message = format!("needs {}; `prony key new` writes all of it", missing.join(", "));
+        fields.missing(&message, faults);
     }
     let name = fields.text("name", faults);
     let prefix = fields.take("prefix").and_then(|entry| {

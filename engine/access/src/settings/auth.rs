@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use http::HeaderName;
-use prony_source::config::{Faults, FileEntry, Origin};
+use prony_source::config::{Faults, FileEntry, Origin, VariableFault, substitute};
 use toml::de::DeValue;
 
 use super::{
     api_keys,
-    fields::{Fields, dotted, unknown},
+    fields::{Fields, address_fault, dotted, unknown},
     issuers::IssuerReader,
     roles,
     types::{AccessSettings, CertificateName, CertificateSettings, ConfigInputs, Openness, WebhookSettings},
@@ -40,7 +40,9 @@ impl AuthReader<'_, '_> {
 
     fn read_table(&mut self, auth: FileEntry<'_, '_>, faults: &mut Faults) {
         let mut fields = Fields::of(auth, "[auth]", faults);
-        self.settings.anonymous = fields.take("anonymous").and_then(|entry| self.role(entry, faults));
+        let anonymous = fields.take("anonymous");
+        let lets_others_in = anonymous.is_some();
+        self.settings.anonymous = anonymous.and_then(|entry| self.role(entry, faults));
         for (text, origin) in fields.texts("trusted_proxies", faults) {
             match text.parse() {
                 Ok(range) => self.settings.trusted_proxies.push(range),
@@ -56,7 +58,7 @@ impl AuthReader<'_, '_> {
             self.settings.token_cache_bytes = bytes as usize;
         }
         let ways = ["jwt", "api_key", "keys_file", "mtls", "webhook"].map(|key| fields.take(key));
-        if ways.iter().all(Option::is_none) && self.settings.anonymous.is_none() {
+        if ways.iter().all(Option::is_none) && !lets_others_in {
             let message = "lets nobody in: it needs `anonymous`, [[auth.jwt]], [[auth.api_key]], [auth.mtls] or [auth.webhook]";
             fields.missing(message, faults);
         }
@@ -65,7 +67,7 @@ impl AuthReader<'_, '_> {
         self.issuers(jwt, faults);
         self.api_keys(api_key, keys_file, faults);
         self.settings.certificates = mtls.map(|entry| self.certificates(entry, faults));
-        self.settings.webhook = webhook.and_then(|entry| webhook_settings(entry, faults));
+        self.settings.webhook = webhook.and_then(|entry| webhook_settings(entry, self.inputs, faults));
     }
 
     fn role(&self, entry: FileEntry<'_, '_>, faults: &mut Faults) -> Option<RoleId> {
@@ -156,7 +158,11 @@ fn check_unique(records: &[(ApiKeyRecord, Origin)], faults: &mut Faults) {
     }
 }
 
-fn webhook_settings(entry: FileEntry<'_, '_>, faults: &mut Faults) -> Option<WebhookSettings> {
+fn webhook_settings(
+    entry: FileEntry<'_, '_>,
+    inputs: &ConfigInputs<'_>,
+    faults: &mut Faults,
+) -> Option<WebhookSettings> {
     const MAX_CACHE_S: u64 = 3_600;
     const TIMEOUT_MS: u64 = 2_000;
     const MAX_IN_FLIGHT: u64 = 128;
@@ -182,11 +188,17 @@ fn webhook_settings(entry: FileEntry<'_, '_>, faults: &mut Faults) -> Option<Web
     });
     let forward = forward.collect();
     let address = address.and_then(|entry| {
-        let address = entry.text(faults)?;
-        if !address.starts_with("https://") && !address.starts_with("http://") {
-            faults.push(entry.value_origin(), "`address` is an http or https URL");
-        }
-        Some(address)
+        let text = entry.text(faults)?;
+        let filled = substitute(&text, inputs.variable).map_err(|fault| match fault {
+            // The rest of the text may be a password.
+            VariableFault::Unclosed(_) => "`address`: a `${` lacks its closing brace".to_owned(),
+            VariableFault::Missing(_) | VariableFault::Unreadable(..) => fault.to_string(),
+        });
+        let checked = filled.and_then(|address| match address_fault(&address) {
+            Some(fault) => Err(format!("`address` {fault}")),
+            None => Ok(address),
+        });
+        checked.map_err(|message| faults.push(entry.value_origin(), message)).ok()
     });
     Some(WebhookSettings { address: address?, forward, timeout_ms, max_cache_s, max_in_flight })
 }

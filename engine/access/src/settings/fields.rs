@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use http::{Uri, uri::Authority};
 use prony_source::config::{Faults, FileEntry, Origin, described, suggestion};
 use toml::de::DeValue;
 
@@ -87,6 +88,17 @@ impl<'a, 't> Fields<'a, 't> {
             entry.unknown(&self.what, self.known.iter().copied(), faults);
         }
     }
+}
+
+/// What is wrong with an address that is asked by HTTP. A port that is none is left out by who asks, and another server would hear of
+/// credentials.
+pub(super) fn address_fault(text: &str) -> Option<&'static str> {
+    let uri = text.parse::<Uri>().ok();
+    let Some(uri) = uri.filter(|uri| matches!(uri.scheme_str(), Some("http" | "https"))) else {
+        return Some("is an http or https URL");
+    };
+    let is_faulty = |of: &Authority| of.port_u16().is_none() && !of.as_str().ends_with(of.host());
+    uri.authority().is_none_or(is_faulty).then_some("has a port that is none")
 }
 
 pub(super) fn boolean(entry: FileEntry<'_, '_>, faults: &mut Faults) -> Option<bool> {

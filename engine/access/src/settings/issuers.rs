@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use prony_source::config::{Faults, FileEntry, Origin, VariableFault, substitute};
 
 use super::{
-    fields::{Fields, dotted, unknown},
+    fields::{Fields, address_fault, dotted, unknown},
     roles,
     types::{ClaimNames, ConfigInputs, IssuerKeys, IssuerSettings, KeySetSettings},
 };
@@ -101,6 +101,10 @@ impl IssuerReader<'_> {
         let read = match entry.name() {
             "secret" => self.secret(&text, algorithms),
             "jwks" if is_address => {
+                if let Some(fault) = address_fault(&text) {
+                    self.faults.push(origin, format!("`jwks` {fault}"));
+                    return None;
+                }
                 self.kinds(algorithms, |algorithm| !algorithm.is_symmetric(), "public keys", &origin);
                 return Some(IssuerKeys::Fetched(KeySetSettings { address: text, ..fetching }));
             }

@@ -71,7 +71,11 @@ impl RuleReader<'_> {
         let matches = match (field, name) {
             (Some(field), None) => self.matches(field),
             (None, Some(name)) => self.operation_name(name),
-            _ => {
+            (Some(_), Some(_)) => {
+                fields.missing("has `match` or `name`, and not both", self.faults);
+                None
+            }
+            (None, None) => {
                 let message =
                     "needs `match`, such as \"Query.orders\" or \"Mutation.*\", or `name` of an operation";
                 fields.missing(message, self.faults);

@@ -83,10 +83,7 @@ fn mistakes_in_a_file_of_keys_have_their_place_there() {
         keys.toml:16:8: role `robt` is unknown; did you mean `robot`?
         keys.toml:17:11: `expires`: write a time such as 2030-01-31T12:00:00Z
         keys.toml:18:1: `foo` is no option of an API key
-        keys.toml:19:1: an API key needs `name`; `prony key new` writes all of it
-        keys.toml:19:1: an API key needs `prefix`; `prony key new` writes all of it
-        keys.toml:19:1: an API key needs `hash`; `prony key new` writes all of it
-        keys.toml:19:1: an API key needs `role`; `prony key new` writes all of it
+        keys.toml:19:1: an API key needs `name`, `prefix`, `hash`, `role`; `prony key new` writes all of it
         keys.toml:20:2: `keys` is no option of a file of keys"#]]
     .assert_eq(&faults);
     let (_, faults) = Beside::new().read(&format!("[auth]\nkeys_file = \"keys.toml\"\n{ROLES}"));

@@ -12,6 +12,39 @@ fn check(text: &str, expected: &Expect) {
     expected.assert_eq(&faults);
 }
 
+/// It was left out, and whoever listens at the usual one was asked, with the credentials of clients.
+#[test]
+fn a_port_that_is_none_is_no_part_of_an_address() {
+    check(
+        r#"
+[auth.webhook]
+address = "http://127.0.0.1:99999/who"
+forward = ["authorization"]
+[[auth.jwt]]
+jwks = "https://login.example:99999/keys"
+algorithms = ["RS256"]
+role = "a"
+[roles.a]
+"#,
+        &expect![[r"
+            prony.toml:3:11: `address` has a port that is none
+            prony.toml:6:8: `jwks` has a port that is none"]],
+    );
+}
+
+#[test]
+fn the_address_of_a_webhook_may_have_a_variable() {
+    let text = "[auth.webhook]\naddress = \"http://prony:${JWT_SECRET}@127.0.0.1:8000/who\"\nforward = [\"cookie\"]";
+    let webhook = Beside::new().settings(text).webhook.expect("there is one");
+    assert_eq!(webhook.address, format!("http://prony:{SECRET}@127.0.0.1:8000/who"));
+    check(
+        "[auth.webhook]\naddress = \"http://${NOTHING}/who\"\nforward = [\"cookie\"]",
+        &expect![
+            "prony.toml:2:11: the environment has no variable `NOTHING`; set it before starting, or `NOTHING_FILE` to a file that has the value"
+        ],
+    );
+}
+
 #[test]
 fn a_server_is_open_closed_or_open_on_loopback_addresses() {
     for (text, openness) in [
@@ -25,6 +58,8 @@ fn a_server_is_open_closed_or_open_on_loopback_addresses() {
         "auth = \"opn\"",
         &expect![[r#"prony.toml:1:8: `auth` is a table, or "open" for everybody on any address"#]],
     );
+    // Whoever names a role that is not there lets others in all the same.
+    check("[auth]\nanonymous = \"a\"", &expect!["prony.toml:2:13: role `a` is unknown"]);
     check(
         "[auth]",
         &expect![

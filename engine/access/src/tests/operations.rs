@@ -372,7 +372,7 @@ cache = { ttl = "5", scop = "user" }
         prony.toml:21:68: `hour`: write a whole number from 1 to 9223372036854775807
         prony.toml:22:1: `Query.orders` stands twice
         prony.toml:25:9: `match`: write "Query.orders", "Mutation.*", "Subscription.*" or "*"
-        prony.toml:26:1: [[operation]] needs `match`, such as "Query.orders" or "Mutation.*", or `name` of an operation
+        prony.toml:26:1: [[operation]] has `match` or `name`, and not both
         prony.toml:30:8: `a b` is no name of an operation
         prony.toml:31:1: [[operation]] needs `match`, such as "Query.orders" or "Mutation.*", or `name` of an operation
         prony.toml:34:15: `concurrency` needs `most`: so many at a time, or `each`: so many of one user

@@ -68,7 +68,7 @@ pub(super) fn read<'t>(
         } else if entry.name() == JOIN {
             typed.joins = entry.read_tables(&mut faults);
         } else {
-            read_section(entry, &mut typed, &mut faults);
+            read_section(kinds, entry, &mut typed, &mut faults);
         }
     }
     (typed, faults)
@@ -80,12 +80,23 @@ fn certificates(file: &FileText<'_>, auth: &FileEntry<'_, '_>) -> Option<Origin>
     file.entries(table).find(|entry| entry.name() == "mtls").map(|entry| entry.key_origin())
 }
 
-fn read_section(entry: FileEntry<'_, '_>, typed: &mut Typed<'_>, faults: &mut Faults) {
+/// What to say of an option that stands in another section than in its own.
+fn elsewhere(kinds: Kinds<'_>, key: &str) -> Option<String> {
+    let options = options::options(kinds);
+    let found = options.iter().find(|listed| listed.spec().key == key)?;
+    Some(match found.section {
+        Section::Source => "; it is an option of [[source]]".to_owned(),
+        section => format!("; it is an option of [{}]", section.key()),
+    })
+}
+
+fn read_section(kinds: Kinds<'_>, entry: FileEntry<'_, '_>, typed: &mut Typed<'_>, faults: &mut Faults) {
     let name = entry.name();
     let Some(section) = Section::OF_SERVER.into_iter().find(|section| section.key() == name) else {
         let known = Section::OF_SERVER.into_iter().chain([Section::Source]).map(Section::key);
         let known = known.chain(OF_ACCESS).chain([JOIN, COMPLEXITY]);
-        faults.push(entry.key_origin(), format!("`{name}` is no section{}", suggestion(name, known)));
+        let near = elsewhere(kinds, name).unwrap_or_else(|| suggestion(name, known));
+        faults.push(entry.key_origin(), format!("`{name}` is no section{near}"));
         return;
     };
     if !matches!(entry.value().get_ref(), DeValue::Table(_)) {
@@ -98,6 +109,8 @@ fn read_section(entry: FileEntry<'_, '_>, typed: &mut Typed<'_>, faults: &mut Fa
         if let Some(option) = section.options().iter().find(|option| option.spec.key == entry.name()) {
             let value = entry.option(option, faults);
             typed.values.extend(value.map(|value| Given { section, value }));
+        } else if let Some(place) = elsewhere(kinds, entry.name()) {
+            faults.push(entry.key_origin(), format!("`{}` is no option of [{name}]{place}", entry.name()));
         } else {
             let known = section.options().iter().map(|option| option.spec.key);
             entry.unknown(&format!("[{name}]"), known, faults);
@@ -108,6 +121,7 @@ fn read_section(entry: FileEntry<'_, '_>, typed: &mut Typed<'_>, faults: &mut Fa
 /// Reads `[[source]]`. Which kind a source is of may stand in a variable of the environment, so that options and sections of
 /// all kinds are taken here.
 struct SourceReader<'a, 't> {
+    kinds: Kinds<'a>,
     file: &'a FileText<'t>,
     options: Vec<&'static dyn ConfigOption>,
     sections: BTreeSet<&'static str>,
@@ -116,18 +130,19 @@ struct SourceReader<'a, 't> {
 }
 
 impl<'a, 't> SourceReader<'a, 't> {
-    fn new(kinds: Kinds<'_>, file: &'a FileText<'t>) -> Self {
+    fn new(kinds: Kinds<'a>, file: &'a FileText<'t>) -> Self {
         let sections = kinds.iter().flat_map(|kind| kind.sections()).copied().collect();
         let addresses = iter::once("url").chain(kinds.iter().filter_map(|kind| kind.address_key())).collect();
-        Self { file, options: options::of_sources(kinds), sections, addresses }
+        Self { kinds, file, options: options::of_sources(kinds), sections, addresses }
     }
 
     fn read(&self, value: &Spanned<DeValue<'t>>, typed: &mut Typed<'t>, faults: &mut Faults) {
-        typed.names_sources = true;
         let DeValue::Array(items) = value.get_ref() else {
+            typed.names_sources = true;
             faults.push(self.file.place(&value.span()), "sources are a list: write [[source]]");
             return;
         };
+        typed.names_sources |= !items.is_empty();
         for item in items {
             let DeValue::Table(table) = item.get_ref() else {
                 faults.push(self.file.place(&item.span()), "a source is a table: write [[source]]");
@@ -168,6 +183,10 @@ impl<'a, 't> SourceReader<'a, 't> {
     }
 
     fn unknown(&self, entry: FileEntry<'_, '_>, faults: &mut Faults) {
+        if let Some(place) = elsewhere(self.kinds, entry.name()) {
+            faults.push(entry.key_origin(), format!("`{}` is no option of [source]{place}", entry.name()));
+            return;
+        }
         let options = self.options.iter().map(|option| option.spec().key);
         let known = options
             .chain(self.addresses.iter().copied())

@@ -6,10 +6,12 @@ mod complexity;
 mod environment;
 mod file;
 mod options;
+mod places;
 mod redis;
 mod reference;
 mod reload;
 mod resolve;
+mod restart;
 mod route;
 mod settings;
 mod source;
@@ -34,10 +36,12 @@ pub use crate::{joins::JoinSettings, service_manager::ServiceManager, subscripti
 
 pub use self::{
     options::{ListedOption, Section, options},
+    places::Places,
     redis::RedisSettings,
     reference::reference,
     reload::{Reload, Reloaded},
     resolve::alternatives,
+    restart::RestartOptions,
     route::Route,
     settings::{
         AccessLogForm, AccessLogSettings, CoreChoice, Functions, GivenSource, LogFormat, OperationLimits,

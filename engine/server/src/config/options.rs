@@ -148,8 +148,8 @@ static SERVER: Options = &[
     OptionOf::new("idle_grace_ms", None, ValueKind::Number(0, 86_400_000), "500", "How long of grace_ms, at most half, connections without a request are kept for one more, whose response says that it is the last", set!(idle_grace, milliseconds)),
     OptionOf::new("shutdown_delay_ms", Some("shutdown-delay-ms"), ValueKind::Number(0, 86_400_000), "0", "How long connections are still taken after the signal to stop, while /ready responds with 503", set!(shutdown_delay, milliseconds)),
     OptionOf::new("open", Some("open"), ValueKind::Boolean, "false", "Whether everybody who reaches the server may do everything, also from other machines than this one", set!(open, boolean)),
-    OptionOf::new("hosts", Some("host"), ValueKind::List, "[]", "Names under which the server may be asked for, beside localhost (\"*\" for all); others get a 421. Where none is given a server on loopback addresses has localhost alone, another any name; one that others reach is asked for by addresses too", set!(hosts, list)),
-    OptionOf::new("cors_origins", Some("cors-origin"), ValueKind::List, "[]", "Origins whose pages may call (\"*\" for all); empty allows none", set!(cors_origins, list)),
+    OptionOf::new("hosts", Some("host"), ValueKind::List, "[]", "Names under which the server may be asked for, beside localhost (\"*\" for all); others get a 421. Where none is given a server on loopback addresses has localhost alone, another any name; one that others reach is asked for by addresses too", hosts),
+    OptionOf::new("cors_origins", Some("cors-origin"), ValueKind::List, "[]", "Origins whose pages may call (\"*\" for all); empty allows none", cors_origins),
     OptionOf::new("console", Some("console"), ValueKind::Boolean, "true", "Whether / answers with GraphiQL", set!(console, boolean)),
 ];
 
@@ -228,7 +228,7 @@ static LIMITS: Options = &[
 
 #[rustfmt::skip]
 static LOG: Options = &[
-    OptionOf::new("level", Some("log-level"), ValueKind::Text, "\"info\"", "error, warn, info, debug, trace, or a filter such as \"info,prony_server=debug\"", set!(log_level, text)),
+    OptionOf::new("level", Some("log-level"), ValueKind::Text, "\"info\"", "error, warn, info, debug, trace, or a filter such as \"info,prony_server=debug\"", log_level),
     OptionOf::new("format", Some("log-format"), ValueKind::Word(&["text", "json"]), "\"text\"", "How log lines are written: text or json", |settings, value| { settings.log_format = if value.text() == "json" { LogFormat::Json } else { LogFormat::Text }; Ok(()) }),
     OptionOf::new("access_log", Some("access-log"), ValueKind::Text, "\"\"", "A file to which a line is written for each request, such as /dev/stdout; opened anew at SIGHUP", |settings, value| { settings.access_log.file = value.text().into(); Ok(()) }),
     OptionOf::new("access_log_format", None, ValueKind::Word(&["json", "text"]), "\"json\"", "How these lines are written: json or text", |settings, value| { settings.access_log.form = if value.text() == "text" { AccessLogForm::Text } else { AccessLogForm::Json }; Ok(()) }),
@@ -284,6 +284,65 @@ fn listen(settings: &mut Settings, value: &TypedValue) -> Result<(), String> {
     if settings.listen.is_empty() {
         return Err("at least one ADDRESS:PORT is needed".to_owned());
     }
+    Ok(())
+}
+
+/// Browsers name hosts without a scheme and a path; what has one is never asked for.
+fn hosts(settings: &mut Settings, value: &TypedValue) -> Result<(), String> {
+    let names = value.list();
+    if let Some(wrong) = names.iter().find(|name| is_no_host(name)) {
+        let wanted = "write shop.example, an address, or \"*\" for all";
+        return Err(format!("`{wrong}` is no name of a host; {wanted}"));
+    }
+    settings.hosts = names;
+    Ok(())
+}
+
+fn is_no_host(name: &str) -> bool {
+    name.is_empty() || name.contains(|letter: char| letter == '/' || letter.is_whitespace())
+}
+
+/// Browsers send an origin in small letters, without a path and without the port that its scheme has anyway (RFC 6454, section 6.2): what is
+/// written otherwise would allow nobody.
+fn cors_origins(settings: &mut Settings, value: &TypedValue) -> Result<(), String> {
+    let origins = value.list();
+    if let Some(wrong) = origins.iter().find(|origin| is_no_origin(origin)) {
+        return Err(format!(
+            "`{wrong}` is no origin as browsers send it; write https://shop.example, with a port where it is another than 443 \
+             and without a slash at its end, or \"*\" for all"
+        ));
+    }
+    settings.cors_origins = origins;
+    Ok(())
+}
+
+fn is_no_origin(origin: &str) -> bool {
+    if ["*", "null"].contains(&origin) {
+        return false;
+    }
+    let Some((scheme, authority)) = origin.split_once("://") else { return true };
+    let has_usual_port = (scheme == "https" && authority.ends_with(":443"))
+        || (scheme == "http" && authority.ends_with(":80"));
+    let is_odd = |letter: char| letter.is_ascii_uppercase() || "?#@".contains(letter);
+    scheme.is_empty() || is_no_host(authority) || has_usual_port || origin.contains(is_odd)
+}
+
+/// The levels as `tracing` reads them; `0` to `5` are other names of theirs.
+const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// A word that is no level would be the name of a module, and nothing else would be logged.
+fn log_level(settings: &mut Settings, value: &TypedValue) -> Result<(), String> {
+    let text = value.text();
+    // What stands in brackets is about spans, and may have commas of its own.
+    for directive in text.split(',').take_while(|directive| !directive.contains('[')) {
+        let level = directive.rsplit_once('=').map_or(directive, |(_, level)| level).trim();
+        let is_number = matches!(level.as_bytes(), [b'0'..=b'5']);
+        if !is_number && !LOG_LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level)) {
+            let wanted = "write error, warn, info, debug or trace, or a filter such as info,prony_server=debug";
+            return Err(format!("`{level}` is no log level; {wanted}"));
+        }
+    }
+    settings.log_level = text;
     Ok(())
 }
 

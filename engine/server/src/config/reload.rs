@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::SystemTime};
 
 use prony_access::AccessSettings;
 
-use super::{redis::RedisSettings, source::SourceSettings};
+use super::{redis::RedisSettings, restart::RestartOptions, source::SourceSettings};
 use crate::{joins::JoinSettings, tls::TlsSettings};
 
 /// What of a configuration counts while the server runs.
@@ -18,11 +18,13 @@ pub struct Reloaded {
     pub connections: Option<(TlsSettings, RedisSettings)>,
     /// Sources and joins; both stay as they are where there are none.
     pub served: Option<(Vec<SourceSettings>, Vec<JoinSettings>)>,
+    /// Options that stay as they are; those that are other are told, where this is known.
+    pub restart: Option<RestartOptions>,
 }
 
 impl From<Arc<AccessSettings>> for Reloaded {
     fn from(access: Arc<AccessSettings>) -> Self {
-        Self { access, hosts: None, connections: None, served: None }
+        Self { access, hosts: None, connections: None, served: None, restart: None }
     }
 }
 

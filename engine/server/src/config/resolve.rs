@@ -9,7 +9,9 @@ use prony_source::config::{
 
 use super::{
     options::{Section, TLS_PATHS},
+    places::Places,
     redis,
+    restart::RestartOptions,
     settings::Settings,
     source::SourceSettings,
     traces_environment,
@@ -51,11 +53,13 @@ pub(super) fn resolve(
         names: BTreeSet::new(),
         found: Vec::new(),
         variables: Vec::new(),
+        restart: RestartOptions::of_server(&of_server),
     };
     for source in if line.sources.is_empty() { file.sources } else { line.sources } {
         settings.sources.extend(resolver.source(source, faults));
     }
-    let Resolver { found, variables, .. } = resolver;
+    let Resolver { found, variables, restart, .. } = resolver;
+    settings.restart = restart;
     if let Some(mut access) = access {
         access.tell_sources(&variables, faults);
         settings.access = Arc::new(access);
@@ -209,6 +213,18 @@ fn unknown_address(kinds: Kinds<'_>, url: &SourceUrl) -> String {
     format!("`{shown}` is {what}; write {}", alternatives(&known))
 }
 
+/// What to say where an address names a file or directory that is of another kind than it says. Opened by the wrong one, a directory would
+/// have the files of both.
+fn of_another_kind(kinds: Kinds<'_>, index: usize, url: &SourceUrl) -> Option<String> {
+    let (_, path) = url.0.split_once(':')?;
+    let path = Path::new(path);
+    if kinds[index].address_of(path).is_some() {
+        return None;
+    }
+    let other = kinds.iter().find_map(|kind| kind.address_of(path))?;
+    Some(format!("`{}` is a source of another kind; write {other}", url.without_secrets()))
+}
+
 /// Makes sources ready to be opened, one after the other.
 struct Resolver<'a> {
     kinds: Kinds<'a>,
@@ -220,6 +236,7 @@ struct Resolver<'a> {
     found: Vec<usize>,
     /// Variables of the session that sources want to know.
     variables: Vec<(String, Origin)>,
+    restart: RestartOptions,
 }
 
 impl Resolver<'_> {
@@ -243,6 +260,10 @@ impl Resolver<'_> {
             }
             return None;
         };
+        if let Some(message) = of_another_kind(self.kinds, index, &url) {
+            faults.push(origin, message);
+            return None;
+        }
         let values: Vec<GivenValue> = source.values.into_iter().chain(self.flags.iter().cloned()).collect();
         let entry =
             SourceEntry { url: &url, url_origin: &origin, values: &values, sections: &source.sections };
@@ -250,8 +271,10 @@ impl Resolver<'_> {
         let wanted = opener.session_variables().into_iter();
         self.variables.extend(wanted.map(|variable| (variable, origin.clone())));
         let name = self.name(source.name, &url, origin, faults)?;
+        self.restart.add_source(&name, &values, self.kinds[index].taken_again());
         self.found.push(index);
-        Some(SourceSettings { name, url, opener })
+        let places = Places::of(&values, &source.sections);
+        Some(SourceSettings { name, url, opener, places })
     }
 
     /// The source's name, where no other has it.

@@ -11,6 +11,7 @@ use prony_source::Source;
 use super::{
     redis::RedisSettings,
     reload::{Reload, Reloaded},
+    restart::RestartOptions,
     route::Route,
     source::SourceSettings,
     traces::TracesSettings,
@@ -88,6 +89,8 @@ pub struct Settings {
     pub access: Arc<AccessSettings>,
     /// How that, sources and joins are read again while the server runs; none where it did not come from a file.
     pub reload: Option<Reload>,
+    /// What was given of options that count from a restart on.
+    pub restart: RestartOptions,
     /// Who is told that the server is ready, and that it stops.
     pub service_manager: Option<ServiceManager>,
     /// A level, or a filter as `tracing` reads it.
@@ -242,8 +245,8 @@ impl From<Settings> for Reloaded {
     fn from(settings: Settings) -> Self {
         let connections = (settings.tls, settings.operation_limits.redis);
         let served = Some((settings.sources, settings.joins));
-        let hosts = Some(settings.hosts);
-        Self { access: settings.access, hosts, connections: Some(connections), served }
+        let (hosts, restart) = (Some(settings.hosts), Some(settings.restart));
+        Self { access: settings.access, hosts, connections: Some(connections), served, restart }
     }
 }
 
@@ -312,6 +315,7 @@ impl Default for Settings {
             operation_limits: OperationLimits::default(),
             access: Arc::default(),
             reload: None,
+            restart: RestartOptions::default(),
             service_manager: None,
             log_level: "info".to_owned(),
             log_format: LogFormat::Text,

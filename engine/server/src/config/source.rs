@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use prony_source::config::{SourceOpener, SourceUrl};
 
+use super::places::Places;
+
 /// One source, ready to be opened.
 #[derive(Debug, Clone)]
 pub struct SourceSettings {
@@ -11,4 +13,6 @@ pub struct SourceSettings {
     pub name: String,
     pub url: SourceUrl,
     pub opener: Arc<dyn SourceOpener>,
+    /// Where its parts stand.
+    pub places: Places,
 }

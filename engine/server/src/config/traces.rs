@@ -131,5 +131,9 @@ pub(super) fn split(text: &str) -> Result<(String, Uri), String> {
             "it has a user or password; write them into `headers`, as authorization=Basic ${NAME}".to_owned()
         );
     }
+    // Who asks would leave it out, and send to another server.
+    if authority.port_u16().is_none() && !authority.as_str().ends_with(authority.host()) {
+        return Err(format!("its port is none; {wanted}"));
+    }
     Ok((format!("{scheme}://{authority}"), uri))
 }

@@ -434,7 +434,13 @@ async fn open_beside(before: &[NamedSource], settings: &SourceSettings) -> Resul
 
 async fn open_source(settings: &SourceSettings, opener: &dyn SourceOpener) -> Result<NamedSource, OpenError> {
     let source = opener.open().await;
-    let source = source.map_err(|source| OpenError::Source { name: settings.name.clone(), source })?;
+    let source = source.map_err(|error| {
+        let text = error.to_string();
+        let located = settings.places.located(&text);
+        // What has a place is said whole; of other errors the causes are told too.
+        let source = if located == text { error } else { located.into() };
+        OpenError::Source { name: settings.name.clone(), source }
+    })?;
     let (name, address) = (settings.name.clone(), settings.url.without_secrets());
     Ok(NamedSource { name, source, address, is_prefixed: false })
 }

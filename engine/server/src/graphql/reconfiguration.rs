@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use prony_source::{Reconfigured, SourceSchema, config::SourceOpener};
+use prony_source::{Reconfigured, SourceSchema};
 
 use super::{
     contributions::{NamedSource, OF_PROGRAM},
@@ -34,7 +34,7 @@ pub(super) async fn reconfigured(
     for source in known {
         let given = settings.iter().find(|given| given.name == source.name);
         let next = match given {
-            Some(given) => look_again(source, &given.opener).await,
+            Some(given) => look_again(source, given).await,
             None => Ok(None),
         };
         sources.push(next.unwrap_or_else(|fault| {
@@ -82,11 +82,12 @@ fn warn_of_others(known: &[NamedSource], settings: &[SourceSettings]) {
 
 async fn look_again(
     NamedSource { name, source, is_prefixed, .. }: &NamedSource,
-    opener: &Arc<dyn SourceOpener>,
+    given: &SourceSettings,
 ) -> Result<Option<Box<dyn Reconfigured>>, String> {
-    let prefixed = is_prefixed.then(|| opener.with_name_prefix(name)).flatten();
-    let opener = prefixed.as_ref().unwrap_or(opener);
+    let prefixed = is_prefixed.then(|| given.opener.with_name_prefix(name)).flatten();
+    let opener = prefixed.as_ref().unwrap_or(&given.opener);
     source.reconfigured(opener.settings()).await.map_err(|fault| {
+        let fault = given.places.located(&fault);
         let faults: Vec<String> = fault.lines().map(|fault| format!("source `{name}`: {fault}")).collect();
         faults.join("\n")
     })

@@ -85,9 +85,14 @@ impl Hosts {
         };
         let Ok(host) = std::str::from_utf8(host) else { return false };
         let name = without_port(host);
+        // A whole name may end with a dot; addresses in a browser do where somebody has typed it.
+        let without_dot = name.strip_suffix('.').unwrap_or(name);
+        let is_one = |known: &String| {
+            [without_dot, name, host].iter().any(|asked| known.eq_ignore_ascii_case(asked))
+        };
         is_of_this_machine(name)
             || (takes_addresses && address(name).is_some())
-            || names.iter().any(|known| known.eq_ignore_ascii_case(name) || known.eq_ignore_ascii_case(host))
+            || names.iter().any(is_one)
     }
 
     /// Whether a request may be answered. Of HTTP/1.0, and of no browser, there may be none.
@@ -140,6 +145,8 @@ mod tests {
             "[::1]",
             "api.test",
             "API.test:1",
+            "api.test.",
+            "api.test.:1",
             "other.test:81",
         ] {
             assert!(hosts.include(host.as_bytes()), "{host}");
@@ -157,6 +164,7 @@ mod tests {
             "127.0.0.1:80:80",
             "localhost:evil",
             "api.test.evil",
+            "api.test..",
         ] {
             assert!(!hosts.include(host.as_bytes()), "{host}");
         }

@@ -135,7 +135,7 @@ async fn again(site: &Arc<Site>, reload: &Reload) {
 /// What does not fit, with its place; nothing of the file counts then.
 async fn taken(site: &Arc<Site>, reload: &Reload) -> Result<Arc<AccessSettings>, String> {
     let reload = reload.clone();
-    let Reloaded { access, hosts, connections, served } = off_thread(move || reload.read()).await?;
+    let Reloaded { access, hosts, connections, served, restart } = off_thread(move || reload.read()).await?;
     // Half a file, while it is being written, may lack [auth] and have no mistake.
     if site.access.is_closed() && access.openness != Openness::Closed {
         return Err(
@@ -156,7 +156,7 @@ async fn taken(site: &Arc<Site>, reload: &Reload) -> Result<Arc<AccessSettings>,
         None => None,
     };
     let at = Arc::clone(site);
-    off_thread(move || {
+    let access = off_thread(move || {
         let tls = match &connections {
             Some((tls, _)) => other_tls(&at, tls)?,
             None => None,
@@ -176,8 +176,14 @@ async fn taken(site: &Arc<Site>, reload: &Reload) -> Result<Arc<AccessSettings>,
         }
         at.access.replace(&access, shared);
         Ok(access)
-    })
-    .await
+    });
+    let access = access.await?;
+    let others = restart.as_ref().map(|restart| site.settings.restart.differences(restart));
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        let options = others.join(", ");
+        tracing::warn!(options, "other values of these options count after a restart");
+    }
+    Ok(access)
 }
 
 /// Runs what blocks, or takes long, beside the thread that waits for it.

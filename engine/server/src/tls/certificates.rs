@@ -41,6 +41,7 @@ impl ServedCertificate {
                 rustls::Error::InconsistentKeys(_) => {
                     TlsError::OtherKey { certificate: certificate.to_owned(), key: key.to_owned() }
                 }
+                error @ rustls::Error::InvalidCertificate(_) => refused(certificate)(error),
                 error => refused(key)(error),
             })?;
         Ok((Self { key: Arc::new(key), names }, expires_at))

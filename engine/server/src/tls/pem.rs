@@ -32,7 +32,16 @@ pub enum TlsError {
 /// A fault of what is in a file, in the words of rustls.
 pub(super) fn refused(path: &Path) -> impl FnOnce(rustls::Error) -> TlsError {
     let path = path.to_owned();
-    move |error| TlsError::Refused { path, message: error.to_string() }
+    move |error| {
+        let text = error.to_string();
+        // Those that are made by hand without extensions; its own word for it is that of a type.
+        let message = if text.contains("UnsupportedCertVersion") {
+            "it is a certificate of version 1, and version 3 is needed, which those with a subjectAltName have".to_owned()
+        } else {
+            text
+        };
+        TlsError::Refused { path, message }
+    }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
@@ -56,11 +65,27 @@ pub(super) fn items<T: pem::PemObject>(path: &Path, what: &'static str) -> Resul
 }
 
 pub(super) fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    PrivateKeyDer::from_pem_slice(&read(path)?).map_err(|source| match source {
-        pem::Error::NoItemsFound => {
+    let text = read(path)?;
+    PrivateKeyDer::from_pem_slice(&text).map_err(|source| {
+        // The older form of keys with a password has lines within that are no base64.
+        let is_encrypted = memchr::memmem::find(&text, b"ENCRYPTED").is_some();
+        if is_encrypted || matches!(source, pem::Error::NoItemsFound) {
             let what = "private key that can be used; one with a password is decrypted first";
             TlsError::Missing { path: path.to_owned(), what }
+        } else {
+            TlsError::Pem { path: path.to_owned(), source }
         }
-        source => TlsError::Pem { path: path.to_owned(), source },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_without_extensions_is_told_as_such() {
+        let error = rustls::Error::General("Other(OtherError(UnsupportedCertVersion))".to_owned());
+        let message = refused(Path::new("shop.pem"))(error).to_string();
+        assert!(message.starts_with("shop.pem: it is a certificate of version 1"), "{message}");
+    }
 }

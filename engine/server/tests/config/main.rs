@@ -106,14 +106,82 @@ columns = ["city_id"]
     );
 }
 
+/// They were taken, and a word that is no level left the log empty; an origin with a slash allowed nobody.
+#[test]
+fn what_could_never_count_is_no_value() {
+    check_faults(
+        r#"
+[server]
+hosts = ["shop.example", "http://shop.example"]
+cors_origins = ["https://shop.example/"]
+[log]
+level = "loud"
+[traces]
+endpoint = "http://collector.example:99999"
+[[source]]
+url = "sqlite:shop.db"
+"#,
+        expect![[r#"
+            the configuration has 4 faults
+              prony.toml:3:9: `http://shop.example` is no name of a host; write shop.example, an address, or "*" for all
+              prony.toml:4:16: `https://shop.example/` is no origin as browsers send it; write https://shop.example, with a port where it is another than 443 and without a slash at its end, or "*" for all
+              prony.toml:6:9: `loud` is no log level; write error, warn, info, debug or trace, or a filter such as info,prony_server=debug
+              prony.toml:8:12: its port is none; write http://HOST:PORT or https://HOST:PORT, with the path /v1/traces or without"#]],
+    );
+}
+
+#[test]
+fn hosts_origins_and_levels_have_several_forms() {
+    let options = [
+        ("server", "hosts", r#"["*", "shop.example", "shop.example:81", "[::1]"]"#),
+        ("server", "cors_origins", r#"["*", "null", "https://shop.example", "http://a.example:8080"]"#),
+        ("log", "level", r#""WARN""#),
+        ("log", "level", r#""off""#),
+        ("log", "level", r#""info,prony_server=debug, hyper = 5""#),
+        ("log", "level", r#""warn,prony_server[request{id=1,of=2}]=trace""#),
+    ];
+    for (section, key, value) in options {
+        let text = format!("[{section}]\n{key} = {value}\n[[source]]\nurl = \"sqlite:shop.db\"\n");
+        load(&text, CommandLine::default()).unwrap_or_else(|faults| panic!("{text}: {faults}"));
+    }
+    for value in ["HTTPS://shop.example", "https://Shop.example", "https://shop.example:443", "shop.example", ""] {
+        let text =
+            format!("[server]\ncors_origins = \"{value}\"\n[[source]]\nurl = \"sqlite:shop.db\"\n");
+        assert!(load(&text, CommandLine::default()).is_err(), "{value}");
+    }
+}
+
+#[test]
+fn an_option_in_another_section_is_told_its_own() {
+    check_faults(
+        r#"
+max_depth = 5
+[log]
+listen = "127.0.0.1:8080"
+max_limit = 10
+[[source]]
+url = "sqlite:shop.db"
+level = "info"
+"#,
+        expect![[r"
+            the configuration has 4 faults
+              prony.toml:2:1: `max_depth` is no section; it is an option of [graphql]
+              prony.toml:4:1: `listen` is no option of [log]; it is an option of [server]
+              prony.toml:5:1: `max_limit` is no option of [log]; it is an option of [[source]]
+              prony.toml:8:1: `level` is no option of [source]; it is an option of [log]"]],
+    );
+}
+
 #[test]
 fn nothing_to_serve_says_how() {
-    check_faults(
-        "",
-        expect![
-            "source: none is given; write `prony serve sqlite:FILE`, `prony serve postgres://…`, `prony serve graph:DIRECTORY`, or [[source]] in the file of --config"
-        ],
-    );
+    for text in ["", "source = []\n"] {
+        check_faults(
+            text,
+            expect![
+                "source: none is given; write `prony serve sqlite:FILE`, `prony serve postgres://…`, `prony serve graph:DIRECTORY`, or [[source]] in the file of --config"
+            ],
+        );
+    }
 }
 
 #[test]
@@ -191,6 +259,7 @@ fn flags_win_over_the_file_and_variables_are_filled_in() {
                         },
                     },
                 },
+                places: Places { .. },
             },
         ]"#]]
     .assert_eq(&format!(
@@ -269,6 +338,23 @@ fn there_can_be_one_graph() {
     let faults =
         load("", CommandLine { sources, ..CommandLine::default() }).expect_err("it has no directory");
     expect!["source: `graph:` lacks its directory; write graph:DIRECTORY"].assert_eq(&faults.to_string());
+}
+
+/// Series were begun in the directory of a graph, which then had the files of both.
+#[test]
+fn a_directory_is_opened_by_its_own_kind() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let graph = folder.path().join("social");
+    std::fs::create_dir_all(graph.join("rage")).expect("it can be made");
+    std::fs::write(graph.join("rage/log-000000000001"), "PRONYGRF").expect("it can be written");
+    let loaded = |kind: &str| {
+        let sources = vec![format!("{kind}:{}", graph.display())];
+        load("", CommandLine { sources, ..CommandLine::default() })
+    };
+    assert!(loaded("graph").is_ok());
+    let faults = loaded("sqlite").expect_err("it is a graph").to_string();
+    let wanted = format!("is a source of another kind; write graph:{}", graph.display());
+    assert!(faults.ends_with(&wanted), "{faults}");
 }
 
 #[test]

@@ -44,6 +44,11 @@ pub trait SourceKind: Debug + Send + Sync {
         &[]
     }
 
+    /// Keys of the options that count while a source is served, where the configuration is read again.
+    fn taken_again(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Defaults of the server that are others where the kind is served.
     fn server_defaults(&self) -> &'static [ServerDefault] {
         &[]

@@ -40,6 +40,11 @@ pub enum OpenError {
          transaction", path.display()
     )]
     Locked { path: PathBuf, waited_ms: u128 },
+    #[error(
+        "`{}` cannot be opened: its disk is full, and SQLite makes two small files beside it; make room",
+        path.display()
+    )]
+    DiskFull { path: PathBuf },
     #[error("`{}` cannot be read: {source}", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
     #[error("`{}` cannot be opened: {source}", path.display())]
@@ -256,6 +261,7 @@ fn classify(path: &Path, waited: Duration, source: rusqlite::Error) -> OpenError
     let path = path.to_owned();
     match primary_code(&source) {
         _ if is_busy(&source) => OpenError::Locked { path, waited_ms: waited.as_millis() },
+        _ if is_full(&source) => OpenError::DiskFull { path },
         Some(ffi::SQLITE_NOTADB | ffi::SQLITE_CORRUPT) => OpenError::NotADatabase { path },
         _ => OpenError::Sqlite { path, source },
     }
@@ -280,6 +286,12 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(primary_code(error), Some(ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED))
 }
 
+/// The index of the WAL has no room, which is another fault than that of the file itself.
+fn is_full(error: &rusqlite::Error) -> bool {
+    let rusqlite::Error::SqliteFailure(failure, _) = error else { return false };
+    [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_SHMSIZE].contains(&failure.extended_code)
+}
+
 fn is_read_only(error: &rusqlite::Error) -> bool {
     matches!(primary_code(error), Some(ffi::SQLITE_READONLY))
 }
@@ -302,4 +314,18 @@ fn uri_path(path: &Path) -> String {
         }
     }
     uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_as_such() {
+        for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_SHMSIZE] {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            let message = classify(Path::new("shop.db"), Duration::ZERO, error).to_string();
+            assert!(message.contains("its disk is full"), "{message}");
+        }
+    }
 }

@@ -369,11 +369,13 @@ fn a_server_does_not_start_without_its_files() {
     let message = start().expect_err("there are no files");
     assert!(message.starts_with("cannot serve TLS: cannot read "), "{message}");
     write_certificate(&directory, &authority, Validity::Now);
-    fs::write(
-        directory.path().join("server-key.pem"),
+    for key in [
         "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n",
-    )
-    .expect("it can be written");
-    let message = start().expect_err("there is no key");
-    assert!(message.contains("one with a password is decrypted first"), "{message}");
+        "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n\
+         -----END EC PRIVATE KEY-----\n",
+    ] {
+        fs::write(directory.path().join("server-key.pem"), key).expect("it can be written");
+        let message = start().expect_err("there is no key");
+        assert!(message.contains("one with a password is decrypted first"), "{message}");
+    }
 }

@@ -87,22 +87,18 @@ fn comparisons(column: &Column, value: &Value) -> Result<(), String> {
 
 /// Whether the database can compare values of this kind so. More is so than `where` offers, as JSON is compared too.
 fn takes(kind: &ColumnKind, operator: &str) -> bool {
-    match (kind, operator) {
-        (_, "is_null") => true,
-        (
-            ColumnKind::Int
-            | ColumnKind::BigInt
-            | ColumnKind::Float
-            | ColumnKind::Numeric
-            | ColumnKind::Decimal
-            | ColumnKind::Boolean
-            | ColumnKind::Json
-            | ColumnKind::Bytes
-            | ColumnKind::Array(_),
-            "like" | "ilike",
-        )
-        | (ColumnKind::Array(_), "in" | "not_in") => false,
-        (ColumnKind::UnorderedText, _) => operator.ends_with("like"),
+    let is_pattern = operator.ends_with("like");
+    match kind {
+        ColumnKind::Int
+        | ColumnKind::BigInt
+        | ColumnKind::Float
+        | ColumnKind::Numeric
+        | ColumnKind::Decimal
+        | ColumnKind::Boolean
+        | ColumnKind::Json
+        | ColumnKind::Bytes => !is_pattern,
+        ColumnKind::Array(_) => !is_pattern && !LISTS.contains(&operator),
+        ColumnKind::UnorderedText => is_pattern || operator == "is_null",
         _ => true,
     }
 }

@@ -299,7 +299,10 @@ impl Operations {
                 let taken = self.counts.quotas.take(number, key, (step.cost, quota.most), times.unix_s);
                 match taken {
                     Ok(remaining) => Ok(self.state(step, remaining, 0, times)),
-                    Err(end) => Err(rule.quota_state(step.index, 0, seconds_until(end, times))),
+                    Err(end) => {
+                        let state = rule.quota_state(step.index, 0, seconds_until(end, times));
+                        Err(LimitState { cost: step.cost, ..state })
+                    }
                 }
             }
         }
@@ -328,13 +331,14 @@ impl Operations {
         times: Times,
     ) -> LimitState {
         let rule = self.at(step.rule);
-        match step.kind {
+        let state = match step.kind {
             LimitKind::Rate => rule.rate_state(step.index, remaining, wait_ns.div_ceil(NANOSECONDS_A_SECOND)),
             LimitKind::Quota => {
                 let ends_at = rule.settings.quotas[step.index].window.ends_at(times.unix_s);
                 rule.quota_state(step.index, remaining, seconds_until(ends_at, times))
             }
-        }
+        };
+        LimitState { cost: step.cost, ..state }
     }
 
     /// The limit of a step, as servers share it.
@@ -390,6 +394,8 @@ impl PlaceRequest<'_> {
             window_s: None,
             remaining: 0,
             reset_s: self.settings.max_wait_ms.div_ceil(1_000).max(1),
+            // No more places are asked for than there may be.
+            cost: 1,
         }
     }
 }
@@ -475,6 +481,7 @@ impl Rule {
             window_s: Some(limit.limit.window_s()),
             remaining,
             reset_s,
+            cost: 1,
         }
     }
 
@@ -486,7 +493,7 @@ impl Rule {
             Window::Month => MONTH_S,
         };
         let (name, window_s) = (Arc::clone(&self.quotas[index].name), Some(window_s));
-        LimitState { name, quota: quota.most, window_s, remaining, reset_s }
+        LimitState { name, quota: quota.most, window_s, remaining, reset_s, cost: 1 }
     }
 }
 

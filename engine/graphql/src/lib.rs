@@ -4,7 +4,7 @@
 //! The pipeline of a request, one module a stage: [`request`] reads the parameters, [`document`] parses and
 //! validates, [`variables`] coerces and takes their shape, [`selection`] holds the fields collected for one
 //! shape, a source plans and executes, and [`response`] assembles. [`completion`] writes values that others have changed, [`cache`] keeps operations and plans,
-//! [`introspection`] answers from the schema, [`budget`] bounds the bytes of responses, and [`schema`] merges what sources contribute.
+//! [`introspection`] answers from the schema, [`budget`] bounds the bytes of responses, [`requirements`] says what fields want to know of who asks, and [`schema`] merges what sources contribute.
 
 pub mod budget;
 pub mod cache;
@@ -14,6 +14,7 @@ pub mod error;
 pub mod introspection;
 pub mod json;
 pub mod request;
+pub mod requirements;
 pub mod response;
 pub mod schema;
 pub mod selection;

@@ -9,7 +9,7 @@ use ::http::{header::CONNECTION, request::Parts};
 use prony_access::OperationMatch;
 use prony_graphql::{
     budget::{ResponseBudget, ResponseLimit},
-    variables::{ForwardedHeaders, varies_responses},
+    variables::{Authority, ForwardedHeaders, varies_responses},
 };
 use prony_source::{
     trace::{IncomingContext, TRACE_PARENT, TRACE_STATE},
@@ -56,6 +56,8 @@ pub(crate) struct Site {
     pub(crate) responses: Arc<ResponseBudget>,
     /// Names of headers that sources want to know of each request, in lower case.
     wanted_headers: Vec<String>,
+    /// Whether fields of functions or of sources want to know what is granted to who asks.
+    wants_authority: bool,
     /// Those that are kept.
     pub(crate) response_cache: ResponseCache,
     pub(crate) shared_executions: SharedExecutions,
@@ -85,6 +87,8 @@ impl Site {
             engine.sources().iter().flat_map(|source| source.source.wanted_headers()).cloned().collect();
         wanted_headers.sort_unstable();
         wanted_headers.dedup();
+        let wants_authority = settings.functions.want_authority()
+            || engine.sources().iter().any(|source| source.source.wants_authority());
         let responses = ResponseBudget::new(ResponseLimit::Process, settings.max_responses_bytes);
         let response_cache = ResponseCache::new(settings.operation_limits.response_cache_bytes);
         let memory = MemoryBound::start(settings.max_memory_bytes);
@@ -109,6 +113,7 @@ impl Site {
             memory,
             responses,
             wanted_headers,
+            wants_authority,
             response_cache,
             shared_executions: SharedExecutions::default(),
             mutations,
@@ -161,7 +166,14 @@ impl Site {
     pub(crate) fn context(&self, head: &Parts, asker: Option<Asker>) -> RequestContext {
         let headers = self.wanted_headers(fields(&head.headers));
         let address = Some(access::peer(head).address);
-        RequestContext { address, ..RequestContext::of(&self.settings, head, asker, headers) }
+        let context = RequestContext::of(&self.settings, head, asker, headers);
+        let authority = self.authority(context.asker.as_ref());
+        RequestContext { address, authority, ..context }
+    }
+
+    /// What is granted to who asks; none where nobody wants to know it.
+    pub(crate) fn authority(&self, asker: Option<&Asker>) -> Option<Arc<Authority>> {
+        self.wants_authority.then(|| Arc::new(asker.map(Asker::authority).unwrap_or_default()))
     }
 
     /// Of a request's header fields those that sources want to know; none where no source wants any. What `Connection` names is meant

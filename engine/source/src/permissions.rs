@@ -20,8 +20,14 @@ pub fn misfit(error: GraphqlError, value: &Value) -> GraphqlError {
     if !value.is_of_session() {
         return error;
     }
+    session_misfit(error)
+}
+
+/// As [`misfit`], of a value that is known to be of the session.
+#[must_use]
+pub fn session_misfit(error: GraphqlError) -> GraphqlError {
     let message = "what is known of your session does not fit what your role's permissions use it for";
-    GraphqlError::new(ErrorCode::Forbidden, message).with_detail(error.message)
+    GraphqlError::new(ErrorCode::Forbidden, message).with_detail(error.detail.unwrap_or(error.message))
 }
 
 /// What a role may do, by the names of a source's tables or types. What is not named cannot be seen or written.

@@ -93,6 +93,12 @@ pub trait Source: Debug + Send + Sync {
         &[]
     }
 
+    /// Whether its fields may want to know what is granted to who asks
+    /// ([`Variables::authority`](prony_graphql::variables::Variables::authority)).
+    fn wants_authority(&self) -> bool {
+        false
+    }
+
     /// Opens one core's part of it; called on the core's thread, inside its `LocalSet`.
     fn attach(&self) -> Rc<dyn SourceSession>;
 

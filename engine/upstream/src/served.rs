@@ -86,6 +86,10 @@ impl SourceSchema for ServedModel {
         let model = self.0.as_ref()?;
         // A fragment may name the root type, which the upstream knows by another name.
         let may_name_root = || request.text.contains(root_name(request.kind));
+        if request.fields.iter().any(|field| !model.guards.wanted(field).is_empty()) {
+            // Root fields are refused one by one.
+            return None;
+        }
         let means_the_same = model.originals.are_served() && !(model.has_other_roots && may_name_root());
         means_the_same.then(|| PreparedField::new(UpstreamOperation::of(request)))
     }

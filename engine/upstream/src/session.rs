@@ -37,6 +37,24 @@ impl UpstreamSession {
         Self { sender: Sender::new(Arc::clone(&upstream)), upstream }
     }
 
+    /// Forwards those of the root fields, which are of one kind, that who asks may have.
+    async fn forward_allowed(&self, fields: &[&UpstreamField], variables: &Variables) -> Vec<FieldResult> {
+        let refusals: Vec<_> = fields.iter().map(|field| field.refusal(variables)).collect();
+        if refusals.iter().all(Option::is_none) {
+            return self.forward(fields, variables).await;
+        }
+        let allowed = fields.iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none());
+        let allowed: Vec<&UpstreamField> = allowed.map(|(field, _)| *field).collect();
+        let forwarded =
+            if allowed.is_empty() { Vec::new() } else { self.forward(&allowed, variables).await };
+        let mut forwarded = forwarded.into_iter();
+        let result = |(field, refusal): (&&UpstreamField, Option<GraphqlError>)| match refusal {
+            Some(error) => FieldResult::failed(error.of_field(&field.response_key, field.position)),
+            None => forwarded.next().expect("each field has a result"),
+        };
+        fields.iter().zip(refusals).map(result).collect()
+    }
+
     /// Forwards root fields, which are of one kind, as one request.
     async fn forward(&self, fields: &[&UpstreamField], variables: &Variables) -> Vec<FieldResult> {
         add(&self.upstream.counters.parts);
@@ -188,7 +206,7 @@ impl SourceSession for UpstreamSession {
         variables: &'a Variables,
     ) -> LocalBoxFuture<'a, FieldResult> {
         Box::pin(async move {
-            let mut results = self.forward(&[field.plan()], variables).await;
+            let mut results = self.forward_allowed(&[field.plan()], variables).await;
             results.pop().expect("each field has a result")
         })
     }
@@ -200,7 +218,7 @@ impl SourceSession for UpstreamSession {
     ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
         Box::pin(async move {
             let fields: Vec<&UpstreamField> = fields.iter().map(|field| field.plan()).collect();
-            self.forward(&fields, variables).await
+            self.forward_allowed(&fields, variables).await
         })
     }
 
@@ -223,7 +241,10 @@ impl SourceSession for UpstreamSession {
     }
 
     fn subscribe(&self, field: &PreparedField, variables: &Variables) -> Result<Events, GraphqlError> {
-        Ok(subscribe::events(&self.upstream, field, variables))
+        match field.plan::<UpstreamField>().refusal(variables) {
+            Some(error) => Err(error),
+            None => Ok(subscribe::events(&self.upstream, field, variables)),
+        }
     }
 
     /// The document that the root field is forwarded in, where it is forwarded by itself.

@@ -118,6 +118,11 @@ impl Source for UpstreamSource {
         &self.0.wanted_headers
     }
 
+    /// What an upstream says of its own schema has no directives.
+    fn wants_authority(&self) -> bool {
+        self.0.settings.schema_file.is_some()
+    }
+
     fn attach(&self) -> Rc<dyn SourceSession> {
         Rc::new(UpstreamSession::new(Arc::clone(&self.0)))
     }

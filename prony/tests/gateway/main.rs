@@ -3,6 +3,7 @@
 mod attacks;
 mod codings;
 mod exchange;
+mod guards;
 mod joins;
 mod large;
 mod restarts;

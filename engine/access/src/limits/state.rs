@@ -16,6 +16,8 @@ pub struct LimitState {
     pub remaining: u64,
     /// After so many seconds there is more.
     pub reset_s: u64,
+    /// What was asked for at once: so many root fields of an operation are of its rule.
+    pub cost: u64,
 }
 
 impl LimitState {
@@ -25,6 +27,15 @@ impl LimitState {
             Some(window_s) => format!("{};q={};w={window_s}", quoted(&self.name), self.quota),
             None => format!("{};q={};qu=\"concurrent-requests\"", quoted(&self.name), self.quota),
         }
+    }
+
+    /// What is told where it refuses: when there is more, or that there is never so much at once.
+    pub fn refusal(&self) -> String {
+        if self.cost > self.quota {
+            let Self { cost, quota, name, .. } = self;
+            return format!("{cost} at once are more than the limit of {quota} for {name}: ask for fewer in one operation");
+        }
+        format!("{self}; there is more in {} s", self.reset_s)
     }
 
     /// The value of `RateLimit`.
@@ -66,7 +77,7 @@ mod tests {
     fn fields_are_ascii_whatever_a_limit_is_of() {
         let of = |name: &str| {
             let name = name.into();
-            LimitState { name, quota: 5, window_s: Some(60), remaining: 0, reset_s: 7 }
+            LimitState { name, quota: 5, window_s: Some(60), remaining: 0, reset_s: 7, cost: 1 }
         };
         for (name, expected) in [
             ("Query.orders by user", "\"Query.orders by user\""),
@@ -76,5 +87,19 @@ mod tests {
             assert_eq!(of(name).policy(), format!("{expected};q=5;w=60"));
             assert_eq!(of(name).rate_limit(), format!("{expected};r=0;t=7"));
         }
+    }
+
+    /// Whoever waited for the time that was told was refused again, without end.
+    #[test]
+    fn what_is_never_let_in_is_told_no_time() {
+        let of = |cost| {
+            let name = "Query.orders by user".into();
+            LimitState { name, quota: 5, window_s: Some(60), remaining: 0, reset_s: 7, cost }.refusal()
+        };
+        assert_eq!(of(5), "the limit of 5 for Query.orders by user is reached; there is more in 7 s");
+        assert_eq!(
+            of(6),
+            "6 at once are more than the limit of 5 for Query.orders by user: ask for fewer in one operation"
+        );
     }
 }

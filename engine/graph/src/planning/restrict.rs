@@ -33,20 +33,23 @@ pub(crate) struct Restrictions {
 }
 
 impl Restrictions {
-    /// Types are named as in GraphQL, where no two have the same name. Those that are not there are left out: types come and go.
+    /// Types are named as [`Model::named`] says. Those that are not there are left out: types come and go.
     ///
     /// # Errors
-    /// All permissions that a graph does not know, and conditions that do not fit their type.
+    /// All permissions that a graph does not know, types that are named twice, and conditions that do not fit their type.
     pub(crate) fn new(model: &Model, permissions: &Permissions) -> Result<Self, Vec<PermissionFault>> {
         let none = |side| model.side(side).types.iter().map(|_| None).collect();
         let mut made = Self { nodes: none(Side::Nodes), relationships: none(Side::Relationships) };
         let mut faults: Vec<_> = permissions.field_faults().collect();
         for (name, granted) in &permissions.tables {
-            let found = [Side::Nodes, Side::Relationships]
-                .into_iter()
-                .find_map(|side| Some((side, model.side(side).by_type_name(name)?)));
             // A type may come later; until then there is nothing of it to be seen.
-            let Some((side, of)) = found else { continue };
+            let Some((side, of)) = model.named(name) else { continue };
+            if made.of(side, of).is_some() {
+                let type_name = &model.side(side).get(of).type_name;
+                let message = format!("it is the type `{type_name}`, which has permissions under another name");
+                faults.push(PermissionFault { name: name.clone(), message });
+                continue;
+            }
             match restrictions(model, side, of, granted) {
                 Ok(made_of) => made.side_mut(side)[usize::from(of.0)] = Some(made_of),
                 Err(messages) => faults.extend(

@@ -86,6 +86,22 @@ impl Model {
         }
     }
 
+    /// The type that permissions name: by its name in GraphQL or, where none has it, by that in the store, where one type alone
+    /// is called so.
+    pub(crate) fn named(&self, name: &str) -> Option<(Side, TypeId)> {
+        const SIDES: [Side; 2] = [Side::Nodes, Side::Relationships];
+        let served = SIDES.into_iter().find_map(|side| Some((side, self.side(side).by_type_name(name)?)));
+        let stored = || {
+            let found = SIDES.map(|side| self.side(side).by_name(name));
+            match found {
+                [Some(of), None] => Some((Side::Nodes, of)),
+                [None, Some(of)] => Some((Side::Relationships, of)),
+                _ => None,
+            }
+        };
+        served.or_else(stored)
+    }
+
     /// Whether it was made of the same types and properties.
     pub(crate) fn is_of(&self, schema: &Schema) -> bool {
         [Side::Nodes, Side::Relationships].into_iter().all(|side| {

@@ -284,6 +284,41 @@ fn mistakes_are_told() {
     "#]].assert_eq(&told);
 }
 
+/// A type whose name is none of GraphQL's was not seen by roles that had it under that name, and nothing said so.
+#[test]
+fn types_are_named_as_in_graphql_or_as_in_the_graph() {
+    let served = Served::empty();
+    served.write(|write| {
+        write.make_type(Side::Nodes, "Odd type")?;
+        write.declare(Side::Nodes, "Odd type", "first name", Kind::String)?;
+        write.make_type(Side::Relationships, "to/from")
+    });
+    let mut names = SessionNames::default();
+    let mut select = |columns: &[&str]| {
+        let rows = SelectPermission::of_rows(names.condition(&json!({})).unwrap());
+        let select = Some(SelectPermission { columns: only(columns), ..rows });
+        TablePermissions { select, ..TablePermissions::default() }
+    };
+    let mut granted = |tables: &[(&str, &[&str])]| {
+        let tables = tables.iter().map(|(name, columns)| ((*name).to_owned(), select(*columns).into()));
+        Permissions { tables: tables.collect(), ..Permissions::default() }
+    };
+    let expected = served.offered().schema.sdl();
+    assert!(expected.contains("type Odd_type ") && expected.contains("type to_from "), "{expected}");
+    for tables in [
+        [("Odd type", &["first name"][..]), ("to/from", &[][..])],
+        [("Odd_type", &["first_name"][..]), ("to_from", &[][..])],
+    ] {
+        let sdl = served.offered_to(&granted(&tables), &[]).schema.sdl();
+        assert!(sdl.contains("type Odd_type ") && sdl.contains("first_name: String"), "{sdl}");
+        assert!(sdl.contains("type to_from "), "{sdl}");
+    }
+    let twice = granted(&[("Odd type", &[][..]), ("Odd_type", &[][..])]);
+    let faults = served.source.schema_for(&ReservedNames::default(), &twice).err().unwrap_or_default();
+    let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    assert_eq!(faults, ["`Odd_type`: it is the type `Odd_type`, which has permissions under another name"]);
+}
+
 /// A property that is served by another name in one type, because a field is joined to it, is the same property to filters over all types.
 #[test]
 fn filters_over_all_types_know_properties_beside_joined_fields() {

@@ -38,7 +38,7 @@ use crate::{
         text::Statement,
     },
 };
-use prony_source::{NotReady, dialect::taken_back};
+use prony_source::{NotReady, dialect::taken_back, permissions::session_misfit};
 use prony_sql::{
     changes::order::Order,
     database::{DatabaseSession, StatementPlan, WrittenStatement},
@@ -204,8 +204,8 @@ impl DatabaseSession<PostgresDatabase> for Session {
         match written {
             Ok(outcomes) => outcomes.into_iter().map(FieldResult::data).collect(),
             Err(StepFailure { step, failure }) => {
-                let columns = step.map_or(&[][..], |step| steps[step].text_columns());
-                let error = failure.to_graphql(columns, self.core.statement_timeout_ms);
+                let statement = step.map(|step| steps[step].statement());
+                let error = told(&failure, statement, self.core.statement_timeout_ms);
                 after_failure(&mutations, step, &error)
             }
         }
@@ -251,6 +251,14 @@ fn after_failure(
     };
     let each = (0..mutations.len()).map(|index| if failed == Some(index) { error } else { &others });
     each.map(|error| FieldResult::failed(error.clone())).collect()
+}
+
+/// A failure for the client, of a statement or, without one, of what is around it.
+fn told(failure: &Failure, statement: Option<&Statement>, statement_timeout_ms: u32) -> GraphqlError {
+    let columns = statement.map_or(&[][..], |statement| &statement.text_columns[..]);
+    let error = failure.to_graphql(columns, statement_timeout_ms);
+    let is_of_session = statement.is_some_and(|statement| statement.is_text_of_session);
+    if is_of_session && failure.kind == FailureKind::BadValue { session_misfit(error) } else { error }
 }
 
 /// Runs what requests have left behind.
@@ -303,7 +311,7 @@ impl Core {
                 Err(failure) => break failure,
             }
         };
-        Err(failure.to_graphql(&statement.text_columns, self.statement_timeout_ms))
+        Err(told(&failure, Some(statement.as_ref()), self.statement_timeout_ms))
     }
 
     /// How often a statement may be run that fails so. Each connection may be broken, or hold a prepared

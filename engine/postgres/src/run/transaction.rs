@@ -103,9 +103,9 @@ impl Step {
         self.mutation.table
     }
 
-    /// Columns whose values travel as text, for messages.
-    pub(crate) fn text_columns(&self) -> &[Box<str>] {
-        &self.mutation.statement.text_columns
+    /// What writes, for messages.
+    pub(crate) fn statement(&self) -> &Statement {
+        &self.mutation.statement
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use prony_graphql::{error::GraphqlError, variables::Variables};
+use prony_graphql::{error::GraphqlError, selection::Value, variables::Variables};
 
 use tokio_postgres::types::Type;
 
@@ -23,8 +23,9 @@ use crate::{
 };
 use prony_sql::{
     builder::{ComparedTable, Parameter, SqlBuilder},
+    catalog::ColumnKind,
     database::WrittenStatement,
-    model::Model,
+    model::{Column, Model},
     settings::RelationalSettings,
 };
 
@@ -39,6 +40,8 @@ pub(crate) struct Statement {
     compared: Vec<ComparedTable>,
     /// Columns whose values travel as text: one of them is meant when the database refuses a value.
     pub(crate) text_columns: Vec<Box<str>>,
+    /// Those of these values that a database may refuse are all known of the session, and there are some.
+    pub(crate) is_text_of_session: bool,
     choice: Mutex<PlanChoice>,
     /// It was quick once, its preparing included, which tells before there are enough executions for a mean.
     was_quick: AtomicBool,
@@ -80,9 +83,11 @@ impl Statement {
             *place = key_type;
         }
         let text_columns = text_columns(model, &parameters);
+        let is_text_of_session = is_text_of_session(model, &parameters);
         let text = StatementText::new(sql, types);
         let choice = Mutex::new(PlanChoice::new());
-        Arc::new(Self { text, parameters, compared, text_columns, choice, was_quick: AtomicBool::new(false) })
+        let was_quick = AtomicBool::new(false);
+        Arc::new(Self { text, parameters, compared, text_columns, is_text_of_session, choice, was_quick })
     }
 
     /// As it can be explained.
@@ -144,14 +149,27 @@ impl Statement {
     }
 }
 
+/// Values that travel as text, with their columns.
+fn texts<'p>(
+    model: &'p Model,
+    parameters: &'p [Parameter],
+) -> impl Iterator<Item = (&'p Column, &'p Value)> + 'p {
+    parameters.iter().filter_map(move |parameter| {
+        let Parameter::Column { table, column, value, .. } = parameter else { return None };
+        let column = model.table(*table).column(*column);
+        (Wire::of(&column.kind) == Wire::Text).then_some((column, value))
+    })
+}
+
+fn is_text_of_session(model: &Model, parameters: &[Parameter]) -> bool {
+    let refusable = texts(model, parameters).filter(|(column, _)| column.kind != ColumnKind::Text);
+    let mut of_session = refusable.map(|(_, value)| value.is_of_session()).peekable();
+    of_session.peek().is_some() && of_session.all(|known| known)
+}
+
 fn text_columns(model: &Model, parameters: &[Parameter]) -> Vec<Box<str>> {
     let mut fields: Vec<Box<str>> = Vec::new();
-    for parameter in parameters {
-        let Parameter::Column { table, column, value, .. } = parameter else { continue };
-        let column = model.table(*table).column(*column);
-        if Wire::of(&column.kind) != Wire::Text {
-            continue;
-        }
+    for (column, value) in texts(model, parameters) {
         // Who asks may not see the column, and the value may be the wrong one.
         if value.is_of_session() {
             return Vec::new();

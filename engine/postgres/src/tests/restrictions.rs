@@ -280,3 +280,32 @@ fn constraints_tell_nothing_of_what_is_hidden() {
         assert_eq!(written[0][0].as_deref(), Some("0"));
     });
 }
+
+/// It was told as a value of the request (`BAD_USER_INPUT`).
+#[test]
+fn what_is_known_of_a_session_and_fits_no_column_is_forbidden() {
+    let database = TestDatabase::create();
+    database.execute(SHOP);
+    on_a_core(async {
+        const OTHER: &str = "(where: {day: {eq: \"no day\"}})";
+        for (written, known, arguments, expected) in [
+            (json!({"day": {"eq": "$known"}}), "2024-01-02", "", "500.00"),
+            (json!({"day": {"eq": "$known"}}), "no day", "", "FORBIDDEN"),
+            (json!({"customer_id": {"ne": "$known"}}), "nobody", "", "FORBIDDEN"),
+            (json!({"day": {"eq": "$known"}}), "2024-01-02", OTHER, "BAD_USER_INPUT"),
+        ] {
+            let mut served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+            let rows = SessionNames::default().condition(&written).unwrap();
+            let select = Some(SelectPermission::of_rows(rows));
+            let purchases = TablePermissions { select, ..TablePermissions::default() };
+            let tables = [("purchase".to_owned(), purchases.into())];
+            let granted = Permissions { tables: tables.into(), ..Permissions::default() };
+            let restrictions = Restrictions::new(&served.model, &granted).unwrap();
+            served.restricted = Some((restrictions, [json!(known)].into()));
+            let session = served.session();
+            let answer =
+                served.ask(&session, &format!("{{ purchases{arguments} {{ total }} }}"), none()).await;
+            assert!(answer.contains(expected), "{written} {known} {arguments}: {answer}");
+        }
+    });
+}

@@ -10,12 +10,13 @@ use prony_graphql::{
         schema::{ExtendedType, Implementers},
         validation::Valid,
     },
+    requirements::Requirements,
     selection::AppliedDirective,
 };
 
 use crate::{
     api::error::Faults,
-    definition::{authority::Requirements, contribution::Declared, directive::Apply},
+    definition::{contribution::Declared, directive::Apply},
     execute::plan::Resolve,
 };
 

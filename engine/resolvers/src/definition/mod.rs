@@ -1,6 +1,5 @@
 //! A schema with its functions, put together and checked.
 
-pub(crate) mod authority;
 pub(crate) mod catalog;
 pub(crate) mod check;
 pub(crate) mod contribution;

@@ -2,7 +2,11 @@
 
 use std::{any::Any, fmt, sync::Arc, time::Duration};
 
-use prony_graphql::{Name, compiler::collections::HashMap};
+use prony_graphql::{
+    Name,
+    compiler::collections::HashMap,
+    requirements::{Requirements, with_definitions},
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -14,7 +18,6 @@ use crate::{
         function::{AsyncBatchFunction, AsyncFieldFunction, BatchFunction, Bind, FieldFunction},
     },
     definition::{
-        authority::{self, Requirements},
         catalog::Catalog,
         check,
         contribution::{self, Declared},
@@ -141,7 +144,7 @@ impl<C: Send + Sync + 'static> Schema<C> {
 
     /// The source that answers with these functions, or everything that does not fit.
     pub fn build(self) -> Result<Resolvers, Faults> {
-        let schema = contribution::parse(&authority::with_definitions(&self.sdl))?;
+        let schema = contribution::parse(&with_definitions(&self.sdl))?;
         let mut faults = Faults(Vec::new());
         let mut catalog = Catalog {
             implementers: schema.implementers_map(),

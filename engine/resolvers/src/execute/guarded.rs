@@ -5,10 +5,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use prony_graphql::{error::GraphqlError, selection::Field, variables::Variables};
+use prony_graphql::{error::GraphqlError, requirements::Unmet, selection::Field, variables::Variables};
 
 use crate::{
-    definition::{authority::Unmet, catalog::Catalog, role::Visible},
+    definition::{catalog::Catalog, role::Visible},
     execute::{plan::CallPlan, planner::Planner},
 };
 

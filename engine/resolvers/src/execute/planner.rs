@@ -10,11 +10,12 @@ use prony_graphql::{
     },
     error::{ErrorCode, GraphqlError},
     json,
+    requirements::Unmet,
     selection::{AppliedDirective, Field, Value},
 };
 
 use crate::{
-    definition::{authority::Unmet, catalog::Catalog, role::Visible},
+    definition::{catalog::Catalog, role::Visible},
     execute::{
         expected_bytes::ExpectedBytes,
         plan::{CallPlan, Content, DirectivePlan, Leaf, LeafPlan, ObjectPlan, OutputKind, OutputPlan, Slot},

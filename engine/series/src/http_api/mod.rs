@@ -10,13 +10,14 @@ mod last_values;
 mod long;
 mod notify;
 mod path;
+mod route;
 mod shared;
 mod temporal;
 
 use std::{borrow::Cow, sync::Arc};
 
-use http::StatusCode;
-use prony_source::http_api::{ApiConnection, ApiLimits, ApiResponse, HttpApi};
+use http::{Method, StatusCode};
+use prony_source::http_api::{ApiConnection, ApiLimits, ApiResponse, ApiRoute, HttpApi};
 
 use self::{connection::SeriesConnection, shared::ApiShared};
 use crate::{access::role::RoleAccess, query::fault::Fault, series::Series};
@@ -49,6 +50,10 @@ impl HttpApi for SeriesApi {
 
     fn canonical_path<'p>(&self, path: &'p str) -> Cow<'p, str> {
         Cow::Borrowed(path::canonical(path))
+    }
+
+    fn route(&self, method: &Method, path: &str) -> ApiRoute {
+        route::route(method, path)
     }
 
     fn responds_to_health(&self) -> bool {

@@ -28,7 +28,7 @@ pub(crate) struct RequestContext {
     pub(crate) caller: Option<Asked>,
     /// Headers that sources want to know; none where no source wants any.
     pub(crate) headers: Option<ForwardedHeaders>,
-    /// What is granted to who asks; none where no directive of functions wants to know it.
+    /// What is granted to who asks; none where no directive of functions or of sources wants to know it.
     pub(crate) authority: Option<Arc<Authority>>,
     /// Codings in which the response may come, beside none at all.
     pub(crate) codings: AcceptedCodings,
@@ -45,14 +45,12 @@ impl RequestContext {
         headers: Option<ForwardedHeaders>,
     ) -> Self {
         let caller = settings.functions.caller(head);
-        Self { caller, headers, ..Self::of_asker(settings, asker) }
+        Self { caller, headers, ..Self::of_asker(asker) }
     }
 
     /// Of somebody whose head nobody wants to see.
-    pub(crate) fn of_asker(settings: &Settings, asker: Option<Asker>) -> Self {
-        let wanted = settings.functions.want_authority();
-        let authority = wanted.then(|| Arc::new(asker.as_ref().map(Asker::authority).unwrap_or_default()));
-        Self { asker, authority, ..Self::default() }
+    pub(crate) fn of_asker(asker: Option<Asker>) -> Self {
+        Self { asker, ..Self::default() }
     }
 
     /// Values of a request, with those of who asks and with the headers that sources want to know.

@@ -124,8 +124,7 @@ impl RequestError {
                 vec![GraphqlError::new(ErrorCode::Forbidden, refusal.message())]
             }
             Self::Denied(OperationRefusal::Limit(state)) => {
-                let message = format!("{state}; there is more in {} s", state.reset_s);
-                vec![GraphqlError::new(ErrorCode::TooManyRequests, message)]
+                vec![GraphqlError::new(ErrorCode::TooManyRequests, state.refusal())]
             }
             Self::Denied(refusal @ OperationRefusal::Unreachable) => {
                 vec![GraphqlError::new(ErrorCode::Overloaded, refusal.to_string())]

@@ -132,8 +132,7 @@ fn denied_in(
             return response;
         }
     };
-    let message = format!("{state}; there is more in {} s", state.reset_s);
-    let mut response = form(status, &message, ErrorCode::TooManyRequests.as_str());
+    let mut response = form(status, &state.refusal(), ErrorCode::TooManyRequests.as_str());
     let headers = response.headers_mut();
     headers.insert(header::RETRY_AFTER, HeaderValue::from(state.reset_s));
     for (name, value) in [("ratelimit-policy", state.policy()), ("ratelimit", state.rate_limit())] {

@@ -71,7 +71,7 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         match comparison {
             Comparison::Equal(value) => self.equal(rows, id, value),
             Comparison::NotEqual(value) if dialect.has_forms(column) => {
-                self.membership(rows, id, &operand, value, true);
+                self.membership(rows, id, &operand, &one(value), true);
             }
             Comparison::NotEqual(value) => self.binary(rows, id, &operand, " <> ", value),
             Comparison::Greater(value) => self.binary(rows, id, &operand, " > ", value),
@@ -100,7 +100,7 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         let column = rows.table.column(id);
         let operand = self.dialect().comparable(column_operand(rows.alias, column), column);
         if self.dialect().has_forms(column) {
-            self.membership(rows, id, &operand, value, false);
+            self.membership(rows, id, &operand, &one(value), false);
         } else {
             self.binary(rows, id, &operand, " = ", value);
         }
@@ -142,4 +142,9 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         self.condition(model, relation.target, &alias, filter);
         self.push(")");
     }
+}
+
+/// As a list of it: what is known of a session may be a list, which is not one of a column's values.
+fn one(value: &Value) -> Value {
+    Value::List(vec![value.clone()])
 }

@@ -64,6 +64,9 @@ fn comparisons(column: &Column, value: &Value) -> Result<(), String> {
         if !OPERATORS.contains(&operator) {
             return Err(format!("`{field}` has no operator `{operator}`{}", suggestion(operator, OPERATORS)));
         }
+        if !takes(&column.kind, operator) {
+            return Err(format!("`{field}` has values that are not compared by `{operator}`"));
+        }
         match operand {
             Value::Boolean(_) if operator == "is_null" => {}
             _ if operator == "is_null" => {
@@ -80,6 +83,24 @@ fn comparisons(column: &Column, value: &Value) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Whether the database can compare values of this kind so. More is so than `where` offers, as JSON is compared too.
+fn takes(kind: &ColumnKind, operator: &str) -> bool {
+    let is_pattern = operator.ends_with("like");
+    match kind {
+        ColumnKind::Int
+        | ColumnKind::BigInt
+        | ColumnKind::Float
+        | ColumnKind::Numeric
+        | ColumnKind::Decimal
+        | ColumnKind::Boolean
+        | ColumnKind::Json
+        | ColumnKind::Bytes => !is_pattern,
+        ColumnKind::Array(_) => !is_pattern && !LISTS.contains(&operator),
+        ColumnKind::UnorderedText => is_pattern || operator == "is_null",
+        _ => true,
+    }
 }
 
 /// Whether a column takes a value; of a variable that is known when it has one.

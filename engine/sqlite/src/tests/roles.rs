@@ -145,6 +145,7 @@ fn a_condition_that_may_be_a_mistake_is_one() {
         json!({"owner": {"eq": {"eq": 1}}}),
         json!({"price": {"lt": "much"}}),
         json!({"price": {"in": 5}}),
+        json!({"price": {"like": 5}}),
         json!({"or": {"price": {"lt": 5}}}),
         json!({"customer_login": {"login": {"is_null": "$login"}}}),
         json!({"customer": "$login"}),
@@ -190,6 +191,8 @@ fn a_condition_that_may_be_a_mistake_is_one() {
         `order line`: `rows` of `select`: `price` takes a number, not "much"
         {"price":{"in":5}}
         `order line`: `rows` of `select`: `in` of `price` is a list, not a single value
+        {"price":{"like":5}}
+        `order line`: `rows` of `select`: `price` has values that are not compared by `like`
         {"or":{"price":{"lt":5}}}
         `order line`: `rows` of `select`: `or` is a list of conditions, not a table
         {"customer_login":{"login":{"is_null":"$login"}}}
@@ -202,4 +205,46 @@ fn a_condition_that_may_be_a_mistake_is_one() {
         `order line`: `set` of `update`: `cost` does not take a table
         `order line`: `set` of `update`: there is no column `cots`; did you mean `cost`?
         `order line`: `set` of `update`: `price` takes a number, not "much""#]].assert_eq(&told);
+}
+
+/// A list with nothing in it was unlike every truth, so that all rows were seen.
+#[test]
+fn a_list_that_is_known_of_a_session_is_no_truth() {
+    let made = Made::new(
+        "CREATE TABLE visit (id INTEGER PRIMARY KEY, hidden BOOLEAN, note);
+         INSERT INTO visit VALUES (1, 1, 'a'), (2, 0, 'b');",
+    );
+    let mut told = String::new();
+    for (column, operator, known) in [
+        ("hidden", "ne", json!(true)),
+        ("hidden", "eq", json!(true)),
+        ("hidden", "ne", json!([])),
+        ("hidden", "eq", json!([true])),
+        ("hidden", "in", json!([true])),
+        ("note", "ne", json!("a")),
+        ("note", "ne", json!(["a"])),
+        ("note", "ne", Json::Null),
+    ] {
+        let rows = SessionNames::default().condition(&json!({column: {operator: "$known"}})).unwrap();
+        let select = Some(SelectPermission::of_rows(rows));
+        let granted = TablePermissions { select, ..TablePermissions::default() };
+        let tables = BTreeMap::from([("visit".to_owned(), granted.into())]);
+        let permissions = Permissions { tables, ..Permissions::default() };
+        let known_text = known.to_string();
+        let served = made.serve(&RelationalSettings::default()).restricted(&permissions, &[known]);
+        let answer = served.answer("{ visits { id } }", "{}");
+        let answer = if answer.contains("FORBIDDEN") { "FORBIDDEN" } else { &answer };
+        writeln!(told, "{column} {operator} {known_text}: {answer}").unwrap();
+    }
+    expect![[r#"
+        hidden ne true: {"data":{"visits":[{"id":2}]}}
+        hidden eq true: {"data":{"visits":[{"id":1}]}}
+        hidden ne []: FORBIDDEN
+        hidden eq [true]: FORBIDDEN
+        hidden in [true]: {"data":{"visits":[{"id":1}]}}
+        note ne "a": {"data":{"visits":[{"id":2}]}}
+        note ne ["a"]: FORBIDDEN
+        note ne null: {"data":{"visits":[]}}
+    "#]]
+    .assert_eq(&told);
 }

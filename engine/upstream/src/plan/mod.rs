@@ -9,8 +9,9 @@ use std::{borrow::Cow, io::Write as _};
 
 use prony_graphql::{
     Name,
-    error::Position,
+    error::{GraphqlError, Position},
     json,
+    requirements::RequirementId,
     selection::{Field, OperationKind},
     variables::Variables,
 };
@@ -19,7 +20,7 @@ use serde_json::Value as Json;
 
 pub(crate) use self::parts::Typenames;
 use self::parts::{UpstreamVariable, VariableType, VariableValue};
-use crate::schema::UpstreamModel;
+use crate::schema::{Guards, UpstreamModel};
 
 /// A root field, ready to be forwarded beside others.
 #[derive(Debug)]
@@ -35,6 +36,9 @@ pub(crate) struct UpstreamField {
     variables: Vec<UpstreamVariable>,
     /// Names of types that the response has other than they are served; none where it is served as it comes.
     pub(crate) typenames: Option<Box<Typenames>>,
+    guards: Guards,
+    /// What it wants to know of who asks, with all that is selected below it.
+    wanted: Box<[RequirementId]>,
 }
 
 /// An operation that is forwarded as its client wrote it.
@@ -61,7 +65,7 @@ impl FieldPlan for UpstreamField {
             .variables
             .iter()
             .map(|variable| size_of::<UpstreamVariable>() + variable.name.len() + variable.ty.text.len());
-        size_of::<Self>() + self.text.len() + variables.sum::<usize>()
+        size_of::<Self>() + self.text.len() + size_of_val(&*self.wanted) + variables.sum::<usize>()
     }
 }
 
@@ -88,7 +92,14 @@ impl UpstreamField {
             text: String::from_utf8(inner).expect("an escaped text is text"),
             variables,
             typenames: print::typenames(model, field).map(Box::new),
+            guards: model.guards.clone(),
+            wanted: model.guards.wanted(field).into(),
         }
+    }
+
+    /// Why it is not forwarded for who asks.
+    pub(crate) fn refusal(&self, variables: &Variables) -> Option<GraphqlError> {
+        self.guards.refusal(&self.wanted, variables)
     }
 
     /// The body of a request for these fields, which are of one kind.

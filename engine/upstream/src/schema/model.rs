@@ -10,11 +10,15 @@ use prony_graphql::{
         collections::{HashMap, HashSet, IndexMap},
         schema::{Component, ComponentName, ExtendedType},
     },
+    requirements::with_definitions,
     schema::Contribution,
     selection::OperationKind,
 };
 
-use super::names::{OriginalNames, Renaming, root_name};
+use super::{
+    guards::Guards,
+    names::{OriginalNames, Renaming, root_name},
+};
 use crate::settings::NameSettings;
 
 /// Why a text is not served.
@@ -35,6 +39,8 @@ pub(crate) struct UpstreamModel {
     pub(crate) roots: [IndexMap<Name, Node<FieldDefinition>>; 3],
     pub(crate) directives: Vec<Node<ast::DirectiveDefinition>>,
     pub(crate) originals: OriginalNames,
+    /// What is wanted to be known of who asks.
+    pub(crate) guards: Guards,
     /// Whether a root type has another name than it is served under.
     pub(crate) has_other_roots: bool,
     pub(crate) notes: Vec<String>,
@@ -52,7 +58,7 @@ impl UpstreamModel {
         has_subscriptions: bool,
     ) -> Result<Self, ModelError> {
         let invalid = |errors: String| ModelError::Invalid(first_lines(&errors));
-        let schema = CompilerSchema::parse(sdl, path)
+        let schema = CompilerSchema::parse(with_definitions(sdl), path)
             .map_err(|invalid_schema| invalid(invalid_schema.errors.to_string()))?;
         let roots: [Option<Name>; 3] = KINDS.map(|kind| {
             let root = match kind {
@@ -178,6 +184,7 @@ impl Reader<'_> {
             }
         }
         model.directives = self.directives();
+        model.guards = Guards::of(schema, |of, field| self.served_as(roots, of, field));
         let is_known = |from: &str| {
             let root = from.split_once('.').and_then(|(root, field)| {
                 let kind = ["Query", "Mutation", "Subscription"].iter().position(|known| *known == root)?;
@@ -189,6 +196,16 @@ impl Reader<'_> {
         model.notes = std::mem::take(&mut self.notes);
         model.originals = std::mem::take(&mut self.renaming.originals);
         model
+    }
+
+    /// Under which types and names a type's field is served; under several where a type is the root of several kinds.
+    fn served_as(&mut self, roots: &[Option<Name>; 3], of: &Name, field: &Name) -> Vec<(Name, Name)> {
+        if !self.root_names.contains(of) {
+            return vec![(self.renamed.get(of).unwrap_or(of).clone(), field.clone())];
+        }
+        let kinds = KINDS.into_iter().filter(|kind| roots[*kind as usize].as_ref() == Some(of));
+        let root = |kind| Name::new(root_name(kind)).expect("a root type has a name");
+        kinds.map(|kind| (root(kind), self.renaming.of_field(kind, field))).collect()
     }
 
     /// A field below which all root fields are again, of all sources, cannot be forwarded.

@@ -125,8 +125,8 @@ fn context(core: &CoreEngine, client: &SimpleClient, request: &SimpleRequest<'_>
         return Some(RequestContext { address, headers, codings, ..context });
     }
     let headers = site.wanted_headers(request.fields()).map(|headers| site.trace_headers(headers));
-    let context = RequestContext::of_asker(core.settings(), asker);
-    Some(RequestContext { address, headers, codings, ..context })
+    let authority = site.authority(asker.as_ref());
+    Some(RequestContext { address, headers, authority, codings, ..RequestContext::of_asker(asker) })
 }
 
 /// What is copied at once for each connection; larger bodies are written as they are waited for.

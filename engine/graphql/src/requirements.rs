@@ -1,14 +1,14 @@
 //! `@authenticated`, `@requiresScopes` and `@policy`: what must be known of who asks, with the meaning that these directives have
 //! in Apollo Federation. One at a type holds for all fields that return it and for its own.
 
-use prony_graphql::{
-    Name,
-    compiler::{
-        Node, Schema as Compiled,
-        ast::{self, Definition, Directive, Document},
-        collections::HashMap,
-        schema::ExtendedType,
-    },
+use apollo_compiler::{
+    Name, Node, Schema as Compiled,
+    ast::{self, Definition, Directive, Document},
+    collections::HashMap,
+    schema::ExtendedType,
+};
+
+use crate::{
     error::{ErrorCode, GraphqlError},
     variables::{Authority, Variables},
 };
@@ -32,7 +32,7 @@ const DEFINITIONS: [(&str, &str); 3] = [
 
 /// One thing that must hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Requirement {
+enum Requirement {
     Authenticated,
     /// All scopes of one of the lists.
     Scopes(Vec<Vec<String>>),
@@ -40,13 +40,13 @@ pub(crate) enum Requirement {
     Policies(Vec<Vec<String>>),
 }
 
-/// Index into [`Requirements::all`].
+/// One of [`Requirements`], by its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct RequirementId(usize);
+pub struct RequirementId(usize);
 
 /// All that a schema wants to know of who asks; each once.
 #[derive(Debug, Default)]
-pub(crate) struct Requirements {
+pub struct Requirements {
     all: Vec<Requirement>,
     /// At types; sorted.
     types: HashMap<Name, Vec<RequirementId>>,
@@ -56,10 +56,10 @@ pub(crate) struct Requirements {
 
 /// Which requirements are not met, by their ids.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Unmet(Box<[bool]>);
+pub struct Unmet(Box<[bool]>);
 
 /// The text of a schema with the definitions of those that it uses.
-pub(crate) fn with_definitions(sdl: &str) -> String {
+pub fn with_definitions(sdl: &str) -> String {
     let mut text = sdl.to_owned();
     if DEFINITIONS.iter().all(|(name, _)| !sdl.contains(&format!("@{name}"))) {
         return text;
@@ -86,7 +86,7 @@ pub(crate) fn with_definitions(sdl: &str) -> String {
 
 impl Requirements {
     /// `applies` says which directives have functions of the program's own, and mean what those do.
-    pub(crate) fn of(schema: &Compiled, applies: impl Fn(&str) -> bool) -> Self {
+    pub fn of(schema: &Compiled, applies: impl Fn(&str) -> bool) -> Self {
         let mut found = Self::default();
         for (name, definition) in &schema.types {
             if definition.is_built_in() {
@@ -114,7 +114,7 @@ impl Requirements {
         found
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
@@ -145,7 +145,7 @@ impl Requirements {
     }
 
     /// What a field of an object type wants: of itself, of its type, of what it returns, and of the interfaces that declare it.
-    pub(crate) fn of_field<'r>(
+    pub fn of_field<'r>(
         &'r self,
         schema: &'r Compiled,
         type_name: &'r Name,
@@ -166,7 +166,7 @@ impl Requirements {
     }
 
     /// What of all of them does not hold of who asks; none where everything does.
-    pub(crate) fn unmet(&self, variables: &Variables) -> Option<Unmet> {
+    pub fn unmet(&self, variables: &Variables) -> Option<Unmet> {
         let nobody = Authority::default();
         let authority = variables.authority().map_or(&nobody, |authority| authority);
         let unmet: Box<[bool]> = self.all.iter().map(|requirement| !requirement.holds(authority)).collect();
@@ -174,7 +174,7 @@ impl Requirements {
     }
 
     /// Whether a policy that is wanted is none of these.
-    pub(crate) fn lacks_policy(&self, id: RequirementId, granted: &impl Fn(&str) -> bool) -> bool {
+    pub fn lacks_policy(&self, id: RequirementId, granted: &impl Fn(&str) -> bool) -> bool {
         match &self.all[id.0] {
             Requirement::Policies(any_of) => !any(any_of, granted),
             Requirement::Authenticated | Requirement::Scopes(_) => false,
@@ -182,7 +182,7 @@ impl Requirements {
     }
 
     /// The error of a field that wants what does not hold.
-    pub(crate) fn error(
+    pub fn error(
         &self,
         ids: impl Iterator<Item = RequirementId>,
         unmet: &Unmet,

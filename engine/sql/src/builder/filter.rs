@@ -29,8 +29,14 @@ impl<D: Dialect> SqlBuilder<'_, D> {
 
     fn filter(&mut self, model: &Model, rows: Rows<'_>, filter: &Filter) {
         match filter {
-            Filter::All(parts) => self.joined(model, rows, parts, " AND ", "TRUE"),
-            Filter::Any(parts) => self.joined(model, rows, parts, " OR ", "FALSE"),
+            Filter::All(parts) => {
+                let always = self.dialect().constant(true);
+                self.joined(model, rows, parts, " AND ", always);
+            }
+            Filter::Any(parts) => {
+                let never = self.dialect().constant(false);
+                self.joined(model, rows, parts, " OR ", never);
+            }
             Filter::Not(part) => {
                 self.push("NOT (");
                 self.filter(model, rows, part);

@@ -49,6 +49,11 @@ pub trait Dialect {
     /// LIKE with `\` as the escape, case-sensitive or not.
     fn like(&self, text: &mut String, operand: &str, number: usize, column: &Column, insensitive: bool);
 
+    /// A condition that always holds, or never does. It does not depend on the names of columns.
+    fn constant(&self, holds: bool) -> &'static str {
+        if holds { "TRUE" } else { "FALSE" }
+    }
+
     /// One key of ORDER BY: nulls last ascending, first descending.
     fn order_key(&self, text: &mut String, operand: &str, column: &Column, key: OrderKey);
 }

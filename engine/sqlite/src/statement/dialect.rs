@@ -54,6 +54,12 @@ impl Dialect for Sqlite {
         write!(text, "{function}({operand}, ?{number})").expect("writing to memory");
     }
 
+    /// Where a table has a column that is named `true` or `false`, the word is that column
+    /// (<https://sqlite.org/lang_expr.html#boolean_expressions>).
+    fn constant(&self, holds: bool) -> &'static str {
+        if holds { "1" } else { "0" }
+    }
+
     /// SQLite sorts nulls first ascending and last descending. The explicit order keeps it from using an
     /// index to the full, so columns without nulls do without.
     fn order_key(&self, text: &mut String, operand: &str, column: &Column, key: OrderKey) {

@@ -9,6 +9,10 @@ use prony_sql::{
     plan::{Direction, OrderKey},
 };
 
+/// SQLite's function that makes rows of a JSON text. A table of the file may have its name; there is none of the temporary schema, where
+/// SQLite finds the function too (<https://sqlite.org/vtab.html#epovtab>).
+pub(super) const JSON_EACH: &str = "temp.json_each";
+
 /// SQLite's SQL.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sqlite;
@@ -26,7 +30,7 @@ impl Dialect for Sqlite {
         let negation = if negated { " NOT" } else { "" };
         text.push_str(operand);
         text.push_str(negation);
-        write!(text, " IN (SELECT {item} FROM json_each(?{number}))").expect("writing to memory");
+        write!(text, " IN (SELECT {item} FROM {JSON_EACH}(?{number}))").expect("writing to memory");
     }
 
     /// Truths are stored as numbers and as words, and what has no type as numbers and as texts.

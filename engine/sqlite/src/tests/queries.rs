@@ -387,3 +387,20 @@ fn a_column_that_is_named_rowid_is_not_taken_for_the_rows_number() {
     let expected = r#"{"data":{"logs":[{"line":"first"},{"line":"second"},{"line":"third"}],"page":[{"rowid":"a","line":"second"}],"sorted":[{"line":"second"},{"line":"third"},{"line":"first"}]}}"#;
     assert_eq!(answer, expected);
 }
+
+/// Lists of values, and the keys of a level's parents, come through SQLite's function of this name.
+#[test]
+fn a_table_that_is_named_json_each_stands_in_nobodys_way() {
+    let answer = same_answer(
+        &Made::new(
+            "CREATE TABLE json_each (id INTEGER PRIMARY KEY, value TEXT);
+             CREATE TABLE notes (id INTEGER PRIMARY KEY, json_each_id INTEGER REFERENCES json_each (id));
+             INSERT INTO json_each VALUES (1, 'a'), (2, 'b'), (3, 'c');
+             INSERT INTO notes VALUES (1, 2), (2, 3), (3, 2);",
+        ),
+        "{ json_eaches(where: {value: {in: [\"b\", \"c\"]}}) { id notes(where: {id: {not_in: [1]}}) { id json_each { value } } } }",
+        "{}",
+    );
+    let expected = r#"{"data":{"json_eaches":[{"id":2,"notes":[{"id":3,"json_each":{"value":"b"}}]},{"id":3,"notes":[{"id":2,"json_each":{"value":"c"}}]}]}}"#;
+    assert_eq!(answer, expected);
+}

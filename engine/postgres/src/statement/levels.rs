@@ -11,13 +11,14 @@ use crate::{
     error::{Failure, FailureKind},
     run::rows::{Form, RowShape},
     statement::{
+        dialect::Postgres,
         keys::{KeyWire, read_key},
         select::{Equalities, SelectWriter},
         text::Statement,
     },
 };
 use prony_sql::{
-    builder::{Parameter, SelectList, collate_clause, column_operand},
+    builder::{Dialect as _, Parameter, SelectList, collate_clause, column_operand},
     database::{Statements, WrittenStatement},
     levels::{LevelRows, LevelSelect},
     model::{ColumnId, Model, Table},
@@ -113,7 +114,8 @@ fn keys(
             KeyWire::Text => format!("{}[]", KeyWire::Text.placeholder(number, table.column(id))),
         });
         names.push(format!("k{part}"));
-        tied.push((id, format!("k.k{part}{}", collate_clause(collation))));
+        let operator = Postgres.operator("=", table.column(id));
+        tied.push((id, format!("{operator}k.k{part}{}", collate_clause(collation))));
     }
     let sql = format!("unnest({}) WITH ORDINALITY AS k({},n)", arrays.join(","), names.join(","));
     (sql, tied)

@@ -208,6 +208,7 @@ fn column(row: &Row, types: &Types, table: &Draft) -> CatalogColumn {
         kind: described.kind,
         database_type: described.name,
         collation: row.get::<_, Option<&str>>("collation").map(Into::into),
+        operators: described.operators,
         nullable: !refuses_null,
         has_default: row.get::<_, bool>("has_default") || described.has_default || table.is_filled_by_trigger,
         writable: is_table && row.get::<_, bool>("is_writable"),

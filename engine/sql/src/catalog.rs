@@ -47,6 +47,8 @@ pub struct CatalogColumn {
     pub database_type: Box<str>,
     /// The collating sequence of its texts, ready to stand behind COLLATE. SQLite's columns have it where a foreign key compares them.
     pub collation: Option<Box<str>>,
+    /// PostgreSQL's schema of the type's operators, quoted, where it would not find them by their names alone.
+    pub operators: Option<Box<str>>,
     pub nullable: bool,
     /// A default, an identity, (SQLite) a rowid alias or (PostgreSQL) perhaps a trigger before inserts fills
     /// the column when it is not given.

@@ -87,6 +87,8 @@ pub struct Column {
     pub database_type: Box<str>,
     /// The collating sequence of its texts, ready to stand behind COLLATE, where it is known.
     pub collation: Option<Box<str>>,
+    /// The schema of the type's operators, quoted, where they are not found by their names alone.
+    pub operators: Option<Box<str>>,
     pub nullable: bool,
     pub has_default: bool,
     pub writable: bool,

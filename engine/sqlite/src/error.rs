@@ -103,9 +103,11 @@ fn of_statement(error: &SqliteError, known_columns: Option<&[Box<str>]>) -> Grap
             ErrorCode::LimitExceeded,
             "the field asks for more than one statement can hold; ask for less".to_owned(),
         ),
-        ffi::SQLITE_MISMATCH => {
-            (ErrorCode::BadUserInput, "a value does not fit the type of its column".to_owned())
-        }
+        // What is wanted of a rowid (<https://sqlite.org/rescode.html#mismatch>): `Int` and `BigInt` leave null alone.
+        ffi::SQLITE_MISMATCH => (
+            ErrorCode::ConstraintViolation,
+            "a primary key that is the number of the row must be a whole number (not null)".to_owned(),
+        ),
         ffi::SQLITE_ERROR | ffi::SQLITE_SCHEMA if is_unknown_name(&error.text) => {
             (ErrorCode::SchemaChanged, SCHEMA_CHANGED.to_owned())
         }

@@ -76,9 +76,12 @@ pub(crate) struct Capture {
 }
 
 impl Body {
-    /// A body of JSON as plans say it best. What TOML has no form for stays a text.
+    /// A body of JSON as plans say it best. What TOML has no form for stays a text, and so does what a value does not say in full.
     pub(crate) fn of_json(text: &str, path: &str) -> Option<Self> {
         let mut value: Value = serde_json::from_str(text).ok()?;
+        if !says_all(&value, text) {
+            return None;
+        }
         if let Some(graphql) = graphql(&value, path) {
             return Some(graphql);
         }
@@ -102,6 +105,40 @@ fn graphql(value: &Value, path: &str) -> Option<Body> {
     }
     let operation_name = object.get("operationName").and_then(Value::as_str).map(str::to_owned);
     Some(Body::Graphql { query, variables, operation_name })
+}
+
+/// Whether a value has all that its text has: each member, also of a name that comes twice, and whole numbers to the last digit.
+fn says_all(value: &Value, text: &str) -> bool {
+    let bare = without_strings(text);
+    let is_of_number = |letter: char| letter.is_ascii_digit() || "+-.eE".contains(letter);
+    let words = bare.split(|letter: char| !is_of_number(letter));
+    let begins = |first: char| first == '-' || first.is_ascii_digit();
+    let mut numbers = words.filter(|word| word.starts_with(begins));
+    let is_kept = |number: &str| number.contains(['.', 'e', 'E']) || number.parse::<i64>().is_ok();
+    bare.matches(':').count() == members(value) && numbers.all(is_kept)
+}
+
+/// JSON with its strings left out, so that each member has a colon.
+fn without_strings(text: &str) -> String {
+    let (mut bare, mut is_string, mut is_escaped) = (String::new(), false, false);
+    for letter in text.chars() {
+        match letter {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_string => is_escaped = true,
+            '"' => is_string = !is_string,
+            _ if is_string => {}
+            letter => bare.push(letter),
+        }
+    }
+    bare
+}
+
+fn members(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(members).sum(),
+        Value::Object(own) => own.len() + own.values().map(members).sum::<usize>(),
+        _ => 0,
+    }
 }
 
 /// `${` of a text that was sent is no variable.

@@ -7,8 +7,9 @@ use std::{
 
 use apollo_compiler::{
     ExecutableDocument, Name, Node,
-    ast::{OperationType, Type},
+    ast::{Definition, OperationType, Type},
     executable,
+    parser::Parser,
     validation::Valid,
 };
 use serde_json::Value as Json;
@@ -113,4 +114,28 @@ impl Operation {
 pub(super) fn next_id() -> OperationId {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     OperationId(NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The names of a document's operations, as far as they have some; none where it cannot be read.
+pub fn operation_names(text: &str) -> Vec<String> {
+    let Ok(ast) = Parser::new().parse_ast(text, "document") else { return Vec::new() };
+    let operations = ast.definitions.iter().filter_map(Definition::as_operation_definition);
+    operations.filter_map(|operation| operation.name.as_ref()).map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::operation_names;
+
+    #[test]
+    fn operations_of_a_document_are_named() {
+        for (text, names) in [
+            ("query A { a } mutation B { b } fragment F on Query { a }", vec!["A", "B"]),
+            ("{ a }", vec![]),
+            ("query A { a", vec![]),
+            ("", vec![]),
+        ] {
+            assert_eq!(operation_names(text), names, "{text}");
+        }
+    }
 }

@@ -18,6 +18,7 @@ pub(super) struct Types {
 struct Entry {
     /// Ready for a cast: without length or precision, which in a cast would cut values silently.
     name: Box<str>,
+    operators: Option<Box<str>>,
     structure: Structure,
 }
 
@@ -49,6 +50,8 @@ enum Order {
 pub(super) struct Described {
     pub(super) kind: ColumnKind,
     pub(super) name: Box<str>,
+    /// The schema of its operators, quoted, where the search path does not lead to them.
+    pub(super) operators: Option<Box<str>>,
     /// A domain of it is NOT NULL.
     pub(super) refuses_null: bool,
     /// It is a domain that fills columns without a default of their own.
@@ -89,7 +92,15 @@ impl Types {
                                    AND m.typcategory <> 'A' AND m.oid NOT IN (SELECT oid FROM comparable))
                              ELSE true END AS is_sorted,
                         EXISTS (SELECT FROM pg_proc AS p WHERE p.proname = 'max' AND p.prokind = 'a' AND p.pronargs = 1
-                                AND p.proargtypes[0] = t.oid AND pg_function_is_visible(p.oid)) AS has_extremes
+                                AND p.proargtypes[0] = t.oid AND pg_function_is_visible(p.oid)) AS has_extremes,
+                        (SELECT quote_ident(s.nspname) -- of the equality (3) of btree, beside which the others are
+                         FROM pg_opclass AS o JOIN pg_am AS m ON m.oid = o.opcmethod
+                              JOIN pg_amop AS e ON e.amopfamily = o.opcfamily AND e.amoplefttype = t.oid
+                                                   AND e.amoprighttype = t.oid AND e.amopstrategy = 3
+                              JOIN pg_operator AS p ON p.oid = e.amopopr
+                              JOIN pg_namespace AS s ON s.oid = p.oprnamespace
+                         WHERE m.amname = 'btree' AND o.opcdefault AND o.opcintype = t.oid
+                           AND NOT pg_operator_is_visible(p.oid)) AS operators
                  FROM used JOIN pg_type AS t USING (oid) JOIN pg_namespace AS n ON n.oid = t.typnamespace
                  ORDER BY array_position($1, n.oid), n.nspname, t.typname",
                 &[&schemas, &i32::from(COMMENT_CHARS_MAX)],
@@ -121,7 +132,8 @@ impl Types {
                 }),
             };
             let name = row.get::<_, &str>("name").into();
-            types.by_oid.insert(row.get("oid"), Entry { name, structure });
+            let operators = row.get::<_, Option<&str>>("operators").map(Into::into);
+            types.by_oid.insert(row.get("oid"), Entry { name, operators, structure });
         }
         types.read_labels(client, &enum_oids).await?;
         Ok(types)
@@ -151,7 +163,7 @@ impl Types {
     pub(super) fn describe(&self, oid: Oid) -> Described {
         let Some(entry) = self.by_oid.get(&oid) else {
             let (kind, name) = (ColumnKind::OtherText, "text".into());
-            return Described { kind, name, refuses_null: false, has_default: false };
+            return Described { kind, name, operators: None, refuses_null: false, has_default: false };
         };
         let kind = match entry.structure {
             Structure::Domain { of, refuses_null, has_default } => {
@@ -164,7 +176,8 @@ impl Types {
             Structure::Enum(index) => ColumnKind::Enum(index),
             Structure::Base(order) => base_kind(oid, &entry.name, order),
         };
-        Described { kind, name: entry.name.clone(), refuses_null: false, has_default: false }
+        let (name, operators) = (entry.name.clone(), entry.operators.clone());
+        Described { kind, name, operators, refuses_null: false, has_default: false }
     }
 
     pub(super) fn into_enums(self) -> Vec<CatalogEnum> {

@@ -100,11 +100,9 @@ fn extreme(is_max: bool, column: &Column, operand: &str) -> String {
         // These have no max and min of their own in all versions; their text form orders them alike.
         ColumnKind::Uuid => of_text(name, operand),
         ColumnKind::OrderedText if is_ordered_as_text(&column.database_type) => of_text(name, operand),
-        ColumnKind::OrderedText => {
-            let order = if is_max { "DESC" } else { "ASC" };
-            let first = format!("(array_agg({operand} ORDER BY {operand} {order} NULLS LAST))[1]");
-            json_sql::value(&ColumnKind::Text, true, &first)
-        }
+        ColumnKind::OrderedText => first_of(is_max, operand),
+        // Functions beside such operators are not found either: that of `text` would be taken.
+        ColumnKind::Text if column.operators.is_some() => first_of(is_max, operand),
         ColumnKind::Bytes => format!(
             "coalesce('\"'||translate(encode(decode({name}(encode({operand},'hex') COLLATE \"C\"),'hex'),\
              'base64'),E'\\n','')||'\"','null')"
@@ -115,6 +113,13 @@ fn extreme(is_max: bool, column: &Column, operand: &str) -> String {
 
 fn of_text(name: &str, operand: &str) -> String {
     json_sql::value(&ColumnKind::Text, true, &format!("{name}({operand}::text COLLATE \"C\")"))
+}
+
+/// Of a type without `max` and `min`: the first in its order.
+fn first_of(is_max: bool, operand: &str) -> String {
+    let order = if is_max { "DESC" } else { "ASC" };
+    let first = format!("(array_agg({operand} ORDER BY {operand} {order} NULLS LAST))[1]");
+    json_sql::value(&ColumnKind::Text, true, &first)
 }
 
 /// Whether texts in the order of their bytes are in the order of the type.

@@ -142,8 +142,10 @@ impl Dialect for Postgres {
     }
 
     fn membership(&self, text: &mut String, operand: &str, number: usize, column: &Column, negated: bool) {
+        let (sign, items) = if negated { ("<>", "ALL($") } else { ("=", "ANY($") };
         text.push_str(operand);
-        text.push_str(if negated { " <> ALL($" } else { " = ANY($" });
+        text.push_str(&self.operator(sign, column));
+        text.push_str(items);
         text.push_str(&number.to_string());
         if let Some(name) = cast(column) {
             text.push_str("::");
@@ -167,6 +169,15 @@ impl Dialect for Postgres {
         }
         text.push_str(if insensitive { " ILIKE $" } else { " LIKE $" });
         text.push_str(&number.to_string());
+    }
+
+    /// An extension's types may have theirs in a schema to which the search path does not lead. By the name alone there would be none,
+    /// or that of another type: `citext` would be compared as `text`.
+    fn operator(&self, sign: &str, column: &Column) -> String {
+        match &column.operators {
+            Some(schema) => format!(" OPERATOR({schema}.{sign}) "),
+            None => format!(" {sign} "),
+        }
     }
 
     /// PostgreSQL's own defaults are what is wanted, and fit its indexes.

@@ -11,14 +11,14 @@ use crate::{
     error::{Failure, FailureKind},
     run::rows::{Form, RowShape},
     statement::{
-        dialect::cast_name,
+        dialect::{Postgres, cast_name},
         keys::{KeyWire, comes_apart, read_key},
         select::{Equalities, SelectWriter},
         text::Statement,
     },
 };
 use prony_sql::{
-    builder::{Parameter, SelectList, collate_clause, column_operand},
+    builder::{Dialect as _, Parameter, SelectList, collate_clause, column_operand},
     database::{Statements, WrittenStatement},
     levels::{LevelRows, LevelSelect},
     model::{ColumnId, Model, Table},
@@ -115,7 +115,8 @@ fn keys(
         };
         arrays.push(array);
         names.push(format!("k{part}"));
-        tied.push((id, format!("{key}{}", collate_clause(collation))));
+        let operator = Postgres.operator("=", table.column(id));
+        tied.push((id, format!("{operator}{key}{}", collate_clause(collation))));
     }
     let sql = format!("unnest({}) WITH ORDINALITY AS k({},n)", arrays.join(","), names.join(","));
     (sql, tied)

@@ -121,7 +121,11 @@ impl PreviousRow {
             let column = table.column(id);
             let [now, before] =
                 [column_name(column), operand(id)].map(|operand| Postgres.comparable(operand, column));
-            format!("{now} IS DISTINCT FROM {before}")
+            // Columns of a key are not null.
+            match &column.operators {
+                Some(_) => format!("NOT ({now}{}{before})", Postgres.operator("=", column)),
+                None => format!("{now} IS DISTINCT FROM {before}"),
+            }
         });
         let is_moved: Vec<String> = is_moved.chain(["false".to_owned()]).collect();
         let is_moved = select.position(format!("({})", is_moved.join(" OR ")));

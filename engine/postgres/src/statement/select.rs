@@ -70,16 +70,17 @@ pub(crate) struct SelectWriter<'m> {
     is_level: bool,
 }
 
-/// Columns of nested rows and what they must equal: a column of the row above, or a part of a key.
+/// Columns of nested rows and what they must equal, with the operator before it: a column of the row above, or a part of a key.
 pub(crate) type Equalities = Vec<(ColumnId, String)>;
 
 /// What ties the rows of a relation to the row above, which stands under an alias.
 fn tied_to(model: &Model, table: &Table, alias: &str, relation: &Relation) -> Equalities {
     let target = model.table(relation.target);
     let pairs = relation.pairs.iter().map(|&(own, theirs)| {
-        let own = table.column(own);
-        let collate = collate_clause(relation.collation(own, target.column(theirs)));
-        (theirs, Postgres.comparable(column_operand(alias, own), own) + &collate)
+        let (own, column) = (table.column(own), target.column(theirs));
+        let collate = collate_clause(relation.collation(own, column));
+        let operand = Postgres.comparable(column_operand(alias, own), own);
+        (theirs, Postgres.equality(own, column) + &operand + &collate)
     });
     pairs.collect()
 }
@@ -234,7 +235,7 @@ impl<'m> SelectWriter<'m> {
             .iter()
             .map(|(column, equal)| {
                 let column = model.table(table).column(*column);
-                format!("{} = {equal}", Postgres.comparable(column_operand(alias, column), column))
+                Postgres.comparable(column_operand(alias, column), column) + equal
             })
             .collect();
         if !filter.is_everything() {

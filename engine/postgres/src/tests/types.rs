@@ -181,6 +181,54 @@ fn domains_of_enums_are_compared() {
     }
 }
 
+/// An extension's types may be in a schema to which the search path does not lead. `citext` was compared as `text` there, and `ltree`
+/// not at all.
+#[test]
+fn operators_are_found_beside_their_types() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create schema \"Odd one\";
+         create extension citext schema \"Odd one\";
+         create extension ltree schema \"Odd one\";
+         create domain mail as \"Odd one\".citext;
+         create table owners (name \"Odd one\".citext primary key, mail mail, path \"Odd one\".ltree);
+         create table pets (id int primary key, owner \"Odd one\".citext references owners);
+         insert into owners values ('ada', 'Ada@x', 'a.b'), ('Bob', 'B@x', 'a');
+         insert into pets values (1, 'ADA'), (2, 'bob'), (3, 'Ada');",
+    );
+    let text = "{ owners { name pets { id } } pets { owner_owner { name } }
+                  a: owners(where: {name: {eq: \"ADA\"}}) { name }
+                  b: owners(where: {name: {not_in: [\"BOB\"]}}) { name }
+                  c: owners(where: {path: {gte: \"a.b\"}}) { name }
+                  d: owners(where: {mail: {in: [\"ADA@X\"]}}) { name }
+                  e: owners(where: {pets: {id: {eq: 3}}}) { name }
+                  owners_aggregate { max { name path } min { name } } }";
+    let update = "mutation { updateOwner(pk_columns: {name: \"ADA\"}, mail: \"ada@X\") { result } }";
+    for model in MODELS {
+        on_a_core(async {
+            let served = Served::open(&database.url(), &settings(model)).await;
+            let session = served.session();
+            let ada = json!([{"name": "ada"}]);
+            let wanted = json!({
+                "owners": [
+                    {"name": "ada", "pets": [{"id": 1}, {"id": 3}]},
+                    {"name": "Bob", "pets": [{"id": 2}]}
+                ],
+                "pets": [
+                    {"owner_owner": {"name": "ada"}},
+                    {"owner_owner": {"name": "Bob"}},
+                    {"owner_owner": {"name": "ada"}}
+                ],
+                "a": ada, "b": ada, "c": ada, "d": ada, "e": ada,
+                "owners_aggregate": {"max": {"name": "Bob", "path": "a.b"}, "min": {"name": "ada"}},
+            });
+            assert_eq!(served.data(&session, text, none()).await, wanted, "{model:?}");
+            let updated = served.data(&session, update, none()).await;
+            assert_eq!(updated, json!({"updateOwner": {"result": true}}), "{model:?}");
+        });
+    }
+}
+
 /// PostgreSQL compares no texts of two collations unless told by which, and its foreign keys go by that of the key.
 #[test]
 fn relations_go_by_the_collation_of_the_key() {

@@ -2,8 +2,8 @@
 //! the server starts; automatic ones (Apollo's protocol, version 1) from clients, within a bound in bytes.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    fs, io,
+    collections::HashMap,
+    fmt, fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -13,7 +13,10 @@ use prony_graphql::{
     request::RequestParameters,
 };
 use quick_cache::{Weighter, sync::Cache};
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
@@ -59,7 +62,8 @@ pub enum DocumentsError {
 #[derive(Debug)]
 pub(crate) struct Documents {
     by_id: HashMap<Box<str>, Arc<str>>,
-    texts: HashSet<Arc<str>>,
+    /// Each with an id that it was given.
+    texts: HashMap<Arc<str>, Box<str>>,
     only: bool,
     automatic: Option<Cache<[u8; 32], Arc<str>, ByLength>>,
 }
@@ -80,7 +84,34 @@ enum Manifest {
     /// `{"format": "apollo-persisted-query-manifest", "version": 1, "operations": […]}`.
     Apollo { operations: Vec<ManifestOperation> },
     /// Ids and texts.
-    Plain(BTreeMap<String, String>),
+    Plain(Texts),
+}
+
+/// As they stand in the file, so that an id that comes twice is found.
+struct Texts(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Pairs)
+    }
+}
+
+struct Pairs;
+
+impl<'de> Visitor<'de> for Pairs {
+    type Value = Texts;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object of ids and texts")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Texts, A::Error> {
+        let mut texts = Vec::new();
+        while let Some(pair) = map.next_entry()? {
+            texts.push(pair);
+        }
+        Ok(Texts(texts))
+    }
 }
 
 #[derive(Deserialize)]
@@ -94,7 +125,7 @@ impl Documents {
         let automatic = settings.automatic_bytes;
         let mut documents = Self {
             by_id: HashMap::new(),
-            texts: HashSet::new(),
+            texts: HashMap::new(),
             only: settings.only,
             automatic: (automatic > 0 && !settings.only).then(|| {
                 Cache::with_weighter((automatic / USUAL_BYTES).max(16) as usize, automatic, ByLength)
@@ -116,7 +147,7 @@ impl Documents {
     fn trust(&mut self, path: &Path, id: String, text: &str) -> Result<(), DocumentsError> {
         // Editors end a file with a line break, of which clients know nothing.
         let checksums = [text, text.trim_end()].map(|text| hex(&Sha256::digest(text)));
-        let text: Arc<str> = text.trim_end().into();
+        let (text, name): (Arc<str>, Box<str>) = (text.trim_end().into(), id.as_str().into());
         let prefixed = checksums.clone().map(|checksum| format!("sha256:{checksum}"));
         for id in [id].into_iter().chain(prefixed).chain(checksums) {
             if let Some(known) = self.by_id.insert(id.clone().into(), Arc::clone(&text))
@@ -125,13 +156,13 @@ impl Documents {
                 return Err(DocumentsError::Twice { path: path.to_owned(), id });
             }
         }
-        self.texts.insert(text);
+        self.texts.entry(text).or_insert(name);
         Ok(())
     }
 
-    /// The trusted ones, in no order.
-    pub(crate) fn trusted(&self) -> impl Iterator<Item = &str> {
-        self.texts.iter().map(|text| &**text)
+    /// The trusted ones with an id of each, in no order.
+    pub(crate) fn trusted(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.texts.iter().map(|(text, id)| (&**id, &**text))
     }
 
     /// Whether other texts than the trusted ones are answered.
@@ -154,7 +185,7 @@ impl Documents {
             let named = named.clone();
             self.resolve_automatic(parameters, &named)?;
         }
-        if self.only && !self.texts.contains(parameters.query.trim_end()) {
+        if self.only && !self.texts.contains_key(parameters.query.trim_end()) {
             let message = "this server answers persisted documents only; ask its operator to add this one";
             return Err(GraphqlError::new(ErrorCode::DocumentNotFound, message));
         }
@@ -217,7 +248,7 @@ fn read(path: &Path) -> Result<Vec<(String, String)>, DocumentsError> {
             .map_err(|source| DocumentsError::Form { path: path.to_owned(), source })?;
         return Ok(match manifest {
             Manifest::Apollo { operations } => operations.into_iter().map(|one| (one.id, one.body)).collect(),
-            Manifest::Plain(texts) => texts.into_iter().collect(),
+            Manifest::Plain(Texts(texts)) => texts,
         });
     }
     let mut documents = Vec::new();

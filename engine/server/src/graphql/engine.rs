@@ -8,7 +8,7 @@ use std::sync::{
 use arc_swap::ArcSwap;
 use prony_graphql::{
     Name,
-    document::{Operation, limits::Limits},
+    document::{Operation, limits::Limits, operation::operation_names},
     response::Detail,
     schema::{Schema, SchemaFault, SharedDefinitions, SourceId},
 };
@@ -366,13 +366,18 @@ fn check_joins(served: &Served) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Says which trusted documents this schema refuses; the others are served.
+/// Says which trusted documents this schema refuses; the others are served. Of several operations requests choose one.
 fn check_documents(documents: &Documents, schema: &Schema, limits: &Limits) {
-    for text in documents.trusted() {
-        if let Err(errors) = Operation::parse(schema, text, None, limits) {
+    for (id, text) in documents.trusted() {
+        let names = operation_names(text);
+        let chosen: Vec<Option<&str>> =
+            if names.len() > 1 { names.iter().map(|name| Some(name.as_str())).collect() } else { vec![None] };
+        let refused = |name| Operation::parse(schema, text, name, limits).err();
+        if let Some(errors) = chosen.into_iter().find_map(refused) {
             let begin: String = text.split_whitespace().take(8).collect::<Vec<_>>().join(" ");
             let faults: Vec<&str> = errors.iter().map(|error| &*error.message).collect();
             tracing::warn!(
+                id,
                 document = begin,
                 faults = faults.join("; "),
                 "a persisted document does not fit the schema"

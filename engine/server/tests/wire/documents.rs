@@ -181,6 +181,8 @@ fn what_cannot_be_trusted_stops_the_start() {
     fs::write(path("half.json"), "{\"a\": ").expect("the directory is ours");
     fs::write(path("twice.json"), json!({"a": OTHER, "b": NAMES, NAMES_SHA256: OTHER}).to_string())
         .expect("the directory is ours");
+    fs::write(path("again.json"), format!("{{\"a\": \"{OTHER}\", \"a\": \"{NAMES}\"}}"))
+        .expect("the directory is ours");
     let fault = |path: &Path, only| {
         let database = prony_testkit::chinook::sqlite_copy();
         let settings = crate::support::settings(&database.path(), |settings| {
@@ -194,6 +196,7 @@ fn what_cannot_be_trusted_stops_the_start() {
         ("empty", "a directory needs files that end in .graphql"),
         ("missing", "cannot be read: No such file"),
         ("twice.json", "two documents have the id"),
+        ("again.json", "two documents have the id `a`"),
         ("bytes", "bytes/a.graphql cannot be read: stream did not contain valid UTF-8"),
         ("nested", "nested/a.graphql cannot be read: Is a directory"),
         ("endings", "two documents have the id `a`"),

@@ -29,8 +29,14 @@ impl<D: Dialect> SqlBuilder<'_, D> {
 
     fn filter(&mut self, model: &Model, rows: Rows<'_>, filter: &Filter) {
         match filter {
-            Filter::All(parts) => self.joined(model, rows, parts, " AND ", "TRUE"),
-            Filter::Any(parts) => self.joined(model, rows, parts, " OR ", "FALSE"),
+            Filter::All(parts) => {
+                let always = self.dialect().constant(true);
+                self.joined(model, rows, parts, " AND ", always);
+            }
+            Filter::Any(parts) => {
+                let never = self.dialect().constant(false);
+                self.joined(model, rows, parts, " OR ", never);
+            }
             Filter::Not(part) => {
                 self.push("NOT (");
                 self.filter(model, rows, part);
@@ -73,11 +79,11 @@ impl<D: Dialect> SqlBuilder<'_, D> {
             Comparison::NotEqual(value) if dialect.has_forms(column) => {
                 self.membership(rows, id, &operand, &one(value), true);
             }
-            Comparison::NotEqual(value) => self.binary(rows, id, &operand, " <> ", value),
-            Comparison::Greater(value) => self.binary(rows, id, &operand, " > ", value),
-            Comparison::GreaterOrEqual(value) => self.binary(rows, id, &operand, " >= ", value),
-            Comparison::Less(value) => self.binary(rows, id, &operand, " < ", value),
-            Comparison::LessOrEqual(value) => self.binary(rows, id, &operand, " <= ", value),
+            Comparison::NotEqual(value) => self.binary(rows, id, &operand, "<>", value),
+            Comparison::Greater(value) => self.binary(rows, id, &operand, ">", value),
+            Comparison::GreaterOrEqual(value) => self.binary(rows, id, &operand, ">=", value),
+            Comparison::Less(value) => self.binary(rows, id, &operand, "<", value),
+            Comparison::LessOrEqual(value) => self.binary(rows, id, &operand, "<=", value),
             Comparison::IsNull(is_null) => {
                 self.push(&operand);
                 self.push(dialect.null_test(column, *is_null));
@@ -102,13 +108,14 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         if self.dialect().has_forms(column) {
             self.membership(rows, id, &operand, &one(value), false);
         } else {
-            self.binary(rows, id, &operand, " = ", value);
+            self.binary(rows, id, &operand, "=", value);
         }
     }
 
-    fn binary(&mut self, rows: Rows<'_>, id: ColumnId, operand: &str, operator: &str, value: &Value) {
+    fn binary(&mut self, rows: Rows<'_>, id: ColumnId, operand: &str, sign: &str, value: &Value) {
+        let operator = self.dialect().operator(sign, rows.table.column(id));
         self.push(operand);
-        self.push(operator);
+        self.push(&operator);
         let compared = Parameter::Column { table: rows.id, column: id, value: value.clone(), list: false };
         let (number, dialect) = (self.parameter(compared), self.dialect());
         dialect.compared(&mut self.text, operand, number, rows.table.column(id));
@@ -133,8 +140,9 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         self.equate(relation.target, &alias, relation.pairs.iter().map(|&(_, theirs)| theirs));
         for &(own, theirs) in &relation.pairs {
             let (own, theirs) = (rows.table.column(own), target.column(theirs));
+            let equality = self.dialect().equality(own, theirs);
             self.compared_column(&alias, theirs);
-            self.push(" = ");
+            self.push(&equality);
             self.compared_column(rows.alias, own);
             self.push(&collate_clause(relation.collation(own, theirs)));
             self.push(" AND ");

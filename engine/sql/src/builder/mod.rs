@@ -55,6 +55,22 @@ pub trait Dialect {
     /// LIKE with `\` as the escape, case-sensitive or not.
     fn like(&self, text: &mut String, operand: &str, number: usize, column: &Column, insensitive: bool);
 
+    /// An operator between values of the column, with blanks around it.
+    fn operator(&self, sign: &str, column: &Column) -> String {
+        let _ = column;
+        format!(" {sign} ")
+    }
+
+    /// What stands between two columns of a relation that must be equal. They have operators of their own where both have the same.
+    fn equality(&self, own: &Column, target: &Column) -> String {
+        if own.operators == target.operators { self.operator("=", target) } else { " = ".to_owned() }
+    }
+
+    /// A condition that always holds, or never does. It does not depend on the names of columns.
+    fn constant(&self, holds: bool) -> &'static str {
+        if holds { "TRUE" } else { "FALSE" }
+    }
+
     /// One key of ORDER BY: nulls last ascending, first descending.
     fn order_key(&self, text: &mut String, operand: &str, column: &Column, key: OrderKey);
 }

@@ -69,8 +69,9 @@ impl<D: Dialect> SqlBuilder<'_, D> {
             let mut before = format!("{previous}.");
             push_identifier(&mut before, &name(*column));
             let column = table.column(*column);
+            let operator = self.dialect().operator("=", column);
             self.compared_column(&alias, column);
-            self.push(" = ");
+            self.push(&operator);
             let before = self.dialect().comparable(before, column);
             self.push(&before);
         }
@@ -121,8 +122,9 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         self.push(" WHERE ");
         for (index, column) in table.primary_key.iter().map(|&id| table.column(id)).enumerate() {
             let number = self.parameter(Parameter::Parent(index));
+            let operator = self.dialect().operator("=", column);
             self.compared_column(&alias, column);
-            self.push(" = ");
+            self.push(&operator);
             key_part(&mut self.text, number, column);
             self.push(" AND ");
         }
@@ -158,8 +160,9 @@ impl<D: Dialect> SqlBuilder<'_, D> {
             self.push(if index == 0 { " WHERE ((" } else { ") OR (" });
             for (index, column) in key.iter().enumerate() {
                 self.push(if index == 0 { "" } else { " AND " });
+                let operator = self.dialect().operator("=", table.column(*column));
                 self.compared_column(&alias, table.column(*column));
-                self.push(" = ");
+                self.push(&operator);
                 match given(column) {
                     Some(value) => self.column_value((id, table), *column, value.clone()),
                     None => self.column_of_own(model, id, *column, own),

@@ -88,6 +88,7 @@ fn served_column(field: Box<str>, column: &CatalogColumn, settings: Option<&Colu
         kind,
         database_type: column.database_type.clone(),
         collation: column.collation.clone(),
+        operators: column.operators.clone(),
         nullable: column.nullable,
         has_default: column.has_default,
         writable: column.writable,

@@ -65,6 +65,7 @@ mod tests {
             kind: ColumnKind::Int,
             database_type: "integer".into(),
             collation: None,
+            operators: None,
             nullable: false,
             has_default: false,
             writable: true,

@@ -79,6 +79,7 @@ fn column() -> impl Strategy<Value = CatalogColumn> {
         kind,
         database_type: "any".into(),
         collation: None,
+        operators: None,
         nullable,
         has_default,
         writable,

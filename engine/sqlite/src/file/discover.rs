@@ -68,6 +68,7 @@ impl Draft {
             writable: !generated && self.catalog.kind == TableKind::Table,
             database_type: declared,
             collation: None,
+            operators: None,
         });
         Ok(())
     }

@@ -8,6 +8,7 @@ use prony_graphql::json::ObjectText;
 use prony_source::dialect::AggregateFunction;
 
 use crate::statement::{
+    dialect::JSON_EACH,
     program::{
         ColumnPiece, Inner, LevelProgram, Nested, Node, Piece, Presence, ProgramStatements, RowsProgram,
         StatementText,
@@ -68,7 +69,7 @@ fn keyed(mut select: Select<'_>, table: &Table, level: &LevelSelect<'_>) -> Stat
     });
     let conditions: Vec<String> = conditions.collect();
     select.builder.equate(level.rows.table(), "t0", level.key_columns.iter().copied());
-    select.write(level.rows, &format!("json_each(?{keys}) AS k CROSS JOIN "), &conditions);
+    select.write(level.rows, &format!("{JSON_EACH}(?{keys}) AS k CROSS JOIN "), &conditions);
     match level.rows {
         RowsPlan::List(plan) => {
             let offset = select.builder.parameter(Parameter::Offset(plan.offset.clone()));

@@ -9,6 +9,10 @@ use prony_sql::{
     plan::{Direction, OrderKey},
 };
 
+/// SQLite's function that makes rows of a JSON text. A table of the file may have its name; there is none of the temporary schema, where
+/// SQLite finds the function too (<https://sqlite.org/vtab.html#epovtab>).
+pub(super) const JSON_EACH: &str = "temp.json_each";
+
 /// SQLite's SQL.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sqlite;
@@ -26,7 +30,7 @@ impl Dialect for Sqlite {
         let negation = if negated { " NOT" } else { "" };
         text.push_str(operand);
         text.push_str(negation);
-        write!(text, " IN (SELECT {item} FROM json_each(?{number}))").expect("writing to memory");
+        write!(text, " IN (SELECT {item} FROM {JSON_EACH}(?{number}))").expect("writing to memory");
     }
 
     /// Truths are stored as numbers and as words, and what has no type as numbers and as texts.
@@ -52,6 +56,12 @@ impl Dialect for Sqlite {
     fn like(&self, text: &mut String, operand: &str, number: usize, _column: &Column, insensitive: bool) {
         let function = if insensitive { "prony_ilike" } else { "prony_like" };
         write!(text, "{function}({operand}, ?{number})").expect("writing to memory");
+    }
+
+    /// Where a table has a column that is named `true` or `false`, the word is that column
+    /// (<https://sqlite.org/lang_expr.html#boolean_expressions>).
+    fn constant(&self, holds: bool) -> &'static str {
+        if holds { "1" } else { "0" }
     }
 
     /// SQLite sorts nulls first ascending and last descending. The explicit order keeps it from using an

@@ -198,7 +198,7 @@ impl<'m> Select<'m> {
     /// A table whose key is not served may have no rowid (<https://sqlite.org/withoutrowid.html>).
     fn unserved_order(table: &Table) -> String {
         if table.unserved_key.is_empty() {
-            return "t0.rowid".to_owned();
+            return format!("t0.{}", row_id(table));
         }
         let columns = table.unserved_key.iter().map(|name| {
             let mut column = "t0.".to_owned();
@@ -227,4 +227,11 @@ impl<'m> Select<'m> {
 fn has_numeric_affinity(declared: &str) -> bool {
     let declared = declared.to_ascii_uppercase();
     !declared.is_empty() && !["CHAR", "CLOB", "TEXT", "BLOB"].iter().any(|word| declared.contains(word))
+}
+
+/// The name by which a row's number can be asked for: one that no column has taken (<https://sqlite.org/lang_createtable.html#rowid>).
+/// The rarest name comes first, because columns that are not served are not known here.
+fn row_id(table: &Table) -> &'static str {
+    let is_free = |name: &&str| !table.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name));
+    ["_rowid_", "oid", "rowid"].into_iter().find(is_free).unwrap_or("rowid")
 }

@@ -46,6 +46,19 @@ fn update_and_delete_say_whether_there_was_a_row() {
     );
 }
 
+/// SQLite has no constraint for it, and speaks of types.
+#[test]
+fn a_key_that_numbers_the_rows_is_not_set_to_null() {
+    check(
+        "mutation { updateVenue(pk_columns: {id: 3}, id: null) { result } }",
+        "{ venues(where: {id: {eq: 3}}) { id } }",
+        &expect![[r#"
+            {"data":{"updateVenue":null},"errors":[{"message":"a primary key that is the number of the row must be a whole number (not null)","locations":[{"line":1,"column":12}],"path":["updateVenue"],"extensions":{"code":"CONSTRAINT_VIOLATION"}}]}
+            {"data":{"venues":[{"id":3}]}}
+        "#]],
+    );
+}
+
 #[test]
 fn a_failed_mutation_takes_the_others_of_its_request_back() {
     check(

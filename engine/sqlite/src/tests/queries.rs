@@ -359,3 +359,55 @@ fn rows_come_in_the_order_of_a_key_that_is_not_served() {
         assert_eq!(answer, expected, "{model:?}");
     }
 }
+
+/// SQLite takes `TRUE` and `FALSE` for columns, where a table has columns of these names.
+#[test]
+fn columns_that_are_named_as_constants_are_not_taken_for_them() {
+    let made = Made::new(
+        "CREATE TABLE flags (id INTEGER PRIMARY KEY, \"true\" BOOLEAN, \"false\" TEXT);
+         CREATE TABLE notes (id INTEGER PRIMARY KEY, flag_id INTEGER REFERENCES flags (id), \"false\" BOOLEAN, \"true\" INTEGER);
+         INSERT INTO flags VALUES (1, 0, '1'), (2, NULL, '7'), (3, 1, NULL);
+         INSERT INTO notes VALUES (1, 1, 1, 0), (2, 1, 0, 1), (3, 3, 1, NULL);",
+    );
+    let answer = same_answer(
+        &made,
+        "{ all: flags(where: {and: []}) { id } none: flags(where: {or: []}) { id }
+           others: flags(where: {not: {or: []}}) { id } count: flags_aggregate(where: {or: []}) { count }
+           below: flags(where: {notes: {and: []}}) { id notes(where: {or: []}) { id } notes_aggregate(where: {and: []}) { count } } }",
+        "{}",
+    );
+    let expected = r#"{"data":{"all":[{"id":1},{"id":2},{"id":3}],"none":[],"others":[{"id":1},{"id":2},{"id":3}],"count":{"count":0},"below":[{"id":1,"notes":[],"notes_aggregate":{"count":2}},{"id":3,"notes":[],"notes_aggregate":{"count":1}}]}}"#;
+    assert_eq!(answer, expected);
+}
+
+/// Rows without a key come in the order in which they are stored, also where a column has the name of their number.
+#[test]
+fn a_column_that_is_named_rowid_is_not_taken_for_the_rows_number() {
+    let answer = same_answer(
+        &Made::new(
+            "CREATE TABLE logs (rowid TEXT, line TEXT);
+             INSERT INTO logs VALUES ('z', 'first'), ('a', 'second'), ('m', 'third');",
+        ),
+        "{ logs { line } page: logs(limit: 1, offset: 1) { rowid line } sorted: logs(sort: {rowid: asc}) { line } }",
+        "{}",
+    );
+    let expected = r#"{"data":{"logs":[{"line":"first"},{"line":"second"},{"line":"third"}],"page":[{"rowid":"a","line":"second"}],"sorted":[{"line":"second"},{"line":"third"},{"line":"first"}]}}"#;
+    assert_eq!(answer, expected);
+}
+
+/// Lists of values, and the keys of a level's parents, come through SQLite's function of this name.
+#[test]
+fn a_table_that_is_named_json_each_stands_in_nobodys_way() {
+    let answer = same_answer(
+        &Made::new(
+            "CREATE TABLE json_each (id INTEGER PRIMARY KEY, value TEXT);
+             CREATE TABLE notes (id INTEGER PRIMARY KEY, json_each_id INTEGER REFERENCES json_each (id));
+             INSERT INTO json_each VALUES (1, 'a'), (2, 'b'), (3, 'c');
+             INSERT INTO notes VALUES (1, 2), (2, 3), (3, 2);",
+        ),
+        "{ json_eaches(where: {value: {in: [\"b\", \"c\"]}}) { id notes(where: {id: {not_in: [1]}}) { id json_each { value } } } }",
+        "{}",
+    );
+    let expected = r#"{"data":{"json_eaches":[{"id":2,"notes":[{"id":3,"json_each":{"value":"b"}}]},{"id":3,"notes":[{"id":2,"json_each":{"value":"c"}}]}]}}"#;
+    assert_eq!(answer, expected);
+}

@@ -69,9 +69,9 @@ pub(super) fn form_part(value: &str) -> Result<(String, Part), DraftError> {
     let content = pieces.next().unwrap_or_default();
     let mut part = match (content.strip_prefix('@'), content.strip_prefix('<')) {
         (Some(file), _) => {
-            let filename = Path::new(file).file_name().map(|name| name.to_string_lossy().into_owned());
-            let content_type = Some("application/octet-stream".to_owned());
-            Part { text: file_text(file)?, filename, content_type }
+            let filename = file_name(file);
+            let content_type = Some(content_type_of(&filename).to_owned());
+            Part { text: file_text(file)?, filename: Some(filename), content_type }
         }
         (None, Some(file)) => Part { text: file_text(file)?, filename: None, content_type: None },
         (None, None) => Part { text: content.to_owned(), filename: None, content_type: None },
@@ -121,6 +121,32 @@ pub(super) fn multipart(parts: &[(String, Part)]) -> Result<(String, String), Dr
     }
     let _ = write!(body, "--{BOUNDARY}--\r\n");
     Ok((format!("multipart/form-data; boundary={BOUNDARY}"), body))
+}
+
+/// By the ending of a file's name, as curl has it (curl(1), `--form`).
+fn content_type_of(filename: &str) -> &'static str {
+    const ENDINGS: [(&str, &str); 10] = [
+        ("gif", "image/gif"),
+        ("htm", "text/html"),
+        ("html", "text/html"),
+        ("jpeg", "image/jpeg"),
+        ("jpg", "image/jpeg"),
+        ("pdf", "application/pdf"),
+        ("png", "image/png"),
+        ("svg", "image/svg+xml"),
+        ("txt", "text/plain"),
+        ("xml", "application/xml"),
+    ];
+    let ending = filename.rsplit_once('.').map_or("", |(_, ending)| ending);
+    ENDINGS
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(ending))
+        .map_or("application/octet-stream", |(_, content_type)| *content_type)
+}
+
+/// The last part of a path.
+pub(super) fn file_name(path: &str) -> String {
+    Path::new(path).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 pub(super) fn file_text(path: &str) -> Result<String, DraftError> {

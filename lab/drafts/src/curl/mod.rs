@@ -5,7 +5,8 @@ mod options;
 mod words;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use url::Url;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use url::{Position, Url};
 
 use self::{
     body::{Part, Parts},
@@ -19,6 +20,9 @@ use crate::{
 
 /// Written where a command has none.
 const FORM: &str = "application/x-www-form-urlencoded";
+
+/// Left as they are in the name of a file behind an address (RFC 3986, 2.3).
+const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Drafts a plan of a command: its words as a shell has parted them, or one text that is parted here. Files that it names are read.
 pub fn from_curl(arguments: &[String]) -> Result<Draft, DraftError> {
@@ -56,7 +60,8 @@ struct Command {
     without: Vec<String>,
     data: Parts,
     form: Vec<(String, Part)>,
-    upload: Option<String>,
+    /// A file's name and text.
+    upload: Option<(String, String)>,
     is_get: bool,
     is_head: bool,
     /// Braces and brackets in addresses are no patterns.
@@ -175,15 +180,23 @@ impl Command {
             Meaning::CaFile => self.tls.push(("ca", format!("[{}]", quoted(&value)))),
             Meaning::Certificate => self.tls.push(("cert", quoted(&value))),
             Meaning::Key => self.tls.push(("key", quoted(&value))),
-            Meaning::Upload => self.upload = Some(body::file_text(&value)?),
+            Meaning::Upload => self.upload = Some((body::file_name(&value), body::file_text(&value)?)),
             Meaning::Note(note) => self.notes.push(note),
             Meaning::Nothing | Meaning::Next | Meaning::Refused(_) => {}
         }
         Ok(())
     }
 
+    /// One header, or `@file` with one on each line.
+    fn header(&mut self, flag: &str, value: &str) -> Result<(), DraftError> {
+        let Some(file) = value.strip_prefix('@') else { return self.header_line(flag, value) };
+        let text = body::file_text(file)?;
+        let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+        lines.try_for_each(|line| self.header_line(flag, line))
+    }
+
     /// `Name: value`, `Name;` for an empty one, `Name:` for none.
-    fn header(&mut self, flag: &str, line: &str) -> Result<(), DraftError> {
+    fn header_line(&mut self, flag: &str, line: &str) -> Result<(), DraftError> {
         if let Some((name, value)) = line.split_once(':') {
             match value.trim() {
                 "" => self.without.push(name.trim().to_owned()),
@@ -224,8 +237,7 @@ impl Command {
             });
         }
         self.headers.retain(|(name, _)| {
-            !self.without.contains(name)
-                && !["host", "content-length"].contains(&name.to_ascii_lowercase().as_str())
+            !self.without.contains(name) && !name.eq_ignore_ascii_case("content-length")
         });
         for note in &self.notes {
             if !draft.notes.iter().any(|known| known == note) {
@@ -234,16 +246,11 @@ impl Command {
         }
         for text in &self.urls {
             let text = if self.is_glob_off { text.clone() } else { unglobbed(text)? };
-            let (target, path) = address(&text, self.unix_socket.as_deref())?;
-            let path = match (self.is_get, self.data.text()) {
-                (true, data) if !data.is_empty() => {
-                    format!("{path}{}{data}", if path.contains('?') { '&' } else { '?' })
-                }
-                _ => path,
-            };
-            let target = draft.target(&target);
+            let address = address(&text, self.unix_socket.as_deref())?;
+            let path = self.path(&address.path);
+            let target = draft.target(&address.target);
             let plain = path.split('?').next().unwrap_or_default();
-            let headers = self.headers.iter().map(|(name, value)| (name.clone(), escaped(value))).collect();
+            let headers = self.headers_for(&address);
             draft.requests.push(Request {
                 name: names.request(&format!("{method} {plain}")),
                 target,
@@ -258,6 +265,31 @@ impl Command {
         Ok(())
     }
 
+    /// Data of `-G` are a query, and a file gets its name where the address ends in `/`.
+    fn path(&self, path: &str) -> String {
+        match (&self.upload, self.data.text()) {
+            (Some((name, _)), _) if path.ends_with('/') && !path.contains('?') => {
+                format!("{path}{}", utf8_percent_encode(name, &UNRESERVED))
+            }
+            (_, data) if self.is_get && !data.is_empty() => {
+                format!("{path}{}{data}", if path.contains('?') { '&' } else { '?' })
+            }
+            _ => path.to_owned(),
+        }
+    }
+
+    /// A host that the address has itself is left out.
+    fn headers_for(&self, address: &Address) -> Vec<(String, String)> {
+        let is_sent =
+            |name: &str, value: &str| !name.eq_ignore_ascii_case("host") || value != address.host;
+        let sent = self.headers.iter().filter(|(name, value)| is_sent(name, value));
+        let mut headers: Vec<_> = sent.map(|(name, value)| (name.clone(), escaped(value))).collect();
+        if let Some(credentials) = address.credentials.as_ref().filter(|_| !self.has("Authorization")) {
+            set_header(&mut headers, "Authorization", credentials);
+        }
+        headers
+    }
+
     fn method(&self, body: &Body) -> String {
         match &self.method {
             Some(method) => method.clone(),
@@ -269,7 +301,7 @@ impl Command {
     }
 
     fn body(&mut self) -> Result<Body, DraftError> {
-        if let Some(upload) = &self.upload {
+        if let Some((_, upload)) = &self.upload {
             return Ok(Body::Text(escaped(upload)));
         }
         if !self.form.is_empty() {
@@ -302,6 +334,8 @@ impl Command {
     }
 
     fn settings(&self, draft: &mut Draft) {
+        // curl passes over what is said of certificates where nothing is encrypted, and a plan refuses it.
+        let is_encrypted = draft.targets.iter().any(|(_, url)| url.starts_with("https://"));
         let mut put = |key: &'static str, value: String| {
             draft.settings.retain(|(known, _)| *known != key);
             draft.settings.push((key, value));
@@ -312,7 +346,7 @@ impl Command {
         if self.is_http2 {
             put("protocol", "\"http2\"".to_owned());
         }
-        if !self.tls.is_empty() {
+        if is_encrypted && !self.tls.is_empty() {
             let mut members: Vec<&(&str, String)> = Vec::new();
             for member in &self.tls {
                 members.retain(|(known, _)| *known != member.0);
@@ -353,8 +387,17 @@ fn unglobbed(text: &str) -> Result<String, DraftError> {
     Ok(plain)
 }
 
-/// The target of an address, and its path with the query.
-fn address(text: &str, unix_socket: Option<&str>) -> Result<(String, String), DraftError> {
+struct Address {
+    target: String,
+    /// With the query.
+    path: String,
+    /// With its port, as `Host` has it.
+    host: String,
+    /// A value of `Authorization`.
+    credentials: Option<String>,
+}
+
+fn address(text: &str, unix_socket: Option<&str>) -> Result<Address, DraftError> {
     let fault = |why: &str| DraftError::Address { text: text.to_owned(), why: why.to_owned() };
     let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let url = Url::parse(&whole).map_err(|error| fault(&error.to_string()))?;
@@ -369,7 +412,12 @@ fn address(text: &str, unix_socket: Option<&str>) -> Result<(String, String), Dr
         Some(socket) => format!("http://unix:{socket}"),
         None => url.origin().ascii_serialization(),
     };
-    Ok((target, path))
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let (user, password) = (decoded(url.username()), url.password().map(decoded));
+    let credentials = (!user.is_empty() || password.is_some())
+        .then(|| format!("Basic {}", STANDARD.encode(format!("{user}:{}", password.unwrap_or_default()))));
+    let host = url[Position::BeforeHost..Position::AfterPort].to_owned();
+    Ok(Address { target, path, host, credentials })
 }
 
 #[cfg(test)]

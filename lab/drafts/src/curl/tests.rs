@@ -69,7 +69,22 @@ fn data_and_methods_follow_curl() {
         ("curl -u ada:secret h", "GET / [Authorization: Basic YWRhOnNlY3JldA==] -".to_owned()),
         (
             "curl -H 'Accept:' -H 'X-Empty;' -H 'host: x' -H 'a: 1' -H 'A: 2' h",
-            "GET / [X-Empty: , A: 2] -".to_owned(),
+            "GET / [X-Empty: , host: x, A: 2] -".to_owned(),
+        ),
+        ("curl -H 'Host: h:81' h:81/p", "GET /p [] -".to_owned()),
+        (
+            "curl 'http://us%20er:p%40ss@h/p'",
+            "GET /p [Authorization: Basic dXMgZXI6cEBzcw==] -".to_owned(),
+        ),
+        ("curl -k http://h/p", "GET /p [] -".to_owned()),
+        (
+            r#"curl --json '{"a":1,"a":2}' h"#,
+            r#"POST / [Content-Type: application/json, Accept: application/json] {"a":1,"a":2}"#.to_owned(),
+        ),
+        (
+            r#"curl --json '{"a":12345678901234567890123}' h"#,
+            r#"POST / [Content-Type: application/json, Accept: application/json] {"a":12345678901234567890123}"#
+                .to_owned(),
         ),
         (
             "curl --json '[1,null]' h",
@@ -171,6 +186,23 @@ fn files_are_read_and_words_may_be_parted() {
     assert_eq!(body("-d"), Body::Text("ab".to_owned()));
     assert_eq!(body("--data-binary"), Body::Text("a\r\nb".to_owned()));
     assert_eq!(body("--data-raw"), Body::Text(at.clone()));
+    let request = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        from_curl(&words).unwrap().requests.remove(0)
+    };
+    let Body::Text(form) = request(&["curl", "-F", &format!("f={at}"), "http://h/"]).body else {
+        panic!("a form is a text")
+    };
+    let part = "name=\"f\"; filename=\"body.txt\"\r\nContent-Type: text/plain\r\n\r\na\r\nb\r\n";
+    assert!(form.contains(part), "{form}");
+    let file = path.to_str().unwrap();
+    for (address, wanted) in [("http://h/up/", "/up/body.txt"), ("h", "/body.txt"), ("h/up", "/up"), ("h/?a=/", "/?a=/")] {
+        assert_eq!(request(&["curl", "-T", file, address]).path, wanted, "{address}");
+    }
+    fs::write(directory.path().join("headers"), "A: 1\r\n\r\nB: 2\n").unwrap();
+    let headers = format!("@{}", directory.path().join("headers").display());
+    let sent = request(&["curl", "-H", &headers, "h"]).headers;
+    assert_eq!(sent, [("A", "1"), ("B", "2")].map(|(name, value)| (name.to_owned(), value.to_owned())));
     fs::write(&path, [0xff, 0xfe]).unwrap();
     let words = ["-T", path.to_str().unwrap(), "http://h/"].map(str::to_owned);
     let refused = from_curl(&words).unwrap_err().to_string();

@@ -9,6 +9,9 @@ use crate::DraftError;
 /// References that lead to references.
 const LONGEST_CHAIN: usize = 32;
 
+/// Parts of one schema; there are few.
+const MOST_PARTS: usize = 256;
+
 #[derive(Debug)]
 pub(super) struct Document {
     root: Value,
@@ -25,9 +28,17 @@ impl Document {
         let root: Value = if text.trim_start().starts_with('{') {
             serde_json::from_str(&text).map_err(|error| DraftError::malformed(&what, error.to_string()))?
         } else {
-            serde_saphyr::from_str(&text).map_err(|error| DraftError::malformed(&what, error.to_string()))?
+            // As JSON has them (OpenAPI 3.1.1, 4.2): `y` names a coordinate, and `no` a country.
+            let options = serde_saphyr::options! { strict_booleans: true };
+            serde_saphyr::from_str_with_options(&text, options)
+                .map_err(|error| DraftError::malformed(&what, error.to_string()))?
         };
-        let version = |key: &str| root.get(key).and_then(Value::as_str);
+        // Without quotes, `3.1` is a number.
+        let version = |key: &str| match root.get(key)? {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        };
         match (version("openapi"), version("swagger")) {
             (Some(version), _) if version.starts_with("3.") => Ok(Self { root }),
             (None, Some(version)) => {
@@ -58,5 +69,17 @@ impl Document {
             value = self.root.pointer(&pointer)?;
         }
         None
+    }
+
+    /// Adds a schema and what holds together with it (`allOf`), each once.
+    pub(super) fn parts<'d>(&'d self, schema: &'d Value, found: &mut Vec<&'d Value>) {
+        let Some(schema) = self.resolve(schema) else { return };
+        if found.len() >= MOST_PARTS || found.iter().any(|known| std::ptr::eq(*known, schema)) {
+            return;
+        }
+        found.push(schema);
+        for part in schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+            self.parts(part, found);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! One operation of a description as a request.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::{document::Document, example};
@@ -11,6 +11,12 @@ use crate::{
 
 /// Left as they are in a value within a URI (RFC 3986, 2.3).
 const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// What a template may hold and the path of a request may not, without the braces of its parameters.
+const NOT_IN_PATHS: AsciiSet = CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>');
+
+/// Headers that parameters do not describe (OpenAPI 3.1.1, 4.8.12.2): bodies and `security` say them.
+const DESCRIBED_ELSEWHERE: [&str; 3] = ["accept", "content-type", "authorization"];
 
 pub(super) struct Operation<'d> {
     pub(super) document: &'d Document,
@@ -24,26 +30,28 @@ pub(super) struct Operation<'d> {
 impl Operation<'_> {
     /// What it asks with; in words why it cannot be said.
     pub(super) fn request(&self, draft: &mut Draft, names: &mut Names) -> Result<Request, String> {
-        let mut path = escaped(self.template);
+        let mut path = path_of(self.template);
         let (mut query, mut headers, mut cookies) = (Vec::new(), Vec::new(), Vec::new());
         for parameter in self.parameters()? {
             let (Some(name), Some(place)) = (text(parameter, "name"), text(parameter, "in")) else {
                 continue;
             };
             let is_required = parameter.get("required") == Some(&Value::Bool(true));
-            let has_example = example::given(self.document, parameter).is_some();
+            let holder = only_content(parameter).unwrap_or(parameter);
+            let has_example = example::given(self.document, holder).is_some();
             if place != "path" && !is_required && !has_example {
                 continue;
             }
-            let known = example::of_holder(self.document, parameter);
-            let value = known.as_ref().map(plain);
+            let known = example::of_holder(self.document, holder);
+            let value = known.as_ref().map(|value| plain_of(parameter, value));
             match place {
                 "path" => {
                     let variable = variable(draft, names, name, value.as_deref(), parameter);
-                    path = path.replace(&format!("{{{name}}}"), &format!("${{{variable}}}"));
+                    let lead = path_lead(name, parameter);
+                    path = path.replace(&format!("{{{}}}", in_path(name)), &format!("{lead}${{{variable}}}"));
                 }
                 "query" => query.extend(query_pairs(name, parameter, known.as_ref())),
-                "header" => {
+                "header" if !DESCRIBED_ELSEWHERE.contains(&name.to_ascii_lowercase().as_str()) => {
                     let value = value.unwrap_or_else(|| "text".to_owned());
                     set_header(&mut headers, name, &escaped(&value));
                 }
@@ -59,7 +67,8 @@ impl Operation<'_> {
             set_header(&mut headers, "Cookie", &cookies.join("; "));
         }
         if !query.is_empty() {
-            path = format!("{path}?{}", query.join("&"));
+            let joint = if path.contains('?') { '&' } else { '?' };
+            path = format!("{path}{joint}{}", query.join("&"));
         }
         if path.replace("${", "").contains('{') {
             return Err("a parameter of its path is not described".to_owned());
@@ -141,7 +150,8 @@ impl Operation<'_> {
         let is_required = described.get("required") == Some(&Value::Bool(true));
         let Some(Value::Object(kinds)) = described.get("content") else { return Ok(Body::None) };
         let is_json = |kind: &str| {
-            kind == "application/json" || kind.split(';').next().is_some_and(|kind| kind.ends_with("+json"))
+            let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+            kind == "application/json" || kind.ends_with("+json")
         };
         if let Some((kind, holder)) = kinds.iter().find(|(kind, _)| is_json(kind)) {
             let value = example::of_holder(self.document, holder).unwrap_or_else(|| serde_json::json!({}));
@@ -157,9 +167,10 @@ impl Operation<'_> {
         if let Some(holder) = kinds.get("application/x-www-form-urlencoded") {
             let value = example::of_holder(self.document, holder).unwrap_or_default();
             let members = value.as_object().into_iter().flatten();
-            let pairs: Vec<String> = members
-                .map(|(name, value)| format!("{}={}", encoded(name), encoded(&plain(value))))
-                .collect();
+            let encoding = holder.get("encoding").unwrap_or(&Value::Null);
+            let style = |name: &str| encoding.get(name).unwrap_or(&Value::Null);
+            let pairs: Vec<String> =
+                members.flat_map(|(name, value)| query_pairs(name, style(name), Some(value))).collect();
             set_header(headers, "Content-Type", "application/x-www-form-urlencoded");
             return Ok(Body::Text(escaped(&pairs.join("&"))));
         }
@@ -186,17 +197,32 @@ impl Operation<'_> {
     }
 }
 
-/// By the style of the parameter, `form` where none is said: of a list a pair for each item, or one with all (OpenAPI 3.1.1, 4.8.12).
+/// By the style of the parameter, `form` where none is said: of a list a pair for each item, or one with all, and of an
+/// object one for each member (OpenAPI 3.1.1, 4.8.12).
 fn query_pairs(name: &str, parameter: &Value, value: Option<&Value>) -> Vec<String> {
     let pair = |text: &str| format!("{}={text}", encoded(name));
-    let items = match value {
-        Some(Value::Array(items)) if !items.is_empty() => items,
-        Some(other) => return vec![pair(&encoded(&plain(other)))],
+    let style = text(parameter, "style").unwrap_or("form");
+    let is_exploded = parameter.get("explode").and_then(Value::as_bool).unwrap_or(style == "form");
+    let is_whole = only_content(parameter).is_some();
+    let items: Vec<String> = match value {
+        Some(Value::Array(items)) if !items.is_empty() && !is_whole => items.iter().map(plain).collect(),
+        Some(Value::Object(members)) if style == "deepObject" => {
+            let key = |member: &str| encoded(&format!("{name}[{member}]"));
+            let pairs = members.iter().map(|(name, value)| format!("{}={}", key(name), encoded(&plain(value))));
+            return pairs.collect();
+        }
+        Some(Value::Object(members)) if is_exploded && !is_whole => {
+            let pairs = members.iter().flat_map(|(name, value)| query_pairs(name, &Value::Null, Some(value)));
+            return pairs.collect();
+        }
+        Some(Value::Object(members)) if !is_whole => {
+            members.iter().flat_map(|(name, value)| [name.clone(), plain(value)]).collect()
+        }
+        Some(other) => return vec![pair(&encoded(&plain_of(parameter, other)))],
         None => return vec![pair("text")],
     };
-    let items: Vec<String> = items.iter().map(|item| encoded(&plain(item))).collect();
-    let style = text(parameter, "style").unwrap_or("form");
-    if parameter.get("explode").and_then(Value::as_bool).unwrap_or(style == "form") {
+    let items: Vec<String> = items.iter().map(|item| encoded(item)).collect();
+    if is_exploded {
         return items.iter().map(|item| pair(item)).collect();
     }
     let between = match style {
@@ -205,6 +231,29 @@ fn query_pairs(name: &str, parameter: &Value, value: Option<&Value>) -> Vec<Stri
         _ => ",",
     };
     vec![pair(&items.join(between))]
+}
+
+/// The only form of a parameter that is described by its `content`, such as one of JSON (OpenAPI 3.1.1, 4.8.12.2.3).
+fn only_content(parameter: &Value) -> Option<&Value> {
+    parameter.get("content").and_then(Value::as_object)?.values().next()
+}
+
+/// A template as it stands in a request: a fragment is not sent (RFC 3986, 3.5).
+fn path_of(template: &str) -> String {
+    escaped(&in_path(template.split_once('#').map_or(template, |(path, _)| path)))
+}
+
+fn in_path(text: &str) -> String {
+    utf8_percent_encode(text, &NOT_IN_PATHS).to_string()
+}
+
+/// What stands before a parameter of a path by its style, `simple` where none is said.
+fn path_lead(name: &str, parameter: &Value) -> String {
+    match text(parameter, "style") {
+        Some("label") => ".".to_owned(),
+        Some("matrix") => format!(";{}=", encoded(name)),
+        _ => String::new(),
+    }
 }
 
 /// A parameter of a path, which has to name something that is there: one variable for each name.
@@ -249,7 +298,21 @@ fn credential(draft: &mut Draft, names: &mut Names, scheme: &str) -> String {
     name
 }
 
-/// As it stands in a URI or a header: lists by commas (style `simple`).
+/// As it stands in a URI or a header; what is described by its `content` is JSON.
+fn plain_of(parameter: &Value, value: &Value) -> String {
+    let is_exploded = parameter.get("explode") == Some(&Value::Bool(true));
+    match value {
+        Value::Array(_) | Value::Object(_) if only_content(parameter).is_some() => value.to_string(),
+        Value::Object(members) => {
+            let joint = if is_exploded { '=' } else { ',' };
+            let pairs = members.iter().map(|(name, value)| format!("{name}{joint}{}", plain(value)));
+            pairs.collect::<Vec<_>>().join(",")
+        }
+        other => plain(other),
+    }
+}
+
+/// Lists by commas (style `simple`).
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -156,6 +156,113 @@ fn lists_in_a_query_are_written_by_their_style() {
     }
 }
 
+/// What a request of one operation has, of a description of its own.
+fn request_of(operation: &str) -> String {
+    let text = format!(
+        "openapi: 3.1.0\nservers: [{{ url: 'http://h' }}]\npaths: {{ /a: {operation} }}\n{SCHEMAS}"
+    );
+    let options = OpenApiOptions { target: None, writes: true };
+    let plan = made(&text, &options).unwrap();
+    plan.split_once("[[requests]]\n").unwrap().1.to_owned()
+}
+
+const SCHEMAS: &str = r##"
+components:
+  schemas:
+    Base: { type: object, properties: { name: { type: string }, age: { type: integer } } }
+    Cat: { type: object, required: [kind, lives], properties: { kind: { type: string }, lives: { type: integer, multipleOf: 9 } } }
+    Dog: { type: object, required: [kind], properties: { kind: { type: string } } }
+"##;
+
+#[test]
+fn bodies_have_what_the_parts_of_their_schema_require() {
+    for (schema, expected) in [
+        ("{ allOf: [{ $ref: '#/components/schemas/Base' }], required: [name] }", "{ name = \"text\" }"),
+        (
+            "{ allOf: [{ $ref: '#/components/schemas/Base' }, { required: [age, name] }] }",
+            "{ age = 1, name = \"text\" }",
+        ),
+        (
+            "{ type: object, required: [k], properties: { k: { type: string } }, oneOf: [{ required: [a], properties: { a: { type: integer } } }] }",
+            "{ a = 1, k = \"text\" }",
+        ),
+        (
+            "{ type: object, properties: { k: { type: string }, l: { minimum: 5 } }, anyOf: [{ required: [l] }, { required: [k] }] }",
+            "{ l = 5.0 }",
+        ),
+        (
+            "{ oneOf: [{ $ref: '#/components/schemas/Cat' }, { $ref: '#/components/schemas/Dog' }], discriminator: { propertyName: kind, mapping: { cat: '#/components/schemas/Cat' } } }",
+            "{ kind = \"cat\", lives = 9 }",
+        ),
+        (
+            "{ oneOf: [{ $ref: '#/components/schemas/Dog' }], discriminator: { propertyName: kind } }",
+            "{ kind = \"Dog\" }",
+        ),
+        ("{ type: array, minItems: 2, items: { type: boolean } }", "[true, true]"),
+        ("{ type: array, maxItems: 0, items: { type: boolean } }", "[]"),
+        ("{ type: object, required: [x, y], properties: { x: { enum: [on, off] }, y: { default: no } } }", "{ x = \"on\", y = \"no\" }"),
+    ] {
+        let request = request_of(&format!(
+            "{{ post: {{ requestBody: {{ content: {{ 'application/json': {{ schema: {schema} }} }} }} }} }}"
+        ));
+        assert!(request.contains(&format!("json = {expected}\n")), "{schema}: {request}");
+    }
+}
+
+/// Lists in lists are not multiplied without end.
+#[test]
+fn long_lists_are_cut() {
+    let mut schema = "{ type: string }".to_owned();
+    for _ in 0..7 {
+        schema = format!("{{ type: array, minItems: 1000000000, items: {schema} }}");
+    }
+    let request = request_of(&format!(
+        "{{ post: {{ requestBody: {{ content: {{ 'application/json': {{ schema: {schema} }} }} }} }} }}"
+    ));
+    assert!(request.contains("\"text\", \"text\"") && request.len() < 100_000, "{}", request.len());
+}
+
+#[test]
+fn media_types_may_have_parameters() {
+    let request = request_of(
+        "{ post: { requestBody: { required: true, content: { 'application/json; charset=utf-8': { schema: { type: object } } } } } }",
+    );
+    assert!(request.contains("headers = { Content-Type = \"application/json; charset=utf-8\" }\n"), "{request}");
+    assert!(request.contains("json = {}\n"), "{request}");
+}
+
+#[test]
+fn parameters_are_written_by_their_style() {
+    for (parameter, expected) in [
+        ("name: f, in: query, style: deepObject, example: { a: 1, b: x y }", "path = \"/a?f%5Ba%5D=1&f%5Bb%5D=x%20y\""),
+        ("name: f, in: query, example: { a: 1, b: [2, 3] }", "path = \"/a?a=1&b=2&b=3\""),
+        ("name: f, in: query, explode: false, example: { a: 1, b: 2 }", "path = \"/a?f=a,1,b,2\""),
+        ("name: f, in: query, content: { application/json: { example: { a: [1] } } }", "path = \"/a?f=%7B%22a%22%3A%5B1%5D%7D\""),
+        ("name: y, in: query, example: 7", "path = \"/a?y=7\""),
+        ("name: X-A, in: header, explode: true, example: { a: 1, b: 2 }", "headers = { X-A = \"a=1,b=2\" }"),
+        ("name: content-type, in: header, example: text", "path = \"/a\"\n"),
+    ] {
+        let request = request_of(&format!("{{ get: {{ parameters: [{{ {parameter} }}] }} }}"));
+        assert!(request.contains(expected), "{parameter}: {request}");
+        assert!(!request.contains("content-type"), "{request}");
+    }
+    let form = request_of(
+        "{ post: { requestBody: { content: { application/x-www-form-urlencoded: { example: { t: [a b, c], u: 1 }, schema: { type: object } } } } } }",
+    );
+    assert!(form.contains("body = \"t=a%20b&t=c&u=1\"\n"), "{form}");
+}
+
+/// Such a path is none that a request may have, or has its query already.
+#[test]
+fn paths_hold_what_requests_may_have() {
+    let description = "openapi: 3.1\nservers: [{ url: 'http://h' }]\npaths: { '/a b/{x y}/ü?v=1#part': { get: { parameters: \
+        [{ name: x y, in: path, required: true, schema: { type: string } }, { name: q, in: query, example: 1 }] } }, \
+        '/m{id}/{l}': { get: { parameters: [{ name: id, in: path, style: matrix }, { name: l, in: path, style: label }] } } }";
+    let plan = made(description, &OpenApiOptions::default()).unwrap();
+    assert!(plan.contains("path = \"/a%20b/${x_y}/%C3%BC?v=1&q=1\"\n"), "{plan}");
+    assert!(plan.contains("path = \"/m;id=${id}/.${l}\"\n"), "{plan}");
+}
+
 #[test]
 fn an_example_that_is_no_number_is_a_text() {
     let description = "openapi: 3.0.0\nservers: [{ url: 'http://h' }]\npaths: { '/items/{id}': { get: { \

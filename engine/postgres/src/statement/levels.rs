@@ -115,7 +115,7 @@ fn keys(
         };
         arrays.push(array);
         names.push(format!("k{part}"));
-        let operator = Postgres.operator("=", table.column(id));
+        let operator = Postgres.operator("=", column);
         tied.push((id, format!("{operator}{key}{}", collate_clause(collation))));
     }
     let sql = format!("unnest({}) WITH ORDINALITY AS k({},n)", arrays.join(","), names.join(","));

@@ -1,11 +1,14 @@
 //! Checks conditions that a configuration has written. A client's `where` has been checked against the schema, where what is
 //! not there asks for nothing; of a condition that protects nodes, whatever could be a mistake is one.
 
-use prony_graph_store::Side;
-use prony_graphql::selection::Value;
+use prony_graph_store::{Kind, Side};
+use prony_graphql::{selection::Value, variables::Variables};
 use prony_source::config::suggestion;
 
-use crate::schema::model::{Model, PropertyModel, TypeId};
+use crate::{
+    execute::json_value,
+    schema::model::{Model, PropertyModel, TypeId},
+};
 
 const OPERATORS: [&str; 14] = [
     "eq",
@@ -40,7 +43,7 @@ pub(super) fn check(
         None => &of_side.common,
     };
     for (key, value) in entries {
-        let is_property = properties.iter().any(|property| *property.field == **key);
+        let property = properties.iter().find(|property| *property.field == **key);
         match key.as_str() {
             "and" | "or" => {
                 let Value::List(items) = value else {
@@ -50,20 +53,23 @@ pub(super) fn check(
             }
             "not" => check(model, side, only, value)?,
             "from" | "to" if side == Side::Relationships => check(model, Side::Nodes, None, value)?,
-            "_id" | "_type" => comparisons(key, value)?,
-            "_key" if side == Side::Nodes => comparisons(key, value)?,
-            _ if is_property => comparisons(key, value)?,
-            _ => {
-                let known = properties.iter().map(|property| &*property.field);
-                let near = suggestion(key, known.chain(["and", "or", "not", "_key", "_id", "_type"]));
-                return Err(format!("there is no property `{key}`{near}"));
-            }
+            "_id" => comparisons(key, Kind::Integer, value)?,
+            "_type" => comparisons(key, Kind::String, value)?,
+            "_key" if side == Side::Nodes => comparisons(key, Kind::String, value)?,
+            _ => match property {
+                Some(property) => comparisons(key, property.kind, value)?,
+                None => {
+                    let known = properties.iter().map(|property| &*property.field);
+                    let near = suggestion(key, known.chain(["and", "or", "not", "_key", "_id", "_type"]));
+                    return Err(format!("there is no property `{key}`{near}"));
+                }
+            },
         }
     }
     Ok(())
 }
 
-fn comparisons(field: &str, value: &Value) -> Result<(), String> {
+fn comparisons(field: &str, kind: Kind, value: &Value) -> Result<(), String> {
     let Value::Object(entries) = value else {
         let found = described(value);
         return Err(format!(
@@ -94,8 +100,21 @@ fn comparisons(field: &str, value: &Value) -> Result<(), String> {
             }
             _ => {}
         }
+        if operator != "is_null" && !fits(kind, is_list, operand) {
+            return Err(format!("`{operator}` of `{field}` takes a value of type {}", kind.name()));
+        }
     }
     Ok(())
+}
+
+/// Whether a property of this kind takes a value; of a variable that is known when it has one.
+fn fits(kind: Kind, is_list: bool, operand: &Value) -> bool {
+    let kind = if is_list { json_value::list_of(kind) } else { kind };
+    let is_open = |value: &Value| matches!(value, Value::Slot(_) | Value::Null);
+    match operand {
+        Value::List(items) if items.iter().any(is_open) => true,
+        operand => is_open(operand) || json_value::read(kind, operand, &Variables::default()).is_some(),
+    }
 }
 
 fn described(value: &Value) -> &'static str {

@@ -248,6 +248,9 @@ fn mistakes_are_told() {
         json!({"name": {"equals": "x"}}),
         json!({"or": {"name": {"eq": "x"}}}),
         json!({"name": {"in": "x"}}),
+        json!({"name": {"eq": 5}}),
+        json!({"age": {"in": [1, "x"]}}),
+        json!({"_key": {"gt": 1}}),
         json!({"from": {"name": {"eq": "x"}}}),
         json!("x"),
     ] {
@@ -275,6 +278,9 @@ fn mistakes_are_told() {
         `User`: `rows` of `select`: `name` has no operator `equals`; did you mean `eq`?
         `User`: `rows` of `select`: `or` is a list of conditions, not a table
         `User`: `rows` of `select`: `in` of `name` is a list, not a single value
+        `User`: `rows` of `select`: `eq` of `name` takes a value of type string
+        `User`: `rows` of `select`: `in` of `age` takes a value of type integer
+        `User`: `rows` of `select`: `gt` of `_key` takes a value of type string
         `User`: `rows` of `select`: there is no property `from`
         `User`: `rows` of `select`: a condition is a table of properties, not a single value
         `User`: `columns` of `select`: there is no property `nam`; did you mean `name`?

@@ -9,7 +9,10 @@ use prony_graphql::{
     selection::Value,
     variables::Variables,
 };
-use prony_source::dialect::{self, LikePattern};
+use prony_source::{
+    dialect::{self, LikePattern},
+    permissions::misfit,
+};
 use serde_json::Value as Json;
 
 /// Entries of an object that name its parts.
@@ -124,7 +127,8 @@ impl Filter {
             Self::Any(parts) => BoundFilter::Any(each(parts)?),
             Self::Not(part) => BoundFilter::Not(Box::new(part.bind(variables)?)),
             Self::Compare { subject, operator, operand } => {
-                bind_comparison(*subject, *operator, &dialect::json(operand, variables))?
+                let bound = bind_comparison(*subject, *operator, &dialect::json(operand, variables));
+                bound.map_err(|error| misfit(error, operand))?
             }
         })
     }
@@ -214,9 +218,9 @@ fn bind_comparison(
     operator: Operator,
     operand: &Json,
 ) -> Result<BoundFilter, GraphqlError> {
-    let misfit =
+    let no_text =
         || GraphqlError::new(ErrorCode::BadUserInput, "ids and service paths are compared with texts");
-    let text = || operand.as_str().ok_or_else(misfit);
+    let text = || operand.as_str().ok_or_else(no_text);
     if operand.is_null() {
         return Ok(BoundFilter::Unknown);
     }
@@ -225,7 +229,7 @@ fn bind_comparison(
             let items = operand.as_array().map_or(std::slice::from_ref(operand), Vec::as_slice);
             let has_null = items.iter().any(Json::is_null);
             let texts = items.iter().filter(|item| !item.is_null());
-            let texts = texts.map(|item| item.as_str().map(Box::from).ok_or_else(misfit));
+            let texts = texts.map(|item| item.as_str().map(Box::from).ok_or_else(no_text));
             let not = operator == Operator::NotIn;
             BoundFilter::Among { subject, texts: texts.collect::<Result<_, _>>()?, has_null, not }
         }

@@ -112,6 +112,17 @@ pub(crate) fn what_is_hidden_is_not_there() {
     );
 }
 
+/// It was told as a value of the request (`BAD_USER_INPUT`).
+#[test]
+fn what_is_known_of_a_session_and_is_no_text_is_forbidden() {
+    let harness = filled();
+    for known in [json!(5), json!(["Room:2"]), json!({})] {
+        let offered = harness.offered_to(&granted(), &[known.clone()]);
+        let answer = harness.ask_by(&offered, "{ rooms { id } }", "{}");
+        assert!(answer.contains("FORBIDDEN"), "{known}: {answer}");
+    }
+}
+
 #[test]
 pub(crate) fn events_are_of_what_can_be_seen() {
     let harness = filled();

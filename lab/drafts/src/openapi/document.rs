@@ -10,7 +10,7 @@ use crate::DraftError;
 const LONGEST_CHAIN: usize = 32;
 
 /// Parts of one schema; there are few.
-const MOST_PARTS: usize = 256;
+const MOST_PARTS: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct Document {

@@ -7,12 +7,16 @@ use super::document::Document;
 /// Deeper values are left out.
 const DEEPEST: usize = 8;
 
+/// Schemas that are looked at for one value: where each of several parts has several, they multiply level by level. What would be more is
+/// left out.
+const MOST_SCHEMAS: usize = 5_000;
+
 /// Values in one list, with those inside of its items; a longer one is not made.
 const MOST_VALUES: usize = 1_000;
 
 /// None where nothing fits, or where it is not known what would.
 pub(super) fn of_schema(document: &Document, schema: &Value) -> Option<Value> {
-    Maker { document, open: Vec::new() }.of(schema)
+    Maker { document, open: Vec::new(), left: MOST_SCHEMAS }.of(schema)
 }
 
 /// The example of a parameter or a media type, else of its schema.
@@ -39,15 +43,18 @@ struct Maker<'d> {
     document: &'d Document,
     /// Schemas in which the one that is looked at stands: one that holds itself has no end.
     open: Vec<&'d Value>,
+    /// Schemas that may be looked at yet.
+    left: usize,
 }
 
 impl<'d> Maker<'d> {
     fn of(&mut self, schema: &'d Value) -> Option<Value> {
         let schema = self.document.resolve(schema)?;
         let is_within_itself = self.open.iter().any(|open| std::ptr::eq(*open, schema));
-        if is_within_itself || self.open.len() > DEEPEST {
+        if is_within_itself || self.open.len() > DEEPEST || self.left == 0 {
             return None;
         }
+        self.left -= 1;
         self.open.push(schema);
         let made = self.made_of(schema);
         self.open.pop();

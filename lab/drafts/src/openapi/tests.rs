@@ -222,6 +222,31 @@ fn long_lists_are_cut() {
     assert!(request.contains("\"text\", \"text\"") && request.len() < 100_000, "{}", request.len());
 }
 
+/// Ten members of each of nine levels, and ten parts, would be as many values as a machine has no room for.
+#[test]
+fn schemas_that_multiply_are_cut() {
+    let references = |level: usize| vec![format!("{{ $ref: '#/components/schemas/A{level}' }}"); 10];
+    let names: Vec<String> = (0..10).map(|number| format!("p{number}")).collect();
+    let object = |level: usize| {
+        let members = names.iter().zip(references(level));
+        let members: Vec<String> = members.map(|(name, schema)| format!("{name}: {schema}")).collect();
+        format!("{{ required: [{}], properties: {{ {} }} }}", names.join(", "), members.join(", "))
+    };
+    let parts = |level: usize| format!("{{ allOf: [{}] }}", references(level).join(", "));
+    let of: [&dyn Fn(usize) -> String; 2] = [&object, &parts];
+    for schema in of {
+        let mut text = "openapi: 3.1.0\nservers: [{ url: 'http://h' }]\npaths: { /a: { post: { requestBody: { content: { application/json: \
+             { schema: { $ref: '#/components/schemas/A0' } } } } } } }\ncomponents:\n  schemas:\n"
+            .to_owned();
+        for level in 0..9 {
+            let _ = writeln!(text, "    A{level}: {}", schema(level + 1));
+        }
+        text.push_str("    A9: { type: object, required: [x], properties: { x: { type: boolean } } }\n");
+        let plan = made(&text, &OpenApiOptions { target: None, writes: true }).unwrap();
+        assert!(plan.contains("json = {") && plan.len() < 1_000_000, "{}", plan.len());
+    }
+}
+
 #[test]
 fn media_types_may_have_parameters() {
     let request = request_of(

@@ -51,6 +51,18 @@ impl Template {
         if faults.is_empty() { Ok(template) } else { Err(faults) }
     }
 
+    /// What stands between the slots of a text, whether or not they name a variable. Names may have letters that the text may not.
+    pub(crate) fn between_slots(text: &str) -> String {
+        let (mut between, mut rest) = (String::new(), text);
+        while let Some(at) = rest.find("${") {
+            let is_text = rest[..at].ends_with('$');
+            let end = if is_text { Some(at + 1) } else { rest[at..].find('}').map(|end| at + end) };
+            between.push_str(&rest[..at]);
+            rest = end.map_or("", |end| &rest[end + 1..]);
+        }
+        between + rest
+    }
+
     /// A JSON value in which texts hold slots: a text that is one slot takes the slot's type.
     pub fn read_json(value: &Value, variables: &[Variable]) -> Result<Self, Vec<String>> {
         let (mut template, mut faults) = (Self::default(), Vec::new());
@@ -222,6 +234,19 @@ mod tests {
     use crate::data::variable::{Drawn, Feeder, Order, Values};
     use expect_test::{Expect, expect};
     use serde_json::json;
+
+    #[test]
+    fn names_of_slots_are_not_between_them() {
+        for (text, between) in [
+            ("/a/${größe}/b?q=${x y.z#}&r", "/a//b?q=&r"),
+            ("/ü${n}", "/ü"),
+            ("/$${ü}", "/$ü}"),
+            ("/a${n", "/a"),
+            ("", ""),
+        ] {
+            assert_eq!(Template::between_slots(text), between, "{text}");
+        }
+    }
 
     fn variables() -> Vec<Variable> {
         let mut rows = Rows::new(vec!["name".to_owned(), "age".to_owned()]);

@@ -214,11 +214,12 @@ impl RequestNotes<'_> {
             self.add(Field::Method, format!("`{}` is not an HTTP method", draft.method));
         }
         let path = &draft.path;
-        if !path.starts_with(['/', '$']) || path.contains([' ', '#']) {
+        let between_slots = Template::between_slots(path);
+        if !path.starts_with(['/', '$']) || between_slots.contains([' ', '#']) {
             let message = format!("path `{path}` must start with `/` and hold neither spaces nor `#`");
             self.add(Field::Path, message);
         }
-        if path.chars().any(|c| !c.is_ascii() || c.is_ascii_control()) {
+        if between_slots.chars().any(|c| !c.is_ascii() || c.is_ascii_control()) {
             self.add(Field::Path, "path must be ASCII; percent-encode other characters");
         }
         if let ExpectedStatus::OneOf(list) = &draft.expect

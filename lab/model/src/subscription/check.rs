@@ -31,7 +31,8 @@ impl SubscriptionDraft {
         let variables = context.variables;
         let target = self.find_target(context, &mut notes);
         let path = notes.taken(Field::Path, Template::read(&self.path, Encoding::Target, variables));
-        if !self.path.starts_with(['/', '$']) || self.path.contains([' ', '#']) {
+        let between_slots = Template::between_slots(&self.path);
+        if !self.path.starts_with(['/', '$']) || between_slots.contains([' ', '#']) {
             let message = format!("path `{}` must start with `/` and hold neither spaces nor `#`", self.path);
             notes.add(Field::Path, message);
         }

@@ -104,9 +104,11 @@ pub(super) enum FailureKind {
     SchemaChanged,
     /// A value that the type of its column refuses.
     BadValue,
+    /// A number in a write that is beyond the range of its column.
+    BadNumber,
     /// A pattern of LIKE that ends with its escape.
     BadPattern,
-    /// A number beyond the range of its type: a given one in a write; in a read a stored one, a sum, or one that is compared with.
+    /// A number beyond the range of its type: a stored one, a sum, or one that is compared with.
     OutOfRange,
     /// More than PostgreSQL takes in one statement: columns, arguments, nesting.
     TooComplex,
@@ -168,7 +170,7 @@ impl Failure {
         matches!(self.kind, FailureKind::ConnectionLost | FailureKind::Bystander | FailureKind::StalePlan)
     }
 
-    /// For the client. `values` names what the statement compared or wrote as text, for bad values.
+    /// For the client. `values` names the columns one of which is meant, for bad values and numbers.
     pub(super) fn to_graphql(&self, values: &[Box<str>], statement_timeout_ms: u32) -> GraphqlError {
         let (code, message) = self.client_message(values, statement_timeout_ms);
         let error = GraphqlError::new(code, message);
@@ -214,7 +216,9 @@ impl Failure {
             FailureKind::BeyondGrant => (ErrorCode::LimitExceeded, BEYOND_GRANT),
             FailureKind::DiskFull => (ErrorCode::SourceUnavailable, DISK_FULL),
             FailureKind::Exhausted => (ErrorCode::Overloaded, EXHAUSTED),
-            FailureKind::BadValue => return (ErrorCode::BadUserInput, bad_value_message(values)),
+            FailureKind::BadValue | FailureKind::BadNumber => {
+                return (ErrorCode::BadUserInput, bad_value_message(values));
+            }
             FailureKind::BadPattern => (ErrorCode::BadUserInput, BAD_PATTERN),
             FailureKind::Constraint(constraint) => {
                 return (ErrorCode::ConstraintViolation, self.constraint_message(constraint));

@@ -204,7 +204,7 @@ impl DatabaseSession<PostgresDatabase> for Session {
         match written {
             Ok(outcomes) => outcomes.into_iter().map(FieldResult::data).collect(),
             Err(StepFailure { step, failure }) => {
-                let columns = step.map_or(&[][..], |step| steps[step].text_columns());
+                let columns = step.map_or(&[][..], |step| steps[step].refusing_columns(failure.kind));
                 let error = failure.to_graphql(columns, self.core.statement_timeout_ms);
                 after_failure(&mutations, step, &error)
             }

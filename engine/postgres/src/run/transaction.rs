@@ -103,9 +103,10 @@ impl Step {
         self.mutation.table
     }
 
-    /// Columns whose values travel as text, for messages.
-    pub(crate) fn text_columns(&self) -> &[Box<str>] {
-        &self.mutation.statement.text_columns
+    /// Columns one of which is meant by a failure of this kind, for messages.
+    pub(crate) fn refusing_columns(&self, kind: FailureKind) -> &[Box<str>] {
+        let statement = &self.mutation.statement;
+        if kind == FailureKind::BadNumber { &statement.number_columns } else { &statement.text_columns }
     }
 }
 
@@ -279,7 +280,7 @@ async fn execute(link: &Rc<Link>, step: &Step, captures: bool) -> Result<StepOut
         link.execute(&statement.text, &step.values, answer, &Progress::default()).await;
     let answer = result.map_err(|mut failure| {
         if failure.kind == FailureKind::OutOfRange {
-            failure.kind = FailureKind::BadValue;
+            failure.kind = FailureKind::BadNumber;
         }
         failure
     })?;

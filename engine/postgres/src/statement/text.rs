@@ -23,8 +23,9 @@ use crate::{
 };
 use prony_sql::{
     builder::{ComparedTable, Parameter, SqlBuilder},
+    catalog::ColumnKind,
     database::WrittenStatement,
-    model::Model,
+    model::{Column, Model},
     settings::RelationalSettings,
 };
 
@@ -39,6 +40,8 @@ pub(crate) struct Statement {
     compared: Vec<ComparedTable>,
     /// Columns whose values travel as text: one of them is meant when the database refuses a value.
     pub(crate) text_columns: Vec<Box<str>>,
+    /// The same where it refuses a number for being too large.
+    pub(crate) number_columns: Vec<Box<str>>,
     choice: Mutex<PlanChoice>,
     /// It was quick once, its preparing included, which tells before there are enough executions for a mean.
     was_quick: AtomicBool,
@@ -79,10 +82,12 @@ impl Statement {
         for (place, key_type) in types.iter_mut().zip(key_types) {
             *place = key_type;
         }
-        let text_columns = text_columns(model, &parameters);
+        let text_columns = columns_of(model, &parameters, |column| Wire::of(&column.kind) == Wire::Text);
+        let number_columns = columns_of(model, &parameters, has_bounds);
         let text = StatementText::new(sql, types);
         let choice = Mutex::new(PlanChoice::new());
-        Arc::new(Self { text, parameters, compared, text_columns, choice, was_quick: AtomicBool::new(false) })
+        let was_quick = AtomicBool::new(false);
+        Arc::new(Self { text, parameters, compared, text_columns, number_columns, choice, was_quick })
     }
 
     /// As it can be explained.
@@ -144,12 +149,17 @@ impl Statement {
     }
 }
 
-fn text_columns(model: &Model, parameters: &[Parameter]) -> Vec<Box<str>> {
+/// Fields of the columns with parameters that may be refused; none where it must not be said which.
+fn columns_of(
+    model: &Model,
+    parameters: &[Parameter],
+    may_refuse: impl Fn(&Column) -> bool,
+) -> Vec<Box<str>> {
     let mut fields: Vec<Box<str>> = Vec::new();
     for parameter in parameters {
         let Parameter::Column { table, column, value, .. } = parameter else { continue };
         let column = model.table(*table).column(*column);
-        if Wire::of(&column.kind) != Wire::Text {
+        if !may_refuse(column) {
             continue;
         }
         // Who asks may not see the column, and the value may be the wrong one.
@@ -161,4 +171,18 @@ fn text_columns(model: &Model, parameters: &[Parameter]) -> Vec<Box<str>> {
         }
     }
     fields
+}
+
+/// Whether a number that travels well may be too large for the column, on its own or as a part of its value.
+fn has_bounds(column: &Column) -> bool {
+    match Wire::of(&column.kind) {
+        Wire::Boolean | Wire::Bytes => false,
+        Wire::Int4 => &*column.database_type != "integer",
+        Wire::Int8 => &*column.database_type != "bigint",
+        Wire::Float8 => &*column.database_type != "double precision",
+        Wire::Text => !matches!(
+            column.kind,
+            ColumnKind::Text | ColumnKind::Timestamp | ColumnKind::Uuid | ColumnKind::Enum(_)
+        ),
+    }
 }

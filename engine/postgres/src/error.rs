@@ -334,6 +334,8 @@ fn kind_of(error: &DbError) -> FailureKind {
         // Undefined schema, table, column, function or operator; what a value is assigned to or compared with has another type.
         "3F000" | "42P01" | "42703" | "42883" | "42804" | "42846" => FailureKind::SchemaChanged,
         "40001" | "40P01" => FailureKind::Conflict,
+        // A syntax error or an invalid name without a place in the statement is that of a value: of `tsquery`, `jsonpath` and the like.
+        "42601" | "42602" if error.position().is_none() => FailureKind::BadValue,
         "22003" => FailureKind::OutOfRange,
         "22025" => FailureKind::BadPattern,
         "25006" => FailureKind::ReadOnly,

@@ -104,9 +104,11 @@ pub(super) enum FailureKind {
     SchemaChanged,
     /// A value that the type of its column refuses.
     BadValue,
+    /// A number in a write that is beyond the range of its column.
+    BadNumber,
     /// A pattern of LIKE that ends with its escape.
     BadPattern,
-    /// A number beyond the range of its type: a given one in a write; in a read a stored one, a sum, or one that is compared with.
+    /// A number beyond the range of its type: a stored one, a sum, or one that is compared with.
     OutOfRange,
     /// More than PostgreSQL takes in one statement: columns, arguments, nesting.
     TooComplex,
@@ -168,7 +170,7 @@ impl Failure {
         matches!(self.kind, FailureKind::ConnectionLost | FailureKind::Bystander | FailureKind::StalePlan)
     }
 
-    /// For the client. `values` names what the statement compared or wrote as text, for bad values.
+    /// For the client. `values` names the columns one of which is meant, for bad values and numbers.
     pub(super) fn to_graphql(&self, values: &[Box<str>], statement_timeout_ms: u32) -> GraphqlError {
         let (code, message) = self.client_message(values, statement_timeout_ms);
         let error = GraphqlError::new(code, message);
@@ -214,7 +216,9 @@ impl Failure {
             FailureKind::BeyondGrant => (ErrorCode::LimitExceeded, BEYOND_GRANT),
             FailureKind::DiskFull => (ErrorCode::SourceUnavailable, DISK_FULL),
             FailureKind::Exhausted => (ErrorCode::Overloaded, EXHAUSTED),
-            FailureKind::BadValue => return (ErrorCode::BadUserInput, bad_value_message(values)),
+            FailureKind::BadValue | FailureKind::BadNumber => {
+                return (ErrorCode::BadUserInput, bad_value_message(values));
+            }
             FailureKind::BadPattern => (ErrorCode::BadUserInput, BAD_PATTERN),
             FailureKind::Constraint(constraint) => {
                 return (ErrorCode::ConstraintViolation, self.constraint_message(constraint));
@@ -330,6 +334,8 @@ fn kind_of(error: &DbError) -> FailureKind {
         // Undefined schema, table, column, function or operator; what a value is assigned to or compared with has another type.
         "3F000" | "42P01" | "42703" | "42883" | "42804" | "42846" => FailureKind::SchemaChanged,
         "40001" | "40P01" => FailureKind::Conflict,
+        // A syntax error or an invalid name without a place in the statement is that of a value: of `tsquery`, `jsonpath` and the like.
+        "42601" | "42602" if error.position().is_none() => FailureKind::BadValue,
         "22003" => FailureKind::OutOfRange,
         "22025" => FailureKind::BadPattern,
         "25006" => FailureKind::ReadOnly,

@@ -44,10 +44,11 @@ fn kind_of_tls(cause: &io::Error) -> CallFaultKind {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 CallFaultKind::TlsHostname
             }
-            // A signature does not fit where two authorities have the same name.
-            CertificateError::UnknownIssuer | CertificateError::BadSignature => CallFaultKind::TlsAuthority,
-            // Such as the one that `openssl req -x509` makes: an authority's, which nobody has been told to trust.
-            CertificateError::Other(_) => CallFaultKind::TlsAuthority,
+            // A signature does not fit where two authorities have the same name; `openssl req -x509` makes another one that nobody has
+            // been told to trust, an authority's.
+            CertificateError::UnknownIssuer | CertificateError::BadSignature | CertificateError::Other(_) => {
+                CallFaultKind::TlsAuthority
+            }
             _ => CallFaultKind::Tls,
         },
         _ => CallFaultKind::Tls,

@@ -306,7 +306,7 @@ fn types_are_named_as_in_graphql_or_as_in_the_graph() {
         TablePermissions { select, ..TablePermissions::default() }
     };
     let mut granted = |tables: &[(&str, &[&str])]| {
-        let tables = tables.iter().map(|(name, columns)| ((*name).to_owned(), select(*columns).into()));
+        let tables = tables.iter().map(|(name, columns)| ((*name).to_owned(), select(columns).into()));
         Permissions { tables: tables.collect(), ..Permissions::default() }
     };
     let expected = served.offered().schema.sdl();

@@ -255,7 +255,7 @@ fn after_failure(
 
 /// A failure for the client, of a statement or, without one, of what is around it.
 fn told(failure: &Failure, statement: Option<&Statement>, statement_timeout_ms: u32) -> GraphqlError {
-    let columns = statement.map_or(&[][..], |statement| &statement.text_columns[..]);
+    let columns = statement.map_or(&[][..], |statement| statement.refusing_columns(failure.kind));
     let error = failure.to_graphql(columns, statement_timeout_ms);
     let is_of_session = statement.is_some_and(|statement| statement.is_text_of_session);
     if is_of_session && failure.kind == FailureKind::BadValue { session_misfit(error) } else { error }

@@ -279,7 +279,7 @@ async fn execute(link: &Rc<Link>, step: &Step, captures: bool) -> Result<StepOut
         link.execute(&statement.text, &step.values, answer, &Progress::default()).await;
     let answer = result.map_err(|mut failure| {
         if failure.kind == FailureKind::OutOfRange {
-            failure.kind = FailureKind::BadValue;
+            failure.kind = FailureKind::BadNumber;
         }
         failure
     })?;

@@ -15,6 +15,7 @@ use tokio_postgres::types::Type;
 
 use crate::{
     connect::{config::PlanMode, link::StatementText, load::Pace},
+    error::FailureKind,
     run::plan_choice::PlanChoice,
     statement::{
         bound::{Bound, bind_all},
@@ -39,8 +40,10 @@ pub(crate) struct Statement {
     /// What its conditions compare; empty where it writes.
     compared: Vec<ComparedTable>,
     /// Columns whose values travel as text: one of them is meant when the database refuses a value.
-    pub(crate) text_columns: Vec<Box<str>>,
-    /// Those of these values that a database may refuse are all known of the session, and there are some.
+    text_columns: Vec<Box<str>>,
+    /// The same where it refuses a number for being too large.
+    number_columns: Vec<Box<str>>,
+    /// Of values that travel as text, those that a database may refuse are all known of the session, and there are some.
     pub(crate) is_text_of_session: bool,
     choice: Mutex<PlanChoice>,
     /// It was quick once, its preparing included, which tells before there are enough executions for a mean.
@@ -82,12 +85,27 @@ impl Statement {
         for (place, key_type) in types.iter_mut().zip(key_types) {
             *place = key_type;
         }
-        let text_columns = text_columns(model, &parameters);
+        let text_columns = columns_of(model, &parameters, |column| Wire::of(&column.kind) == Wire::Text);
+        let number_columns = columns_of(model, &parameters, has_bounds);
         let is_text_of_session = is_text_of_session(model, &parameters);
         let text = StatementText::new(sql, types);
         let choice = Mutex::new(PlanChoice::new());
         let was_quick = AtomicBool::new(false);
-        Arc::new(Self { text, parameters, compared, text_columns, is_text_of_session, choice, was_quick })
+        Arc::new(Self {
+            text,
+            parameters,
+            compared,
+            text_columns,
+            is_text_of_session,
+            number_columns,
+            choice,
+            was_quick,
+        })
+    }
+
+    /// Columns one of which is meant by a failure of this kind, for messages.
+    pub(crate) fn refusing_columns(&self, kind: FailureKind) -> &[Box<str>] {
+        if kind == FailureKind::BadNumber { &self.number_columns } else { &self.text_columns }
     }
 
     /// As it can be explained.
@@ -149,27 +167,30 @@ impl Statement {
     }
 }
 
-/// Values that travel as text, with their columns.
-fn texts<'p>(
-    model: &'p Model,
-    parameters: &'p [Parameter],
-) -> impl Iterator<Item = (&'p Column, &'p Value)> + 'p {
-    parameters.iter().filter_map(move |parameter| {
-        let Parameter::Column { table, column, value, .. } = parameter else { return None };
-        let column = model.table(*table).column(*column);
-        (Wire::of(&column.kind) == Wire::Text).then_some((column, value))
-    })
-}
-
 fn is_text_of_session(model: &Model, parameters: &[Parameter]) -> bool {
-    let refusable = texts(model, parameters).filter(|(column, _)| column.kind != ColumnKind::Text);
-    let mut of_session = refusable.map(|(_, value)| value.is_of_session()).peekable();
+    let values = parameters.iter().filter_map(|parameter| {
+        let Parameter::Column { table, column, value, .. } = parameter else { return None };
+        let kind = &model.table(*table).column(*column).kind;
+        let is_refusable = Wire::of(kind) == Wire::Text && *kind != ColumnKind::Text;
+        is_refusable.then(|| value.is_of_session())
+    });
+    let mut of_session = values.peekable();
     of_session.peek().is_some() && of_session.all(|known| known)
 }
 
-fn text_columns(model: &Model, parameters: &[Parameter]) -> Vec<Box<str>> {
+/// Fields of the columns with parameters that may be refused; none where it must not be said which.
+fn columns_of(
+    model: &Model,
+    parameters: &[Parameter],
+    may_refuse: impl Fn(&Column) -> bool,
+) -> Vec<Box<str>> {
     let mut fields: Vec<Box<str>> = Vec::new();
-    for (column, value) in texts(model, parameters) {
+    for parameter in parameters {
+        let Parameter::Column { table, column, value, .. } = parameter else { continue };
+        let column = model.table(*table).column(*column);
+        if !may_refuse(column) {
+            continue;
+        }
         // Who asks may not see the column, and the value may be the wrong one.
         if value.is_of_session() {
             return Vec::new();
@@ -179,4 +200,18 @@ fn text_columns(model: &Model, parameters: &[Parameter]) -> Vec<Box<str>> {
         }
     }
     fields
+}
+
+/// Whether a number that travels well may be too large for the column, on its own or as a part of its value.
+fn has_bounds(column: &Column) -> bool {
+    match Wire::of(&column.kind) {
+        Wire::Boolean | Wire::Bytes => false,
+        Wire::Int4 => &*column.database_type != "integer",
+        Wire::Int8 => &*column.database_type != "bigint",
+        Wire::Float8 => &*column.database_type != "double precision",
+        Wire::Text => !matches!(
+            column.kind,
+            ColumnKind::Text | ColumnKind::Timestamp | ColumnKind::Uuid | ColumnKind::Enum(_)
+        ),
+    }
 }

@@ -165,14 +165,20 @@ fn a_read_only_server_says_so() {
 #[test]
 fn an_invalid_value_names_its_column() {
     let database = TestDatabase::create();
-    database.execute("create table t (id smallint primary key, at timestamp, label varchar(3))");
+    database.execute(
+        "create table t (id smallint primary key, at timestamp, label varchar(3), ratio real, places int,
+                         marks smallint[])",
+    );
     on_a_core(async {
         let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
         let session = served.session();
         for (values, message) in [
             ("id: 1, at: \"never again\"", "the value of at does not fit"),
             ("id: 1, label: \"four\"", "the value of label does not fit"),
-            ("id: 70000", "a value does not fit the type of its column"),
+            ("id: 70000", "the value of id does not fit the type of its column"),
+            ("id: 70000, at: \"2021-01-01\", label: \"x\"", "the value of id does not fit"),
+            ("id: 1, label: \"x\", ratio: 1e300, places: 1", "the value of one of id, ratio does not fit"),
+            ("id: 1, label: \"x\", marks: [1, 99999]", "the value of one of id, marks does not fit"),
         ] {
             let text = format!("mutation {{ createT({values}) {{ id }} }}");
             let response = served.ask(&session, &text, none()).await;

@@ -242,6 +242,7 @@ fn sqlstates_are_sorted_into_kinds() {
         (FailureKind::LockTimeout, ErrorCode::Timeout),
         (FailureKind::Timeout, ErrorCode::Timeout),
         (FailureKind::BadValue, ErrorCode::BadUserInput),
+        (FailureKind::BadNumber, ErrorCode::BadUserInput),
         (FailureKind::TooLarge(TooLarge::Field { max_bytes: 1 }), ErrorCode::LimitExceeded),
         (FailureKind::ReadOnly, ErrorCode::SourceFailed),
     ];

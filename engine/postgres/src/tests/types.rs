@@ -529,6 +529,36 @@ fn wrong_values_name_their_column() {
     });
 }
 
+/// Types with a syntax of their own give the code of a statement that is none, which was told as a fault of the server.
+#[test]
+fn texts_that_are_none_of_their_type_are_bad_values() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create table term (id int primary key, query tsquery, words tsvector, path jsonpath);
+         insert into term values (1, 'a & b', 'a', '$.a');",
+    );
+    for model in MODELS {
+        on_a_core(async {
+            let served = Served::open(&database.url(), &settings(model)).await;
+            let session = served.session();
+            for (text, message) in [
+                ("{ terms(where: {query: {eq: \"(1\"}}) { id } }", "the value of query does not fit"),
+                (
+                    "{ terms_aggregate(where: {words: {in: [\"'\"]}}) { count } }",
+                    "the value of words does not fit",
+                ),
+                (
+                    "mutation { updateTerm(pk_columns: {id: 1}, path: \"$[\") { result } }",
+                    "the value of path does not fit",
+                ),
+            ] {
+                let response = served.ask(&session, text, none()).await;
+                assert!(response.contains(message) && response.contains("BAD_USER_INPUT"), "{response}");
+            }
+        });
+    }
+}
+
 #[test]
 fn every_type_is_written_as_it_is_read() {
     let database = TestDatabase::create();

@@ -124,7 +124,7 @@ fn what_comes_behind_a_violation_resets_nothing() {
     assert!(told.starts_with("close 1009"), "{told}");
     assert_eq!(socket.next(), "(closed)");
     for _ in 0..4 {
-        socket.0.get_mut().write_all(&[b' '; 1 << 16]).expect("what is sent is read");
+        socket.0.get_mut().write_all(&vec![b' '; 1 << 16]).expect("what is sent is read");
     }
 }
 

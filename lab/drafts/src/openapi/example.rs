@@ -286,10 +286,10 @@ fn decimal(schema: &Value) -> Value {
 /// Multiples of `multipleOf`: the first within the bounds, the number itself, two further ones for bounds that are excluded.
 fn multiples(schema: &Value) -> [Option<f64>; 4] {
     let (least, most) = bounds(schema);
-    let step = step(schema);
-    let first = step.zip(least).map(|(step, least)| (least / step).ceil() * step);
-    let last = step.zip(most).map(|(step, most)| (most / step).floor() * step);
-    [first, step, first.zip(step).map(|(first, step)| first + step), last]
+    let each = step(schema);
+    let first = each.zip(least).map(|(step, least)| (least / step).ceil() * step);
+    let highest = each.zip(most).map(|(step, most)| (most / step).floor() * step);
+    [first, each, first.zip(each).map(|(first, step)| first + step), highest]
 }
 
 fn step(schema: &Value) -> Option<f64> {

@@ -58,10 +58,10 @@ impl Runner<'_, '_> {
             OnError::Continue if !is_success => self.run_of(user).group.on_error,
             then => then,
         };
-        self.go_on(user, then)
+        self.flow_after(user, then)
     }
 
-    fn go_on(&mut self, user: &mut User, then: OnError) -> Flow {
+    fn flow_after(&mut self, user: &mut User, then: OnError) -> Flow {
         let group = Arc::clone(&self.run_of(user).group);
         match then {
             OnError::Continue => Flow::On,

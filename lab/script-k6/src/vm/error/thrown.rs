@@ -100,7 +100,7 @@ fn memory_message(host: &Host) -> String {
 }
 
 /// As JavaScript writes it; for an error its name and message.
-fn text_of(ctx: &Ctx<'_>, value: &Value<'_>) -> String {
+fn text_of<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
     if let Ok(text) = text::text_of(ctx, value.clone()) {
         return text;
     }

@@ -56,14 +56,14 @@ pub(super) fn check(
             "_id" => comparisons(key, Kind::Integer, value)?,
             "_type" => comparisons(key, Kind::String, value)?,
             "_key" if side == Side::Nodes => comparisons(key, Kind::String, value)?,
-            _ => match property {
-                Some(property) => comparisons(key, property.kind, value)?,
-                None => {
+            _ => {
+                let Some(property) = property else {
                     let known = properties.iter().map(|property| &*property.field);
                     let near = suggestion(key, known.chain(["and", "or", "not", "_key", "_id", "_type"]));
                     return Err(format!("there is no property `{key}`{near}"));
-                }
-            },
+                };
+                comparisons(key, property.kind, value)?;
+            }
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use prony_graphql::{error::GraphqlError, selection::Value, variables::Variables};
+use prony_graphql::{error::GraphqlError, variables::Variables};
 
 use tokio_postgres::types::Type;
 
@@ -96,8 +96,8 @@ impl Statement {
             parameters,
             compared,
             text_columns,
-            is_text_of_session,
             number_columns,
+            is_text_of_session,
             choice,
             was_quick,
         })

@@ -117,7 +117,7 @@ pub(crate) fn what_is_hidden_is_not_there() {
 fn what_is_known_of_a_session_and_is_no_text_is_forbidden() {
     let harness = filled();
     for known in [json!(5), json!(["Room:2"]), json!({})] {
-        let offered = harness.offered_to(&granted(), &[known.clone()]);
+        let offered = harness.offered_to(&granted(), std::slice::from_ref(&known));
         let answer = harness.ask_by(&offered, "{ rooms { id } }", "{}");
         assert!(answer.contains("FORBIDDEN"), "{known}: {answer}");
     }

@@ -54,7 +54,7 @@ pub(crate) fn forget(host: &Host) {
     drop(left);
 }
 
-fn of_value(host: &Host, ctx: &Ctx<'_>, value: &Value<'_>) -> ScriptError {
+fn of_value<'js>(host: &Host, ctx: &Ctx<'js>, value: &Value<'js>) -> ScriptError {
     let backtrace = take_backtrace(ctx);
     let cut = host.cut_backtrace.take().map(|text| stack_of(host, &text)).unwrap_or_default();
     let own = value.as_object().and_then(|object| object.get::<_, String>("stack").ok());

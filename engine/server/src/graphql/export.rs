@@ -73,7 +73,7 @@ fn introspect(schema: &Schema) -> Result<String, String> {
 mod tests {
     use prony_graphql::{
         compiler::{ast::Type, name},
-        schema::{Contribution, SourceId, build::described_field},
+        schema::{Contribution, SourceId, build::field_with_arguments},
     };
 
     use super::*;
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn types_of_lists_within_lists_are_whole() {
         let deep = (0..4).fold(Type::NonNullNamed(name!("Int")), |inner, _| inner.list().non_null());
-        let query = vec![described_field(&name!("deep"), deep, "Lists of lists.")];
+        let query = vec![field_with_arguments(&name!("deep"), Vec::new(), deep)];
         let contribution = Contribution { query, ..Contribution::default() };
         let schema = Schema::merge(vec![(SourceId(0), contribution)]).expect("it is valid");
         let text = introspect(&schema).expect("it is answered");

@@ -96,7 +96,8 @@ impl Logged for GraphState {
                 queue.writer.is_listened_to = false;
             }
             drop(queue);
-            let payload = &batch.frame[LOG_FRAME_HEAD_BYTES..];
+            // Without a write since somebody began to listen there is not even a head.
+            let payload = batch.frame.get(LOG_FRAME_HEAD_BYTES..).unwrap_or_default();
             events::tell(&self.listeners, &self.memory.load(), payload, &undo, first, schema);
         } else {
             drop(queue);

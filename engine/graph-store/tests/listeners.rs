@@ -72,6 +72,22 @@ fn listeners_hear_of_every_change_in_order_from_when_they_listen_on() {
     }
 }
 
+/// The log's thread has things to do also where nothing was written since somebody began to listen. It ended there, and every write
+/// waited for it.
+#[test]
+fn the_log_goes_on_where_nothing_is_written_behind_a_listener() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path(), Options::new(Durability::Sync)).unwrap();
+    store.write_and_wait(|write| write.create_node("N", "before", &[])).unwrap();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let into = Arc::clone(&heard);
+    let listening = store.listen(move |events| into.lock().unwrap().extend(events.iter().map(print)));
+    store.snapshot().unwrap();
+    store.write_and_wait(|write| write.create_node("N", "behind", &[])).unwrap();
+    assert_eq!(*heard.lock().unwrap(), ["node None -> Some(\"N/behind []\")"]);
+    drop(listening);
+}
+
 #[test]
 fn tickets_are_settled_in_order_and_each_once() {
     let directory = tempfile::tempdir().unwrap();

@@ -35,7 +35,8 @@ fragment InputValue on __InputValue {
   name description type { ...TypeRef } defaultValue isDeprecated deprecationReason
 }
 fragment TypeRef on __Type {
-  kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } }
+  kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name ofType {
+  kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } } } } } }
 }";
 
 impl Engine {
@@ -66,4 +67,26 @@ fn introspect(schema: &Schema) -> Result<String, String> {
         .collect();
     let body = response::assemble(&selection.fields, &results, response::Detail::Hidden);
     String::from_utf8(body).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use prony_graphql::{
+        compiler::{ast::Type, name},
+        schema::{Contribution, SourceId, build::field_with_arguments},
+    };
+
+    use super::*;
+
+    /// As deep as graphql-js asks by itself: it cannot read a schema in which a type is cut.
+    #[test]
+    fn types_of_lists_within_lists_are_whole() {
+        let deep = (0..4).fold(Type::NonNullNamed(name!("Int")), |inner, _| inner.list().non_null());
+        let query = vec![field_with_arguments(&name!("deep"), Vec::new(), deep)];
+        let contribution = Contribution { query, ..Contribution::default() };
+        let schema = Schema::merge(vec![(SourceId(0), contribution)]).expect("it is valid");
+        let text = introspect(&schema).expect("it is answered");
+        let innermost = r#"{"kind":"NON_NULL","name":null,"ofType":{"kind":"SCALAR","name":"Int"}}"#;
+        assert!(text.contains(innermost), "{text}");
+    }
 }

@@ -53,7 +53,7 @@ pub(super) fn resolve(
         names: BTreeSet::new(),
         found: Vec::new(),
         variables: Vec::new(),
-        restart: RestartOptions::of_server(&of_server),
+        restart: RestartOptions::of_server(&of_server, settings.limits.weights.clone()),
     };
     for source in if line.sources.is_empty() { file.sources } else { line.sources } {
         settings.sources.extend(resolver.source(source, faults));
@@ -271,7 +271,8 @@ impl Resolver<'_> {
         let wanted = opener.session_variables().into_iter();
         self.variables.extend(wanted.map(|variable| (variable, origin.clone())));
         let name = self.name(source.name, &url, origin, faults)?;
-        self.restart.add_source(&name, &values, self.kinds[index].taken_again());
+        let taken_again = self.kinds[index].taken_again();
+        self.restart.add_source(&name, &values, &source.sections, taken_again);
         self.found.push(index);
         let places = Places::of(&values, &source.sections);
         Some(SourceSettings { name, url, opener, places })

@@ -199,6 +199,13 @@ fn unknown_address(kinds: Kinds<'_>, url: &SourceUrl) -> String {
     if let Some(address) = kinds.iter().find_map(|kind| kind.address_of(path)) {
         return format!("`{shown}` is no source; write {address}");
     }
+    // What follows a file is read behind its scheme alone.
+    if let Some((path, parameters)) = url.0.split_once('?') {
+        let address = kinds.iter().find_map(|kind| kind.address_of(Path::new(path)));
+        if let Some(address) = address {
+            return format!("`{shown}` is no source; write {address}?{parameters}");
+        }
+    }
     let is_of_a_scheme = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
     let has_scheme = url.0.split_once(':').is_some_and(|(scheme, _)| scheme.chars().all(is_of_a_scheme));
     let what = if has_scheme {

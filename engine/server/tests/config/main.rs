@@ -355,6 +355,10 @@ fn a_directory_is_opened_by_its_own_kind() {
     let faults = loaded("sqlite").expect_err("it is a graph").to_string();
     let wanted = format!("is a source of another kind; write graph:{}", graph.display());
     assert!(faults.ends_with(&wanted), "{faults}");
+    let sources = vec![format!("{}?mode=ro", graph.display())];
+    let faults = load("", CommandLine { sources, ..CommandLine::default() }).expect_err("it has no scheme");
+    let wanted = format!("is no source; write graph:{}?mode=ro", graph.display());
+    assert!(faults.to_string().ends_with(&wanted), "{faults}");
 }
 
 #[test]

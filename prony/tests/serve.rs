@@ -300,6 +300,16 @@ fn nobody_needs_to_read_the_log() {
 }
 
 #[test]
+fn a_configuration_in_another_encoding_is_told_its_place() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let file = folder.path().join("prony.toml");
+    fs::write(&file, b"[server]\n# caf\xe9\n").expect("it is ours");
+    let refused = run(&["serve", "--config", &file.display().to_string()]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(refused.stderr.ends_with("prony.toml:2:6: it is no UTF-8; convert the file\n"), "{}", refused.stderr);
+}
+
+#[test]
 fn two_servers_on_one_port() {
     let database = sqlite_copy();
     let source = format!("sqlite:{}", database.path().display());

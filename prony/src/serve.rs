@@ -51,7 +51,7 @@ impl SettingsArguments {
     pub(crate) fn resolve(self) -> anyhow::Result<Settings> {
         let again = self.clone();
         let reload = again.config.clone().map(|path| {
-            let stamp = move || std::fs::metadata(&path).and_then(|file| file.modified()).ok();
+            let stamp = move || config::changed_at(&path);
             let read = move || again.clone().read().map_err(|error| format!("{error:#}"));
             Reload::new(read, stamp)
         });

@@ -67,6 +67,7 @@ pub(super) fn resolve(
     fill_redis(&mut settings, &of_server, variable, faults);
     traces_environment::complete(&mut settings.traces, &of_server, variable, faults);
     check_listening(&settings, &of_server, faults);
+    check_processors(&of_server, faults);
     check_tls(&settings.tls, &of_server, file.client_certificates, faults);
     check_numbers(kinds, &found, faults);
     let is_given = |key: &str| {
@@ -113,6 +114,22 @@ fn check_listening(settings: &Settings, given: &[Given], faults: &mut Faults) {
              let everybody do everything with --open (`auth = \"open\"` in the file)"
         );
         faults.push(origin, message);
+    }
+}
+
+/// One of both says how many processors are used. A flag wins over what the file says of the other.
+fn check_processors(given: &[Given], faults: &mut Faults) {
+    let find = |key: &str| {
+        let is_it = |given: &&Given| {
+            given.section == Section::Server && given.value.option.spec().key == key
+        };
+        given.iter().rfind(is_it).map(|given| &given.value)
+    };
+    let (Some(cpus), Some(cores)) = (find("cpus"), find("cores")) else { return };
+    let is_beside = std::mem::discriminant(&cpus.origin) == std::mem::discriminant(&cores.origin);
+    if is_beside && !cores.value.list().is_empty() {
+        let message = "`cores` says which processors are used, and `cpus` how many: give one of them";
+        faults.push(cores.origin.clone(), message);
     }
 }
 

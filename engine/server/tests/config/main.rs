@@ -152,6 +152,21 @@ fn hosts_origins_and_levels_have_several_forms() {
 }
 
 #[test]
+fn processors_are_given_by_their_number_or_each() {
+    let source = "[[source]]\nurl = \"sqlite:shop.db\"\n";
+    check_faults(
+        &format!("[server]\ncpus = 2\ncores = \"0\"\n{source}"),
+        expect![
+            "prony.toml:3:9: `cores` says which processors are used, and `cpus` how many: give one of them"
+        ],
+    );
+    for text in ["cpus = 2\n", "cores = [\"0\"]\n", "cpus = 2\ncores = []\n"] {
+        let settings = load(&format!("[server]\n{text}{source}"), CommandLine::default());
+        assert!(settings.is_ok(), "{text}");
+    }
+}
+
+#[test]
 fn an_option_in_another_section_is_told_its_own() {
     check_faults(
         r#"

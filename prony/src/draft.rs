@@ -11,6 +11,8 @@ use std::{
 use anyhow::{Context as _, bail};
 use prony_drafts::Draft;
 
+use crate::run::shell_word;
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Destination {
     /// Write the plan to a file, which must not be there yet; by default it is printed.
@@ -53,6 +55,7 @@ impl Destination {
             // Infallible: a text takes everything.
             let _ = writeln!(text, "  {note}");
         }
+        let path = shell_word(&path.to_string());
         let _ = write!(
             text,
             "\nWhat it would do: prony run --explain {path}\nTo run it:        prony run {path}\n"

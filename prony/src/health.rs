@@ -100,13 +100,22 @@ fn unanswered(url: &Uri, error: ureq::Error) -> anyhow::Error {
     };
     // Others have a text only within.
     let reason = match reason {
-        rustls::CertificateError::Other(reason) => reason.0.to_string(),
+        rustls::CertificateError::Other(reason) => in_words(&reason.0.to_string()),
         reason => reason.to_string(),
     };
     anyhow::anyhow!(
         "{url} shows a certificate that this machine does not trust for it: {reason}; trust its authority here, ask by a name that is in it, \
          or take any certificate with --insecure"
     )
+}
+
+/// What the library has but a name of its own for.
+fn in_words(reason: &str) -> String {
+    match reason {
+        "CaUsedAsEndEntity" => "the server has made it itself, as an authority".to_owned(),
+        "UnsupportedCertVersion" => "it is of version 1, and version 3 is needed".to_owned(),
+        other => other.to_owned(),
+    }
 }
 
 /// The system's authorities, where their word is asked for.
@@ -133,5 +142,11 @@ mod tests {
         for wrong in others.into_iter().chain(wrong_ports) {
             assert!(asked(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn reasons_are_words() {
+        assert_eq!(in_words("CaUsedAsEndEntity"), "the server has made it itself, as an authority");
+        assert_eq!(in_words("the name differs"), "the name differs");
     }
 }

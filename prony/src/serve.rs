@@ -1,6 +1,9 @@
 //! `prony serve`: serves sources until a signal stops it.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use anyhow::Context;
 use prony_interceptors::JavaScriptLoader;
@@ -48,7 +51,7 @@ impl SettingsArguments {
     pub(crate) fn resolve(self) -> anyhow::Result<Settings> {
         let again = self.clone();
         let reload = again.config.clone().map(|path| {
-            let stamp = move || std::fs::metadata(&path).and_then(|file| file.modified()).ok();
+            let stamp = move || config::changed_at(&path);
             let read = move || again.clone().read().map_err(|error| format!("{error:#}"));
             Reload::new(read, stamp)
         });
@@ -57,13 +60,7 @@ impl SettingsArguments {
     }
 
     fn read(self) -> anyhow::Result<Settings> {
-        let text = match &self.config {
-            Some(path) => Some(
-                std::fs::read_to_string(path)
-                    .with_context(|| format!("cannot read the configuration {}", path.display()))?,
-            ),
-            None => None,
-        };
+        let text = self.config.as_deref().map(text_of).transpose()?;
         let sources = if self.sources.is_empty() { sources_of_environment() } else { self.sources };
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -72,6 +69,19 @@ impl SettingsArguments {
         let program = Program { kinds: KINDS, interceptors: Some(&JavaScriptLoader) };
         Ok(config::load_for(program, self.config.as_deref().zip(text.as_deref()), line, &variable)?)
     }
+}
+
+/// The text of the configuration; where it is none, the place of that.
+fn text_of(path: &Path) -> anyhow::Result<String> {
+    let bytes =
+        std::fs::read(path).with_context(|| format!("cannot read the configuration {}", path.display()))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.split(|byte| *byte == b'\n').count();
+        let beside = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+        let column = String::from_utf8_lossy(beside).chars().count() + 1;
+        anyhow::anyhow!("{}:{line}:{column}: it is no UTF-8; convert the file", path.display())
+    })
 }
 
 /// In place of those that the command line and the file name.

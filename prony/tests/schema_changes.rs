@@ -104,3 +104,34 @@ fn the_log_says_what_does_not_fit_and_that_it_fits_again() {
     );
     assert!(finished.stderr.contains("tables.shelf.columns.label"), "{}", finished.stderr);
 }
+
+/// Nothing was said of either: an option that waits for a restart seemed to count, and a table had to be looked for in the file.
+#[test]
+fn what_does_not_count_of_a_file_that_is_read_again_is_told() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = directory.path().join("shop.db");
+    let connection = Connection::open(&path).expect("there is room");
+    connection
+        .execute_batch("CREATE TABLE shelf (id INTEGER PRIMARY KEY, label TEXT)")
+        .expect("the statement is right");
+    drop(connection);
+    let file = directory.path().join("prony.toml");
+    let write = |depth: u32, more: &str| {
+        let source = format!("[[source]]\nurl = \"sqlite:{}\"\n{more}", path.display());
+        std::fs::write(&file, format!("[graphql]\nmax_depth = {depth}\n{source}")).expect("there is room");
+    };
+    write(15, "");
+    let shown = file.display().to_string();
+    let mut process =
+        PronyProcess::start(PRONY, ["serve", "--config", &shown, "--listen", "127.0.0.1:0", "--cpus", "1"]);
+    process.wait_for_url();
+    write(3, "");
+    process.signal(Signal::HUP);
+    process.wait_for_text("other values of these options count after a restart");
+    write(3, "[source.tables.shelv]\nlist_name = \"shelves\"\n");
+    process.signal(Signal::HUP);
+    process.wait_for_text("there is no table or view");
+    let finished = process.stop();
+    assert!(finished.stderr.contains("options=\"[graphql] max_depth\""), "{}", finished.stderr);
+    assert!(finished.stderr.contains("prony.toml:5:16: tables.shelv: "), "{}", finished.stderr);
+}

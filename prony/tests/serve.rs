@@ -299,6 +299,40 @@ fn nobody_needs_to_read_the_log() {
     assert_eq!(process.wait().expect("it ends").code(), Some(0));
 }
 
+/// At the line for which there was no room every core stood still, and no signal stopped the server.
+#[test]
+fn a_log_that_nobody_takes_holds_nothing_up() {
+    let database = sqlite_copy();
+    let (reader, writer) = std::io::pipe().expect("a pipe can be made");
+    let address = format!("127.0.0.1:{}", prony_testkit::free_port());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.arg("serve").arg(format!("sqlite:{}", database.path().display()));
+    command.args(["--listen", &address, "--cpus", "1", "--log-level", "debug"]);
+    let mut process = command.stderr(writer).spawn().expect("it can be started");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while TcpStream::connect(&address).is_err() {
+        assert!(Instant::now() < deadline, "it does not listen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // More lines than the pipe has room for.
+    for _ in 0..1500 {
+        assert!(ask(&format!("http://{address}"), "/live", None).starts_with("HTTP/1.1 200 OK"));
+    }
+    kill_process(Pid::from_child(&process), Signal::TERM).expect("it runs");
+    assert_eq!(process.wait().expect("it ends").code(), Some(0));
+    drop(reader);
+}
+
+#[test]
+fn a_configuration_in_another_encoding_is_told_its_place() {
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let file = folder.path().join("prony.toml");
+    fs::write(&file, b"[server]\n# caf\xe9\n").expect("it is ours");
+    let refused = run(&["serve", "--config", &file.display().to_string()]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(refused.stderr.ends_with("prony.toml:2:6: it is no UTF-8; convert the file\n"), "{}", refused.stderr);
+}
+
 #[test]
 fn two_servers_on_one_port() {
     let database = sqlite_copy();

@@ -146,8 +146,10 @@ pub fn make_directory(directory: &Path) -> io::Result<()> {
     }
     make_directory(above)?;
     match perform(Step::MakeDirectory(directory), || fs::create_dir(directory)) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !directory.is_dir() => {
-            return Err(error);
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Err(error) if !directory.is_dir() => {
+            let text = format!("{} is a file, and no directory", directory.display());
+            return Err(io::Error::new(error.kind(), text));
         }
         _ => {}
     }

@@ -32,3 +32,14 @@ fn names_that_a_killed_process_has_left_are_made_sure_by_the_next() {
         }
     }
 }
+
+#[test]
+fn a_file_in_the_way_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.db");
+    std::fs::write(&file, "").unwrap();
+    for directory in [file.clone(), file.join("below")] {
+        let message = make_directory(&directory).unwrap_err().to_string();
+        assert_eq!(message, format!("{} is a file, and no directory", file.display()));
+    }
+}

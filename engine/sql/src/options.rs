@@ -70,8 +70,9 @@ pub static OPTIONS: &[OptionOf<RelationalSettings>] = &[
 /// Tables inside of `[[source]]` that [`configure`] reads.
 pub const SECTIONS: &[&str] = &["tables", "session"];
 
-/// Options that count while a source is served, where the configuration is read again.
-pub const TAKEN_AGAIN: &[&str] = &["read_only", "include_tables", "exclude_tables", "name_prefix"];
+/// Options and tables that count while a source is served, where the configuration is read again.
+pub const TAKEN_AGAIN: &[&str] =
+    &["read_only", "include_tables", "exclude_tables", "name_prefix", "tables"];
 
 /// The settings of a source as its user has given them.
 pub fn configure(entry: &SourceEntry<'_>, faults: &mut Faults) -> RelationalSettings {

@@ -39,7 +39,7 @@ pub use self::{
     places::Places,
     redis::RedisSettings,
     reference::reference,
-    reload::{Reload, Reloaded},
+    reload::{Reload, Reloaded, changed_at},
     resolve::alternatives,
     restart::RestartOptions,
     route::Route,

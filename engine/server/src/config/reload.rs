@@ -1,7 +1,13 @@
 //! Reading the configuration again while the server runs: who may do what, by which names the server is asked for, which tables are served,
 //! joins, the files of TLS and the Redis of shared limits change, and nothing else.
 
-use std::{fmt, sync::Arc, time::SystemTime};
+use std::{
+    fmt, fs,
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use prony_access::AccessSettings;
 
@@ -64,5 +70,43 @@ impl Reload {
 impl fmt::Debug for Reload {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Reload").finish_non_exhaustive()
+    }
+}
+
+/// When a file was last changed, none where it is not there: when its inode was. The time of its content may be that of the file which it has
+/// replaced, as with all files of an image or a store that are given one time.
+pub fn changed_at(path: &Path) -> Option<SystemTime> {
+    let metadata = fs::metadata(path).ok()?;
+    let seconds = u64::try_from(metadata.ctime()).ok()?;
+    let nanoseconds = u32::try_from(metadata.ctime_nsec()).ok()?;
+    Some(UNIX_EPOCH + Duration::new(seconds, nanoseconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs::File, time::Instant};
+
+    use super::*;
+
+    /// Such a change was never seen.
+    #[test]
+    fn another_file_of_the_same_time_is_a_change() {
+        let folder = tempfile::tempdir().expect("a directory can be made");
+        let (path, other) = (folder.path().join("prony.toml"), folder.path().join("next"));
+        let write = |path: &Path, text: &str| {
+            fs::write(path, text).expect("it can be written");
+            let file = File::options().write(true).open(path).expect("it is there");
+            file.set_modified(UNIX_EPOCH + Duration::from_secs(1)).expect("it is ours");
+        };
+        write(&path, "one");
+        let first = changed_at(&path).expect("it is there");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        // The clock of a file system may have large steps.
+        while changed_at(&path) == Some(first) {
+            assert!(Instant::now() < deadline, "it is seen as the same file");
+            write(&other, "two");
+            fs::rename(&other, &path).expect("it can be replaced");
+        }
+        assert_eq!(changed_at(&folder.path().join("nothing")), None);
     }
 }

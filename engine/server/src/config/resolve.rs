@@ -53,7 +53,7 @@ pub(super) fn resolve(
         names: BTreeSet::new(),
         found: Vec::new(),
         variables: Vec::new(),
-        restart: RestartOptions::of_server(&of_server),
+        restart: RestartOptions::of_server(&of_server, settings.limits.weights.clone()),
     };
     for source in if line.sources.is_empty() { file.sources } else { line.sources } {
         settings.sources.extend(resolver.source(source, faults));
@@ -67,6 +67,7 @@ pub(super) fn resolve(
     fill_redis(&mut settings, &of_server, variable, faults);
     traces_environment::complete(&mut settings.traces, &of_server, variable, faults);
     check_listening(&settings, &of_server, faults);
+    check_processors(&of_server, faults);
     check_tls(&settings.tls, &of_server, file.client_certificates, faults);
     check_numbers(kinds, &found, faults);
     let is_given = |key: &str| {
@@ -113,6 +114,22 @@ fn check_listening(settings: &Settings, given: &[Given], faults: &mut Faults) {
              let everybody do everything with --open (`auth = \"open\"` in the file)"
         );
         faults.push(origin, message);
+    }
+}
+
+/// One of both says how many processors are used. A flag wins over what the file says of the other.
+fn check_processors(given: &[Given], faults: &mut Faults) {
+    let find = |key: &str| {
+        let is_it = |given: &&Given| {
+            given.section == Section::Server && given.value.option.spec().key == key
+        };
+        given.iter().rfind(is_it).map(|given| &given.value)
+    };
+    let (Some(cpus), Some(cores)) = (find("cpus"), find("cores")) else { return };
+    let is_beside = std::mem::discriminant(&cpus.origin) == std::mem::discriminant(&cores.origin);
+    if is_beside && !cores.value.list().is_empty() {
+        let message = "`cores` says which processors are used, and `cpus` how many: give one of them";
+        faults.push(cores.origin.clone(), message);
     }
 }
 
@@ -199,6 +216,13 @@ fn unknown_address(kinds: Kinds<'_>, url: &SourceUrl) -> String {
     if let Some(address) = kinds.iter().find_map(|kind| kind.address_of(path)) {
         return format!("`{shown}` is no source; write {address}");
     }
+    // What follows a file is read behind its scheme alone.
+    if let Some((path, parameters)) = url.0.split_once('?') {
+        let address = kinds.iter().find_map(|kind| kind.address_of(Path::new(path)));
+        if let Some(address) = address {
+            return format!("`{shown}` is no source; write {address}?{parameters}");
+        }
+    }
     let is_of_a_scheme = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
     let has_scheme = url.0.split_once(':').is_some_and(|(scheme, _)| scheme.chars().all(is_of_a_scheme));
     let what = if has_scheme {
@@ -271,7 +295,8 @@ impl Resolver<'_> {
         let wanted = opener.session_variables().into_iter();
         self.variables.extend(wanted.map(|variable| (variable, origin.clone())));
         let name = self.name(source.name, &url, origin, faults)?;
-        self.restart.add_source(&name, &values, self.kinds[index].taken_again());
+        let taken_again = self.kinds[index].taken_again();
+        self.restart.add_source(&name, &values, &source.sections, taken_again);
         self.found.push(index);
         let places = Places::of(&values, &source.sections);
         Some(SourceSettings { name, url, opener, places })

@@ -3,18 +3,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prony_source::config::{GivenValue, OptionSpec, TypedValue, ValueKind};
+use prony_graphql::document::weights::FieldWeights;
+use prony_source::config::{Faults, GivenValue, OptionSpec, SourceSection, TypedValue, ValueKind};
 
 use super::{options::Section, typed::Given};
 
-/// What was given of them, by the place in the file. A value that is the default stands for none.
+/// What was given of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RestartOptions(BTreeMap<String, TypedValue>);
+pub struct RestartOptions {
+    /// By the place in the file. A value that is the default stands for none.
+    values: BTreeMap<String, TypedValue>,
+    /// What `[complexity]` says.
+    weights: FieldWeights,
+}
 
 impl RestartOptions {
     /// Of the server's sections.
-    pub(super) fn of_server(given: &[Given]) -> Self {
-        let mut options = Self::default();
+    pub(super) fn of_server(given: &[Given], weights: FieldWeights) -> Self {
+        let mut options = Self { weights, ..Self::default() };
         for Given { section, value } in given {
             if !is_taken_again(*section, value.option.spec().key) {
                 options.note(&format!("[{}]", section.key()), value);
@@ -24,10 +30,24 @@ impl RestartOptions {
     }
 
     /// Adds those of a source, but for keys that count while it is served.
-    pub(super) fn add_source(&mut self, name: &str, given: &[GivenValue], taken_again: &[&str]) {
-        for value in given {
-            if !taken_again.contains(&value.option.spec().key) {
-                self.note(&format!("source `{name}`"), value);
+    pub(super) fn add_source(
+        &mut self,
+        name: &str,
+        given: &[GivenValue],
+        sections: &[SourceSection<'_>],
+        taken_again: &[&str],
+    ) {
+        let place = format!("source `{name}`");
+        for value in given.iter().filter(|value| !taken_again.contains(&value.option.spec().key)) {
+            self.note(&place, value);
+        }
+        for section in sections {
+            let entry = section.entry();
+            if !taken_again.contains(&entry.name()) {
+                // Without its place in the text, which is another where lines come before it.
+                let value: Option<toml::Value> = entry.read(&mut Faults::default());
+                let value = TypedValue::Text(format!("{value:?}"));
+                self.values.insert(format!("{place} {}", entry.name()), value);
             }
         }
     }
@@ -37,17 +57,18 @@ impl RestartOptions {
         let spec = given.option.spec();
         let name = format!("{place} {}", spec.key);
         if default_of(spec).as_ref() == Some(&given.value) {
-            self.0.remove(&name);
+            self.values.remove(&name);
         } else {
-            self.0.insert(name, given.value.clone());
+            self.values.insert(name, given.value.clone());
         }
     }
 
     /// Which are other there.
     pub(crate) fn differences<'o>(&'o self, other: &'o Self) -> Vec<&'o str> {
-        let names: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
-        let is_other = |name: &&String| self.0.get(*name) != other.0.get(*name);
-        names.into_iter().filter(is_other).map(String::as_str).collect()
+        let names: BTreeSet<&String> = self.values.keys().chain(other.values.keys()).collect();
+        let is_other = |name: &&String| self.values.get(*name) != other.values.get(*name);
+        let weights = (self.weights != other.weights).then_some("[complexity]");
+        names.into_iter().filter(is_other).map(String::as_str).chain(weights).collect()
     }
 }
 
@@ -73,8 +94,12 @@ fn default_of(spec: &OptionSpec) -> Option<TypedValue> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use prony_sqlite::SqliteKind;
+
     use super::*;
-    use crate::config::{ListedOption, from_flags, options};
+    use crate::config::{CommandLine, ListedOption, from_flags, load, options};
 
     fn given(flags: &[(&str, &str, &str)]) -> RestartOptions {
         let known = options(&[]);
@@ -94,6 +119,18 @@ mod tests {
         let after = given(&[("graphql", "max_depth", "11"), ("log", "format", "json")]);
         assert_eq!(before.differences(&after), ["[graphql] max_depth", "[log] format", "[server] console"]);
         assert!(before.differences(&before.clone()).is_empty());
+    }
+
+    #[test]
+    fn weights_of_fields_are_told_and_tables_are_not() {
+        let of = |text: &str| {
+            let file = Some((Path::new("prony.toml"), text));
+            let settings = load(&[&SqliteKind], file, CommandLine::default(), &|_| None);
+            settings.expect("the text is right").restart
+        };
+        let before = of("[[source]]\nurl = \"sqlite:shop.db\"\n[source.tables.a]\nlist_name = \"b\"\n");
+        let after = of("[complexity]\n\"Query.a\" = 5\n[[source]]\nurl = \"sqlite:shop.db\"\n");
+        assert_eq!(before.differences(&after), ["[complexity]"]);
     }
 
     #[test]

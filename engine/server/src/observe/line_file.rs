@@ -24,10 +24,16 @@ const MAX_BYTES: usize = 16 << 20;
 const PIECE_BYTES: usize = 64 << 10;
 /// The disk's refusals are reported at most so often.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
+/// How long the end waits for what is not written yet. A pipe that nobody reads takes nothing, and must not keep the server from stopping.
+const LAST_WAIT: Duration = Duration::from_secs(3);
+/// Between two looks whether it is.
+const LAST_PAUSE: Duration = Duration::from_millis(2);
 
 /// Takes lines.
 #[derive(Debug)]
 pub(super) struct LineFile {
+    /// For the log.
+    what: &'static str,
     lines: SyncSender<Line>,
     shared: Arc<State>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -64,7 +70,7 @@ impl LineFile {
             .name(what.to_owned())
             .spawn(move || Writer::new(what, path, at).run(&received));
         match spawned {
-            Ok(thread) => Some(Self { lines, shared, thread: Mutex::new(Some(thread)) }),
+            Ok(thread) => Some(Self { what, lines, shared, thread: Mutex::new(Some(thread)) }),
             Err(error) => {
                 tracing::error!(%error, "there is no {what}: its thread cannot be started");
                 None
@@ -92,10 +98,24 @@ impl LineFile {
 
     /// Writes what waits, and ends.
     pub(super) fn finish(&self) {
+        self.finish_within(LAST_WAIT);
+    }
+
+    fn finish_within(&self, wait: Duration) {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            let _ = self.lines.send(Line::End);
+        let Some(thread) = thread else { return };
+        let deadline = Instant::now() + wait;
+        let mut is_told = false;
+        while !thread.is_finished() && Instant::now() < deadline {
+            // There may be no room for it yet.
+            is_told = is_told || self.lines.try_send(Line::End).is_ok();
+            std::thread::sleep(LAST_PAUSE);
+        }
+        if thread.is_finished() {
             let _ = thread.join();
+        } else {
+            let what = self.what;
+            tracing::error!("the last lines of the {what} are lost: nobody takes them");
         }
     }
 
@@ -249,6 +269,8 @@ fn rfc3339(since_1970: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd as _;
+
     use super::*;
 
     #[test]
@@ -266,7 +288,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_the_queue_is_counted_and_not_waited_for() {
         let (lines, received) = sync_channel(2);
-        let file = LineFile { lines, shared: Arc::default(), thread: Mutex::new(None) };
+        let file =
+            LineFile { what: "access log", lines, shared: Arc::default(), thread: Mutex::new(None) };
         file.push(vec![b'x'; MAX_BYTES + 1]);
         file.push(vec![b'x'; MAX_BYTES]);
         file.push(vec![b'x'; 1]);
@@ -275,5 +298,28 @@ mod tests {
         file.shared.waiting_bytes.store(0, Relaxed);
         (0..4).for_each(|_| file.push(vec![b'x']));
         assert_eq!(file.counts()[1], 4, "so many lines wait at most");
+    }
+
+    /// The server could not be stopped.
+    #[test]
+    fn a_pipe_that_nobody_reads_is_not_waited_for() {
+        let (reader, writer) = io::pipe().expect("a pipe can be made");
+        let path = format!("/dev/fd/{}", writer.as_raw_fd());
+        let file = LineFile::start("access log", Path::new(&path)).expect("there is a path");
+        file.push(vec![b'x'; 1 << 20]);
+        file.finish_within(Duration::from_millis(100));
+        assert_eq!(file.counts()[0], 0, "there is no room for so much");
+        drop(reader);
+    }
+
+    #[test]
+    fn the_end_waits_for_what_is_written() {
+        let folder = tempfile::tempdir().expect("a directory can be made");
+        let path = folder.path().join("access.log");
+        let file = LineFile::start("access log", &path).expect("there is a path");
+        (0..1000).for_each(|_| file.push(b"line\n".to_vec()));
+        file.finish();
+        let written = std::fs::read_to_string(&path).expect("it is there");
+        assert_eq!(written.lines().count(), 1000);
     }
 }

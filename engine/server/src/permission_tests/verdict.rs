@@ -84,7 +84,8 @@ pub fn report(outcomes: &[TestOutcome]) -> String {
         }
     }
     let failed = outcomes.iter().filter(|outcome| !outcome.faults.is_empty()).count();
-    let _ = writeln!(text, "{} tests: {} passed, {failed} failed", outcomes.len(), outcomes.len() - failed);
+    let tests = if outcomes.len() == 1 { "test" } else { "tests" };
+    let _ = writeln!(text, "{} {tests}: {} passed, {failed} failed", outcomes.len(), outcomes.len() - failed);
     text
 }
 

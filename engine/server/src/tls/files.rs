@@ -1,6 +1,6 @@
 //! From the files of certificates, keys and revocation lists to what rustls serves with.
 
-use std::{fs, sync::Arc, time::SystemTime};
+use std::{sync::Arc, time::SystemTime};
 
 use rustls::{
     RootCertStore, ServerConfig,
@@ -16,6 +16,7 @@ use super::{
     pem::{TlsError, certificates, items, refused},
     settings::{ClientCertificates, HTTP2, HTTP11, TlsSettings, TlsVersion},
 };
+use crate::config::changed_at;
 
 /// Sessions of clients that take no tickets, which are few; all others keep theirs themselves.
 const KEPT_SESSIONS: usize = 4096;
@@ -45,7 +46,7 @@ pub(super) fn stamps(settings: &TlsSettings) -> Stamps {
     let single = [&settings.certificate, &settings.key, &settings.client_ca];
     let several = [&settings.sni_certificates, &settings.sni_keys, &settings.revocation_lists];
     let paths = single.into_iter().flatten().chain(several.into_iter().flatten());
-    Stamps(paths.map(|path| fs::metadata(path).and_then(|file| file.modified()).ok()).collect())
+    Stamps(paths.map(|path| changed_at(path)).collect())
 }
 
 /// Reads all files.

@@ -152,6 +152,21 @@ fn hosts_origins_and_levels_have_several_forms() {
 }
 
 #[test]
+fn processors_are_given_by_their_number_or_each() {
+    let source = "[[source]]\nurl = \"sqlite:shop.db\"\n";
+    check_faults(
+        &format!("[server]\ncpus = 2\ncores = \"0\"\n{source}"),
+        expect![
+            "prony.toml:3:9: `cores` says which processors are used, and `cpus` how many: give one of them"
+        ],
+    );
+    for text in ["cpus = 2\n", "cores = [\"0\"]\n", "cpus = 2\ncores = []\n"] {
+        let settings = load(&format!("[server]\n{text}{source}"), CommandLine::default());
+        assert!(settings.is_ok(), "{text}");
+    }
+}
+
+#[test]
 fn an_option_in_another_section_is_told_its_own() {
     check_faults(
         r#"
@@ -355,6 +370,10 @@ fn a_directory_is_opened_by_its_own_kind() {
     let faults = loaded("sqlite").expect_err("it is a graph").to_string();
     let wanted = format!("is a source of another kind; write graph:{}", graph.display());
     assert!(faults.ends_with(&wanted), "{faults}");
+    let sources = vec![format!("{}?mode=ro", graph.display())];
+    let faults = load("", CommandLine { sources, ..CommandLine::default() }).expect_err("it has no scheme");
+    let wanted = format!("is no source; write graph:{}?mode=ro", graph.display());
+    assert!(faults.to_string().ends_with(&wanted), "{faults}");
 }
 
 #[test]

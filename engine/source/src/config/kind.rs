@@ -44,7 +44,7 @@ pub trait SourceKind: Debug + Send + Sync {
         &[]
     }
 
-    /// Keys of the options that count while a source is served, where the configuration is read again.
+    /// Keys of the options and sections that count while a source is served, where the configuration is read again.
     fn taken_again(&self) -> &'static [&'static str] {
         &[]
     }

@@ -468,7 +468,8 @@ fn the_summary_is_the_scripts_where_it_has_one() {
         let ran = run_in(directory.path(), &script, &[]);
         assert!(ran.code == Some(0) && ran.error.contains(told), "{returned}: {:?} {}", ran.code, ran.error);
         assert!(ran.out.contains("iterations...........: 1"), "{returned}: {}", ran.out);
-        assert!(!directory.path().join("a.txt").exists() && !directory.path().join("0").exists(), "{returned}");
+        let exists = |name: &str| directory.path().join(name).exists();
+        assert!(!exists("a.txt") && !exists("b.json") && !exists("0"), "{returned}");
     }
 }
 

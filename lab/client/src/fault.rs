@@ -45,9 +45,10 @@ fn kind_of_tls(cause: &io::Error) -> CallFaultKind {
                 CallFaultKind::TlsHostname
             }
             // A signature does not fit where two authorities have the same name.
-            CertificateError::UnknownIssuer | CertificateError::BadSignature => CallFaultKind::TlsAuthority,
-            // Such as the one that `openssl req -x509` makes: an authority's, which nobody has been told to trust.
-            CertificateError::Other(_) => CallFaultKind::TlsAuthority,
+            // Others are such as the one that `openssl req -x509` makes: an authority's own.
+            CertificateError::UnknownIssuer | CertificateError::BadSignature | CertificateError::Other(_) => {
+                CallFaultKind::TlsAuthority
+            }
             _ => CallFaultKind::Tls,
         },
         _ => CallFaultKind::Tls,

@@ -101,7 +101,7 @@ fn memory_message(host: &Host) -> String {
 
 /// As JavaScript writes it; for an error its name and message.
 fn text_of(ctx: &Ctx<'_>, value: &Value<'_>) -> String {
-    if let Ok(text) = text::text_of(ctx, value.clone()) {
+    if let Ok(text) = text::text_of(value.ctx(), value.clone()) {
         return text;
     }
     drop(ctx.catch());

@@ -89,6 +89,7 @@ fn exit_codes_are_those_of_k6() {
         107,
         &["in init", "script.js:1:"],
     );
+    check("Promise.reject(new Error('left')); export default function () {}", &[], 255, &["Error: left"]);
     check("export const one = 1;", &[], 255, &["export default function"]);
     check("export const options = { vus: 1.5 }; export default function () {}", &[], 104, &["whole number"]);
     check(NOTHING, &["-i", "3", "-s", "1s:3"], 104, &["`iterations` and `stages` contradict each other"]);

@@ -89,6 +89,7 @@ fn exit_codes_are_those_of_k6() {
         107,
         &["in init", "script.js:1:"],
     );
+    check("Promise.reject(new Error('left')); export default function () {}", &[], 255, &["Error: left"]);
     check("export const one = 1;", &[], 255, &["export default function"]);
     check("export const options = { vus: 1.5 }; export default function () {}", &[], 104, &["whole number"]);
     check(NOTHING, &["-i", "3", "-s", "1s:3"], 104, &["`iterations` and `stages` contradict each other"]);
@@ -468,7 +469,8 @@ fn the_summary_is_the_scripts_where_it_has_one() {
         let ran = run_in(directory.path(), &script, &[]);
         assert!(ran.code == Some(0) && ran.error.contains(told), "{returned}: {:?} {}", ran.code, ran.error);
         assert!(ran.out.contains("iterations...........: 1"), "{returned}: {}", ran.out);
-        assert!(!directory.path().join("a.txt").exists() && !directory.path().join("0").exists(), "{returned}");
+        let exists = |name: &str| directory.path().join(name).exists();
+        assert!(!exists("a.txt") && !exists("b.json") && !exists("0"), "{returned}");
     }
 }
 

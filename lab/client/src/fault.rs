@@ -44,8 +44,8 @@ fn kind_of_tls(cause: &io::Error) -> CallFaultKind {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 CallFaultKind::TlsHostname
             }
-            // A signature does not fit where two authorities have the same name; `openssl req -x509` makes another one that nobody has
-            // been told to trust, an authority's.
+            // A signature does not fit where two authorities have the same name.
+            // Others are such as the one that `openssl req -x509` makes: an authority's own.
             CertificateError::UnknownIssuer | CertificateError::BadSignature | CertificateError::Other(_) => {
                 CallFaultKind::TlsAuthority
             }

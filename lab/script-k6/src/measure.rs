@@ -88,9 +88,9 @@ impl Measure {
         (log, state): (Arc<Log>, Arc<RunState>),
         settings: &MeasureSettings,
     ) -> Result<(Self, RecorderOptions), MeasureError> {
-        let mut given = if settings.no_thresholds { serde_json::Map::new() } else { options.thresholds.clone() };
-        // Those of a condition that does not hold are no thresholds, as in k6.
-        given.retain(|_, thresholds| !thresholds.is_null());
+        let given = if settings.no_thresholds { serde_json::Map::new() } else { options.thresholds.clone() };
+        // A list that is null, as where a condition chooses it, has no thresholds.
+        let given = given.into_iter().filter(|(_, thresholds)| !thresholds.is_null()).collect();
         let all = thresholds::read(&Value::Object(given)).map_err(MeasureError::Thresholds)?;
         let system_tags = SystemTags::from_names(options.system_tags.iter().map(String::as_str));
         let resolved = Thresholds::resolve(all.clone(), registry, system_tags);

@@ -11,7 +11,7 @@ use super::modules::log::Log;
 use super::modules::log_settings::LogSettings;
 use super::options::{Notes, Options, OptionsError, Scenario, Tier, Tiers};
 use super::program::{Entry, ScenarioSpec, ScriptWorkload};
-use super::vm::{Machine, Script, ScriptError, ToldLacks};
+use super::vm::{Fault, Machine, Script, ScriptError, ToldLacks};
 use super::wire::Wire;
 use super::workload::Measured;
 use prony_model::plan::PlanFaults;
@@ -80,8 +80,9 @@ pub enum SessionError {
 impl SessionError {
     pub const fn exit(&self) -> Exit {
         match self {
+            // As k6, which has no code for it.
+            Self::Script(ScriptError { fault: Fault::Rejected, .. }) | Self::NoFunctions => Exit::Other,
             Self::Script(_) => Exit::Exception,
-            Self::NoFunctions => Exit::Other,
             Self::Aborted(_) => Exit::Aborted,
             Self::Options(_) | Self::Measure(_) | Self::Plan(_) => Exit::Configuration,
         }

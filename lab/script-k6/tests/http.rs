@@ -483,6 +483,22 @@ fn expected_statuses_decide_what_failed() {
 }
 
 #[test]
+fn a_status_without_a_reason_stays_so_and_no_method_is_get() {
+    check(
+        "const r = http.request('', 'http://h/'); return [r.status, r.status_text, r.request.method]",
+        Wire::new(|_| answer("200", "", "")),
+        &expect![[r#"
+            1> GET / HTTP/1.1
+              Host: h
+              User-Agent: prony/VERSION
+            = 200
+            = "200"
+            = "GET"
+        "#]],
+    );
+}
+
+#[test]
 fn the_name_of_a_template_stands_for_its_redirects_too() {
     let answers = |text: &str| match text.split(' ').nth(1) {
         Some("/7") => answer("302 Found", "Location: /end\r\n", ""),

@@ -121,7 +121,8 @@ fn halves_of_surrogate_pairs_are_replaced() {
 #[test]
 fn nothing_is_written_of_what_is_null_or_undefined() {
     check(
-        "import http from 'k6/http'; import { b64decode } from 'k6/encoding'; const jar = new http.CookieJar();",
+        "import http from 'k6/http'; import { b64decode } from 'k6/encoding';
+         const jar = new http.CookieJar();",
         "http.url`http://h/?a=${undefined}&b=${null}&c=${1}`.url
          jar.set('http://h/', 'a', null) && jar.cookiesForURL('http://h/').a[0] === ''
          b64decode(null)

@@ -131,7 +131,7 @@ impl<C: Clone> Client<'_, C> {
         }
     }
 
-    /// The owner of a channel wants to know how its stream was lost.
+    /// Tells with which code the peer has reset a stream; the owner of a channel also, that it was not looked at.
     pub(super) fn describe_end(
         &self,
         id: RequestId,
@@ -139,12 +139,10 @@ impl<C: Clone> Client<'_, C> {
         reset: Option<u32>,
         failure: &mut Failure,
     ) {
-        if self.requests.get(id).is_none_or(|request| request.form != Form::Pieces) {
-            return;
-        }
+        let is_of_channel = self.requests.get(id).is_some_and(|request| request.form == Form::Pieces);
         failure.fault.kind = match reset {
             Some(code) => CallFaultKind::StreamReset(code),
-            None if is_untouched => CallFaultKind::Unprocessed,
+            None if is_untouched && is_of_channel => CallFaultKind::Unprocessed,
             None => return,
         };
     }

@@ -161,7 +161,7 @@ pub enum CallFaultKind {
     /// What came is no HTTP, or longer than what is kept.
     Protocol,
     Timeout,
-    /// The target has reset a stream of a channel, with this code (RFC 9113, 7).
+    /// The target has reset the stream, with this code (RFC 9113, 7).
     StreamReset(u32),
     /// A stream of a channel that the target has not processed, and says so (RFC 9113, 8.7).
     Unprocessed,

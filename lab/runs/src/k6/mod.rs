@@ -141,7 +141,8 @@ pub fn handle_summary(session: &Session, data: &Value) -> Result<Option<SummaryC
         returned.map_err(|ended| session.measure.log().without_secrets(&ended.message).into_owned())?;
     let Some(json) = returned else { return Ok(None) };
     let Ok(Value::Object(places)) = serde_json::from_str(&json) else {
-        return Err("handleSummary() must return an object of places and texts; nothing of it is written".to_owned());
+        let message = "handleSummary() must return an object of places and texts; nothing of it is written";
+        return Err(message.to_owned());
     };
     let contents = places.into_iter().map(|(place, content)| match content_of(&content) {
         Some(bytes) => Ok((place, bytes)),

@@ -521,7 +521,7 @@ fn fault_of(fault: &CallFault, url: &Url) -> RequestFault {
         CallFaultKind::Timeout => {
             return RequestFault::new("java.net.SocketTimeoutException", "Read timed out");
         }
-        CallFaultKind::Read => {
+        CallFaultKind::Read | CallFaultKind::StreamReset(_) => {
             let message = format!("{host}:{port} failed to respond");
             return RequestFault::new("org.apache.http.NoHttpResponseException", message);
         }

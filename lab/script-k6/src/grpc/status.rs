@@ -1,5 +1,6 @@
 //! How a call ended: the codes of gRPC, found in trailers, in statuses of HTTP, or in how its stream was lost.
 
+use crate::http::fault::reset_name;
 use base64::Engine as _;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
@@ -149,22 +150,6 @@ impl Status {
 
     /// RFC 9113, 7, as PROTOCOL-HTTP2 maps it.
     fn of_reset(code: u32) -> Self {
-        const NAMES: [&str; 14] = [
-            "NO_ERROR",
-            "PROTOCOL_ERROR",
-            "INTERNAL_ERROR",
-            "FLOW_CONTROL_ERROR",
-            "SETTINGS_TIMEOUT",
-            "STREAM_CLOSED",
-            "FRAME_SIZE_ERROR",
-            "REFUSED_STREAM",
-            "CANCEL",
-            "COMPRESSION_ERROR",
-            "CONNECT_ERROR",
-            "ENHANCE_YOUR_CALM",
-            "INADEQUATE_SECURITY",
-            "HTTP_1_1_REQUIRED",
-        ];
         let status = match code {
             7 => Code::UNAVAILABLE,
             8 => Code::CANCELED,
@@ -172,9 +157,8 @@ impl Status {
             12 => Code::PERMISSION_DENIED,
             _ => Code::INTERNAL,
         };
-        let name = NAMES
-            .get(code as usize)
-            .map_or_else(|| format!("unknown error code 0x{code:x}"), |name| (*name).to_owned());
+        let name = reset_name(code);
+        let name = name.map_or_else(|| format!("unknown error code 0x{code:x}"), str::to_owned);
         Self::new(status, format!("stream terminated by RST_STREAM with error code: {name}"))
     }
 }

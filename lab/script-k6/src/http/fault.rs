@@ -20,6 +20,7 @@ pub(crate) struct RequestFault {
 pub(crate) const CODE_DEFAULT: u32 = 1000;
 pub(crate) const CODE_INVALID_URL: u32 = 1020;
 pub(crate) const CODE_DECOMPRESSION: u32 = 1701;
+const CODE_STREAM: u32 = 1630;
 
 impl From<RequestError> for RequestFault {
     fn from(error: RequestError) -> Self {
@@ -78,19 +79,51 @@ impl RequestFault {
             CallFaultKind::Reset => {
                 (1220, "read: connection reset by peer", "read: connection reset by peer".to_owned())
             }
-            CallFaultKind::Read | CallFaultKind::StreamReset(_) | CallFaultKind::Unprocessed => {
-                return Self::local("EOF");
-            }
+            CallFaultKind::Read | CallFaultKind::Unprocessed => return Self::local("EOF"),
+            CallFaultKind::StreamReset(reset) => return Self::of_reset(reset),
             CallFaultKind::Protocol => return Self::local(fault.message.clone()),
             CallFaultKind::Timeout => (1050, "request timeout", "request timeout".to_owned()),
         };
         Self { code, short: short.to_owned(), long }
     }
 
+    /// A stream of HTTP/2 that the target has reset: the code is k6's for streams, and HTTP/2's is added to it.
+    fn of_reset(reset: u32) -> Self {
+        let name = reset_name(reset);
+        let known = name.map_or(CODE_STREAM, |_| CODE_STREAM + 1 + reset);
+        let name = name.map_or_else(|| format!("unknown error code 0x{reset:x}"), str::to_owned);
+        Self {
+            code: known,
+            short: format!("http2: stream error with http2 ErrCode {name}"),
+            long: format!("stream error: {name}; received from peer"),
+        }
+    }
+
     /// The long message with method and URL, as exceptions and warnings have it.
     pub(crate) fn described(&self, method: &str, url: &Url) -> String {
         format!("{} \"{}\": {}", operation(method), url.without_password(), self.long)
     }
+}
+
+/// How RFC 9113, 7 calls the code of a reset.
+pub(crate) fn reset_name(code: u32) -> Option<&'static str> {
+    const NAMES: [&str; 14] = [
+        "NO_ERROR",
+        "PROTOCOL_ERROR",
+        "INTERNAL_ERROR",
+        "FLOW_CONTROL_ERROR",
+        "SETTINGS_TIMEOUT",
+        "STREAM_CLOSED",
+        "FRAME_SIZE_ERROR",
+        "REFUSED_STREAM",
+        "CANCEL",
+        "COMPRESSION_ERROR",
+        "CONNECT_ERROR",
+        "ENHANCE_YOUR_CALM",
+        "INADEQUATE_SECURITY",
+        "HTTP_1_1_REQUIRED",
+    ];
+    NAMES.get(code as usize).copied()
 }
 
 /// `GET` as `Get`.
@@ -122,6 +155,8 @@ mod tests {
             Kind::Read,
             Kind::Protocol,
             Kind::Timeout,
+            Kind::StreamReset(2),
+            Kind::StreamReset(99),
         ];
         let url = Url::parse("http://u:secret@h:81/x").unwrap();
         let shown: Vec<String> = kinds
@@ -145,6 +180,8 @@ mod tests {
             1220 read: connection reset by peer | Post "http://u:***@h:81/x": read: connection reset by peer
             1000 EOF | Post "http://u:***@h:81/x": EOF
             1000 why | Post "http://u:***@h:81/x": why
-            1050 request timeout | Post "http://u:***@h:81/x": request timeout"#]].assert_eq(&shown.join("\n"));
+            1050 request timeout | Post "http://u:***@h:81/x": request timeout
+            1633 http2: stream error with http2 ErrCode INTERNAL_ERROR | Post "http://u:***@h:81/x": stream error: INTERNAL_ERROR; received from peer
+            1630 http2: stream error with http2 ErrCode unknown error code 0x63 | Post "http://u:***@h:81/x": stream error: unknown error code 0x63; received from peer"#]].assert_eq(&shown.join("\n"));
     }
 }

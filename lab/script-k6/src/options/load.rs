@@ -4,7 +4,7 @@ use super::executors::{ArrivalUsers, Executor, ExecutorStage};
 use super::requirements::Requirements;
 use super::resolved::Options;
 use super::scenario::Scenario;
-use prony_model::load::{Spacing, Stage};
+use prony_model::load::{Spacing, Stage, Stripe};
 use prony_model::plan::scenario::{FlowDraft, Grace, ScenarioDraft};
 use prony_model::{LoadModel, Nanos, RateStage};
 
@@ -30,6 +30,9 @@ impl Scenario {
         let mut load = self.executor.load();
         if let Some(arrivals) = &mut load.arrivals {
             arrivals.stripe.clone_from(&self.stripe);
+            if matches!(self.executor, Executor::RampingArrivalRate { .. }) {
+                arrivals.stripe = Some(one_later(arrivals.stripe.take()));
+            }
         }
         ScenarioDraft {
             start: self.start,
@@ -116,6 +119,13 @@ fn until_all_left(start_vus: u32, stages: &[ExecutorStage]) -> &[ExecutorStage] 
 
 fn open(stages: Vec<RateStage>, users: ArrivalUsers) -> LoadModel {
     LoadModel::arrivals(stages, Spacing::Even, users.max, Nanos::ZERO)
+}
+
+/// As k6 has it, a rate that changes begins with the start after the first: that is due when the rate has made one. A
+/// constant rate has its first start at once.
+fn one_later(stripe: Option<Stripe>) -> Stripe {
+    let Stripe { numbers, cycle } = stripe.unwrap_or_else(|| Stripe { numbers: vec![0], cycle: 1 });
+    Stripe { numbers: numbers.into_iter().map(|number| number + 1).collect(), cycle }
 }
 
 fn per_second(count: u64, time_unit: Nanos) -> f64 {

@@ -73,7 +73,8 @@ fn set_cookie<'js>(
     options: Opt<Value<'js>>,
 ) -> rquickjs::Result<bool> {
     let (jar, url) = (jar_of(&ctx, &this.0)?, url_of(&ctx, &url)?);
-    let mut cookie = SetCookie { name: text_of(&name)?, value: text_or_nothing(&value)?, ..SetCookie::default() };
+    let (name, value) = (text_of(&name)?, text_or_nothing(&value)?);
+    let mut cookie = SetCookie { name, value, ..SetCookie::default() };
     if let Some(options) = options.0.as_ref().and_then(Value::as_object) {
         for property in options.props::<String, Value<'_>>() {
             let (name, value) = property?;

@@ -226,7 +226,8 @@ fn text_value<'js>(ctx: &Ctx<'js>, text: &str) -> rquickjs::Result<Value<'js>> {
 
 fn status_text(facts: &CallFacts) -> String {
     let text = ResponseHead::new(&facts.head).status_text();
-    if text.contains(' ') || facts.status == 0 {
+    // HTTP/2 has no reasons, and Go writes those that it knows; of HTTP/1 it tells what came.
+    if !facts.peer.is_http2 || facts.status == 0 || text.contains(' ') {
         return text;
     }
     let reason = http::StatusCode::from_u16(facts.status).ok().and_then(|status| status.canonical_reason());

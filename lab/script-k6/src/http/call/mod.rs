@@ -77,6 +77,7 @@ impl Ready {
         let page = page_of(host, &arguments.url)?;
         let method = arguments.method.as_string().map(rquickjs::String::to_string).transpose()?;
         let method = method.ok_or_else(|| misuse("invalid method type"))?;
+        let method = if method.is_empty() { "GET".to_owned() } else { method };
         let is_bare = method == "GET" && is_nullish(&arguments.body) && is_nullish(&arguments.params);
         let has_no_cookies = host.user().data.get::<HttpUser>().has_no_cookies();
         if is_bare && has_no_cookies && page.target.is_ok() {

@@ -11,23 +11,23 @@ const NESTED_MAX: usize = 256;
 /// Text that is no UTF-8 is read as k6 does: what is none is replaced. `None`: it is no JSON.
 pub(crate) fn parse(json: &[u8]) -> Option<Node> {
     let text = String::from_utf8_lossy(json);
-    Reader { text: &text, at: 0 }.document()
+    JsonReader { text: &text, at: 0 }.document()
 }
 
 /// What is being read: the members so far, and the name of the next.
-enum Open {
+enum OpenValue {
     Array(Vec<Node>),
     Object(Vec<(String, Node)>, String),
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     fn document(mut self) -> Option<Node> {
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<OpenValue> = Vec::new();
         loop {
             self.skip_spaces();
             let mut value = match self.peek()? {
@@ -38,8 +38,8 @@ impl<'a> Reader<'a> {
                         return None;
                     }
                     let opened = match first {
-                        b'[' => Open::Array(Vec::new()),
-                        _ => Open::Object(Vec::new(), self.name()?),
+                        b'[' => OpenValue::Array(Vec::new()),
+                        _ => OpenValue::Object(Vec::new(), self.name()?),
                     };
                     open.push(opened);
                     continue;
@@ -63,22 +63,22 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds a value to what it stands in. `Err`: more is to come.
-    fn closed(&mut self, open: Open, value: Node) -> Option<Result<Node, Open>> {
+    fn closed(&mut self, open: OpenValue, value: Node) -> Option<Result<Node, OpenValue>> {
         let next = self.peek()?;
         self.at += 1;
         Some(match open {
-            Open::Array(mut items) => {
+            OpenValue::Array(mut items) => {
                 items.push(value);
                 match next {
-                    b',' => Err(Open::Array(items)),
+                    b',' => Err(OpenValue::Array(items)),
                     b']' => Ok(Node::Array(items)),
                     _ => return None,
                 }
             }
-            Open::Object(mut members, name) => {
+            OpenValue::Object(mut members, name) => {
                 members.push((name, value));
                 match next {
-                    b',' => Err(Open::Object(members, self.name()?)),
+                    b',' => Err(OpenValue::Object(members, self.name()?)),
                     b'}' => Ok(Node::Object(members)),
                     _ => return None,
                 }

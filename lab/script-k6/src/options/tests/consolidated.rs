@@ -2,6 +2,7 @@
 
 use super::{Sources, consolidate, shown};
 use expect_test::{Expect, expect};
+use prony_model::load::{StartShare, Starts};
 
 fn check(sources: Sources, expected: &Expect) {
     expected.assert_eq(&shown(sources));
@@ -9,6 +10,22 @@ fn check(sources: Sources, expected: &Expect) {
 
 fn check_script(script: &'static str, expected: &Expect) {
     check(Sources { script, ..Sources::default() }, expected);
+}
+
+#[test]
+fn a_rate_that_changes_has_its_first_start_when_it_has_made_one() {
+    let starts = |script| {
+        let consolidated = consolidate(Sources { script, ..Sources::default() }).unwrap();
+        let drafts = consolidated.options.scenario_drafts();
+        let starts = Starts::new(&drafts[0].load, 1, StartShare::ALL);
+        starts.map(|(_, due)| due.0 / 1_000_000).collect::<Vec<_>>()
+    };
+    let constant = r#"{"scenarios": {"a": {"executor": "constant-arrival-rate", "rate": 4, "duration": "1s",
+        "preAllocatedVUs": 1}}}"#;
+    assert_eq!(starts(constant), [0, 250, 500, 750]);
+    let changing = r#"{"scenarios": {"a": {"executor": "ramping-arrival-rate", "startRate": 4, "preAllocatedVUs": 1,
+        "stages": [{"duration": "1100ms", "target": 4}]}}}"#;
+    assert_eq!(starts(changing), [250, 500, 750, 1_000]);
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub(crate) fn forget(host: &Host) {
     drop(left);
 }
 
-fn of_value<'js>(host: &Host, ctx: &Ctx<'js>, value: &Value<'js>) -> ScriptError {
+fn of_value(host: &Host, ctx: &Ctx<'_>, value: &Value<'_>) -> ScriptError {
     let backtrace = take_backtrace(ctx);
     let cut = host.cut_backtrace.take().map(|text| stack_of(host, &text)).unwrap_or_default();
     let own = value.as_object().and_then(|object| object.get::<_, String>("stack").ok());
@@ -100,8 +100,8 @@ fn memory_message(host: &Host) -> String {
 }
 
 /// As JavaScript writes it; for an error its name and message.
-fn text_of<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
-    if let Ok(text) = text::text_of(ctx, value.clone()) {
+fn text_of(ctx: &Ctx<'_>, value: &Value<'_>) -> String {
+    if let Ok(text) = text::text_of(value.ctx(), value.clone()) {
         return text;
     }
     drop(ctx.catch());

@@ -162,7 +162,8 @@ fn ramp_in_verdict(result: &ResultFile) -> Option<Finding> {
         let length = result.headline().window.length();
         if let Some(warm_up) = result.window(WindowKind::WarmUp) {
             let held = warm_up.window.length();
-            let seen = format!("the warm-up took all {held} at the highest load: the figures mix all of {length}");
+            let seen =
+                format!("the warm-up took all {held} at the highest load: the figures mix all of {length}");
             let cause = "the load is not held for longer than the warm-up, or the run was stopped before";
             let remedy = "hold the load for longer, or warm up for less time";
             return Finding::new(FindingKind::RampInVerdict, seen, cause, remedy);

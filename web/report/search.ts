@@ -26,11 +26,14 @@ function loads(data: SearchData): number[] {
   return [...new Set(data.steps.map((step) => step.load))].sort((left, right) => left - right);
 }
 
-/** The median over the runs of a load, as in the table. */
+/** The median over the runs of a load, as in the table: the mean of the two in the middle where they are even in number. */
 function median(data: SearchData, load: number, value: (step: StepData) => number | null): number | null {
   const found = data.steps.filter((step) => step.load === load).map(value).filter((found) => found !== null);
   found.sort((left, right) => left - right);
-  return found[Math.floor((found.length - 1) / 2)] ?? null;
+  const upper = found[Math.floor(found.length / 2)];
+  if (upper === undefined) return null;
+  const lower = found[Math.ceil(found.length / 2) - 1] ?? upper;
+  return (lower + upper) / 2;
 }
 
 function byLoad(data: SearchData): HTMLElement {

@@ -33,6 +33,7 @@ struct Run {
     users: u32,
     hold: Nanos,
     holds: bool,
+    warm_up: Nanos,
     successes: u64,
     failures: Vec<Outcome>,
     connections: Connections,
@@ -68,6 +69,7 @@ impl Default for Run {
             users: 10,
             hold: Nanos::from_secs(10),
             holds: true,
+            warm_up: Nanos::ZERO,
             successes: 1_000,
             failures: Vec::new(),
             connections: Connections::Kept,
@@ -119,6 +121,7 @@ impl Run {
         };
         draft.requests = vec![RequestDraft::get("a", "/")];
         draft.wire.connections = self.connections;
+        draft.warm_up = self.warm_up;
         draft.thresholds = Threshold::parse_list(self.thresholds).unwrap();
         if self.heard.is_some() {
             let values = Values::Token { prefix: "t-".to_owned() };
@@ -240,6 +243,8 @@ fn errors_dominate() {
 #[test]
 fn ramp_in_verdict() {
     check(FindingKind::RampInVerdict, "10.0 s", &Run { holds: false, ..Run::default() }, &Run::default());
+    let warming = Run { warm_up: Nanos::from_secs(10), ..Run::default() };
+    check(FindingKind::RampInVerdict, "the warm-up took all 10.0 s", &warming, &Run::default());
 }
 
 #[test]

@@ -5,6 +5,8 @@ use crate::second::{Second, unix_ns};
 use crate::sender::Sender;
 use percent_encoding::percent_decode_str;
 use prony_model::Nanos;
+use prony_model::measurement::tally::TallyCell;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use url::Url;
 
@@ -59,15 +61,15 @@ fn lines(second: &Second) -> String {
     let mut text = String::new();
     let (users, dropped) = (second.users, second.dropped);
     let _ = writeln!(text, "prony_users,run={run} users={users}i,dropped_starts={dropped}i {time}");
-    for (name, request) in &second.requests {
-        let cell = &request.cell;
-        if cell.requests() == 0 {
-            continue;
-        }
+    // Of two lines with the same tags and the same time the server would keep the last.
+    let mut cells: BTreeMap<String, TallyCell> = BTreeMap::new();
+    for (name, request) in second.requests.iter().filter(|(_, request)| request.cell.requests() > 0) {
+        cells.entry(tag(name)).or_default().merge(&request.cell);
+    }
+    for (name, cell) in &cells {
         let _ = write!(
             text,
-            "prony_requests,name={},run={run} requests={}i,successes={}i,failures={}i,bytes_sent={}i,bytes_received={}i",
-            tag(name),
+            "prony_requests,name={name},run={run} requests={}i,successes={}i,failures={}i,bytes_sent={}i,bytes_received={}i",
             cell.requests(),
             cell.successes(),
             cell.failures(),

@@ -407,19 +407,11 @@ fn a_precision_of_times_in_the_url_of_influxdb_does_not_count() {
     assert_eq!(got.lock().unwrap()[0].line, "POST /api/v2/write?org=O&bucket=a+b HTTP/1.1\r\n");
 }
 
-/// A server keeps one figure of a path and a second.
-#[test]
-fn graphite_gets_names_that_become_one_path_added_up() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let sinks = open(&format!("graphite:{}", listener.local_addr().unwrap()));
-    let reader = thread::spawn(move || {
-        let mut text = String::new();
-        listener.accept().unwrap().0.read_to_string(&mut text).unwrap();
-        text
-    });
+/// Sends a second of a run whose requests have these names.
+fn send_second(sinks: Sinks, names: [&str; 3]) {
     let load = LoadModel::constant(3, Nanos::from_secs(SECONDS));
     let mut draft = PlanDraft::new("r", Target::new("test", 80), load);
-    draft.requests = ["GET /a.b", "never sent", "GET /a?b"].map(|name| RequestDraft::get(name, "/")).to_vec();
+    draft.requests = names.map(|name| RequestDraft::get(name, "/")).to_vec();
     let plan = draft.check().unwrap();
     let windows = plan.windows();
     let mut tally = Tally::new(&windows, TallyShape::of(&plan));
@@ -430,6 +422,32 @@ fn graphite_gets_names_that_become_one_path_added_up() {
     listen(&IntervalSnapshot::of(0, &tally, RequestNames { plan: &plan, found: None }));
     drop(listen);
     assert_eq!(sinks.finish()[0].lost, 0);
+}
+
+/// A server keeps one point of the same tags and time.
+#[test]
+fn influxdb_gets_names_that_become_one_tag_added_up() {
+    let (url, got) = http();
+    send_second(open(&format!("influxdb:{url}/load")), ["a\\b", "never sent", "a/b"]);
+    let bodies: Vec<u8> = got.lock().unwrap().iter().flat_map(|request| request.body.clone()).collect();
+    let text = String::from_utf8(bodies).unwrap();
+    let lines: Vec<_> = text.lines().filter(|line| line.starts_with("prony_requests,")).collect();
+    let [line] = lines.as_slice() else { panic!("{text}") };
+    let start = "prony_requests,name=a/b,run=r requests=403i,successes=401i,failures=2i,bytes_sent=4433i,";
+    assert!(line.starts_with(start), "{text}");
+}
+
+/// A server keeps one figure of a path and a second.
+#[test]
+fn graphite_gets_names_that_become_one_path_added_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let sinks = open(&format!("graphite:{}", listener.local_addr().unwrap()));
+    let reader = thread::spawn(move || {
+        let mut text = String::new();
+        listener.accept().unwrap().0.read_to_string(&mut text).unwrap();
+        text
+    });
+    send_second(sinks, ["GET /a.b", "never sent", "GET /a?b"]);
     let text = reader.join().unwrap();
     let values = |figure: &str| -> Vec<u64> {
         let start = format!("prony.r.requests.GET__a_b.{figure} ");

@@ -87,7 +87,7 @@ pub(crate) fn answer(file: &SearchFile) -> String {
                 show(lab_limited)
             )
         }
-        SearchAnswer::Unknown => "nothing is known: no load was measured to the end".to_owned(),
+        SearchAnswer::Unknown => format!("nothing is known: {}", file.why_unknown()),
     }
 }
 
@@ -142,11 +142,13 @@ fn verdict(step: &SearchStep) -> &'static str {
     }
 }
 
-/// Of the runs that have the figure.
+/// Of the runs that have the figure; the mean of the two in the middle where they are even in number.
 fn median(step: &SearchStep, figure: fn(&ResultFile) -> Option<f64>) -> Option<f64> {
     let mut values: Vec<f64> = step.runs.iter().filter_map(|run| figure(&run.result)).collect();
     values.sort_by(f64::total_cmp);
-    values.get(values.len().checked_sub(1)? / 2).copied()
+    let upper = *values.get(values.len() / 2)?;
+    let lower = values[values.len().div_ceil(2) - 1];
+    Some(f64::midpoint(lower, upper))
 }
 
 /// Why loads did not pass, one line each, with the last reason of their runs.

@@ -102,6 +102,17 @@ fn an_interval_stands_above_its_steps() {
     );
 }
 
+#[test]
+fn figures_of_an_even_number_of_runs_are_between_the_two_in_the_middle() {
+    let mut even = step(100, StepVerdict::Undecided, 1.0, "");
+    even.runs.extend(step(100, StepVerdict::Undecided, 3.0, "p95<50ms: 144 ms").runs);
+    let shown = search_summary(&search(Interval::default(), vec![even]), TextLooks::PLAIN);
+    let row = shown.lines().find(|line| line.contains("1 of 2")).unwrap();
+    let cells: Vec<_> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    assert_eq!(cells[..5], ["100 users", "1 of 2", "UNDECIDED", "6.3", "5.00 %"]);
+    assert_eq!(cells.last(), Some(&"100 ms"));
+}
+
 /// Each of its workers has found it.
 #[test]
 fn a_run_counts_once_for_a_kind_of_finding() {
@@ -144,11 +155,13 @@ fn open_ends_are_said() {
     let text = first_lines(Interval { passed: Some(800), ..Interval::default() })
         + &first_lines(Interval { passed: Some(400), ..Interval::default() })
         + &first_lines(Interval { failed: Some(1), ..Interval::default() })
+        + &first_lines(Interval { undecided: Some((1, 4)), ..Interval::default() })
         + &first_lines(Interval::default());
     expect![[r#"
         at least 800 users, the most that was allowed: nothing failed; raise --max to go on
         at least 400 users: nothing failed until the search ended
         below 1 user: no load that was tried kept the objectives
+        nothing is known: runs of the same load disagreed, at each load that was measured to the end
         nothing is known: no load was measured to the end
     "#]]
     .assert_eq(&text);

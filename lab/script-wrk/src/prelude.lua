@@ -68,6 +68,10 @@ function wrk.format(method, path, headers, body)
       end
    end
    if content then
+      local kind = type(content)
+      if kind ~= "string" and kind ~= "number" then
+         error("wrk.format: the body is a " .. kind .. ", not a text", 2)
+      end
       content = tostring(content)
       buffer:put("Content-Length: ", #content, "\r\n\r\n", content)
    else
@@ -86,9 +90,16 @@ end
 
 local call = {}
 
-function call.setup(thread)
+-- As in wrk, a script may have functions of its own in the place of `wrk.setup` and `wrk.init`.
+function wrk.setup(thread)
    if type(_G.setup) == "function" then
       _G.setup(thread)
+   end
+end
+
+function call.setup(thread)
+   if type(wrk.setup) == "function" then
+      wrk.setup(thread)
    end
 end
 
@@ -105,19 +116,27 @@ local function render()
    end
 end
 
--- For scripts whose `init` calls it, as those of wrk2 do.
-function wrk.init()
+-- The request that scripts without `request` send is made once, after `init` had its chance to change `wrk`.
+-- An `init` may call this itself, as those of wrk2 do.
+local is_within_init = false
+function wrk.init(arguments)
    set_host()
+   if type(_G.init) == "function" and not is_within_init then
+      is_within_init = true
+      _G.init(arguments)
+      is_within_init = false
+   end
    render()
 end
 
--- The request that scripts without `request` send is made once, after `init` had its chance to change `wrk`.
 function call.init(arguments)
-   set_host()
-   if type(_G.init) == "function" then
-      _G.init(arguments)
+   if type(wrk.init) == "function" then
+      wrk.init(arguments)
    end
-   render()
+   if type(wrk.request) ~= "function" then
+      set_host()
+      render()
+   end
 end
 
 function call.delay()

@@ -197,6 +197,45 @@ fn init_gets_the_url_and_the_arguments() {
 }
 
 #[test]
+fn a_script_may_have_functions_in_the_place_of_wrks() {
+    check(
+        "local old = wrk.init\n\
+         function wrk.init(args) wrk.path = '/' .. #args .. seen old(args) end\n\
+         function init() wrk.path = wrk.path .. '/init' end\n\
+         function wrk.setup(thread) thread:set('seen', '/setup') end",
+        &expect![[r#"
+        1 requests:
+        GET /2/setup/init HTTP/1.1
+        Host: localhost:8080
+        X-Line: from the command line
+        judged Success
+        EndIteration
+    "#]],
+    );
+    check(
+        "function wrk.init() wrk.headers.Host = 'a' function wrk.request() return wrk.format(nil, '/own') end end",
+        &expect![[r#"
+        1 requests:
+        GET /own HTTP/1.1
+        Host: a
+        X-Line: from the command line
+        judged Success
+        EndIteration
+    "#]],
+    );
+}
+
+#[test]
+fn a_body_that_is_no_text_ends_the_script() {
+    check(
+        "function request()\n local text = wrk.format('POST', '/', {}, {})\n return text\nend",
+        &expect![[r#"
+        the script test.lua failed in `request`: test.lua:2: wrk.format: the body is a table, not a text
+    "#]],
+    );
+}
+
+#[test]
 fn an_init_of_wrk2_may_call_wrks() {
     let source = "function init(args) wrk.init(args) wrk.path = '/' .. #wrk.request() end";
     check(

@@ -21,11 +21,11 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     if number > 0.0 { Ok(number * factor) } else { Err(fault()) }
 }
 
-/// `30`, `30s`, `2m`, `1h`, `500ms`, `1m30s`.
+/// `30`, `30s`, `2m`, `1h`, `500ms`, `1m30s`; as in wrk units may be in capitals.
 pub(crate) fn time(text: &str) -> Result<Nanos, String> {
     let is_bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let time = if is_bare { Nanos::parse(&format!("{text}s")) } else { Nanos::parse(text) };
-    match time {
+    match time.or_else(|fault| Nanos::parse(&text.to_ascii_lowercase()).map_err(|_| fault)) {
         Ok(Nanos::ZERO) => Err(format!("`{text}` is no time at all; write for example `30s`")),
         Ok(time) => Ok(time),
         Err(error) => Err(error.to_string()),
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn times_without_a_unit_are_seconds() {
         assert_eq!((time("30"), time("2m")), (Ok(Nanos::from_secs(30)), Ok(Nanos::from_secs(120))));
-        assert_eq!(time("500ms"), Ok(Nanos::from_millis(500)));
+        assert_eq!((time("500ms"), time("1H")), (Ok(Nanos::from_millis(500)), Ok(Nanos::from_secs(3_600))));
         for text in ["", "0", "0s", "1x", "-1s", "s"] {
             assert!(time(text).is_err(), "{text}");
         }

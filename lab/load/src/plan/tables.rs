@@ -95,8 +95,8 @@ const LOAD_KEYS: &[Key] = &[
 ];
 
 const RHYTHM_KEYS: &[Key] = &[
-    key("think_time", THINK_FORMS, "\"2s\"", "Between the end of an iteration and the user's next one; in `[[scenarios]]` the plan's unless given."),
-    key("pacing", Form::Duration, "\"5s\"", "Instead of a think time: a user's iterations begin at this interval, or later where one takes longer."),
+    key("think_time", THINK_FORMS, "\"2s\"", "Between the end of an iteration and the user's next one; in `[[scenarios]]` the plan's unless given. Without meaning for starts at a rate."),
+    key("pacing", Form::Duration, "\"5s\"", "Instead of a think time: a user's iterations begin at this interval, or later where one takes longer. Without meaning for starts at a rate."),
     key("after_failure", Form::Word(&["end_iteration", "continue"]), "\"continue\"",
         "After a step that failed: the iteration ends, or goes on as long as no step needs a value that was not captured.").or("\"end_iteration\""),
 ];

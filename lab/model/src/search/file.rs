@@ -83,9 +83,17 @@ impl SearchFile {
             SearchAnswer::LabLimited { lab_limited, .. } => {
                 Some(format!("the lab itself was the limit at {}", show(lab_limited)))
             }
-            SearchAnswer::Unknown => Some("no load was measured to the end".to_owned()),
+            SearchAnswer::Unknown => Some(self.why_unknown().to_owned()),
         };
         RunVerdict { conclusion: self.answer.conclusion(), reasons: reason.into_iter().collect() }
+    }
+
+    /// Why no load is known to pass or to fail, where that is so.
+    pub fn why_unknown(&self) -> &'static str {
+        match self.interval.undecided {
+            Some(_) => "runs of the same load disagreed, at each load that was measured to the end",
+            None => "no load was measured to the end",
+        }
     }
 
     /// The steps by rising load, for tables and plots.

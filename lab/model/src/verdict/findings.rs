@@ -160,9 +160,16 @@ fn errors_dominate(result: &ResultFile) -> Option<Finding> {
 fn ramp_in_verdict(result: &ResultFile) -> Option<Finding> {
     result.window(WindowKind::Steady).is_none().then(|| {
         let length = result.headline().window.length();
+        if let Some(warm_up) = result.window(WindowKind::WarmUp) {
+            let held = warm_up.window.length();
+            let seen =
+                format!("the warm-up took all {held} at the highest load: the figures mix all of {length}");
+            let cause = "the load is not held for longer than the warm-up, or the run was stopped before";
+            let remedy = "hold the load for longer, or warm up for less time";
+            return Finding::new(FindingKind::RampInVerdict, seen, cause, remedy);
+        }
         let seen = format!("the load never stayed at its highest: the figures mix all loads over {length}");
-        let cause =
-            "no stage holds the highest number of users after the warm-up, or the run was stopped before it";
+        let cause = "no stage holds the highest number of users, or the run was stopped before it";
         Finding::new(FindingKind::RampInVerdict, seen, cause, "add a stage with the same number of users")
     })
 }

@@ -140,8 +140,10 @@ pub(crate) enum ControllerKind {
         has_separator: bool,
     },
     OnceOnly,
-    /// One child at each pass, in turns.
-    Interleave,
+    /// One child at each pass, in turns; across threads each user begins with a child of its own.
+    Interleave {
+        is_across_threads: bool,
+    },
     Random,
     RandomOrder,
     Switch {

@@ -229,10 +229,7 @@ impl Exchange {
                     return self.after(Err(fault.of(request.url_text())), context);
                 }
             };
-            // The client asks elsewhere what was asked here, where the status says so.
-            let has_moved = !is_seen && matches!(answer.status, 307 | 308);
-            let keeps_method = has_moved && !matches!(&*request.method, "GET" | "HEAD");
-            let next = Arc::new(if keeps_method { request.moved(url) } else { request.redirected(url) });
+            let next = Arc::new(next_of(request, url, answer.status, is_seen));
             let asked = self.ask(next, open.is_embedded, open.redirects + 1, unseen, wire, context);
             return self.after(asked, context);
         }
@@ -410,6 +407,16 @@ impl Exchange {
             part.label = format_compact!("{}-{at}", self.label);
         }
         (whole, self.parts)
+    }
+}
+
+/// What is asked where a redirect leads; the client by itself asks there what was asked here, where the status says so.
+fn next_of(request: &Request, url: Url, status: u16, is_seen: bool) -> Request {
+    let has_moved = !is_seen && matches!(status, 307 | 308);
+    if has_moved && !matches!(&*request.method, "GET" | "HEAD") {
+        request.moved(url)
+    } else {
+        request.redirected(url)
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct SampleResult {
     pub(crate) sent_bytes: u64,
     /// Neither counted nor written.
     pub(crate) is_ignored: bool,
+    /// Where it is part of a transaction: how many of the samples that follow it are parts of its own.
+    pub(crate) own_parts: usize,
     /// What a script wants of its user behind the sample.
     pub(crate) then: OnError,
 }

@@ -331,6 +331,7 @@ impl Exchange {
             body: decoded.unwrap_or_else(|| answer.body.to_vec()),
             data_type: head.first("content-type").map_or("", data_type),
             bytes: bytes.received,
+            head_bytes: answer.head.len() as u64,
             sent_bytes: bytes.sent,
             ..SampleResult::default()
         }
@@ -390,6 +391,7 @@ impl Exchange {
             latency: first.latency,
             connect: first.connect,
             bytes: self.parts.iter().map(|part| part.bytes).sum(),
+            head_bytes: self.parts.iter().map(|part| part.head_bytes).sum(),
             sent_bytes: self.parts.iter().map(|part| part.sent_bytes).sum(),
             ..last.clone()
         };

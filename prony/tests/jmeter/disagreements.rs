@@ -330,3 +330,15 @@ fn sizes_are_those_of_the_wire_with_redirects() {
     assert!(rows[0].contains(&format!("It was {heads} bytes")), "{rows:?}");
     assert!(rows[3].contains("It was 50 bytes"), "{rows:?}");
 }
+
+#[test]
+fn one_match_leaves_no_count_of_matches() {
+    let all = regex_extractor("id", "(\\d),", "$1$", "-1");
+    let one = regex_extractor("id", "(\\d)]", "$1$", "1");
+    let below = get("a", "/ok", &all)
+        + &get("${id_matchNr} ${id_1}", "/ok", &one)
+        + &get("${id_matchNr} ${id_1} ${id}", "/ok", "");
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["a", "2 7", "${id_matchNr} ${id_1} 9"]);
+}

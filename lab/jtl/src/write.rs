@@ -167,8 +167,7 @@ impl Row<'_> {
 
 fn append_xml(text: &mut String, tree: &SampleTree<'_>, depth: usize) {
     let SampleTree { sample, assertions, parts } = tree;
-    let (indent, tag) =
-        ("  ".repeat(depth), if sample.url.is_some() { "httpSample" } else { "sample" });
+    let (indent, tag) = ("  ".repeat(depth), if sample.url.is_some() { "httpSample" } else { "sample" });
     let _ = write!(
         text,
         "{indent}<{tag} t=\"{}\" it=\"{}\" lt=\"{}\" ct=\"{}\" ts=\"{}\" s=\"{}\" lb=\"{}\" rc=\"{}\" rm=\"{}\" tn=\"{}\" dt=\"{}\" by=\"{}\" sby=\"{}\" ng=\"{}\" na=\"{}\"",

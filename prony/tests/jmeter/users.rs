@@ -166,6 +166,21 @@ fn groups_may_share_a_name_and_turns_may_be_dealt_out_to_threads() {
 }
 
 #[test]
+fn transactions_that_end_with_the_last_sample_of_a_user_are_samples() {
+    let trial = Trial::new();
+    let stops = |name: &str, below: &str| {
+        let props = text("ThreadGroup.on_sample_error", "stopthread");
+        group_with("ThreadGroup", name, "1", "1", &props, below)
+    };
+    let whole = get("a", "/ok", "") + &get("bad", "/missing", "");
+    let whole = transaction("outer", false, &transaction("inner", false, &whole));
+    let cut = transaction("cut", false, &(get("bad", "/missing", "") + &get("never", "/ok", "")));
+    plan_of(&trial, &(stops("Whole", &(whole + &get("never", "/ok", ""))) + &stops("Cut", &cut)));
+    trial.demand(&[]);
+    assert_eq!(counted(trial.labels()), ["a", "bad", "bad", "inner", "outer"]);
+}
+
+#[test]
 fn a_failed_sample_does_what_the_group_says() {
     for (action, expected) in [
         ("continue", ["a", "bad", "c", "a", "bad", "c"].as_slice()),

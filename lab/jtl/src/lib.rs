@@ -16,4 +16,4 @@ pub use sample::Sample;
 pub use statistics::{Apdex, Figures, Statistics};
 pub use text::DASHBOARD_COLUMNS;
 pub use timeline::{Graphs, Line, Timeline};
-pub use write::{Format, WriteError, Writer};
+pub use write::{Format, SampleTree, WriteError, Writer, append_csv};

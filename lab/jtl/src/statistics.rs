@@ -299,7 +299,8 @@ mod tests {
     fn transactions_without_samples_count_for_nothing() {
         let mut statistics = Statistics::default();
         for (label, samples) in [("some", 10), ("some", 0), ("none", 0)] {
-            let message = format!("Number of samples in transaction : {samples}, number of failing samples : 0");
+            let message =
+                format!("Number of samples in transaction : {samples}, number of failing samples : 0");
             let response_message = message.into();
             statistics.add(&Sample { label: label.into(), response_message, ..Sample::default() });
         }

@@ -23,6 +23,14 @@ pub enum Format {
     Xml,
 }
 
+/// A sample as XML has it: with what assertions said, names and failures, and with the samples that are part of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SampleTree<'a> {
+    pub sample: Sample<'a>,
+    pub assertions: Vec<(&'a str, &'a str)>,
+    pub parts: Vec<Self>,
+}
+
 /// Blocks on their way, and the thread that writes them.
 type Queue = (SyncSender<Vec<u8>>, JoinHandle<io::Result<()>>);
 
@@ -43,11 +51,15 @@ pub enum WriteError {
 }
 
 impl Format {
-    /// Appends a sample's row; `assertions` are names and failures, which XML has too.
-    pub fn append(self, block: &mut Vec<u8>, sample: &Sample<'_>, assertions: &[(&str, &str)]) {
+    /// Appends a sample: in XML with its parts in it, in CSV without them.
+    pub fn append(self, block: &mut Vec<u8>, tree: &SampleTree<'_>) {
         match self {
-            Self::Csv => append_csv(block, sample),
-            Self::Xml => append_xml(block, sample, assertions),
+            Self::Csv => append_csv(block, &tree.sample),
+            Self::Xml => {
+                let mut text = String::new();
+                append_xml(&mut text, tree, 0);
+                block.extend_from_slice(text.as_bytes());
+            }
         }
     }
 }
@@ -106,7 +118,8 @@ impl Writer {
     }
 }
 
-fn append_csv(block: &mut Vec<u8>, sample: &Sample<'_>) {
+/// Appends a row.
+pub fn append_csv(block: &mut Vec<u8>, sample: &Sample<'_>) {
     let mut row = Row(block);
     row.number(sample.timestamp_ms);
     row.number(sample.elapsed_ms);
@@ -152,10 +165,12 @@ impl Row<'_> {
     }
 }
 
-fn append_xml(block: &mut Vec<u8>, sample: &Sample<'_>, assertions: &[(&str, &str)]) {
-    let tag = if sample.url.is_some() { "httpSample" } else { "sample" };
-    let mut text = format!(
-        "<{tag} t=\"{}\" it=\"{}\" lt=\"{}\" ct=\"{}\" ts=\"{}\" s=\"{}\" lb=\"{}\" rc=\"{}\" rm=\"{}\" tn=\"{}\" dt=\"{}\" by=\"{}\" sby=\"{}\" ng=\"{}\" na=\"{}\"",
+fn append_xml(text: &mut String, tree: &SampleTree<'_>, depth: usize) {
+    let SampleTree { sample, assertions, parts } = tree;
+    let (indent, tag) = ("  ".repeat(depth), if sample.url.is_some() { "httpSample" } else { "sample" });
+    let _ = write!(
+        text,
+        "{indent}<{tag} t=\"{}\" it=\"{}\" lt=\"{}\" ct=\"{}\" ts=\"{}\" s=\"{}\" lb=\"{}\" rc=\"{}\" rm=\"{}\" tn=\"{}\" dt=\"{}\" by=\"{}\" sby=\"{}\" ng=\"{}\" na=\"{}\"",
         sample.elapsed_ms,
         sample.idle_ms,
         sample.latency_ms,
@@ -172,28 +187,29 @@ fn append_xml(block: &mut Vec<u8>, sample: &Sample<'_>, assertions: &[(&str, &st
         sample.group_threads,
         sample.all_threads,
     );
-    if assertions.is_empty() && sample.url.is_none() {
-        text.push_str("/>\n");
-        return block.extend_from_slice(text.as_bytes());
+    if assertions.is_empty() && parts.is_empty() && sample.url.is_none() {
+        return text.push_str("/>\n");
     }
     text.push_str(">\n");
     for (name, failure) in assertions {
         let _ = write!(
             text,
-            "  <assertionResult>\n    <name>{}</name>\n    <failure>{}</failure>\n    <error>false</error>\n",
+            "{indent}  <assertionResult>\n{indent}    <name>{}</name>\n{indent}    <failure>{}</failure>\n{indent}    <error>false</error>\n",
             escaped(name),
             !failure.is_empty()
         );
         if !failure.is_empty() {
-            let _ = writeln!(text, "    <failureMessage>{}</failureMessage>", escaped(failure));
+            let _ = writeln!(text, "{indent}    <failureMessage>{}</failureMessage>", escaped(failure));
         }
-        text.push_str("  </assertionResult>\n");
+        let _ = writeln!(text, "{indent}  </assertionResult>");
+    }
+    for part in parts {
+        append_xml(text, part, depth + 1);
     }
     if let Some(url) = &sample.url {
-        let _ = writeln!(text, "  <java.net.URL>{}</java.net.URL>", escaped(url));
+        let _ = writeln!(text, "{indent}  <java.net.URL>{}</java.net.URL>", escaped(url));
     }
-    let _ = writeln!(text, "</{tag}>");
-    block.extend_from_slice(text.as_bytes());
+    let _ = writeln!(text, "{indent}</{tag}>");
 }
 
 /// What XML 1.0 cannot hold is left out.
@@ -248,8 +264,12 @@ mod tests {
         let path = folder.path().join("deep/out.jtl");
         let writer = Writer::create(&path, format).unwrap();
         let mut block = Vec::new();
-        format.append(&mut block, &sample(), &[("A", "two\nlines"), ("B", "")]);
-        format.append(&mut block, &Sample { url: None, failure_message: Cow::Borrowed(""), ..sample() }, &[]);
+        let part = Sample { url: None, failure_message: Cow::Borrowed(""), ..sample() };
+        let part = SampleTree { sample: part, ..SampleTree::default() };
+        let assertions = vec![("A", "two\nlines"), ("B", "")];
+        let whole = SampleTree { sample: sample(), assertions, parts: vec![part.clone()] };
+        format.append(&mut block, &whole);
+        format.append(&mut block, &part);
         writer.write(block);
         writer.close().unwrap();
         std::fs::read_to_string(path).unwrap()
@@ -267,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn xml_has_assertions() {
+    fn xml_has_assertions_and_parts() {
         expect![[r#"
             <?xml version="1.0" encoding="UTF-8"?>
             <testResults version="1.2">
@@ -283,6 +303,7 @@ mod tests {
                 <failure>false</failure>
                 <error>false</error>
               </assertionResult>
+              <sample t="12" it="0" lt="3" ct="1" ts="1700000000000" s="false" lb="a, &quot;b&quot;" rc="200" rm="OK" tn="Group 1-1" dt="text" by="5" sby="6" ng="1" na="2"/>
               <java.net.URL>http://h/?a=1&amp;b=2</java.net.URL>
             </httpSample>
             <sample t="12" it="0" lt="3" ct="1" ts="1700000000000" s="false" lb="a, &quot;b&quot;" rc="200" rm="OK" tn="Group 1-1" dt="text" by="5" sby="6" ng="1" na="2"/>

@@ -62,7 +62,7 @@ const fn controller_name(kind: &ControllerKind) -> &'static str {
         ControllerKind::While { .. } => "while",
         ControllerKind::ForEach { .. } => "for each",
         ControllerKind::OnceOnly => "once only",
-        ControllerKind::Interleave => "interleave",
+        ControllerKind::Interleave { .. } => "interleave",
         ControllerKind::Random => "random",
         ControllerKind::RandomOrder => "random order",
         ControllerKind::Switch { .. } => "switch",

@@ -182,11 +182,12 @@ impl JmeterPlan {
     }
 
     pub fn plan_of(&self, part: Part) -> Result<Plan, PlanFaults> {
+        let mut names = BTreeSet::new();
         let scenarios = self.of_part(part).map(|(index, group)| {
             let schedule = &self.schedules[index];
             let mut load = schedule.load.clone();
             let mut start = schedule.start;
-            if self.is_serial && part == Part::Main {
+            if self.is_serial {
                 // Users wait for the groups before their own, and for their part in the ramp.
                 let hold = Nanos::from_secs(24 * 3_600);
                 load = LoadModel { budget: load.budget, ..LoadModel::constant(load.users_max(), hold) };
@@ -196,7 +197,7 @@ impl JmeterPlan {
                 start,
                 flow: FlowDraft::Script,
                 grace: Grace { stop: TIMEOUT_MAX, ramp_down: None },
-                ..ScenarioDraft::new(&group.name, load)
+                ..ScenarioDraft::new(&distinct(&group.name, &mut names), load)
             }
         });
         let draft = PlanDraft {
@@ -306,6 +307,15 @@ impl JmeterPlan {
     }
 }
 
+/// The name of a group, with a number where others before it have the same one.
+fn distinct(name: &str, known: &mut BTreeSet<String>) -> String {
+    let numbered = (2..).map(|number| format!("{name} ({number})"));
+    let mut all = std::iter::once(name.to_owned()).chain(numbered);
+    let distinct = all.find(|name| !known.contains(name)).unwrap_or_default();
+    known.insert(distinct.clone());
+    distinct
+}
+
 impl Session {
     /// The users of a part of a plan that was made of [`JmeterPlan::plan_of`].
     pub fn workload(&self, part: Part, plan: &Plan) -> JmeterWorkload {
@@ -359,7 +369,7 @@ impl Session {
             sink: Arc::clone(&self.sink),
             variables: self.plan.variables.clone(),
             seed: plan.seed(),
-            is_serial: self.plan.is_serial && part == Part::Main,
+            is_serial: self.plan.is_serial,
             all_active: AtomicU32::new(0),
             is_ending,
             is_stopping: AtomicBool::new(false),

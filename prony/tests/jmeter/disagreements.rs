@@ -311,3 +311,35 @@ fn timers_of_the_innermost_level_come_first() {
     trial.demand(&[]);
     assert_eq!(trial.server.lines(), ["GET /ok", "GET /ok?1233"]);
 }
+
+#[test]
+fn sizes_are_those_of_the_wire_with_redirects() {
+    let size = |field: &str| {
+        let props = text("Assertion.test_field", &format!("SizeAssertion.{field}"))
+            + &text("SizeAssertion.size", "1")
+            + &number("SizeAssertion.operator", 1);
+        element("SizeAssertion", "Size Assertion", &props, "")
+    };
+    let below = get("a", "/redirect", &size("response_headers"))
+        + &get("b", "/redirect", &size("response_data"));
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    let rows = trial.rows(&["bytes", "failureMessage"]);
+    let (bytes, _) = rows[0].split_once(" | ").unwrap();
+    // The second response has a body of 50 bytes, the first one has none.
+    let heads = bytes.parse::<u64>().unwrap() - 50;
+    assert!(rows[0].contains(&format!("It was {heads} bytes")), "{rows:?}");
+    assert!(rows[3].contains("It was 50 bytes"), "{rows:?}");
+}
+
+#[test]
+fn one_match_leaves_no_count_of_matches() {
+    let all = regex_extractor("id", "(\\d),", "$1$", "-1");
+    let one = regex_extractor("id", "(\\d)]", "$1$", "1");
+    let below = get("a", "/ok", &all)
+        + &get("${id_matchNr} ${id_1}", "/ok", &one)
+        + &get("${id_matchNr} ${id_1} ${id}", "/ok", "");
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["a", "2 7", "${id_matchNr} ${id_1} 9"]);
+}

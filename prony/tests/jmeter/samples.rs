@@ -408,6 +408,22 @@ fn xml_has_the_results_of_assertions() {
     );
 }
 
+#[test]
+fn xml_has_parts_within_their_samples() {
+    let below = get("go", "/redirect", "");
+    let trial = Trial::once(&transaction("all", true, &(below + &get("b", "/ok", ""))));
+    trial.demand(&["-Jjmeter.save.saveservice.output_format=xml"]);
+    let xml = fs::read_to_string(trial.path("out.jtl")).unwrap();
+    let labels: Vec<String> = xml
+        .lines()
+        .filter_map(|line| {
+            let label = line.split_once(" lb=\"")?.1.split('"').next()?;
+            Some(format!("{}{label}", &line[..line.len() - line.trim_start().len()]))
+        })
+        .collect();
+    assert_eq!(labels, ["all", "  go", "    go-0", "    go-1", "  b"], "{xml}");
+}
+
 /// A Cookie Manager with a cookie as JMeter saves it: the name is that of its element.
 fn cookie(name: &str, domain: &str, has_domain: bool) -> String {
     let props = text("Cookie.value", "v")

@@ -2,7 +2,8 @@
 
 use super::Trial;
 use super::plans::{
-    csv, defaults, flag, get, group, group_with, plan, plan_with, post, script, text, timer, transaction,
+    csv, defaults, element, flag, get, group, group_with, number, plan, plan_with, post, script, text, timer,
+    transaction,
 };
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -134,6 +135,49 @@ fn groups_go_one_after_the_other_where_the_plan_says_so() {
     trial.write("plan.jmx", &plan_with("", &flag("TestPlan.serialize_threadgroups", true), &below));
     trial.demand(&[]);
     assert_eq!(trial.labels(), ["first", "first", "first", "first", "second"]);
+    let in_turn = |tag: &str, name: &str| {
+        group_with(tag, name, "1", "2", "", &get(&format!("{name} 1"), "/1", &timer("20")))
+            + &group_with(tag, name, "1", "1", "", &get(&format!("{name} 2"), "/2", ""))
+    };
+    let below = trial.defaults()
+        + &in_turn("SetupThreadGroup", "before")
+        + &group("Load", "1", "1", &get("load", "/load", ""))
+        + &in_turn("PostThreadGroup", "after");
+    trial.write("plan.jmx", &plan_with("", &flag("TestPlan.serialize_threadgroups", true), &below));
+    trial.demand(&[]);
+    let around = |name: &str| [1, 1, 2].map(|number| format!("{name} {number}"));
+    let all = [&around("before")[..], &["load".to_owned()], &around("after")].concat();
+    assert_eq!(trial.labels(), all);
+}
+
+#[test]
+fn groups_may_share_a_name_and_turns_may_be_dealt_out_to_threads() {
+    let trial = Trial::new();
+    let turns = ["i", "j", "k"].map(|name| get(name, "/ok", "")).concat();
+    let across = number("InterleaveControl.style", 1) + &flag("InterleaveControl.accrossThreads", true);
+    let turns = element("InterleaveControl", "Turns", &across, &turns);
+    let below = group("Group", "2", "2", &turns) + &group("Group", "1", "1", &get("again", "/ok", ""));
+    plan_of(&trial, &below);
+    trial.demand(&[]);
+    let rows = counted(trial.rows(&["threadName", "label"]));
+    let first = ["Group 1-1 | i", "Group 1-1 | j", "Group 1-2 | j", "Group 1-2 | k"];
+    assert_eq!(rows[..4], first);
+    assert_eq!(rows[4..], ["Group 2-1 | again"]);
+}
+
+#[test]
+fn transactions_that_end_with_the_last_sample_of_a_user_are_samples() {
+    let trial = Trial::new();
+    let stops = |name: &str, below: &str| {
+        let props = text("ThreadGroup.on_sample_error", "stopthread");
+        group_with("ThreadGroup", name, "1", "1", &props, below)
+    };
+    let whole = get("a", "/ok", "") + &get("bad", "/missing", "");
+    let whole = transaction("outer", false, &transaction("inner", false, &whole));
+    let cut = transaction("cut", false, &(get("bad", "/missing", "") + &get("never", "/ok", "")));
+    plan_of(&trial, &(stops("Whole", &(whole + &get("never", "/ok", ""))) + &stops("Cut", &cut)));
+    trial.demand(&[]);
+    assert_eq!(counted(trial.labels()), ["a", "bad", "bad", "inner", "outer"]);
 }
 
 #[test]

@@ -60,7 +60,9 @@ impl Compiler<'_> {
                 has_separator: props.flag("ForeachController.useSeparator").unwrap_or(true),
             },
             "OnceOnlyController" => ControllerKind::OnceOnly,
-            "InterleaveControl" => ControllerKind::Interleave,
+            "InterleaveControl" => ControllerKind::Interleave {
+                is_across_threads: props.is("InterleaveControl.accrossThreads"),
+            },
             "RandomController" => ControllerKind::Random,
             "RandomOrderController" => ControllerKind::RandomOrder,
             "SwitchController" => {
@@ -125,17 +127,11 @@ impl Compiler<'_> {
         self.included.insert(name, path.clone());
         self.files.push(path);
         let index = self.add_controller(parts, Some(parent), element, ControllerKind::Simple);
-        let fragments: Vec<&Element> =
-            plan.children.iter().filter(|child| child.tag == "TestFragmentController").collect();
-        // A file without a fragment is included whole, as JMeter does.
-        if fragments.is_empty() {
-            self.note_variables(&plan.children);
-            self.children(parts, index, &plan.children);
-        }
-        for fragment in fragments {
-            self.note_variables(&fragment.children);
-            self.children(parts, index, &fragment.children);
-        }
+        // Its first fragment is included, as JMeter does; a file without one is included whole.
+        let fragment = plan.children.iter().find(|child| child.tag == "TestFragmentController");
+        let elements = fragment.map_or(&plan.children, |fragment| &fragment.children);
+        self.note_variables(elements);
+        self.children(parts, index, elements);
         self.files.pop();
     }
 

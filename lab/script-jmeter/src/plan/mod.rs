@@ -2,10 +2,12 @@
 //!
 //! A sampler has all that is in force for it in the order in which it is applied, so that running it looks nothing up.
 
+mod on_error;
 mod sample_scope;
 pub(crate) mod websocket;
 pub(crate) mod xpath;
 
+pub(crate) use on_error::OnError;
 pub(crate) use sample_scope::SampleScope;
 
 use crate::text::Text;
@@ -35,17 +37,6 @@ pub(crate) enum GroupKind {
     Setup,
     Main,
     Teardown,
-}
-
-/// What a user does after a sample that failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum OnError {
-    #[default]
-    Continue,
-    StartNextLoop,
-    StopThread,
-    StopTest,
-    StopTestNow,
 }
 
 /// How many users a group has, and when.
@@ -140,8 +131,10 @@ pub(crate) enum ControllerKind {
         has_separator: bool,
     },
     OnceOnly,
-    /// One child at each pass, in turns.
-    Interleave,
+    /// One child at each pass, in turns; across threads each user begins with a child of its own.
+    Interleave {
+        is_across_threads: bool,
+    },
     Random,
     RandomOrder,
     Switch {

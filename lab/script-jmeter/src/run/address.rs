@@ -20,7 +20,8 @@ pub(crate) struct Address {
 
 impl Address {
     pub(crate) fn new(text: &str, url: Url) -> Self {
-        Self { text: text.into(), request_target: written(&url.request_target()), url, target: OnceLock::new() }
+        let request_target = written(&url.request_target());
+        Self { text: text.into(), request_target, url, target: OnceLock::new() }
     }
 
     /// The index of what is asked, which `find` gives once.

@@ -233,9 +233,11 @@ fn size_of(source: &Source, result: &SampleResult, context: &Context<'_>) -> Res
             let wrong = |_| format!("Error parsing variable name: {name} value: {value}");
             return value.parse().map_err(wrong);
         }
-        Source::Headers => result.head.len() as u64,
+        Source::Headers => result.head_bytes,
         Source::Code => result.code.len() as u64,
         Source::Message => result.message.len() as u64,
+        // As it came, with its codings.
+        Source::Body if result.sent.is_some() => result.bytes.saturating_sub(result.head_bytes),
         Source::Body => result.body.len() as u64,
         _ => result.bytes,
     };

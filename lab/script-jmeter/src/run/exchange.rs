@@ -229,10 +229,7 @@ impl Exchange {
                     return self.after(Err(fault.of(request.url_text())), context);
                 }
             };
-            // The client asks elsewhere what was asked here, where the status says so.
-            let has_moved = !is_seen && matches!(answer.status, 307 | 308);
-            let keeps_method = has_moved && !matches!(&*request.method, "GET" | "HEAD");
-            let next = Arc::new(if keeps_method { request.moved(url) } else { request.redirected(url) });
+            let next = Arc::new(next_of(request, url, answer.status, is_seen));
             let asked = self.ask(next, open.is_embedded, open.redirects + 1, unseen, wire, context);
             return self.after(asked, context);
         }
@@ -334,6 +331,7 @@ impl Exchange {
             body: decoded.unwrap_or_else(|| answer.body.to_vec()),
             data_type: head.first("content-type").map_or("", data_type),
             bytes: bytes.received,
+            head_bytes: answer.head.len() as u64,
             sent_bytes: bytes.sent,
             ..SampleResult::default()
         }
@@ -393,6 +391,7 @@ impl Exchange {
             latency: first.latency,
             connect: first.connect,
             bytes: self.parts.iter().map(|part| part.bytes).sum(),
+            head_bytes: self.parts.iter().map(|part| part.head_bytes).sum(),
             sent_bytes: self.parts.iter().map(|part| part.sent_bytes).sum(),
             ..last.clone()
         };
@@ -410,6 +409,16 @@ impl Exchange {
             part.label = format_compact!("{}-{at}", self.label);
         }
         (whole, self.parts)
+    }
+}
+
+/// What is asked where a redirect leads; the client by itself asks there what was asked here, where the status says so.
+fn next_of(request: &Request, url: Url, status: u16, is_seen: bool) -> Request {
+    let has_moved = !is_seen && matches!(status, 307 | 308);
+    if has_moved && !matches!(&*request.method, "GET" | "HEAD") {
+        request.moved(url)
+    } else {
+        request.redirected(url)
     }
 }
 

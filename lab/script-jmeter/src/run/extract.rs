@@ -119,6 +119,8 @@ impl Naming<'_> {
             if let Some(place) = pick.place(values.len(), &mut context.thread.random) {
                 context.vars.set(name, &values[place]);
             }
+            // An extractor before this one may have counted.
+            context.vars.remove(&counted);
             0
         };
         for at in count..old {

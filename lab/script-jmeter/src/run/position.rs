@@ -365,9 +365,13 @@ impl Position {
             ControllerKind::OnceOnly => {
                 (state.entered == 0 || self.is_first_pass(around.group)).then_some((Order::All, None))
             }
-            ControllerKind::Interleave | ControllerKind::Random => {
+            ControllerKind::Interleave { is_across_threads } => {
+                if *is_across_threads && state.entered == 0 && count > 0 {
+                    state.turn = (context.thread.number.max(1) as usize - 1) % count;
+                }
                 Some((Order::Choice(ChildChoice::default()), None))
             }
+            ControllerKind::Random => Some((Order::Choice(ChildChoice::default()), None)),
             ControllerKind::RandomOrder => {
                 let mut list: Vec<usize> = (0..count).collect();
                 for at in (1..count).rev() {

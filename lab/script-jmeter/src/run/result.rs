@@ -40,10 +40,15 @@ pub(crate) struct SampleResult {
     /// Without its codings.
     pub(crate) body: Vec<u8>,
     pub(crate) data_type: &'static str,
+    /// As received, with those of its parts.
     pub(crate) bytes: u64,
+    /// How many of them were heads of responses.
+    pub(crate) head_bytes: u64,
     pub(crate) sent_bytes: u64,
     /// Neither counted nor written.
     pub(crate) is_ignored: bool,
+    /// Where it is part of a transaction: how many of the samples that follow it are parts of its own.
+    pub(crate) own_parts: usize,
     /// What a script wants of its user behind the sample.
     pub(crate) then: OnError,
 }

@@ -125,7 +125,7 @@ impl Runner<'_, '_> {
                 Some(around) => {
                     let (sample, parts) = transaction.end(self.now());
                     around.take(&sample);
-                    around.keep(std::iter::once(sample).chain(parts));
+                    around.keep(sample, parts);
                 }
                 None => parent = Some(transaction),
             }
@@ -164,7 +164,7 @@ impl Runner<'_, '_> {
             }
             if let Some((_, sample, parts)) = inner.take() {
                 transaction.take(&sample);
-                transaction.keep(std::iter::once(sample).chain(parts));
+                transaction.keep(sample, parts);
             }
             if !transaction.is_empty() {
                 let listeners = Arc::clone(&transaction.listeners);
@@ -208,7 +208,7 @@ impl Runner<'_, '_> {
         parts: Vec<SampleResult>,
     ) {
         if let Some(parent) = user.position.parent() {
-            return parent.keep(std::iter::once(sample.clone()).chain(parts));
+            return parent.keep(sample.clone(), parts);
         }
         let run = &self.workload.groups[user.group];
         let (group_threads, all_threads) =

@@ -2,7 +2,7 @@
 
 use crate::run::locks::lock;
 use crate::run::result::{RowPlace, SampleResult};
-use prony_jtl::{Format, Statistics, WriteError, Writer};
+use prony_jtl::{Format, SampleTree, Statistics, WriteError, Writer, append_csv};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -235,15 +235,17 @@ impl<'a> ThreadSink<'a> {
         for &index in &*indices {
             let output = &self.sink.outputs[index];
             let block = &mut self.blocks[index];
-            let format = output.format;
-            let assertions = sample
-                .assertions
-                .iter()
-                .map(|assertion| (assertion.name.as_str(), assertion.failure.as_str()));
-            let assertions: Vec<_> = if format == Format::Xml { assertions.collect() } else { Vec::new() };
-            format.append(block, &row, &assertions);
-            for part in parts {
-                format.append(block, &part.row(place), &[]);
+            match output.format {
+                Format::Csv => {
+                    append_csv(block, &row);
+                    for part in parts {
+                        append_csv(block, &part.row(place));
+                    }
+                }
+                Format::Xml => {
+                    let tree = SampleTree { parts: trees_of(parts, place), ..tree_of(sample, place) };
+                    output.format.append(block, &tree);
+                }
             }
             if block.len() >= BLOCK_BYTES {
                 output.destination.write(std::mem::take(block));
@@ -260,6 +262,24 @@ impl<'a> ThreadSink<'a> {
         }
         lock(&self.sink.statistics).merge(&std::mem::take(&mut self.statistics));
     }
+}
+
+/// A sample with what assertions said of it.
+fn tree_of<'a>(sample: &'a SampleResult, place: &RowPlace<'a>) -> SampleTree<'a> {
+    let assertions =
+        sample.assertions.iter().map(|assertion| (assertion.name.as_str(), assertion.failure.as_str()));
+    SampleTree { sample: sample.row(place), assertions: assertions.collect(), parts: Vec::new() }
+}
+
+/// Parts that stand one after the other, each followed by its own.
+fn trees_of<'a>(mut parts: &'a [SampleResult], place: &RowPlace<'a>) -> Vec<SampleTree<'a>> {
+    let mut trees = Vec::new();
+    while let Some((part, behind)) = parts.split_first() {
+        let (own, others) = behind.split_at(part.own_parts.min(behind.len()));
+        trees.push(SampleTree { parts: trees_of(own, place), ..tree_of(part, place) });
+        parts = others;
+    }
+    trees
 }
 
 impl Drop for ThreadSink<'_> {

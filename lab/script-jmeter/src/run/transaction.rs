@@ -4,6 +4,7 @@ use crate::plan::Assertion;
 use crate::run::result::SampleResult;
 use compact_str::{CompactString, format_compact};
 use prony_model::Nanos;
+use std::iter;
 use std::mem;
 use std::sync::Arc;
 
@@ -75,10 +76,11 @@ impl Transaction {
         self.calls += 1;
     }
 
-    /// Keeps samples that are written after it.
-    pub(crate) fn keep(&mut self, samples: impl IntoIterator<Item = SampleResult>) {
+    /// Keeps a sample that is written after it, with its parts.
+    pub(crate) fn keep(&mut self, sample: SampleResult, parts: Vec<SampleResult>) {
         let room = KEPT_MAX.saturating_sub(self.kept.len());
-        self.kept.extend(samples.into_iter().take(room));
+        let sample = SampleResult { own_parts: parts.len(), ..sample };
+        self.kept.extend(iter::once(sample).chain(parts).take(room));
     }
 
     pub(crate) fn is_empty(&self) -> bool {

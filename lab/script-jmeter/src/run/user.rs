@@ -275,6 +275,17 @@ impl Runner<'_, '_> {
         Step::Leave
     }
 
+    /// Leaves behind a sample. JMeter asks its controllers once more for what is next, so that transactions that end there are samples
+    /// yet; where a parent is around, that one is cut.
+    fn leave_behind(&mut self, user: &mut User) -> Step {
+        while user.position.parent().is_none() {
+            let (_, around, mut context) = parts!(self, user);
+            let Next::Transaction(transaction) = user.position.next(&around, &mut context) else { break };
+            self.end_transaction(user, *transaction);
+        }
+        self.leave(user)
+    }
+
     /// The user is no longer one of its group's.
     fn retire(&self, user: &mut User) {
         if mem::take(&mut user.is_active) {
@@ -362,7 +373,7 @@ impl Runner<'_, '_> {
         match flow {
             Flow::On => self.advance(user),
             Flow::EndPass => Ok(self.end_pass(user)),
-            Flow::Leave => Ok(self.leave(user)),
+            Flow::Leave => Ok(self.leave_behind(user)),
         }
     }
 
@@ -371,7 +382,7 @@ impl Runner<'_, '_> {
     fn advance(&mut self, user: &mut User) -> Result<Step, ProgramError> {
         for _ in 0..IMMEDIATE_MAX {
             if self.is_over(user) {
-                return Ok(self.leave(user));
+                return Ok(self.leave_behind(user));
             }
             let (_, around, mut context) = parts!(self, user);
             let flow = match user.position.next(&around, &mut context) {
@@ -388,13 +399,13 @@ impl Runner<'_, '_> {
                 }
                 Next::End => Flow::EndPass,
                 Next::GiveWay => break,
-                Next::StopThread => Flow::Leave,
+                Next::StopThread => return Ok(self.leave(user)),
                 Next::Fail(message) => return Err(ProgramError::Script(message)),
             };
             match flow {
                 Flow::On => {}
                 Flow::EndPass => return Ok(self.end_pass(user)),
-                Flow::Leave => return Ok(self.leave(user)),
+                Flow::Leave => return Ok(self.leave_behind(user)),
             }
         }
         user.doing = Doing::Pause;

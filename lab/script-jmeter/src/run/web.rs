@@ -101,10 +101,9 @@ impl Web {
         request.method == "GET" && cached.is_some_and(|cached| cached.fresh_until_ms > clock.now_ms())
     }
 
-    /// What asks for a response only if it has changed; none where none is kept.
+    /// What asks for a response only if it has changed, by any method as JMeter does; none where none is kept.
     pub(crate) fn conditions(&self, manager: Option<usize>, request: &Request) -> Option<HeaderFields> {
-        let cached = manager.and_then(|at| self.caches.get(at)?.get(&**request.url_text()));
-        let cached = cached.filter(|_| request.method == "GET")?;
+        let cached = manager.and_then(|at| self.caches.get(at)?.get(&**request.url_text()))?;
         let mut fields = HeaderFields::default();
         let conditions = [("If-Modified-Since", &cached.last_modified), ("If-None-Match", &cached.etag)];
         for (name, value) in conditions {

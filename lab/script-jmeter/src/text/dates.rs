@@ -227,8 +227,14 @@ fn write(date: &Zoned, pattern: &str) -> String {
             let _ = write!(out, "{value:0count$}");
         };
         match letter {
-            'y' | 'u' | 'Y' if letter != 'u' && count == 2 => number(i64::from(date.year()).rem_euclid(100)),
-            'y' | 'u' | 'Y' => number(i64::from(date.year())),
+            'y' | 'u' | 'Y' => {
+                let year = if letter == 'Y' { week_of(date).1 } else { i64::from(date.year()) };
+                number(if letter != 'u' && count == 2 { year.rem_euclid(100) } else { year });
+            }
+            'w' => number(week_of(date).0),
+            'W' => number((i64::from(date.day()) + 12 - weekday(date)) / 7),
+            'Q' | 'q' if count <= 2 => number(i64::from(date.month() - 1) / 3 + 1),
+            'e' if count <= 2 => number(weekday(date) + 1),
             'M' | 'L' if count <= 2 => number(i64::from(date.month())),
             'M' | 'L' => out.push_str(name(MONTHS[usize::from(date.month().cast_unsigned()) - 1], count)),
             'd' => number(i64::from(date.day())),
@@ -252,6 +258,21 @@ fn write(date: &Zoned, pattern: &str) -> String {
         }
     }
     out
+}
+
+/// From 0, which is Sunday.
+fn weekday(date: &Zoned) -> i64 {
+    date.weekday().to_sunday_zero_offset().into()
+}
+
+/// The week of a date and the year that this is counted in: weeks begin on Sunday, and the first one has the first of January.
+fn week_of(date: &Zoned) -> (i64, i64) {
+    let (year, day) = (i64::from(date.year()), i64::from(date.day_of_year()));
+    // The Saturday of the week lies in the next year.
+    if day + 6 - weekday(date) > i64::from(date.days_in_year()) {
+        return (1, year + 1);
+    }
+    ((day + 12 - weekday(date)) / 7, year)
 }
 
 fn name(whole: &'static str, count: usize) -> &'static str {
@@ -356,8 +377,14 @@ mod tests {
             ("EEE, d MMM yyyy HH:mm:ss Z", "Thu, 5 Mar 2026 14:07:09 +0000"),
             ("EEEE MMMM ''yy", "Thursday March '26"),
             ("D k K", "64 14 2"),
+            ("Y w W Q e", "2026 10 1 1 5"),
         ] {
             assert_eq!(write(&date, pattern), expected, "{pattern}");
+        }
+        let weeks =
+            [("2026-12-26", "2026-W52 26"), ("2026-12-28", "2027-W01 27"), ("2027-01-03", "2027-W02 27")];
+        for (day, expected) in weeks {
+            assert_eq!(write(&at(&format!("{day}T00:00:00Z")), "YYYY-'W'ww YY"), expected);
         }
     }
 

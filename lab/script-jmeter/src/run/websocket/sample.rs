@@ -240,6 +240,7 @@ impl WebSocketSample {
         self.result.connect = times.ended.since(times.asked);
         self.result.head = answer.head.to_vec();
         self.result.bytes = answer.head.len() as u64;
+        self.result.head_bytes = self.result.bytes;
         self.result.sent_bytes = bytes.sent;
         self.result.code = "101".into();
         self.result.message = "Switching Protocols".into();

@@ -296,7 +296,7 @@ fn a_schedule_ends_after_the_sample_that_is_under_way() {
 fn each_pass_is_a_new_user_where_the_group_says_so() {
     let cookies = |same_user: bool| {
         let trial = Trial::new();
-        let manager = super::plans::element(
+        let manager = element(
             "CookieManager",
             "HTTP Cookie Manager",
             &(flag("CookieManager.clearEachIteration", false)

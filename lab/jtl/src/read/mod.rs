@@ -303,12 +303,13 @@ mod tests {
             connect_ms: 2,
             is_success: false,
         };
-        let assertions = [("right", ""), ("wrong", "it is\nno & good"), ("also wrong", "another")];
+        let assertions = vec![("right", ""), ("wrong", "it is\nno & good"), ("also wrong", "another")];
+        let tree = crate::SampleTree { sample: sample.clone(), assertions, parts: Vec::new() };
         for format in [crate::Format::Csv, crate::Format::Xml] {
             let path = folder.path().join("a.jtl");
             let writer = crate::Writer::create(&path, format).unwrap();
             let mut block = Vec::new();
-            format.append(&mut block, &sample, &assertions);
+            format.append(&mut block, &tree);
             writer.write(block);
             writer.close().unwrap();
             let mut count = 0;

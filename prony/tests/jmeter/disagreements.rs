@@ -170,10 +170,12 @@ fn functions_of_texts_have_javas_results() {
     assert_eq!(bodies, ["", "11", "1"], "each function reads a file by itself");
     let values = "${__split(a--b;,m,-;)} ${m_n} ${m_2} ${m_4} ${__intSum(2147483647,1)} ${__longSum(2147483647,1)} ${__unescapeHtml(&apos;)}";
     let row = "${__CSVRead(rows.csv,0)}${__CSVRead(rows.csv,next)}";
-    let trial = Trial::once(&(get(values, "/ok", "") + &get(&format!("{row}{row}{row}"), "/ok", "")));
+    let rows = post("rows", "/ok", &format!("{row}{row}{row}"), "");
+    let trial = Trial::once(&(get(values, "/ok", "") + &rows));
     trial.write("rows.csv", "a\nb\n\na comment\n");
     trial.demand(&[]);
-    assert_eq!(trial.labels(), ["a--b; 4 ? ? -2147483648 2147483648 &apos;", "aba"]);
+    assert_eq!(trial.labels(), ["a--b; 4 ? ? -2147483648 2147483648 &apos;", "rows"]);
+    assert_eq!(trial.server.seen()[1].body, "aba");
 }
 
 #[test]

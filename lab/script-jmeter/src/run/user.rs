@@ -278,7 +278,11 @@ impl Runner<'_, '_> {
     /// Leaves behind a sample. JMeter asks its controllers once more for what is next, so that transactions that end there are samples
     /// yet; where a parent is around, that one is cut.
     fn leave_behind(&mut self, user: &mut User) -> Step {
-        while user.position.parent().is_none() {
+        // Transactions without samplers, in a loop without an end, would be followed by further ones for ever.
+        for _ in 0..IMMEDIATE_MAX {
+            if user.position.parent().is_some() {
+                break;
+            }
             let (_, around, mut context) = parts!(self, user);
             let Next::Transaction(transaction) = user.position.next(&around, &mut context) else { break };
             self.end_transaction(user, *transaction);

@@ -32,8 +32,7 @@ const TELLS_SECRETS: &str = "ureq_proto=info";
 pub(crate) fn start(level: &str, format: LogFormat) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(level)
         .with_context(|| format!("`{level}` is no log level; write error, warn, info, debug or trace"))?;
-    let filter =
-        if is_traced(level) { filter.add_directive(TELLS_SECRETS.parse()?) } else { filter };
+    let filter = if is_traced(level) { filter.add_directive(TELLS_SECRETS.parse()?) } else { filter };
     // Whoever reads the log may go away: what cannot be written is lost, and nothing else. Told of on the same standard error it would
     // end the thread that wrote it.
     let builder = fmt().with_env_filter(filter).with_writer(|| LogWriter).log_internal_errors(false);

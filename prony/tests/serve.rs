@@ -330,7 +330,11 @@ fn a_configuration_in_another_encoding_is_told_its_place() {
     fs::write(&file, b"[server]\n# caf\xe9\n").expect("it is ours");
     let refused = run(&["serve", "--config", &file.display().to_string()]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(refused.stderr.ends_with("prony.toml:2:6: it is no UTF-8; convert the file\n"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.ends_with("prony.toml:2:6: it is no UTF-8; convert the file\n"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]

@@ -182,11 +182,7 @@ impl Requirements {
     }
 
     /// The error of a field that wants what does not hold.
-    pub fn error(
-        &self,
-        ids: impl Iterator<Item = RequirementId>,
-        unmet: &Unmet,
-    ) -> Option<GraphqlError> {
+    pub fn error(&self, ids: impl Iterator<Item = RequirementId>, unmet: &Unmet) -> Option<GraphqlError> {
         let mut found: Option<&Requirement> = None;
         for id in ids.filter(|id| unmet.0[id.0]) {
             let requirement = &self.all[id.0];

@@ -71,8 +71,7 @@ pub static OPTIONS: &[OptionOf<RelationalSettings>] = &[
 pub const SECTIONS: &[&str] = &["tables", "session"];
 
 /// Options and tables that count while a source is served, where the configuration is read again.
-pub const TAKEN_AGAIN: &[&str] =
-    &["read_only", "include_tables", "exclude_tables", "name_prefix", "tables"];
+pub const TAKEN_AGAIN: &[&str] = &["read_only", "include_tables", "exclude_tables", "name_prefix", "tables"];
 
 /// The settings of a source as its user has given them.
 pub fn configure(entry: &SourceEntry<'_>, faults: &mut Faults) -> RelationalSettings {

@@ -45,8 +45,7 @@ impl UpstreamSession {
         }
         let allowed = fields.iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none());
         let allowed: Vec<&UpstreamField> = allowed.map(|(field, _)| *field).collect();
-        let forwarded =
-            if allowed.is_empty() { Vec::new() } else { self.forward(&allowed, variables).await };
+        let forwarded = if allowed.is_empty() { Vec::new() } else { self.forward(&allowed, variables).await };
         let mut forwarded = forwarded.into_iter();
         let result = |(field, refusal): (&&UpstreamField, Option<GraphqlError>)| match refusal {
             Some(error) => FieldResult::failed(error.of_field(&field.response_key, field.position)),

@@ -261,9 +261,8 @@ fn transactions_that_are_left_are_judged_by_their_last_sample() {
         let below = get("bad", "/missing", "") + &get("last", last, "") + &flow_control(3);
         rows_of("1", "t", &transaction("t", false, &below))
     };
-    let counts = |failing: u32| {
-        format!("Number of samples in transaction : 3, number of failing samples : {failing}")
-    };
+    let counts =
+        |failing: u32| format!("Number of samples in transaction : 3, number of failing samples : {failing}");
     assert_eq!(left("/ok"), [format!(" | {} | true", counts(1))]);
     assert_eq!(left("/missing"), [format!(" | {} | false", counts(2))]);
 }

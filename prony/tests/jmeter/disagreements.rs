@@ -322,8 +322,8 @@ fn sizes_are_those_of_the_wire_with_redirects() {
             + &number("SizeAssertion.operator", 1);
         element("SizeAssertion", "Size Assertion", &props, "")
     };
-    let below = get("a", "/redirect", &size("response_headers"))
-        + &get("b", "/redirect", &size("response_data"));
+    let below =
+        get("a", "/redirect", &size("response_headers")) + &get("b", "/redirect", &size("response_data"));
     let trial = Trial::once(&below);
     trial.demand(&[]);
     let rows = trial.rows(&["bytes", "failureMessage"]);

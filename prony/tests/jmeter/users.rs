@@ -352,9 +352,8 @@ fn scripts_and_functions_see_variables_and_the_last_sample() {
 fn a_script_that_throws_fails_its_sample() {
     let throws = |tag: &str| script(tag, "s", "javascript", "throw new Error('bad')");
     let around = throws("JSR223PreProcessor") + &throws("JSR223PostProcessor");
-    let below = throws("JSR223Sampler")
-        + &get("a", "/ok", &throws("JSR223Assertion"))
-        + &get("b", "/ok", &around);
+    let below =
+        throws("JSR223Sampler") + &get("a", "/ok", &throws("JSR223Assertion")) + &get("b", "/ok", &around);
     let trial = Trial::once(&below);
     let ended = trial.run(&[]);
     let rows = trial.rows(&["label", "responseCode", "success", "responseMessage", "failureMessage"]);

@@ -33,7 +33,9 @@ impl LimitState {
     pub fn refusal(&self) -> String {
         if self.cost > self.quota {
             let Self { cost, quota, name, .. } = self;
-            return format!("{cost} at once are more than the limit of {quota} for {name}: ask for fewer in one operation");
+            return format!(
+                "{cost} at once are more than the limit of {quota} for {name}: ask for fewer in one operation"
+            );
         }
         format!("{self}; there is more in {} s", self.reset_s)
     }

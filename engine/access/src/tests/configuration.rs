@@ -34,7 +34,8 @@ role = "a"
 
 #[test]
 fn the_address_of_a_webhook_may_have_a_variable() {
-    let text = "[auth.webhook]\naddress = \"http://prony:${JWT_SECRET}@127.0.0.1:8000/who\"\nforward = [\"cookie\"]";
+    let text =
+        "[auth.webhook]\naddress = \"http://prony:${JWT_SECRET}@127.0.0.1:8000/who\"\nforward = [\"cookie\"]";
     let webhook = Beside::new().settings(text).webhook.expect("there is one");
     assert_eq!(webhook.address, format!("http://prony:{SECRET}@127.0.0.1:8000/who"));
     check(

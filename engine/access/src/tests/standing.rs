@@ -27,7 +27,9 @@ fn rights_and_ways_are_held_against_each_other() {
     let text = format!("{REST}{SHOP_ISSUER}{record}{SHOP}");
     let before = Beside::new().settings(&text);
     let shop = Authenticator::new(&before);
-    let token = token(&json!({"iss": "https://login.example/", "aud": "shop", "exp": NOW + 60, "sub": "1", "shop": {"role": "customer"}}));
+    let token = token(
+        &json!({"iss": "https://login.example/", "aud": "shop", "exp": NOW + 60, "sub": "1", "shop": {"role": "customer"}}),
+    );
     let bearer = format!("Bearer {token}");
     let by_token = identify(&shop, &[("authorization", &bearer)], NOW).expect("the token is right");
     let by_key = identify(&shop, &[("x-api-key", &key.printed)], NOW).expect("the key is right");
@@ -46,13 +48,18 @@ fn rights_and_ways_are_held_against_each_other() {
         ("anonymous = \"customer\"", "", ["same", "same", "refused"]),
         ("anonymous = \"customer\"", "anonymous = \"clerk\"", ["same", "same", "other"]),
         ("audience = \"shop\"", "audience = \"other\"", ["other", "same", "same"]),
-        ("issuer = \"https://login.example/\"", "issuer = \"https://another.example/\"", ["refused", "same", "same"]),
+        (
+            "issuer = \"https://login.example/\"",
+            "issuer = \"https://another.example/\"",
+            ["refused", "same", "same"],
+        ),
         ("shop = 5", "shop = 6", ["same", "other", "same"]),
         ("name = \"ci\"", "name = \"cd\"", ["same", "refused", "same"]),
         (&key.hash[7..20], &"A".repeat(13), ["same", "refused", "same"]),
     ] {
         assert_eq!(changed(from, to), expected, "{from} is {to}");
     }
-    let other_secret = Beside { variables: BTreeMap::from([("JWT_SECRET", SECRET.repeat(2))]), ..Beside::new() };
+    let other_secret =
+        Beside { variables: BTreeMap::from([("JWT_SECRET", SECRET.repeat(2))]), ..Beside::new() };
     assert_eq!(standing(&before, &other_secret.settings(&text), &by_token), "other");
 }

@@ -46,7 +46,8 @@ impl Restrictions {
             let Some((side, of)) = model.named(name) else { continue };
             if made.of(side, of).is_some() {
                 let type_name = &model.side(side).get(of).type_name;
-                let message = format!("it is the type `{type_name}`, which has permissions under another name");
+                let message =
+                    format!("it is the type `{type_name}`, which has permissions under another name");
                 faults.push(PermissionFault { name: name.clone(), message });
                 continue;
             }

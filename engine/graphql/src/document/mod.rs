@@ -46,9 +46,8 @@ impl Operation {
         // Blanks and commas are tokens to it.
         let mut parser = Parser::new().recursion_limit(2 * limits.max_nesting).token_limit(text.len() + 1);
         let readable = syntax::readable(text);
-        let mut ast = parser
-            .parse_ast(&*readable, "document")
-            .map_err(|invalid| faults::of_syntax(&invalid.errors))?;
+        let mut ast =
+            parser.parse_ast(&*readable, "document").map_err(|invalid| faults::of_syntax(&invalid.errors))?;
         syntax::check(&readable, &lines)?;
         tally::check(&ast, limits, &lines)?;
         lift::list_inputs(&mut ast, schema.only_listed());

@@ -153,7 +153,10 @@ mod tests {
             // Values of the variable or the list before.
             ("query($a: S = \"x\" $b: S) {c}", "query($a: S = \"x\" $b: S) {c}"),
             ("{a(b: [\"x\" $c])}", "{a(b: [\"x\" $c])}"),
-            ("query @a(b: [\"x\" $c]) {d(e: {f: \"x\" query: 1})}", "query @a(b: [\"x\" $c]) {d(e: {f: \"x\" query: 1})}"),
+            (
+                "query @a(b: [\"x\" $c]) {d(e: {f: \"x\" query: 1})}",
+                "query @a(b: [\"x\" $c]) {d(e: {f: \"x\" query: 1})}",
+            ),
             ("{a(b: \"..., :\")}", "{a(b: \"..., :\")}"),
             ("\"x\" {a}", "\"x\" {a}"),
             ("\u{feff}..., ü,:\"", "\u{feff}...  ü :\""),

@@ -108,7 +108,8 @@ impl<'a> Collector<'a> {
         }
         self.splits_left -= 1;
         if self.splits_left == 0 {
-            let message = "fragments within fragments are of too many types: name those of objects".to_owned();
+            let message =
+                "fragments within fragments are of too many types: name those of objects".to_owned();
             self.literals.fault(None, message);
         }
         self.splits_left > 0

@@ -63,49 +63,47 @@ pub(super) fn comment(row: &Row) -> Option<Box<str>> {
     row.get::<_, Option<&str>>("comment").map(str::trim).filter(|text| !text.is_empty()).map(Into::into)
 }
 
+/// Types that columns have, with those that they are made of: `$1` are schemas, `$2` how much of a comment is read.
+const READ: &str = "WITH RECURSIVE used (oid) AS (
+     SELECT a.atttypid FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
+     WHERE c.relnamespace = ANY ($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+       AND a.attnum > 0 AND NOT a.attisdropped
+     UNION
+     SELECT CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.typelem END
+     FROM used JOIN pg_type AS t USING (oid) WHERE t.typtype = 'd' OR t.typcategory = 'A'
+ ), sorted (oid) AS (
+     SELECT o.opcintype FROM pg_opclass AS o JOIN pg_am AS m ON m.oid = o.opcmethod
+     WHERE m.amname = 'btree' AND o.opcdefault
+ ), comparable (oid) AS ( -- a type that is another one by its bytes is sorted as that is: cidr as inet
+     SELECT oid FROM sorted
+     UNION SELECT c.castsource FROM pg_cast AS c JOIN sorted ON sorted.oid = c.casttarget
+     WHERE c.castmethod = 'b' AND c.castcontext = 'i'
+ )
+ SELECT t.oid, t.typname::text, n.nspname::text, format_type(t.oid, -1) AS name,
+        left(obj_description(t.oid, 'pg_type'), $2) AS comment, t.typtype::text, t.typcategory::text, t.typbasetype, t.typelem, t.typnotnull,
+        t.typdefault IS NOT NULL AS has_default,
+        CASE t.typtype WHEN 'b' THEN t.oid IN (SELECT oid FROM comparable)
+             WHEN 'c' THEN NOT EXISTS ( -- a row is compared by its columns
+                 SELECT FROM pg_attribute AS a JOIN pg_type AS m ON m.oid = a.atttypid
+                 WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped AND m.typtype = 'b'
+                   AND m.typcategory <> 'A' AND m.oid NOT IN (SELECT oid FROM comparable))
+             ELSE true END AS is_sorted,
+        EXISTS (SELECT FROM pg_proc AS p WHERE p.proname = 'max' AND p.prokind = 'a' AND p.pronargs = 1
+                AND p.proargtypes[0] = t.oid AND pg_function_is_visible(p.oid)) AS has_extremes,
+        (SELECT quote_ident(s.nspname) -- of the equality (3) of btree, beside which the others are
+         FROM pg_opclass AS o JOIN pg_am AS m ON m.oid = o.opcmethod
+              JOIN pg_amop AS e ON e.amopfamily = o.opcfamily AND e.amoplefttype = t.oid
+                                   AND e.amoprighttype = t.oid AND e.amopstrategy = 3
+              JOIN pg_operator AS p ON p.oid = e.amopopr
+              JOIN pg_namespace AS s ON s.oid = p.oprnamespace
+         WHERE m.amname = 'btree' AND o.opcdefault AND o.opcintype = t.oid
+           AND NOT pg_operator_is_visible(p.oid)) AS operators
+ FROM used JOIN pg_type AS t USING (oid) JOIN pg_namespace AS n ON n.oid = t.typnamespace
+ ORDER BY array_position($1, n.oid), n.nspname, t.typname";
+
 impl Types {
     pub(super) async fn read(client: &Client, schemas: &[Oid]) -> Result<Self, Error> {
-        let rows = client
-            .query(
-                "WITH RECURSIVE used (oid) AS (
-                     SELECT a.atttypid FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
-                     WHERE c.relnamespace = ANY ($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-                       AND a.attnum > 0 AND NOT a.attisdropped
-                     UNION
-                     SELECT CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.typelem END
-                     FROM used JOIN pg_type AS t USING (oid) WHERE t.typtype = 'd' OR t.typcategory = 'A'
-                 ), sorted (oid) AS (
-                     SELECT o.opcintype FROM pg_opclass AS o JOIN pg_am AS m ON m.oid = o.opcmethod
-                     WHERE m.amname = 'btree' AND o.opcdefault
-                 ), comparable (oid) AS ( -- a type that is another one by its bytes is sorted as that is: cidr as inet
-                     SELECT oid FROM sorted
-                     UNION SELECT c.castsource FROM pg_cast AS c JOIN sorted ON sorted.oid = c.casttarget
-                     WHERE c.castmethod = 'b' AND c.castcontext = 'i'
-                 )
-                 SELECT t.oid, t.typname::text, n.nspname::text, format_type(t.oid, -1) AS name,
-                        left(obj_description(t.oid, 'pg_type'), $2) AS comment, t.typtype::text, t.typcategory::text, t.typbasetype, t.typelem, t.typnotnull,
-                        t.typdefault IS NOT NULL AS has_default,
-                        CASE t.typtype WHEN 'b' THEN t.oid IN (SELECT oid FROM comparable)
-                             WHEN 'c' THEN NOT EXISTS ( -- a row is compared by its columns
-                                 SELECT FROM pg_attribute AS a JOIN pg_type AS m ON m.oid = a.atttypid
-                                 WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped AND m.typtype = 'b'
-                                   AND m.typcategory <> 'A' AND m.oid NOT IN (SELECT oid FROM comparable))
-                             ELSE true END AS is_sorted,
-                        EXISTS (SELECT FROM pg_proc AS p WHERE p.proname = 'max' AND p.prokind = 'a' AND p.pronargs = 1
-                                AND p.proargtypes[0] = t.oid AND pg_function_is_visible(p.oid)) AS has_extremes,
-                        (SELECT quote_ident(s.nspname) -- of the equality (3) of btree, beside which the others are
-                         FROM pg_opclass AS o JOIN pg_am AS m ON m.oid = o.opcmethod
-                              JOIN pg_amop AS e ON e.amopfamily = o.opcfamily AND e.amoplefttype = t.oid
-                                                   AND e.amoprighttype = t.oid AND e.amopstrategy = 3
-                              JOIN pg_operator AS p ON p.oid = e.amopopr
-                              JOIN pg_namespace AS s ON s.oid = p.oprnamespace
-                         WHERE m.amname = 'btree' AND o.opcdefault AND o.opcintype = t.oid
-                           AND NOT pg_operator_is_visible(p.oid)) AS operators
-                 FROM used JOIN pg_type AS t USING (oid) JOIN pg_namespace AS n ON n.oid = t.typnamespace
-                 ORDER BY array_position($1, n.oid), n.nspname, t.typname",
-                &[&schemas, &i32::from(COMMENT_CHARS_MAX)],
-            )
-            .await?;
+        let rows = client.query(READ, &[&schemas, &i32::from(COMMENT_CHARS_MAX)]).await?;
         let mut types = Self { by_oid: HashMap::with_capacity(rows.len()), enums: Vec::new() };
         let mut enum_oids = Vec::new();
         for row in &rows {

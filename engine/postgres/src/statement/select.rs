@@ -249,11 +249,8 @@ impl<'m> SelectWriter<'m> {
     fn limits(&mut self, plan: &ListPlan) -> String {
         let none = Variables::default();
         let (limit, offset) = (plan.limit.as_ref(), plan.offset.as_ref());
-        let known = if is_open(limit) {
-            None
-        } else {
-            dialect::limit(limit, &none, &self.settings.common).ok()
-        };
+        let known =
+            if is_open(limit) { None } else { dialect::limit(limit, &none, &self.settings.common).ok() };
         let limit = match known {
             Some(rows) => rows.to_string(),
             None => format!("${}", self.builder.parameter(Parameter::Limit(limit.cloned()))),

@@ -147,7 +147,10 @@ fn fragments_within_fragments_are_of_the_objects_of_all_their_types() {
     for (query, expected) in [
         ("{ all { ... on Shelled { ... on Legged { legs } } } }", r#"[{},{"legs":0}]"#),
         ("{ all { ... on Shelled { ... on Slow { ... on Legged { legs } } } } }", r#"[{},{"legs":0}]"#),
-        ("{ all { ... on Legged { ... on Sloth { legs } ... on Slow { ... on Shelled { shell } } } } }", r#"[{"legs":4},{"shell":1}]"#),
+        (
+            "{ all { ... on Legged { ... on Sloth { legs } ... on Slow { ... on Shelled { shell } } } } }",
+            r#"[{"legs":4},{"shell":1}]"#,
+        ),
     ] {
         let body = on_clock(ask(&resolvers, query, "{}"));
         assert_eq!(pretty(body), format!("{{\"all\":{expected}}}\n"), "{query}");

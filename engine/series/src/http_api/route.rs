@@ -59,12 +59,7 @@ mod tests {
             (Method::POST, "/v2/op/query", "/v2/op/query", false),
             (Method::DELETE, "/v2/entities/Room:1", "/v2/entities/{id}", true),
             (Method::DELETE, "/v2/types/R%2Fm", "/v2/types/{type}", true),
-            (
-                Method::GET,
-                "/v2/entities/a/attrs/t/value",
-                "/v2/entities/{id}/attrs/{attribute}/value",
-                false,
-            ),
+            (Method::GET, "/v2/entities/a/attrs/t/value", "/v2/entities/{id}/attrs/{attribute}/value", false),
             (Method::POST, "/v2/mine", "/v2", true),
             (Method::POST, "/write", "/write", true),
             (Method::POST, "/ngsi-ld/v1/temporal/entities", "/ngsi-ld/v1/temporal/entities", true),

@@ -36,7 +36,7 @@ pub use crate::{joins::JoinSettings, service_manager::ServiceManager, subscripti
 
 pub use self::{
     options::{ListedOption, Section, options},
-    places::Places,
+    places::SourcePlaces,
     redis::RedisSettings,
     reference::reference,
     reload::{Reload, Reloaded, changed_at},

@@ -338,7 +338,8 @@ fn log_level(settings: &mut Settings, value: &TypedValue) -> Result<(), String> 
         let level = directive.rsplit_once('=').map_or(directive, |(_, level)| level).trim();
         let is_number = matches!(level.as_bytes(), [b'0'..=b'5']);
         if !is_number && !LOG_LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level)) {
-            let wanted = "write error, warn, info, debug or trace, or a filter such as info,prony_server=debug";
+            let wanted =
+                "write error, warn, info, debug or trace, or a filter such as info,prony_server=debug";
             return Err(format!("`{level}` is no log level; {wanted}"));
         }
     }

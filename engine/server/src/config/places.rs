@@ -7,9 +7,9 @@ use toml::de::DeValue;
 
 /// Places by what names the parts: keys, and numbers of items, with dots between them.
 #[derive(Clone, Default)]
-pub struct Places(BTreeMap<String, Origin>);
+pub struct SourcePlaces(BTreeMap<String, Origin>);
 
-impl Places {
+impl SourcePlaces {
     pub(super) fn of(values: &[GivenValue], sections: &[SourceSection<'_>]) -> Self {
         let mut places = Self::default();
         for given in values {
@@ -66,9 +66,9 @@ impl Places {
 }
 
 /// They are for messages alone, and no settings.
-impl fmt::Debug for Places {
+impl fmt::Debug for SourcePlaces {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Places").finish_non_exhaustive()
+        formatter.debug_struct("SourcePlaces").finish_non_exhaustive()
     }
 }
 

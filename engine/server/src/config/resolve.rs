@@ -9,7 +9,7 @@ use prony_source::config::{
 
 use super::{
     options::{Section, TLS_PATHS},
-    places::Places,
+    places::SourcePlaces,
     redis,
     restart::RestartOptions,
     settings::Settings,
@@ -53,7 +53,10 @@ pub(super) fn resolve(
         names: BTreeSet::new(),
         found: Vec::new(),
         variables: Vec::new(),
-        restart: RestartOptions::of_server(&of_server, settings.limits.weights.clone()),
+        restart: RestartOptions::of_server(
+            of_server.iter().map(|given| (given.section.key(), &given.value)),
+            settings.limits.weights.clone(),
+        ),
     };
     for source in if line.sources.is_empty() { file.sources } else { line.sources } {
         settings.sources.extend(resolver.source(source, faults));
@@ -120,9 +123,7 @@ fn check_listening(settings: &Settings, given: &[Given], faults: &mut Faults) {
 /// One of both says how many processors are used. A flag wins over what the file says of the other.
 fn check_processors(given: &[Given], faults: &mut Faults) {
     let find = |key: &str| {
-        let is_it = |given: &&Given| {
-            given.section == Section::Server && given.value.option.spec().key == key
-        };
+        let is_it = |given: &&Given| given.section == Section::Server && given.value.option.spec().key == key;
         given.iter().rfind(is_it).map(|given| &given.value)
     };
     let (Some(cpus), Some(cores)) = (find("cpus"), find("cores")) else { return };
@@ -298,7 +299,7 @@ impl Resolver<'_> {
         let taken_again = self.kinds[index].taken_again();
         self.restart.add_source(&name, &values, &source.sections, taken_again);
         self.found.push(index);
-        let places = Places::of(&values, &source.sections);
+        let places = SourcePlaces::of(&values, &source.sections);
         Some(SourceSettings { name, url, opener, places })
     }
 

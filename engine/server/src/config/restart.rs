@@ -6,8 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use prony_graphql::document::weights::FieldWeights;
 use prony_source::config::{Faults, GivenValue, OptionSpec, SourceSection, TypedValue, ValueKind};
 
-use super::{options::Section, typed::Given};
-
 /// What was given of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RestartOptions {
@@ -18,12 +16,15 @@ pub struct RestartOptions {
 }
 
 impl RestartOptions {
-    /// Of the server's sections.
-    pub(super) fn of_server(given: &[Given], weights: FieldWeights) -> Self {
+    /// Of the server's sections, by their keys.
+    pub(super) fn of_server<'g>(
+        given: impl Iterator<Item = (&'static str, &'g GivenValue)>,
+        weights: FieldWeights,
+    ) -> Self {
         let mut options = Self { weights, ..Self::default() };
-        for Given { section, value } in given {
-            if !is_taken_again(*section, value.option.spec().key) {
-                options.note(&format!("[{}]", section.key()), value);
+        for (section, value) in given {
+            if !is_taken_again(section, value.option.spec().key) {
+                options.note(&format!("[{section}]"), value);
             }
         }
         options
@@ -73,11 +74,11 @@ impl RestartOptions {
 }
 
 /// Whether an option of the server counts where the configuration is read again.
-fn is_taken_again(section: Section, key: &str) -> bool {
+fn is_taken_again(section: &str, key: &str) -> bool {
     match section {
-        Section::Tls => true,
-        Section::Server => key == "hosts",
-        Section::Limits => key.starts_with("redis"),
+        "tls" => true,
+        "server" => key == "hosts",
+        "limits" => key.starts_with("redis"),
         _ => false,
     }
 }
@@ -104,9 +105,8 @@ mod tests {
     fn given(flags: &[(&str, &str, &str)]) -> RestartOptions {
         let known = options(&[]);
         let flags = flags.iter().map(|(section, key, text)| {
-            let is_it = |listed: &&ListedOption| {
-                listed.section.key() == *section && listed.spec().key == *key
-            };
+            let is_it =
+                |listed: &&ListedOption| listed.section.key() == *section && listed.spec().key == *key;
             let listed = known.iter().find(is_it).expect("there is such an option");
             (listed.clone(), vec![(*text).to_owned()])
         });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prony_source::config::{SourceOpener, SourceUrl};
 
-use super::places::Places;
+use super::places::SourcePlaces;
 
 /// One source, ready to be opened.
 #[derive(Debug, Clone)]
@@ -14,5 +14,5 @@ pub struct SourceSettings {
     pub url: SourceUrl,
     pub opener: Arc<dyn SourceOpener>,
     /// Where its parts stand.
-    pub places: Places,
+    pub places: SourcePlaces,
 }

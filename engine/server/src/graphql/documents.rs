@@ -84,13 +84,13 @@ enum Manifest {
     /// `{"format": "apollo-persisted-query-manifest", "version": 1, "operations": […]}`.
     Apollo { operations: Vec<ManifestOperation> },
     /// Ids and texts.
-    Plain(Texts),
+    Plain(DocumentTexts),
 }
 
 /// As they stand in the file, so that an id that comes twice is found.
-struct Texts(Vec<(String, String)>);
+struct DocumentTexts(Vec<(String, String)>);
 
-impl<'de> Deserialize<'de> for Texts {
+impl<'de> Deserialize<'de> for DocumentTexts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Pairs)
     }
@@ -99,18 +99,18 @@ impl<'de> Deserialize<'de> for Texts {
 struct Pairs;
 
 impl<'de> Visitor<'de> for Pairs {
-    type Value = Texts;
+    type Value = DocumentTexts;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object of ids and texts")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Texts, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<DocumentTexts, A::Error> {
         let mut texts = Vec::new();
         while let Some(pair) = map.next_entry()? {
             texts.push(pair);
         }
-        Ok(Texts(texts))
+        Ok(DocumentTexts(texts))
     }
 }
 
@@ -248,7 +248,7 @@ fn read(path: &Path) -> Result<Vec<(String, String)>, DocumentsError> {
             .map_err(|source| DocumentsError::Form { path: path.to_owned(), source })?;
         return Ok(match manifest {
             Manifest::Apollo { operations } => operations.into_iter().map(|one| (one.id, one.body)).collect(),
-            Manifest::Plain(Texts(texts)) => texts,
+            Manifest::Plain(DocumentTexts(texts)) => texts,
         });
     }
     let mut documents = Vec::new();

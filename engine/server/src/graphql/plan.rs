@@ -129,11 +129,8 @@ impl Plan {
             .and_then(|index| Interception::of(index, schema, sources, selection.kind, &selection.fields));
         // What is joined or intercepted is executed field by field.
         let is_plain = joins.is_empty() && interception.is_none();
-        let whole = if is_plain {
-            plan_whole(&inputs, &planner, operation, text, &selection, &steps)
-        } else {
-            None
-        };
+        let whole =
+            if is_plain { plan_whole(&inputs, &planner, operation, text, &selection, &steps) } else { None };
         let sole_source = if is_plain { sole_source(&steps) } else { None };
         let weight_bytes = weight(&selection.fields)
             + complexity.weight_bytes()

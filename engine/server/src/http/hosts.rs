@@ -87,12 +87,9 @@ impl Hosts {
         let name = without_port(host);
         // A whole name may end with a dot; addresses in a browser do where somebody has typed it.
         let without_dot = name.strip_suffix('.').unwrap_or(name);
-        let is_one = |known: &String| {
-            [without_dot, name, host].iter().any(|asked| known.eq_ignore_ascii_case(asked))
-        };
-        is_of_this_machine(name)
-            || (takes_addresses && address(name).is_some())
-            || names.iter().any(is_one)
+        let is_one =
+            |known: &String| [without_dot, name, host].iter().any(|asked| known.eq_ignore_ascii_case(asked));
+        is_of_this_machine(name) || (takes_addresses && address(name).is_some()) || names.iter().any(is_one)
     }
 
     /// Whether a request may be answered. Of HTTP/1.0, and of no browser, there may be none.

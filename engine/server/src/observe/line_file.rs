@@ -288,8 +288,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_the_queue_is_counted_and_not_waited_for() {
         let (lines, received) = sync_channel(2);
-        let file =
-            LineFile { what: "access log", lines, shared: Arc::default(), thread: Mutex::new(None) };
+        let file = LineFile { what: "access log", lines, shared: Arc::default(), thread: Mutex::new(None) };
         file.push(vec![b'x'; MAX_BYTES + 1]);
         file.push(vec![b'x'; MAX_BYTES]);
         file.push(vec![b'x'; 1]);

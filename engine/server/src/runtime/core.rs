@@ -17,7 +17,6 @@ use super::{
 use crate::{
     graphql::{CoreEngine, ExecutionContext as _},
     site::Site,
-    subscriptions::follow_access,
 };
 
 /// The acceptor's end of a core.
@@ -75,6 +74,14 @@ async fn run(
     tokio::select! {
         () = connections.drain(idle_kept) => {}
         () = stopping.reached(StopPhase::Now) => {}
+    }
+}
+
+/// Has a core's connections look again at who may go on whenever that was read anew.
+async fn follow_access(engine: Rc<CoreEngine>) {
+    let mut replacements = engine.site().access.replacements();
+    while replacements.changed().await.is_ok() {
+        engine.hub.wake();
     }
 }
 

@@ -222,9 +222,17 @@ mod tests {
             names_another_host(&request)
         };
         let uri = "https://api.example/graphql";
-        assert!(!is_refused(uri, &[]) && !is_refused(uri, &["API.example"]) && !is_refused("/", &["other.example"]));
-        assert!(!is_refused(uri, &["api.example:443"]) && !is_refused("https://api.example:443/", &["api.example"]));
-        for hosts in [&["other.example"][..], &["api.example:8443"], &[""], &["api.example", "other.example"]] {
+        assert!(
+            !is_refused(uri, &[])
+                && !is_refused(uri, &["API.example"])
+                && !is_refused("/", &["other.example"])
+        );
+        assert!(
+            !is_refused(uri, &["api.example:443"])
+                && !is_refused("https://api.example:443/", &["api.example"])
+        );
+        for hosts in [&["other.example"][..], &["api.example:8443"], &[""], &["api.example", "other.example"]]
+        {
             assert!(is_refused(uri, hosts), "{hosts:?}");
         }
     }

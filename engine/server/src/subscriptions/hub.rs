@@ -22,7 +22,7 @@ use super::{
     payload::ResultPayload,
     wrap::Wrap,
 };
-use crate::graphql::{CoreEngine, ExecutionContext as _, plan::Plan};
+use crate::graphql::plan::Plan;
 
 /// All feeds and outboxes of a core.
 #[derive(Debug, Default)]
@@ -159,7 +159,7 @@ impl Hub {
     }
 
     /// Has all connections look at what has changed beside them.
-    fn wake(&self) {
+    pub(crate) fn wake(&self) {
         for outbox in self.all() {
             outbox.wake();
         }
@@ -167,14 +167,6 @@ impl Hub {
 
     fn all(&self) -> Vec<Rc<Outbox>> {
         self.outboxes.borrow().iter().filter_map(|(_, known)| known.upgrade()).collect()
-    }
-}
-
-/// Has a core's connections look again at who may go on whenever that was read anew.
-pub(crate) async fn follow_access(core: Rc<CoreEngine>) {
-    let mut replacements = core.site().access.replacements();
-    while replacements.changed().await.is_ok() {
-        core.hub.wake();
     }
 }
 

@@ -22,7 +22,7 @@ mod wrap;
 
 pub(crate) use self::{
     handshake::{Upgrade, answer as open_socket, is_wanted as wants_socket},
-    hub::{Hub, follow_access},
+    hub::Hub,
     reservations::{OrderFault, ReservationFault, Reservations},
     socket::serve as serve_socket,
     stream::EventStream,

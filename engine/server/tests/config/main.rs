@@ -144,9 +144,10 @@ fn hosts_origins_and_levels_have_several_forms() {
         let text = format!("[{section}]\n{key} = {value}\n[[source]]\nurl = \"sqlite:shop.db\"\n");
         load(&text, CommandLine::default()).unwrap_or_else(|faults| panic!("{text}: {faults}"));
     }
-    for value in ["HTTPS://shop.example", "https://Shop.example", "https://shop.example:443", "shop.example", ""] {
-        let text =
-            format!("[server]\ncors_origins = \"{value}\"\n[[source]]\nurl = \"sqlite:shop.db\"\n");
+    for value in
+        ["HTTPS://shop.example", "https://Shop.example", "https://shop.example:443", "shop.example", ""]
+    {
+        let text = format!("[server]\ncors_origins = \"{value}\"\n[[source]]\nurl = \"sqlite:shop.db\"\n");
         assert!(load(&text, CommandLine::default()).is_err(), "{value}");
     }
 }

@@ -236,9 +236,8 @@ impl Command {
                 !(name.eq_ignore_ascii_case("content-type") && value == "application/json")
             });
         }
-        self.headers.retain(|(name, _)| {
-            !self.without.contains(name) && !name.eq_ignore_ascii_case("content-length")
-        });
+        self.headers
+            .retain(|(name, _)| !self.without.contains(name) && !name.eq_ignore_ascii_case("content-length"));
         for note in &self.notes {
             if !draft.notes.iter().any(|known| known == note) {
                 draft.notes.push((*note).to_owned());
@@ -280,8 +279,7 @@ impl Command {
 
     /// A host that the address has itself is left out.
     fn headers_for(&self, address: &Address) -> Vec<(String, String)> {
-        let is_sent =
-            |name: &str, value: &str| !name.eq_ignore_ascii_case("host") || value != address.host;
+        let is_sent = |name: &str, value: &str| !name.eq_ignore_ascii_case("host") || value != address.host;
         let sent = self.headers.iter().filter(|(name, value)| is_sent(name, value));
         let mut headers: Vec<_> = sent.map(|(name, value)| (name.clone(), escaped(value))).collect();
         if let Some(credentials) = address.credentials.as_ref().filter(|_| !self.has("Authorization")) {

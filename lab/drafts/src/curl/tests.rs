@@ -196,7 +196,9 @@ fn files_are_read_and_words_may_be_parted() {
     let part = "name=\"f\"; filename=\"body.txt\"\r\nContent-Type: text/plain\r\n\r\na\r\nb\r\n";
     assert!(form.contains(part), "{form}");
     let file = path.to_str().unwrap();
-    for (address, wanted) in [("http://h/up/", "/up/body.txt"), ("h", "/body.txt"), ("h/up", "/up"), ("h/?a=/", "/?a=/")] {
+    for (address, wanted) in
+        [("http://h/up/", "/up/body.txt"), ("h", "/body.txt"), ("h/up", "/up"), ("h/?a=/", "/?a=/")]
+    {
         assert_eq!(request(&["curl", "-T", file, address]).path, wanted, "{address}");
     }
     fs::write(directory.path().join("headers"), "A: 1\r\n\r\nB: 2\n").unwrap();

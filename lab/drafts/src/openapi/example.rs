@@ -350,7 +350,10 @@ mod tests {
             (json!({ "type": "number", "exclusiveMaximum": -2 }), json!(-3.0)),
             (json!({ "type": "integer", "multipleOf": 5 }), json!(5)),
             (json!({ "type": "integer", "minimum": 7, "multipleOf": 5 }), json!(10)),
-            (json!({ "type": "integer", "minimum": 10, "exclusiveMinimum": true, "multipleOf": 5 }), json!(15)),
+            (
+                json!({ "type": "integer", "minimum": 10, "exclusiveMinimum": true, "multipleOf": 5 }),
+                json!(15),
+            ),
             (json!({ "type": "integer", "maximum": -3, "multipleOf": 2 }), json!(-4)),
             (json!({ "type": "number", "multipleOf": 0.01 }), json!(1.5)),
             (json!({ "type": "number", "minimum": 0.3, "multipleOf": 0.25 }), json!(0.5)),

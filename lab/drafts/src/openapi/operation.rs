@@ -208,7 +208,8 @@ fn query_pairs(name: &str, parameter: &Value, value: Option<&Value>) -> Vec<Stri
         Some(Value::Array(items)) if !items.is_empty() && !is_whole => items.iter().map(plain).collect(),
         Some(Value::Object(members)) if style == "deepObject" => {
             let key = |member: &str| encoded(&format!("{name}[{member}]"));
-            let pairs = members.iter().map(|(name, value)| format!("{}={}", key(name), encoded(&plain(value))));
+            let pairs =
+                members.iter().map(|(name, value)| format!("{}={}", key(name), encoded(&plain(value))));
             return pairs.collect();
         }
         Some(Value::Object(members)) if is_exploded && !is_whole => {

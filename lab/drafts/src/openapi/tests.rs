@@ -158,9 +158,8 @@ fn lists_in_a_query_are_written_by_their_style() {
 
 /// What a request of one operation has, of a description of its own.
 fn request_of(operation: &str) -> String {
-    let text = format!(
-        "openapi: 3.1.0\nservers: [{{ url: 'http://h' }}]\npaths: {{ /a: {operation} }}\n{SCHEMAS}"
-    );
+    let text =
+        format!("openapi: 3.1.0\nservers: [{{ url: 'http://h' }}]\npaths: {{ /a: {operation} }}\n{SCHEMAS}");
     let options = OpenApiOptions { target: None, writes: true };
     let plan = made(&text, &options).unwrap();
     plan.split_once("[[requests]]\n").unwrap().1.to_owned()
@@ -200,7 +199,10 @@ fn bodies_have_what_the_parts_of_their_schema_require() {
         ),
         ("{ type: array, minItems: 2, items: { type: boolean } }", "[true, true]"),
         ("{ type: array, maxItems: 0, items: { type: boolean } }", "[]"),
-        ("{ type: object, required: [x, y], properties: { x: { enum: [on, off] }, y: { default: no } } }", "{ x = \"on\", y = \"no\" }"),
+        (
+            "{ type: object, required: [x, y], properties: { x: { enum: [on, off] }, y: { default: no } } }",
+            "{ x = \"on\", y = \"no\" }",
+        ),
     ] {
         let request = request_of(&format!(
             "{{ post: {{ requestBody: {{ content: {{ 'application/json': {{ schema: {schema} }} }} }} }} }}"
@@ -252,17 +254,26 @@ fn media_types_may_have_parameters() {
     let request = request_of(
         "{ post: { requestBody: { required: true, content: { 'application/json; charset=utf-8': { schema: { type: object } } } } } }",
     );
-    assert!(request.contains("headers = { Content-Type = \"application/json; charset=utf-8\" }\n"), "{request}");
+    assert!(
+        request.contains("headers = { Content-Type = \"application/json; charset=utf-8\" }\n"),
+        "{request}"
+    );
     assert!(request.contains("json = {}\n"), "{request}");
 }
 
 #[test]
 fn parameters_are_written_by_their_style() {
     for (parameter, expected) in [
-        ("name: f, in: query, style: deepObject, example: { a: 1, b: x y }", "path = \"/a?f%5Ba%5D=1&f%5Bb%5D=x%20y\""),
+        (
+            "name: f, in: query, style: deepObject, example: { a: 1, b: x y }",
+            "path = \"/a?f%5Ba%5D=1&f%5Bb%5D=x%20y\"",
+        ),
         ("name: f, in: query, example: { a: 1, b: [2, 3] }", "path = \"/a?a=1&b=2&b=3\""),
         ("name: f, in: query, explode: false, example: { a: 1, b: 2 }", "path = \"/a?f=a,1,b,2\""),
-        ("name: f, in: query, content: { application/json: { example: { a: [1] } } }", "path = \"/a?f=%7B%22a%22%3A%5B1%5D%7D\""),
+        (
+            "name: f, in: query, content: { application/json: { example: { a: [1] } } }",
+            "path = \"/a?f=%7B%22a%22%3A%5B1%5D%7D\"",
+        ),
         ("name: y, in: query, example: 7", "path = \"/a?y=7\""),
         ("name: X-A, in: header, explode: true, example: { a: 1, b: 2 }", "headers = { X-A = \"a=1,b=2\" }"),
         ("name: content-type, in: header, example: text", "path = \"/a\"\n"),

@@ -60,9 +60,9 @@ impl Compiler<'_> {
                 has_separator: props.flag("ForeachController.useSeparator").unwrap_or(true),
             },
             "OnceOnlyController" => ControllerKind::OnceOnly,
-            "InterleaveControl" => ControllerKind::Interleave {
-                is_across_threads: props.is("InterleaveControl.accrossThreads"),
-            },
+            "InterleaveControl" => {
+                ControllerKind::Interleave { is_across_threads: props.is("InterleaveControl.accrossThreads") }
+            }
             "RandomController" => ControllerKind::Random,
             "RandomOrderController" => ControllerKind::RandomOrder,
             "SwitchController" => {

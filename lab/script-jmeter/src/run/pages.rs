@@ -59,7 +59,13 @@ mod tests {
         let urls: Vec<_> = urls.iter().map(ToString::to_string).collect();
         assert_eq!(
             urls,
-            ["http://h/c.css", "http://h/p", "http://h/dir/b.png", "http://h/dir/a%20b.png", "https://x/y.js"]
+            [
+                "http://h/c.css",
+                "http://h/p",
+                "http://h/dir/b.png",
+                "http://h/dir/a%20b.png",
+                "https://x/y.js"
+            ]
         );
     }
 }

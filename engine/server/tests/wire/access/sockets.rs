@@ -179,14 +179,17 @@ fn who_stays_connected_is_looked_at_when_the_configuration_changes() {
     let gone = "the credentials are not accepted any more";
     assert_eq!(close(&mut robot), (4403, format!("Forbidden: {gone}")));
     let told = stream.until("event: complete\ndata:\n\n");
-    let refused = format!(r#"{{"errors":[{{"message":"{gone}","extensions":{{"code":"UNAUTHENTICATED"}}}}]}}"#);
+    let refused =
+        format!(r#"{{"errors":[{{"message":"{gone}","extensions":{{"code":"UNAUTHENTICATED"}}}}]}}"#);
     assert!(told.contains(&refused), "{told}");
     customer.send(&subscribe("q", "{ albums { AlbumId } }"));
     assert!(customer.next().contains(r#"[{"AlbumId":1},{"AlbumId":2}]"#), "its rights are as they were");
     assert!(customer.next().contains("complete"));
 
     // Roles are numbered anew, and that of the customer sees less.
-    let fewer = ACCESS.replace("limit = 2", "limit = 1").replace("[roles.visitor.", "[roles.another]\nunrestricted = true\n[roles.visitor.");
+    let fewer = ACCESS
+        .replace("limit = 2", "limit = 1")
+        .replace("[roles.visitor.", "[roles.another]\nunrestricted = true\n[roles.visitor.");
     file.write(&fewer);
     assert_eq!(close(&mut customer), (1012, "who may do what has changed: connect again".to_owned()));
     admin.send(&subscribe("q", "{ albums(limit: 2) { AlbumId } genres(limit: 1) { GenreId } }"));

@@ -15,6 +15,7 @@ use prony_series_store::{
 use prony_source::{CommonSettings, dialect};
 
 use super::{
+    objects::end_object,
     pace::{Pace, Stop},
     plan::{
         EntitiesPlan, EntityList, EntityOutput, PointOutput, RowOutput, Selected, SummariesPlan,
@@ -429,12 +430,6 @@ fn kept_of(page: Page) -> Result<(bool, u64), Stop> {
         return Err(GraphqlError::new(ErrorCode::LimitExceeded, message).into());
     }
     Ok((is_last, kept_max))
-}
-
-/// Ends an object. What stands before its first member begins it, and it has none where `@skip` and `@include` leave all out.
-pub(super) fn end_object(out: &mut Vec<u8>, is_empty: bool) {
-    let end: &[u8] = if is_empty { b"{}" } else { b"}" };
-    out.extend_from_slice(end);
 }
 
 /// A row of an entity, which is its id and its service path.

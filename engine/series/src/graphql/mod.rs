@@ -10,6 +10,7 @@ mod execute;
 mod lower;
 mod model;
 mod names;
+mod objects;
 mod pace;
 mod plan;
 mod respond;

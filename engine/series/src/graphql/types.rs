@@ -12,7 +12,7 @@ use prony_graphql::{
 };
 use prony_series_store::Catalog;
 
-use super::{descriptions, execute::end_object};
+use super::{descriptions, objects::end_object};
 use crate::hidden;
 
 /// The root field.

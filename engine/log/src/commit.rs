@@ -11,6 +11,7 @@ use crate::register::Register;
 use crate::ticket::{Settled, Ticket};
 use std::fmt;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -110,6 +111,9 @@ pub trait FrameLog {
     fn close(&mut self) -> io::Result<()> {
         Ok(())
     }
+
+    /// A fault of this program has broken off what was being made durable, and nobody knows what there is of it.
+    fn give_up(&mut self) {}
 }
 
 impl FrameLog for LogFile {
@@ -143,6 +147,10 @@ impl FrameLog for LogFile {
 
     fn close(&mut self) -> io::Result<()> {
         Self::close(self)
+    }
+
+    fn give_up(&mut self) {
+        Self::give_up(self);
     }
 }
 
@@ -408,7 +416,7 @@ impl<S: Logged> CommitQueue<S> {
             let mut work = self.next_work(&file, std::mem::take(&mut spare), awaited);
             group_commit.record(work.ticket - last);
             last = work.ticket;
-            let outcome = self.commit(&mut file, &mut work);
+            let outcome = self.commit_or_give_up(&mut file, &mut work);
             if file.sync_if_due().is_err() {
                 // Nobody waits for it, and all that comes is refused.
                 self.lock().log_failure = file.suspect().map(|error| (error.clone(), SystemTime::now()));
@@ -422,6 +430,20 @@ impl<S: Logged> CommitQueue<S> {
             }
             spare = work.batch.emptied();
         }
+    }
+
+    /// Where a panic ended the thread, those who wait for it would do so for ever, and so would all who come later.
+    fn commit_or_give_up(
+        &self,
+        file: &mut impl FrameLog,
+        work: &mut Work<S::Attached>,
+    ) -> Result<(), LogError> {
+        let committed = catch_unwind(AssertUnwindSafe(|| self.commit(file, work)));
+        committed.unwrap_or_else(|_| {
+            file.give_up();
+            self.take_back(std::mem::take(&mut work.batch.waiters), &LogError::Broken);
+            Err(LogError::Broken)
+        })
     }
 
     fn commit(&self, file: &mut impl FrameLog, work: &mut Work<S::Attached>) -> Result<(), LogError> {
@@ -605,8 +627,10 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     /// Keeps nothing.
-    #[derive(Debug)]
-    struct Nothing;
+    #[derive(Debug, Default)]
+    struct Nothing {
+        is_faulty: bool,
+    }
 
     impl Logged for Nothing {
         type Writer = Batch<()>;
@@ -620,7 +644,9 @@ mod tests {
             writer
         }
 
-        fn logged(&self, _: MutexGuard<'_, Queue<Self>>, _: &mut Batch<()>) {}
+        fn logged(&self, _: MutexGuard<'_, Queue<Self>>, _: &mut Batch<()>) {
+            assert!(!self.is_faulty, "it is faulty");
+        }
 
         fn roll_back(&self, writer: &mut Batch<()>) -> Vec<Waiter> {
             std::mem::take(writer).waiters
@@ -656,7 +682,7 @@ mod tests {
     /// They were told only when the log took something, and nothing was left for it to take.
     #[test]
     fn those_who_wait_for_room_are_told_when_what_waits_is_taken_back() {
-        let shared = CommitQueue::new(Nothing, Batch::default(), Durability::Sync, (1, 0));
+        let shared = CommitQueue::new(Nothing::default(), Batch::default(), Durability::Sync, (1, 0));
         shared.lock().writer.frame.resize(PENDING_BYTES_MAX + 1, 0);
         let context = Context::from_waker(Waker::noop());
         std::thread::scope(|scope| {
@@ -672,9 +698,43 @@ mod tests {
         assert!(shared.lock().log_failure.is_some());
     }
 
+    /// Takes all.
+    struct Taking;
+
+    impl FrameLog for Taking {
+        fn append(&mut self, _: &mut [u8]) -> Result<(), LogError> {
+            Ok(())
+        }
+    }
+
+    /// The thread ended, and those who waited did so for ever, as did all who came later.
+    #[test]
+    fn a_fault_in_the_middle_of_a_commit_is_told() {
+        let faulty = Nothing { is_faulty: true };
+        let shared = CommitQueue::new(faulty, Batch::default(), Durability::Sync, (1, 0));
+        let (sender, receiver) = sync_channel(1);
+        std::thread::scope(|scope| {
+            scope.spawn(|| shared.run(Taking));
+            for _ in 0..2 {
+                let mut queue = shared.lock_with_room();
+                queue.writer.begin().push(1);
+                let sender = sender.clone();
+                queue
+                    .writer
+                    .waiters
+                    .push(Box::new(move |outcome| sender.send(outcome).expect("it is awaited")));
+                shared.next_ticket(&mut queue);
+                shared.submit(queue);
+                assert!(matches!(receiver.recv(), Ok(Err(LogError::Broken))));
+            }
+            assert!(matches!(shared.lock().log_failure, Some((LogError::Broken, _))));
+            shared.close();
+        });
+    }
+
     #[test]
     fn writes_wait_for_the_end_of_a_pause() {
-        let shared = CommitQueue::new(Nothing, Batch::default(), Durability::Sync, (1, 0));
+        let shared = CommitQueue::new(Nothing::default(), Batch::default(), Durability::Sync, (1, 0));
         let context = Context::from_waker(Waker::noop());
         let pause = shared.pause_writes();
         assert!(shared.poll_room(&context).is_pending() && shared.try_lock_with_room().is_none());
@@ -707,7 +767,7 @@ mod tests {
         };
         let log = LogFile::create(directory.path(), (kind, 1), 1, Durability::Sync).expect("it is made");
         let next = NextFile::create(directory.path(), kind, 2).expect("it is made");
-        let shared = CommitQueue::new(Nothing, Batch::default(), Durability::Sync, (1, 0));
+        let shared = CommitQueue::new(Nothing::default(), Batch::default(), Durability::Sync, (1, 0));
         shared.close();
         shared.run(log);
         assert!(shared.rotate_log(next).is_err());

@@ -82,6 +82,11 @@ pub enum LogError {
     /// The frames are kept by a database.
     #[error("cannot write to {database}: {why}; the write was taken back")]
     Database { database: Arc<str>, why: Arc<str>, is_disk_full: bool },
+    /// The log's thread has panicked.
+    #[error(
+        "a fault of this program has broken off the writing of the log; whether the write is kept is unknown"
+    )]
+    Broken,
     #[error("the store is being closed")]
     Closed,
 }
@@ -92,7 +97,7 @@ impl LogError {
         match self {
             Self::Write { cause, .. } | Self::Unknown { cause, .. } => is_disk_full(cause),
             Self::Database { is_disk_full, .. } => *is_disk_full,
-            Self::Suspect { .. } | Self::Closed => false,
+            Self::Suspect { .. } | Self::Broken | Self::Closed => false,
         }
     }
 }

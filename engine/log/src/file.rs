@@ -256,6 +256,11 @@ impl LogFile {
         Ok(())
     }
 
+    /// Nothing more is taken: of what was being written nobody knows what there is.
+    pub fn give_up(&mut self) {
+        self.suspect.get_or_insert(LogError::Broken);
+    }
+
     fn failed(&self, cause: io::Error) -> LogError {
         LogError::Write { path: self.file.path().to_owned(), cause: cause.into() }
     }

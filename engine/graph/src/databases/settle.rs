@@ -125,7 +125,7 @@ impl Untold {
 /// What is said of what was read, where it is not known to be durable.
 pub(crate) fn not_durable(error: &LogError) -> &'static str {
     match error {
-        LogError::Unknown { .. } => {
+        LogError::Unknown { .. } | LogError::Broken => {
             "what was read is not known to be durable: the graph's log could not be synced, and whether it has what was read is unknown until \
              the graph is opened again; ask again for what there is without it"
         }

@@ -126,7 +126,7 @@ pub(crate) fn all_failed(plans: &[Arc<Plan>], error: &GraphqlError) -> Vec<Field
 
 /// Of what was read, as `not_durable` of mutations has it of what was written.
 pub(crate) fn read_not_durable(error: &LogError) -> GraphqlError {
-    let code = if matches!(error, LogError::Unknown { .. }) {
+    let code = if matches!(error, LogError::Unknown { .. } | LogError::Broken) {
         ErrorCode::OutcomeUnknown
     } else {
         ErrorCode::SourceUnavailable

@@ -320,7 +320,7 @@ fn refused(refusal: &Refusal) -> GraphqlError {
 
 fn not_durable(error: &LogError) -> GraphqlError {
     let (code, message) = match error {
-        LogError::Unknown { .. } => (
+        LogError::Unknown { .. } | LogError::Broken => (
             ErrorCode::OutcomeUnknown,
             "whether anything was changed is unknown until the graph is opened again: its log could not be synced",
         ),

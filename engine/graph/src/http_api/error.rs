@@ -101,7 +101,7 @@ pub(super) fn read_fault(error: &LogError) -> (StatusCode, &'static str) {
 
 /// What a client is responded with whose write could not be made durable.
 pub(super) fn durability_fault(error: &LogError) -> (StatusCode, &'static str) {
-    if let LogError::Unknown { .. } = error {
+    if let LogError::Unknown { .. } | LogError::Broken = error {
         tracing::error!(%error, cause = std::error::Error::source(error), "a write could not be synced");
         let text = "the log could not be synced: whether the write is kept is unknown until the graph is opened again, and nothing more \
                     is written until then; the server's log says why";
@@ -121,7 +121,10 @@ pub(super) fn durability_fault(error: &LogError) -> (StatusCode, &'static str) {
                         server's log says why";
             (StatusCode::INTERNAL_SERVER_ERROR, text)
         }
-        error @ (LogError::Write { .. } | LogError::Unknown { .. } | LogError::Database { .. }) => {
+        error @ (LogError::Write { .. }
+        | LogError::Unknown { .. }
+        | LogError::Broken
+        | LogError::Database { .. }) => {
             tracing::error!(%error, cause = std::error::Error::source(error), "a write was taken back");
             let text = "the log cannot be written: the write was taken back; the server's log says why";
             (StatusCode::INTERNAL_SERVER_ERROR, text)

@@ -139,7 +139,7 @@ impl From<LogError> for Fault {
     fn from(error: LogError) -> Self {
         let (status, why) = taken_back(&error);
         let text = match error {
-            LogError::Unknown { .. } => why.into(),
+            LogError::Unknown { .. } | LogError::Broken => why.into(),
             _ => format!("Notification not processed or not updated: {why}").into(),
         };
         Self::Text { status, text }
@@ -148,7 +148,7 @@ impl From<LogError> for Fault {
 
 /// The status of a write that could not be made durable, and why.
 pub(crate) fn taken_back(error: &LogError) -> (StatusCode, &'static str) {
-    if let LogError::Unknown { .. } = error {
+    if let LogError::Unknown { .. } | LogError::Broken = error {
         tracing::error!(%error, cause = std::error::Error::source(error), "a write could not be synced");
         let why = "whether the write is kept is unknown until the series are opened again: the log could not be synced, and takes \
                    nothing more until then; the server's log says why";

@@ -188,6 +188,52 @@ fn fields_of_two_upstreams_stand_beside_each_other_under_aliases() {
     assert!(!last.contains("on Query"), "{last}");
 }
 
+/// An upstream validates also what is left out, and does not know what is another's.
+#[test]
+fn what_is_left_out_of_another_upstream_is_not_forwarded() {
+    let directory = directory();
+    let peers = [
+        serving(&ok(r#"{"data":{"one":1,"same":null}}"#)),
+        serving(&ok(r#"{"data":{"two":{"id":"x"}}}"#)),
+    ];
+    let sources = [
+        "type Query { one: Int same: Same } type Same { id: ID! }",
+        "type Query { two(by: By): Other } input By { n: Int } type Other { id: ID! }",
+    ];
+    let mut text = String::new();
+    for (number, (peer, sdl)) in peers.iter().zip(sources).enumerate() {
+        let schema = directory.path().join(format!("{number}.graphql"));
+        fs::write(&schema, sdl).expect("it can be written");
+        text += &format!(
+            "[[source]]\nname = \"of{number}\"\nupstream = \"{}/\"\nschema_file = {:?}\n{CALM}\n",
+            peer.url(),
+            schema.display()
+        );
+    }
+    let gateway = Server::configured(&directory, &text);
+    let last = || {
+        let received = peers[0].received(peers[0].connections() - 1);
+        String::from_utf8_lossy(&received).into_owned()
+    };
+    for query in [
+        "query ($on: Boolean!) { one two @include(if: $on) { id } same { id } }",
+        "query ($on: Boolean!) { one ... @include(if: $on) { two { id } } same { id } }",
+        "query ($on: Boolean!) { one ...F @include(if: $on) same { id } } fragment F on Query { two { ...G } } \
+            fragment G on Other { id }",
+        "query ($on: Boolean!, $by: By) { one two(by: $by) @include(if: $on) { id } same { id } }",
+    ] {
+        let response = gateway.graphql_with(query, &json!({"on": false}));
+        assert_eq!(response["data"], json!({"one": 1, "same": null}), "{query}: {response}");
+        assert!(last().ends_with(r#"{"query":"query{one same{id }}"}"#), "{query}: {}", last());
+    }
+    // What is its own is left out there.
+    let query = "query ($on: Boolean!) { one same @include(if: $on) { ...F } } fragment F on Same { __typename id }";
+    let response = gateway.graphql_with(query, &json!({"on": false}));
+    assert_eq!(response["data"]["one"], 1, "{response}");
+    assert!(last().contains("@include(if: $on) { ...F }"), "{}", last());
+    assert_eq!(peers[1].connections(), 0);
+}
+
 /// Types of a union, each joined by a key of another type.
 #[test]
 fn joins_below_unions_keep_what_they_do_not_touch() {

@@ -1,0 +1,58 @@
+//! Whether an upstream knows all that a document mentions. It validates that, also where `@skip` and `@include` leave it out
+//! and where another source has it.
+
+use prony_graphql::{
+    Name,
+    compiler::executable::{ExecutableDocument, Operation, Selection, SelectionSet},
+    selection::OperationKind,
+};
+
+use crate::schema::{UpstreamModel, root_name};
+
+/// `document` is valid for the schema that the upstream has a part in; its operations are of this kind.
+pub(crate) fn are_known(model: &UpstreamModel, kind: OperationKind, document: &ExecutableDocument) -> bool {
+    let mentions = Mentions { model, kind };
+    document.operations.iter().all(|operation| mentions.knows_operation(operation))
+        && document.fragments.values().all(|fragment| mentions.knows_fragment(&fragment.selection_set))
+}
+
+struct Mentions<'a> {
+    model: &'a UpstreamModel,
+    kind: OperationKind,
+}
+
+impl Mentions<'_> {
+    fn knows_operation(&self, operation: &Operation) -> bool {
+        operation.variables.iter().all(|variable| self.knows_type(variable.ty.inner_named_type()))
+            && self.knows_all(&operation.selection_set)
+    }
+
+    /// A fragment with the type that it is about.
+    fn knows_fragment(&self, set: &SelectionSet) -> bool {
+        (self.is_root(&set.ty) || self.knows_type(&set.ty)) && self.knows_all(set)
+    }
+
+    fn knows_all(&self, set: &SelectionSet) -> bool {
+        set.selections.iter().all(|selection| match selection {
+            // Of a schema; everybody knows them.
+            Selection::Field(field) if field.name.starts_with("__") => true,
+            Selection::Field(field) => {
+                let parent = (!self.is_root(&set.ty)).then_some(&set.ty);
+                self.model.field(self.kind, parent, &field.name).is_some()
+                    && self.knows_all(&field.selection_set)
+            }
+            // What it names is looked at by itself.
+            Selection::FragmentSpread(_) => true,
+            Selection::InlineFragment(inline) => self.knows_fragment(&inline.selection_set),
+        })
+    }
+
+    fn is_root(&self, ty: &Name) -> bool {
+        *ty == *root_name(self.kind)
+    }
+
+    fn knows_type(&self, ty: &Name) -> bool {
+        let is_built_in = matches!(ty.as_str(), "Int" | "Float" | "String" | "Boolean" | "ID");
+        is_built_in || self.model.types.contains_key(ty)
+    }
+}

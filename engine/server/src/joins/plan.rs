@@ -220,7 +220,7 @@ impl JoinPlanner<'_> {
         Ok(JoinStep {
             response_key: field.response_key.clone(),
             key,
-            keys: join.keys,
+            keys: join.keys.clone(),
             comparison: join.comparison,
             source: join.source,
             root,

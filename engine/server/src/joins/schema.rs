@@ -221,6 +221,9 @@ impl<'a> Offered<'a> {
             return Err(format!("argument `{}` of {} is no list", dotted(), root.name));
         }
         let item = ty.inner_named_type();
+        if let Some(ExtendedType::Enum(known)) = self.types.get(item.as_str()) {
+            return Ok(KeyForm::Labels(known.values.keys().cloned().collect()));
+        }
         Ok(if self.opaque.contains(item) { KeyForm::AsTheyAre } else { KeyForm::of(item) })
     }
 }

@@ -3,7 +3,10 @@
 
 use prony_graphql::{
     Name,
-    compiler::executable::{ExecutableDocument, Operation, Selection, SelectionSet},
+    compiler::{
+        ast::DirectiveList,
+        executable::{ExecutableDocument, Operation, Selection, SelectionSet},
+    },
     selection::OperationKind,
 };
 
@@ -13,7 +16,9 @@ use crate::schema::{UpstreamModel, root_name};
 pub(crate) fn are_known(model: &UpstreamModel, kind: OperationKind, document: &ExecutableDocument) -> bool {
     let mentions = Mentions { model, kind };
     document.operations.iter().all(|operation| mentions.knows_operation(operation))
-        && document.fragments.values().all(|fragment| mentions.knows_fragment(&fragment.selection_set))
+        && document.fragments.values().all(|fragment| {
+            mentions.knows_directives(&fragment.directives) && mentions.knows_fragment(&fragment.selection_set)
+        })
 }
 
 struct Mentions<'a> {
@@ -23,8 +28,11 @@ struct Mentions<'a> {
 
 impl Mentions<'_> {
     fn knows_operation(&self, operation: &Operation) -> bool {
-        operation.variables.iter().all(|variable| self.knows_type(variable.ty.inner_named_type()))
+        self.knows_directives(&operation.directives)
             && self.knows_all(&operation.selection_set)
+            && operation.variables.iter().all(|variable| {
+                self.knows_type(variable.ty.inner_named_type()) && self.knows_directives(&variable.directives)
+            })
     }
 
     /// A fragment with the type that it is about.
@@ -33,7 +41,7 @@ impl Mentions<'_> {
     }
 
     fn knows_all(&self, set: &SelectionSet) -> bool {
-        set.selections.iter().all(|selection| match selection {
+        let knows = |selection: &Selection| match selection {
             // Of a schema; everybody knows them.
             Selection::Field(field) if field.name.starts_with("__") => true,
             Selection::Field(field) => {
@@ -44,6 +52,15 @@ impl Mentions<'_> {
             // What it names is looked at by itself.
             Selection::FragmentSpread(_) => true,
             Selection::InlineFragment(inline) => self.knows_fragment(&inline.selection_set),
+        };
+        let mut selections = set.selections.iter();
+        selections.all(|selection| self.knows_directives(selection.directives()) && knows(selection))
+    }
+
+    fn knows_directives(&self, directives: &DirectiveList) -> bool {
+        directives.iter().all(|directive| {
+            matches!(directive.name.as_str(), "skip" | "include")
+                || self.model.directive(&directive.name).is_some()
         })
     }
 

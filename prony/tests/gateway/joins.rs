@@ -207,32 +207,50 @@ fn keys_are_compared_by_what_they_are() {
     assert_eq!(response["data"]["notes"], expected);
 }
 
-/// A text that is no value of the enumeration is not asked for, and the others are.
-#[test]
-fn keys_that_an_enumeration_lacks_are_those_of_nothing() {
-    let directory = directory();
+/// Notes with a text each, which are joined to an upstream's paints by an enumeration.
+fn painted(directory: &TempDir, peer: &ScriptedPeer, more: &str) -> Server {
     let notes = "create table notes (id integer primary key, color text);
         insert into notes (color) values ('RED'), ('red'), ('');";
-    let paints = r#"{"data":{"paints":[{"name":"vermilion","prony_key_match_color":"RED"}]}}"#;
-    let peer = ScriptedPeer::answering(ok(paints));
     let schema = directory.path().join("schema.graphql");
     let sdl = "type Query { paints(of: [Color!]!): [Paint] } type Paint { color: Color name: String } \
         enum Color { RED BLUE }";
     fs::write(&schema, sdl).expect("it can be written");
     let text = format!(
         "{}[[source]]\nname = \"peer\"\nupstream = \"{}/\"\nschema_file = {:?}\n\
-         [[join]]\nfield = \"Note.paint\"\nkey = \"color\"\nto = \"Query.paints\"\nargument = \"of\"\nmatch = \"color\"\n",
-        database(&directory, "notes.db", notes),
+         [[join]]\nfield = \"Note.paint\"\nkey = \"color\"\nto = \"Query.paints\"\nargument = \"of\"\nmatch = \"color\"\n{more}",
+        database(directory, "notes.db", notes),
         peer.url(),
         schema.display(),
     );
-    let gateway = Server::configured(&directory, &text);
+    Server::configured(directory, &text)
+}
+
+/// A text that is no value of the enumeration is not asked for, and the others are.
+#[test]
+fn keys_that_an_enumeration_lacks_are_those_of_nothing() {
+    let directory = directory();
+    let paints = r#"{"data":{"paints":[{"name":"vermilion","prony_key_match_color":"RED"}]}}"#;
+    let peer = ScriptedPeer::answering(ok(paints));
+    let gateway = painted(&directory, &peer, "");
     let response = gateway.graphql("{ notes { paint { name } } }");
     let expected = json!([{"paint": {"name": "vermilion"}}, {"paint": null}, {"paint": null}]);
     assert_eq!(response["data"]["notes"], expected, "{response}");
     assert!(response["errors"].is_null(), "{response}");
     let request = String::from_utf8_lossy(&peer.received(peer.connections() - 1)).into_owned();
     assert!(request.contains("[\"RED\"]"), "{request}");
+}
+
+/// It was taken for an empty list, which says that there is none.
+#[test]
+fn an_answer_that_is_no_list_is_an_error() {
+    for answer in [r#"{"name":"x","prony_key_match_color":"RED"}"#, r#""RED""#, "7"] {
+        let directory = directory();
+        let peer = ScriptedPeer::answering(ok(&format!("{{\"data\":{{\"paints\":{answer}}}}}")));
+        let gateway = painted(&directory, &peer, "many = true\n");
+        let response = gateway.graphql("{ notes { paint { name } } }");
+        assert_eq!(failure(&response), "SOURCE_FAILED: what is joined cannot be read", "{answer}");
+        assert_eq!(response["data"]["notes"][0], json!({"paint": null}), "{response}");
+    }
 }
 
 /// What is joined to many parents stands in the response once for each, which nothing counted: a query of a line made gigabytes.

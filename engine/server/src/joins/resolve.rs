@@ -16,6 +16,7 @@ use prony_graphql::{
     variables::Variables,
 };
 use prony_source::PreparedField;
+use serde::de::Error as _;
 use serde_json::{Value as Json, value::RawValue};
 
 use super::{
@@ -325,10 +326,11 @@ fn of_join(error: GraphqlError, step: &JoinStep) -> GraphqlError {
 
 fn items_of<'b>(data: &'b [u8], step: &JoinStep) -> serde_json::Result<Vec<Tree<'b>>> {
     let text: &RawValue = serde_json::from_slice(data)?;
-    Ok(match Tree::of(text, &step.node)? {
-        Tree::List(items) => items,
-        _ => Vec::new(),
-    })
+    match Tree::of(text, &step.node)? {
+        Tree::List(items) => Ok(items),
+        Tree::Text(text) if text.get() == "null" => Ok(Vec::new()),
+        _ => Err(serde_json::Error::custom("it is no list")),
+    }
 }
 
 /// What is wrong where an answer has as many items as it may have, so that others may be missing. Where each key finds one item and

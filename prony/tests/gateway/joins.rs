@@ -212,8 +212,9 @@ fn painted(directory: &TempDir, peer: &ScriptedPeer, more: &str) -> Server {
     let notes = "create table notes (id integer primary key, color text);
         insert into notes (color) values ('RED'), ('red'), ('');";
     let schema = directory.path().join("schema.graphql");
-    let sdl = "type Query { paints(of: [Color!]!): [Paint] } type Paint { color: Color name: String } \
-        enum Color { RED BLUE }";
+    let sdl = "type Query { paints(of: [Color!]!, finish: Finish, by: By, any: Any): [Paint] } \
+        type Paint { color: Color name: String } enum Color { RED BLUE } enum Finish { MATT GLOSS } \
+        input By { n: Int! finish: [Finish!] id: ID } scalar Any";
     fs::write(&schema, sdl).expect("it can be written");
     let text = format!(
         "{}[[source]]\nname = \"peer\"\nupstream = \"{}/\"\nschema_file = {:?}\n\
@@ -238,6 +239,34 @@ fn keys_that_an_enumeration_lacks_are_those_of_nothing() {
     assert!(response["errors"].is_null(), "{response}");
     let request = String::from_utf8_lossy(&peer.received(peer.connections() - 1)).into_owned();
     assert!(request.contains("[\"RED\"]"), "{request}");
+}
+
+/// An enumeration's value was sent as a text, which no server takes.
+#[test]
+fn arguments_of_the_configuration_are_values_of_their_types() {
+    let directory = directory();
+    let peer = ScriptedPeer::answering(ok(r#"{"data":{"paints":[]}}"#));
+    let given = r#"arguments = { finish = "MATT", by = { id = 7, n = 1, finish = "GLOSS" }, any = "MATT" }"#;
+    let gateway = painted(&directory, &peer, &format!("{given}\n"));
+    let response = gateway.graphql("{ notes { paint { name } } }");
+    assert!(response["errors"].is_null(), "{response}");
+    let request = String::from_utf8_lossy(&peer.received(peer.connections() - 1)).into_owned();
+    let expected = r#"finish:MATT by:{n:1 finish:[GLOSS ] id:\"7\" } any:\"MATT\" "#;
+    assert!(request.contains(expected), "{request}");
+}
+
+/// What is given beside the keys within one argument was left out.
+#[test]
+fn what_is_given_beside_the_keys_counts() {
+    let directory = directory();
+    let text = database(&directory, "people.db", PEOPLE)
+        + &database(&directory, "shop.db", ORDERS)
+        + ORDERS_OF_PERSON
+        + "arguments = { where = { id = { gt = 20 } } }\n";
+    let gateway = Server::configured(&directory, &text);
+    let response = gateway.graphql("{ people(limit: 20) { orders { id } } }");
+    assert!(response["errors"].is_null(), "{response}");
+    assert_eq!(lengths(&response), vec![Some(9); 20], "{response}");
 }
 
 /// It was taken for an empty list, which says that there is none.

@@ -510,7 +510,8 @@ fn a_join_that_does_not_fit_is_told_at_the_start() {
         "[[source]]\nname = \"films\"\nupstream = \"{}\"\n\
          [[join]]\nfield = \"Film.people\"\nkey = \"id\"\nto = \"Query.person\"\nargument = \"id\"\nmatch = \"id\"\n\
          [[join]]\nfield = \"Film.ship\"\nkey = \"shipId\"\nto = \"Query.peopleByIds\"\nargument = \"ids\"\nmatch = \"id\"\n\
-         [[join]]\nfield = \"Person.planet\"\nkey = \"homeworld\"\nto = \"Query.peopleByIds\"\nargument = \"ids\"\nmatch = \"id\"\n",
+         [[join]]\nfield = \"Person.planet\"\nkey = \"homeworld\"\nto = \"Query.peopleByIds\"\nargument = \"ids\"\nmatch = \"id\"\n\
+         [[join]]\nfield = \"Film.crew\"\nkey = \"id\"\nto = \"Query.peopleByIds\"\nargument = \"ids\"\nmatch = \"id\"\narguments = {{ ids = [1] }}\n",
         upstream.url()
     );
     let path = directory.path().join("prony.toml");
@@ -524,6 +525,7 @@ fn a_join_that_does_not_fit_is_told_at_the_start() {
         "join `Film.people`: Query.person gives one, and must give a list of those that have the keys",
         "join `Film.ship`: Film has no field `shipId`",
         "join `Person.planet`: Person.homeworld is of type Planet, and must be a scalar or an enumeration",
+        "join `Film.crew`: `ids` takes the keys, and is given in `arguments`",
     ] {
         assert!(told.contains(fault), "{told}");
     }

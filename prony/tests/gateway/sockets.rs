@@ -201,6 +201,8 @@ fn ends_and_errors_of_an_upstream_end_what_is_passed_on() {
         let subscribed = log.lines().last().cloned().unwrap_or_default();
         say(socket, &tick(1));
         // Of another operation, and what keeps the connection alive.
+        say(socket, &json!({"id": "2", "type": "next", "payload": {"data": {"ticks": 9}}}));
+        say(socket, &json!({"id": "2", "type": "complete"}));
         say(socket, &json!({"type": "ping"}));
         log.read(socket);
         if subscribed.contains("by: 1") || subscribed.contains("by:1") {
@@ -217,6 +219,7 @@ fn ends_and_errors_of_an_upstream_end_what_is_passed_on() {
     ended.wait_for("event: complete");
     assert!(ended.read.contains("{\"data\":{\"ticks\":1}}"), "{}", ended.read);
     assert!(!ended.read.contains("errors"), "{}", ended.read);
+    assert!(!ended.read.contains("{\"ticks\":9}"), "{}", ended.read);
     assert!(peer.log.has("{\"type\":\"pong\"}"), "{:?}", peer.log.lines());
     let mut failed = Subscriber::new(&gateway, "subscription { ticks(by: 2) }");
     failed.wait_for("event: complete");

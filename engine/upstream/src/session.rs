@@ -155,8 +155,7 @@ const UNREADABLE: &str = "the service behind this field did not respond as a Gra
 fn unreadable(status: u16, is_query: bool, detail: &str) -> GraphqlError {
     let (code, message) = match status {
         ..500 => (ErrorCode::SourceFailed, UNREADABLE),
-        503 => (ErrorCode::SourceUnavailable, UNREADABLE),
-        _ if is_query => (ErrorCode::SourceUnavailable, UNREADABLE),
+        _ if is_query || status == 503 => (ErrorCode::SourceUnavailable, UNREADABLE),
         _ => (
             ErrorCode::OutcomeUnknown,
             "the service behind this field did not respond as a GraphQL server does: whether the change was made is unknown; \

@@ -15,9 +15,11 @@ use crate::schema::{UpstreamModel, root_name};
 /// `document` is valid for the schema that the upstream has a part in; its operations are of this kind.
 pub(crate) fn are_known(model: &UpstreamModel, kind: OperationKind, document: &ExecutableDocument) -> bool {
     let mentions = Mentions { model, kind };
+    let mut fragments = document.fragments.values();
     document.operations.iter().all(|operation| mentions.knows_operation(operation))
-        && document.fragments.values().all(|fragment| {
-            mentions.knows_directives(&fragment.directives) && mentions.knows_fragment(&fragment.selection_set)
+        && fragments.all(|fragment| {
+            let (directives, set) = (&fragment.directives, &fragment.selection_set);
+            mentions.knows_directives(directives) && mentions.knows_fragment(set)
         })
 }
 

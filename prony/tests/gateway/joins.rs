@@ -147,6 +147,33 @@ fn errors_of_what_is_joined_have_the_path_in_the_response() {
     assert_eq!(field["errors"][0]["locations"], json!([{"line": 3, "column": 5}]), "{field}");
 }
 
+/// The client has not asked for the key, and does not see what it is called.
+#[test]
+fn errors_of_keys_have_the_path_of_what_is_joined_by_them() {
+    let directory = directory();
+    let notes = "create table notes (id integer primary key, person_id integer, next_id integer);
+        insert into notes values (1, 1, 2), (2, 5000000000, null);";
+    let join = |field: &str, key: &str, to: &str| {
+        format!(
+            "[[join]]\nfield = \"Note.{field}\"\nkey = \"{key}\"\nto = \"Query.{to}\"\nargument = \"where.id.in\"\nmatch = \"id\"\n"
+        )
+    };
+    let text = database(&directory, "people.db", PEOPLE)
+        + &database(&directory, "notes.db", notes)
+        + &join("person", "person_id", "people")
+        + &join("next", "next_id", "notes");
+    let gateway = Server::configured(&directory, &text);
+    for (query, path) in [
+        ("{ notes { person { name } } }", json!(["notes", 1, "person"])),
+        ("{ all: notes { of: person { name } by: person { id } } }", json!(["all", 1, "of"])),
+        ("{ notes(limit: 1) { next { person { name } } } }", json!(["notes", 0, "next", "person"])),
+    ] {
+        let response = gateway.graphql(query);
+        assert!(failure(&response).starts_with("VALUE_OUT_OF_RANGE"), "{query}: {response}");
+        assert_eq!(response["errors"][0]["path"], path, "{query}: {response}");
+    }
+}
+
 /// The path of a join below a join leads through both.
 #[test]
 fn errors_of_joins_below_joins_lead_through_them() {

@@ -20,7 +20,7 @@ use serde::de::Error as _;
 use serde_json::{Value as Json, value::RawValue};
 
 use super::{
-    failures::{Concern, JoinFailure, placed},
+    failures::{Concern, JoinFailure, placed, show_joined},
     keys::KeyText,
     plan::{ItemLimit, JoinNode, JoinStep},
     tree::Tree,
@@ -44,6 +44,11 @@ pub(crate) async fn resolve(
     variables: &Variables,
     result: &mut FieldResult,
 ) {
+    for error in &mut result.errors {
+        if let Some((_, below)) = error.path.split_first_mut() {
+            show_joined(below, node);
+        }
+    }
     let Some(data) = result.data.take() else { return };
     let tree = serde_json::from_slice::<&RawValue>(&data).and_then(|text| Tree::of(text, node));
     let Ok(mut tree) = tree else {
@@ -249,7 +254,7 @@ impl<'b> Received<'b> {
         for error in &result.errors {
             let mut error = of_join(error.clone(), step);
             // The root field is not in the client's response.
-            let path = std::mem::take(&mut error.path);
+            let mut path = std::mem::take(&mut error.path);
             let item = match path.get(1) {
                 Some(&PathSegment::Index(index)) => {
                     came.get(index).and_then(|item| item.matched_key(step)).map(|_| index)
@@ -258,9 +263,10 @@ impl<'b> Received<'b> {
             };
             match item {
                 Some(index) => {
-                    let index = PathSegment::Index(self.items.len() + index);
-                    self.errors
-                        .push(error.with_path([index].into_iter().chain(path.into_iter().skip(2)).collect()));
+                    let mut path = path.split_off(1);
+                    show_joined(&mut path[1..], &step.node);
+                    path[0] = PathSegment::Index(self.items.len() + index);
+                    self.errors.push(error.with_path(path));
                 }
                 None => faults.push(error),
             }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use prony_graphql::Name;
 use serde_json::{Number, Value as Json};
 
@@ -26,6 +27,8 @@ pub(super) enum KeyForm {
     Floats,
     Decimals,
     Uuids,
+    /// In base64.
+    Bytes,
     Texts,
     Booleans,
     /// Values of an enumeration.
@@ -74,6 +77,7 @@ impl KeyForm {
             "Float" => Self::Floats,
             "Decimal" => Self::Decimals,
             "UUID" => Self::Uuids,
+            "Bytes" => Self::Bytes,
             "String" | "ID" => Self::Texts,
             "Boolean" => Self::Booleans,
             _ => Self::AsTheyAre,
@@ -93,6 +97,7 @@ impl KeyForm {
             }
             Self::Decimals => normal_number(text).map(|_| as_text()),
             Self::Uuids => uuid_digits(text).map(|_| as_text()),
+            Self::Bytes => STANDARD.decode(text).is_ok().then(as_text),
             Self::Texts => Some(
                 integer(text).filter(|_| !is_string).map_or_else(as_text, |number| number.to_string().into()),
             ),
@@ -233,6 +238,8 @@ mod tests {
         assert_eq!(given("Decimal", &number("1.10")), Some(json!("1.10")));
         assert_eq!(given("Decimal", &string("a")), None);
         assert_eq!(given("UUID", &string("no UUID")), None);
+        assert_eq!(given("Bytes", &string("AP8=")), Some(json!("AP8=")));
+        assert_eq!(given("Bytes", &string("a")), None);
         assert_eq!(given("ID", &number("1.0")), Some(json!("1")));
         assert_eq!(given("ID", &string("1.0")), Some(json!("1.0")));
         assert_eq!(given("Big", &number("12345678901234567890123")), Some(json!("12345678901234567890123")));

@@ -47,7 +47,11 @@ impl GivenValues<'_, '_> {
     /// `place` is for messages; `keys` is where the keys are within the value, if they are there.
     fn value(&self, ty: &Type, value: &Json, place: &str, keys: &[Name]) -> Result<Value, String> {
         let fault = || format!("`{place}` takes {ty}, and not {value}");
-        if ty.is_list() && !value.is_null() {
+        // TOML has no null; what JSON has no number for is one.
+        if value.is_null() {
+            return Err(fault());
+        }
+        if ty.is_list() {
             let items = match value {
                 Json::Array(items) => items.as_slice(),
                 one => std::slice::from_ref(one),
@@ -57,8 +61,6 @@ impl GivenValues<'_, '_> {
         }
         let named = ty.inner_named_type().as_str();
         match (self.types.get(named), value) {
-            // TOML has no null; what JSON has no number for is one.
-            (_, Json::Null) => Err(fault()),
             (Some(ExtendedType::InputObject(object)), Json::Object(_)) => {
                 self.object(object, value, place, keys)
             }

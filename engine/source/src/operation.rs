@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use prony_graphql::{
     Name,
+    compiler::ExecutableDocument,
     response::FieldResult,
     selection::{Field, OperationKind},
 };
@@ -15,6 +16,8 @@ pub struct OperationRequest<'a> {
     pub kind: OperationKind,
     /// The document as the client has sent it, with one operation in it.
     pub text: &'a str,
+    /// The same, read.
+    pub document: &'a ExecutableDocument,
     /// Of the operation, where it has one.
     pub name: Option<&'a Name>,
     /// Names of the variables, in the order of [`Variables::values`](prony_graphql::variables::Variables::values).

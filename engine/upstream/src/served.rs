@@ -11,7 +11,7 @@ use prony_graphql::{
 use prony_source::{FieldRequest, OperationRequest, PreparedField, SourceSchema};
 
 use crate::{
-    plan::{UpstreamField, UpstreamOperation},
+    plan::{UpstreamField, UpstreamOperation, are_known},
     schema::{UpstreamModel, root_name},
 };
 
@@ -91,7 +91,8 @@ impl SourceSchema for ServedModel {
             return None;
         }
         let means_the_same = model.originals.are_served() && !(model.has_other_roots && may_name_root());
-        means_the_same.then(|| PreparedField::new(UpstreamOperation::of(request)))
+        let is_forwarded = means_the_same && are_known(model, request.kind, request.document);
+        is_forwarded.then(|| PreparedField::new(UpstreamOperation::of(request)))
     }
 
     fn plan(&self, &FieldRequest { kind, field }: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {

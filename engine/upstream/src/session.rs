@@ -20,7 +20,7 @@ use crate::{
     client::{IncomingResponse, SendError, SendErrorKind, decode},
     counters::add,
     plan::{UpstreamField, UpstreamOperation},
-    response::{self, ResponseFault, WholeResponse, request_text},
+    response::{self, WholeResponse, request_text},
     sender::Sender,
     subscribe,
     upstream::Upstream,
@@ -63,7 +63,7 @@ impl UpstreamSession {
         let results = match self.send(is_query, variables, body, AcceptedCodings::default()).await {
             Ok(response) => {
                 let read = response::fields(&response.body, fields, self.upstream.shown());
-                read.map_err(|fault| self.unreadable(&response, &fault))
+                read.map_err(|fault| unreadable(response.status, is_query, &fault.to_string()))
             }
             Err(error) => Err(error),
         };
@@ -108,9 +108,9 @@ impl UpstreamSession {
             return Ok(OperationResult::Body { bytes: response.body, coding, has_errors: false });
         }
         let max_bytes = self.upstream.settings.common.max_response_bytes;
+        let is_query = operation.kind == OperationKind::Query;
         let decoded = if is_coded {
             let decoded = decode(coding, response.body.clone(), max_bytes).await;
-            let is_query = operation.kind == OperationKind::Query;
             Some(decoded.map_err(|kind| failure(&SendError::sent(kind, true), is_query))?)
         } else {
             None
@@ -124,7 +124,7 @@ impl UpstreamSession {
                 Ok(OperationResult::Body { bytes, coding: ContentCoding::Identity, has_errors })
             }
             Ok(WholeResponse::Fields(results)) => Ok(OperationResult::Fields(results)),
-            Err(fault) => Err(self.unreadable(&response, &fault)),
+            Err(fault) => Err(unreadable(response.status, is_query, &fault.to_string())),
         }
     }
 
@@ -139,25 +139,29 @@ impl UpstreamSession {
         let response = self.sender.send_for(is_query, variables.headers(), body, accepted).await;
         let response = response.map_err(|error| failure(&error, is_query))?;
         if !response.is_json {
-            let detail = format!("it responded with status {} and no JSON", response.status);
-            return Err(GraphqlError::new(code_of(response.status), UNREADABLE).with_detail(detail));
+            return Err(unreadable(response.status, is_query, "it is no JSON"));
         }
         let max_bytes = self.upstream.settings.common.max_response_bytes;
         ResponseMeter::new(max_bytes, variables.budget()).check(response.body.len())?;
         Ok(response)
     }
-
-    #[expect(clippy::unused_self, reason = "it belongs to the others")]
-    fn unreadable(&self, response: &IncomingResponse, fault: &ResponseFault) -> GraphqlError {
-        let detail = format!("status {}: {fault}", response.status);
-        GraphqlError::new(code_of(response.status), UNREADABLE).with_detail(detail)
-    }
 }
 
 const UNREADABLE: &str = "the service behind this field did not respond as a GraphQL server does";
 
-fn code_of(status: u16) -> ErrorCode {
-    if status >= 500 { ErrorCode::SourceUnavailable } else { ErrorCode::SourceFailed }
+/// A response that is none of GraphQL, as clients see it. A server that fails, or one in front of it that waits no longer, says
+/// nothing of what has become of a mutation; one that is too busy has not begun.
+fn unreadable(status: u16, is_query: bool, detail: &str) -> GraphqlError {
+    let (code, message) = match status {
+        ..500 => (ErrorCode::SourceFailed, UNREADABLE),
+        _ if is_query || status == 503 => (ErrorCode::SourceUnavailable, UNREADABLE),
+        _ => (
+            ErrorCode::OutcomeUnknown,
+            "the service behind this field did not respond as a GraphQL server does: whether the change was made is unknown; \
+             look before you repeat it",
+        ),
+    };
+    GraphqlError::new(code, message).with_detail(format!("status {status}: {detail}"))
 }
 
 /// As clients see it. A mutation that the upstream may have got is told apart: whoever repeats it may make it twice.

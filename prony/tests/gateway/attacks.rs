@@ -1,10 +1,11 @@
 //! Data that does not suit a gateway: upstreams that stretch HTTP and JSON, types that stand beside each other, values that no number
 //! of ours holds.
 
-use std::{fmt::Write as _, fs, time::Duration};
+use std::{fmt::Write as _, fs, process::Command, time::Duration};
 
 use prony_testkit::peer::{ScriptedPeer, Step};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::{Subscriber, before, directory, failure, ok, server::Server};
 
@@ -186,6 +187,115 @@ fn fields_of_two_upstreams_stand_beside_each_other_under_aliases() {
     assert_eq!(response["data"]["d"], "x", "{response}");
     let last = String::from_utf8_lossy(&two.received(two.connections() - 1)).into_owned();
     assert!(!last.contains("on Query"), "{last}");
+}
+
+/// The sources of two upstreams whose schemas are in files.
+fn beside(directory: &TempDir, peers: &[ScriptedPeer; 2], schemas: [&str; 2]) -> String {
+    let mut text = String::new();
+    for (number, (peer, sdl)) in peers.iter().zip(schemas).enumerate() {
+        let schema = directory.path().join(format!("{number}.graphql"));
+        fs::write(&schema, sdl).expect("it can be written");
+        let _ = write!(
+            text,
+            "[[source]]\nname = \"of{number}\"\nupstream = \"{}/\"\nschema_file = {:?}\n{CALM}\n",
+            peer.url(),
+            schema.display().to_string()
+        );
+    }
+    text
+}
+
+fn last_request(peer: &ScriptedPeer) -> String {
+    String::from_utf8_lossy(&peer.received(peer.connections() - 1)).into_owned()
+}
+
+/// An interface that two have is one, and objects of each have it; directives of both may be written anywhere.
+#[test]
+fn types_and_directives_of_another_upstream_are_not_forwarded() {
+    let directory = directory();
+    let peers = [serving(&ok(r#"{"data":{"one":1,"nodes":[{}]}}"#)), serving(&ok("{}"))];
+    let schemas = [
+        "interface Node { id: ID! } type User implements Node { id: ID! name: String } \
+            directive @live(n: Int) on FIELD | QUERY type Query { nodes: [Node] one: Int }",
+        "interface Node { id: ID! } type Thing implements Node { id: ID! title: String } \
+            directive @cold on FIELD | QUERY | FRAGMENT_SPREAD | INLINE_FRAGMENT type Query { things: [Node] }",
+    ];
+    let gateway = Server::configured(&directory, &beside(&directory, &peers, schemas));
+    for (query, expected) in [
+        ("{ one nodes { id ... on Thing { title } ... on User { name } } }", "query{one nodes{id ...on User{name }}}"),
+        ("{ one nodes { ... on Thing { title } } }", "query{one nodes{__typename@skip(if:true)}}"),
+        ("{ one nodes { ...F } } fragment F on Thing { id }", "query{one nodes{__typename@skip(if:true)}}"),
+        ("{ one @cold nodes { id } }", "query{one nodes{id }}"),
+        ("query @cold { one nodes { id } }", "query{one nodes{id }}"),
+        ("{ one nodes { ... @cold { id } } }", "query{one nodes{id }}"),
+        ("{ __typename one @live(n: 1) nodes { id @cold } }", "query{one@live(n:1 ) nodes{id }}"),
+        ("{ one @live(n: 1) nodes { id } }", "{ one @live(n: 1) nodes { id } }"),
+    ] {
+        let response = gateway.graphql(query);
+        assert_eq!(response["data"]["one"], 1, "{query}: {response}");
+        let request = last_request(&peers[0]);
+        assert!(request.ends_with(&format!("{{\"query\":\"{expected}\"}}")), "{query}: {request}");
+    }
+    assert_eq!(peers[1].connections(), 0);
+}
+
+/// One of them was served, and the other was nowhere.
+#[test]
+fn names_that_become_the_same_are_told_at_the_start() {
+    for (renames, told) in [
+        ("\"Query.b\" = \"x_a\"", "several of its fields would be called `Query.x_a`"),
+        ("B = \"XA\"", "several of its types would be called `XA`"),
+    ] {
+        let directory = directory();
+        let schema = directory.path().join("schema.graphql");
+        fs::write(&schema, "type Query { a: A b: B } type A { one: Int } type B { two: Int }")
+            .expect("it can be written");
+        let text = format!(
+            "[[source]]\nname = \"one\"\nupstream = \"http://127.0.0.1:1/\"\nschema_file = {:?}\n\
+             type_prefix = \"X\"\nfield_prefix = \"x_\"\n[source.rename]\n{renames}\n",
+            schema.display().to_string()
+        );
+        let path = directory.path().join("prony.toml");
+        fs::write(&path, text).expect("it can be written");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&path);
+        let ended = command.output().expect("it can be started");
+        let written = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(!ended.status.success() && written.contains(told), "{written}");
+    }
+}
+
+/// An upstream validates also what is left out, and does not know what is another's.
+#[test]
+fn what_is_left_out_of_another_upstream_is_not_forwarded() {
+    let directory = directory();
+    let peers = [
+        serving(&ok(r#"{"data":{"one":1,"same":null}}"#)),
+        serving(&ok(r#"{"data":{"two":{"id":"x"}}}"#)),
+    ];
+    let sources = [
+        "type Query { one: Int same: Same } type Same { id: ID! }",
+        "type Query { two(by: By): Other } input By { n: Int } type Other { id: ID! }",
+    ];
+    let gateway = Server::configured(&directory, &beside(&directory, &peers, sources));
+    let last = || last_request(&peers[0]);
+    for query in [
+        "query ($on: Boolean!) { one two @include(if: $on) { id } same { id } }",
+        "query ($on: Boolean!) { one ... @include(if: $on) { two { id } } same { id } }",
+        "query ($on: Boolean!) { one ...F @include(if: $on) same { id } } fragment F on Query { two { ...G } } \
+            fragment G on Other { id }",
+        "query ($on: Boolean!, $by: By) { one two(by: $by) @include(if: $on) { id } same { id } }",
+    ] {
+        let response = gateway.graphql_with(query, &json!({"on": false}));
+        assert_eq!(response["data"], json!({"one": 1, "same": null}), "{query}: {response}");
+        assert!(last().ends_with(r#"{"query":"query{one same{id }}"}"#), "{query}: {}", last());
+    }
+    // What is its own is left out there.
+    let query = "query ($on: Boolean!) { one same @include(if: $on) { ...F } } fragment F on Same { __typename id }";
+    let response = gateway.graphql_with(query, &json!({"on": false}));
+    assert_eq!(response["data"]["one"], 1, "{response}");
+    assert!(last().contains("@include(if: $on) { ...F }"), "{}", last());
+    assert_eq!(peers[1].connections(), 0);
 }
 
 /// Types of a union, each joined by a key of another type.

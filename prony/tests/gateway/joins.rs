@@ -147,6 +147,33 @@ fn errors_of_what_is_joined_have_the_path_in_the_response() {
     assert_eq!(field["errors"][0]["locations"], json!([{"line": 3, "column": 5}]), "{field}");
 }
 
+/// The client has not asked for the key, and does not see what it is called.
+#[test]
+fn errors_of_keys_have_the_path_of_what_is_joined_by_them() {
+    let directory = directory();
+    let notes = "create table notes (id integer primary key, person_id integer, next_id integer);
+        insert into notes values (1, 1, 2), (2, 5000000000, null);";
+    let join = |field: &str, key: &str, to: &str| {
+        format!(
+            "[[join]]\nfield = \"Note.{field}\"\nkey = \"{key}\"\nto = \"Query.{to}\"\nargument = \"where.id.in\"\nmatch = \"id\"\n"
+        )
+    };
+    let text = database(&directory, "people.db", PEOPLE)
+        + &database(&directory, "notes.db", notes)
+        + &join("person", "person_id", "people")
+        + &join("next", "next_id", "notes");
+    let gateway = Server::configured(&directory, &text);
+    for (query, path) in [
+        ("{ notes { person { name } } }", json!(["notes", 1, "person"])),
+        ("{ all: notes { of: person { name } by: person { id } } }", json!(["all", 1, "of"])),
+        ("{ notes(limit: 1) { next { person { name } } } }", json!(["notes", 0, "next", "person"])),
+    ] {
+        let response = gateway.graphql(query);
+        assert!(failure(&response).starts_with("VALUE_OUT_OF_RANGE"), "{query}: {response}");
+        assert_eq!(response["errors"][0]["path"], path, "{query}: {response}");
+    }
+}
+
 /// The path of a join below a join leads through both.
 #[test]
 fn errors_of_joins_below_joins_lead_through_them() {
@@ -205,6 +232,81 @@ fn keys_are_compared_by_what_they_are() {
         {"numbered": person(300), "named": person(1), "device": null},
     ]);
     assert_eq!(response["data"]["notes"], expected);
+}
+
+/// Notes with a text each, which are joined to an upstream's paints by an enumeration.
+fn painted(directory: &TempDir, peer: &ScriptedPeer, more: &str) -> Server {
+    let notes = "create table notes (id integer primary key, color text);
+        insert into notes (color) values ('RED'), ('red'), ('');";
+    let schema = directory.path().join("schema.graphql");
+    let sdl = "type Query { paints(of: [Color!]!, finish: Finish, by: By, any: Any): [Paint] } \
+        type Paint { color: Color name: String } enum Color { RED BLUE } enum Finish { MATT GLOSS } \
+        input By { n: Int! finish: [Finish!] id: ID } scalar Any";
+    fs::write(&schema, sdl).expect("it can be written");
+    let text = format!(
+        "{}[[source]]\nname = \"peer\"\nupstream = \"{}/\"\nschema_file = {:?}\n\
+         [[join]]\nfield = \"Note.paint\"\nkey = \"color\"\nto = \"Query.paints\"\nargument = \"of\"\nmatch = \"color\"\n{more}",
+        database(directory, "notes.db", notes),
+        peer.url(),
+        schema.display(),
+    );
+    Server::configured(directory, &text)
+}
+
+/// A text that is no value of the enumeration is not asked for, and the others are.
+#[test]
+fn keys_that_an_enumeration_lacks_are_those_of_nothing() {
+    let directory = directory();
+    let paints = r#"{"data":{"paints":[{"name":"vermilion","prony_key_match_color":"RED"}]}}"#;
+    let peer = ScriptedPeer::answering(ok(paints));
+    let gateway = painted(&directory, &peer, "");
+    let response = gateway.graphql("{ notes { paint { name } } }");
+    let expected = json!([{"paint": {"name": "vermilion"}}, {"paint": null}, {"paint": null}]);
+    assert_eq!(response["data"]["notes"], expected, "{response}");
+    assert!(response["errors"].is_null(), "{response}");
+    let request = String::from_utf8_lossy(&peer.received(peer.connections() - 1)).into_owned();
+    assert!(request.contains("[\"RED\"]"), "{request}");
+}
+
+/// An enumeration's value was sent as a text, which no server takes.
+#[test]
+fn arguments_of_the_configuration_are_values_of_their_types() {
+    let directory = directory();
+    let peer = ScriptedPeer::answering(ok(r#"{"data":{"paints":[]}}"#));
+    let given = r#"arguments = { finish = "MATT", by = { id = 7, n = 1, finish = "GLOSS" }, any = "MATT" }"#;
+    let gateway = painted(&directory, &peer, &format!("{given}\n"));
+    let response = gateway.graphql("{ notes { paint { name } } }");
+    assert!(response["errors"].is_null(), "{response}");
+    let request = String::from_utf8_lossy(&peer.received(peer.connections() - 1)).into_owned();
+    let expected = r#"finish:MATT by:{n:1 finish:[GLOSS ] id:\"7\" } any:\"MATT\" "#;
+    assert!(request.contains(expected), "{request}");
+}
+
+/// What is given beside the keys within one argument was left out.
+#[test]
+fn what_is_given_beside_the_keys_counts() {
+    let directory = directory();
+    let text = database(&directory, "people.db", PEOPLE)
+        + &database(&directory, "shop.db", ORDERS)
+        + ORDERS_OF_PERSON
+        + "arguments = { where = { id = { gt = 20 } } }\n";
+    let gateway = Server::configured(&directory, &text);
+    let response = gateway.graphql("{ people(limit: 20) { orders { id } } }");
+    assert!(response["errors"].is_null(), "{response}");
+    assert_eq!(lengths(&response), vec![Some(9); 20], "{response}");
+}
+
+/// It was taken for an empty list, which says that there is none.
+#[test]
+fn an_answer_that_is_no_list_is_an_error() {
+    for answer in [r#"{"name":"x","prony_key_match_color":"RED"}"#, r#""RED""#, "7"] {
+        let directory = directory();
+        let peer = ScriptedPeer::answering(ok(&format!("{{\"data\":{{\"paints\":{answer}}}}}")));
+        let gateway = painted(&directory, &peer, "many = true\n");
+        let response = gateway.graphql("{ notes { paint { name } } }");
+        assert_eq!(failure(&response), "SOURCE_FAILED: what is joined cannot be read", "{answer}");
+        assert_eq!(response["data"]["notes"][0], json!({"paint": null}), "{response}");
+    }
 }
 
 /// What is joined to many parents stands in the response once for each, which nothing counted: a query of a line made gigabytes.

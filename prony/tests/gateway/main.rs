@@ -278,6 +278,37 @@ fn queries_are_sent_again_and_mutations_never() {
     assert_eq!(peer.connections(), 3, "the mutation was sent once");
 }
 
+/// A server in front of the upstream says that it has waited long enough, and not what has become of the mutation.
+#[test]
+fn what_became_of_a_mutation_is_unknown_where_a_server_fails() {
+    let respond = |status: u16, kind: &str, body: &str| {
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status} So\r\nconnection: close\r\ncontent-type: {kind}\r\n");
+        format!("{head}content-length: {length}\r\n\r\n{body}").into_bytes()
+    };
+    let (html, json) = ("text/html", "application/json");
+    for (response, of_mutation, of_query) in [
+        (respond(504, html, "<p>"), "OUTCOME_UNKNOWN", "SOURCE_UNAVAILABLE"),
+        (respond(502, json, r#"{"message":"x"}"#), "OUTCOME_UNKNOWN", "SOURCE_UNAVAILABLE"),
+        (respond(500, html, ""), "OUTCOME_UNKNOWN", "SOURCE_UNAVAILABLE"),
+        (respond(503, html, "busy"), "SOURCE_UNAVAILABLE", "SOURCE_UNAVAILABLE"),
+        (respond(404, html, "none"), "SOURCE_FAILED", "SOURCE_FAILED"),
+        (respond(500, json, r#"{"errors":[{"message":"x"}]}"#), "SOURCE_FAILED", "SOURCE_FAILED"),
+    ] {
+        let (directory, peer) = (directory(), ScriptedPeer::answering(response));
+        let gateway = before(&peer, &directory, "breaker_failures = 1000");
+        for (query, code) in [
+            ("mutation { add(by: 2) }", of_mutation),
+            ("mutation { __typename add(by: 2) }", of_mutation),
+            ("{ one }", of_query),
+            ("{ __typename one }", of_query),
+        ] {
+            let told = failure(&gateway.graphql(query));
+            assert!(told.starts_with(code), "{query}: {told}");
+        }
+    }
+}
+
 #[test]
 fn an_address_that_fails_is_left_alone_and_asked_again_later() {
     let directory = directory();
@@ -487,7 +518,8 @@ fn a_join_that_does_not_fit_is_told_at_the_start() {
         "[[source]]\nname = \"films\"\nupstream = \"{}\"\n\
          [[join]]\nfield = \"Film.people\"\nkey = \"id\"\nto = \"Query.person\"\nargument = \"id\"\nmatch = \"id\"\n\
          [[join]]\nfield = \"Film.ship\"\nkey = \"shipId\"\nto = \"Query.peopleByIds\"\nargument = \"ids\"\nmatch = \"id\"\n\
-         [[join]]\nfield = \"Person.planet\"\nkey = \"homeworld\"\nto = \"Query.peopleByIds\"\nargument = \"ids\"\nmatch = \"id\"\n",
+         [[join]]\nfield = \"Person.planet\"\nkey = \"homeworld\"\nto = \"Query.peopleByIds\"\nargument = \"ids\"\nmatch = \"id\"\n\
+         [[join]]\nfield = \"Film.crew\"\nkey = \"id\"\nto = \"Query.peopleByIds\"\nargument = \"ids\"\nmatch = \"id\"\narguments = {{ ids = [1] }}\n",
         upstream.url()
     );
     let path = directory.path().join("prony.toml");
@@ -501,6 +533,7 @@ fn a_join_that_does_not_fit_is_told_at_the_start() {
         "join `Film.people`: Query.person gives one, and must give a list of those that have the keys",
         "join `Film.ship`: Film has no field `shipId`",
         "join `Person.planet`: Person.homeworld is of type Planet, and must be a scalar or an enumeration",
+        "join `Film.crew`: `ids` takes the keys, and is given in `arguments`",
     ] {
         assert!(told.contains(fault), "{told}");
     }

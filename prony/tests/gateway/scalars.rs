@@ -90,6 +90,22 @@ fn variables_within_literals_are_declared_as_their_places_take_them() {
     assert_eq!(last_body(&peer)["query"], "query{one(in:{i:null } ) }");
 }
 
+/// GraphQL specification, section 3.10 (Input Coercion), for what stands for an object.
+#[test]
+fn variables_without_a_value_are_no_entries_of_a_literal() {
+    let (directory, peer) = (directory(), ScriptedPeer::answering(ok(r#"{"data":{"one":1}}"#)));
+    let gateway = gateway(&directory, &peer, "");
+    let query = "query ($a: JSON, $i: Int) { __typename one(json: {a: $a, all: [$a], in: [{i: $i}]}) }";
+    for (variables, expected) in [
+        (json!({}), "query{one(json:{all:[null ] in:[{} ] } ) }"),
+        (json!({"a": null, "i": null}), "query{one(json:{a:null all:[null ] in:[{i:null } ] } ) }"),
+    ] {
+        let response = gateway.graphql_with(query, &variables);
+        assert_eq!(response["data"]["one"], 1, "{response}");
+        assert_eq!(last_body(&peer)["query"], expected, "{variables}");
+    }
+}
+
 /// Whole numbers are keys, also those that 64 bits do not hold, and in documents as they are written.
 #[test]
 fn keys_have_as_many_digits_as_they_are_written_with() {

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use prony_testkit::peer::ScriptedPeer;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tungstenite::{
@@ -159,6 +160,40 @@ fn an_upstream_that_refuses_a_subscription_is_an_error_that_says_so() {
     }
 }
 
+/// As servers refuse what they cannot execute, in place of a stream of events; older ones give their events no name.
+#[test]
+fn a_result_in_place_of_events_is_passed_on() {
+    let answer = |status: &str, body: &str| {
+        let length = body.len();
+        format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
+    };
+    let errors = r#"{"errors":[{"message":"not today"}]}"#;
+    let events = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n\
+        data: {\"data\":{\"ticks\":7}}\n\nevent: complete\n\n";
+    for (response, told) in [
+        (answer("200 OK", errors), "not today"),
+        (answer("400 Bad Request", errors), "not today"),
+        (answer("200 OK", r#"{"data":{"ticks":7}}"#), r#"{"data":{"ticks":7}}"#),
+        (answer("200 OK", "{}"), "SOURCE_FAILED"),
+        (events.to_owned(), r#"{"data":{"ticks":7}}"#),
+    ] {
+        let directory = directory();
+        let peer = ScriptedPeer::answering(response.into_bytes());
+        let schema = directory.path().join("schema.graphql");
+        fs::write(&schema, SDL).expect("the file can be written");
+        let text = format!(
+            "[[source]]\nname = \"peer\"\nupstream = \"{}/\"\nschema_file = {:?}\nupstream_subscriptions = \"sse\"\n",
+            peer.url(),
+            schema.display()
+        );
+        let gateway = Server::configured(&directory, &text);
+        let mut subscriber = Subscriber::new(&gateway, TICKS);
+        subscriber.wait_for(told);
+        subscriber.wait_for("event: complete");
+        assert!(!subscriber.read.contains("EVENTS_LOST"), "{}", subscriber.read);
+    }
+}
+
 #[test]
 fn ends_and_errors_of_an_upstream_end_what_is_passed_on() {
     let peer = SocketPeer::start(|_, socket, log| {
@@ -166,6 +201,8 @@ fn ends_and_errors_of_an_upstream_end_what_is_passed_on() {
         let subscribed = log.lines().last().cloned().unwrap_or_default();
         say(socket, &tick(1));
         // Of another operation, and what keeps the connection alive.
+        say(socket, &json!({"id": "2", "type": "next", "payload": {"data": {"ticks": 9}}}));
+        say(socket, &json!({"id": "2", "type": "complete"}));
         say(socket, &json!({"type": "ping"}));
         log.read(socket);
         if subscribed.contains("by: 1") || subscribed.contains("by:1") {
@@ -182,6 +219,7 @@ fn ends_and_errors_of_an_upstream_end_what_is_passed_on() {
     ended.wait_for("event: complete");
     assert!(ended.read.contains("{\"data\":{\"ticks\":1}}"), "{}", ended.read);
     assert!(!ended.read.contains("errors"), "{}", ended.read);
+    assert!(!ended.read.contains("{\"ticks\":9}"), "{}", ended.read);
     assert!(peer.log.has("{\"type\":\"pong\"}"), "{:?}", peer.log.lines());
     let mut failed = Subscriber::new(&gateway, "subscription { ticks(by: 2) }");
     failed.wait_for("event: complete");

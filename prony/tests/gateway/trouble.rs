@@ -130,6 +130,39 @@ fn a_shared_connection_that_falls_silent_is_not_used_again() {
     }
 }
 
+/// As servers do with connections that are old. What has not been sent over one goes over another, a mutation too.
+#[test]
+fn a_shared_connection_that_its_server_ends_is_not_used_again() {
+    let (certificates, directory) = (Certificates::new(), directory());
+    let replies = vec![Http2Reply::AnswerAndGoAway];
+    let peer = secure(ServerTls::of(&certificates, &["h2"]), Speaks::Http2 { replies, streams_max: 10 });
+    let gateway =
+        before_secure(&peer, &certificates.ca_path(), &directory, "retries = 0\nbreaker_failures = 1000");
+    for _ in 0..8 {
+        // Its answers are empty.
+        let told = failure(&gateway.graphql("mutation { add(by: 1) }"));
+        assert!(told.starts_with("SOURCE_FAILED"), "{told}");
+    }
+    assert_eq!(peer.seen().requests.len(), 8);
+}
+
+/// As where a connection over HTTP/1.1 breaks.
+#[test]
+fn a_mutation_whose_stream_is_reset_may_have_been_made() {
+    for after_head in [false, true] {
+        let (certificates, directory) = (Certificates::new(), directory());
+        let replies = vec![Http2Reply::Reset { after_head }];
+        let peer = secure(ServerTls::of(&certificates, &["h2"]), Speaks::Http2 { replies, streams_max: 10 });
+        let gateway =
+            before_secure(&peer, &certificates.ca_path(), &directory, "retries = 0\nbreaker_failures = 1000");
+        let mutation = failure(&gateway.graphql("mutation { add(by: 1) }"));
+        assert!(mutation.starts_with("OUTCOME_UNKNOWN"), "{mutation}");
+        let query = failure(&gateway.graphql("{ one }"));
+        assert!(query.starts_with("SOURCE_UNAVAILABLE"), "{query}");
+        assert_eq!(peer.seen().requests.len(), 2);
+    }
+}
+
 /// No client has to ask before an address that fails is out of use, or one that has come back in use.
 #[test]
 fn health_checks_take_addresses_out_of_use_and_back() {

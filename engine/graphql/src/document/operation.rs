@@ -95,6 +95,11 @@ impl Operation {
         self.definition.name.as_ref()
     }
 
+    /// The document that it stands in.
+    pub fn document(&self) -> &ExecutableDocument {
+        &self.document
+    }
+
     /// Names of its variables, in the order of their definitions.
     pub fn variable_names(&self) -> impl Iterator<Item = &Name> {
         self.variables.iter().map(|variable| &variable.name)

@@ -162,7 +162,8 @@ impl<'a> Literals<'a> {
         }
     }
 
-    /// A literal of a custom scalar with variables in it.
+    /// A literal of a custom scalar with variables in it. A variable without a value is no entry of an object, and null
+    /// elsewhere.
     fn open_json(&mut self, literal: &Node<ast::Value>) -> Value {
         match &**literal {
             ast::Value::Variable(name) => {
@@ -172,13 +173,25 @@ impl<'a> Literals<'a> {
                 })
             }
             ast::Value::List(items) => Value::List(items.iter().map(|item| self.open_json(item)).collect()),
-            ast::Value::Object(entries) => Value::Object(
-                entries.iter().map(|(key, entry)| (key.clone(), self.open_json(entry))).collect(),
-            ),
+            ast::Value::Object(entries) => {
+                let mut fields = Vec::with_capacity(entries.len());
+                for (key, entry) in entries {
+                    if !self.is_without_value(entry) {
+                        fields.push((key.clone(), self.open_json(entry)));
+                    }
+                }
+                Value::Object(fields)
+            }
             ast::Value::Null => Value::Null,
             ast::Value::Boolean(value) => Value::Boolean(*value),
             _ => Value::Scalar(json_of(Scalar::Any, literal)),
         }
+    }
+
+    /// Whether it is a variable without a value.
+    fn is_without_value(&self, literal: &ast::Value) -> bool {
+        let ast::Value::Variable(name) = literal else { return false };
+        self.lookup(name).is_none_or(|(_, _, value)| value.is_none())
     }
 
     fn lookup(&self, name: &Name) -> Option<(usize, &'a Type, Option<&'a Json>)> {

@@ -306,6 +306,7 @@ fn plan_whole(
     let request = OperationRequest {
         kind: selection.kind,
         text,
+        document: operation.document(),
         name: operation.name(),
         variables: &variables,
         fields: &selection.fields,

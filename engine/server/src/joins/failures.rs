@@ -25,6 +25,21 @@ pub(super) enum Concern {
     Item { key: String, number: usize, below: Vec<PathSegment> },
 }
 
+/// Lets a path, from a value of the node downwards, lead to the first field that is joined by a key, where it leads to that and the
+/// client has not asked for it.
+pub(super) fn show_joined(path: &mut [PathSegment], node: &JoinNode) {
+    let mut node = node;
+    for segment in path {
+        let PathSegment::Key(key) = &*segment else { continue };
+        if let Some(step) = node.steps.iter().find(|step| *step.key == **key) {
+            *segment = PathSegment::Key(step.response_key.as_str().into());
+            return;
+        }
+        let Some((_, below)) = node.below.iter().find(|(name, _)| **name == **key) else { return };
+        node = below;
+    }
+}
+
 /// The errors of a step, with their paths from a value downwards.
 pub(super) fn placed(
     failures: Vec<JoinFailure>,

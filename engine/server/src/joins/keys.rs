@@ -1,5 +1,9 @@
 //! Keys of joins: which are the same, and how they are given to who is asked for them.
 
+use std::sync::Arc;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use prony_graphql::Name;
 use serde_json::{Number, Value as Json};
 
 /// When two keys are the same. A number and the same number as a text always are.
@@ -14,7 +18,7 @@ pub(super) enum KeyComparison {
 }
 
 /// How the argument takes keys. A key that it cannot take is that of nothing, and is not asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum KeyForm {
     /// Integers of 32 bits.
     Ints,
@@ -23,7 +27,12 @@ pub(super) enum KeyForm {
     Floats,
     Decimals,
     Uuids,
+    /// In base64.
+    Bytes,
     Texts,
+    Booleans,
+    /// Values of an enumeration.
+    Labels(Arc<[Name]>),
     AsTheyAre,
 }
 
@@ -68,13 +77,15 @@ impl KeyForm {
             "Float" => Self::Floats,
             "Decimal" => Self::Decimals,
             "UUID" => Self::Uuids,
+            "Bytes" => Self::Bytes,
             "String" | "ID" => Self::Texts,
+            "Boolean" => Self::Booleans,
             _ => Self::AsTheyAre,
         }
     }
 
     /// The key as it is given; none where the argument takes no such value.
-    pub(super) fn value(self, key: &KeyText) -> Option<Json> {
+    pub(super) fn value(&self, key: &KeyText) -> Option<Json> {
         let KeyText { text, is_string } = key;
         let as_text = || Json::String(text.clone());
         match self {
@@ -86,9 +97,16 @@ impl KeyForm {
             }
             Self::Decimals => normal_number(text).map(|_| as_text()),
             Self::Uuids => uuid_digits(text).map(|_| as_text()),
+            Self::Bytes => STANDARD.decode(text).is_ok().then(as_text),
             Self::Texts => Some(
                 integer(text).filter(|_| !is_string).map_or_else(as_text, |number| number.to_string().into()),
             ),
+            Self::Booleans => match text.as_str() {
+                "true" => Some(Json::Bool(true)),
+                "false" => Some(Json::Bool(false)),
+                _ => None,
+            },
+            Self::Labels(known) => known.iter().any(|label| *label == **text).then(as_text),
             Self::AsTheyAre if *is_string => Some(as_text()),
             Self::AsTheyAre => {
                 // One that would lose digits is given as its text.
@@ -220,9 +238,19 @@ mod tests {
         assert_eq!(given("Decimal", &number("1.10")), Some(json!("1.10")));
         assert_eq!(given("Decimal", &string("a")), None);
         assert_eq!(given("UUID", &string("no UUID")), None);
+        assert_eq!(given("Bytes", &string("AP8=")), Some(json!("AP8=")));
+        assert_eq!(given("Bytes", &string("a")), None);
         assert_eq!(given("ID", &number("1.0")), Some(json!("1")));
         assert_eq!(given("ID", &string("1.0")), Some(json!("1.0")));
         assert_eq!(given("Big", &number("12345678901234567890123")), Some(json!("12345678901234567890123")));
         assert_eq!(given("Big", &number("5")), Some(json!(5)));
+        assert_eq!(given("Boolean", &string("true")), Some(json!(true)));
+        assert_eq!(given("Boolean", &number("false")), Some(json!(false)));
+        assert_eq!(given("Boolean", &string("yes")), None);
+        let labels = KeyForm::Labels(Arc::new([Name::new_static_unchecked("RED")]));
+        assert_eq!(labels.value(&string("RED")), Some(json!("RED")));
+        for none in [string("red"), string(""), number("1")] {
+            assert_eq!(labels.value(&none), None, "{none:?}");
+        }
     }
 }

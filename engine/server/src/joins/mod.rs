@@ -3,6 +3,7 @@
 //! parents' source is asked, [`resolve`] fetches what they join and puts it into the [`tree`] of a response.
 
 mod failures;
+mod given;
 mod keys;
 mod plan;
 mod resolve;

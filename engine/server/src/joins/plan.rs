@@ -13,6 +13,7 @@ use prony_graphql::{
 use prony_source::{FieldRequest, PreparedField, SourceSchema};
 
 use super::{
+    given::with_keys,
     keys::{KeyComparison, KeyForm},
     schema::{Join, Joins},
 };
@@ -225,7 +226,7 @@ impl JoinPlanner<'_> {
         Ok(JoinStep {
             response_key: field.response_key.clone(),
             key,
-            keys: join.keys,
+            keys: join.keys.clone(),
             comparison: join.comparison,
             source: join.source,
             root,
@@ -254,19 +255,16 @@ impl JoinPlanner<'_> {
     fn arguments(&self, join: &Join, limit: Option<usize>) -> Vec<(Name, Value)> {
         let (first, rest) = join.argument.split_first().expect("an argument has a name");
         let keys = Value::Slot(Slot::from(SlotRoot::Variable(self.keys_variable)));
-        let nest = |value: Value, name: &Name| Value::Object(vec![(name.clone(), value)]);
-        let of_keys = rest.iter().rev().fold(keys, nest);
-        let mut of_keys = Some(of_keys);
         let argument = |name: &Name| {
+            let given = join.given.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
             if name == first {
-                return of_keys.take();
+                return Some(with_keys(given, rest, keys.clone()));
             }
             let limit = limit.filter(|_| *name == *LIMIT).map(|items| Value::Scalar(items.into()));
-            limit.or_else(|| join.settings.arguments.get(name.as_str()).map(constant))
+            limit.or(given)
         };
-        let names: Vec<Name> = join.root.arguments.iter().map(|argument| argument.name.clone()).collect();
-        let mut argument = argument;
-        names.into_iter().filter_map(|name| argument(&name).map(|value| (name, value))).collect()
+        let names = join.root.arguments.iter().map(|argument| &argument.name);
+        names.filter_map(|name| Some((name.clone(), argument(name)?))).collect()
     }
 }
 
@@ -300,19 +298,5 @@ fn leaf(response_key: &Name, name: &Name, parent: &Name, ty: &Type, at: &Field) 
         directives: Vec::new(),
         selections: Vec::new(),
         position: at.position,
-    }
-}
-
-/// A value of the configuration.
-fn constant(value: &serde_json::Value) -> Value {
-    match value {
-        serde_json::Value::Null => Value::Null,
-        serde_json::Value::Bool(truth) => Value::Boolean(*truth),
-        serde_json::Value::Array(items) => Value::List(items.iter().map(constant).collect()),
-        serde_json::Value::Object(entries) => {
-            let entry = |(key, value): (&String, _)| Some((Name::new(key).ok()?, constant(value)));
-            Value::Object(entries.iter().filter_map(entry).collect())
-        }
-        other => Value::Scalar(other.clone()),
     }
 }

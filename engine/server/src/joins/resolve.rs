@@ -16,10 +16,11 @@ use prony_graphql::{
     variables::Variables,
 };
 use prony_source::PreparedField;
+use serde::de::Error as _;
 use serde_json::{Value as Json, value::RawValue};
 
 use super::{
-    failures::{Concern, JoinFailure, placed},
+    failures::{Concern, JoinFailure, placed, show_joined},
     keys::KeyText,
     plan::{ItemLimit, JoinNode, JoinStep},
     tree::Tree,
@@ -43,6 +44,11 @@ pub(crate) async fn resolve(
     variables: &Variables,
     result: &mut FieldResult,
 ) {
+    for error in &mut result.errors {
+        if let Some((_, below)) = error.path.split_first_mut() {
+            show_joined(below, node);
+        }
+    }
     let Some(data) = result.data.take() else { return };
     let tree = serde_json::from_slice::<&RawValue>(&data).and_then(|text| Tree::of(text, node));
     let Ok(mut tree) = tree else {
@@ -248,7 +254,7 @@ impl<'b> Received<'b> {
         for error in &result.errors {
             let mut error = of_join(error.clone(), step);
             // The root field is not in the client's response.
-            let path = std::mem::take(&mut error.path);
+            let mut path = std::mem::take(&mut error.path);
             let item = match path.get(1) {
                 Some(&PathSegment::Index(index)) => {
                     came.get(index).and_then(|item| item.matched_key(step)).map(|_| index)
@@ -257,9 +263,10 @@ impl<'b> Received<'b> {
             };
             match item {
                 Some(index) => {
-                    let index = PathSegment::Index(self.items.len() + index);
-                    self.errors
-                        .push(error.with_path([index].into_iter().chain(path.into_iter().skip(2)).collect()));
+                    let mut path = path.split_off(1);
+                    show_joined(&mut path[1..], &step.node);
+                    path[0] = PathSegment::Index(self.items.len() + index);
+                    self.errors.push(error.with_path(path));
                 }
                 None => faults.push(error),
             }
@@ -325,10 +332,11 @@ fn of_join(error: GraphqlError, step: &JoinStep) -> GraphqlError {
 
 fn items_of<'b>(data: &'b [u8], step: &JoinStep) -> serde_json::Result<Vec<Tree<'b>>> {
     let text: &RawValue = serde_json::from_slice(data)?;
-    Ok(match Tree::of(text, &step.node)? {
-        Tree::List(items) => items,
-        _ => Vec::new(),
-    })
+    match Tree::of(text, &step.node)? {
+        Tree::List(items) => Ok(items),
+        Tree::Text(text) if text.get() == "null" => Ok(Vec::new()),
+        _ => Err(serde_json::Error::custom("it is no list")),
+    }
 }
 
 /// What is wrong where an answer has as many items as it may have, so that others may be missing. Where each key finds one item and

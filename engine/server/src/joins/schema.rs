@@ -15,9 +15,11 @@ use prony_graphql::{
         build::{field_with_arguments, list, named},
         opaque_scalars,
     },
+    selection::Value,
 };
 
 use super::{
+    given::GivenValues,
     keys::{KeyComparison, KeyForm},
     settings::JoinSettings,
 };
@@ -38,6 +40,8 @@ pub(crate) struct Join {
     pub(super) source: SourceId,
     pub(super) root: Node<FieldDefinition>,
     pub(super) argument: Vec<Name>,
+    /// What the configuration gives for arguments.
+    pub(super) given: Vec<(Name, Value)>,
     pub(super) keys: KeyForm,
     pub(super) comparison: KeyComparison,
     pub(super) matched: Name,
@@ -137,11 +141,7 @@ impl<'a> Offered<'a> {
         ]);
         let argument: Vec<Name> = settings.argument.split('.').map(name).collect::<Result<_, _>>()?;
         let keys = self.key_form(root, &argument)?;
-        for given in settings.arguments.keys() {
-            if !root.arguments.iter().any(|argument| *argument.name == **given) {
-                return Err(format!("{} has no argument `{given}`", settings.to));
-            }
-        }
+        let given = GivenValues { types: &self.types }.of(root, settings, &argument)?;
         let is_given =
             |name: &Name| argument.first() == Some(name) || settings.arguments.contains_key(name.as_str());
         let missing =
@@ -165,6 +165,7 @@ impl<'a> Offered<'a> {
             source: *source,
             root,
             argument,
+            given,
             keys,
             comparison,
             matched,
@@ -221,6 +222,9 @@ impl<'a> Offered<'a> {
             return Err(format!("argument `{}` of {} is no list", dotted(), root.name));
         }
         let item = ty.inner_named_type();
+        if let Some(ExtendedType::Enum(known)) = self.types.get(item.as_str()) {
+            return Ok(KeyForm::Labels(known.values.keys().cloned().collect()));
+        }
         Ok(if self.opaque.contains(item) { KeyForm::AsTheyAre } else { KeyForm::of(item) })
     }
 }

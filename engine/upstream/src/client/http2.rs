@@ -1,6 +1,6 @@
 //! HTTP/2 to an upstream: one connection that all requests of a core share.
 
-use std::{cell::Cell, rc::Rc, time::Duration};
+use std::{cell::Cell, io, rc::Rc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use h2::client::SendRequest;
@@ -162,6 +162,9 @@ async fn read_body(mut body: h2::RecvStream, max_bytes: usize) -> Result<Bytes, 
 fn failure(error: &h2::Error) -> SendErrorKind {
     if error.is_io() || error.is_go_away() {
         return SendErrorKind::Closed;
+    }
+    if error.is_reset() && error.is_remote() {
+        return SendErrorKind::Broken(io::Error::other(error.to_string()));
     }
     SendErrorKind::Protocol(error.to_string())
 }

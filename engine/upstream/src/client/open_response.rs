@@ -18,6 +18,8 @@ pub(crate) struct OpenResponse {
     /// As it came, before its chunks are joined.
     input: BytesMut,
     body: Body,
+    /// It is one result, and no stream of events.
+    pub(crate) is_json: bool,
 }
 
 #[derive(Debug)]
@@ -30,7 +32,7 @@ enum Body {
 }
 
 impl OpenResponse {
-    /// Sends a request, and reads the head of its response, which must be a success.
+    /// Sends a request, and reads the head of its response, which must be a success, or a result that says why it is none.
     pub(crate) async fn open(mut transport: Transport, request: &[u8]) -> Result<Self, SendErrorKind> {
         transport.write_all(request).await.map_err(SendErrorKind::Broken)?;
         transport.flush().await.map_err(SendErrorKind::Broken)?;
@@ -43,7 +45,8 @@ impl OpenResponse {
                 break head;
             }
         };
-        if head.status != 200 || head.is_json {
+        let is_result = head.is_json && head.status != 401 && matches!(head.status, 200 | 400..=499);
+        if !is_result && (head.status != 200 || head.is_json) {
             return Err(SendErrorKind::NoEvents { status: head.status });
         }
         if head.coding != ContentCoding::Identity {
@@ -55,7 +58,7 @@ impl OpenResponse {
             BodyEnd::Length(length) => Body::Length(length),
             BodyEnd::Close => Body::Close,
         };
-        Ok(Self { transport, input, body })
+        Ok(Self { transport, input, body, is_json: head.is_json })
     }
 
     /// Waits for more of the body; false where it has ended.

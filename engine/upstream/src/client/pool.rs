@@ -72,9 +72,12 @@ impl Pool {
 
     async fn send_to_one(&self, request: &OutgoingRequest<'_>) -> Result<IncomingResponse, SendError> {
         if let Some(http2) = self.known_http2() {
-            return self.send_by_http2(&http2, request).await;
-        }
-        if let Some(connection) = self.take_idle() {
+            match self.send_by_http2(&http2, request).await {
+                // The upstream ends a connection when it likes; what it has not taken there it takes over a new one.
+                Err(error) if !error.may_have_arrived && error.ends_connection() => {}
+                sent => return sent,
+            }
+        } else if let Some(connection) = self.take_idle() {
             return self.exchange(connection, request).await;
         }
         let Opened { transport, is_http2 } = self.connector.open(&self.address).await?;

@@ -1,6 +1,7 @@
 //! What an upstream is asked: a root field as text of its own, of which requests are put together ([`print`]), and a whole
 //! operation as its client wrote it.
 
+mod mentions;
 mod parts;
 mod print;
 mod sent;
@@ -18,7 +19,7 @@ use prony_graphql::{
 use prony_source::{FieldPlan, OperationRequest};
 use serde_json::Value as Json;
 
-pub(crate) use self::parts::Typenames;
+pub(crate) use self::{mentions::are_known, parts::Typenames};
 use self::parts::{UpstreamVariable, VariableType, VariableValue};
 use crate::schema::{Guards, UpstreamModel};
 

@@ -89,23 +89,30 @@ impl<'a> Printer<'a> {
             self.arguments(&field.arguments, &ty);
         }
         for directive in &field.directives {
+            // One of another source means nothing to this one.
+            let Some(definition) = model.directive(&directive.name) else { continue };
             let _ = write!(self.text, "@{}", directive.name);
-            let definition = model.directive(&directive.name);
             let ty = |argument: &str| {
-                let definition = definition?.arguments.iter().find(|known| known.name == argument)?;
+                let definition = definition.arguments.iter().find(|known| known.name == argument)?;
                 Some(&*definition.ty)
             };
             if !directive.arguments.is_empty() {
                 self.arguments(&directive.arguments, &ty);
             }
         }
-        if field.selections.is_empty() {
+        let output = field.output.inner_named_type();
+        // Objects of a type that the upstream does not know do not come from it.
+        let is_known = |child: &&Field| {
+            child.parent_type == *output || model.types.contains_key(&child.parent_type)
+        };
+        let selections: Vec<&Field> = field.selections.iter().filter(is_known).collect();
+        if selections.is_empty() {
             // An object of which everything was left out is there all the same, and has to have a selection.
             self.text.push_str(if self.has_fields(field) { "{__typename@skip(if:true)}" } else { " " });
             return;
         }
         self.text.push('{');
-        self.selections(&field.selections, field.output.inner_named_type());
+        self.selections(&selections, output);
         self.text.push('}');
     }
 
@@ -116,7 +123,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Fields of other types than the parent stand in fragments, one for neighbours of the same type.
-    fn selections(&mut self, fields: &[Field], parent: &Name) {
+    fn selections(&mut self, fields: &[&Field], parent: &Name) {
         let mut rest = fields;
         while let Some(first) = rest.first() {
             let count = rest.iter().take_while(|field| field.parent_type == first.parent_type).count();

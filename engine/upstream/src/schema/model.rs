@@ -28,6 +28,8 @@ pub(crate) enum ModelError {
     Invalid(String),
     #[error("its schema has no query type")]
     NoQuery,
+    #[error("{0}; rename one of them")]
+    Names(String),
 }
 
 /// What is served of an upstream.
@@ -77,8 +79,12 @@ impl UpstreamModel {
             renaming: Renaming::new(names),
             renamed: HashMap::default(),
             notes: Vec::new(),
+            collisions: Vec::new(),
         };
         let mut model = reader.read(&roots);
+        if let Some(collision) = reader.collisions.pop() {
+            return Err(ModelError::Names(collision));
+        }
         let is_other = |(kind, name): (OperationKind, &Option<Name>)| {
             name.as_ref().is_some_and(|name| *name != *root_name(kind))
         };
@@ -153,6 +159,8 @@ struct Reader<'a> {
     /// From the upstream's names of its own types.
     renamed: HashMap<Name, Name>,
     notes: Vec<String>,
+    /// Names that several have once they are changed.
+    collisions: Vec<String>,
 }
 
 impl Reader<'_> {
@@ -167,7 +175,10 @@ impl Reader<'_> {
         let mut model = UpstreamModel::default();
         for (name, ty) in own {
             let served = self.renamed[name].clone();
-            model.types.insert(served.clone(), self.ty(ty, served));
+            let ty = self.ty(ty, served.clone());
+            if model.types.insert(served.clone(), ty).is_some() {
+                self.collisions.push(format!("several of its types would be called `{served}`"));
+            }
         }
         for kind in KINDS {
             let Some(root) = roots[kind as usize].as_ref().and_then(|name| schema.get_object(name)) else {
@@ -180,7 +191,10 @@ impl Reader<'_> {
                 let name = self.renaming.of_field(kind, &field.name);
                 let mut field = self.field(field);
                 field.make_mut().name = name.clone();
-                model.roots[kind as usize].insert(name, field);
+                if model.roots[kind as usize].insert(name.clone(), field).is_some() {
+                    let root = root_name(kind);
+                    self.collisions.push(format!("several of its fields would be called `{root}.{name}`"));
+                }
             }
         }
         model.directives = self.directives();

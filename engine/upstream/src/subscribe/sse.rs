@@ -12,6 +12,8 @@ pub(super) struct EventStream {
     response: OpenResponse,
     unread: UnreadEvents,
     max_bytes: usize,
+    /// A result in place of events has come.
+    is_over: bool,
 }
 
 /// What has come of events. Of one that comes in many pieces each is looked through once.
@@ -60,10 +62,13 @@ impl EventStream {
             })
         })?;
         let max_bytes = upstream.settings.common.max_response_bytes;
-        Ok(Self { response, unread: UnreadEvents::default(), max_bytes })
+        Ok(Self { response, unread: UnreadEvents::default(), max_bytes, is_over: false })
     }
 
     pub(super) async fn next(&mut self) -> Result<Message, SendErrorKind> {
+        if self.response.is_json {
+            return self.result().await;
+        }
         loop {
             while let Some(event) = self.unread.take() {
                 match read_event(&event) {
@@ -80,6 +85,20 @@ impl EventStream {
                 return Err(SendErrorKind::Closed);
             }
         }
+    }
+
+    /// The only result, where the upstream sends that in place of events, and then the end.
+    async fn result(&mut self) -> Result<Message, SendErrorKind> {
+        if self.is_over {
+            return Ok(Message::Complete);
+        }
+        while self.response.read(&mut self.unread.bytes, self.max_bytes).await? {
+            if self.unread.bytes.len() > self.max_bytes {
+                return Err(SendErrorKind::TooLarge { max_bytes: self.max_bytes });
+            }
+        }
+        self.is_over = true;
+        Ok(Message::Next(self.unread.bytes.to_vec()))
     }
 }
 
@@ -103,7 +122,7 @@ impl UnreadEvents {
     }
 }
 
-/// Name and data; none where it has no name.
+/// Name and data; none where it has neither. Data without a name is a result, as older servers send it.
 fn read_event(event: &[u8]) -> Option<(&[u8], Vec<u8>)> {
     let (mut name, mut data) = (None, Vec::new());
     for line in event.split(|byte| *byte == b'\n') {
@@ -121,7 +140,10 @@ fn read_event(event: &[u8]) -> Option<(&[u8], Vec<u8>)> {
             data.extend_from_slice(value);
         }
     }
-    Some((name?, data))
+    match name {
+        None if data.is_empty() => None,
+        name => Some((name.unwrap_or(b"next"), data)),
+    }
 }
 
 #[cfg(test)]
@@ -131,7 +153,7 @@ mod tests {
     #[test]
     fn events_are_taken_one_by_one() {
         let bytes = BytesMut::from(
-            &b":\n\nevent: next\ndata: {\"a\":\ndata: 1}\n\nevent:complete\r\ndata:\r\n\r\nevent: n"[..],
+            &b":\n\nevent: next\ndata: {\"a\":\ndata: 1}\n\nevent:complete\r\ndata:\r\n\r\ndata: 2\n\nevent: n"[..],
         );
         let mut unread = UnreadEvents { bytes, ..UnreadEvents::default() };
         let mut events = Vec::new();
@@ -141,7 +163,8 @@ mod tests {
             }));
         }
         let event = |name: &str, data: &str| Some((name.to_owned(), data.to_owned()));
-        assert_eq!(events, [None, event("next", "{\"a\":\n1}"), event("complete", "")]);
+        let expected = [None, event("next", "{\"a\":\n1}"), event("complete", ""), event("next", "2")];
+        assert_eq!(events, expected);
         assert_eq!(&unread.bytes[..], b"event: n");
     }
 

@@ -30,7 +30,16 @@ struct Incoming<'m> {
     #[serde(rename = "type")]
     kind: &'m str,
     #[serde(borrow)]
+    id: Option<&'m RawValue>,
+    #[serde(borrow)]
     payload: Option<&'m RawValue>,
+}
+
+impl Incoming<'_> {
+    /// Whether it is of the only subscription, or says nothing of which.
+    fn is_ours(&self) -> bool {
+        self.id.is_none_or(|id| matches!(id.get(), "\"1\"" | "1"))
+    }
 }
 
 impl Socket {
@@ -114,9 +123,10 @@ impl Socket {
     pub(super) async fn next(&mut self) -> Result<Message, SendErrorKind> {
         loop {
             let text = self.text().await?;
-            let Incoming { kind, payload } = parse(&text)?;
-            let payload = || payload.map_or("null", RawValue::get).as_bytes().to_vec();
-            match kind {
+            let message = parse(&text)?;
+            let payload = || message.payload.map_or("null", RawValue::get).as_bytes().to_vec();
+            match message.kind {
+                "next" | "data" | "error" | "complete" if !message.is_ours() => {}
                 "next" | "data" => return Ok(Message::Next(payload())),
                 "error" => {
                     // The older protocol has one error here, the newer one a list.

@@ -331,10 +331,13 @@ fn say_recovery(recovery: &Recovery) {
         ));
     }
     for loss in &recovery.lost {
+        let bytes = match loss.bytes {
+            // Of a file that is too short or missing, or of what its parts speak of.
+            0 => "something".to_owned(),
+            bytes => format!("{} from byte {} on", counted(bytes, "byte", "bytes"), loss.offset),
+        };
         say(&format!(
-            "lost: {} from byte {} on of {}: {}{}",
-            counted(loss.bytes, "byte", "bytes"),
-            loss.offset,
+            "lost: {bytes} of {}: {}{}",
             loss.path.display(),
             loss.why,
             loss.kept

@@ -186,8 +186,8 @@ impl Loading {
     /// Keeps the log behind a damaged snapshot as it is: the snapshot that is taken next removes it, with what is left out of it.
     fn keep_logs(&mut self, directory: &Path, first: u64, left_out: u64) -> Result<(), OpenError> {
         let why = match left_out {
-            0 => "relationships in the log whose nodes were lost with the snapshot are left out".to_owned(),
-            _ => format!("changes in the log whose types were lost with the snapshot are left out: {left_out}"),
+            0 => "relationships in it whose nodes were lost with the snapshot are left out".to_owned(),
+            _ => format!("changes in it whose types were lost with the snapshot are left out: {left_out}"),
         };
         for number in numbers(directory, LOG)?.into_iter().filter(|number| *number >= first) {
             let path = LOG.path(directory, number);

@@ -186,7 +186,8 @@ mod tests {
     #[test]
     fn what_is_not_finite_is_null() {
         assert_eq!(written(&Value::Double(f64::NAN)), "null");
-        assert_eq!(written(&Value::DoubleList(vec![1.5, f64::INFINITY, f64::NEG_INFINITY])), "[1.5, null, null]");
+        let list = Value::DoubleList(vec![1.5, f64::INFINITY, f64::NEG_INFINITY]);
+        assert_eq!(written(&list), "[1.5, null, null]");
     }
 
     #[test]

@@ -135,7 +135,9 @@ pub(crate) fn execute(arguments: GraphArguments) -> anyhow::Result<ExitCode> {
     let text = match arguments.command {
         GraphCommand::Check(arguments) => return run_check(&arguments),
         GraphCommand::Backup(arguments) if arguments.incremental => {
-            chain::run_backup(&Place::existing(&arguments.place)?, &arguments.target)?
+            let place = Place::existing(&arguments.place)?;
+            place.refuse_within(&arguments.place, &arguments.target)?;
+            chain::run_backup(&place, &arguments.target)?
         }
         GraphCommand::Backup(arguments) => run_backup(&arguments)?,
         GraphCommand::Restore(arguments) => chain::run_restore(&arguments)?,

@@ -334,6 +334,20 @@ fn content(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     each.collect()
 }
 
+/// The server that was running did not start again.
+#[test]
+fn a_chain_of_backups_is_not_made_among_databases() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let here = directory.path();
+    drop(open(&here.join("graphs/rage")));
+    let refused = run(here, &["backup", "--incremental", "graphs", "graphs/nightly"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", refused.stdout);
+    assert!(refused.stderr.contains("graphs cannot be served with a chain"), "{}", refused.stderr);
+    assert!(!here.join("graphs/nightly").exists());
+    let taken = run(here, &["backup", "--incremental", "graphs", "graphs/of.nights"]);
+    assert!(taken.status.success(), "what can be no database is left alone: {}", taken.stderr);
+}
+
 /// The directory above was taken for a graph without anything in it, or for a chain, and was no longer served.
 #[test]
 fn databases_may_be_called_as_files_of_a_graph() {

@@ -59,6 +59,27 @@ impl Place {
         anyhow::bail!("there is no graph in {}{hint}", place.0.display())
     }
 
+    /// A server would not start on a directory of databases that has a chain of backups among them.
+    pub(crate) fn refuse_within(&self, arguments: &PlaceArguments, chain: &Path) -> anyhow::Result<()> {
+        let named = &arguments.directory;
+        let above = match chain.parent() {
+            Some(above) if above.as_os_str().is_empty() => Path::new("."),
+            Some(above) => above,
+            None => return Ok(()),
+        };
+        let is_name = chain.file_name().is_some_and(|name| is_name(&name.to_string_lossy()));
+        let whole = |path: &Path| fs::canonicalize(path).ok();
+        let is_within = whole(named).is_some_and(|named| whole(above) == Some(named));
+        if is_name && is_within && self.0 != *named {
+            anyhow::bail!(
+                "{0} would be among the databases of {1}, and {1} cannot be served with a chain of backups in it: name a directory elsewhere",
+                chain.display(),
+                named.display()
+            );
+        }
+        Ok(())
+    }
+
     pub(crate) fn directory(&self) -> &Path {
         &self.0
     }

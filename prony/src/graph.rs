@@ -135,7 +135,9 @@ pub(crate) fn execute(arguments: GraphArguments) -> anyhow::Result<ExitCode> {
     let text = match arguments.command {
         GraphCommand::Check(arguments) => return run_check(&arguments),
         GraphCommand::Backup(arguments) if arguments.incremental => {
-            chain::run_backup(&Place::existing(&arguments.place)?, &arguments.target)?
+            let place = Place::existing(&arguments.place)?;
+            place.refuse_within(&arguments.place, &arguments.target)?;
+            chain::run_backup(&place, &arguments.target)?
         }
         GraphCommand::Backup(arguments) => run_backup(&arguments)?,
         GraphCommand::Restore(arguments) => chain::run_restore(&arguments)?,
@@ -331,10 +333,13 @@ fn say_recovery(recovery: &Recovery) {
         ));
     }
     for loss in &recovery.lost {
+        let bytes = match loss.bytes {
+            // Of a file that is too short or missing, or of what its parts speak of.
+            0 => "something".to_owned(),
+            bytes => format!("{} from byte {} on", counted(bytes, "byte", "bytes"), loss.offset),
+        };
         say(&format!(
-            "lost: {} from byte {} on of {}: {}{}",
-            counted(loss.bytes, "byte", "bytes"),
-            loss.offset,
+            "lost: {bytes} of {}: {}{}",
             loss.path.display(),
             loss.why,
             loss.kept

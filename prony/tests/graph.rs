@@ -334,6 +334,41 @@ fn content(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     each.collect()
 }
 
+/// The server that was running did not start again.
+#[test]
+fn a_chain_of_backups_is_not_made_among_databases() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let here = directory.path();
+    drop(open(&here.join("graphs/rage")));
+    let refused = run(here, &["backup", "--incremental", "graphs", "graphs/nightly"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", refused.stdout);
+    assert!(refused.stderr.contains("graphs cannot be served with a chain"), "{}", refused.stderr);
+    assert!(!here.join("graphs/nightly").exists());
+    let taken = run(here, &["backup", "--incremental", "graphs", "graphs/of.nights"]);
+    assert!(taken.status.success(), "what can be no database is left alone: {}", taken.stderr);
+}
+
+/// The directory above was taken for a graph without anything in it, or for a chain, and was no longer served.
+#[test]
+fn databases_may_be_called_as_files_of_a_graph() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let here = directory.path();
+    for name in ["rage", "lock", "log-000000000001", "snapshot-2026", "backup-manifest"] {
+        let store = open(&here.join("graphs").join(name));
+        store.write_and_wait(|write| write.create_node("User", name, &[])).expect("it is written");
+    }
+    let checked = run(here, &["check", "graphs"]);
+    assert!(checked.stdout.starts_with("graphs/rage: 1 node "), "{}{}", checked.stdout, checked.stderr);
+    let taken = run(here, &["backup", "graphs", "copy"]);
+    assert!(taken.stdout.contains(" with 1 node "), "{}{}", taken.stdout, taken.stderr);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.args(["serve", "graph:graphs", "--listen", "127.0.0.1:0", "--cpus", "1"]).current_dir(here);
+    let mut served = PronyProcess::start_command(command);
+    served.wait_for_url();
+    let ended = served.stop();
+    assert!(ended.stderr.contains("database=\"backup-manifest\" nodes=1"), "{}", ended.stderr);
+}
+
 /// A mistake in the middle of the night: what is meant to be served is named in place of an empty graph, and the backups stay as they are.
 #[test]
 fn a_chain_of_backups_is_not_served() {

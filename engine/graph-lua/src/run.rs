@@ -139,9 +139,10 @@ fn expression(line: &[u8]) -> Option<(&[u8], Form)> {
 
 /// Whether a line has a comma outside of texts, which are all in double quotes for this.
 fn has_comma(line: &[u8]) -> bool {
-    let mut is_text = false;
+    let (mut is_text, mut is_escaped) = (false, false);
     line.iter().any(|&byte| {
-        is_text ^= byte == b'"';
+        is_text ^= byte == b'"' && !is_escaped;
+        is_escaped = is_text && byte == b'\\' && !is_escaped;
         byte == b',' && !is_text
     })
 }

@@ -114,6 +114,10 @@ fn the_value_is_that_of_the_last_line() {
         2
         > a = 1\na, 2, nil
         [1, 2, null]
+        > "a\"b", "c\\", 2
+        ["a\"b", "c\\", 2]
+        > "a\", b"
+        "a\", b"
         > names = {"a", "b"}\nnames
         ["a", "b"]
         > NodeGet("User", "Max")

@@ -478,6 +478,28 @@ fn recover_reads_the_whole_log_behind_a_damaged_snapshot_and_before_a_missing_fi
     }
 }
 
+/// They were gone with the snapshot that is taken in the log's place, and nothing said so.
+#[test]
+fn recover_keeps_a_log_whose_types_were_lost_with_the_snapshot() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let store = Store::open(directory.path(), OPTIONS).unwrap();
+    add(&store, "first");
+    store.snapshot().unwrap();
+    store.write_and_wait(|write| write.create_node("first", "y", &[])).unwrap();
+    drop(store);
+    let log = fs::read(path("log-000000000002")).unwrap();
+    damage(&path("snapshot-000000000002"), 40);
+    let store = Store::open(directory.path(), RECOVER).unwrap();
+    let [of_snapshot, of_log] = &store.recovery().lost[..] else { panic!("{:?}", store.recovery()) };
+    assert_eq!(of_snapshot.path, path("snapshot-000000000002"));
+    assert_eq!(of_log.path, path("log-000000000002"));
+    assert!(of_log.why.ends_with("left out: 1"), "{}", of_log.why);
+    let kept = of_log.kept.clone().unwrap();
+    drop(store);
+    assert_eq!(fs::read(kept).unwrap(), log);
+}
+
 #[test]
 fn a_damaged_snapshot_is_an_error_at_every_byte() {
     let directory = tempfile::tempdir().unwrap();

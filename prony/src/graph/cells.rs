@@ -80,7 +80,12 @@ fn integer(text: &str) -> Result<i64, String> {
 }
 
 fn double(text: &str) -> Result<f64, String> {
-    text.trim().parse().map_err(|_| format!("{} is no number", shown(text)))
+    let value: f64 = text.trim().parse().map_err(|_| format!("{} is no number", shown(text)))?;
+    // A number that is too large is read as infinite, which has a word of its own.
+    if value.is_infinite() && text.bytes().any(|byte| byte.is_ascii_digit()) {
+        return Err(format!("{} is beyond what a double can be", shown(text)));
+    }
+    Ok(value)
 }
 
 fn list<T>(text: &str, element: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
@@ -190,6 +195,8 @@ mod tests {
         check("double", "1e300", &expect!["Double(1e300) written as 1e300"]);
         check("float", "-0", &expect!["Double(-0.0) written as -0.0"]);
         check("double", "1,5", &expect!["`1,5` is no number"]);
+        check("double", "-1e309", &expect!["`-1e309` is beyond what a double can be"]);
+        check("double", "-inf", &expect!["Double(-inf) written as -inf"]);
         check("boolean", "TRUE", &expect!["Boolean(true) written as true"]);
         check("boolean", "yes", &expect!["`yes` is no boolean; write true or false"]);
         check("string", "a \"b\", c", &expect![[r#"String("a \"b\", c") written as "a ""b"", c""#]]);

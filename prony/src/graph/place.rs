@@ -36,7 +36,7 @@ impl Place {
         let database = named.join(arguments.graph.as_deref().unwrap_or(DEFAULT_DATABASE));
         let place = if is_database { named.clone() } else { database };
         // It has a lock as a graph has, and would be an empty one.
-        if let Some(chain) = [named, &place].into_iter().find(|place| place.join(CHAIN_MANIFEST).exists()) {
+        if let Some(chain) = [named, &place].into_iter().find(|place| place.join(CHAIN_MANIFEST).is_file()) {
             anyhow::bail!(
                 "{0} is a chain of backups of a graph, and no graph: `prony graph restore {0} NEW/{DEFAULT_DATABASE}` makes one of it, and checks all that \
                  it reads",
@@ -57,6 +57,27 @@ impl Place {
             names => format!("; there are {}: name one with --graph", names.join(", ")),
         };
         anyhow::bail!("there is no graph in {}{hint}", place.0.display())
+    }
+
+    /// A server would not start on a directory of databases that has a chain of backups among them.
+    pub(crate) fn refuse_within(&self, arguments: &PlaceArguments, chain: &Path) -> anyhow::Result<()> {
+        let named = &arguments.directory;
+        let above = match chain.parent() {
+            Some(above) if above.as_os_str().is_empty() => Path::new("."),
+            Some(above) => above,
+            None => return Ok(()),
+        };
+        let is_name = chain.file_name().is_some_and(|name| is_name(&name.to_string_lossy()));
+        let whole = |path: &Path| fs::canonicalize(path).ok();
+        let is_within = whole(named).is_some_and(|named| whole(above) == Some(named));
+        if is_name && is_within && self.0 != *named {
+            anyhow::bail!(
+                "{0} would be among the databases of {1}, and {1} cannot be served with a chain of backups in it: name a directory elsewhere",
+                chain.display(),
+                named.display()
+            );
+        }
+        Ok(())
     }
 
     pub(crate) fn directory(&self) -> &Path {
@@ -86,13 +107,14 @@ impl Place {
     }
 }
 
-/// Whether a directory holds files of a graph itself.
+/// Whether a directory holds files of a graph itself. Databases may be called as they are.
 fn is_database(directory: &Path) -> bool {
-    let Ok(mut entries) = fs::read_dir(directory) else { return false };
-    entries.any(|entry| {
-        let name = entry.map(|entry| entry.file_name()).unwrap_or_default();
+    let Ok(entries) = fs::read_dir(directory) else { return false };
+    entries.flatten().any(|entry| {
+        let name = entry.file_name();
         let name = name.to_string_lossy();
-        name == "lock" || name.starts_with("log-") || name.starts_with("snapshot-")
+        let is_named = name == "lock" || name.starts_with("log-") || name.starts_with("snapshot-");
+        is_named && entry.path().is_file()
     })
 }
 

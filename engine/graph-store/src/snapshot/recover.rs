@@ -15,8 +15,9 @@ use prony_log::disk::{self, sync_directory};
 use prony_log::error::{FileFault, OpenError};
 use prony_log::file::LogFile;
 use prony_log::frame_reader::{End, Frames};
-use prony_log::frames::LAST;
+use prony_log::frames::{HEAD_BYTES, LAST};
 use prony_log::recover::{Loss, Recovering, Recovery, Tail, numbers, resume};
+use prony_log::set_aside::set_aside;
 use std::collections::HashSet;
 use std::fs;
 use std::io;
@@ -67,14 +68,22 @@ pub(crate) fn load(directory: &Path, options: Options) -> Result<Loaded, OpenErr
     let first = snapshot.unwrap_or(1);
     let Loading { memory, dropped, files } = &mut loading;
     let is_lossy = !files.recovery.lost.is_empty();
-    let tail = files.logs(directory, LOG, first, &mut |payload| take(memory, dropped, payload, is_lossy))?;
+    let mut left_out = 0;
+    let tail = files.logs(directory, LOG, first, &mut |payload| {
+        left_out += take(memory, dropped, payload, is_lossy)?;
+        Ok(())
+    })?;
     if tail.is_none() && snapshot.is_some() && files.recovery.lost.is_empty() {
         // The file with the snapshot's number is made before the snapshot.
         files.lose_file(directory, LOG, first)?;
     }
     let of_logs = std::mem::replace(&mut files.recovery.lost, replaced);
     files.recovery.lost.extend(of_logs);
+    let losses = loading.files.recovery.lost.len();
     let state = loading.build(directory)?;
+    if is_lossy && (left_out > 0 || loading.files.recovery.lost.len() > losses) {
+        loading.keep_logs(directory, first, left_out)?;
+    }
     Ok(Loaded { memory: loading.memory, state, recovery: loading.files.recovery, first, tail })
 }
 
@@ -174,6 +183,24 @@ impl Loading {
         self.files.lose(&frames, offset, "the checksum does not fit".to_owned())
     }
 
+    /// Keeps the log behind a damaged snapshot as it is: the snapshot that is taken next removes it, with what is left out of it.
+    fn keep_logs(&mut self, directory: &Path, first: u64, left_out: u64) -> Result<(), OpenError> {
+        let why = match left_out {
+            0 => "relationships in it whose nodes were lost with the snapshot are left out".to_owned(),
+            _ => format!("changes in it whose types were lost with the snapshot are left out: {left_out}"),
+        };
+        for number in numbers(directory, LOG)?.into_iter().filter(|number| *number >= first) {
+            let path = LOG.path(directory, number);
+            let is_empty = fs::metadata(&path).is_ok_and(|data| data.len() <= HEAD_BYTES as u64);
+            if is_empty || self.files.recovery.lost.iter().any(|loss| loss.path == path) {
+                continue;
+            }
+            let kept = Some(set_aside(&path)?);
+            self.files.recovery.lost.push(Loss { path, offset: 0, bytes: 0, why: why.clone(), kept });
+        }
+        Ok(())
+    }
+
     /// Keys and links. A relationship without one of its nodes can only be where something was lost; it goes too.
     fn build(&mut self, directory: &Path) -> Result<WriterState, OpenError> {
         let (state, orphans) = bulk::build(&self.memory, &self.dropped);
@@ -206,13 +233,14 @@ fn is_type_lost(memory: &Memory, change: &Change<'_>) -> bool {
     memory.schema.load().side(side).get(at.type_number()).is_none()
 }
 
-/// The changes of one frame; `is_lossy` where what stands before them was lost in part.
+/// The changes of one frame; `is_lossy` where what stands before them was lost in part. The result is how many are left out for that.
 fn take(
     memory: &mut Memory,
     dropped: &mut HashSet<Ref>,
     payload: &[u8],
     is_lossy: bool,
-) -> Result<(), String> {
+) -> Result<u64, String> {
+    let mut left_out = 0;
     let guard = crossbeam_epoch::pin();
     let mut input = Input::new(payload);
     while !input.is_empty() {
@@ -225,6 +253,7 @@ fn take(
             Change::PutNode { properties, .. } | Change::PutRelationship { properties, .. } => {
                 check_properties(properties).map_err(|damage| damage.to_string())?;
                 if is_lossy && is_type_lost(memory, &change) {
+                    left_out += 1;
                     continue;
                 }
                 memory.put(&change, false, &guard);
@@ -239,5 +268,5 @@ fn take(
             change => memory.put(&change, false, &guard),
         }
     }
-    Ok(())
+    Ok(left_out)
 }

@@ -369,7 +369,8 @@ fn names(directory: &Path, only_looks: bool) -> io::Result<Vec<String>> {
 fn check_places(directory: &Path, names: &[String]) -> Result<(), DatabasesError> {
     let databases = names.iter().map(|name| directory.join(name));
     for place in databases.chain([directory.to_owned()]) {
-        if place.join(CHAIN_MANIFEST).exists() {
+        // A database may have this name.
+        if place.join(CHAIN_MANIFEST).is_file() {
             return Err(DatabasesError::Chain { directory: place });
         }
     }

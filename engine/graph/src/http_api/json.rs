@@ -126,13 +126,21 @@ pub(super) fn write_value(out: &mut Vec<u8>, value: &Value<'_>) {
     match value {
         Value::Boolean(value) => write_boolean(out, *value),
         Value::Integer(value) => write_integer(out, *value),
-        Value::Double(value) => write_number(out, *value),
+        Value::Double(value) => write_double(out, *value),
         Value::String(value) => write_string(out, value),
         Value::BooleanList(values) => write_list(out, values, |out, value| write_boolean(out, *value)),
         Value::IntegerList(values) => write_list(out, values, |out, value| write_integer(out, *value)),
-        Value::DoubleList(values) => write_list(out, values, |out, value| write_number(out, *value)),
+        Value::DoubleList(values) => write_list(out, values, |out, value| write_double(out, *value)),
         Value::StringList(values) => write_list(out, values, |out, value| write_string(out, value)),
     }
+}
+
+/// JSON has no number for what is not finite, which an import from files can bring.
+fn write_double(out: &mut Vec<u8>, value: f64) {
+    if value.is_finite() {
+        return write_number(out, value);
+    }
+    out.extend_from_slice(b"null");
 }
 
 fn write_boolean(out: &mut Vec<u8>, value: bool) {
@@ -173,6 +181,13 @@ mod tests {
             assert_eq!(serde_json::from_str::<f64>(text).expect("it is JSON").to_bits(), f64::to_bits(value));
         }
         assert_eq!(written(&Value::Integer(i64::MIN)), "-9223372036854775808");
+    }
+
+    #[test]
+    fn what_is_not_finite_is_null() {
+        assert_eq!(written(&Value::Double(f64::NAN)), "null");
+        let list = Value::DoubleList(vec![1.5, f64::INFINITY, f64::NEG_INFINITY]);
+        assert_eq!(written(&list), "[1.5, null, null]");
     }
 
     #[test]

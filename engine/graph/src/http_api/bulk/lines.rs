@@ -4,6 +4,9 @@
 /// millisecond, for which its other connections wait.
 const BLOCK_BYTES: usize = 16 * 1024;
 
+/// What some programs begin a file with; it is no part of the first line.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 #[derive(Debug)]
 pub(super) struct LineBuffer {
     buffer: Vec<u8>,
@@ -56,7 +59,9 @@ impl LineBuffer {
             if end.unwrap_or(rest.len()) > self.max_bytes {
                 with(self.number, BulkLine::TooLong { limit: self.max_bytes });
             } else if let Some(end) = end {
-                let text = rest[..end].trim_ascii();
+                let line = &rest[..end];
+                let mark: &[u8] = if self.number == 1 { BYTE_ORDER_MARK } else { b"" };
+                let text = line.strip_prefix(mark).unwrap_or(line).trim_ascii();
                 if !text.is_empty() {
                     with(self.number, BulkLine::Text(text));
                 }
@@ -105,6 +110,8 @@ mod tests {
         }
         check("", "");
         check("\n \n\na\n\n", "4:a");
+        check("\u{feff}a\nbc", "1:a 2:bc");
+        check("\u{feff}\na\n\u{feff}b", "2:a 3:\u{feff}b");
     }
 
     /// A core's other connections wait for as many as are taken at a time.

@@ -128,12 +128,10 @@ impl From<BodyError> for Stopped {
     }
 }
 
-/// Lines that are written, and not known to be durable.
+/// Lines that are written, and not known to be durable. They do not count before that, the faulty ones among them neither.
 struct WaitingLines {
     outcome: oneshot::Receiver<Result<(), LogError>>,
-    created: u64,
-    /// The last of them.
-    line: u64,
+    report: BulkReport,
 }
 
 impl Bulk {
@@ -191,13 +189,11 @@ impl Bulk {
         while store.lacks_room() && !attempt.is_final() {
             attempt = attempt.again(&store).await;
         }
-        let mut faults = Vec::new();
-        let (mut created, mut last, mut may_have_more) = (0, None, false);
+        let (mut report, mut may_have_more) = (BulkReport::default(), false);
         turns::next().await;
         let mut written = store.try_write(
             |write| {
                 may_have_more = lines.take(|number, text| {
-                    last = Some(number);
                     let made = match text {
                         BulkLine::Text(text) => match &creator {
                             Some(creator) => creator.create(write, side, text),
@@ -207,10 +203,7 @@ impl Bulk {
                             Err(format!("the line is longer than {limit} bytes (max_body_bytes)"))
                         }
                     };
-                    match made {
-                        Ok(()) => created += 1,
-                        Err(what) => faults.push((number, what)),
-                    }
+                    report.count(number, made);
                 });
                 Ok(())
             },
@@ -228,11 +221,8 @@ impl Bulk {
             let message = DISK_FULL.to_owned();
             return Err(Stopped { status: StatusCode::INSUFFICIENT_STORAGE, message });
         }
-        for (number, what) in faults {
-            self.report.fail(number, what);
-        }
-        if let Some(line) = last {
-            self.waiting.push_back(WaitingLines { outcome, created, line });
+        if report.last_line > 0 {
+            self.waiting.push_back(WaitingLines { outcome, report });
         }
         self.wait_for(WRITES_WAITING_MAX).await?;
         Ok(may_have_more)
@@ -250,16 +240,17 @@ impl Bulk {
                 let (status, message) = durability_fault(&error);
                 return Err(Stopped { status, message: message.to_owned() });
             }
-            self.report.made(done.created, done.line);
-            self.report_progress(done.line);
+            self.report.add(done.report);
+            self.report_progress();
         }
         Ok(())
     }
 }
 
 impl Bulk {
-    fn report_progress(&mut self, line: u64) {
+    fn report_progress(&mut self) {
         let Some(progress) = &mut self.progress else { return };
+        let line = self.report.last_line;
         if line >= progress.reported_line + LINES_BETWEEN {
             progress.reported_line = line;
             // A client that does not read gets the last one only.
@@ -271,11 +262,13 @@ impl Bulk {
 impl Drop for Bulk {
     fn drop(&mut self) {
         if !self.is_over {
-            let waiting: u64 = self.waiting.iter().map(|waiting| waiting.created).sum();
+            let waiting = || self.waiting.iter().map(|waiting| &waiting.report);
+            let created: u64 = waiting().map(|report| report.created).sum();
+            let failed: u64 = waiting().map(|report| report.failed).sum();
             tracing::warn!(
                 path = self.path,
-                created = self.report.created + waiting,
-                failed = self.report.failed,
+                created = self.report.created + created,
+                failed = self.report.failed + failed,
                 "a bulk creation was cut off, as its client went away or the server stops; what it created stays"
             );
         }

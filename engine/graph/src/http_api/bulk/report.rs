@@ -13,22 +13,34 @@ pub(super) struct BulkReport {
     pub(super) created: u64,
     pub(super) failed: u64,
     /// The last line that was worked on.
-    last_line: u64,
+    pub(super) last_line: u64,
     errors: Vec<(u64, String)>,
 }
 
 impl BulkReport {
-    pub(super) fn fail(&mut self, line: u64, what: String) {
+    /// What became of the line behind the last one.
+    pub(super) fn count(&mut self, line: u64, made: Result<(), String>) {
+        self.last_line = line;
+        match made {
+            Ok(()) => self.created += 1,
+            Err(what) => self.fail(line, what),
+        }
+    }
+
+    fn fail(&mut self, line: u64, what: String) {
         self.failed += 1;
         if self.errors.len() < ERRORS_MAX {
             self.errors.push((line, what));
         }
     }
 
-    /// So many of the lines up to this one were made.
-    pub(super) const fn made(&mut self, created: u64, last_line: u64) {
-        self.created += created;
-        self.last_line = last_line;
+    /// What became of the lines behind the last one.
+    pub(super) fn add(&mut self, next: Self) {
+        self.created += next.created;
+        self.failed += next.failed;
+        self.last_line = next.last_line;
+        let room = ERRORS_MAX.saturating_sub(self.errors.len());
+        self.errors.extend(next.errors.into_iter().take(room));
     }
 
     /// How far it is, without the faults.
@@ -58,5 +70,24 @@ impl BulkReport {
         }
         out.push(b'}');
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_one_behind_the_other_are_one_report() {
+        let mut whole = BulkReport::default();
+        let fault = |line: u64| (line % 2 == 0).then_some(()).ok_or_else(|| format!("fault {line}"));
+        for first in [1, 151] {
+            let mut part = BulkReport::default();
+            (first..first + 150).for_each(|line| part.count(line, fault(line)));
+            whole.add(part);
+        }
+        assert_eq!(whole.progress(), br#"{"created": 150, "failed": 150, "last_line": 300}"#);
+        let lines: Vec<u64> = whole.errors.iter().map(|(line, _)| *line).collect();
+        assert_eq!(lines, (1..=199).step_by(2).collect::<Vec<_>>());
     }
 }

@@ -114,6 +114,13 @@ pub(in crate::http_api) fn find(
             return Ok(Progress::Done);
         };
         let page = page.within(view.limit(find.side, Some(find.of)), query)?;
+        // As a value of the property would have been taken, which may be another number than was written.
+        let of = read.schema().side(find.side).get(number);
+        let declared = of.and_then(|of| of.properties.get(find.property));
+        let value = value.map(|value| match declared {
+            Some(declared) => value.clone().fit(declared.kind).unwrap_or(value),
+            None => value,
+        });
         let is_absent = role.is_some_and(|role| {
             role.comparison(find.side, find.of, find.property) != PropertyAccess::Allowed
         });

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, StatusCode, header, request::Parts};
+use http::{HeaderValue, Request, StatusCode, Version, header, request::Parts};
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use prony_source::{
@@ -49,17 +49,22 @@ pub(super) async fn respond_over(
         if body.is_end_stream() { RequestState::Whole(Bytes::new()) } else { RequestState::Unread(body) };
     let mut response = ApiResponse::default();
     let mut rest = None;
-    let mut closes = false;
+    let closes;
     loop {
         match connection.begin(&api_request(&head, &body), &mut response) {
-            Progress::Done => break,
+            Progress::Done => {
+                closes = is_left_over(core, &head, body).await;
+                break;
+            }
             Progress::Waits => {
                 let commit = begin_span(COMMIT, SpanKind::Internal);
                 in_span(commit, poll_fn(|context| connection.poll(context, &mut response)), |_, ()| ()).await;
+                closes = is_left_over(core, &head, body).await;
                 break;
             }
             Progress::Streams(stream) => {
                 rest = Some(stream);
+                closes = is_left_over(core, &head, body).await;
                 break;
             }
             Progress::NotReady(ready) => ready.await,
@@ -97,6 +102,18 @@ fn api_request<'r>(head: &'r Parts, body: &'r RequestState) -> ApiRequest<'r> {
             RequestState::Unread(_) => None,
             RequestState::Whole(body) => Some(body),
         },
+    }
+}
+
+/// Whether there is a body that the API has not asked for and that ends the connection. Otherwise it is read and thrown away, as the fast path
+/// does: hyper would close the connection without a word where it comes later than the head.
+async fn is_left_over(core: &CoreEngine, head: &Parts, body: RequestState) -> bool {
+    match body {
+        RequestState::Unread(_) if head.headers.contains_key(header::EXPECT) => true,
+        RequestState::Unread(body) if head.version < Version::HTTP_2 => {
+            body::read(head, body, core.site()).await.is_err()
+        }
+        RequestState::Unread(_) | RequestState::Whole(_) => false,
     }
 }
 

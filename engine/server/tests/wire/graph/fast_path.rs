@@ -45,6 +45,26 @@ fn mixed() -> Vec<(String, [&'static str; 2])> {
     ]
 }
 
+/// Behind such a response hyper closed the connection without a word, where the body came later than the head.
+#[test]
+fn a_body_that_nobody_asked_for_leaves_the_connection_open() {
+    let graph = graph();
+    let node = format!("GET /db/rage/node/User/Max {HOST}\r\n");
+    for first in [node.clone(), support::query("{ graph_nodes { _key } }")] {
+        let mut wire = Wire::to(graph.address());
+        wire.send(first);
+        assert!(wire.response().starts_with("HTTP/1.1 200 OK"));
+        for path in ["/db/elsewhere/nodes", "/db/elsewhere/node/User/Max", "/nowhere"] {
+            wire.send(format!("POST {path} {HOST}content-length: 2\r\n\r\n"));
+            wire.send("{}");
+            let answer = wire.response();
+            assert!(answer.starts_with("HTTP/1.1 404 Not Found"), "{path}\n{answer}");
+        }
+        wire.send(&node);
+        assert!(wire.response().starts_with("HTTP/1.1 200 OK"));
+    }
+}
+
 fn graph() -> Graph {
     let mut graph = Graph::start();
     for request in [

@@ -260,6 +260,21 @@ fn lists_have_limit_and_skip() {
     "#]]);
 }
 
+/// The double that is made of it is another number, which was not found by what had been written.
+#[test]
+fn an_integer_is_compared_with_doubles_as_the_one_that_it_becomes() {
+    Graph::start().check(expect![[r#"
+        POST /schema/nodes/User/properties/weight/double
+          201
+        POST /node/User/Max {"weight": 9007199254740993}
+          201 {"id": 1027, "type": "User", "key": "Max", "properties": {"weight": 9007199254740992}}
+        POST /nodes/User/weight/EQ 9007199254740993
+          200 [{"id": 1027, "type": "User", "key": "Max", "properties": {"weight": 9007199254740992}}]
+        POST /nodes/User/weight/LT 9007199254740993
+          200 []
+    "#]]);
+}
+
 #[test]
 fn finds_take_all_operations() {
     Graph::start().check(expect![[r#"

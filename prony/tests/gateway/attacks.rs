@@ -222,7 +222,10 @@ fn types_and_directives_of_another_upstream_are_not_forwarded() {
     ];
     let gateway = Server::configured(&directory, &beside(&directory, &peers, schemas));
     for (query, expected) in [
-        ("{ one nodes { id ... on Thing { title } ... on User { name } } }", "query{one nodes{id ...on User{name }}}"),
+        (
+            "{ one nodes { id ... on Thing { title } ... on User { name } } }",
+            "query{one nodes{id ...on User{name }}}",
+        ),
         ("{ one nodes { ... on Thing { title } } }", "query{one nodes{__typename@skip(if:true)}}"),
         ("{ one nodes { ...F } } fragment F on Thing { id }", "query{one nodes{__typename@skip(if:true)}}"),
         ("{ one @cold nodes { id } }", "query{one nodes{id }}"),
@@ -269,10 +272,8 @@ fn names_that_become_the_same_are_told_at_the_start() {
 #[test]
 fn what_is_left_out_of_another_upstream_is_not_forwarded() {
     let directory = directory();
-    let peers = [
-        serving(&ok(r#"{"data":{"one":1,"same":null}}"#)),
-        serving(&ok(r#"{"data":{"two":{"id":"x"}}}"#)),
-    ];
+    let peers =
+        [serving(&ok(r#"{"data":{"one":1,"same":null}}"#)), serving(&ok(r#"{"data":{"two":{"id":"x"}}}"#))];
     let sources = [
         "type Query { one: Int same: Same } type Same { id: ID! }",
         "type Query { two(by: By): Other } input By { n: Int } type Other { id: ID! }",
@@ -291,7 +292,8 @@ fn what_is_left_out_of_another_upstream_is_not_forwarded() {
         assert!(last().ends_with(r#"{"query":"query{one same{id }}"}"#), "{query}: {}", last());
     }
     // What is its own is left out there.
-    let query = "query ($on: Boolean!) { one same @include(if: $on) { ...F } } fragment F on Same { __typename id }";
+    let query =
+        "query ($on: Boolean!) { one same @include(if: $on) { ...F } } fragment F on Same { __typename id }";
     let response = gateway.graphql_with(query, &json!({"on": false}));
     assert_eq!(response["data"]["one"], 1, "{response}");
     assert!(last().contains("@include(if: $on) { ...F }"), "{}", last());

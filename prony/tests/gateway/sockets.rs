@@ -165,7 +165,9 @@ fn an_upstream_that_refuses_a_subscription_is_an_error_that_says_so() {
 fn a_result_in_place_of_events_is_passed_on() {
     let answer = |status: &str, body: &str| {
         let length = body.len();
-        format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
+        format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
     };
     let errors = r#"{"errors":[{"message":"not today"}]}"#;
     let events = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n\

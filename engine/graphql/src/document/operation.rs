@@ -105,13 +105,6 @@ impl Operation {
         self.variables.iter().map(|variable| &variable.name)
     }
 
-    /// Whether a field of its document is such a one, by the type that it is selected of and its name; also one that `@skip` and
-    /// `@include` leave out.
-    pub fn has_field(&self, is_such: impl Fn(&Name, &Name) -> bool) -> bool {
-        let fragments = self.document.fragments.values().map(|fragment| &fragment.selection_set);
-        fragments.chain([&self.definition.selection_set]).any(|set| has_field(set, &is_such))
-    }
-
     /// Whether its document has no other operation.
     pub fn is_alone(&self) -> bool {
         self.document.operations.len() == 1
@@ -121,16 +114,6 @@ impl Operation {
     pub fn weight_bytes(&self) -> usize {
         self.weight_bytes
     }
-}
-
-fn has_field(set: &executable::SelectionSet, is_such: &dyn Fn(&Name, &Name) -> bool) -> bool {
-    set.selections.iter().any(|selection| match selection {
-        executable::Selection::Field(field) => {
-            is_such(&set.ty, &field.name) || has_field(&field.selection_set, is_such)
-        }
-        executable::Selection::InlineFragment(inline) => has_field(&inline.selection_set, is_such),
-        executable::Selection::FragmentSpread(_) => false,
-    })
 }
 
 pub(super) fn next_id() -> OperationId {

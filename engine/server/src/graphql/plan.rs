@@ -129,8 +129,7 @@ impl Plan {
             .and_then(|index| Interception::of(index, schema, sources, selection.kind, &selection.fields));
         // What is joined or intercepted is executed field by field.
         let is_plain = joins.is_empty() && interception.is_none();
-        let whole =
-            if is_plain { plan_whole(&inputs, &planner, operation, text, &selection, &steps) } else { None };
+        let whole = if is_plain { plan_whole(sources, operation, text, &selection, &steps) } else { None };
         let sole_source = if is_plain { sole_source(&steps) } else { None };
         let weight_bytes = weight(&selection.fields)
             + complexity.weight_bytes()
@@ -281,8 +280,7 @@ fn no_joins(field: &Field) -> GraphqlError {
 
 /// Lets the source of all root fields, where there is one, plan the operation as a whole.
 fn plan_whole(
-    &PlanInputs { schema, sources, .. }: &PlanInputs<'_>,
-    planner: &JoinPlanner<'_>,
+    sources: &[Arc<dyn SourceSchema>],
     operation: &Operation,
     text: &str,
     selection: &Selection,
@@ -291,15 +289,6 @@ fn plan_whole(
     let Some(Step::Source(owner, _)) = steps.first() else { return None };
     let is_owned = steps.iter().all(|step| matches!(step, Step::Source(source, _) if source == owner));
     if !is_owned || !operation.is_alone() || selection.kind == OperationKind::Subscription {
-        return None;
-    }
-    // What `@skip` and `@include` leave out stands in the text all the same.
-    let root = schema.root_type(selection.kind)?;
-    let is_unknown = |parent: &Name, field: &Name| {
-        let is_of_others = parent == root && schema.owner(selection.kind, field) != Some(*owner);
-        is_of_others || planner.is_joined(parent, field)
-    };
-    if operation.has_field(is_unknown) {
         return None;
     }
     let variables: Vec<Name> = operation.variable_names().cloned().collect();

@@ -155,10 +155,8 @@ mod tests {
         let alone = object(vec![("id", object(vec![("in", number(1))]))]);
         assert_eq!(with_keys(None, &path, number(1)), alone);
         let given = object(vec![("id", object(vec![("ne", number(2))])), ("gone", number(0))]);
-        let beside = object(vec![
-            ("gone", number(0)),
-            ("id", object(vec![("ne", number(2)), ("in", number(1))])),
-        ]);
+        let beside =
+            object(vec![("gone", number(0)), ("id", object(vec![("ne", number(2)), ("in", number(1))]))]);
         assert_eq!(with_keys(Some(given), &path, number(1)), beside);
     }
 }

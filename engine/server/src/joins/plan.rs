@@ -145,16 +145,11 @@ impl JoinPlanner<'_> {
         Ok((!node.is_empty()).then_some((field, node)))
     }
 
-    /// Whether a field of a type is joined to it.
-    pub(crate) fn is_joined(&self, parent: &Name, field: &Name) -> bool {
-        self.joins.find(parent, field).is_some()
-    }
-
     fn has_joins(&self, field: &Field) -> bool {
         field
             .selections
             .iter()
-            .any(|child| self.is_joined(&child.parent_type, &child.name) || self.has_joins(child))
+            .any(|child| self.joins.find(&child.parent_type, &child.name).is_some() || self.has_joins(child))
     }
 
     fn take(&self, fields: &mut Vec<Field>) -> Result<JoinNode, GraphqlError> {

@@ -19,8 +19,8 @@ use prony_graphql::{
 use prony_source::{FieldPlan, OperationRequest};
 use serde_json::Value as Json;
 
-pub(crate) use self::{mentions::are_known, parts::Typenames};
 use self::parts::{UpstreamVariable, VariableType, VariableValue};
+pub(crate) use self::{mentions::are_known, parts::Typenames};
 use crate::schema::{Guards, UpstreamModel};
 
 /// A root field, ready to be forwarded beside others.

@@ -102,9 +102,8 @@ impl<'a> Printer<'a> {
         }
         let output = field.output.inner_named_type();
         // Objects of a type that the upstream does not know do not come from it.
-        let is_known = |child: &&Field| {
-            child.parent_type == *output || model.types.contains_key(&child.parent_type)
-        };
+        let is_known =
+            |child: &&Field| child.parent_type == *output || model.types.contains_key(&child.parent_type);
         let selections: Vec<&Field> = field.selections.iter().filter(is_known).collect();
         if selections.is_empty() {
             // An object of which everything was left out is there all the same, and has to have a selection.

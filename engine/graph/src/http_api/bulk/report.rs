@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn reports_one_behind_the_other_are_one_report() {
         let mut whole = BulkReport::default();
-        let fault = |line: u64| (line % 2 == 0).then_some(()).ok_or_else(|| format!("fault {line}"));
+        let fault = |line: u64| line.is_multiple_of(2).then_some(()).ok_or_else(|| format!("fault {line}"));
         for first in [1, 151] {
             let mut part = BulkReport::default();
             (first..first + 150).for_each(|line| part.count(line, fault(line)));

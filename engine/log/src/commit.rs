@@ -3,7 +3,8 @@
 
 use crate::Durability;
 use crate::error::LogError;
-use crate::file::{LogFile, NextFile};
+use crate::file::NextFile;
+use crate::frame_log::FrameLog;
 use crate::frames::LOG_FRAME_HEAD_BYTES;
 use crate::group_commit::{GroupCommit, WAIT_MAX};
 use crate::positions::Positions;
@@ -69,88 +70,6 @@ pub trait Logged: fmt::Debug + Send + Sync + Sized + 'static {
     /// So much was written to the log since the store was opened, beside what it had then.
     fn note_log_bytes(&self, bytes: u64) {
         let _ = bytes;
-    }
-}
-
-/// What frames are made durable in, one after the other: the files of a log, or something that keeps what the frames say in its own way.
-pub trait FrameLog {
-    /// Makes a frame as durable as was asked for; nothing of it is done where it fails. Blocks.
-    fn append(&mut self, frame: &mut [u8]) -> Result<(), LogError>;
-
-    /// Why nothing more is taken, and frames that were acknowledged without a sync may be lost.
-    fn suspect(&self) -> Option<&LogError> {
-        None
-    }
-
-    /// Makes durable what is due, where that is done at intervals.
-    fn sync_if_due(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// When [`Self::sync_if_due`] has something to do.
-    fn sync_due_in(&self) -> Duration {
-        Duration::MAX
-    }
-
-    /// Goes on in another file.
-    fn rotate(&mut self, next: NextFile) -> io::Result<()> {
-        drop(next);
-        Err(io::Error::other("it has no files"))
-    }
-
-    /// Of the file that is appended to.
-    fn number(&self) -> u64 {
-        0
-    }
-
-    /// All that was appended is durable when it returns.
-    fn sync(&mut self) -> Result<(), LogError> {
-        Ok(())
-    }
-
-    fn close(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// A fault of this program has broken off what was being made durable, and nobody knows what there is of it.
-    fn give_up(&mut self) {}
-}
-
-impl FrameLog for LogFile {
-    fn append(&mut self, frame: &mut [u8]) -> Result<(), LogError> {
-        Self::append(self, frame)
-    }
-
-    fn suspect(&self) -> Option<&LogError> {
-        Self::suspect(self)
-    }
-
-    fn sync_if_due(&mut self) -> io::Result<()> {
-        Self::sync_if_due(self)
-    }
-
-    fn sync_due_in(&self) -> Duration {
-        Self::sync_due_in(self)
-    }
-
-    fn rotate(&mut self, next: NextFile) -> io::Result<()> {
-        Self::rotate(self, next)
-    }
-
-    fn number(&self) -> u64 {
-        Self::number(self)
-    }
-
-    fn sync(&mut self) -> Result<(), LogError> {
-        Self::sync(self)
-    }
-
-    fn close(&mut self) -> io::Result<()> {
-        Self::close(self)
-    }
-
-    fn give_up(&mut self) {
-        Self::give_up(self);
     }
 }
 
@@ -622,6 +541,7 @@ impl<A: Attached> Batch<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::LogFile;
     use crate::frames::FileKind;
     use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;

@@ -14,6 +14,7 @@ pub mod error;
 #[cfg(feature = "power-loss")]
 pub mod faults;
 pub mod file;
+pub mod frame_log;
 pub mod frame_reader;
 pub mod frame_writer;
 pub mod frames;

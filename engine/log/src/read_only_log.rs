@@ -1,7 +1,7 @@
 //! The log of a store that is only read: it has no files, and takes nothing.
 
-use crate::commit::FrameLog;
 use crate::error::LogError;
+use crate::frame_log::FrameLog;
 
 /// Writes are taken back.
 #[derive(Debug)]

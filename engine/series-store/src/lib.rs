@@ -62,9 +62,9 @@ pub use page::Page;
 pub use prony_log::{
     Durability,
     backup::{BackupError, part_path},
-    commit::FrameLog,
     durability, durability_text,
     error::{FileFault, LogError, OpenError},
+    frame_log::FrameLog,
     recover::{Loss, Recovery},
     register::Registration,
     ticket::{Settled, Ticket},

@@ -25,7 +25,7 @@ const AT_A_TIME: usize = 2;
 
 /// One program of tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Program {
+pub(crate) struct Program {
     /// As `cargo test` takes it, for whoever runs it again.
     name: String,
     executable: PathBuf,
@@ -62,8 +62,7 @@ struct Profile {
 }
 
 /// Runs all programs, then the examples of documentation.
-pub(crate) fn run(root: &Path) -> Result<Ran> {
-    let programs = built(root)?;
+pub(crate) fn run(root: &Path, programs: Vec<Program>) -> Result<Ran> {
     println!("{} programs of tests, {AT_A_TIME} at a time", programs.len());
     let mut ran = Ran::passed();
     for (program, first) in beside_each_other(programs, &show)? {
@@ -85,7 +84,7 @@ pub(crate) fn run(root: &Path) -> Result<Ran> {
 }
 
 /// Those that Cargo has built, or builds now.
-fn built(root: &Path) -> Result<Vec<Program>> {
+pub(crate) fn built(root: &Path) -> Result<Vec<Program>> {
     let mut cargo = Command::new("cargo");
     cargo
         .args(["test", "--workspace", "--locked", "--no-run", "--message-format", "json-render-diagnostics"])

@@ -40,13 +40,15 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<bool> {
 
 /// The lints have the lowest priority, and nothing that a test waits for is later for them.
 fn tests_and_lints(root: &Path) -> [StageOutcome; 2] {
+    // Before the lints begin: Cargo waits where another one has its folder.
+    let built = programs::built(root);
     thread::scope(|scope| {
         let lints = scope.spawn(|| {
             let started = Instant::now();
             let words: Vec<&str> = ["nice", "-n", "19"].into_iter().chain(LINTS).collect();
             (run_command_aside(root, &words), started.elapsed())
         });
-        let tests = run_stage("tests", || work(root, "tests"));
+        let tests = run_stage("tests", || programs::run(root, built?));
         let ((ran, said), duration) = lints.join().expect("the thread of the lints does not panic");
         println!("\n=== lints, beside the tests");
         // A terminal that is gone makes no failed stage.
@@ -65,7 +67,7 @@ fn work(root: &Path, stage: &str) -> Result<Ran> {
         "lints" => run_command(root, &LINTS),
         // As the tests need it: another choice of targets would have other features, and all crates twice. The program is among it.
         "build" => run_command(root, &["cargo", "test", "--workspace", "--locked", "--no-run"]),
-        "tests" => programs::run(root),
+        "tests" => programs::run(root, programs::built(root)?),
         "deploy" => deploy::check(root),
         "web" => web::check(root),
         "prose" => prose::check(root),

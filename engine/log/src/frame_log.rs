@@ -45,7 +45,8 @@ pub trait FrameLog {
         Ok(())
     }
 
-    /// A fault of this program has broken off what was being made durable, and nobody knows what there is of it.
+    /// A fault of this program has broken off what was being made durable, and nobody knows what there is of it. Files take nothing more; a
+    /// database has each frame whole or not at all, and takes the next one.
     fn give_up(&mut self) {}
 }
 

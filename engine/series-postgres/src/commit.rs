@@ -81,6 +81,11 @@ impl FrameLog for Committer {
         }
         done.map_err(|fault| fault.of_write(&database.description))
     }
+
+    fn give_up(&mut self) {
+        // As where a group fails.
+        self.session = None;
+    }
 }
 
 impl Committer {

@@ -56,6 +56,11 @@ impl FrameLog for Committer {
         }
         done.map_err(|fault| fault.of_write(&shared.database.description))
     }
+
+    fn give_up(&mut self) {
+        // As where a group fails.
+        self.last_times.clear();
+    }
 }
 
 impl Committer {

@@ -320,9 +320,13 @@ fn refused(refusal: &Refusal) -> GraphqlError {
 
 fn not_durable(error: &LogError) -> GraphqlError {
     let (code, message) = match error {
-        LogError::Unknown { .. } | LogError::Broken => (
+        LogError::Unknown { .. } => (
             ErrorCode::OutcomeUnknown,
             "whether anything was changed is unknown until the graph is opened again: its log could not be synced",
+        ),
+        LogError::Broken => (
+            ErrorCode::OutcomeUnknown,
+            "whether anything was changed is unknown until the graph is opened again: a fault of the server has broken off its writing",
         ),
         LogError::Suspect { .. } => (
             ErrorCode::SourceUnavailable,

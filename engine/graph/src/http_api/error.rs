@@ -101,7 +101,13 @@ pub(super) fn read_fault(error: &LogError) -> (StatusCode, &'static str) {
 
 /// What a client is responded with whose write could not be made durable.
 pub(super) fn durability_fault(error: &LogError) -> (StatusCode, &'static str) {
-    if let LogError::Unknown { .. } | LogError::Broken = error {
+    if let LogError::Broken = error {
+        tracing::error!(%error, "a write was broken off");
+        let text = "a fault of the server has broken off the writing of the log: whether the write is kept is unknown until the graph is \
+                    opened again, and nothing more is written until then; the server's log says why";
+        return (StatusCode::INTERNAL_SERVER_ERROR, text);
+    }
+    if let LogError::Unknown { .. } = error {
         tracing::error!(%error, cause = std::error::Error::source(error), "a write could not be synced");
         let text = "the log could not be synced: whether the write is kept is unknown until the graph is opened again, and nothing more \
                     is written until then; the server's log says why";

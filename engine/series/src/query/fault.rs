@@ -148,10 +148,14 @@ impl From<LogError> for Fault {
 
 /// The status of a write that could not be made durable, and why.
 pub(crate) fn taken_back(error: &LogError) -> (StatusCode, &'static str) {
-    if let LogError::Unknown { .. } | LogError::Broken = error {
+    if let LogError::Unknown { .. } = error {
         tracing::error!(%error, cause = std::error::Error::source(error), "a write could not be synced");
         let why = "whether the write is kept is unknown until the series are opened again: the log could not be synced, and takes \
                    nothing more until then; the server's log says why";
+        (StatusCode::INTERNAL_SERVER_ERROR, why)
+    } else if let LogError::Broken = error {
+        tracing::error!(%error, "a write was broken off");
+        let why = "whether the write is kept is unknown: a fault of the server has broken off its writing; the server's log says why";
         (StatusCode::INTERNAL_SERVER_ERROR, why)
     } else if error.is_disk_full() {
         (StatusCode::INSUFFICIENT_STORAGE, "the disk is full; make room and send it again")

@@ -9,8 +9,9 @@ use prony_sql::{
     plan::{Direction, OrderKey},
 };
 
-/// SQLite's function that makes rows of a JSON text. A table of the file may have its name; there is none of the temporary schema, where
-/// SQLite finds the function too (<https://sqlite.org/vtab.html#epovtab>).
+/// SQLite's function that makes rows of a JSON text. A table of the file may have its name, and none of the temporary schema has. There
+/// SQLite finds the function too (`sqlite3LocateTable`), though its documentation speaks of `main` alone
+/// (<https://sqlite.org/vtab.html#epovtab>).
 pub(super) const JSON_EACH: &str = "temp.json_each";
 
 /// SQLite's SQL.

@@ -118,8 +118,10 @@ pub(in crate::http_api) fn find(
         let of = read.schema().side(find.side).get(number);
         let declared = of.and_then(|of| of.properties.get(find.property));
         let value = value.map(|value| match declared {
-            Some(declared) => value.clone().fit(declared.kind).unwrap_or(value),
-            None => value,
+            Some(declared) if declared.kind != value.kind() => {
+                value.clone().fit(declared.kind).unwrap_or(value)
+            }
+            _ => value,
         });
         let is_absent = role.is_some_and(|role| {
             role.comparison(find.side, find.of, find.property) != PropertyAccess::Allowed

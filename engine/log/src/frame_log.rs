@@ -46,7 +46,7 @@ pub trait FrameLog {
     }
 
     /// A fault of this program has broken off what was being made durable, and nobody knows what there is of it. Files take nothing more; a
-    /// database has each frame whole or not at all, and takes the next one.
+    /// database takes the next frame as it does behind one that failed.
     fn give_up(&mut self) {}
 }
 

@@ -1,6 +1,5 @@
 //! The stage of tests: the programs that `cargo test` builds, some at a time. Most of them wait for servers, databases and clocks, and one
-//! alone leaves half of two processors idle. A program that fails beside others runs once more with nothing beside it, and what it says
-//! then counts; the summary names it.
+//! alone leaves half of two processors idle.
 
 use std::{
     collections::VecDeque,
@@ -65,19 +64,8 @@ struct Profile {
 pub(crate) fn run(root: &Path, programs: Vec<Program>) -> Result<Ran> {
     println!("{} programs of tests, {AT_A_TIME} at a time", programs.len());
     let mut ran = Ran::passed();
-    for (program, first) in beside_each_other(programs, &show)? {
-        if first.succeeded {
-            ran += first;
-            continue;
-        }
-        println!("\n{} failed beside others; once more, alone:", program.name);
-        let alone = run_program(&program, &show)?;
-        if alone.succeeded {
-            ran.unsteady.push(program.name);
-            ran.unsteady
-                .extend(first.failures.iter().map(|text| text.lines().next().unwrap_or("").to_owned()));
-        }
-        ran += alone;
+    for one in beside_each_other(programs, &show)? {
+        ran += one;
     }
     ran += run_command(root, &["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "--doc"])?;
     Ok(ran)
@@ -124,7 +112,7 @@ fn show(said: &[u8]) {
 }
 
 /// In the order in which they ended.
-fn beside_each_other(programs: Vec<Program>, show: &(impl Fn(&[u8]) + Sync)) -> Result<Vec<(Program, Ran)>> {
+fn beside_each_other(programs: Vec<Program>, show: &(impl Fn(&[u8]) + Sync)) -> Result<Vec<Ran>> {
     let left = Mutex::new(VecDeque::from(programs));
     let ended = Mutex::new(Vec::new());
     let next = || left.lock().ok()?.pop_front();
@@ -132,7 +120,7 @@ fn beside_each_other(programs: Vec<Program>, show: &(impl Fn(&[u8]) + Sync)) -> 
         while let Some(program) = next() {
             let ran = run_program(&program, show)?;
             if let Ok(mut ended) = ended.lock() {
-                ended.push((program, ran));
+                ended.push(ran);
             }
         }
         Ok(())
@@ -199,8 +187,8 @@ mod tests {
         let shown = Mutex::new(Vec::new());
         let show = |said: &[u8]| shown.lock().unwrap().push(String::from_utf8_lossy(said).into_owned());
         let mut ended = beside_each_other(vec![whole, dying], &show).unwrap();
-        ended.sort_by(|one, other| one.0.name.cmp(&other.0.name));
-        let [(_, dead), (_, passed)] = &ended[..] else { panic!("two programs ran") };
+        ended.sort_by_key(|ran| ran.succeeded);
+        let [dead, passed] = &ended[..] else { panic!("two programs ran") };
         assert!(passed.succeeded && !dead.succeeded);
         assert_eq!(passed.counts.passed, 2);
         assert!(dead.failures[0].starts_with("dying\n"), "{:?}", dead.failures);

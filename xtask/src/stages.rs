@@ -20,8 +20,6 @@ pub(crate) struct Ran {
     pub(crate) counts: Counts,
     /// What the tests that failed said, each with its name first.
     pub(crate) failures: Vec<String>,
-    /// Programs of tests, and tests, that failed beside others and passed alone.
-    pub(crate) unsteady: Vec<String>,
 }
 
 impl Ran {
@@ -36,7 +34,6 @@ impl AddAssign for Ran {
         self.succeeded &= other.succeeded;
         self.counts += other.counts;
         self.failures.extend(other.failures);
-        self.unsteady.extend(other.unsteady);
     }
 }
 
@@ -160,12 +157,6 @@ pub(crate) fn summary(outcomes: &[StageOutcome], took: Duration) -> String {
         lines.push("\n=== failures".to_owned());
         lines.push(failures.join("\n\n"));
     }
-    let unsteady: Vec<&str> =
-        outcomes.iter().flat_map(|outcome| &outcome.ran.unsteady).map(String::as_str).collect();
-    if !unsteady.is_empty() {
-        lines.push("\n=== failed beside others, passed alone".to_owned());
-        lines.push(unsteady.join("\n"));
-    }
     lines.push("\n=== summary".to_owned());
     let mut sum = Counts::default();
     for outcome in outcomes {
@@ -213,7 +204,6 @@ mod tests {
     fn what_failed_stands_before_the_summary() {
         let mut outcomes = [outcome("tests", false, 1, 2), outcome("web", true, 3, 0)];
         outcomes[0].ran.failures = vec!["a::b\nleft: 1".to_owned(), "c".to_owned()];
-        outcomes[0].ran.unsteady = vec!["prony: test run".to_owned(), "d".to_owned()];
         expect![[r"
 
             === failures
@@ -221,10 +211,6 @@ mod tests {
             left: 1
 
             c
-
-            === failed beside others, passed alone
-            prony: test run
-            d
 
             === summary
             tests          FAILED     1.2 s

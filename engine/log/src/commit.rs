@@ -340,9 +340,7 @@ impl<S: Logged> CommitQueue<S> {
                 // Nobody waits for it, and all that comes is refused.
                 self.lock().log_failure = file.suspect().map(|error| (error.clone(), SystemTime::now()));
             }
-            for request in work.requests {
-                self.serve(&mut file, request, &outcome);
-            }
+            self.serve_all(&mut file, work.requests, &outcome);
             if work.is_closing {
                 let _ = file.close();
                 return;
@@ -363,6 +361,15 @@ impl<S: Logged> CommitQueue<S> {
             self.take_back(std::mem::take(&mut work.batch.waiters), &LogError::Broken);
             Err(LogError::Broken)
         })
+    }
+
+    /// As with a commit, a panic is told by the log and not by its silence; who has asked hears that the store is being closed.
+    fn serve_all(&self, file: &mut impl FrameLog, requests: Vec<Request>, committed: &Result<(), LogError>) {
+        let serve = || requests.into_iter().for_each(|request| self.serve(file, request, committed));
+        if catch_unwind(AssertUnwindSafe(serve)).is_err() {
+            file.give_up();
+            self.lock().log_failure = Some((LogError::Broken, SystemTime::now()));
+        }
     }
 
     fn commit(&self, file: &mut impl FrameLog, work: &mut Work<S::Attached>) -> Result<(), LogError> {

@@ -134,7 +134,7 @@ fn what_may_be_repeated_is_repeated_where_a_kept_connection_turns_out_to_be_dead
             "POST",
             expect![[r#"
                 0: /a 200 {} (new connection)
-                0: /b Read"#]],
+                0: /b StreamReset(2)"#]],
         ),
     ] {
         let peer = ScriptedPeer::start(vec![dies.clone(), keeping()]);

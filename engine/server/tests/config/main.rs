@@ -275,7 +275,7 @@ fn flags_win_over_the_file_and_variables_are_filled_in() {
                         },
                     },
                 },
-                places: Places { .. },
+                places: SourcePlaces { .. },
             },
         ]"#]]
     .assert_eq(&format!(

@@ -32,6 +32,22 @@ pub struct InterceptorSettings {
     pub modules: Option<Arc<dyn Interceptors>>,
 }
 
+/// Whether the same modules are called around the same fields, wherever that was written.
+pub(crate) fn are_called_as(one: &InterceptorsByTable, other: &InterceptorsByTable) -> bool {
+    calls(one).eq(calls(other))
+}
+
+/// Sources, their tables, what is done with rows, and the modules that are called around it.
+fn calls(of: &InterceptorsByTable) -> impl Iterator<Item = (&String, &String, RowOperation, &Arc<str>)> {
+    of.iter().flat_map(|(source, tables)| {
+        tables.iter().flat_map(move |(table, of)| {
+            of.operations.iter().flat_map(move |(operation, modules)| {
+                modules.iter().map(move |module| (source, table, *operation, &module.path))
+            })
+        })
+    })
+}
+
 impl TableInterceptors {
     /// Adds those of another that are not among them.
     pub(crate) fn add(&mut self, other: &Self) {

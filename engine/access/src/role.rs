@@ -7,7 +7,7 @@ use std::{
 
 use prony_source::{config::Origin, permissions::Permissions};
 
-use crate::interceptors::InterceptorsByTable;
+use crate::interceptors::{InterceptorsByTable, are_called_as};
 
 /// The index of a role in [`AccessSettings::roles`](crate::AccessSettings::roles).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,6 +56,7 @@ impl Role {
             && self.max_complexity == other.max_complexity
             && self.permissions == other.permissions
             && self.policies == other.policies
+            && are_called_as(&self.interceptors, &other.interceptors)
     }
 
     /// Where the permissions of a source were written.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     identity::{Identity, Way},
+    interceptors::are_called_as,
     role::RoleId,
     settings::AccessSettings,
 };
@@ -32,7 +33,8 @@ impl AccessSettings {
             && now.grants_as(role)
             && self.names == before.names
             && self.source_names == before.source_names
-            && self.certificates == before.certificates;
+            && self.certificates == before.certificates
+            && are_called_as(&self.interceptors.tables, &before.interceptors.tables);
         if !is_same {
             return Standing::Other;
         }

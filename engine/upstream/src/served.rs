@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use prony_graphql::{
     compiler::{ast::FieldDefinition, collections::IndexMap, schema::ExtendedType},
+    document::is_read_everywhere,
     error::{ErrorCode, GraphqlError},
     schema::Contribution,
     selection::OperationKind,
@@ -91,7 +92,9 @@ impl SourceSchema for ServedModel {
             return None;
         }
         let means_the_same = model.originals.are_served() && !(model.has_other_roots && may_name_root());
-        let is_forwarded = means_the_same && are_known(model, request.kind, request.document);
+        let is_forwarded = means_the_same
+            && is_read_everywhere(request.text)
+            && are_known(model, request.kind, request.document);
         is_forwarded.then(|| PreparedField::new(UpstreamOperation::of(request)))
     }
 

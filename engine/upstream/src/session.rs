@@ -39,10 +39,10 @@ impl UpstreamSession {
 
     /// Forwards those of the root fields, which are of one kind, that who asks may have.
     async fn forward_allowed(&self, fields: &[&UpstreamField], variables: &Variables) -> Vec<FieldResult> {
-        let refusals: Vec<_> = fields.iter().map(|field| field.refusal(variables)).collect();
-        if refusals.iter().all(Option::is_none) {
+        if fields.iter().all(|field| field.refusal(variables).is_none()) {
             return self.forward(fields, variables).await;
         }
+        let refusals: Vec<_> = fields.iter().map(|field| field.refusal(variables)).collect();
         let allowed = fields.iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none());
         let allowed: Vec<&UpstreamField> = allowed.map(|(field, _)| *field).collect();
         let forwarded = if allowed.is_empty() { Vec::new() } else { self.forward(&allowed, variables).await };

@@ -14,6 +14,8 @@ pub mod weights;
 
 pub use self::operation::{Operation, OperationId};
 
+use std::borrow::Cow;
+
 use apollo_compiler::{
     ExecutableDocument, Name, Node, ast::Document, executable, parser::Parser, validation::Valid,
 };
@@ -70,6 +72,12 @@ impl Operation {
             weight_bytes,
         })
     }
+}
+
+/// Whether every server reads a text as it is. Descriptions of what is executed are new, and some servers stop at commas behind `...` and
+/// before `:`.
+pub fn is_read_everywhere(text: &str) -> bool {
+    matches!(syntax::readable(text), Cow::Borrowed(_))
 }
 
 /// Valid but for what [`rules`] checks.

@@ -14,7 +14,10 @@ use apollo_compiler::{
 };
 use serde_json::Value as Json;
 
-use crate::{document::position::LineIndex, error::Position};
+use crate::{
+    document::{position::LineIndex, syntax},
+    error::Position,
+};
 
 /// Which root type the operation selects from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -123,7 +126,8 @@ pub(super) fn next_id() -> OperationId {
 
 /// The names of a document's operations, as far as they have some; none where it cannot be read.
 pub fn operation_names(text: &str) -> Vec<String> {
-    let Ok(ast) = Parser::new().parse_ast(text, "document") else { return Vec::new() };
+    let readable = syntax::readable(text);
+    let Ok(ast) = Parser::new().parse_ast(&*readable, "document") else { return Vec::new() };
     let operations = ast.definitions.iter().filter_map(Definition::as_operation_definition);
     operations.filter_map(|operation| operation.name.as_ref()).map(ToString::to_string).collect()
 }
@@ -136,6 +140,7 @@ mod tests {
     fn operations_of_a_document_are_named() {
         for (text, names) in [
             ("query A { a } mutation B { b } fragment F on Query { a }", vec!["A", "B"]),
+            ("\"All.\" query A { a..., on Query { b } } \"Other.\" query B { b }", vec!["A", "B"]),
             ("{ a }", vec![]),
             ("query A { a", vec![]),
             ("", vec![]),

@@ -3,7 +3,7 @@
 use apollo_compiler::{
     Name, Node,
     ast::{DirectiveList, InputValueDefinition, Value as Literal},
-    collections::{HashSet, IndexMap},
+    collections::{HashMap, HashSet, IndexMap},
     executable::{self, SelectionSet},
     schema::ExtendedType,
 };
@@ -30,6 +30,7 @@ impl Operation {
             variables,
             literals: Literals::with_variables(schema, self, variables),
             splits_left: MAX_SPLITS,
+            members: HashMap::default(),
         };
         let root = &self.definition.selection_set;
         let fields = collector.fields(&root.ty, &[root]);
@@ -44,6 +45,9 @@ struct Collector<'a> {
     variables: &'a Variables,
     literals: Literals<'a>,
     splits_left: usize,
+    /// Object types of a fragment in another one, by the types of the object, of the fragment around and of its own: they are looked for
+    /// among all types of the schema.
+    members: HashMap<[&'a Name; 3], Vec<&'a Name>>,
 }
 
 /// The fields of an object, from all sets that are selected of it.
@@ -117,7 +121,7 @@ impl<'a> Collector<'a> {
 
     /// The types whose objects are all those of `parent` that a fragment is about, as far as there are such objects in `of`:
     /// several object types where no type has them all.
-    fn narrowed(&self, of: &'a Name, parent: &'a Name, condition: &'a Name) -> Vec<&'a Name> {
+    fn narrowed(&mut self, of: &'a Name, parent: &'a Name, condition: &'a Name) -> Vec<&'a Name> {
         let schema = self.schema.valid();
         if parent == condition || schema.is_subtype(condition, parent) {
             return vec![parent];
@@ -133,8 +137,14 @@ impl<'a> Collector<'a> {
         if is_object(condition) {
             return if is_in_both(condition) { vec![condition] } else { Vec::new() };
         }
+        let key = [of, parent, condition];
+        if let Some(known) = self.members.get(&key) {
+            return known.clone();
+        }
         let members = schema.types.keys().filter(|&name| schema.is_subtype(condition, name));
-        members.filter(|&name| is_object(name) && is_in_both(name)).collect()
+        let members: Vec<&'a Name> = members.filter(|&name| is_object(name) && is_in_both(name)).collect();
+        self.members.insert(key, members.clone());
+        members
     }
 
     fn is_left_out(&mut self, directives: &'a DirectiveList) -> bool {

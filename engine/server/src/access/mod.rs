@@ -16,7 +16,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -58,8 +58,9 @@ pub(crate) struct Access {
     queues: Queues,
     /// None where servers share nothing.
     shared: ArcSwapOption<SharedLimits>,
-    /// Counts the configurations that have been in force.
-    replaced: watch::Sender<u64>,
+    /// Counts the configurations that have been in force: each event of a stream asks, on all cores.
+    generation: AtomicU64,
+    replaced: watch::Sender<()>,
 }
 
 /// Why somebody who was let in, and has stayed, may not go on.
@@ -96,6 +97,7 @@ impl Access {
             counts: Arc::default(),
             queues: Queues::default(),
             shared: ArcSwapOption::empty(),
+            generation: AtomicU64::new(0),
             replaced: watch::Sender::default(),
         };
         access.replace(settings, shared);
@@ -103,13 +105,13 @@ impl Access {
     }
 
     /// Tells whenever another configuration is in force.
-    pub(crate) fn replacements(&self) -> watch::Receiver<u64> {
+    pub(crate) fn replacements(&self) -> watch::Receiver<()> {
         self.replaced.subscribe()
     }
 
     /// Another number after each replacement.
     pub(crate) fn generation(&self) -> u64 {
-        *self.replaced.borrow()
+        self.generation.load(Ordering::Acquire)
     }
 
     /// What becomes of somebody who was let in, and stays connected: none where nothing has changed, and otherwise as whom the configuration
@@ -152,7 +154,8 @@ impl Access {
         let is_closed = settings.openness == Openness::Closed;
         self.current.store(is_closed.then(|| Arc::new(policy())));
         self.is_closed.store(is_closed, Ordering::Release);
-        self.replaced.send_modify(|count| *count += 1);
+        self.generation.fetch_add(1, Ordering::Release);
+        self.replaced.send_replace(());
         // `/health` names a Redis only once it counts whoever is let in: before, requests went on counting in the other.
         let before = self.shared();
         let is_other =

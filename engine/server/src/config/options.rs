@@ -323,8 +323,11 @@ fn is_no_origin(origin: &str) -> bool {
     let Some((scheme, authority)) = origin.split_once("://") else { return true };
     let has_usual_port = (scheme == "https" && authority.ends_with(":443"))
         || (scheme == "http" && authority.ends_with(":80"));
-    let is_odd = |letter: char| letter.is_ascii_uppercase() || "?#@".contains(letter);
-    scheme.is_empty() || is_no_host(authority) || has_usual_port || origin.contains(is_odd)
+    // Of other schemes, as of pages of an extension, browsers send the host as it is written.
+    let lowered = if ["http", "https"].contains(&scheme) { origin } else { scheme };
+    let is_upper = |letter: char| letter.is_ascii_uppercase();
+    let is_odd = lowered.contains(is_upper) || origin.contains(['?', '#', '@']);
+    scheme.is_empty() || is_no_host(authority) || has_usual_port || is_odd
 }
 
 /// The levels as `tracing` reads them; `0` to `5` are other names of theirs.

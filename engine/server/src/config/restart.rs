@@ -1,13 +1,16 @@
 //! Options that count from a restart on. Nothing else shows that a configuration which is read again has other values for them, so it is
 //! told.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use prony_graphql::document::weights::FieldWeights;
 use prony_source::config::{Faults, GivenValue, OptionSpec, SourceSection, TypedValue, ValueKind};
 
 /// What was given of them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct RestartOptions {
     /// By the place in the file. A value that is the default stands for none.
     values: BTreeMap<String, TypedValue>,
@@ -70,6 +73,13 @@ impl RestartOptions {
         let is_other = |name: &&String| self.values.get(*name) != other.values.get(*name);
         let weights = (self.weights != other.weights).then_some("[complexity]");
         names.into_iter().filter(is_other).map(String::as_str).chain(weights).collect()
+    }
+}
+
+/// Some of the values are secrets.
+impl fmt::Debug for RestartOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("RestartOptions").finish_non_exhaustive()
     }
 }
 

@@ -211,6 +211,7 @@ mod tests {
             assert_eq!(headers.get_all(header::COOKIE).iter().collect::<Vec<_>>(), expected);
         }
     }
+
     #[test]
     fn a_host_that_is_named_twice_is_one() {
         let is_refused = |uri: &'static str, hosts: &[&'static str]| {

@@ -223,11 +223,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.outbox.register(context);
         self.poll_meeting(context);
+        self.look_again();
         if self.meeting.is_none() && self.poll_read(context).is_ready() {
             return Poll::Ready(());
         }
         self.poll_expiry(context);
-        self.look_again();
         self.operations.poll(context);
         if self.due != Due::End
             && let Some(stop) = self.outbox.stopped()
@@ -409,7 +409,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     /// Ends the connection of somebody who may not go on, where who may do what was read again; what others begin from now on is judged
     /// by what was read.
     fn look_again(&mut self) {
-        if self.due == Due::End || self.session.is_opening() || self.meeting.is_some() {
+        // Who is asked who they are is let in by what was read.
+        let is_asked = self.session.is_opening() && self.head.is_some();
+        if self.due == Due::End || is_asked || self.meeting.is_some() {
             return;
         }
         match self.core.site().access.look_again(self.context.asker.as_ref()) {

@@ -135,6 +135,7 @@ fn hosts_origins_and_levels_have_several_forms() {
     let options = [
         ("server", "hosts", r#"["*", "shop.example", "shop.example:81", "[::1]"]"#),
         ("server", "cors_origins", r#"["*", "null", "https://shop.example", "http://a.example:8080"]"#),
+        ("server", "cors_origins", r#"["safari-web-extension://A-1"]"#),
         ("log", "level", r#""WARN""#),
         ("log", "level", r#""off""#),
         ("log", "level", r#""info,prony_server=debug, hyper = 5""#),
@@ -275,7 +276,7 @@ fn flags_win_over_the_file_and_variables_are_filled_in() {
                         },
                     },
                 },
-                places: Places { .. },
+                places: SourcePlaces { .. },
             },
         ]"#]]
     .assert_eq(&format!(

@@ -45,7 +45,9 @@ impl OpenResponse {
                 break head;
             }
         };
-        let is_result = head.is_json && head.status != 401 && matches!(head.status, 200 | 400..=499);
+        // With other credentials, or later, it may be let in: it is asked again, there or elsewhere.
+        let is_for_now = matches!(head.status, 401 | 408 | 425 | 429);
+        let is_result = head.is_json && !is_for_now && matches!(head.status, 200 | 400..=499);
         if !is_result && (head.status != 200 || head.is_json) {
             return Err(SendErrorKind::NoEvents { status: head.status });
         }

@@ -92,6 +92,8 @@ fn wanted_of(
             if object.implements_interfaces.iter().any(|interface| interface.name == *name))
     };
     let objects = schema.types.iter().filter(|(_, ty)| implements(ty));
+    // Each field of an object would look through all types otherwise.
+    let objects = matches!(ty, ExtendedType::Interface(_)).then_some(objects).into_iter().flatten();
     let mut wanted = Vec::new();
     for (of, ty) in std::iter::once((name, ty)).chain(objects) {
         let Some(definition) = fields_of(ty).and_then(|fields| fields.get(field)) else { continue };

@@ -1111,7 +1111,6 @@ fn instances_with_segments_of_a_test_have_all_of_it_together() {
     );
 }
 
-/// A run whose samples have tags of their own takes memory for each.
 #[test]
 fn samples_of_setup_have_no_users_number() {
     let script = r#"
@@ -1134,6 +1133,7 @@ fn samples_of_setup_have_no_users_number() {
     assert_eq!(metadata("iteration"), serde_json::json!({ "iter": "0", "vu": "1" }));
 }
 
+/// A run whose samples have tags of their own takes memory for each.
 #[test]
 fn many_sets_of_tags_are_warned_of() {
     let script = |count: u32| {

@@ -150,6 +150,9 @@ impl Timeline {
             self.first_ms = self.first_ms.min(sample.timestamp_ms);
             self.widen(base_ms);
         }
+        if sample.is_empty_transaction() {
+            return;
+        }
         let is_transaction = sample.is_transaction();
         if !is_transaction {
             self.bucket(sample.timestamp_ms.saturating_sub(base_ms)).hits += 1;
@@ -481,5 +484,15 @@ mod tests {
         assert_eq!(graphs.totals[0].values, [Some(1.0), Some(0.0)]);
         assert_eq!(graphs.hits.values, [Some(2.0), Some(0.0)]);
         assert!(graphs.by_label.iter().any(|line| line.name == "tx"));
+    }
+
+    #[test]
+    fn transactions_without_samples_are_in_no_graph() {
+        let empty = Sample {
+            response_message: "Number of samples in transaction : 0, number of failing samples : 0".into(),
+            ..sample(0, 900, "empty")
+        };
+        let with = of([empty, sample(0, 400, "a"), sample(0, 2_500, "b")]);
+        assert_eq!(with.graphs(8), of([sample(0, 400, "a"), sample(0, 2_500, "b")]).graphs(8));
     }
 }

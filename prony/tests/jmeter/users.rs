@@ -370,14 +370,15 @@ fn a_script_that_throws_fails_its_sample() {
 #[test]
 fn scripts_end_passes_and_users() {
     let source = "const pass = vars.get('__jm__Group__idx'); vars.put('x', 'set'); vars.put('x', null);
+        vars.putObject('y', 'set'); vars.putObject('y', null);
         SampleResult.setStartNextThreadLoop(pass === '0'); SampleResult.setStopThread(pass === '2');";
     let trial = Trial::new();
     let below = get("a", "/ok", "")
         + &script("JSR223Sampler", "s", "javascript", source)
-        + &get("end ${x}", "/ok", "");
+        + &get("end ${x}${y}", "/ok", "");
     plan_of(&trial, &group("Group", "1", "4", &below));
     trial.demand(&[]);
-    assert_eq!(trial.labels(), ["a", "s", "a", "s", "end ${x}", "a", "s"]);
+    assert_eq!(trial.labels(), ["a", "s", "a", "s", "end ${x}${y}", "a", "s"]);
 }
 
 #[test]

@@ -150,7 +150,7 @@ impl Latencies {
     }
 }
 
-/// Nothing where the text is empty.
+/// Nothing where the text is empty, or where another program has written buckets without a count.
 fn buckets_of(text: &str) -> Result<Option<Box<Histogram<u64>>>, HistogramError> {
     if text.is_empty() {
         return Ok(None);
@@ -161,7 +161,7 @@ fn buckets_of(text: &str) -> Result<Option<Box<Histogram<u64>>>, HistogramError>
         .map_err(|error| HistogramError(error.to_string()))?;
     // As one that was not written: longer times may be added.
     buckets.auto(true);
-    Ok(Some(Box::new(buckets)))
+    Ok((!buckets.is_empty()).then(|| Box::new(buckets)))
 }
 
 impl Latencies {
@@ -337,6 +337,13 @@ mod tests {
         let alike = of(&[5_000; 7]).spectrum(5);
         let quantiles: Vec<_> = alike.iter().map(|row| (row.quantile, row.count_up_to)).collect();
         assert_eq!(quantiles, [(0.0, 7), (1.0, 7)]);
+    }
+
+    #[test]
+    fn buckets_without_a_count_are_none() {
+        let empty = Latencies { buckets: Some(Box::new(new_buckets())), ..Latencies::default() };
+        let again = Latencies::from_base64(&empty.to_base64()).unwrap();
+        assert!(again.is_empty() && again.percentile_of_few(50.0).is_none());
     }
 
     #[test]

@@ -4,12 +4,14 @@
   const { __get, __put, __property, __setProperty, __log, __fact, __change } = global;
   const text = (value) => (value === null || value === undefined ? "" : String(value));
 
+  // As in JMeter, a variable that is null is none.
+  const put = (name, value) => __put(text(name), value === null ? undefined : text(value));
   const vars = {
     get: (name) => __get(text(name)) ?? null,
-    put: (name, value) => __put(text(name), value === null ? undefined : text(value)),
+    put,
     remove: (name) => __put(text(name), undefined),
     getObject: (name) => __get(text(name)) ?? null,
-    putObject: (name, value) => __put(text(name), text(value)),
+    putObject: put,
     getIteration: () => Number(__get("__jm__iteration") ?? 0),
   };
   const props = {

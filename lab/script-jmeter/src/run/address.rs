@@ -20,7 +20,7 @@ pub(crate) struct Address {
 
 impl Address {
     pub(crate) fn new(text: &str, url: Url) -> Self {
-        let request_target = written(&url.request_target());
+        let request_target = written(url.request_target());
         Self { text: text.into(), request_target, url, target: OnceLock::new() }
     }
 
@@ -37,7 +37,10 @@ impl Address {
 }
 
 /// As JMeter's client writes what is asked: in ASCII, and one slash where a path has several in a row.
-fn written(target: &str) -> String {
+fn written(target: String) -> String {
+    if target.is_ascii() && !target.contains("//") {
+        return target;
+    }
     let path_end = target.find('?').unwrap_or(target.len());
     let mut written = String::with_capacity(target.len());
     for (at, letter) in target.char_indices() {

@@ -451,7 +451,6 @@ pub(crate) enum Leave {
     All,
 }
 
-/// As JMeter's controller decides, without chance.
 /// Whether a controller runs whose executions all users of the group share.
 fn is_due_for_all(style: ThroughputStyle, value: f64, controller: usize, around: &Surroundings<'_>) -> bool {
     let [executions, reached] = &around.shared_counts[controller];
@@ -465,6 +464,7 @@ fn is_due_for_all(style: ThroughputStyle, value: f64, controller: usize, around:
     executions.fetch_update(Ordering::Relaxed, Ordering::Relaxed, due).is_ok()
 }
 
+/// As JMeter's controller decides, without chance.
 fn is_due(style: ThroughputStyle, value: f64, executions: u64, reached: u64) -> bool {
     match style {
         ThroughputStyle::Executions => (executions as f64) < value,

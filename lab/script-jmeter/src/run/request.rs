@@ -45,18 +45,21 @@ impl Request {
     pub(crate) fn redirected(&self, url: Url) -> Self {
         Self {
             method: Cow::Borrowed(if self.method == "HEAD" { "HEAD" } else { "GET" }),
+            address: Arc::new(Address::new(&url.to_string(), url)),
+            headers: self.headers.filtered(|name| !name.eq_ignore_ascii_case("host")),
             content_type: None,
             body: None,
-            ..self.moved(url)
+            keeps_alive: self.keeps_alive,
         }
     }
 
     /// The same with its method and its body, for where it has moved to.
     pub(crate) fn moved(&self, url: Url) -> Self {
         Self {
-            address: Arc::new(Address::new(&url.to_string(), url)),
-            headers: self.headers.filtered(|name| !name.eq_ignore_ascii_case("host")),
-            ..self.clone()
+            method: self.method.clone(),
+            content_type: self.content_type.clone(),
+            body: self.body.clone(),
+            ..self.redirected(url)
         }
     }
 

@@ -62,13 +62,13 @@ impl Runner<'_, '_> {
     }
 
     fn flow_after(&mut self, user: &mut User, then: OnError) -> Flow {
-        let group = Arc::clone(&self.run_of(user).group);
         match then {
             OnError::Continue => Flow::On,
             OnError::StopThread => Flow::Leave,
             OnError::StopTest => self.stop_test(false),
             OnError::StopTestNow => self.stop_test(true),
             OnError::StartNextLoop => {
+                let group = Arc::clone(&self.run_of(user).group);
                 let left = user.position.leave(&group, Leave::All);
                 self.end_left(user, left);
                 Flow::EndPass

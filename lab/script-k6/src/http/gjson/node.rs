@@ -21,6 +21,10 @@ impl Node {
         match self {
             Self::Null => json.push_str("null"),
             Self::Bool(value) => json.push_str(if *value { "true" } else { "false" }),
+            // JSON has no word for what is infinite: a number beyond the largest one becomes so again.
+            Self::Number(number) if number.is_infinite() => {
+                json.push_str(if *number > 0.0 { "1e309" } else { "-1e309" });
+            }
             Self::Number(number) => json.push_str(&number.to_string()),
             Self::String(text) => write_text(text, json),
             Self::Array(items) => {

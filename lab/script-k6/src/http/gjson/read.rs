@@ -243,6 +243,7 @@ mod tests {
         assert_eq!(found("half"), Some(Node::String("a\u{fffd}b\u{fffd}".to_owned())));
         assert_eq!(found("two"), Some(Node::String("\u{fffd}😀".to_owned())));
         assert_eq!(found("huge"), Some(Node::Number(f64::INFINITY)));
+        assert_eq!(found("huge.@tostr.@fromstr"), Some(Node::Number(f64::INFINITY)));
         let nested = format!("{{\"deep\":{}1{},\"id\":7}}", "[".repeat(200), "]".repeat(200));
         let node = parse(nested.as_bytes()).expect("it is JSON");
         assert_eq!(get(&node, "id").as_deref(), Some(&Node::Number(7.0)));

@@ -355,7 +355,7 @@ fn a_script_that_throws_fails_its_sample() {
     let below =
         throws("JSR223Sampler") + &get("a", "/ok", &throws("JSR223Assertion")) + &get("b", "/ok", &around);
     let trial = Trial::once(&below);
-    let ended = trial.run(&[]);
+    let ended = trial.prony(&["run", "plan.jmx", "-l", "out.jtl", "--seed", "1"]);
     let rows = trial.rows(&["label", "responseCode", "success", "responseMessage", "failureMessage"]);
     let begins = [
         "s | 500 | false | javax.script.ScriptException: bad",

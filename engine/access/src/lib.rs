@@ -50,5 +50,5 @@ pub use self::{
         AccessSettings, ConfigInputs, NotARoleName, Openness, WebhookSettings, check_role_name, unix_time,
     },
     shared_admission::{Progress, SharedAdmission},
-    standing::Standing,
+    standing::{Standing, Standings},
 };

@@ -1,6 +1,6 @@
-//! What becomes of somebody who was let in, and stays, when other settings take the place of those that let them in.
+//! What becomes of those who were let in, and stay, when other settings take the place of those that let them in.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use crate::{
     identity::{Identity, Way},
@@ -20,54 +20,88 @@ pub enum Standing {
     Refused,
 }
 
-impl AccessSettings {
-    /// What becomes, under these settings, of somebody whom those of `before` let in.
-    pub fn standing(&self, identity: &Arc<Identity>, before: &Self) -> Standing {
-        let Some(role) = before.roles.get(identity.role.index()) else { return Standing::Refused };
-        let found = self.roles.iter().zip(0..).find(|(now, _)| now.name == role.name);
-        let (Some((now, index)), Some(has_same_way)) = (found, self.has_same_way(identity, before)) else {
-            return Standing::Refused;
+/// Settings beside those before them, which is worked out once for all who are connected: they may be many. Each is none where what it is
+/// about is gone, and says otherwise whether it is the same.
+#[derive(Debug)]
+pub struct Standings {
+    /// By the [`RoleId`] of before, with the one of now.
+    roles: Vec<Option<(RoleId, bool)>>,
+    /// The values of a session are by the index of their names; certificates add to those of all who bring one.
+    has_same_session: bool,
+    /// The names of issuers now, one of which may be without.
+    issuers: Vec<Option<String>>,
+    are_issuers_same: bool,
+    api_keys: HashMap<Arc<str>, bool>,
+    has_certificates: bool,
+    webhook: Option<bool>,
+    anonymous: Option<bool>,
+}
+
+impl Standings {
+    pub fn between(before: &AccessSettings, now: &AccessSettings) -> Self {
+        let are_called_same = are_called_as(&now.interceptors.tables, &before.interceptors.tables);
+        let roles = before.roles.iter().map(|then| {
+            let (role, index) = now.roles.iter().zip(0..).find(|(role, _)| role.name == then.name)?;
+            Some((RoleId(index), are_called_same && role.grants_as(then)))
+        });
+        let name = |settings: &AccessSettings, role: Option<RoleId>| {
+            role.map(|role| Arc::clone(&settings.roles[role.index()].name))
         };
-        // The values of a session are by the index of their names.
-        let is_same = has_same_way
-            && now.grants_as(role)
-            && self.names == before.names
-            && self.source_names == before.source_names
-            && self.certificates == before.certificates
-            && are_called_as(&self.interceptors.tables, &before.interceptors.tables);
-        if !is_same {
-            return Standing::Other;
+        let mut issuers = now.issuers.iter().zip(&before.issuers);
+        let are_issuers_same = now.issuers.len() == before.issuers.len()
+            && issuers.all(|(one, then)| {
+                one.is_but_for_role(then) && name(now, one.role) == name(before, then.role)
+            });
+        let certificates = |settings: &AccessSettings| {
+            let given = settings.certificates.as_ref();
+            given.map(|given| (name(settings, given.role), given.session.clone()))
+        };
+        let then: HashMap<_, _> = before.api_keys.iter().map(|record| (&record.name, record)).collect();
+        let api_keys = now.api_keys.iter().filter_map(|record| {
+            let then = then.get(&record.name).filter(|then| record.is_same_key(then))?;
+            Some((Arc::clone(&record.name), record.gives_as(then)))
+        });
+        Self {
+            roles: roles.collect(),
+            has_same_session: now.names == before.names
+                && now.source_names == before.source_names
+                && certificates(now) == certificates(before),
+            issuers: now.issuers.iter().map(|issuer| issuer.issuer.clone()).collect(),
+            are_issuers_same,
+            api_keys: api_keys.collect(),
+            has_certificates: now.certificates.is_some(),
+            webhook: now.webhook.as_ref().map(|_| now.webhook == before.webhook),
+            anonymous: name(now, now.anonymous).map(|role| Some(role) == name(before, before.anonymous)),
         }
-        if identity.role == RoleId(index) {
-            return Standing::Same(Arc::clone(identity));
-        }
-        Standing::Same(Arc::new(Identity { role: RoleId(index), ..(**identity).clone() }))
     }
 
-    /// Whether the way in which somebody is known is the one that it was; none where it is gone.
-    fn has_same_way(&self, identity: &Identity, before: &Self) -> Option<bool> {
+    /// What becomes of somebody whom the settings of before have let in.
+    pub fn of(&self, identity: &Arc<Identity>) -> Standing {
+        let role = self.roles.get(identity.role.index()).copied().flatten();
+        let (Some((role, grants_same)), Some(is_same_way)) = (role, self.way(identity)) else {
+            return Standing::Refused;
+        };
+        if !(grants_same && is_same_way && self.has_same_session) {
+            return Standing::Other;
+        }
+        if identity.role == role {
+            return Standing::Same(Arc::clone(identity));
+        }
+        Standing::Same(Arc::new(Identity { role, ..(**identity).clone() }))
+    }
+
+    /// The way in which somebody is known.
+    fn way(&self, identity: &Identity) -> Option<bool> {
         match identity.way {
             Way::Token => {
-                let is_of = |name: Option<&str>| name.is_none() || name == identity.issuer.as_deref();
-                let is_there = self.issuers.iter().any(|issuer| is_of(issuer.issuer.as_deref()));
-                is_there.then(|| self.issuers == before.issuers)
+                let is_of =
+                    |name: &Option<String>| name.is_none() || name.as_deref() == identity.issuer.as_deref();
+                self.issuers.iter().any(is_of).then_some(self.are_issuers_same)
             }
-            Way::ApiKey => {
-                let of = |settings: &Self| {
-                    let is_it = |name: &str| identity.subject.as_deref() == Some(name);
-                    settings.api_keys.iter().position(|record| is_it(&record.name))
-                };
-                let (now, then) = (&self.api_keys[of(self)?], &before.api_keys[of(before)?]);
-                now.is_same_key(then).then(|| now.gives_as(then))
-            }
-            Way::Certificate => self.certificates.as_ref().map(|_| true),
-            Way::Webhook => self.webhook.as_ref().map(|_| self.webhook == before.webhook),
-            Way::Anonymous => {
-                let of = |settings: &Self| {
-                    settings.anonymous.map(|role| Arc::clone(&settings.roles[role.index()].name))
-                };
-                of(self).map(|role| Some(role) == of(before))
-            }
+            Way::ApiKey => self.api_keys.get(identity.subject.as_deref()?).copied(),
+            Way::Certificate => self.has_certificates.then_some(true),
+            Way::Webhook => self.webhook,
+            Way::Anonymous => self.anonymous,
         }
     }
 }

@@ -80,7 +80,7 @@ pub struct WebhookSettings {
 }
 
 /// One issuer of tokens.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct IssuerSettings {
     /// `iss` of its tokens; tokens of an issuer that is not named go to the one without a name.
     pub(crate) issuer: Option<String>,
@@ -92,6 +92,19 @@ pub(crate) struct IssuerSettings {
     pub(crate) role: Option<RoleId>,
     /// A cookie in which its tokens may come.
     pub(crate) cookie: Option<String>,
+}
+
+impl IssuerSettings {
+    /// Whether the same tokens are taken for the same, the role of those that name none aside: it is known by another number elsewhere.
+    pub(crate) fn is_but_for_role(&self, other: &Self) -> bool {
+        let Self { issuer, algorithms, keys, rules, claims, role: _, cookie } = self;
+        *issuer == other.issuer
+            && *algorithms == other.algorithms
+            && *keys == other.keys
+            && *rules == other.rules
+            && *claims == other.claims
+            && *cookie == other.cookie
+    }
 }
 
 #[derive(PartialEq)]
@@ -124,7 +137,7 @@ pub(crate) struct ClaimNames {
 }
 
 /// What the names of a client's certificate say.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct CertificateSettings {
     /// The role of clients that bring a certificate and nothing else.
     pub(crate) role: Option<RoleId>,

@@ -1,7 +1,7 @@
 //! Who stays connected, when other settings take the place of those that let them in.
 
 use super::*;
-use crate::{KEY_RANDOM_BYTES, Standing, new_key};
+use crate::{KEY_RANDOM_BYTES, Standing, Standings, new_key};
 
 const REST: &str = r#"
 [auth]
@@ -9,7 +9,7 @@ anonymous = "customer"
 "#;
 
 fn standing(before: &AccessSettings, now: &AccessSettings, identity: &Arc<Identity>) -> &'static str {
-    match now.standing(identity, before) {
+    match Standings::between(before, now).of(identity) {
         Standing::Same(known) => {
             assert_eq!(role(now, &known), role(before, identity));
             "same"
@@ -58,6 +58,14 @@ fn rights_and_ways_are_held_against_each_other() {
         (&key.hash[7..20], &"A".repeat(13), ["same", "refused", "same"]),
     ] {
         assert_eq!(changed(from, to), expected, "{from} is {to}");
+    }
+    let with_role = text.replacen("algorithms = ", "role = \"clerk\"\nalgorithms = ", 1);
+    let before_with_role = Beside::new().settings(&with_role);
+    let renumbered =
+        with_role.replacen("[roles.customer.", "[roles.a]\nunrestricted = true\n[roles.customer.", 1);
+    let other_role = with_role.replacen("role = \"clerk\"", "role = \"customer\"", 1);
+    for (now, expected) in [(renumbered, "same"), (other_role, "other")] {
+        assert_eq!(standing(&before_with_role, &Beside::new().settings(&now), &by_token), expected);
     }
     let other_secret =
         Beside { variables: BTreeMap::from([("JWT_SECRET", SECRET.repeat(2))]), ..Beside::new() };

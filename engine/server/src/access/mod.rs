@@ -15,7 +15,7 @@ use std::{
     iter,
     net::IpAddr,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -24,7 +24,7 @@ use arc_swap::ArcSwapOption;
 use http::{Extensions, HeaderMap, request::Parts};
 use prony_access::{
     AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, LastToken, LimitCounts,
-    LimiterStatistics, Openness, RefusalKind, Standing, client_address,
+    LimiterStatistics, Openness, RefusalKind, Standing, Standings, client_address,
 };
 use prony_source::{AskerRecord, Metric, Sample, current_request};
 use serde_json::Value as Json;
@@ -79,6 +79,8 @@ pub(crate) struct AccessPolicy {
     roles: Arc<RoleSchemas>,
     rules: Arc<OperationRules>,
     webhook_places: Arc<Semaphore>,
+    /// What becomes of those whom others before it have let in, as far as somebody of them is still connected.
+    standings: Mutex<Vec<(Weak<RoleSchemas>, Arc<Standings>)>>,
 }
 
 /// What is known of who asks without waiting.
@@ -127,7 +129,7 @@ impl Access {
         if Arc::ptr_eq(roles, &policy.roles) {
             return Ok(None);
         }
-        match policy.roles.settings.standing(identity, &roles.settings) {
+        match policy.standings(roles).of(identity) {
             Standing::Same(identity) => Ok(Some(Asker {
                 roles: Arc::clone(&policy.roles),
                 rules: Arc::clone(&policy.rules),
@@ -150,6 +152,7 @@ impl Access {
             webhook_places: Arc::new(Semaphore::new(
                 settings.webhook.as_ref().map_or(0, |webhook| webhook.max_in_flight),
             )),
+            standings: Mutex::default(),
         };
         let is_closed = settings.openness == Openness::Closed;
         self.current.store(is_closed.then(|| Arc::new(policy())));
@@ -295,6 +298,18 @@ impl Access {
 }
 
 impl AccessPolicy {
+    /// What becomes of those whom a policy with these roles has let in.
+    fn standings(&self, before: &Arc<RoleSchemas>) -> Arc<Standings> {
+        let mut known = self.standings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, found)) = known.iter().find(|(roles, _)| Weak::as_ptr(roles) == Arc::as_ptr(before)) {
+            return Arc::clone(found);
+        }
+        known.retain(|(roles, _)| roles.strong_count() > 0);
+        let standings = Arc::new(Standings::between(&before.settings, &self.roles.settings));
+        known.push((Arc::downgrade(before), Arc::clone(&standings)));
+        standings
+    }
+
     /// Of a client; none where all that is known of it is that a trusted proxy asks for it.
     fn limited_address<'h>(
         &self,

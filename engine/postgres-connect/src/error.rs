@@ -57,7 +57,8 @@ impl ConnectError {
         let refusal = refusal_behind_handshake(&cause);
         if refusal.is_some() || handshake_failure(&cause).is_some() {
             let reason = refusal.or_else(|| handshake_failure(&cause)?.reason());
-            let advice = advice_on_certificate(reason);
+            let is_broken_off = handshake_failure(&cause).is_some_and(HandshakeError::is_broken_off);
+            let advice = if is_broken_off { BROKEN_OFF } else { advice_on_certificate(reason) };
             let reason = format!("TLS with {host}: {text}; {advice}");
             return Self {
                 kind: ConnectErrorKind::Tls,
@@ -119,6 +120,10 @@ fn refusal_behind_handshake(error: &tokio_postgres::Error) -> Option<&rustls::Er
     let reason: &rustls::Error = broken.get_ref()?.downcast_ref()?;
     matches!(reason, rustls::Error::AlertReceived(_)).then_some(reason)
 }
+
+/// It has not been read why.
+const BROKEN_OFF: &str = "the server has broken off the handshake: where it wants a client's certificate, give one that it accepts with sslcert=FILE \
+                          and sslkey=FILE; its log says why";
 
 fn advice_on_certificate(reason: Option<&rustls::Error>) -> &'static str {
     use rustls::CertificateError as Certificate;

@@ -43,6 +43,13 @@ impl HandshakeError {
     pub(crate) fn reason(&self) -> Option<&rustls::Error> {
         self.0.get_ref()?.downcast_ref()
     }
+
+    /// Whether the server has closed the connection before it was read why, as where a TLS 1.2 server refuses what the client has not
+    /// written to its end.
+    pub(crate) fn is_broken_off(&self) -> bool {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+        matches!(self.0.kind(), BrokenPipe | ConnectionReset | ConnectionAborted)
+    }
 }
 
 impl fmt::Display for HandshakeError {

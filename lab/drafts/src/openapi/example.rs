@@ -356,7 +356,8 @@ mod tests {
             ),
             (json!({ "type": "integer", "maximum": -3, "multipleOf": 2 }), json!(-4)),
             (json!({ "type": "number", "multipleOf": 0.01 }), json!(1.5)),
-            (json!({ "type": "number", "minimum": 0.3, "multipleOf": 0.25 }), json!(0.5)),
+            (json!({ "type": "number", "minimum": 0.3, "multipleOf": 0.25 }), json!(1.5)),
+            (json!({ "type": "number", "minimum": 1.6, "multipleOf": 0.25 }), json!(1.75)),
         ] {
             let kind = schema["type"].as_str();
             let made = if kind == Some("integer") { whole(&schema) } else { decimal(&schema) };

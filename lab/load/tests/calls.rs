@@ -134,7 +134,7 @@ fn what_may_be_repeated_is_repeated_where_a_kept_connection_turns_out_to_be_dead
             "POST",
             expect![[r#"
                 0: /a 200 {} (new connection)
-                0: /b StreamReset(2)"#]],
+                0: /b Read"#]],
         ),
     ] {
         let peer = ScriptedPeer::start(vec![dies.clone(), keeping()]);
@@ -305,7 +305,7 @@ fn http2_streams_that_fail_leave_the_others_alone_and_what_was_not_looked_at_is_
     let lines = heard_securely(&certificates, vec![one("/a"), one("/b"), one("/c")]);
     expect![[r#"
         0: /a 200 a (new connection)
-        0: /b Read
+        0: /b StreamReset(2)
         0: /c 200 c"#]]
     .assert_eq(&lines.join("\n"));
     let leaving = secure_peer(&certificates, &["h2"], http2(vec![Http2Reply::AnswerAndGoAway]));

@@ -23,6 +23,8 @@ static READING: Semaphore = Semaphore::const_new(1);
 const LEAST_PAUSE: Duration = Duration::from_millis(500);
 /// Looks that nobody has asked for take no more than this share of the time.
 const SHARE_OF_TIME: u32 = 20;
+/// Of which the quickest says how long a look takes: the others had to wait for something else.
+const LOOKS: usize = 4;
 /// How often it is looked where the database tells of changes by itself: what it tells may be lost with a connection.
 const PAUSE_WHERE_TOLD: Duration = Duration::from_secs(60);
 /// How soon a database that could not be asked is asked again, and after how many failures it is no sooner.
@@ -151,7 +153,7 @@ impl Following {
         mut take: impl FnMut(&Catalog) -> Result<CatalogOutcome, String> + Send,
     ) {
         let (mut retry, mut is_unreachable) = (RETRY_FIRST, false);
-        let mut took = [Duration::ZERO; 2];
+        let mut took = [Duration::ZERO; LOOKS];
         loop {
             let looked = Instant::now();
             let pause = match interval {
@@ -168,7 +170,11 @@ impl Following {
             tokio::time::sleep(LEAST_PAUSE.saturating_sub(looked.elapsed())).await;
             let is_forced = self.is_reload.swap(false, SeqCst) || self.fault().is_some();
             match self.look(&mut reader, &mut seen, is_forced, what, &mut take).await {
-                Ok(worked) => (took, retry, is_unreachable) = ([worked, took[0]], RETRY_FIRST, false),
+                Ok(worked) => {
+                    took.rotate_right(1);
+                    took[0] = worked;
+                    (retry, is_unreachable) = (RETRY_FIRST, false);
+                }
                 Err(reason) => {
                     self.failures.fetch_add(1, SeqCst);
                     if !is_unreachable {
@@ -243,10 +249,10 @@ impl Following {
     }
 }
 
-/// How long it is until the next look that nobody has asked for, where the last two took so long: one that something else held up says nothing
-/// of those that follow.
-fn rest(interval: Duration, [last, before]: [Duration; 2]) -> Duration {
-    interval.max(last.min(before) * SHARE_OF_TIME)
+/// How long it is until the next look that nobody has asked for, where the last ones took so long: those that something else held up say
+/// nothing of those that follow.
+fn rest(interval: Duration, took: [Duration; LOOKS]) -> Duration {
+    interval.max(took.into_iter().min().unwrap_or_default() * SHARE_OF_TIME)
 }
 
 /// Tells catalogs from each other.
@@ -263,8 +269,8 @@ mod tests {
     #[test]
     fn only_looks_that_all_take_long_are_made_seldom() {
         let [quick, slow, interval] = [1, 2_000, 5_000].map(Duration::from_millis);
-        assert_eq!(rest(interval, [quick, quick]), interval);
-        assert_eq!(rest(interval, [slow, quick]), interval, "it was held up");
-        assert_eq!(rest(interval, [slow, slow]), Duration::from_secs(40));
+        assert_eq!(rest(interval, [quick; LOOKS]), interval);
+        assert_eq!(rest(interval, [slow, slow, slow, quick]), interval, "they were held up");
+        assert_eq!(rest(interval, [slow; LOOKS]), Duration::from_secs(40));
     }
 }

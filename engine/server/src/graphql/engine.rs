@@ -279,9 +279,11 @@ impl Engine {
         let served = served.intercept(access, None, &self.sources);
         let (generation, served) = (served.generation, Arc::new(served));
         // First, so that no subscription by the new schema is held against the one of before.
-        self.schemas.tell(&served);
+        let others = self.schemas.take(&served);
         self.served.store(served);
         self.generation.store(generation, Ordering::Release);
+        // Who is told of it asks at once by the new names.
+        self.schemas.tell(&others);
     }
 
     /// What is served of a source, for who waits until it is something else.

@@ -26,14 +26,24 @@ impl ServedSchemas {
         Self(served.sources.iter().map(|schema| watch::Sender::new(Arc::clone(schema))).collect())
     }
 
-    /// Tells those who wait what is served now.
-    pub(super) fn tell(&self, served: &Served) {
-        for (sender, schema) in self.0.iter().zip(&served.sources) {
+    /// Takes what is about to be served, and tells nobody yet; whether it is another, by [`SourceId`].
+    pub(super) fn take(&self, served: &Served) -> Vec<bool> {
+        let take = |(sender, schema): (&watch::Sender<Arc<dyn SourceSchema>>, &Arc<dyn SourceSchema>)| {
+            let mut is_other = false;
             sender.send_if_modified(|known| {
-                let is_other = !addr_eq(Arc::as_ptr(known), Arc::as_ptr(schema));
+                is_other = !addr_eq(Arc::as_ptr(known), Arc::as_ptr(schema));
                 known.clone_from(schema);
-                is_other
+                false
             });
+            is_other
+        };
+        self.0.iter().zip(&served.sources).map(take).collect()
+    }
+
+    /// Tells those who wait for another.
+    pub(super) fn tell(&self, others: &[bool]) {
+        for (sender, _) in self.0.iter().zip(others).filter(|(_, is_other)| **is_other) {
+            sender.send_modify(|_| {});
         }
     }
 

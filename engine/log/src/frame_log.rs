@@ -5,7 +5,7 @@ use crate::file::{LogFile, NextFile};
 use std::io;
 use std::time::Duration;
 
-/// What frames are made durable in, one after the other: the files of a log, or something that keeps what the frames say in its own way.
+/// Takes frames one after the other, on the log's thread.
 pub trait FrameLog {
     /// Makes a frame as durable as was asked for; nothing of it is done where it fails. Blocks.
     fn append(&mut self, frame: &mut [u8]) -> Result<(), LogError>;

@@ -49,32 +49,49 @@ impl LineBuffer {
         self.buffer.len() >= BLOCK_BYTES
     }
 
-    /// Gives the lines that are whole, with their numbers, as many as are taken at a time; blank ones are only counted. True where there may be
-    /// more.
-    pub(super) fn take(&mut self, mut with: impl FnMut(u64, BulkLine<'_>)) -> bool {
-        let mut at = 0;
-        while at < self.buffer.len().min(BLOCK_BYTES) {
-            let rest = &self.buffer[at..];
+    /// Gives the lines that are whole, with their numbers, as many as are taken at a time; blank ones are only counted. They are given again
+    /// until they are [passed](Self::pass).
+    pub(super) fn read(&self, mut with: impl FnMut(u64, BulkLine<'_>)) -> LinesRead {
+        let mut read = LinesRead { bytes: 0, next: self.number, is_cut: self.is_skipping };
+        while read.bytes < self.buffer.len().min(BLOCK_BYTES) {
+            let rest = &self.buffer[read.bytes..];
             let end = memchr::memchr(b'\n', rest).or_else(|| self.is_ended.then_some(rest.len()));
             if end.unwrap_or(rest.len()) > self.max_bytes {
-                with(self.number, BulkLine::TooLong { limit: self.max_bytes });
+                with(read.next, BulkLine::TooLong { limit: self.max_bytes });
             } else if let Some(end) = end {
                 let line = &rest[..end];
-                let mark: &[u8] = if self.number == 1 { BYTE_ORDER_MARK } else { b"" };
+                let mark: &[u8] = if read.next == 1 { BYTE_ORDER_MARK } else { b"" };
                 let text = line.strip_prefix(mark).unwrap_or(line).trim_ascii();
                 if !text.is_empty() {
-                    with(self.number, BulkLine::Text(text));
+                    with(read.next, BulkLine::Text(text));
                 }
             } else {
                 break;
             }
-            self.is_skipping = end.is_none();
-            self.number += u64::from(end.is_some());
-            at += end.map_or(rest.len(), |end| end + 1);
+            read.is_cut = end.is_none();
+            read.next += u64::from(end.is_some());
+            read.bytes += end.map_or(rest.len(), |end| end + 1);
         }
-        self.buffer.drain(..at.min(self.buffer.len()));
-        at >= BLOCK_BYTES && !self.buffer.is_empty()
+        read
     }
+
+    /// They are not given again. True where there may be more.
+    pub(super) fn pass(&mut self, read: LinesRead) -> bool {
+        self.is_skipping = read.is_cut;
+        self.number = read.next;
+        self.buffer.drain(..read.bytes.min(self.buffer.len()));
+        read.bytes >= BLOCK_BYTES && !self.buffer.is_empty()
+    }
+}
+
+/// How far the lines have been [read](LineBuffer::read).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LinesRead {
+    bytes: usize,
+    /// Number of the line behind.
+    next: u64,
+    /// The last was too long, and its end has not come.
+    is_cut: bool,
 }
 
 #[cfg(test)]
@@ -82,17 +99,30 @@ mod tests {
     use super::*;
     use std::fmt::Write as _;
 
+    fn list(lines: &LineBuffer) -> (String, LinesRead) {
+        let mut found = String::new();
+        let read = lines.read(|number, line| {
+            let _ = match line {
+                BulkLine::Text(text) => write!(found, "{number}:{} ", String::from_utf8_lossy(text)),
+                BulkLine::TooLong { .. } => write!(found, "{number}! "),
+            };
+        });
+        (found, read)
+    }
+
     /// The same lines come out however the text is cut; `|` stands between pieces that are taken apart.
     fn check(pieces: &str, expected: &str) {
         let mut lines = LineBuffer::new(8);
         let mut found = String::new();
         let mut take = |lines: &mut LineBuffer| {
-            while lines.take(|number, line| {
-                let _ = match line {
-                    BulkLine::Text(text) => write!(found, "{number}:{} ", String::from_utf8_lossy(text)),
-                    BulkLine::TooLong { .. } => write!(found, "{number}! "),
-                };
-            }) {}
+            let mut has_more = true;
+            while has_more {
+                let once = list(lines).0;
+                let (again, read) = list(lines);
+                assert_eq!(once, again, "they are given until they are passed");
+                found.push_str(&once);
+                has_more = lines.pass(read);
+            }
         };
         for piece in pieces.split('|') {
             lines.push(piece.as_bytes());
@@ -127,12 +157,13 @@ mod tests {
         let mut has_more = true;
         while has_more {
             let mut bytes = 0;
-            has_more = lines.take(|number, line| {
+            let read = lines.read(|number, line| {
                 let BulkLine::Text(text) = line else { panic!("line {number} is too long") };
                 assert_eq!((number, text), (next, next.to_string().as_bytes()));
                 next += 1;
                 bytes += 10;
             });
+            has_more = lines.pass(read);
             assert!(bytes < BLOCK_BYTES + 10, "{bytes} at a time");
             turns += 1;
         }

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::{
     line::RoleCreator,
-    lines::{BulkLine, LineBuffer},
+    lines::{BulkLine, LineBuffer, LinesRead},
     report::BulkReport,
 };
 use super::{
@@ -180,34 +180,51 @@ impl Bulk {
 
     /// As many as are written at a time; true where there may be more.
     async fn write_some(&mut self, lines: &mut LineBuffer) -> Result<bool, Stopped> {
-        let side = self.side;
-        let (sender, outcome) = oneshot::channel();
-        let (store, role) = (Arc::clone(&self.store), self.role.clone());
-        let creator = role.as_ref().map(|role| RoleCreator::new(role, &store));
-        // The lines are taken once, so that they cannot be written again where they are refused.
         let mut attempt = RefusedWrite::default();
-        while store.lacks_room() && !attempt.is_final() {
-            attempt = attempt.again(&store).await;
+        let (written, read) = loop {
+            while self.store.lacks_room() && !attempt.is_final() {
+                attempt = attempt.again(&self.store).await;
+            }
+            if let Some(written) = self.try_to_write(lines).await {
+                break written;
+            }
+            // A snapshot may have been given the room that was found, or others may be writing.
+            if attempt.is_final() {
+                let message = DISK_FULL.to_owned();
+                return Err(Stopped { status: StatusCode::INSUFFICIENT_STORAGE, message });
+            }
+            attempt = attempt.again(&self.store).await;
+        };
+        if written.report.last_line > 0 {
+            self.waiting.push_back(written);
         }
-        let (mut report, mut may_have_more) = (BulkReport::default(), false);
+        let may_have_more = lines.pass(read);
+        self.wait_for(WRITES_WAITING_MAX).await?;
+        Ok(may_have_more)
+    }
+
+    /// None where the disk is full; then nothing was written.
+    async fn try_to_write(&self, lines: &LineBuffer) -> Option<(WaitingLines, LinesRead)> {
+        let (store, side) = (&self.store, self.side);
+        let creator = self.role.as_ref().map(|role| RoleCreator::new(role, store));
+        let (sender, outcome) = oneshot::channel();
+        let mut report = BulkReport::default();
         turns::next().await;
         let mut written = store.try_write(
             |write| {
-                may_have_more = lines.take(|number, text| {
+                Ok(lines.read(|number, text| {
                     let made = match text {
                         BulkLine::Text(text) => match &creator {
                             Some(creator) => creator.create(write, side, text),
-                            None => line::create(&store, write, side, text),
+                            None => line::create(store, write, side, text),
                         },
                         BulkLine::TooLong { limit } => {
                             Err(format!("the line is longer than {limit} bytes (max_body_bytes)"))
                         }
                     };
                     report.count(number, made);
-                });
-                Ok(())
+                }))
             },
-            // A receiver that is gone belonged to a client that is.
             move |outcome| drop(sender.send(outcome)),
         );
         // A disk that is slow holds up this body and not its core.
@@ -217,15 +234,8 @@ impl Bulk {
             written = store.try_write(operate, done);
         }
         // Refusals of single lines are kept line by line.
-        if written.is_err() {
-            let message = DISK_FULL.to_owned();
-            return Err(Stopped { status: StatusCode::INSUFFICIENT_STORAGE, message });
-        }
-        if report.last_line > 0 {
-            self.waiting.push_back(WaitingLines { outcome, report });
-        }
-        self.wait_for(WRITES_WAITING_MAX).await?;
-        Ok(may_have_more)
+        let read = written.ok()?;
+        Some((WaitingLines { outcome, report }, read))
     }
 
     /// Waits until no more than so many writes wait for the disk.

@@ -45,3 +45,14 @@ fn what_cannot_be_asked_is_told_before_the_run() {
     let error = open(format!("prom:http://bob:geheim@{}/m", peer.address())).unwrap_err();
     assert!(error.contains("status 404") && !error.contains("geheim"), "{error}");
 }
+
+#[test]
+fn a_password_is_sent_without_the_escapes_of_its_url() {
+    let body = "a 1\n";
+    let peer =
+        ScriptedPeer::answering(format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()));
+    open(format!("prom:http://bob:p%40s@{}/m", peer.address())).unwrap();
+    let received = String::from_utf8(peer.received(0)).unwrap();
+    // `bob:p@s` in base64.
+    assert!(received.contains("Basic Ym9iOnBAcw=="), "{received}");
+}

@@ -223,7 +223,10 @@ fn what_a_script_needs_is_there_and_what_cannot_be_is_said() {
     fs::write(folder.path().join("throws.js"), throws).unwrap();
     let (code, _, told) = prony(folder.path(), &["throws.js", "--workers", "local:2"]);
     assert!(
-        code != Some(0) && told.contains("cannot run its share") && told.contains("größer"),
+        code == Some(107) && told.contains("cannot run its share") && told.contains("größer"),
         "{code:?} {told}"
     );
+    // Where the author has it, not where the worker has put it.
+    let place = format!("file://{}:2:", folder.path().join("throws.js").display());
+    assert!(told.contains(&place), "{told}");
 }

@@ -298,9 +298,9 @@ impl Coordinator {
                 continue;
             };
             match said.what {
-                Reply::Failed { message, is_limit } => {
+                Reply::Failed { message, cause } => {
                     let name = self.members[index].name.clone();
-                    return Err(WorkersError::Worker { name, message, is_limit }.into());
+                    return Err(WorkersError::Worker { name, message, cause }.into());
                 }
                 Reply::Engaged => return Err(NotBegun::Engaged(self.members[index].name.clone())),
                 what => self.prepare_further(bundle, index, &what),

@@ -1,7 +1,36 @@
 //! Why a run on several machines cannot be made.
 
+use prony_load::RunError;
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;
+
+/// What kept a worker from running its share.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureCause {
+    /// Its machine is too small for it.
+    Limit,
+    /// A script that cannot go on, such as one that throws in its init code.
+    Program,
+    /// What was asked for cannot be set up.
+    Settings,
+    /// The load could not be made for another reason.
+    Load,
+    #[default]
+    Other,
+}
+
+impl FailureCause {
+    pub(crate) const fn of(error: &RunError) -> Self {
+        match error {
+            RunError::Program(_) | RunError::Request(_) => Self::Program,
+            error if error.is_limit() => Self::Limit,
+            error if error.is_of_settings() => Self::Settings,
+            _ => Self::Load,
+        }
+    }
+}
 
 #[derive(Debug, thiserror::Error)]
 pub enum WorkersError {
@@ -53,12 +82,7 @@ pub enum WorkersError {
     )]
     TooFew { joined: usize, wanted: u32, seconds: u64, names: String, url: String },
     #[error("worker `{name}` cannot run its share: {message}")]
-    Worker {
-        name: String,
-        message: String,
-        /// Its machine is too small for it.
-        is_limit: bool,
-    },
+    Worker { name: String, message: String, cause: FailureCause },
     #[error("worker `{name}` was not ready within {seconds} s")]
     NotReady { name: String, seconds: u64 },
     #[error("all workers were lost: {0}")]
@@ -84,6 +108,6 @@ pub enum WorkersError {
 impl WorkersError {
     /// True where the machines of the workers are too small for the load, so that less of it may be made.
     pub const fn is_limit(&self) -> bool {
-        matches!(self, Self::Worker { is_limit: true, .. })
+        matches!(self, Self::Worker { cause: FailureCause::Limit, .. })
     }
 }

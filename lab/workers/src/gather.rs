@@ -5,7 +5,7 @@ use crate::coordinator::{
     Coordinator, CoordinatorSettings, Handing, NotBegun, elapsed_since, hangs_for, silent_for, unreached_for,
 };
 use crate::crew::Recruited;
-use crate::error::WorkersError;
+use crate::error::{FailureCause, WorkersError};
 use crate::kind::{Merge, RequestsAlone};
 use crate::message::{CONTACT_MAX, HAND_OVER_PATIENCE, Order, Reply, Said};
 use crate::respread::Respread;
@@ -87,7 +87,8 @@ fn begin(coordinator: &mut Coordinator, plan: &Plan, handing: Handing<'_>) -> Re
             Err(NotBegun::Silent(name)) => {
                 silent += 1;
                 if silent == PREPARE_MAX {
-                    return Err(WorkersError::Worker { name, message: silent_for(), is_limit: false });
+                    let cause = FailureCause::Other;
+                    return Err(WorkersError::Worker { name, message: silent_for(), cause });
                 }
                 coordinator.miss(&name);
                 format!("worker `{name}` fell silent before the run began")

@@ -26,7 +26,7 @@ mod worker;
 pub use bundle::Bundle;
 pub use coordinator::CoordinatorSettings;
 pub use crew::Recruited;
-pub use error::WorkersError;
+pub use error::{FailureCause, WorkersError};
 pub use gather::coordinate;
 pub use kept::merge;
 pub use kind::{Counter, Kinds, LoadKind, Merge, PLANS, PlanShare, RequestsAlone, Share, Unpacked};

@@ -7,6 +7,7 @@
 //! Workers stay with their coordinator until they are released: for the runs that follow, and for what they take over of a
 //! worker that was lost. Each share that a worker is assigned has a number, which no other has of the same coordinator.
 
+use crate::error::FailureCause;
 use prony_model::Nanos;
 use prony_model::measurement::snapshot::IntervalSnapshot;
 use prony_model::plan::PlanChange;
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Both sides must speak the same.
-pub(crate) const PROTOCOL: u32 = 4;
+pub(crate) const PROTOCOL: u32 = 5;
 /// More than any load test has; it catches slips of the keyboard.
 pub const WORKERS_MAX: u32 = 1_000;
 /// Both sides say something at least as often.
@@ -138,9 +139,8 @@ pub(crate) enum Reply<R = Box<Report>> {
     /// It cannot run its share.
     Failed {
         message: String,
-        /// Its machine is too small for it.
         #[serde(default)]
-        is_limit: bool,
+        cause: FailureCause,
     },
     Clocks {
         number: u32,

@@ -288,8 +288,8 @@ impl Worker {
         let coordinator = engagement.coordinator.clone();
         let at = engagement.jobs.iter().position(|job| job.part() == part);
         let kept = at.and_then(|at| engagement.jobs.remove(at).leave());
-        let ShareFailure { message, is_limit } = failure;
-        self.reply(&coordinator, part, Reply::Failed { message: message.clone(), is_limit: *is_limit });
+        let ShareFailure { message, cause } = failure;
+        self.reply(&coordinator, part, Reply::Failed { message: message.clone(), cause: *cause });
         let kept = kept.map(|path| format!("; what it measured is kept in {}", path.display()));
         self.tell(&format!("the share cannot be run: {message}{}", kept.unwrap_or_default()));
     }

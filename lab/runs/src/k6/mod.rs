@@ -15,6 +15,7 @@ use prony_model::result::Progress;
 use prony_model::verdict::conclusion::RunVerdict;
 use prony_model::{Conclusion, Nanos, Plan, ResultFile};
 use prony_script_k6::{Began, Beside, Exit, Fault, Part, PartTimes, RunEnd, ScriptError, Session, Summary};
+use prony_workers::{FailureCause, WorkersError};
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
@@ -388,7 +389,7 @@ impl<'a> Life<'a> {
         let ended = match &error {
             SubjectError::Run(error) => self.failed(error),
             SubjectError::Workers(_) if self.stop.is_stopped() => interrupted(),
-            SubjectError::Workers(error) => Ended::new(Exit::Other, error.to_string()),
+            SubjectError::Workers(error) => Ended::new(exit_of_workers(error), error.to_string()),
         };
         if !matches!(ended.exit, Exit::Interrupted | Exit::Aborted) {
             self.failure.replace(Some(error));
@@ -410,6 +411,17 @@ impl<'a> Life<'a> {
 
 fn interrupted() -> Ended {
     Ended::new(Exit::Interrupted, "the run was interrupted by a signal")
+}
+
+/// As [`failed`] has it on one machine.
+const fn exit_of_workers(error: &WorkersError) -> Exit {
+    let WorkersError::Worker { cause, .. } = error else { return Exit::Other };
+    match cause {
+        FailureCause::Program => Exit::Exception,
+        FailureCause::Settings => Exit::Configuration,
+        FailureCause::Limit | FailureCause::Load => Exit::Timeout,
+        FailureCause::Other => Exit::Other,
+    }
 }
 
 /// A program that cannot go on has thrown in its init code.

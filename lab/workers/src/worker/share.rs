@@ -1,6 +1,6 @@
 //! The load of a share, on a thread of its own: made by `prony-load` as any other, it begins when the coordinator says.
 
-use crate::error::WorkersError;
+use crate::error::{FailureCause, WorkersError};
 use crate::kind::{Counter, LoadKind, Unpacked};
 use crate::message::Report;
 use prony_load::{RunError, RunOptions, RunStart, SharedRows};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
@@ -33,13 +33,12 @@ pub(super) enum ShareEvent {
 #[derive(Debug)]
 pub(super) struct ShareFailure {
     pub(super) message: String,
-    /// The machine is too small for it.
-    pub(super) is_limit: bool,
+    pub(super) cause: FailureCause,
 }
 
 impl ShareFailure {
     pub(super) const fn new(message: String) -> Self {
-        Self { message, is_limit: false }
+        Self { message, cause: FailureCause::Other }
     }
 }
 
@@ -119,13 +118,22 @@ fn work(
 ) -> Result<ShareEnd, ShareFailure> {
     let ShareSettings { kind, folder, settings: of_kind, share, change, .. } = settings;
     let came = Unpacked { folder, settings: of_kind, change, share: *share };
-    let opened = kind.open(&came).map_err(ShareFailure::new)?;
+    let named = |message: String| as_named(&message, folder);
+    let opened = kind.open(&came).map_err(|message| ShareFailure::new(named(message)))?;
     let ask = Rc::new(RefCell::new(opened.counter()));
     let options = options(settings, stop, agreed, &ask, tell);
-    let failed = |error: RunError| ShareFailure { message: error.to_string(), is_limit: error.is_limit() };
+    let failed = |error: RunError| {
+        let cause = FailureCause::of(&error);
+        ShareFailure { message: named(error.to_string()), cause }
+    };
     let result = opened.run(options).map_err(failed)?;
     let counted = (ask.borrow_mut())();
     Ok(ShareEnd { result, counted })
+}
+
+/// Files in a message by their places on the coordinator's machine, not by those beneath the folder where they are here.
+fn as_named(message: &str, folder: &Path) -> String {
+    message.replace(&*folder.to_string_lossy(), "")
 }
 
 fn options(
@@ -162,5 +170,25 @@ fn options(
         snapshots: vec![Box::new(listener)],
         stop,
         ..RunOptions::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_in_messages_are_where_the_coordinator_has_them() {
+        let folder = Path::new("/tmp/prony-x");
+        for (message, named) in [
+            (
+                "Error: a\n\tat f (file:///tmp/prony-x/home/b/s.js:1:9)",
+                "Error: a\n\tat f (file:///home/b/s.js:1:9)",
+            ),
+            ("cannot read /tmp/prony-x/home/ä.csv", "cannot read /home/ä.csv"),
+            ("nothing of it", "nothing of it"),
+        ] {
+            assert_eq!(as_named(message, folder), named);
+        }
     }
 }

@@ -5,7 +5,7 @@ use crate::bundle::Bundle;
 use crate::clock::{Exchange, difference};
 use crate::error::WorkersError;
 use crate::figures::fresh_id;
-use crate::link::{Link, LinkEvent, NatsSettings};
+use crate::link::{Link, LinkEvent, NatsSettings, refusal};
 use crate::message::{
     Assignment, BEAT, CONTACT_MAX, Order, Reply, Said, Told, coordinator_subject, worker_subject,
 };
@@ -199,6 +199,10 @@ impl Coordinator {
                         "the NATS server is not reached; workers go on, and what they measure comes later",
                     );
                 }
+                None
+            }
+            LinkEvent::Refused(text) => {
+                self.tell(&refusal(&text));
                 None
             }
             LinkEvent::Message(bytes) => {
@@ -494,7 +498,7 @@ mod tests {
                 LinkEvent::Message(bytes) => {
                     serde_json::from_slice::<Told>(&bytes).is_ok_and(|told| is_expected(&told.order))
                 }
-                LinkEvent::Connected | LinkEvent::Disconnected => false,
+                LinkEvent::Connected | LinkEvent::Disconnected | LinkEvent::Refused(_) => false,
             });
         }
     }

@@ -4,13 +4,14 @@
 use crate::error::WorkersError;
 use crate::message::{BEAT, Told};
 use crate::parts::{Cutter, Joiner};
-use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr, ServerError};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -24,6 +25,8 @@ const RECONNECT_PAUSE_MAX: Duration = Duration::from_millis(500);
 const FLUSH_PATIENCE: Duration = Duration::from_secs(2);
 /// The same of all that waits, where the server takes it slowly or not at all.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(4);
+/// Of different things that the server refuses; those are few, and subjects have names of workers in them.
+const REFUSALS_MAX: usize = 20;
 
 /// Where the NATS server is, and how it is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -87,6 +90,8 @@ pub(crate) enum LinkEvent {
     Message(Vec<u8>),
     Connected,
     Disconnected,
+    /// Something is refused over a connection that stays, in the server's words; told once each.
+    Refused(String),
 }
 
 /// By subject.
@@ -182,6 +187,24 @@ impl Drop for Link {
     }
 }
 
+/// What people are told of [`LinkEvent::Refused`].
+pub(crate) fn refusal(text: &str) -> String {
+    format!(
+        "the NATS server refuses: {text}; see the permissions and limits of its user, who publishes and subscribes to prony.v1.>"
+    )
+}
+
+/// What the server has refused so far: each message that it does not take would be told of again.
+#[derive(Debug, Default)]
+struct Refusals(Mutex<BTreeSet<String>>);
+
+impl Refusals {
+    fn is_new(&self, text: &str) -> bool {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.len() < REFUSALS_MAX && known.insert(text.to_owned())
+    }
+}
+
 /// Why there is no connection, and what to try.
 type NotOpen = (String, &'static str);
 
@@ -213,11 +236,14 @@ async fn connect(
     subjects: Vec<String>,
     deliver: &Deliver,
 ) -> Result<Client, NotOpen> {
-    let told = Arc::clone(deliver);
+    let (told, refusals) = (Arc::clone(deliver), Refusals::default());
     let options = settings.options().event_callback(move |event| {
         match event {
             Event::Connected => told(LinkEvent::Connected),
             Event::Disconnected | Event::Closed => told(LinkEvent::Disconnected),
+            Event::ServerError(ServerError::Other(text)) if refusals.is_new(&text) => {
+                told(LinkEvent::Refused(text));
+            }
             _ => {}
         }
         std::future::ready(())

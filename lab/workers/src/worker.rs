@@ -8,7 +8,7 @@ use crate::bundle::Bundle;
 use crate::error::WorkersError;
 use crate::figures::{fresh_id, joined};
 use crate::kind::Kinds;
-use crate::link::{Link, LinkEvent, NatsSettings};
+use crate::link::{Link, LinkEvent, NatsSettings, refusal};
 use crate::message::{
     Assignment, BEAT, CONTACT_MAX, Joined, OFFERS, Order, PROTOCOL, Reply, Said, Told, coordinator_subject,
     worker_subject,
@@ -156,6 +156,7 @@ impl Worker {
     fn hear(&mut self, event: LinkEvent) {
         match event {
             LinkEvent::Disconnected => self.is_reached = false,
+            LinkEvent::Refused(text) => self.tell(&refusal(&text)),
             LinkEvent::Connected => {
                 self.is_reached = true;
                 let jobs = self.engagement.iter_mut().flat_map(|engagement| &mut engagement.jobs);

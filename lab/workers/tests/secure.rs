@@ -23,6 +23,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -124,6 +125,48 @@ fn who_names_certificates_says_nothing_to_a_server_without_tls() {
         assert!(text.contains("speaks TLS, that --nats-ca has the certificate"), "{text}");
     }
     drop(server);
+}
+
+/// Who may do nothing at the server would wait without a word.
+#[test]
+fn permissions_that_are_missing_are_said_on_both_sides() {
+    let port = free_port();
+    let denied = "{ publish: { deny: \"prony.>\" }, subscribe: { deny: \"prony.>\" } }";
+    let users = format!("users = [{{ user: lab, password: geheim, permissions: {denied} }}]");
+    let _server = NatsServer::start_with(port, &format!("authorization {{ {users} }}"));
+    let nats = plain(format!("nats://lab:geheim@127.0.0.1:{port}"));
+    let (folder, stop) = (tempfile::tempdir().unwrap(), StopFlag::default());
+    let plan = folder.path().join("plan.toml");
+    let text = "target = \"http://127.0.0.1:1\"\nusers = 3\niterations = 3\nrequests = [{ path = \"/\" }]\n";
+    fs::write(&plan, text).unwrap();
+    let (sender, told) = mpsc::channel();
+    let tell = |side: &'static str| -> Box<dyn FnMut(&str)> {
+        let sender = sender.clone();
+        Box::new(move |text| drop(sender.send((side, text.to_owned()))))
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            serve(WorkerSettings { tell: tell("worker"), ..worker(&nats, folder.path()) }, &stop).unwrap();
+        });
+        let settings = CoordinatorSettings {
+            nats: nats.clone(),
+            wait: Duration::from_secs(2),
+            terms: Terms { workers: 1, on_lost: OnWorkerLost::End, users: UserState::OfPlan },
+            tell: tell("coordinator"),
+        };
+        let bundle = Bundle::of_plan(&plan).unwrap();
+        let run = coordinate(&read_plan(&plan).unwrap(), &bundle, settings, RunOptions::default());
+        assert!(matches!(run, Err(WorkersError::TooFew { .. })), "{run:?}");
+        let mut awaited = vec!["worker", "coordinator"];
+        while !awaited.is_empty() {
+            let (side, text) = told.recv_timeout(PATIENCE).expect("both sides say it");
+            if text.starts_with("the NATS server refuses: Permissions Violation") {
+                assert!(text.ends_with("publishes and subscribes to prony.v1.>"), "{text}");
+                awaited.retain(|awaited| *awaited != side);
+            }
+        }
+        stop.stop();
+    });
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::error::WorkersError;
 use crate::figures::fresh_id;
 use crate::link::{Link, LinkEvent, NatsSettings, refusal};
 use crate::message::{
-    Assignment, BEAT, CONTACT_MAX, Order, Reply, Said, Told, coordinator_subject, worker_subject,
+    Assignment, BEAT, CONTACT_MAX, Order, Reply, SILENCE, Said, Told, coordinator_subject, worker_subject,
 };
 use crate::roster::{Member, Recruit, Stage};
 use crate::terms::Terms;
@@ -78,6 +78,8 @@ pub(crate) struct Coordinator {
     parts: u32,
     /// The last sign of life that it gave.
     beat: Instant,
+    /// When it last looked for messages.
+    looked: Instant,
     pub(crate) stop: StopFlag,
 }
 
@@ -131,6 +133,7 @@ impl Coordinator {
             runs: 0,
             parts: 0,
             beat: base,
+            looked: base,
             stop,
         })
     }
@@ -173,6 +176,12 @@ impl Coordinator {
             self.tell_crew(&Order::Beat);
             self.acknowledge_all();
         }
+        let said = self.receive(wait);
+        self.notice_standstill(wait);
+        said
+    }
+
+    fn receive(&mut self, wait: Duration) -> Option<Said> {
         let until = Instant::now() + wait;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -180,6 +189,19 @@ impl Coordinator {
             if let Some(said) = self.take(at, event) {
                 return Some(said);
             }
+        }
+    }
+
+    /// Where this process stood still (it was stopped, or got no processor), what workers said meanwhile is still on its way to it:
+    /// that nothing was heard of them is not their silence.
+    fn notice_standstill(&mut self, wait: Duration) {
+        let now = Instant::now();
+        let between = now.saturating_duration_since(self.looked);
+        self.looked = now;
+        if between > wait + SILENCE
+            && let Some(since) = &mut self.reached_since
+        {
+            *since = now;
         }
     }
 
@@ -474,6 +496,24 @@ mod tests {
             tell: Box::new(|_| {}),
         };
         Coordinator::open(settings, StopFlag::default()).unwrap()
+    }
+
+    /// It lost all workers when it went on, and what they had measured with them.
+    #[test]
+    fn the_time_in_which_a_coordinator_stood_still_is_no_silence_of_workers() {
+        let server = NatsServer::start();
+        let mut coordinator = coordinator(&NatsSettings { url: server.url(), ..NatsSettings::default() });
+        let begin = Instant::now();
+        let share = RunShare::WHOLE;
+        let joined = joined("ä", &BTreeMap::new(), 1);
+        coordinator.members.push(Member::new((1, "x".to_owned()), "ä".to_owned(), joined, share, begin));
+        assert!(coordinator.next(Duration::ZERO).is_none());
+        assert!(coordinator.reached_since.is_some_and(|since| since <= begin), "it has just looked");
+        thread::sleep(SILENCE + Duration::from_millis(500));
+        assert!(coordinator.next(Duration::ZERO).is_none());
+        let since = coordinator.reached_since.unwrap();
+        let silence = coordinator.members[0].silence(Instant::now(), since);
+        assert!(begin.elapsed() > SILENCE && silence < SILENCE, "{silence:?}");
     }
 
     /// What a worker is told again that was not there when it was told first.

@@ -16,6 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 use prony_model::Nanos;
 use prony_model::plan::PlanChange;
 use prony_model::program::{RunShare, StopFlag};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -69,6 +70,8 @@ pub(crate) struct Coordinator {
     unreached_since: Option<Instant>,
     /// All that have joined.
     pub(crate) crew: Vec<Recruit>,
+    /// Workers of other versions, by their ids: each is told of once.
+    pub(crate) strangers: BTreeSet<String>,
     /// The shares of the present run.
     pub(crate) members: Vec<Member>,
     /// The present run is to end early, which its workers are told until they have.
@@ -128,6 +131,7 @@ impl Coordinator {
             reached_since: Some(base),
             unreached_since: None,
             crew: Vec::new(),
+            strangers: BTreeSet::new(),
             members: Vec::new(),
             is_ending: false,
             runs: 0,

@@ -3,7 +3,9 @@
 
 use crate::coordinator::{Coordinator, CoordinatorSettings};
 use crate::error::WorkersError;
-use crate::message::{CONTACT_MAX, Joined, OFFERS, Order, PROTOCOL, Reply, Said, worker_subject};
+use crate::message::{
+    CONTACT_MAX, Joined, OFFERS, Order, PROTOCOL, Reply, Said, WORKERS_MAX, worker_subject,
+};
 use crate::roster::Recruit;
 use crate::terms::{OnWorkerLost, Terms};
 use prony_model::Plan;
@@ -112,10 +114,14 @@ impl Coordinator {
     }
 
     fn admit(&mut self, id: String, joined: Joined) {
+        let joined = in_one_line(joined);
         let own = env!("CARGO_PKG_VERSION");
         if joined.prony_version != own || joined.protocol != PROTOCOL {
-            let text = other_version(&joined, own);
-            return self.tell(&text);
+            // It joins again with each offer.
+            if self.strangers.len() < WORKERS_MAX as usize && self.strangers.insert(id) {
+                self.tell(&other_version(&joined, own));
+            }
+            return;
         }
         self.link.send(&worker_subject(&id), &self.told(0, Order::Stay));
         if self.crew.iter().any(|known| known.id == id) {
@@ -166,6 +172,21 @@ impl Coordinator {
         if let Some(recruit) = self.crew.iter_mut().find(|recruit| recruit.name == name) {
             recruit.is_missed = true;
         }
+    }
+}
+
+/// What workers say of themselves stands in lines of terminals and of results, whatever they are.
+fn in_one_line(joined: Joined) -> Joined {
+    let plain = |text: &str| text.replace(char::is_control, "\u{fffd}");
+    let mut machine = joined.machine;
+    machine.host_name = plain(&machine.host_name);
+    let labels = joined.labels.iter().map(|(name, value)| (plain(name), plain(value))).collect();
+    Joined {
+        prony_version: plain(&joined.prony_version),
+        name: plain(&joined.name),
+        labels,
+        machine,
+        ..joined
     }
 }
 
@@ -220,6 +241,38 @@ mod tests {
         let version = own.prony_version.clone();
         let text = other_version(&Joined { protocol: 1, ..own }, &version);
         assert!(text.contains("with messages of version 1, and this is version "), "{text}");
+    }
+
+    #[test]
+    fn what_workers_say_of_themselves_has_no_control_characters() {
+        let labels = BTreeMap::from([("zone".to_owned(), "a\r\nb".to_owned())]);
+        let mut odd = joined("ä\u{1b}[31m", &labels, 1);
+        odd.machine.host_name = "a\nb".to_owned();
+        let plain = in_one_line(odd.clone());
+        assert_eq!(
+            (plain.name.as_str(), plain.labels["zone"].as_str()),
+            ("ä\u{fffd}[31m", "a\u{fffd}\u{fffd}b")
+        );
+        assert_eq!((plain.machine.host_name.as_str(), plain.threads), ("a\u{fffd}b", odd.threads));
+    }
+
+    #[test]
+    fn a_worker_of_another_version_is_told_of_once() {
+        let server = NatsServer::start();
+        let (sender, told) = mpsc::channel();
+        let settings = CoordinatorSettings {
+            nats: NatsSettings { url: server.url(), ..NatsSettings::default() },
+            terms: Terms { workers: 1, on_lost: OnWorkerLost::End, users: UserState::OfPlan },
+            wait: Duration::from_secs(1),
+            tell: Box::new(move |text| drop(sender.send(text.to_owned()))),
+        };
+        let mut coordinator = Coordinator::open(settings, StopFlag::default()).unwrap();
+        let older = Joined { prony_version: "0.0.9".to_owned(), ..joined("ä", &BTreeMap::new(), 1) };
+        for id in ["x", "x", "y", "x"] {
+            coordinator.admit(id.to_owned(), older.clone());
+        }
+        assert!(coordinator.crew.is_empty());
+        assert_eq!(told.try_iter().filter(|text| text.contains("0.0.9")).count(), 2);
     }
 
     /// A worker that joins the first run that is offered, and says to each order what it is to say.

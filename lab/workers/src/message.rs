@@ -163,9 +163,14 @@ pub(crate) struct Joined {
     pub(crate) protocol: u32,
     pub(crate) prony_version: String,
     pub(crate) name: String,
+    // Other versions may not have what follows, and are to be told of all the same.
+    #[serde(default)]
     pub(crate) labels: BTreeMap<String, String>,
+    #[serde(default)]
     pub(crate) machine: Machine,
+    #[serde(default)]
     pub(crate) threads: u32,
+    #[serde(default)]
     pub(crate) descriptors_max: u64,
 }
 
@@ -228,5 +233,14 @@ mod tests {
         let said = Said { id: "1".to_owned(), part: 7, what: Reply::Report { number: u64::MAX, report } };
         let text = serde_json::to_vec(&said).unwrap();
         assert_eq!(serde_json::from_slice::<Said>(&text).unwrap(), said);
+    }
+
+    #[test]
+    fn a_worker_whose_version_says_less_of_itself_is_understood() {
+        let text =
+            r#"{"id":"1","what":{"join":{"protocol":1,"prony_version":"0.0.1","name":"ä","color":"red"}}}"#;
+        let said: Said = serde_json::from_str(text).unwrap();
+        let Reply::Join(joined) = said.what else { panic!("it joins") };
+        assert_eq!((joined.protocol, joined.prony_version.as_str(), joined.threads), (1, "0.0.1", 0));
     }
 }

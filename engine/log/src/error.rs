@@ -25,11 +25,16 @@ pub enum OpenError {
     #[error("{}: {fault}", path.display())]
     File { path: PathBuf, fault: FileFault },
     #[error(
-        "the {store} in {} needs {}, which is not there; put it back from a copy of the directory",
-        directory.display(),
-        missing
+        "the {store} in {} needs {missing}, which is not there; put it back from a copy of the directory{otherwise}",
+        directory.display()
     )]
-    Missing { store: &'static str, directory: PathBuf, missing: String },
+    Missing {
+        store: &'static str,
+        directory: PathBuf,
+        missing: String,
+        /// What else can be done, with a comma before it; empty where there is nothing.
+        otherwise: &'static str,
+    },
     #[error(
         "the {store} in {} has no {LOG_STATE} that can be read, which tells whether files of its log are missing; put it back from a copy of the \
          directory, or go on with what is there with --recover",

@@ -43,6 +43,13 @@ pub enum OpenError {
     NoState { store: &'static str, directory: PathBuf },
 }
 
+impl OpenError {
+    /// True where there is no room on the disk.
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self, Self::Write { cause, .. } if is_disk_full(cause))
+    }
+}
+
 /// What is wrong with a file of a store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileFault {

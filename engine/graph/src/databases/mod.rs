@@ -300,7 +300,13 @@ impl Databases {
         if !may_be_store(&directory) {
             return Err(ChangeError::Occupied);
         }
-        let store = Store::open(&directory, self.options)?;
+        let is_new = !directory.exists();
+        let store = Store::open(&directory, self.options).inspect_err(|_| {
+            // What there is of it would be a database at the next start.
+            if is_new && let Err(error) = fs::remove_dir_all(&directory) {
+                tracing::warn!(%error, path = %directory.display(), "cannot remove a database that could not be made");
+            }
+        })?;
         sync(&self.directory)
             .map_err(|source| ChangeError::Directory { path: self.directory.clone(), source })?;
         tracing::info!(database = name, "made a database");

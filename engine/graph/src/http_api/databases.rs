@@ -94,6 +94,7 @@ fn change(
 fn not_changed(error: &ChangeError) -> CallError {
     match error {
         ChangeError::Missing => CallError::NotModified,
+        ChangeError::Open(error) if error.is_disk_full() => CallError::DiskFull,
         ChangeError::Directory { .. } | ChangeError::Open(_) => {
             tracing::error!(%error, "cannot change a database");
             CallError::Failed(error.to_string().into())
@@ -124,4 +125,23 @@ fn whole(write: impl FnOnce(&mut ApiResponse)) -> AsyncResponse {
     let mut made = AsyncResponse::default();
     write(&mut made.response);
     made
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io, path::PathBuf};
+
+    use prony_graph_store::OpenError;
+
+    use super::*;
+
+    /// It was a 500, as if the directory could not be used.
+    #[test]
+    fn a_database_that_has_no_room_is_refused_as_a_write_is() {
+        let refused = |kind: io::ErrorKind| {
+            not_changed(&ChangeError::Open(OpenError::Write { path: PathBuf::new(), cause: kind.into() }))
+        };
+        assert!(matches!(refused(io::ErrorKind::StorageFull), CallError::DiskFull));
+        assert!(matches!(refused(io::ErrorKind::PermissionDenied), CallError::Failed(_)));
+    }
 }

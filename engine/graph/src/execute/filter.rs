@@ -101,7 +101,8 @@ impl<'v> Bound<'v> {
     }
 }
 
-/// As in SQL, whether something is among values one of which is null is unknown where it is none of the others.
+/// A null among the values of a list, as a variable is that the session does not have: nothing compares with it, and whether something is
+/// among such values is unknown where it is none of the others.
 fn tested<'v>(
     subject: &'v Subject,
     test: Test,
@@ -112,11 +113,15 @@ fn tested<'v>(
     let kind = if test == Test::In { json_value::list_of(kind(subject)) } else { kind(subject) };
     let value = json_value::read(kind, operand, variables).ok_or_else(|| misfit(subject, operand))?;
     let tested = Bound::Test(subject, Condition { property: name(subject), test, not, value: Some(value) });
-    if test != Test::In || !json_value::has_null(operand, variables) {
+    if !json_value::has_null(operand, variables) {
         return Ok(tested);
     }
     let parts = vec![tested, Bound::Unknown];
-    Ok(if not { Bound::All(parts) } else { Bound::Any(parts) })
+    Ok(match test {
+        Test::In if not => Bound::All(parts),
+        Test::In => Bound::Any(parts),
+        _ => Bound::Unknown,
+    })
 }
 
 fn is_absent_of_session(value: &Given, variables: &Variables) -> bool {

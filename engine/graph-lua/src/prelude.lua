@@ -3,7 +3,8 @@
 
 local host = ...
 local call, count, encode, decode, name = host.call, host.count, host.encode, host.decode, host.name
-local error, next, select, setmetatable, tostring, type = error, next, select, setmetatable, tostring, type
+local error, ipairs, next, select = error, ipairs, next, select
+local setmetatable, tostring, type, unpack = setmetatable, tostring, type, unpack
 local concat, format, sub, min = table.concat, string.format, string.sub, math.min
 
 -- Lua's own functions: what is not named here is not there.
@@ -172,6 +173,17 @@ function table.insert(list, ...)
   return insert(list, ...)
 end
 
+-- Lua 5.3's, which LuaJIT has too: scripts for RageDB take the first of a list with it.
+function table.move(from, first, last, place, to)
+  to = to or from
+  if to == from and place > first and place <= last then
+    for index = last - first, 0, -1 do to[place + index] = from[first + index] end
+  else
+    for index = 0, last - first do to[place + index] = from[first + index] end
+  end
+  return to
+end
+
 -- What a graph is asked with.
 
 Direction = { BOTH = 0, IN = 1, OUT = 2 }
@@ -232,13 +244,20 @@ local function segment(text)
   return name(text)
 end
 
--- The path of a node that is named by its id, or by type and key; and the arguments behind that.
+-- The id of a node or a relationship that stands in its place; what else it is, as it is.
+local function named(thing)
+  if type(thing) == "table" and type(thing.id) == "number" then return thing.id end
+  return thing
+end
+
+-- The path of a node that is named by itself, by its id, or by type and key; and the arguments behind that.
 local function node(first, second, ...)
+  first = named(first)
   if type(first) == "number" then return "node/" .. id(first), second, ... end
   return "node/" .. segment(first) .. "/" .. segment(second), ...
 end
 
-local function relationship(first, ...) return "relationship/" .. id(first), ... end
+local function relationship(first, ...) return "relationship/" .. id(named(first)), ... end
 
 -- Which relationships: a direction, types, both or neither.
 local function filter(direction, types)
@@ -393,6 +412,7 @@ end
 function NodeRemove(...) return is_done("DELETE", (node(...))) end
 
 function RelationshipAdd(of, first, second, third, fourth, given)
+  first, second = named(first), named(second)
   if type(first) == "number" then
     return create("node/" .. id(first) .. "/relationship/" .. id(second) .. "/" .. segment(of), third)
   end
@@ -415,7 +435,7 @@ end
 local function each(list, member, get_one)
   local found = {}
   for _, one in ipairs(list) do
-    if type(one) == "table" then one = one[member] end
+    if type(one) == "table" then one = one[member] or one.id end
     found[#found + 1] = get_one(one)
   end
   return found
@@ -436,8 +456,8 @@ function NodeGetNeighbors(...) return neighbors(node(...)) end
 function NodeGetNeighborIds(...) return ids_of(neighbors(node(...))) end
 
 function NodeGetLinks(first, second, ...)
-  local own = first
-  if type(first) ~= "number" then own = NodeGetId(first, second) end
+  local own = named(first)
+  if type(own) ~= "number" then own = NodeGetId(first, second) end
   local links = {}
   for index, of in ipairs(relationships(node(first, second, ...))) do
     local other = of.from == own and of.to or of.from
@@ -447,6 +467,7 @@ function NodeGetLinks(first, second, ...)
 end
 
 function NodeGetConnected(first, second, third, fourth, ...)
+  first, second = named(first), named(second)
   if type(first) == "number" then
     return get("node/" .. id(first) .. "/connected/" .. id(second) .. filter(third, fourth), "relationship")
   end
@@ -456,12 +477,25 @@ end
 
 -- The names of earlier versions of RageDB, which had one for each kind of arguments.
 
-for _, known in ipairs({ "Degree", "Links", "Relationships", "Neighbors" }) do
+-- The same function, the last argument of which is the number of a type of relationships; of a number that no type has, there are none.
+local function by_number(called)
+  return function(...)
+    local given, last = { ... }, select("#", ...)
+    given[last] = host.type_name("relationships", given[last]) or {}
+    return called(unpack(given, 1, last))
+  end
+end
+
+local around = {
+  Degree = NodeGetDegree, Links = NodeGetLinks, Neighbors = NodeGetNeighbors, Relationships = NodeGetRelationships,
+  RelationshipsIds = NodeGetLinks,
+}
+for known, called in pairs(around) do
   for _, by in ipairs({ "", "ById" }) do
     for _, direction in ipairs({ "", "ForDirection" }) do
-      for _, types in ipairs({ "", "ForType", "ForTypes" }) do
-        _G["NodeGet" .. known .. by .. direction .. types] = _G["NodeGet" .. known]
-      end
+      local name = "NodeGet" .. known .. by .. direction
+      for _, types in ipairs({ "", "ForType", "ForTypes" }) do _G[name .. types] = called end
+      _G[name .. "ForTypeId"] = by_number(called)
     end
   end
 end
@@ -482,6 +516,13 @@ end
 
 NodeAddEmpty, RelationshipAddEmpty = NodeAdd, RelationshipAdd
 RelationshipAddByIds, RelationshipAddEmptyByIds = RelationshipAdd, RelationshipAdd
+NodesGetByLinks, RelationshipsGetByLinks, Connected = NodesGet, RelationshipsGet, NodeGetConnected
+
+function RelationshipAddByTypeIdByIds(number, ...)
+  local of = host.type_name("relationships", number)
+  return of and RelationshipAdd(of, ...) or 0
+end
+RelationshipAddEmptyByTypeIdByIds = RelationshipAddByTypeIdByIds
 
 -- What RageDB has beside these: a call says what there is in its place.
 
@@ -493,25 +534,35 @@ local instead = {
   [format(loop, "NodeGetRelationships with link:getNodeId()")] = { "LinksGetRelationships", "LinksGetRelationshipsIds" },
   ["use NodesGet, which takes links, too"] = { "LinksGetNode", "NodeIdsGet" },
   ["use RelationshipsGet, which takes links, too"] = { "LinksGetRelationship" },
-  [format(loop, "NodeGetKey")] = { "NodesGetKey", "NodeIdsGetKey", "LinksGetNodeKey" },
-  [format(loop, "NodeGetType")] = { "NodesGetType", "NodeIdsGetType", "LinksGetNodeType" },
-  [format(loop, "NodeGetProperty")] = { "NodesGetProperty", "NodesGetPropertyRaw", "NodeIdsGetProperty", "LinksGetNodeProperty" },
-  [format(loop, "NodeGetProperties")] = { "NodesGetProperties", "NodeIdsGetProperties", "LinksGetNodeProperties" },
+  [format(loop, "NodeGetKey")] = { "NodesGetKey", "NodesGetKeyByLinks", "NodeIdsGetKey", "LinksGetNodeKey" },
+  [format(loop, "NodeGetType")] = { "NodesGetType", "NodesGetTypeByLinks", "NodeIdsGetType", "LinksGetNodeType" },
+  [format(loop, "NodeGetProperty")] = {
+    "NodesGetProperty", "NodesGetPropertyByLinks", "NodesGetPropertyRaw", "NodeIdsGetProperty", "LinksGetNodeProperty",
+  },
+  [format(loop, "NodeGetProperties")] = {
+    "NodesGetProperties", "NodesGetPropertiesByLinks", "NodeIdsGetProperties", "LinksGetNodeProperties",
+  },
   [format(loop, "NodeGetNeighborIds")] = {
     "NodesGetNeighborIds", "NodesGetDistinctNeighborIds", "NodeIdsGetNeighborIds", "NodeIdsGetDistinctNeighborIds",
     "NodeIdsGetUniqueNeighborIds", "NodeGetDistinctNeighborIds",
   },
   [format(loop, "NodeGetNeighbors ")] = { "NodesGetNeighbors", "NodeIdsGetNeighbors" },
-  [format(loop, "RelationshipGetType")] = { "RelationshipsGetType", "LinksGetRelationshipType" },
-  [format(loop, "RelationshipGetProperty")] = { "RelationshipsGetProperty", "LinksGetRelationshipProperty" },
-  [format(loop, "RelationshipGetProperties")] = { "RelationshipsGetProperties", "LinksGetRelationshipProperties" },
+  [format(loop, "RelationshipGetType")] = {
+    "RelationshipsGetType", "RelationshipsGetTypeByLinks", "LinksGetRelationshipType",
+  },
+  [format(loop, "RelationshipGetProperty")] = {
+    "RelationshipsGetProperty", "RelationshipsGetPropertyByLinks", "LinksGetRelationshipProperty",
+  },
+  [format(loop, "RelationshipGetProperties")] = {
+    "RelationshipsGetProperties", "RelationshipsGetPropertiesByLinks", "LinksGetRelationshipProperties",
+  },
   ["use FindNodes, or compare in a loop"] = { "FilterNodeCount", "FilterNodeIds", "FilterNodes", "FilterNodeProperties" },
   ["use FindRelationships, or compare in a loop"] = {
     "FilterRelationshipCount", "FilterRelationshipIds", "FilterRelationships", "FilterRelationshipProperties",
   },
   ["keep ids as keys of a table, and compare those"] = {
     "IntersectIds", "IntersectUnsortedIds", "IntersectNodes", "IntersectRelationships", "IntersectIdsCount", "DifferenceIds",
-    "DifferenceNodes", "DifferenceRelationships", "DifferenceIdsCount", "Invert", "Roar",
+    "DifferenceNodes", "DifferenceRelationships", "DifferenceIdsCount", "Invert", "Join", "JoinCount", "Roar",
   },
   ["use NodeTypesGet with NodeTypesGetCount"] = { "AllNodesCounts" },
   ["use RelationshipTypesGet with RelationshipTypesGetCount"] = { "AllRelationshipsCounts" },

@@ -328,6 +328,14 @@ fn functions_are_calls() {
         Get node/1026/degree/all/%4BNOWS; Get node/1026/degree/all => [2, 2]
         > NodeGetNeighborIds(1026, Direction.IN), NodeGetNeighborsByIdForDirectionForTypes(1026, Direction.BOTH, {"A", "B"})[1]:getType()
         Get node/1026/neighbors/in; Get node/1026/neighbors/all/%41&%42 => [[1026, 1026], "User"]
+        > NodeGetRelationshipsIds("User", "Max")[1].node_id, NodeGetRelationshipsIdsById(1026)[1].rel_id
+        Get node/%55ser/%4Dax; Get node/%55ser/%4Dax/relationships/all; Get node/1026/relationships/all => [1027, 7]
+        > NodeGetLinksForTypeId("User", "Max", 1)[1].node_id, NodeGetDegreeByIdForDirectionForTypeId(1026, Direction.OUT, 1)
+        Get node/%55ser/%4Dax; Get node/%55ser/%4Dax/relationships/all/%55ser; Get node/1026/degree/out/%55ser => [1027, 2]
+        > NodeGetDegree(NodeGet(1026)), #NodeGetLinks(NodeGet(1026), Direction.OUT), #Connected(NodeGet(1026), 1027)
+        Get node/1026; Get node/1026/degree/all; Get node/1026; Get node/1026/relationships/out; Get node/1026; Get node/1026/connected/1027/all => [2, 1, 1]
+        > RelationshipRemove(RelationshipGet(7)), RelationshipAdd("KNOWS", NodeGet(1026), 1027), RelationshipAddByTypeIdByIds(1, 2, 3)
+        Get relationship/7; Delete relationship/7; Get node/1026; Post node/1026/relationship/1027/%4BNOWS; Post node/2/relationship/3/%55ser => [true, 7, 7]
         > NodeGetLinks("User", "Max", Direction.OUT)[1]:getNodeId(), NodeGetLinks(1027)[1]:getNodeId(), NodeGetLinks(1026)[1]:getRelationshipId()
         Get node/%55ser/%4Dax; Get node/%55ser/%4Dax/relationships/out; Get node/1027/relationships/all; Get node/1026/relationships/all => [1027, 1026, 7]
         > NodeGetConnected(1026, 1027), #NodeGetConnected("User", "a", "User", "b", "KNOWS")
@@ -375,6 +383,8 @@ fn nothing_leads_out_of_the_sandbox() {
         400 the script has failed: line 1: bad argument #1 to 'setmetatable' (table expected, got string)
         > NodeGet = nil; string.find = nil; return NodeGetId("User", "Max")
         1026
+        > ipairs = nil; unpack = nil; return NodeGetNeighborIds(1026)
+        [1026, 1026]
         > _G = nil; rawset(_ENV or {}, "x", 1); return NodeGetId("User", "Max")
         1026
         > local ok, fault = pcall(NodeAdd, "User", "full"); return fault.cause
@@ -412,6 +422,7 @@ fn a_script_is_ended_in_time() {
         "return (('('):rep(60000)):find(('%b()'):rep(1) .. ('.-'):rep(6) .. 'x')",
         "local t = {} for i = 1, 100000 do t[i] = i end while true do table.sort(t) end",
         "table.sort({3, 2, 1}, function() while true do end end)",
+        "table.move({}, 1, 1e15, 2)",
         "local s = ('x'):rep(1000000) while true do local x = s .. s end",
         "local function f() pcall(f) f() end f()",
         "while true do json.encode({1, 2, 3}) end",
@@ -533,6 +544,8 @@ fn replaced_functions_are_as_lua_has_them() {
         ["c", "b", "a"]
         > local t = {1, 2}; table.insert(t, 3); table.insert(t, 1, 0); table.remove(t, 2); return t
         [0, 2, 3]
+        > return table.move({1, 2, 3, 4}, 2, 3, 1), table.move({1, 2, 3}, 1, 2, 2), table.move({1, 2}, 1, 5, 1, {})
+        [[2, 3, 3, 4], [1, 1, 2], [1, 2]]
         > return ("x"):rep(3, ","), ("abc"):gsub(".", {a = 1, b = true})
         400 the script has failed: line 1: invalid replacement value (a boolean)
         > return ("%d"):gsub("%%d", "%%1"), pcall(string.gsub, "a", "a", "%2")

@@ -267,6 +267,11 @@ fn a_damaged_state_of_the_log_is_made_up_for_by_the_one_before_it_and_a_missing_
     assert!(error.to_string().contains("log-state"), "{error}");
     let store = Store::open(directory.path(), RECOVER).unwrap();
     assert_eq!(length_of(&store.read()), u64::from(NODES));
+    // That files of the log may be missing behind those that are there was said to nobody.
+    let [loss] = &store.recovery().lost[..] else { panic!("{:?}", store.recovery()) };
+    assert!(loss.path.ends_with(STATE) && loss.why.contains("unknown"), "{loss:?}");
+    drop(store);
+    assert!(Store::open(directory.path(), OPTIONS).unwrap().recovery().lost.is_empty());
 }
 
 /// Written without `sync`, frames reach the disk in any order: what is not good among them is damage only where they are
@@ -546,6 +551,8 @@ fn a_missing_file_is_named_whichever_it_is() {
         let error = Store::open(copy.path(), OPTIONS).unwrap_err();
         assert!(matches!(error, OpenError::Missing { .. }), "{gone:?}: {error}");
         assert!(error.to_string().contains(named), "{gone:?}: {error}");
+        // Without the snapshot, nothing would be left that it could go on with.
+        assert_eq!(error.to_string().contains("--recover"), named != LOG, "{gone:?}: {error}");
         assert!(!copy.path().join(named).exists() && check(copy.path()).is_err());
         let recovered = Store::open(copy.path(), RECOVER);
         if named == LOG {

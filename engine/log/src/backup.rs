@@ -165,7 +165,7 @@ impl OpenLogs {
         if newest < known.number {
             let missing = self.kind.path(Path::new(""), known.number).display().to_string();
             let directory = self.directory.clone();
-            return Err(OpenError::Missing { store: self.kind.store, directory, missing });
+            return Err(OpenError::Missing { store: self.kind.store, directory, missing, otherwise: "" });
         }
         let is_there = match last {
             Some(last) => last.sequence >= known.sequence,

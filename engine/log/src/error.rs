@@ -25,17 +25,29 @@ pub enum OpenError {
     #[error("{}: {fault}", path.display())]
     File { path: PathBuf, fault: FileFault },
     #[error(
-        "the {store} in {} needs {}, which is not there; put it back from a copy of the directory",
-        directory.display(),
-        missing
+        "the {store} in {} needs {missing}, which is not there; put it back from a copy of the directory{otherwise}",
+        directory.display()
     )]
-    Missing { store: &'static str, directory: PathBuf, missing: String },
+    Missing {
+        store: &'static str,
+        directory: PathBuf,
+        missing: String,
+        /// What else can be done, with a comma before it; empty where there is nothing.
+        otherwise: &'static str,
+    },
     #[error(
         "the {store} in {} has no {LOG_STATE} that can be read, which tells whether files of its log are missing; put it back from a copy of the \
          directory, or go on with what is there with --recover",
         directory.display()
     )]
     NoState { store: &'static str, directory: PathBuf },
+}
+
+impl OpenError {
+    /// True where there is no room on the disk.
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self, Self::Write { cause, .. } if is_disk_full(cause))
+    }
 }
 
 /// What is wrong with a file of a store.

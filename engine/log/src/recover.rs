@@ -6,7 +6,7 @@ use crate::error::{FileFault, OpenError};
 use crate::file::{LogFile, NextFile};
 use crate::frame_reader::{End, Frames};
 use crate::frames::{FileKind, HEAD_BYTES, LAST};
-use crate::log_state::{self, Sure};
+use crate::log_state::{self, LOG_STATE, Sure};
 use crate::set_aside::{set_aside, unused_name};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// Why the files of a log behind a loss are left out: they may speak of what was lost.
 const FOLLOWS_LOSS: &str = "it follows what was lost";
+/// What else can be done about a file that is missing.
+const OR_RECOVER: &str = ", or go on without it with --recover, which says what is lost";
 
 /// What opening a store has found and mended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -143,7 +145,7 @@ impl Recovering {
             if *number != wanted {
                 if tail.is_none() && self.recovery.snapshot.is_none() {
                     // Nothing stands before it that could be gone on with.
-                    return Err(missing(directory, kind, wanted));
+                    return Err(missing(directory, kind, wanted, ""));
                 }
                 self.lose_file(directory, kind, wanted)?;
                 let sequence = said.map_or(1, |said| said.sequence);
@@ -169,13 +171,30 @@ impl Recovering {
             let what = format!("frame {} was on the disk, and is not there", known.sequence - 1);
             self.lose_rest(&path, tail.length as usize, tail.length as usize, what)?;
         }
+        let is_timed = tail.is_some_and(|tail| kind.is_timed(tail.version));
+        if self.recover && said.is_none() && is_timed && self.recovery.frames > 0 {
+            self.lose_state(directory)?;
+        }
         Ok(tail)
+    }
+
+    /// Notes that nothing tells whether files are missing behind those that were read.
+    fn lose_state(&mut self, directory: &Path) -> Result<(), OpenError> {
+        let path = directory.join(LOG_STATE);
+        let (bytes, kept) = match fs::metadata(&path) {
+            Ok(data) => (data.len(), Some(set_aside(&path)?)),
+            Err(_) => (0, None),
+        };
+        let why =
+            "it cannot be read, so that it is unknown whether newer files of the log are missing".to_owned();
+        self.recovery.lost.push(Loss { path, offset: 0, bytes, why, kept });
+        Ok(())
     }
 
     /// Notes that a file is missing where that was asked for, else it is an error.
     pub fn lose_file(&mut self, directory: &Path, kind: FileKind, number: u64) -> Result<(), OpenError> {
         if !self.recover {
-            return Err(missing(directory, kind, number));
+            return Err(missing(directory, kind, number, OR_RECOVER));
         }
         let (path, why) = (kind.path(directory, number), "the file is missing".to_owned());
         self.recovery.lost.push(Loss { path, offset: 0, bytes: 0, why, kept: None });
@@ -308,9 +327,9 @@ impl Recovering {
     }
 }
 
-fn missing(directory: &Path, kind: FileKind, number: u64) -> OpenError {
+fn missing(directory: &Path, kind: FileKind, number: u64, otherwise: &'static str) -> OpenError {
     let missing = kind.path(Path::new(""), number).display().to_string();
-    OpenError::Missing { store: kind.store, directory: directory.to_owned(), missing }
+    OpenError::Missing { store: kind.store, directory: directory.to_owned(), missing, otherwise }
 }
 
 /// A file without frames is made ready before the one before it is whole on the disk.

@@ -283,8 +283,8 @@ impl Databases {
         self.all.load().get(name).cloned()
     }
 
-    /// Makes a database. Blocks.
-    pub fn create(&self, name: &str) -> Result<(), ChangeError> {
+    /// Makes a database, which another request may have dropped again by now. Blocks.
+    pub fn create(&self, name: &str) -> Result<Arc<Database>, ChangeError> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = BTreeMap::clone(&self.all.load());
         if all.contains_key(name) {
@@ -300,14 +300,20 @@ impl Databases {
         if !may_be_store(&directory) {
             return Err(ChangeError::Occupied);
         }
-        let store = Store::open(&directory, self.options)?;
+        let is_new = !directory.exists();
+        let store = Store::open(&directory, self.options).inspect_err(|_| {
+            // What there is of it would be a database at the next start.
+            if is_new && let Err(error) = fs::remove_dir_all(&directory) {
+                tracing::warn!(%error, path = %directory.display(), "cannot remove a database that could not be made");
+            }
+        })?;
         sync(&self.directory)
             .map_err(|source| ChangeError::Directory { path: self.directory.clone(), source })?;
         tracing::info!(database = name, "made a database");
-        let database = Database::new(name, store).with(self.reads, self.time_limit);
-        all.insert(name.to_owned(), Arc::new(database));
+        let database = Arc::new(Database::new(name, store).with(self.reads, self.time_limit));
+        all.insert(name.to_owned(), Arc::clone(&database));
         self.all.store(Arc::new(all));
-        Ok(())
+        Ok(database)
     }
 
     /// Drops a database with all that it holds. Blocks.
@@ -478,7 +484,8 @@ mod tests {
         assert!(matches!(databases.create("notes"), Err(ChangeError::Occupied)));
         assert!(matches!(databases.drop_one("notes"), Err(ChangeError::Missing)));
         assert_eq!(fs::read_dir(place("notes")).unwrap().count(), 1, "nothing is made beside it");
-        databases.create("own").unwrap();
+        // It is told what it was made, though it may have been dropped meanwhile: that was a 204 without a body.
+        assert_eq!(databases.create("own").unwrap().name, "own");
         drop(databases);
         // One that has lost a file is one all the same, so that the loss is told.
         let own = place("own");

@@ -47,15 +47,7 @@ impl<'v> Bound<'v> {
                 Self::Unknown
             }
             Filter::IsNull { subject, is_null } => Self::IsNull(subject, *is_null),
-            Filter::Test { subject, test, not, operand } => {
-                let kind = if *test == Test::In { json_value::list_of(kind(subject)) } else { kind(subject) };
-                let value =
-                    json_value::read(kind, operand, variables).ok_or_else(|| misfit(subject, operand))?;
-                Self::Test(
-                    subject,
-                    Condition { property: name(subject), test: *test, not: *not, value: Some(value) },
-                )
-            }
+            Filter::Test { subject, test, not, operand } => tested(subject, *test, *not, operand, variables)?,
             Filter::Like { subject, pattern, insensitive } => {
                 let read = json_value::read(Kind::String, pattern, variables);
                 let Some(Value::String(read)) = read else { return Err(misfit(subject, pattern)) };
@@ -76,9 +68,19 @@ impl<'v> Bound<'v> {
             Self::All(parts) => parts.as_slice(),
             other => std::slice::from_ref(other),
         };
-        parts.iter().filter_map(|part| {
-            if let Self::Test(subject, condition) = part { Some((*subject, condition)) } else { None }
-        })
+        parts.iter().filter_map(Self::test)
+    }
+
+    fn test(&self) -> Option<(&'v Subject, &Condition<'v>)> {
+        match self {
+            Self::Test(subject, condition) => Some((*subject, condition)),
+            // `in` of a list with a null in it.
+            Self::Any(parts) => match parts.as_slice() {
+                [Self::Test(subject, condition), Self::Unknown] => Some((*subject, condition)),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// Conditions on properties that all which passes must fulfil: an index may know who does.
@@ -97,6 +99,29 @@ impl<'v> Bound<'v> {
             },
         )
     }
+}
+
+/// A null among the values of a list, as a variable is that the session does not have: nothing compares with it, and whether something is
+/// among such values is unknown where it is none of the others.
+fn tested<'v>(
+    subject: &'v Subject,
+    test: Test,
+    not: bool,
+    operand: &'v Given,
+    variables: &'v Variables,
+) -> Result<Bound<'v>, GraphqlError> {
+    let kind = if test == Test::In { json_value::list_of(kind(subject)) } else { kind(subject) };
+    let value = json_value::read(kind, operand, variables).ok_or_else(|| misfit(subject, operand))?;
+    let tested = Bound::Test(subject, Condition { property: name(subject), test, not, value: Some(value) });
+    if !json_value::has_null(operand, variables) {
+        return Ok(tested);
+    }
+    let parts = vec![tested, Bound::Unknown];
+    Ok(match test {
+        Test::In if not => Bound::All(parts),
+        Test::In => Bound::Any(parts),
+        _ => Bound::Unknown,
+    })
 }
 
 fn is_absent_of_session(value: &Given, variables: &Variables) -> bool {

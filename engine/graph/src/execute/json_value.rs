@@ -55,6 +55,11 @@ pub(crate) fn read<'v>(
     }
 }
 
+/// Whether there is a null among the values of a list.
+pub(crate) fn has_null(value: &prony_graphql::selection::Value, variables: &Variables) -> bool {
+    dialect::json(value, variables).as_array().is_some_and(|items| items.iter().any(Json::is_null))
+}
+
 fn of_json(kind: Kind, json: &Json) -> Option<Value<'_>> {
     Some(match kind {
         Kind::Boolean => Value::Boolean(json.as_bool()?),

@@ -46,9 +46,9 @@ pub(super) fn respond(
                 Ok(Progress::Done)
             }));
         }
-        Method::POST => change(databases, &name, Databases::create),
+        Method::POST => change(databases, &name, |databases, name| databases.create(name).map(Some)),
         Method::PUT => clear(databases, &name)?,
-        Method::DELETE => change(databases, &name, Databases::drop_one),
+        Method::DELETE => change(databases, &name, |databases, name| databases.drop_one(name).map(|()| None)),
         _ => return Err(CallError::UnknownRoute),
     };
     Ok(Progress::Asynchronous(responder))
@@ -68,18 +68,16 @@ fn describe(database: &Database, read: &Read, response: &mut ApiResponse) {
     body.push(b'}');
 }
 
-/// Makes or drops a database, and describes the one that is then there.
+/// Makes or drops a database, and describes the one that was made.
 fn change(
     databases: &Arc<Databases>,
     name: &str,
-    change: impl FnOnce(&Databases, &str) -> Result<(), ChangeError> + Send + 'static,
+    change: impl FnOnce(&Databases, &str) -> Result<Option<Arc<Database>>, ChangeError> + Send + 'static,
 ) -> AsyncResponder {
     let (databases, name) = (Arc::clone(databases), name.to_owned());
     Box::new(move |_body| {
         Box::pin(async move {
-            let changed =
-                tokio::task::spawn_blocking(move || change(&databases, &name).map(|()| databases.get(&name)));
-            match changed.await {
+            match tokio::task::spawn_blocking(move || change(&databases, &name)).await {
                 Ok(Ok(Some(database))) => described(&database).await,
                 Ok(Ok(None)) => whole(|response| response.set_empty(StatusCode::NO_CONTENT)),
                 Ok(Err(error)) => whole(|response| not_changed(&error).write(response)),
@@ -96,6 +94,7 @@ fn change(
 fn not_changed(error: &ChangeError) -> CallError {
     match error {
         ChangeError::Missing => CallError::NotModified,
+        ChangeError::Open(error) if error.is_disk_full() => CallError::DiskFull,
         ChangeError::Directory { .. } | ChangeError::Open(_) => {
             tracing::error!(%error, "cannot change a database");
             CallError::Failed(error.to_string().into())
@@ -126,4 +125,23 @@ fn whole(write: impl FnOnce(&mut ApiResponse)) -> AsyncResponse {
     let mut made = AsyncResponse::default();
     write(&mut made.response);
     made
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io, path::PathBuf};
+
+    use prony_graph_store::OpenError;
+
+    use super::*;
+
+    /// It was a 500, as if the directory could not be used.
+    #[test]
+    fn a_database_that_has_no_room_is_refused_as_a_write_is() {
+        let refused = |kind: io::ErrorKind| {
+            not_changed(&ChangeError::Open(OpenError::Write { path: PathBuf::new(), cause: kind.into() }))
+        };
+        assert!(matches!(refused(io::ErrorKind::StorageFull), CallError::DiskFull));
+        assert!(matches!(refused(io::ErrorKind::PermissionDenied), CallError::Failed(_)));
+    }
 }

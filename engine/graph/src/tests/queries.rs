@@ -44,6 +44,24 @@ fn one_node_by_key_or_id() {
     );
 }
 
+/// A null in the list of `in` or `not_in` was left out, so that `not_in` found what it cannot know to be different.
+#[test]
+fn a_null_among_values_leaves_it_open_what_is_none_of_them() {
+    check(
+        "{ in: users(where: {age: {in: [42, null]}}) { _key } nor: users(where: {not: {age: {in: [42, null]}}}) { _key } }",
+        &expect![[r#"{"data":{"in":[{"_key":"Max"}],"nor":[]}}"#]],
+    );
+    check_with(
+        "query ($ages: [BigInt]) { out: users(where: {age: {not_in: $ages}}) { _key } nor: users(where: {not: {age: {not_in: $ages}}}) { _key } }",
+        r#"{"ages": [42, null]}"#,
+        &expect![[r#"{"data":{"out":[],"nor":[{"_key":"Max"}]}}"#]],
+    );
+    check(
+        r#"{ users(where: {_key: {in: ["Max", null, "Bob"]}, age: {not_in: []}}) { _key } }"#,
+        &expect![[r#"{"data":{"users":[{"_key":"Max"}]}}"#]],
+    );
+}
+
 #[test]
 fn lists_are_filtered_sorted_and_paged() {
     check(

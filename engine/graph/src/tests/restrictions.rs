@@ -73,6 +73,38 @@ fn what_is_hidden_is_absent_on_every_way() {
     );
 }
 
+/// A variable that the session does not have was left out of a list, so that `not_in` and `contains` let everything pass.
+#[test]
+fn a_list_with_a_variable_that_the_session_lacks_lets_nothing_more_pass() {
+    let served = friends();
+    let seen = |condition: Json, name: Json| {
+        let mut names = SessionNames::default();
+        let granted = TablePermissions {
+            select: Some(SelectPermission::of_rows(names.condition(&condition).unwrap())),
+            ..TablePermissions::default()
+        };
+        let mut permissions = Permissions::default();
+        permissions.tables.insert("User".to_owned(), granted.into());
+        let offered = served.offered_to(&permissions, &[name]);
+        served.answer_by(&offered, "{ users { _key } }", "{}") + "\n"
+    };
+    let is_other = || json!({"name": {"not_in": ["$name"]}});
+    let is_tagged = || json!({"tags": {"contains": ["$name"]}});
+    let answers = [
+        seen(is_other(), json!("helene")),
+        seen(is_other(), Json::Null),
+        seen(is_tagged(), json!("a")),
+        seen(is_tagged(), Json::Null),
+    ];
+    expect![[r#"
+        {"data":{"users":[{"_key":"Max"},{"_key":"Ada"}]}}
+        {"data":{"users":[]}}
+        {"data":{"users":[{"_key":"Bob"}]}}
+        {"data":{"users":[]}}
+    "#]]
+    .assert_eq(&answers.concat());
+}
+
 /// Answers that are kept, and live queries, had relationships of nodes that the role does not see any more.
 #[test]
 fn answers_with_relationships_depend_on_the_nodes_at_their_ends() {

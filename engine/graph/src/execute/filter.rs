@@ -11,7 +11,10 @@ use crate::{
     execute::json_value,
     planning::filter::{Filter, Subject},
 };
-use prony_source::{dialect::LikePattern, permissions};
+use prony_source::{
+    dialect::{self, LikePattern},
+    permissions,
+};
 
 /// A [`Filter`] with its values filled in.
 #[derive(Debug)]
@@ -51,10 +54,10 @@ impl<'v> Bound<'v> {
                 let kind = if *test == Test::In { json_value::list_of(kind(subject)) } else { kind(subject) };
                 let value =
                     json_value::read(kind, operand, variables).ok_or_else(|| misfit(subject, operand))?;
-                Self::Test(
-                    subject,
-                    Condition { property: name(subject), test: *test, not: *not, value: Some(value) },
-                )
+                let condition =
+                    Condition { property: name(subject), test: *test, not: *not, value: Some(value) };
+                let known = Self::Test(subject, condition);
+                if has_null(operand, variables) { known.beside_null(*test, *not) } else { known }
             }
             Filter::Like { subject, pattern, insensitive } => {
                 let read = json_value::read(Kind::String, pattern, variables);
@@ -64,6 +67,16 @@ impl<'v> Bound<'v> {
                 Self::Like(subject, pattern)
             }
         })
+    }
+
+    /// A test whose list has a null beside these values, as SQL has it: what is not among the values is neither in the list nor not in
+    /// it, and no list equals one with a null, or is greater or less.
+    fn beside_null(self, test: Test, not: bool) -> Self {
+        match (test, not) {
+            (Test::In, false) => Self::Any(vec![self, Self::Unknown]),
+            (Test::In, true) => Self::All(vec![self, Self::Unknown]),
+            _ => Self::Unknown,
+        }
     }
 
     pub(crate) fn is_everything(&self) -> bool {
@@ -102,6 +115,13 @@ impl<'v> Bound<'v> {
 fn is_absent_of_session(value: &Given, variables: &Variables) -> bool {
     let Given::Slot(slot) = value else { return false };
     matches!(slot.root, SlotRoot::Session(_)) && variables.get(slot).is_none_or(serde_json::Value::is_null)
+}
+
+/// Whether an operand is a list with a null: written, or a variable that the request or its session does not have.
+fn has_null(operand: &Given, variables: &Variables) -> bool {
+    dialect::json(operand, variables)
+        .as_array()
+        .is_some_and(|items| items.iter().any(serde_json::Value::is_null))
 }
 
 fn kind(subject: &Subject) -> Kind {

@@ -85,6 +85,29 @@ fn a_rule_for_a_field_that_is_not_there_is_told() {
     assert!(matches!(*told, [only] if only.contains("did you mean `artists`?")), "{}", finished.stderr);
 }
 
+/// Clients choose the names of their operations, and with such a name they needed none of the scopes of what they ask for.
+#[test]
+fn a_rule_for_a_name_that_lifts_scopes_is_told() {
+    let database = sqlite_copy();
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let file = folder.path().join("prony.toml");
+    let text = format!(
+        "[[source]]\nurl = \"sqlite:{}\"\n[auth]\nanonymous = \"all\"\n[roles.all]\nunrestricted = true\n\
+         [[operation]]\nmatch = \"Query.artists\"\nscopes = [\"music\"]\n\
+         [[operation]]\nname = \"Lifts\"\nrate_limit = [{{ by = \"user\", rate = \"1/s\" }}]\n\
+         [[operation]]\nname = \"Keeps\"\nscopes = [\"music\"]\n",
+        database.path().display(),
+    );
+    fs::write(&file, text).expect("it is ours");
+    let mut process =
+        prony(&["serve", "--config", &file.display().to_string(), "--listen", "127.0.0.1:0", "--cpus", "1"]);
+    process.wait_for_url();
+    let finished = process.stop();
+    let told: Vec<&str> = finished.stderr.lines().filter(|line| line.contains("[[operation]]")).collect();
+    let is_it = |line: &str| line.contains("rule=\"Lifts\"") && line.contains("`Query.artists`");
+    assert!(matches!(*told, [only] if is_it(only)), "{}", finished.stderr);
+}
+
 /// Whoever rotates logs or renews certificates does not know whether the server has begun already.
 #[test]
 fn a_hangup_while_sources_are_opened_ends_nothing() {

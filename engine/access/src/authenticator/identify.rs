@@ -123,14 +123,30 @@ impl Authenticator {
             Ok(Credential::Token(token)) => self.token(token, None, credentials.role, last, now),
             Ok(Credential::Cookie(token, name)) => self.token(token, Some(name), credentials.role, last, now),
             Ok(Credential::ApiKey(key)) => self.api_key(key, credentials.role, now).into(),
-            Ok(Credential::None) => return self.without(credentials, now),
+            Ok(Credential::None) => self.without(credentials, now),
             Err(refusal) => Identified::Refused(refusal),
         };
-        match (identified, &self.certificates, credentials.certificate) {
-            (Identified::Known(identity), Some(certificates), Some(names)) => {
-                check_time(names, now).map(|()| certificates.add_to(&identity, names)).into()
+        match identified {
+            Identified::Known(identity) => self.beside_certificate(identity, credentials, now).into(),
+            other => other,
+        }
+    }
+
+    /// Somebody who is known, with the variables of the session that only the request's certificate says.
+    ///
+    /// # Errors
+    /// The certificate has expired.
+    pub fn beside_certificate(
+        &self,
+        identity: Arc<Identity>,
+        credentials: &Credentials<'_>,
+        now: i64,
+    ) -> Result<Arc<Identity>, AuthRefusal> {
+        match (&self.certificates, credentials.certificate) {
+            (Some(certificates), Some(names)) => {
+                check_time(names, now).map(|()| certificates.add_to(&identity, names))
             }
-            (identified, _, _) => identified,
+            _ => Ok(identity),
         }
     }
 

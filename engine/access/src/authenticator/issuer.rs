@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     key_sets::{KeySet, KeySetId},
-    roles::Roles,
+    roles::{Roles, only_allowed},
     tokens::{Grants, VerifiedToken},
 };
 use crate::{
@@ -247,11 +247,9 @@ impl Issuer {
         let at = |pointer: &Option<String>| pointer.as_deref().and_then(|pointer| claims_object.at(pointer));
         let allowed = texts(at(&self.pointers.allowed_roles)).into_iter().filter_map(|name| roles.find(name));
         let allowed: Vec<RoleId> = allowed.collect();
-        // The same one may stand there several times.
-        let only = allowed.first().copied().filter(|first| allowed.iter().all(|role| role == first));
         let default = match at(&self.pointers.role) {
             Some(named) => named.as_str().and_then(|name| roles.find(name)),
-            None => self.role.or(only),
+            None => self.role.or_else(|| only_allowed(&allowed)),
         };
         let session = self.pointers.session.iter().map(|pointer| at(pointer).cloned().unwrap_or(Json::Null));
         let scopes = match at(&self.pointers.scopes) {

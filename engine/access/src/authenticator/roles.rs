@@ -66,6 +66,11 @@ impl Roles {
     }
 }
 
+/// The role of credentials that name none and allow one, which may stand there several times.
+pub(super) fn only_allowed(allowed: &[RoleId]) -> Option<RoleId> {
+    allowed.first().copied().filter(|first| allowed.iter().all(|role| role == first))
+}
+
 fn not_allowed() -> AuthRefusal {
     AuthRefusal::new(RefusalKind::RoleNotAllowed, "`x-prony-role` asks for a role that is not allowed")
 }

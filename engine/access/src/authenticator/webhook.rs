@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     key_sets::CacheFacts,
-    roles::Roles,
+    roles::{Roles, only_allowed},
     tokens::{Grants, TokenCache, TokenHash, VerifiedToken},
 };
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     identity::{Identity, Scopes, Way},
     jwt::{self, VerifiedClaims},
     refusal::{AuthRefusal, RefusalKind},
+    role::RoleId,
     settings::WebhookSettings,
 };
 
@@ -150,8 +151,12 @@ fn grants(body: &Map<String, Json>, roles: &Roles, expires_at: Option<i64>) -> G
         Some(Json::String(text)) => text.split_ascii_whitespace().collect(),
         _ => Vec::new(),
     };
-    let role = body.get("role").and_then(Json::as_str).and_then(|name| roles.find(name));
     let allowed = texts("allowed_roles").into_iter().filter_map(|name| roles.find(name));
+    let allowed: Vec<RoleId> = allowed.collect();
+    let role = match body.get("role") {
+        Some(named) => named.as_str().and_then(|name| roles.find(name)),
+        None => only_allowed(&allowed),
+    };
     let session = roles.session(|name| body.get("session")?.get(name).cloned());
     let scopes: Scopes = texts("scopes").into_iter().collect();
     let subject = body.get("subject").and_then(Json::as_str).map(Arc::from);

@@ -3,7 +3,7 @@
 use http::StatusCode;
 
 use super::*;
-use crate::{CacheFacts, CertificateNames, WebhookQuestion, WebhookResponse};
+use crate::{CacheFacts, CertificateNames, Way, WebhookQuestion, WebhookResponse};
 
 #[test]
 fn a_token_may_come_in_the_cookie_of_its_issuer() {
@@ -117,6 +117,46 @@ fn a_certificate_that_has_expired_gives_no_variables_beside_a_token() {
     assert_eq!(end(NOW + 10), Err(RefusalKind::InvalidToken));
 }
 
+/// Beside the anonymous role and the webhook it gave nothing, and one that had expired was none.
+#[test]
+fn a_certificate_counts_beside_nobody_and_the_webhook() {
+    let text = format!(
+        "[auth]\nanonymous = \"customer\"\n[auth.mtls]\nclaims = {{ shop = \"common_name\" }}\n[auth.webhook]\naddress = \"http://127.0.0.1:9/who\"\nforward = [\"x-session\"]\n{SHOP_ISSUER}{SHOP}"
+    );
+    let shop = Beside::new().authenticator(&text);
+    let names = CertificateNames {
+        common_name: Some("7".to_owned()),
+        expires_at: Some(NOW + 10),
+        ..CertificateNames::default()
+    };
+    let mut credentials = shop.credentials();
+    credentials.certificate(&names);
+    let nobody = |now: i64| match shop.identify(&credentials, None, now) {
+        Identified::Known(identity) => Ok(identity),
+        Identified::Refused(refusal) => Err(refusal.kind),
+        other => panic!("{other:?}"),
+    };
+    let identity = nobody(NOW + 9).expect("there is an anonymous role");
+    assert_eq!((identity.way, identity.expires_at), (Way::Anonymous, Some(NOW + 10)));
+    assert_eq!(identity.session[..], [json!(null), json!("7")]);
+    assert_eq!(nobody(NOW + 10).expect_err("it has expired"), RefusalKind::InvalidToken);
+    let asked = question(&shop, &[("x-session", "1")], NOW).expect_err("it is not known");
+    let response = WebhookResponse {
+        status: StatusCode::OK,
+        body: br#"{"role":"clerk","session":{"user.id":"bob"}}"#,
+        cache: CacheFacts { lifetime_s: Some(60) },
+    };
+    let known = shop.webhook_response(&asked, &response, NOW).expect("it is somebody");
+    let beside = |now: i64| shop.beside_certificate(Arc::clone(&known), &credentials, now);
+    assert_eq!(beside(NOW).expect("it counts").session[..], [json!("bob"), json!("7")]);
+    assert_eq!(beside(NOW + 10).expect_err("it has expired").kind, RefusalKind::InvalidToken);
+    let mut of_both = shop.credentials();
+    of_both.certificate(&names);
+    of_both.header("x-session", b"1");
+    let Identified::Known(kept) = shop.identify(&of_both, None, NOW) else { panic!("it is kept") };
+    assert_eq!(kept.session[..], [json!("bob"), json!("7")]);
+}
+
 fn question<'a>(
     shop: &'a Authenticator,
     headers: &[(&str, &'a str)],
@@ -178,6 +218,15 @@ fn the_webhook_says_who_asks() {
             expected,
             "{status} {body}"
         );
+    }
+    // As of tokens, the only role that is allowed needs no other word.
+    let only =
+        respond(StatusCode::OK, json!({"allowed_roles": ["clerk", "clerk"]}), None).expect("it is one");
+    assert_eq!(role(&settings, &only), "clerk");
+    for several in
+        [json!({"allowed_roles": ["clerk", "customer"]}), json!({"role": null, "allowed_roles": ["clerk"]})]
+    {
+        assert_eq!(respond(StatusCode::OK, several, None).map(|_| ()), Err(RefusalKind::RoleNotAllowed));
     }
     // Requests without any of the headers are nobody's.
     let nobody = question(&shop, &[("accept", "*/*")], NOW).expect("it is the anonymous role");

@@ -181,6 +181,50 @@ fn types_without_permissions_and_sessions_without_variables_see_nothing() {
     assert!(served.store.read().find("Product", "p9").is_none());
 }
 
+/// A null in a list was left out: who had no such variable saw, and wrote, all that was not in the rest of the list.
+#[test]
+fn lists_with_variables_that_are_not_known_let_nothing_pass_that_they_do_not_name() {
+    for (condition, seen) in [
+        (json!({"_key": {"not_in": ["$name"]}}), json!([])),
+        (json!({"_key": {"not_in": ["$name", "Ada"]}}), json!([])),
+        (json!({"not": {"_key": {"in": ["$name", "Ada"]}}}), json!([])),
+        (json!({"not": {"_key": {"not_in": ["$name", "Ada"]}}}), json!([{"_key": "Ada"}])),
+        (json!({"_key": {"in": ["$name", "Ada"]}}), json!([{"_key": "Ada"}])),
+        (json!({"age": {"not_in": ["$name"]}}), json!([])),
+        (json!({"tags": {"ne": ["$name"]}}), json!([])),
+        (json!({"not": {"tags": {"eq": ["a", "$name"]}}}), json!([])),
+    ] {
+        let served = friends();
+        let permissions = change("User", |user, read| {
+            let rows = read(condition.clone());
+            user.select = Some(SelectPermission::of_rows(rows.clone()));
+            user.insert = Some(InsertPermission::checked(rows));
+        });
+        for session in [Vec::new(), vec![json!(null)]] {
+            let offered = served.offered_to(&permissions, &session);
+            let answer = served.answer_by(&offered, "{ users { _key } }", "{}");
+            let answer: Json = serde_json::from_str(&answer).unwrap();
+            assert_eq!(answer["data"]["users"], seen, "{condition}");
+            let create = r#"mutation { createUser(_key: "Eve", age: 1, tags: ["b"]) { _key } }"#;
+            let answer = served.answer_by(&offered, create, "{}");
+            assert!(answer.contains("FORBIDDEN"), "{condition}: {answer}");
+        }
+    }
+}
+
+/// What a client writes and what a session has are the same to a filter, and databases have it so, too.
+#[test]
+fn nulls_in_lists_of_clients_are_those_of_databases() {
+    let served = friends();
+    for (query, seen) in [
+        ("{ users(where: {_key: {not_in: [null]}}) { _key } }", "[]"),
+        (r#"query ($none: String) { users(where: {_key: {not_in: ["Ada", $none]}}) { _key } }"#, "[]"),
+        (r#"{ users(where: {_key: {in: ["Ada", null]}}) { _key } }"#, r#"[{"_key":"Ada"}]"#),
+    ] {
+        assert_eq!(served.answer(query, "{}"), format!(r#"{{"data":{{"users":{seen}}}}}"#), "{query}");
+    }
+}
+
 fn change(
     of: &str,
     change: impl FnOnce(&mut TablePermissions, &mut dyn FnMut(Json) -> selection::Value),

@@ -377,7 +377,8 @@ impl AccessPolicy {
                     return Err(AuthRefusal::new(RefusalKind::InvalidToken, reason));
                 }
                 Identified::NeedsWebhook(question) => {
-                    return fetch::ask_webhook(&self.authenticator, question, &self.webhook_places).await;
+                    let asked = fetch::ask_webhook(&self.authenticator, question, &self.webhook_places);
+                    return self.authenticator.beside_certificate(asked.await?, credentials, unix_now());
                 }
             }
         }

@@ -154,6 +154,7 @@ impl Engine {
             return Err(faults);
         }
         self.warn_of_bypassed(settings);
+        self.warn_of_names(settings);
         check_rules(&served.schema, settings);
         Ok(())
     }
@@ -167,6 +168,29 @@ impl Engine {
                 "{bypassed}: calls over HTTP reach it too, and call no interceptors: what must hold for them is a permission of a role, \
                  or they are not served (`graph_http = false` of a graph)"
             );
+        }
+    }
+
+    /// Says which rules for names of operations need no scopes where a rule for fields does. Clients choose names, unless all documents are known.
+    fn warn_of_names(&self, settings: &AccessSettings) {
+        let is_of_fields = |matches: &OperationMatch| match matches {
+            OperationMatch::Named(_) | OperationMatch::Call(_) => false,
+            OperationMatch::RootField(..) | OperationMatch::RootType(_) | OperationMatch::All => true,
+        };
+        let mut rules = settings.operations.iter();
+        let Some(scoped) = rules.find(|rule| is_of_fields(&rule.matches) && !rule.scopes.is_empty()) else {
+            return;
+        };
+        for rule in settings.operations.iter().filter(|rule| rule.scopes.is_empty()) {
+            if let OperationMatch::Named(name) = &rule.matches
+                && self.documents.takes_texts()
+            {
+                tracing::warn!(
+                    rule = name.as_str(),
+                    "[[operation]] of this name needs no scopes, and clients choose names: with it they ask for `{}` without its scopes",
+                    scoped.matches
+                );
+            }
         }
     }
 
@@ -326,6 +350,7 @@ impl Engine {
         self.access.store(Arc::clone(access));
         self.serve(served, access);
         self.warn_of_bypassed(access);
+        self.warn_of_names(access);
         check_rules(&self.served().schema, access);
         Ok(())
     }

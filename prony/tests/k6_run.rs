@@ -529,6 +529,8 @@ fn flags_that_are_no_options_have_k6s_variables() {
     assert_eq!(ran(&[("K6_NO_SUMMARY", "true")], &[]).0, "");
     let (_, error) = ran(&[("K6_WEB_DASHBOARD", "true")], &[]);
     assert!(error.contains("warning: K6_WEB_DASHBOARD has no effect: --live serves"), "{error}");
+    let (_, error) = ran(&[("HTTPS_PROXY", "http://proxy.test:3128")], &[]);
+    assert!(error.contains("warning: HTTPS_PROXY has no effect"), "{error}");
 }
 
 #[test]
@@ -853,6 +855,31 @@ fn a_script_shows_its_certificate_and_takes_any_where_it_says_so() {
     let two = format!("tlsAuth: [{{ {shown} }}, {{ cert: 'c', key: 'k' }}], {any}");
     check(&script(&two), &[], 0, &["status 200", "of the 2 certificates"]);
     check(&script("tlsAuth: [{ cert: 'c', key: 'k', password: 'p' }]"), &[], 104, &["openssl pkey"]);
+}
+
+#[test]
+fn a_certificate_of_its_own_is_taken_where_the_environment_names_it() {
+    let certificates = Certificates::new();
+    let (identity, own) = certificates.self_signed(&["127.0.0.1"]);
+    let peer = SecurePeer::start(SecurePeerOptions {
+        tls: Some(ServerTls { identity, client_authority: None, alpn: Vec::new() }),
+        listen: Listen::Tcp([127, 0, 0, 1].into()),
+        speaks: Speaks::Http1(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()),
+    });
+    let script = format!(
+        r#"
+        import http from "k6/http";
+        export default function () {{ console.log("status", http.get("{}/").status); }}"#,
+        peer.url()
+    );
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("script.js"), script).unwrap();
+    for (authorities, expected) in [(own, "status 200"), (certificates.ca_path(), "status 0")] {
+        let mut command = command(directory.path(), &["-q", "script.js"]);
+        let output = command.env("SSL_CERT_FILE", authorities).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains(expected), "{expected} is missing in:\n{error}");
+    }
 }
 
 #[test]

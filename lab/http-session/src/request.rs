@@ -71,7 +71,7 @@ impl Request {
             text,
             &[self.method.as_bytes(), b" ", self.url.request_target().as_bytes(), b" HTTP/1.1\r\n"],
         );
-        let host = self.host.as_deref().unwrap_or(&self.url.host);
+        let host = self.host.as_deref().filter(|host| !host.is_empty()).unwrap_or(&self.url.host);
         write_header(text, "Host", host);
         if let Some(agent) = self.headers.get("User-Agent").filter(|agent| !agent.is_empty()) {
             write_header(text, "User-Agent", agent);
@@ -180,6 +180,14 @@ mod tests {
             Host: other:1
             Content-Length: 0
             Authorization: Basic dTpw
+
+        "#]],
+        );
+        check(
+            &request("GET", "http://h:81/", &[("Host", "")], None),
+            &expect![[r#"
+            GET / HTTP/1.1
+            Host: h:81
 
         "#]],
         );

@@ -196,6 +196,25 @@ fn a_main_file_may_be_common_js() {
 }
 
 #[test]
+fn packages_require_data_and_files_that_export_nothing() {
+    check(
+        &[
+            (
+                "main.js",
+                "import { table, rest } from 'shop'; export function setup() { return { table, rest }; }",
+            ),
+            (
+                "node_modules/shop/index.js",
+                "exports.table = require('./data/table.json'); exports.rest = typeof require('./nothing.js');",
+            ),
+            ("node_modules/shop/data/table.json", "{\n  \"$id\": \"t\", \"rows\": [1, null]\n}\n"),
+            ("node_modules/shop/nothing.js", "module.exports = exports = undefined;"),
+        ],
+        &expect![[r#"{"table":{"$id":"t","rows":[1,null]},"rest":"object"}"#]],
+    );
+}
+
+#[test]
 fn common_js_throws_from_where_it_stands() {
     check(
         &[

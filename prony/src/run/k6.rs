@@ -148,6 +148,9 @@ fn warn_before_run(of_options: &[String], of_traces: Option<&'static str>) {
     let of_dashboard = flags::wants_dashboard().then_some(NO_DASHBOARD);
     let all = of_options.iter().map(String::as_str).chain(of_traces).chain(of_dashboard);
     all.for_each(warn);
+    if let Some(variable) = flags::proxy_variable() {
+        warn(&format!("{variable} has no effect: connections go to their targets, through no proxy"));
+    }
 }
 
 /// What stays on the machines of workers, or is theirs to choose.

@@ -58,11 +58,13 @@ impl Trust {
         } else {
             let given = certificates_of(&options.ca)?;
             let own = own_authorities(own)?;
-            let roots = Arc::new(roots(&given, &options.ca, &own)?);
+            let system = if options.ca.is_empty() { systems_authorities() } else { Vec::new() };
+            let roots = Arc::new(roots(&given, &system, &own)?);
             let usual = WebPkiServerVerifier::builder_with_provider(roots, provider)
                 .build()
                 .map_err(|error| ClientError::TlsSettings { message: error.to_string() })?;
-            let given = given.into_iter().map(|(_, certificate)| certificate).chain(own).collect();
+            let given = given.into_iter().map(|(_, certificate)| certificate);
+            let given = given.chain(own).chain(system).collect();
             let verifier = Arc::new(TrustsGiven { usual, given });
             builder.dangerous().with_custom_certificate_verifier(verifier)
         };
@@ -130,10 +132,15 @@ fn certificates_of(files: &[PathBuf]) -> Result<Vec<(&Path, CertificateDer<'stat
     Ok(found)
 }
 
-/// Those that were given, or the system's where no file was.
+/// Those that the system trusts, or the variables `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+fn systems_authorities() -> Vec<CertificateDer<'static>> {
+    rustls_native_certs::load_native_certs().certs
+}
+
+/// All of them together; `system` has none where files were given.
 fn roots(
     given: &[(&Path, CertificateDer<'static>)],
-    files: &[PathBuf],
+    system: &[CertificateDer<'static>],
     own: &[CertificateDer<'static>],
 ) -> Result<RootCertStore, ClientError> {
     let mut store = RootCertStore::empty();
@@ -142,10 +149,7 @@ fn roots(
         let fault = |error| ClientError::tls_file(file)(format!("holds no usable certificate: {error}"));
         store.add(certificate.clone()).map_err(fault)?;
     }
-    if !files.is_empty() {
-        return Ok(store);
-    }
-    store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    store.add_parsable_certificates(system.iter().cloned());
     if store.is_empty() {
         return Err(ClientError::TlsSettings {
             message: "the system has no trusted certificates; install ca-certificates, give the \

@@ -90,10 +90,13 @@ impl OutputSpec {
         parse(&Asked { text, argument, csv_time, csv_file })
     }
 
-    /// `json (FILE)`
+    /// `json (FILE)`, as k6 writes it: `json(stdout)` and `csv (stdout)`.
     pub fn name(&self) -> String {
-        let file = self.file.as_ref().map_or("stdout".to_owned(), |file| file.display().to_string());
-        format!("{} ({file})", self.format.name())
+        match (&self.file, self.format.name()) {
+            (Some(file), format) => format!("{format} ({})", file.display()),
+            (None, "json") => "json(stdout)".to_owned(),
+            (None, format) => format!("{format} (stdout)"),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -83,6 +83,8 @@ impl LineKey {
 pub struct Log {
     begun: Instant,
     is_verbose: AtomicBool,
+    /// Lines of less weight are left out: a [`Level`] as a number.
+    least: AtomicU8,
     lost: AtomicU64,
     /// Secrets, which are not to be read in it.
     redacted: Mutex<Vec<String>>,
@@ -140,6 +142,7 @@ impl Log {
         Self {
             begun: Instant::now(),
             is_verbose: AtomicBool::new(false),
+            least: AtomicU8::new(Level::Debug as u8),
             lost: AtomicU64::new(0),
             redacted: Mutex::default(),
             console: OnceLock::new(),
@@ -150,6 +153,11 @@ impl Log {
     /// Whether lines of [`Level::Debug`] are written.
     pub fn set_verbose(&self, is_verbose: bool) {
         self.is_verbose.store(is_verbose, Ordering::Relaxed);
+    }
+
+    /// Lines of less weight are left out from now on.
+    pub(super) fn set_least(&self, least: Level) {
+        self.least.store(least as u8, Ordering::Relaxed);
     }
 
     /// Where lines go from now on, how they look, and who reads them.
@@ -176,7 +184,8 @@ impl Log {
     }
 
     pub fn takes(&self, level: Level) -> bool {
-        level != Level::Debug || self.is_verbose.load(Ordering::Relaxed)
+        level as u8 >= self.least.load(Ordering::Relaxed)
+            && (level != Level::Debug || self.is_verbose.load(Ordering::Relaxed))
     }
 
     /// Fields are to be in the order of their names.

@@ -1,6 +1,8 @@
 //! How much a line of the log matters.
 
+/// In the order of their weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Level {
     Debug,
     Info,
@@ -9,6 +11,17 @@ pub enum Level {
 }
 
 impl Level {
+    /// As k6 writes it in `--log-output file=PATH,level=LEVEL`.
+    pub(super) fn find(name: &str) -> Option<Self> {
+        match name.to_ascii_lowercase().as_str() {
+            "trace" | "debug" => Some(Self::Debug),
+            "info" => Some(Self::Info),
+            "warn" | "warning" => Some(Self::Warning),
+            "error" => Some(Self::Error),
+            _ => None,
+        }
+    }
+
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Debug => "debug",

@@ -50,7 +50,8 @@ impl Packages {
     pub(super) fn new() -> Self {
         let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         Self(Resolver::new(ResolveOptions {
-            condition_names: texts(&["k6", "import", "module", "default"]),
+            // What is for Node.js wants its modules, which are not there; what is for browsers does not.
+            condition_names: texts(&["k6", "browser", "import", "module", "default"]),
             main_fields: texts(&["module", "main"]),
             extensions: texts(&[".js", ".mjs", ".cjs", ".ts"]),
             ..ResolveOptions::default()
@@ -174,6 +175,11 @@ pub(super) fn is_short(folder: &Path, specifier: &str, found: &Path) -> bool {
     specifier.starts_with(['.', '/'])
         && !is_in_package(folder)
         && clean(&folder.join(percent_decoded(specifier))) != found
+}
+
+/// True where a file of a package is data that it imports, as in Node.js; k6 has no packages.
+pub(super) fn is_data_of_package(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json") && is_in_package(path)
 }
 
 fn is_in_package(folder: &Path) -> bool {

@@ -6,7 +6,7 @@
 use super::common_js;
 use super::error::{FaultKind, SourceError, SourceFault};
 use super::position::{Lines, Position};
-use super::resolve::{Imports, Packages, Target, Unresolved, clean, is_short};
+use super::resolve::{Imports, Packages, Target, Unresolved, clean, is_data_of_package, is_short};
 use super::source_map::BundleMap;
 use super::text::{FileText, ModuleKind, Parsed, Request, Way, named_exports, parse};
 use std::borrow::Cow;
@@ -209,6 +209,7 @@ impl Sources {
     fn add_file(&self, path: &Path) -> Result<Arc<Module>, SourceFault> {
         let file = shown(path, &self.working_folder);
         let text = read_text(path).map_err(|error| unreadable(&file, &error))?;
+        let text = if is_data_of_package(path) { format!("module.exports = {text}") } else { text };
         let name = full_name(path);
         let may_have_types = has_types(&name);
         self.add(Found { name, folder: folder_of(path), file, text, may_have_types })

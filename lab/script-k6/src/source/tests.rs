@@ -65,6 +65,12 @@ fn imports_of_all_kinds_are_found() {
         ),
         ("node_modules/@scope/pkg/m.mjs", "export default 1;"),
         ("node_modules/@scope/pkg/s.js", "export default 1;"),
+        (
+            "node_modules/web/package.json",
+            r#"{"exports": {".": {"node": "./node.js", "browser": "./web.js", "import": "./node.js"}}}"#,
+        ),
+        ("node_modules/web/node.js", "import 'node:crypto';"),
+        ("node_modules/web/web.js", "export default 1;"),
     ];
     let check = |specifier: &str, expected: &str| check_import(&files, specifier, expected);
     check("./lib/a.js", "file://FOLDER/lib/a.js");
@@ -74,6 +80,7 @@ fn imports_of_all_kinds_are_found() {
     check("both", "file://FOLDER/node_modules/both/esm.js");
     check("@scope/pkg", "file://FOLDER/node_modules/@scope/pkg/m.mjs");
     check("@scope/pkg/sub", "file://FOLDER/node_modules/@scope/pkg/s.js");
+    check("web", "file://FOLDER/node_modules/web/web.js");
     check("k6/http", "k6/http");
     check("https://jslib.k6.io/papaparse/5.1.1/index.js", "jslib:papaparse");
 }

@@ -243,6 +243,12 @@ pub(super) fn wants_dashboard() -> bool {
     is_set("K6_WEB_DASHBOARD")
 }
 
+/// The variable that gives k6 a proxy, where one does. Loopback addresses k6 asks without it.
+pub(super) fn proxy_variable() -> Option<&'static str> {
+    let names = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"];
+    names.into_iter().find(|name| variable(name).is_some())
+}
+
 /// The flags of the table of options, so that help and reading follow from one list.
 fn option_flags() -> impl Iterator<Item = Arg> {
     OPTIONS.iter().filter_map(|row| {

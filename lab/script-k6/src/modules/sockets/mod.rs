@@ -168,7 +168,8 @@ fn add_cookies(
 fn write_request(host: &Host, url: &Url, headers: &[(String, String)]) -> core::ops::Range<usize> {
     let text = &mut host.outgoing().text;
     let start = text.len();
-    let own_host = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+    let own_host =
+        headers.iter().find(|(name, value)| name.eq_ignore_ascii_case("host") && !value.is_empty());
     let host_name = own_host.map_or(url.host.as_str(), |(_, value)| value);
     let written =
         write!(text, "GET {} HTTP/1.1\r\nHost: {host_name}\r\n", url.request_target()).and_then(|()| {

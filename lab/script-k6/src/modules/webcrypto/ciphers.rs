@@ -7,6 +7,7 @@ use aws_lc_rs::cipher::{
     self, DecryptionContext, EncryptingKey, EncryptionContext, PaddedBlockDecryptingKey,
     PaddedBlockEncryptingKey, UnboundCipherKey,
 };
+use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::iv::FixedLength;
 use aws_lc_rs::pbkdf2;
 use core::num::NonZeroU32;
@@ -151,16 +152,34 @@ impl Aes {
             }
             // The key stream is the same both ways.
             Self::Ctr { .. } => return self.encrypt(key, text),
-            Self::Gcm { iv, additional, tag_bits } => {
-                if *tag_bits != 128 {
-                    return Err(CryptoFault::unsupported("only tags of 128 bits can be decrypted"));
-                }
+            Self::Gcm { iv, tag_bits, .. } if *tag_bits != 128 => {
+                return self.open_with_short_tag(key, text, nonce(iv)?, tag_bits / 8);
+            }
+            Self::Gcm { iv, additional, .. } => {
                 let (key, nonce) = (gcm_key(key)?, nonce(iv)?);
                 key.open_in_place(nonce, Aad::from(additional), &mut bytes).map_err(failed)?.len()
             }
         };
         bytes.truncate(length);
         Ok(bytes)
+    }
+
+    /// Decrypts what has the beginning of a tag. The key stream is the same both ways, so what is sealed again is the plain text, and what
+    /// becomes of that has the whole tag.
+    fn open_with_short_tag(
+        &self,
+        key: &[u8],
+        text: &[u8],
+        nonce: Nonce,
+        tag_bytes: usize,
+    ) -> Result<Vec<u8>, CryptoFault> {
+        let failed = || CryptoFault::operation("could not decrypt ciphertext");
+        let (sealed, tag) = text.split_at(text.len().checked_sub(tag_bytes).ok_or_else(failed)?);
+        let mut plain = sealed.to_vec();
+        gcm_key(key)?.seal_in_place_separate_tag(nonce, Aad::empty(), &mut plain).map_err(|_| failed())?;
+        let again = self.encrypt(key, &plain)?;
+        verify_slices_are_equal(&again[sealed.len()..], tag).map_err(|_| failed())?;
+        Ok(plain)
     }
 }
 
@@ -238,6 +257,13 @@ mod tests {
         assert_eq!(hex(&encrypted[60..]), "5bc94fbc3221a5db94fae95ae7121a47");
         assert_eq!(gcm(128).decrypt(&key, &encrypted).expect("untouched"), text);
         assert_eq!(gcm(96).encrypt(&key, &text).expect("a good key"), encrypted[..72]);
+        for tag_bits in [96, 104, 112, 120] {
+            let mut short = encrypted[..60 + tag_bits / 8].to_vec();
+            assert_eq!(gcm(tag_bits).decrypt(&key, &short).expect("untouched"), text, "{tag_bits}");
+            *short.last_mut().expect("a tag") ^= 1;
+            assert!(gcm(tag_bits).decrypt(&key, &short).is_err(), "{tag_bits}");
+            assert!(gcm(tag_bits).decrypt(&key, &short[..8]).is_err(), "{tag_bits}: no whole tag");
+        }
         let mut touched = encrypted;
         touched[0] ^= 1;
         assert!(gcm(128).decrypt(&key, &touched).is_err());

@@ -458,6 +458,47 @@ checks = [
     }
 
     #[test]
+    fn what_can_never_hold_or_be_sent_is_refused() {
+        check(
+            r#"target = "http://a"
+users = 1
+duration = "1s"
+mix = {}
+
+[variables]
+id = { list = [1, 18446744073709551616] }
+
+[[requests]]
+name = "a"
+path = "/"
+json = { id = 18446744073709551615, far = -9223372036854775809, no = [nan, 1e999] }
+expect_status = []
+captures.a = { header = "X Id", default = 99999999999999999999 }
+checks = [{ status = [] }, { header = "" }, { json = "/a", equals = inf }]
+"#,
+            &expect![[r#"
+                plan.toml:4:7: `mix` names no request; write for example `{ browse = 9, buy = 1 }`
+                plan.toml:7:19: 18446744073709551616 is beyond the range of 64 bits with a sign; write it in `body`, or take it from a `jsonl` file
+                plan.toml:12:15: 18446744073709551615 is beyond the range of 64 bits with a sign; write it in `body`, or take it from a `jsonl` file
+                plan.toml:12:43: -9223372036854775809 is beyond the range of 64 bits with a sign; write it in `body`, or take it from a `jsonl` file
+                plan.toml:12:71: nan is no number that JSON can hold
+                plan.toml:12:76: 1e999 is no number that JSON can hold
+                plan.toml:13:17: `expect_status` names no status, so no response can have it; write for example `[200, 404]`
+                plan.toml:14:25: `X Id` is not a header name
+                plan.toml:14:43: 99999999999999999999 is beyond the range of 64 bits with a sign; write it in `body`, or take it from a `jsonl` file
+                plan.toml:15:22: `status` names no status, so no response can have it; write for example `[200, 404]`
+                plan.toml:15:39: `` is not a header name
+                plan.toml:15:69: inf is no number that JSON can hold"#]],
+        );
+        check(
+            "target = 'http://a'\nusers = 2000000\niterations = 0\n[[requests]]\npath = '/'\n",
+            &expect![[r#"
+                plan.toml:2:9: 2000000 users are more than the limit of 1000000; ask for fewer
+                plan.toml:2:9: there are no iterations to make; ask for at least one"#]],
+        );
+    }
+
+    #[test]
     fn each_mistake_says_what_to_write() {
         check(
             r#"target = "ftp://localhost"

@@ -125,8 +125,13 @@ impl PlanDraft {
             faults.add(Place::Wire(fault.key), fault.message);
         }
         let users: u64 = self.scenarios.iter().map(|scenario| u64::from(scenario.load.users_max())).sum();
-        if users > u64::from(USERS_MAX) {
-            faults.add(Place::Load(0), format!("{users} users are more than the limit of {USERS_MAX}"));
+        // A load that has too many by itself is reported where it stands.
+        let is_each_within = self.scenarios.iter().all(|scenario| scenario.load.users_max() <= USERS_MAX);
+        if users > u64::from(USERS_MAX) && is_each_within {
+            let message = format!(
+                "{users} users of all scenarios together are more than the limit of {USERS_MAX}; ask for fewer"
+            );
+            faults.add(Place::Load(0), message);
         }
         if self.scenarios.is_empty() {
             faults.add(Place::Scenarios, "there is no scenario; add one with a load");

@@ -71,6 +71,9 @@ fn validate_value(value: Value<'_>, form: Form, example: &str, name: &str, notes
     }
 }
 
+/// What is said of infinities and of what is no number.
+pub(super) const NO_JSON_NUMBER: &str = "is no number that JSON can hold";
+
 /// Notes the numbers in a value that JSON or its readers do not have.
 fn note_numbers(value: Value<'_>, notes: &mut Notes) {
     match value.get_ref() {
@@ -82,7 +85,7 @@ fn note_numbers(value: Value<'_>, notes: &mut Notes) {
             notes.add(value.span(), message);
         }
         DeValue::Float(number) if !decimal(value.get_ref()).is_some_and(f64::is_finite) => {
-            notes.add(value.span(), format!("{} is no number that JSON can hold", number.as_str()));
+            notes.add(value.span(), format!("{} {NO_JSON_NUMBER}", number.as_str()));
         }
         DeValue::Array(items) => items.iter().for_each(|item| note_numbers(item, notes)),
         DeValue::Table(table) => table.iter().for_each(|(_, item)| note_numbers(item, notes)),

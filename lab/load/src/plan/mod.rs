@@ -499,6 +499,35 @@ checks = [{ status = [] }, { header = "" }, { json = "/a", equals = inf }]
     }
 
     #[test]
+    fn pipelines_go_to_one_target_and_have_rows_enough() {
+        let plan = |rest: &str| {
+            format!(
+                "targets = {{ a = 'http://a', b = 'http://b' }}\nusers = 2\niterations = 2\npipeline = 3\n{rest}\
+                 [[requests]]\nname = 'one'\npath = '/${{row}}'\n\
+                 [[requests]]\nname = 'two'\npath = '/'\ntarget = 'b'\n"
+            )
+        };
+        let rows = "[variables]\nrow = { list = [1, 2, 3, 4, 5, 6, 7, 8], order = 'unique' }\n";
+        check(
+            &plan(&format!("mix = {{ one = 1 }}\n{rows}")),
+            &expect![[r#"
+                plan.toml:7:7: `row` has 8 rows and gives none twice, but the load can ask for 12; add rows, or write `order = "sequential"`"#]],
+        );
+        check(
+            &plan(rows),
+            &expect![
+                "plan.toml:4:12: requests of a pipeline share a connection, and those of `default` go to several targets; write a scenario for each target, or leave `pipeline` out"
+            ],
+        );
+        check(
+            &plan(&format!("steps = ['one', 'two']\n{rows}")),
+            &expect![
+                "plan.toml:4:12: each of `steps` waits for the response of the one before; leave `pipeline` out"
+            ],
+        );
+    }
+
+    #[test]
     fn each_mistake_says_what_to_write() {
         check(
             r#"target = "ftp://localhost"

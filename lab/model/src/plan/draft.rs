@@ -13,7 +13,7 @@ use crate::subscription::check::Context;
 use crate::subscription::{SUBSCRIPTIONS_MAX, Subscription, SubscriptionDraft};
 use crate::units::Nanos;
 use crate::verdict::threshold::{Metric, Scope, Threshold};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Named requests in one plan: each has histograms of its own.
 pub const REQUESTS_MAX: usize = 200;
@@ -123,6 +123,11 @@ impl PlanDraft {
         let targets: Vec<_> = self.targets.iter().map(|named| named.target.clone()).collect();
         for fault in self.wire.faults(&targets) {
             faults.add(Place::Wire(fault.key), fault.message);
+        }
+        let is_sequence = |scenario: &ScenarioDraft| matches!(scenario.flow, FlowDraft::Sequence(_));
+        if self.wire.pipeline > 1 && !self.scenarios.is_empty() && self.scenarios.iter().all(is_sequence) {
+            let message = "each of `steps` waits for the response of the one before; leave `pipeline` out";
+            faults.add(Place::Wire("pipeline"), message);
         }
         let users: u64 = self.scenarios.iter().map(|scenario| u64::from(scenario.load.users_max())).sum();
         // A load that has too many by itself is reported where it stands.
@@ -303,6 +308,15 @@ impl PlanDraft {
             faults.add(Place::ScenarioName(index), format!("two scenarios are named `{}`", draft.name));
         }
         let flow = self.check_flow(index, &draft.flow, faults)?;
+        let pipeline = if matches!(flow, Flow::Mix { .. }) { self.wire.pipeline } else { 1 };
+        if pipeline > 1 && self.targets_of(&flow) > 1 {
+            let message = format!(
+                "requests of a pipeline share a connection, and those of `{}` go to several targets; \
+                 write a scenario for each target, or leave `pipeline` out",
+                draft.name
+            );
+            faults.add(Place::Wire("pipeline"), message);
+        }
         Some(Scenario {
             name: draft.name.clone(),
             start: draft.start,
@@ -313,8 +327,17 @@ impl PlanDraft {
             grace: draft.grace,
             iteration_min: draft.iteration_min,
             users_ready: draft.users_ready,
+            pipeline,
             tags: draft.tags.clone(),
         })
+    }
+
+    /// How many targets the requests of a flow go to.
+    fn targets_of(&self, flow: &Flow) -> usize {
+        let first = self.targets.first().map(|target| target.name.as_str());
+        let sent = self.requests.iter().enumerate().filter(|(index, _)| flow.sends(*index));
+        let targets: BTreeSet<_> = sent.map(|(_, request)| request.target.as_deref().or(first)).collect();
+        targets.len()
     }
 
     fn check_flow(&self, index: usize, flow: &FlowDraft, faults: &mut Faults) -> Option<Flow> {

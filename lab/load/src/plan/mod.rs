@@ -499,6 +499,42 @@ checks = [{ status = [] }, { header = "" }, { json = "/a", equals = inf }]
     }
 
     #[test]
+    fn thresholds_are_for_what_is_sent() {
+        check(
+            r#"target = "http://a"
+thresholds = ["p95{name:one}<1s", "p95{name:two}<1s", "p95{group:g}<1s", "p95{kind:x}<1s", "p95{same:s}<1s"]
+
+[[scenarios]]
+name = "A"
+users = 1
+duration = "1s"
+steps = ["one"]
+tags = { kind = "x", same = "s" }
+
+[[scenarios]]
+name = "B"
+users = 1
+duration = "1s"
+mix = { one = 1, two = 0 }
+tags = { kind = "y", same = "s" }
+
+[[requests]]
+name = "one"
+path = "/"
+
+[[requests]]
+name = "two"
+path = "/"
+group = "g"
+"#,
+            &expect![[r"
+                plan.toml:2:35: threshold `p95{name:two}<1s` is for requests that no scenario sends; name it in `steps` or `mix`, or give it a weight
+                plan.toml:2:55: threshold `p95{group:g}<1s` is for requests that no scenario sends; name it in `steps` or `mix`, or give it a weight
+                plan.toml:2:74: threshold `p95{kind:x}<1s` is for requests that no scenario sends; a request has a scenario's tag where all scenarios that send it have it: give the tag to the request"]],
+        );
+    }
+
+    #[test]
     fn pipelines_go_to_one_target_and_have_rows_enough() {
         let plan = |rest: &str| {
             format!(

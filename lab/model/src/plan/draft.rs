@@ -98,7 +98,9 @@ impl PlanDraft {
         if !faults.0.is_empty() {
             return Err(PlanFaults(faults.0));
         }
-        Ok(Plan { draft: self, requests, scenarios, subscriptions })
+        let plan = Plan { draft: self, requests, scenarios, subscriptions };
+        check_scopes(&plan, &mut faults);
+        if faults.0.is_empty() { Ok(plan) } else { Err(PlanFaults(faults.0)) }
     }
 
     /// Subscribers and nothing else: a scenario without users then says how long they stay.
@@ -387,6 +389,31 @@ impl PlanDraft {
                 None
             }
         }
+    }
+}
+
+/// A threshold for requests none of which is ever sent could only be undecided.
+fn check_scopes(plan: &Plan, faults: &mut Faults) {
+    let is_sent = |request: usize| plan.scenarios().iter().any(|scenario| scenario.flow.sends(request));
+    for (index, threshold) in plan.thresholds().iter().enumerate() {
+        let is_of = |request: usize| match &threshold.scope {
+            Scope::All => true,
+            Scope::Request(name) => plan.requests()[request].name == *name,
+            Scope::Group(group) => plan.requests()[request].group.as_ref() == Some(group),
+            Scope::Tag(key, value) => plan.tags_of(request).get(key) == Some(value),
+        };
+        let is_of_all = threshold.scope == Scope::All || threshold.metric.is_of_subscribers();
+        if is_of_all || (0..plan.requests().len()).any(|request| is_of(request) && is_sent(request)) {
+            continue;
+        }
+        let hint = match threshold.scope {
+            Scope::Tag(..) => {
+                "; a request has a scenario's tag where all scenarios that send it have it: give the tag to the request"
+            }
+            _ => "; name it in `steps` or `mix`, or give it a weight",
+        };
+        let message = format!("threshold `{threshold}` is for requests that no scenario sends{hint}");
+        faults.add(Place::Threshold(index), message);
     }
 }
 

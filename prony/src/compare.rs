@@ -39,9 +39,9 @@ pub(crate) struct CompareArguments {
     /// How long each run lasts, at the plan's highest load; by default as the plan says, or 10 s of an address.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     duration: Option<Nanos>,
-    /// Users of an address, without think time; or those that serve the starts, with --rate.
-    #[arg(long, value_name = "COUNT", default_value_t = USERS, value_parser = clap::value_parser!(u32).range(1..))]
-    users: u32,
+    /// Users of an address, without think time, 10 unless given; or those that serve the starts, with --rate.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    users: Option<u32>,
     /// Starts a second of an address, in place of users that wait for their answers.
     #[arg(long, value_name = "RATE")]
     rate: Option<f64>,
@@ -103,6 +103,7 @@ fn measure(arguments: &CompareArguments) -> anyhow::Result<(ComparisonFile, Path
     let [a, b] = read.as_slice() else {
         bail!("two things are compared, and the arguments name {}", read.len());
     };
+    refuse_load_of_addresses(arguments, [a, b])?;
     let users = [a, b].map(|argument| argument.kind.users);
     let users = if users.contains(&UserState::OfWorker) { UserState::OfWorker } else { UserState::OfPlan };
     let (a, b) = (subject(arguments, a)?, subject(arguments, b)?);
@@ -115,11 +116,28 @@ fn measure(arguments: &CompareArguments) -> anyhow::Result<(ComparisonFile, Path
     Ok((file, path))
 }
 
+/// An error where flags say the load of addresses, and neither of the two is one.
+fn refuse_load_of_addresses(arguments: &CompareArguments, both: [&Argument; 2]) -> anyhow::Result<()> {
+    if both.iter().any(|argument| argument.kind.flags == Kinds::Wrk) {
+        return Ok(());
+    }
+    let flags = [("--users", arguments.users.is_some()), ("--rate", arguments.rate.is_some())];
+    if let Some((flag, _)) = flags.into_iter().find(|(_, is_given)| *is_given) {
+        let Argument { text, kind, .. } = both[0];
+        bail!(
+            "{flag} is the load of an address, and {text} is {}, which says its load itself: write it there",
+            kind.name
+        );
+    }
+    Ok(())
+}
+
 fn subject(arguments: &CompareArguments, argument: &Argument) -> anyhow::Result<Compared> {
     let length = arguments.duration.unwrap_or(DURATION);
+    let users = arguments.users.unwrap_or(USERS);
     let load = match arguments.rate {
-        Some(rate) => LoadModel::open(rate, length, arguments.users),
-        None => LoadModel::constant(arguments.users, length),
+        Some(rate) => LoadModel::open(rate, length, users),
+        None => LoadModel::constant(users, length),
     };
     let mut subject = arguments.flags.open(argument, load)?;
     if let Some(duration) = arguments.duration {

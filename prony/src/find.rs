@@ -118,6 +118,11 @@ fn settings(arguments: &FindArguments, draft: &PlanDraft) -> anyhow::Result<Sear
         None if asks_for_a_rate => Vary::Rate,
         Some(VaryFlag::Users) | None => Vary::Users,
     };
+    if vary == Vary::Users && arguments.users.is_some() {
+        bail!(
+            "--users are those that serve the starts of a rate, and here users vary: write --from and --max for their number, or --vary rate"
+        );
+    }
     let (from, highest) = match vary {
         Vary::Users => (FROM_USERS, MAX_USERS),
         Vary::Rate => (FROM_RATE, MAX_RATE),

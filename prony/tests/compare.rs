@@ -165,6 +165,14 @@ fn what_cannot_be_compared_is_exit_2() {
         (&["a.toml", "b.toml"], "cannot read the plan a.toml"),
         (&["a.toml", "b.toml", "--fail-if", "p99 > 5%"], "has not the form"),
         (&["a.toml", "b.toml", "-c", "9", "-d", "5s"], "--users; in the place of -d write --duration"),
+        (
+            &["a.toml", "b.toml", "--users", "9"],
+            "--users is the load of an address, and a.toml is a plan, which",
+        ),
+        (
+            &["a.js", "b.toml", "--rate", "9"],
+            "--rate is the load of an address, and a.js is a k6 script, which",
+        ),
     ] {
         let output = prony_compare(directory.path(), arguments);
         let shown = text(output.stderr);

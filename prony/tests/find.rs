@@ -124,6 +124,10 @@ fn what_cannot_be_searched_is_exit_2() {
         (vec![gone.as_str(), "--slo", "p95<500ms", "--resolution", "5"], "`5` is no share"),
         (vec!["nothing.toml", "--slo", "p95<500ms"], "cannot read the plan nothing.toml"),
         (
+            vec![gone.as_str(), "--slo", "p95<500ms", "--users", "9"],
+            "--users are those that serve the starts of a rate, and here users vary",
+        ),
+        (
             vec![gone.as_str(), "--slo", "p95<500ms", "-c", "50"],
             "in the place of --connections write --from and --max",
         ),

@@ -156,7 +156,11 @@ fn escape_all(value: &mut Value) {
     match value {
         Value::String(text) => *text = escaped(text),
         Value::Array(items) => items.iter_mut().for_each(escape_all),
-        Value::Object(members) => members.values_mut().for_each(escape_all),
+        Value::Object(members) => {
+            let own = std::mem::take(members).into_iter();
+            *members = own.map(|(name, value)| (escaped(&name), value)).collect();
+            members.values_mut().for_each(escape_all);
+        }
         _ => {}
     }
 }

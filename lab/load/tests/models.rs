@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use prony_load::{RunError, RunOptions, run, run_workload};
+use prony_model::data::variable::{Order, Variable};
 use prony_model::measurement::tally::StartCounts;
 use prony_model::program::{
     Answer, Event, Keep, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
@@ -224,6 +225,22 @@ fn a_pipeline_that_is_cut_fails_what_was_not_answered() {
     draft.wire.pipeline = 3;
     let all = &run_draft(draft).window(WindowKind::Whole).unwrap().all.clone();
     assert_eq!((all.requests, all.successes, all.failures), (6, 2, 4));
+}
+
+#[test]
+fn rows_that_a_pipeline_has_taken_are_sent() {
+    let peer = ScriptedPeer::answering(OK);
+    let mut draft = draft(&peer, LoadModel::constant(1, Nanos::from_secs(600)));
+    let rows: Vec<serde_json::Value> = (0..5_i64).map(Into::into).collect();
+    draft.variables = vec![Variable::list("row", &rows, Order::Unique)];
+    draft.requests = vec![RequestDraft::get("a", "/${row}")];
+    draft.wire.pipeline = 3;
+    let result = run_draft(draft);
+    let text = String::from_utf8(peer.received(1)).unwrap();
+    let paths: Vec<_> = text.lines().filter(|line| line.starts_with("GET ")).collect();
+    assert_eq!(paths, [0, 1, 2, 3, 4].map(|row| format!("GET /{row} HTTP/1.1")));
+    let feeder = &result.counted.feeders[0].count;
+    assert_eq!((feeder.rows_taken, feeder.users_stopped), (5, 1));
 }
 
 #[test]

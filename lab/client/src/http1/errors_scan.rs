@@ -36,11 +36,12 @@ impl ErrorsScan {
 
     /// Takes a whole object in which no such word stands anywhere.
     pub fn pass_object(&mut self) {
-        self.depth = 1;
+        self.is_closed = true;
     }
 
+    /// One that is cut off is none.
     fn is_object(&self) -> bool {
-        self.place != ScanPlace::Foreign && (self.depth > 0 || self.is_closed)
+        self.place != ScanPlace::Foreign && self.is_closed
     }
 
     pub fn feed(&mut self, bytes: &[u8]) {
@@ -69,8 +70,8 @@ impl ErrorsScan {
     }
 
     fn between(&mut self, byte: u8, expects_key: bool) -> ScanPlace {
-        if self.is_closed {
-            return ScanPlace::Between { expects_key: false };
+        if self.is_closed && !byte.is_ascii_whitespace() {
+            return ScanPlace::Foreign;
         }
         match byte {
             b'[' | b'"' if self.depth == 0 => ScanPlace::Foreign,
@@ -134,7 +135,7 @@ mod tests {
     use crate::http1::sink::Sink;
     use prony_model::program::Keep;
 
-    const BODIES: [(&str, bool); 14] = [
+    const BODIES: [(&str, bool); 18] = [
         (r#"{"data":{"a":1}}"#, false),
         (r#"{"errors":[{"message":"x"}]}"#, true),
         (r#" { "data" : null , "errors" : [ {} ] }"#, true),
@@ -149,6 +150,10 @@ mod tests {
         (r#"[{"data":1}]"#, true),
         ("", true),
         (r#"{"errors":"text"}"#, true),
+        ("{\"data\":{\"errors\":1}}\r\n ", false),
+        (r#"{"data":{"a":1}"#, true),
+        (r#"{"data":{"errors":1}"#, true),
+        (r#"{"data":{"errors":1}} {"data":1}"#, true),
     ];
 
     #[test]

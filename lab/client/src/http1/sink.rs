@@ -93,11 +93,11 @@ impl Sink {
         }
     }
 
-    /// The whole body at once, where it did not come in pieces: most have no such word anywhere.
+    /// The whole body at once, where it did not come in pieces: most have no such word anywhere. Of those only the ends are looked at.
     pub fn feed_whole(&mut self, bytes: &[u8]) {
         let Self::GraphQl(scan) = self else { return self.feed(bytes) };
-        let starts_as_object = bytes.trim_ascii_start().first() == Some(&b'{');
-        if starts_as_object && memmem::find(bytes, b"\"errors\"").is_none() {
+        let ends_as_object = matches!(bytes.trim_ascii(), [b'{', .., b'}']);
+        if ends_as_object && memmem::find(bytes, b"\"errors\"").is_none() {
             scan.pass_object();
         } else {
             scan.feed(bytes);

@@ -3,7 +3,7 @@
 use super::addresses::ADDRESSES_MAX;
 use crate::error::ClientError;
 use crate::transport::Address;
-use crate::transport::explain::explain;
+use crate::transport::explain::{explain, is_silence};
 use crate::transport::tls::TlsTarget;
 use crate::transport::trust::Trust;
 use prony_model::Target;
@@ -159,7 +159,7 @@ fn wait_for_refusal(session: &mut ClientConnection, socket: &mut Socket) -> io::
     match session.read_tls(socket) {
         Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
         Ok(_) => session.process_new_packets().map(drop).map_err(io::Error::other),
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Ok(()),
+        Err(error) if is_silence(&error) => Ok(()),
         Err(error) => Err(error),
     }
 }
@@ -183,6 +183,7 @@ fn greet_http2(target: &Target, mut socket: Socket) -> Result<(), ClientError> {
         Ok(()) if head[3] == SETTINGS => return Ok(()),
         Ok(()) if head.starts_with(b"HTTP/1") => "it answers HTTP/1.1".to_owned(),
         Ok(()) => "what it answers is no HTTP/2".to_owned(),
+        Err(error) if is_silence(&error) => "it does not answer the preface in time".to_owned(),
         Err(error) => format!("it does not answer the preface ({error})"),
     };
     Err(ClientError::NotHttp2 { target: target.to_string(), reason })

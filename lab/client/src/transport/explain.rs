@@ -25,8 +25,16 @@ pub(crate) fn explain(cause: &io::Error, wants_certificate: bool) -> String {
         None if cause.kind() == io::ErrorKind::UnexpectedEof => {
             "it closed the connection during the handshake; does this port speak TLS?".to_owned()
         }
+        None if is_silence(cause) => {
+            "it does not respond to the handshake in time; does this port speak TLS?".to_owned()
+        }
         None => cause.to_string(),
     }
+}
+
+/// True where the peer sent nothing for as long as a socket was to wait.
+pub(crate) fn is_silence(cause: &io::Error) -> bool {
+    matches!(cause.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 fn certificate(error: &CertificateError) -> String {
@@ -105,6 +113,14 @@ mod tests {
 
     fn check(alert: AlertDescription, expected: &Expect) {
         expected.assert_eq(&explain(&io::Error::other(Error::AlertReceived(alert)), false));
+    }
+
+    #[test]
+    fn a_peer_that_says_nothing_is_not_told_by_the_systems_words() {
+        // So a server without TLS waits for the end of a request's head.
+        let silence = io::Error::from(io::ErrorKind::WouldBlock);
+        expect!["it does not respond to the handshake in time; does this port speak TLS?"]
+            .assert_eq(&explain(&silence, false));
     }
 
     #[test]

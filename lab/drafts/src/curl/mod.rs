@@ -21,6 +21,8 @@ use crate::{
 /// Written where a command has none.
 const FORM: &str = "application/x-www-form-urlencoded";
 
+const SEVERAL_HEADERS: &str = "headers of one name are left out but for the last: a plan has each name once; write several values with commas between them";
+
 /// Left as they are in the name of a file behind an address (RFC 3986, 2.3).
 const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -198,9 +200,13 @@ impl Command {
     /// `Name: value`, `Name;` for an empty one, `Name:` for none.
     fn header_line(&mut self, flag: &str, line: &str) -> Result<(), DraftError> {
         if let Some((name, value)) = line.split_once(':') {
+            let name = name.trim();
+            if self.has(name) {
+                self.notes.push(SEVERAL_HEADERS);
+            }
             match value.trim() {
-                "" => self.without.push(name.trim().to_owned()),
-                value => self.set(name.trim(), value),
+                "" => self.without.push(name.to_owned()),
+                value => self.set(name, value),
             }
         } else if let Some(name) = line.trim().strip_suffix(';') {
             self.set(name, "");
@@ -236,8 +242,8 @@ impl Command {
                 !(name.eq_ignore_ascii_case("content-type") && value == "application/json")
             });
         }
-        self.headers
-            .retain(|(name, _)| !self.without.contains(name) && !name.eq_ignore_ascii_case("content-length"));
+        let without = [self.without.as_slice(), &["content-length".to_owned()]].concat();
+        self.headers.retain(|(name, _)| !without.iter().any(|left_out| left_out.eq_ignore_ascii_case(name)));
         for note in &self.notes {
             if !draft.notes.iter().any(|known| known == note) {
                 draft.notes.push((*note).to_owned());

@@ -67,6 +67,7 @@ const fn flag(short: Option<char>, long: &'static str, meaning: Meaning) -> Curl
 
 const COMPRESSED: &str = "`--compressed` is left out: answers are looked at as they were sent; add the header Accept-Encoding to have them compressed";
 const REDIRECTS: &str = "`--location` is left out: redirects are not followed; write a request for where each leads to, and `expect_status`";
+const PATH_AS_IS: &str = "`--path-as-is` is left out: dots in paths are resolved; write the path into the plan as it is to be sent";
 const RESOLVE: &str = "it says to which address a name leads; write that address as `target`, the name as header `Host`, and `server_name` in `tls`";
 const PROXY: &str = "requests go to the target itself";
 const OTHER_CREDENTIALS: &str = "plans send no credentials that need a challenge; use a k6 script or a token";
@@ -118,7 +119,7 @@ pub(super) const OPTIONS: &[CurlOption] = &[
     flag(Some('O'), "remote-name", Meaning::Nothing),
     flag(Some('J'), "remote-header-name", Meaning::Nothing),
     flag(None, "http1.1", Meaning::Nothing),
-    flag(None, "path-as-is", Meaning::Nothing),
+    flag(None, "path-as-is", Meaning::Note(PATH_AS_IS)),
     flag(None, "tcp-nodelay", Meaning::Nothing),
     flag(Some('q'), "disable", Meaning::Nothing),
     flag(Some('Z'), "parallel", Meaning::Nothing),

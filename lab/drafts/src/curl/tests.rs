@@ -139,6 +139,27 @@ fn graphql_several_requests_and_connections() {
 }
 
 #[test]
+fn what_is_sent_otherwise_is_told() {
+    check(
+        "curl --path-as-is -H 'a: 1' -H 'A: 2' -H 'accept:' --json '[\"${x}\"]' http://h/a/../b",
+        &expect![[r##"
+            # `--path-as-is` is left out: dots in paths are resolved; write the path into the plan as it is to be sent
+            # headers of one name are left out but for the last: a plan has each name once; write several values with commas between them
+            name = "h"
+            target = "http://h"
+
+            [[requests]]
+            name = "POST /b"
+            path = "/b"
+            headers = { A = "2" }
+            json = ["$${x}"]
+        "##]],
+    );
+    let nested = r#"curl --json '{"${a}":{"b":"${c}"}}' h"#;
+    assert!(plan_of(nested).contains(r#"json = { "$${a}" = { b = "$${c}" } }"#), "{}", plan_of(nested));
+}
+
+#[test]
 fn what_cannot_be_said_is_refused() {
     for (command, expected) in [
         ("curl", "the command holds no request for a plan: no address is given"),

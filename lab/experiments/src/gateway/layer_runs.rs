@@ -106,7 +106,7 @@ pub(super) fn compare(runs: &[LayerRun], query: Query, layer: Layer) -> Option<C
     let rounds = runs.iter().map(|run| run.round).max()?;
     let both: Vec<_> =
         (1..=rounds).filter_map(|round| Some((of(Layer::Proxy, round)?, of(layer, round)?))).collect();
-    let pairs: Vec<_> = both.iter().map(|(a, b)| Pair { a: &a.figures, b: &b.figures }).collect();
+    let pairs: Vec<_> = both.iter().map(|(a, b)| Pair::new(&a.figures, &b.figures)).collect();
     (!pairs.is_empty()).then(|| Comparison::of(&pairs, &[]))
 }
 

@@ -82,6 +82,8 @@ struct FlowUser {
     step: usize,
     /// The last answer was no success.
     has_failed: bool,
+    /// A pipeline ended early because no row was left.
+    is_out_of_rows: bool,
     /// The request under way that subscribers wait for the events of, and its token.
     published: Option<(usize, Token)>,
     random: ChaCha8Rng,
@@ -93,7 +95,7 @@ impl<'a> FlowProgram<'a> {
         let users = numbers.map(|number| {
             let mut random = ChaCha8Rng::seed_from_u64(workload.plan.seed());
             random.set_stream(STREAMS + u64::from(number));
-            FlowUser { step: 0, has_failed: false, published: None, random }
+            FlowUser { step: 0, has_failed: false, is_out_of_rows: false, published: None, random }
         });
         let users: Vec<_> = users.collect();
         let (variables, run) = (workload.plan.variables(), workload.publications.run);
@@ -102,7 +104,10 @@ impl<'a> FlowProgram<'a> {
     }
 
     fn mix(&mut self, user: usize, weights: &[(usize, u32)], sum: u32, out: &mut Outgoing) -> Step {
-        for _ in 0..self.workload.plan.wire().pipeline {
+        if self.users[user].is_out_of_rows {
+            return Step::Leave;
+        }
+        for written in 0..self.workload.plan.wire().pipeline {
             let mut ticket = match weights {
                 [_] => 0,
                 _ => self.users[user].random.random_range(0..sum),
@@ -117,6 +122,11 @@ impl<'a> FlowProgram<'a> {
                 self.values.begin_iteration(user);
             }
             let step = self.write(user, *request, out);
+            if step == Step::Leave && written > 0 {
+                // The rows of those before it are taken: they are sent, and the user stops after them.
+                self.users[user].is_out_of_rows = true;
+                return Step::Send;
+            }
             if step != Step::Send {
                 return step;
             }

@@ -3,6 +3,7 @@
 use super::reader::{Notes, Section, json, listed};
 use prony_model::data::rows::cell_of;
 use prony_model::plan::Field;
+use prony_model::plan::request::is_token;
 use prony_model::response::answer::AnswerPart;
 use prony_model::response::capture::{CaptureDraft, Captured};
 use prony_model::response::check::{CheckDraft, RelationDraft, RuleDraft};
@@ -82,7 +83,9 @@ fn rule(section: &Section<'_>, notes: &mut Notes) -> Option<RuleDraft> {
             notes.add(section.span_of(other[0]), message);
             None
         }
-        (Some(keys), None) if keys[0] == "status" => Some(RuleDraft::Status(section.statuses("status"))),
+        (Some(keys), None) if keys[0] == "status" => {
+            Some(RuleDraft::Status(section.statuses("status", notes)))
+        }
         (Some(keys), None) if BYTES.contains(&keys[0]) => bytes(section, notes),
         _ => value_rule(section, notes),
     }
@@ -136,6 +139,10 @@ fn value_rule(section: &Section<'_>, notes: &mut Notes) -> Option<RuleDraft> {
 fn subject(section: &Section<'_>, notes: &mut Notes) -> Option<AnswerPart> {
     match (section.text("json"), section.text("header")) {
         (None, None) => Some(AnswerPart::Body),
+        (None, Some(name)) if !is_token(name) => {
+            notes.add(section.span_of("header"), format!("`{name}` is not a header name"));
+            None
+        }
         (None, Some(name)) => Some(AnswerPart::header(name)),
         (Some(text), None) => Pointer::parse(text)
             .map(AnswerPart::Json)

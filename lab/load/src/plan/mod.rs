@@ -458,6 +458,112 @@ checks = [
     }
 
     #[test]
+    fn what_can_never_hold_or_be_sent_is_refused() {
+        check(
+            r#"target = "http://a"
+users = 1
+duration = "1s"
+mix = {}
+
+[variables]
+id = { list = [1, 18446744073709551616] }
+
+[[requests]]
+name = "a"
+path = "/"
+json = { id = 18446744073709551615, far = -9223372036854775809, no = [nan, 1e999] }
+expect_status = []
+captures.a = { header = "X Id", default = 99999999999999999999 }
+checks = [{ status = [] }, { header = "" }, { json = "/a", equals = inf }]
+"#,
+            &expect![[r#"
+                plan.toml:4:7: `mix` names no request; write for example `{ browse = 9, buy = 1 }`
+                plan.toml:7:19: 18446744073709551616 is beyond the range of 64 bits with a sign; write it in `body`, or take it from a `jsonl` file
+                plan.toml:12:15: 18446744073709551615 is beyond the range of 64 bits with a sign; write it in `body`, or take it from a `jsonl` file
+                plan.toml:12:43: -9223372036854775809 is beyond the range of 64 bits with a sign; write it in `body`, or take it from a `jsonl` file
+                plan.toml:12:71: nan is no number that JSON can hold
+                plan.toml:12:76: 1e999 is no number that JSON can hold
+                plan.toml:13:17: `expect_status` names no status, so no response can have it; write for example `[200, 404]`
+                plan.toml:14:25: `X Id` is not a header name
+                plan.toml:14:43: 99999999999999999999 is beyond the range of 64 bits with a sign; write it in `body`, or take it from a `jsonl` file
+                plan.toml:15:22: `status` names no status, so no response can have it; write for example `[200, 404]`
+                plan.toml:15:39: `` is not a header name
+                plan.toml:15:69: inf is no number that JSON can hold"#]],
+        );
+        check(
+            "target = 'http://a'\nusers = 2000000\niterations = 0\n[[requests]]\npath = '/'\n",
+            &expect![[r#"
+                plan.toml:2:9: 2000000 users are more than the limit of 1000000; ask for fewer
+                plan.toml:2:9: there are no iterations to make; ask for at least one"#]],
+        );
+    }
+
+    #[test]
+    fn thresholds_are_for_what_is_sent() {
+        check(
+            r#"target = "http://a"
+thresholds = ["p95{name:one}<1s", "p95{name:two}<1s", "p95{group:g}<1s", "p95{kind:x}<1s", "p95{same:s}<1s"]
+
+[[scenarios]]
+name = "A"
+users = 1
+duration = "1s"
+steps = ["one"]
+tags = { kind = "x", same = "s" }
+
+[[scenarios]]
+name = "B"
+users = 1
+duration = "1s"
+mix = { one = 1, two = 0 }
+tags = { kind = "y", same = "s" }
+
+[[requests]]
+name = "one"
+path = "/"
+
+[[requests]]
+name = "two"
+path = "/"
+group = "g"
+"#,
+            &expect![[r"
+                plan.toml:2:35: threshold `p95{name:two}<1s` is for requests that no scenario sends; name it in `steps` or `mix`, or give it a weight
+                plan.toml:2:55: threshold `p95{group:g}<1s` is for requests that no scenario sends; name it in `steps` or `mix`, or give it a weight
+                plan.toml:2:74: threshold `p95{kind:x}<1s` is for requests that no scenario sends; a request has a scenario's tag where all scenarios that send it have it: give the tag to the request"]],
+        );
+    }
+
+    #[test]
+    fn pipelines_go_to_one_target_and_have_rows_enough() {
+        let plan = |rest: &str| {
+            format!(
+                "targets = {{ a = 'http://a', b = 'http://b' }}\nusers = 2\niterations = 2\npipeline = 3\n{rest}\
+                 [[requests]]\nname = 'one'\npath = '/${{row}}'\n\
+                 [[requests]]\nname = 'two'\npath = '/'\ntarget = 'b'\n"
+            )
+        };
+        let rows = "[variables]\nrow = { list = [1, 2, 3, 4, 5, 6, 7, 8], order = 'unique' }\n";
+        check(
+            &plan(&format!("mix = {{ one = 1 }}\n{rows}")),
+            &expect![[r#"
+                plan.toml:7:7: `row` has 8 rows and gives none twice, but the load can ask for 12; add rows, or write `order = "sequential"`"#]],
+        );
+        check(
+            &plan(rows),
+            &expect![
+                "plan.toml:4:12: requests of a pipeline share a connection, and those of `default` go to several targets; write a scenario for each target, or leave `pipeline` out"
+            ],
+        );
+        check(
+            &plan(&format!("steps = ['one', 'two']\n{rows}")),
+            &expect![
+                "plan.toml:4:12: each of `steps` waits for the response of the one before; leave `pipeline` out"
+            ],
+        );
+    }
+
+    #[test]
     fn each_mistake_says_what_to_write() {
         check(
             r#"target = "ftp://localhost"

@@ -4,7 +4,7 @@ use super::keys::{Form, Table};
 use super::reader::{Notes, json_object};
 use super::schema::plan_schema;
 use super::tables::PLAN;
-use super::validate::validate;
+use super::validate::{NO_JSON_NUMBER, validate};
 use super::{located, parse_plan};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -109,7 +109,10 @@ proptest! {
         let (read, errors) = toml::de::DeTable::parse_recoverable(&text);
         prop_assert!(errors.is_empty());
         let mut notes = Notes::default();
-        let is_taken = validate(read.get_ref(), &(0..0), &PLAN, &mut notes);
+        validate(read.get_ref(), &(0..0), &PLAN, &mut notes);
+        // A number that JSON does not have is null to the schema, which allows any value in such a place.
+        notes.found.retain(|found| !found.message.ends_with(NO_JSON_NUMBER));
+        let is_taken = notes.found.is_empty();
         let value = serde_json::Value::Object(json_object(read.get_ref()));
         let schema: serde_json::Value = serde_json::from_str(&plan_schema()).unwrap();
         let validator = jsonschema::validator_for(&schema).unwrap();

@@ -97,9 +97,16 @@ impl<'a> Section<'a> {
         value.get_ref().as_array().map_or_else(|| vec![value], |items| items.iter().collect())
     }
 
-    /// A list of status codes, or a single one.
-    pub(super) fn statuses(&self, key: &str) -> Vec<u16> {
-        let numbers = self.items(key).into_iter().filter_map(|item| item.get_ref().as_integer());
+    /// A list of status codes, or a single one, of a key that is given.
+    pub(super) fn statuses(&self, key: &str, notes: &mut Notes) -> Vec<u16> {
+        let items = self.items(key);
+        if items.is_empty() {
+            let message = format!(
+                "`{key}` names no status, so no response can have it; write for example `[200, 404]`"
+            );
+            notes.add(self.span_of(key), message);
+        }
+        let numbers = items.into_iter().filter_map(|item| item.get_ref().as_integer());
         numbers
             .filter_map(whole)
             .filter_map(|number| u16::try_from(number).ok())

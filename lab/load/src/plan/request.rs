@@ -49,7 +49,7 @@ pub(super) fn request(
         path: section.text("path").unwrap_or(default_path).to_owned(),
         headers: headers(&section, common),
         body,
-        expect: expected_status(&section, &checks),
+        expect: expected_status(&section, &checks, notes),
         captures: captures(&section, &mut spans, notes),
         checks,
         group: section.text("group").map(str::to_owned),
@@ -131,9 +131,9 @@ pub(super) fn headers(section: &Section<'_>, common: &[(String, String)]) -> Vec
 }
 
 /// A check of the status says what is expected, where nothing else does.
-fn expected_status(section: &Section<'_>, checks: &[CheckDraft]) -> ExpectedStatus {
+fn expected_status(section: &Section<'_>, checks: &[CheckDraft], notes: &mut Notes) -> ExpectedStatus {
     if section.has("expect_status") {
-        return ExpectedStatus::OneOf(section.statuses("expect_status"));
+        return ExpectedStatus::OneOf(section.statuses("expect_status", notes));
     }
     let of_check = checks.iter().find_map(|check| match &check.rule {
         RuleDraft::Status(list) => Some(list.clone()),

@@ -62,8 +62,12 @@ fn flow(section: &Section<'_>, notes: &mut Notes) -> FlowDraft {
         return FlowDraft::Sequence(items.filter_map(|item| step(item, notes)).collect());
     }
     if section.has("mix") {
-        let entries = section.entries("mix").into_iter();
-        let weights = entries.filter_map(|(name, value)| {
+        let entries = section.entries("mix");
+        let span = section.span_of("mix");
+        if entries.is_empty() && !notes.has_within(&span) {
+            notes.add(span, "`mix` names no request; write for example `{ browse = 9, buy = 1 }`");
+        }
+        let weights = entries.into_iter().filter_map(|(name, value)| {
             let weight = super::reader::whole(value.get_ref().as_integer()?)?;
             Some((name.to_owned(), u32::try_from(weight).ok()?))
         });

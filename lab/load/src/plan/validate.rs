@@ -62,10 +62,33 @@ fn validate_value(value: Value<'_>, form: Form, example: &str, name: &str, notes
         (Form::Map(inner), DeValue::Table(table)) => {
             table.iter().for_each(|(name, item)| validate_value(item, *inner, "", name.get_ref(), notes));
         }
+        (Form::Any, _) => note_numbers(value, notes),
         (Form::OneOf(forms), found) => {
             let chosen = forms.iter().find(|form| fits(found, **form));
             validate_value(value, *chosen.expect("one of the forms fits"), example, name, notes);
         }
+        _ => {}
+    }
+}
+
+/// What is said of infinities and of what is no number.
+pub(super) const NO_JSON_NUMBER: &str = "is no number that JSON can hold";
+
+/// Notes the numbers in a value that JSON or its readers do not have.
+fn note_numbers(value: Value<'_>, notes: &mut Notes) {
+    match value.get_ref() {
+        DeValue::Integer(number) if whole(number).is_none() => {
+            let message = format!(
+                "{} is beyond the range of 64 bits with a sign; write it in `body`, or take it from a `jsonl` file",
+                number.as_str()
+            );
+            notes.add(value.span(), message);
+        }
+        DeValue::Float(number) if !decimal(value.get_ref()).is_some_and(f64::is_finite) => {
+            notes.add(value.span(), format!("{} {NO_JSON_NUMBER}", number.as_str()));
+        }
+        DeValue::Array(items) => items.iter().for_each(|item| note_numbers(item, notes)),
+        DeValue::Table(table) => table.iter().for_each(|(_, item)| note_numbers(item, notes)),
         _ => {}
     }
 }

@@ -103,10 +103,7 @@ impl ComparisonFile {
     /// The n-th run of A beside the n-th of B, as far as both exist.
     pub fn pairs(&self) -> Vec<Pair<'_>> {
         let of = |side| self.runs.iter().filter(move |run| run.side == side);
-        of(Side::A)
-            .zip(of(Side::B))
-            .map(|(a, b)| Pair { a: &a.result.headline().all, b: &b.result.headline().all })
-            .collect()
+        of(Side::A).zip(of(Side::B)).map(|(a, b)| Pair::of_results(&a.result, &b.result)).collect()
     }
 
     /// Compares the runs that there are.

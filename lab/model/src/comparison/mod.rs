@@ -17,6 +17,8 @@ pub use fail_if::{FailIf, FailIfError, FailVerdict, Failure};
 pub use file::{ComparedRun, ComparisonFile, SCHEMA, SCHEMA_VERSION, Side, Subject};
 
 use crate::measurement::figures::Figures;
+use crate::result::ResultFile;
+use crate::units::Nanos;
 use crate::verdict::threshold::Metric;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +50,30 @@ const METRICS: [Metric; 12] = [
 pub struct Pair<'a> {
     pub a: &'a Figures,
     pub b: &'a Figures,
+    /// How much of a difference in throughput the windows' ends may be, as a share.
+    pub ends_share: f64,
+}
+
+impl<'a> Pair<'a> {
+    /// Of loads that ask as fast as they are answered.
+    pub const fn new(a: &'a Figures, b: &'a Figures) -> Self {
+        Self { a, b, ends_share: 0.0 }
+    }
+
+    /// Of the windows that count.
+    pub fn of_results(a: &'a ResultFile, b: &'a ResultFile) -> Self {
+        Self { ends_share: ends_share(a) + ends_share(b), ..Self::new(&a.headline().all, &b.headline().all) }
+    }
+}
+
+/// Of an open load, the share of a window's requests that are under way at its end where responses keep up: how long one takes
+/// over the window's length. They are successes that no second of the window counts, and more of them say nothing of the throughput.
+fn ends_share(result: &ResultFile) -> f64 {
+    let (length, figures) = (result.headline().window.length(), &result.headline().all);
+    if !result.plan.is_open() || length == Nanos::ZERO {
+        return 0.0;
+    }
+    figures.response_time.mean_ns.unwrap_or_default().as_secs_f64() / length.as_secs_f64()
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -146,6 +172,8 @@ pub fn metric(wanted: &str) -> Option<Metric> {
 struct Samples {
     metric: Metric,
     values: Vec<(f64, f64)>,
+    /// The largest of the pairs.
+    ends_share: f64,
 }
 
 impl Samples {
@@ -155,7 +183,8 @@ impl Samples {
         let values = pairs.iter().map(value).collect::<Option<Vec<_>>>()?;
         let is_usable =
             scale(metric) == Scale::Difference || values.iter().all(|(a, b)| *a > 0.0 && *b > 0.0);
-        (is_usable && !values.is_empty()).then_some(Self { metric, values })
+        let ends_share = pairs.iter().map(|pair| pair.ends_share).fold(0.0, f64::max);
+        (is_usable && !values.is_empty()).then_some(Self { metric, values, ends_share })
     }
 
     fn compare(&self, alpha: f64) -> Compared {
@@ -180,8 +209,11 @@ impl Samples {
         }
     }
 
-    /// Steps of the histogram are no difference, however often they repeat.
+    /// Steps of the histogram are no difference, however often they repeat, nor is what is under way as a window ends.
     fn resolution(&self, a: f64, b: f64) -> f64 {
+        if self.metric == Metric::Rate {
+            return self.ends_share.ln_1p();
+        }
         if unit(self.metric) != ComparedUnit::Nanoseconds {
             return 0.0;
         }

@@ -41,7 +41,7 @@ fn simulated(pairs: usize, noise: f64, slowdown: f64, random: &mut ChaCha8Rng) -
         let mut luck = || (noise * (0.8 * common + 0.6 * normal(random))).exp();
         sides[side as usize].push(run(1_000.0 / (factor * luck()), factor * luck()));
     }
-    let pairs: Vec<_> = sides[0].iter().zip(&sides[1]).map(|(a, b)| Pair { a, b }).collect();
+    let pairs: Vec<_> = sides[0].iter().zip(&sides[1]).map(|(a, b)| Pair::new(a, b)).collect();
     Comparison::of(&pairs, &[])
 }
 
@@ -69,7 +69,7 @@ fn five_per_cent_are_seen_through_one_per_cent_of_noise() {
 fn check(a: &[(f64, f64)], b: &[(f64, f64)], expected: &Expect) {
     let side = |runs: &[(f64, f64)]| runs.iter().map(|(rate, scale)| run(*rate, *scale)).collect::<Vec<_>>();
     let (a, b) = (side(a), side(b));
-    let pairs: Vec<_> = a.iter().zip(&b).map(|(a, b)| Pair { a, b }).collect();
+    let pairs: Vec<_> = a.iter().zip(&b).map(|(a, b)| Pair::new(a, b)).collect();
     let comparison = Comparison::of(&pairs, &[]);
     let line = |figure: &Compared| {
         let interval = figure.interval.map_or("-".to_owned(), |(low, high)| format!("{low:.4} to {high:.4}"));
@@ -144,9 +144,25 @@ fn a_straight_drift_cancels() {
         let drift = (0.1 * index as f64).exp();
         sides[Side::of_run(index) as usize].push(run(1_000.0 * drift, 1.0));
     }
-    let pairs: Vec<_> = sides[0].iter().zip(&sides[1]).map(|(a, b)| Pair { a, b }).collect();
+    let pairs: Vec<_> = sides[0].iter().zip(&sides[1]).map(|(a, b)| Pair::new(a, b)).collect();
     let throughput = Comparison::of(&pairs, &[]).figure(Metric::Rate).unwrap().change;
     assert!((throughput - 1.0).abs() < 1e-12, "{throughput}");
+}
+
+/// At a rate of 100/s, responses of 1 ms and of 50 ms leave none and five of 1,000 under way at the end.
+#[test]
+fn what_is_under_way_at_the_end_of_an_open_load_is_no_throughput() {
+    let (a, b) = (run(100.0, 1.0), run(99.5, 50.0));
+    let throughput = |ends_share: f64| {
+        let pairs = [Pair { ends_share, ..Pair::new(&a, &b) }; 3];
+        Comparison::of(&pairs, &[]).figure(Metric::Rate).unwrap().difference
+    };
+    assert_eq!(throughput(0.0), Difference::Worse, "users would ask as fast as they are answered");
+    assert_eq!(throughput(0.051 / 10.0), Difference::NotShown);
+    // Of a target that carries a twentieth less, starts wait for a fortieth of the window in the mean.
+    let b = run(95.0, 1.0);
+    let pairs = [Pair { ends_share: 0.025, ..Pair::new(&a, &b) }; 3];
+    assert_eq!(Comparison::of(&pairs, &[]).figure(Metric::Rate).unwrap().difference, Difference::Worse);
 }
 
 fn judge(condition: &str, interval: (f64, f64), scale: Scale) -> Failure {
@@ -186,7 +202,7 @@ fn a_condition_fails_only_where_the_whole_interval_shows_it() {
 #[test]
 fn of_a_figure_that_no_run_has_nothing_is_said() {
     let runs: Vec<_> = (0..3).map(|_| run(1_000.0, 1.0)).collect();
-    let pairs: Vec<_> = runs.iter().map(|run| Pair { a: run, b: run }).collect();
+    let pairs: Vec<_> = runs.iter().map(|run| Pair::new(run, run)).collect();
     let judged = |condition: &str, pairs: &[Pair<'_>]| {
         let condition = FailIf::parse(condition).unwrap();
         condition.judge(&Comparison::of(pairs, &[condition.metric]), Belief::Whole).failure

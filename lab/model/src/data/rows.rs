@@ -149,16 +149,23 @@ fn write_json_text(text: &[u8], out: &mut Vec<u8>) {
     serde_json::to_writer(out, text.as_ref()).expect("writing a text into memory does not fail");
 }
 
-/// RFC 3986: a URI holds visible ASCII without a few delimiters; every other byte is percent-encoded.
+/// RFC 3986: a URI holds visible ASCII without a few delimiters, and `%` before two hexadecimal digits; every other byte is
+/// percent-encoded.
 fn write_target(text: &[u8], out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for &byte in text {
-        if byte.is_ascii_graphic() && !br#""<>\^`{|}#"#.contains(&byte) {
+    for (at, &byte) in text.iter().enumerate() {
+        let is_lone_percent = byte == b'%' && !is_hex_pair(&text[at + 1..]);
+        if byte.is_ascii_graphic() && !br#""<>\^`{|}#"#.contains(&byte) && !is_lone_percent {
             out.push(byte);
         } else {
             out.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
         }
     }
+}
+
+/// True where the text begins with two hexadecimal digits.
+fn is_hex_pair(text: &[u8]) -> bool {
+    text.get(..2).is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// RFC 9110 allows no control character but a tab in a header; each becomes a space, so that no answer can end a header.
@@ -199,6 +206,21 @@ mod tests {
         }
         assert!(!rows.has_control_characters(0));
         assert!(rows.has_control_characters(1));
+    }
+
+    #[test]
+    fn a_percent_sign_in_a_target_begins_an_encoded_byte() {
+        for (text, written) in [
+            ("50% off", "50%25%20off"),
+            ("%C3%a9", "%C3%a9"),
+            ("100%", "100%25"),
+            ("%2", "%252"),
+            ("%%41", "%25%41"),
+        ] {
+            let mut target = Vec::new();
+            Cell { kind: CellKind::Text, text: text.as_bytes() }.write(Encoding::Target, &mut target);
+            assert_eq!(String::from_utf8(target).unwrap(), written, "{text}");
+        }
     }
 
     proptest! {

@@ -143,7 +143,7 @@ impl Template {
             Value::Object(fields) => {
                 for (index, (name, field)) in fields.iter().enumerate() {
                     self.push_text(if index == 0 { b"{" } else { b"," });
-                    self.push_text(Value::from(name.as_str()).to_string().as_bytes());
+                    self.append_json_string(name, variables, faults);
                     self.push_text(b":");
                     self.append_json(field, variables, faults);
                 }
@@ -161,6 +161,11 @@ impl Template {
             }
             return;
         }
+        self.append_json_string(text, variables, faults);
+    }
+
+    /// In quotes, whatever type its slots have.
+    fn append_json_string(&mut self, text: &str, variables: &[Variable], faults: &mut Vec<String>) {
         let mut inner = Self::default();
         inner.append(text, Encoding::JsonText, variables, faults);
         self.push_text(b"\"");
@@ -284,6 +289,15 @@ mod tests {
             json!({"id": "${n}", "t": "no. ${n}\n", "who": ["${who.name}", "<${who.name}>", null], "e": {}});
         expect![[r#"{"id":7,"t":"no. 7\n","who":["Ann \"A\" Ö","<Ann \"A\" Ö>",null],"e":{}}"#]]
             .assert_eq(&rendered(Template::read_json(&value, &variables())));
+    }
+
+    #[test]
+    fn names_in_json_have_slots_too() {
+        let value = json!({"${n}": {"<${who.name}>": "${n}"}, "$${n}": [], "${m}": 1});
+        let read = |value| rendered(Template::read_json(&value, &variables()));
+        expect!["unknown variable `m`; known are: n, who, token"].assert_eq(&read(value));
+        let value = json!({"${n}": {"<${who.name}>": "${n}"}, "$${n}": []});
+        expect![[r#"{"7":{"<Ann \"A\" Ö>":7},"${n}":[]}"#]].assert_eq(&read(value));
     }
 
     #[test]

@@ -86,12 +86,12 @@ impl LoadModel {
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if self.duration() == Nanos::ZERO {
-            faults.push("stages last no time; give at least one a duration".to_owned());
+            faults.push("the load lasts no time; give it a duration above zero".to_owned());
         }
         match self.users_max() {
-            0 => faults.push("stages have no users; give at least one some".to_owned()),
+            0 => faults.push("the load has no users; ask for at least one".to_owned()),
             users if users > USERS_MAX => {
-                faults.push(format!("{users} users are more than the limit of {USERS_MAX}"));
+                faults.push(format!("{users} users are more than the limit of {USERS_MAX}; ask for fewer"));
             }
             _ => {}
         }

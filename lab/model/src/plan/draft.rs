@@ -13,7 +13,7 @@ use crate::subscription::check::Context;
 use crate::subscription::{SUBSCRIPTIONS_MAX, Subscription, SubscriptionDraft};
 use crate::units::Nanos;
 use crate::verdict::threshold::{Metric, Scope, Threshold};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Named requests in one plan: each has histograms of its own.
 pub const REQUESTS_MAX: usize = 200;
@@ -98,7 +98,9 @@ impl PlanDraft {
         if !faults.0.is_empty() {
             return Err(PlanFaults(faults.0));
         }
-        Ok(Plan { draft: self, requests, scenarios, subscriptions })
+        let plan = Plan { draft: self, requests, scenarios, subscriptions };
+        check_scopes(&plan, &mut faults);
+        if faults.0.is_empty() { Ok(plan) } else { Err(PlanFaults(faults.0)) }
     }
 
     /// Subscribers and nothing else: a scenario without users then says how long they stay.
@@ -124,9 +126,19 @@ impl PlanDraft {
         for fault in self.wire.faults(&targets) {
             faults.add(Place::Wire(fault.key), fault.message);
         }
+        let is_sequence = |scenario: &ScenarioDraft| matches!(scenario.flow, FlowDraft::Sequence(_));
+        if self.wire.pipeline > 1 && !self.scenarios.is_empty() && self.scenarios.iter().all(is_sequence) {
+            let message = "each of `steps` waits for the response of the one before; leave `pipeline` out";
+            faults.add(Place::Wire("pipeline"), message);
+        }
         let users: u64 = self.scenarios.iter().map(|scenario| u64::from(scenario.load.users_max())).sum();
-        if users > u64::from(USERS_MAX) {
-            faults.add(Place::Load(0), format!("{users} users are more than the limit of {USERS_MAX}"));
+        // A load that has too many by itself is reported where it stands.
+        let is_each_within = self.scenarios.iter().all(|scenario| scenario.load.users_max() <= USERS_MAX);
+        if users > u64::from(USERS_MAX) && is_each_within {
+            let message = format!(
+                "{users} users of all scenarios together are more than the limit of {USERS_MAX}; ask for fewer"
+            );
+            faults.add(Place::Load(0), message);
         }
         if self.scenarios.is_empty() {
             faults.add(Place::Scenarios, "there is no scenario; add one with a load");
@@ -298,6 +310,15 @@ impl PlanDraft {
             faults.add(Place::ScenarioName(index), format!("two scenarios are named `{}`", draft.name));
         }
         let flow = self.check_flow(index, &draft.flow, faults)?;
+        let pipeline = if matches!(flow, Flow::Mix { .. }) { self.wire.pipeline } else { 1 };
+        if pipeline > 1 && self.targets_of(&flow) > 1 {
+            let message = format!(
+                "requests of a pipeline share a connection, and those of `{}` go to several targets; \
+                 write a scenario for each target, or leave `pipeline` out",
+                draft.name
+            );
+            faults.add(Place::Wire("pipeline"), message);
+        }
         Some(Scenario {
             name: draft.name.clone(),
             start: draft.start,
@@ -308,8 +329,17 @@ impl PlanDraft {
             grace: draft.grace,
             iteration_min: draft.iteration_min,
             users_ready: draft.users_ready,
+            pipeline,
             tags: draft.tags.clone(),
         })
+    }
+
+    /// How many targets the requests of a flow go to.
+    fn targets_of(&self, flow: &Flow) -> usize {
+        let first = self.targets.first().map(|target| target.name.as_str());
+        let sent = self.requests.iter().enumerate().filter(|(index, _)| flow.sends(*index));
+        let targets: BTreeSet<_> = sent.map(|(_, request)| request.target.as_deref().or(first)).collect();
+        targets.len()
     }
 
     fn check_flow(&self, index: usize, flow: &FlowDraft, faults: &mut Faults) -> Option<Flow> {
@@ -359,6 +389,31 @@ impl PlanDraft {
                 None
             }
         }
+    }
+}
+
+/// A threshold for requests none of which is ever sent could only be undecided.
+fn check_scopes(plan: &Plan, faults: &mut Faults) {
+    let is_sent = |request: usize| plan.scenarios().iter().any(|scenario| scenario.flow.sends(request));
+    for (index, threshold) in plan.thresholds().iter().enumerate() {
+        let is_of = |request: usize| match &threshold.scope {
+            Scope::All => true,
+            Scope::Request(name) => plan.requests()[request].name == *name,
+            Scope::Group(group) => plan.requests()[request].group.as_ref() == Some(group),
+            Scope::Tag(key, value) => plan.tags_of(request).get(key) == Some(value),
+        };
+        let is_of_all = threshold.scope == Scope::All || threshold.metric.is_of_subscribers();
+        if is_of_all || (0..plan.requests().len()).any(|request| is_of(request) && is_sent(request)) {
+            continue;
+        }
+        let hint = match threshold.scope {
+            Scope::Tag(..) => {
+                "; a request has a scenario's tag where all scenarios that send it have it: give the tag to the request"
+            }
+            _ => "; name it in `steps` or `mix`, or give it a weight",
+        };
+        let message = format!("threshold `{threshold}` is for requests that no scenario sends{hint}");
+        faults.add(Place::Threshold(index), message);
     }
 }
 

@@ -37,7 +37,8 @@ impl Scenario {
     /// iterations count as one each.
     pub fn requests_per_iteration(&self) -> u64 {
         match &self.flow {
-            Flow::Mix { .. } | Flow::Script => 1,
+            Flow::Mix { .. } => self.pipeline.into(),
+            Flow::Script => 1,
             Flow::Sequence(steps) => steps.len() as u64,
         }
     }
@@ -110,6 +111,21 @@ mod tests {
         scenario.flow = FlowDraft::Sequence(vec![step; steps]);
         let plan = draft.check().unwrap();
         (plan.expected(), plan.scenarios()[0].offered_per_s())
+    }
+
+    #[test]
+    fn requests_of_a_pipeline_are_asked_for_one_by_one() {
+        let pipelined = |load: LoadModel| {
+            let mut draft = PlanDraft::new("t", Target::new("a", 80), load);
+            draft.requests = vec![RequestDraft::get("a", "/")];
+            draft.wire.pipeline = 4;
+            let plan = draft.with_think_time(ThinkTime::constant(Nanos::from_millis(100))).check().unwrap();
+            (plan.expected(), plan.scenarios()[0].offered_per_s())
+        };
+        let counted = LoadModel::per_user_iterations(2, 8, Nanos::from_secs(9));
+        assert_eq!(pipelined(counted), (Expected::Exactly(64), Some(80.0)));
+        let open = LoadModel::open(50.0, Nanos::from_secs(10), 5);
+        assert_eq!(pipelined(open), (Expected::Exactly(2_000), Some(200.0)));
     }
 
     #[test]

@@ -279,7 +279,8 @@ impl RequestNotes<'_> {
     }
 }
 
-fn is_token(text: &str) -> bool {
+/// True of a token, which names of headers and methods are (RFC 9110, 5.6.2).
+pub fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 

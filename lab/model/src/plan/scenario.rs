@@ -127,6 +127,8 @@ pub struct Scenario {
     pub grace: Grace,
     pub iteration_min: Nanos,
     pub users_ready: u32,
+    /// Requests of an iteration of a mix, which are written before the first response is awaited; 1 of other flows.
+    pub pipeline: u32,
     pub tags: BTreeMap<String, String>,
 }
 
@@ -150,7 +152,7 @@ impl Scenario {
         let requests = match &self.flow {
             // What a script does in an iteration is not known beforehand.
             Flow::Script => return None,
-            Flow::Mix { .. } => 1.0,
+            Flow::Mix { .. } => f64::from(self.pipeline),
             Flow::Sequence(steps) => steps.len() as f64,
         };
         (distance > 0.0).then(|| f64::from(self.load.users_max()) * requests / distance)

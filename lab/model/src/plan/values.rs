@@ -79,8 +79,13 @@ fn row_fault(
         })
     };
     let asked = scenarios.iter().filter(is_asked);
-    let needed: u64 =
-        asked.filter_map(|scenario| rows_asked(&scenario.load, feeder.share, feeder.take)).sum();
+    // Where checks compare responses with values, all requests of a pipeline have the same.
+    let has_one_row = requests.iter().any(|request| !request.check_variables().is_empty());
+    let rows_of = |scenario: &Scenario| {
+        let each = if feeder.take == Take::Once || has_one_row { 1 } else { u64::from(scenario.pipeline) };
+        Some(rows_asked(&scenario.load, feeder.share, feeder.take)?.saturating_mul(each))
+    };
+    let needed = asked.filter_map(rows_of).fold(0, u64::saturating_add);
     let rows = feeder.rows.len() as u64;
     (needed > rows).then(|| {
         let (name, whose) = (

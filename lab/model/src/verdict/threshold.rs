@@ -60,6 +60,9 @@ impl TimeFigure {
     }
 }
 
+/// Decimals of a figure at most: of a time in milliseconds, those of a microsecond's thousandth.
+const FIGURE_DECIMALS_MAX: usize = 6;
+
 /// What signs of comparison begin with.
 const SIGNS: [char; 3] = ['<', '>', '='];
 
@@ -137,8 +140,20 @@ impl Threshold {
         }
     }
 
-    /// A figure of this threshold's metric, with its unit.
+    /// A figure of this threshold's metric, with its unit; with more digits where it would look like the bound and is not.
     pub fn show(&self, figure: f64) -> String {
+        let rounded = self.rounded(figure);
+        if rounded != self.rounded(self.bound) {
+            return rounded;
+        }
+        let (scale, unit) = self.metric.unit().written();
+        let digits = |value: f64, decimals: usize| format!("{:.decimals$}{unit}", value * scale);
+        let distinct = (1..=FIGURE_DECIMALS_MAX)
+            .find(|decimals| digits(figure, *decimals) != digits(self.bound, *decimals));
+        distinct.map_or(rounded, |decimals| digits(figure, decimals))
+    }
+
+    fn rounded(&self, figure: f64) -> String {
         match self.metric.unit() {
             Unit::Time => Nanos(figure.max(0.0) as u64).to_string(),
             Unit::Share => percent(figure),
@@ -160,6 +175,18 @@ enum Unit {
     Share,
     PerSecond,
     Count,
+}
+
+impl Unit {
+    /// What a figure is multiplied by where it is written with decimals, and the unit that it has then.
+    const fn written(self) -> (f64, &'static str) {
+        match self {
+            Self::Time => (1e-6, " ms"),
+            Self::Share => (1e2, " %"),
+            Self::PerSecond => (1.0, "/s"),
+            Self::Count => (1.0, ""),
+        }
+    }
 }
 
 impl Metric {
@@ -291,11 +318,17 @@ fn parse_bound(metric: Metric, text: &str) -> Result<f64, String> {
         Unit::Share => {
             let percent =
                 text.strip_suffix('%').ok_or_else(|| format!("`{text}` must be in per cent, as in `1%`"))?;
-            number(percent).map(|value| value / 100.0)
+            hundredth(percent)
         }
         Unit::PerSecond => number(text.strip_suffix("/s").unwrap_or(text)),
         Unit::Count => number(text),
     }
+}
+
+/// A hundredth of a number, rounded once: 0.7 % is the share of 7 in 1,000, of which a division of floats makes a little less.
+fn hundredth(text: &str) -> Result<f64, String> {
+    let percent = number(text)?;
+    Ok(format!("{}e-2", text.trim()).parse().unwrap_or(percent / 100.0))
 }
 
 fn number(text: &str) -> Result<f64, String> {
@@ -382,5 +415,32 @@ mod tests {
         assert!(parse("max<=1s").is_kept_by(1e9));
         assert!(!parse("errors>1%").is_kept_by(0.01));
         assert!(parse("errors>=1%").is_kept_by(0.01));
+    }
+
+    #[test]
+    fn shares_that_are_the_bound_keep_the_inclusive_form() {
+        for tenths in 0..=1_000_u32 {
+            let (figure, percent) = (f64::from(tenths) / 1_000.0, f64::from(tenths) / 10.0);
+            let kept = |sign| {
+                let list = Threshold::parse_list(&format!("checks{sign}{percent}%")).unwrap();
+                list[0].is_kept_by(figure)
+            };
+            assert_eq!(["<=", ">=", "==", "<", ">"].map(kept), [true, true, true, false, false], "{percent}");
+        }
+        assert!(Threshold::parse_list("errors<=1e0%").unwrap()[0].is_kept_by(0.01));
+    }
+
+    #[test]
+    fn figures_that_miss_the_bound_do_not_look_like_it() {
+        let shown = |text, figure| Threshold::parse_list(text).unwrap()[0].show(figure);
+        assert_eq!(shown("p95<500ms", 500_300_000.0), "500.3 ms");
+        assert_eq!(shown("p95<500ms", 500_000_000.0), "500 ms");
+        assert_eq!(shown("p95<500ms", 512_300_000.0), "512 ms");
+        assert_eq!(shown("rate>=100/s", 99.97), "99.97/s");
+        assert_eq!(shown("rate>=100/s", 100.0), "100.0/s");
+        assert_eq!(shown("checks>99.99%", 0.999_88), "99.988 %");
+        assert_eq!(shown("errors<=0%", 0.000_012), "0.001 %");
+        assert_eq!(shown("mean<1us", 1_000.4), "1.00 µs");
+        assert_eq!(shown("requests>1000", 1_000.0), "1 000");
     }
 }

@@ -56,6 +56,9 @@ const markdown: MarkdownOptions = {
       state.tokens.forEach((token, at) => {
         // What is indented scrolls like what is fenced.
         if (token.type === 'code_block') [token.type, token.info] = ['fence', 'text'];
+        // The comment before a block names the file that it is kept in.
+        const file = token.type === 'html_block' && /^<!-- (\S+\.\w+) -->\s*$/.exec(token.content)?.[1];
+        if (file && state.tokens[at + 1]?.type === 'fence') token.content = `<p class="file-name">${md.utils.escapeHtml(file)}</p>\n`;
         if (token.type !== 'th_open' || state.tokens[at + 1].content !== '') return;
         token.tag = 'td';
         state.tokens[at + 2].tag = 'td';

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    net::{SocketAddr, TcpListener},
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -29,8 +29,7 @@ pub(crate) fn execute(arguments: &DocsArguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let address = arguments.listen;
-    let listener = TcpListener::bind(address)
-        .with_context(|| format!("cannot listen on {address}; choose another address with --listen"))?;
+    let listener = prony_server::runtime::bind(address)?;
     let listening = listener.local_addr()?;
     crate::print(&format!("the documentation, until Ctrl-C: listening on http://{listening}\n"))?;
     prony_site::serve(pages, listener)?;

@@ -80,7 +80,7 @@ pub(crate) fn execute(arguments: &InitArguments) -> anyhow::Result<ExitCode> {
     let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.with_context(|| format!("cannot write {}", path.display()))?;
     let printed = key.as_ref().map(|key| key.printed.as_str());
-    crate::print(&next_steps(&outline, path, &secrets, printed))?;
+    crate::print(&next_steps(&outline, path, &secrets, printed, choices.who))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -127,7 +127,13 @@ fn record(key: &NewKey) -> String {
     key.record(OWNER, OWNER, None).replace("[[api_key]]", "[[auth.api_key]]")
 }
 
-fn next_steps(sources: &[SourceOutline], path: &Path, secrets: &[String], key: Option<&str>) -> String {
+fn next_steps(
+    sources: &[SourceOutline],
+    path: &Path,
+    secrets: &[String],
+    key: Option<&str>,
+    who: WhoAsks,
+) -> String {
     let mut text = format!("wrote {}\n", path.display());
     for source in sources {
         let _ = writeln!(text, "  {}: {}{}", source.name, source.contents, named(&source.list_fields));
@@ -150,6 +156,9 @@ fn next_steps(sources: &[SourceOutline], path: &Path, secrets: &[String], key: O
         );
     }
     let _ = writeln!(text, "  prony serve --config {}", shell_word(&path.display().to_string()));
+    if who == WhoAsks::KeyAndVisitors {
+        text.push_str("\nvisitors, who have no key, read every table: take out of [roles.visitor…] what is not for them\n");
+    }
     if let Some(key) = key {
         let _ = write!(text, "\nthe key, which is shown once and is nowhere kept:\n  X-Api-Key: {key}\n");
     }

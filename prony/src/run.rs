@@ -240,7 +240,7 @@ fn file_work(path: &Path, arguments: &RunArguments) -> anyhow::Result<Work> {
     if let Some(flag) = flag {
         let plan = path.display();
         bail!(
-            "{flag} belongs to a URL, and `{plan}` is a plan, which says this itself; a URL begins with http://"
+            "{flag} belongs to a URL, and `{plan}` is a plan, which says this itself: change it there; a URL begins with http://"
         );
     }
     let plan = read_plan(path)?;

@@ -154,6 +154,8 @@ fn flags_decide_who_may_ask() {
     ];
     let output = init(directory.path(), &arguments);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(said.contains("visitors, who have no key, read every table: take out"), "{said}");
     let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
     command.current_dir(directory.path()).args(["serve", "--config", "visitors.toml", "--cpus", "1"]);
     let mut process = PronyProcess::start_command(command);

@@ -56,6 +56,9 @@ const markdown: MarkdownOptions = {
       state.tokens.forEach((token, at) => {
         // What is indented scrolls like what is fenced.
         if (token.type === 'code_block') [token.type, token.info] = ['fence', 'text'];
+        // The comment before a block names the file that it is kept in.
+        const file = token.type === 'html_block' && /^<!-- (\S+\.\w+) -->\s*$/.exec(token.content)?.[1];
+        if (file && state.tokens[at + 1]?.type === 'fence') token.content = `<p class="file-name">${md.utils.escapeHtml(file)}</p>\n`;
         if (token.type !== 'th_open' || state.tokens[at + 1].content !== '') return;
         token.tag = 'td';
         state.tokens[at + 2].tag = 'td';
@@ -86,20 +89,32 @@ const markdown: MarkdownOptions = {
   },
 };
 
-/** Attributes of the theme's search box as the patterns of ARIA have them: it is no button, and what is chosen is the link, not its row. */
+/**
+ * Attributes of the theme's search box as the patterns of ARIA have them: it is no button, and what is chosen is the link, not its row. What was changed,
+ * decided and measured has the words of all pages, and stands behind the pages that say how it is now. A function in the theme's options would be
+ * evaluated from text, which the pages' policy forbids.
+ */
 const SEARCH_BOX = [
   [/role="button"\s+:aria-owns="[^"]+"\s+aria-expanded="true"\s+aria-haspopup="listbox"/, 'role="dialog" aria-modal="true"'],
   [/(:id="'localsearch-item-' \+ index"\s+:aria-selected="[^"]+"\s+)role="option"\s*>\s*<a/, 'role="presentation"><a role="option" $1'],
   [/<kbd :aria-label/g, '<kbd role="img" :aria-label'],
+  [
+    /boost: \{ title: 4, text: 2, titles: 1 \},/,
+    'boost: { title: 4, text: 2, titles: 1 }, boostDocument: (id) => (/CHANGELOG|decisions|benchmarks/.test(id) ? 0.2 : 1),',
+  ],
 ] as const;
+
+/** A letter that is drawn by the style, as the key before it is, is no word that the name of the search's button lacks. */
+const SEARCH_BUTTON = [[/<kbd class="DocSearch-Button-Key">K<\/kbd>/, '<kbd class="DocSearch-Button-Key letter"></kbd>']] as const;
 
 const searchBox = {
   name: 'search-box',
   enforce: 'pre' as const,
   transform(code: string, id: string) {
-    if (!id.endsWith('VPLocalSearchBox.vue')) return undefined;
-    return SEARCH_BOX.reduce((text, [from, to]) => {
-      if (text.search(from) < 0) throw new Error(`the search box has no ${from} any more`);
+    const changes: readonly (readonly [RegExp, string])[] = id.endsWith('VPLocalSearchBox.vue') ? SEARCH_BOX : id.endsWith('VPNavBarSearchButton.vue') ? SEARCH_BUTTON : [];
+    if (changes.length === 0) return undefined;
+    return changes.reduce((text, [from, to]) => {
+      if (text.search(from) < 0) throw new Error(`the search has no ${from} any more`);
       return text.replace(from, to);
     }, code);
   },

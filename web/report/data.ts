@@ -10,6 +10,7 @@ export interface PageData {
   version: string;
   study: StudyData | null;
   verdict: VerdictData | null;
+  conclusions?: VerdictData[];
   runs: RunData[];
   side_by_side: TableData | null;
   search: SearchData | null;

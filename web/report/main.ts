@@ -68,6 +68,7 @@ function top(page: PageData): HTMLElement {
       { class: 'first' },
       heading(page),
       verdict(page.verdict ?? only?.verdict),
+      ...(page.conclusions ?? []).map(verdict),
       only && !page.verdict ? claims(only) : null,
       thresholds(page.runs),
       ...(page.study ? studyTop(page.study) : []),

@@ -1,11 +1,13 @@
 // What a reader wants to know first: what was run, its verdict and its figures, and beside these the findings.
 import { h, section } from '../shared/dom';
 import { utc } from '../shared/format';
-import type { FindingData, PageData, RunData, VerdictData } from './data';
+import type { FindingData, PageData, RunData, ThresholdData, VerdictData } from './data';
 import { jumpButton } from './jump';
 
 /** Of more runs that have a finding in a part of them, the first ones have a button. */
 const jumpsMax = 6;
+/** Thresholds of more rows than these, of several runs, would stand between a reader and what the page comes to. */
+const openMax = 8;
 
 const judgements = { kept: '✓ kept', failed: '✗ failed', undecided: '? undecided', void: '– void' };
 
@@ -101,7 +103,20 @@ export function thresholds(runs: RunData[]): HTMLElement | null {
       ),
     ),
   );
-  return rows.length > 0 ? section('Thresholds', 'thresholds', h('ul', { class: runs.length > 1 ? 'several' : 'one' }, ...rows)) : null;
+  if (rows.length === 0) return null;
+  const list = h('ul', { class: runs.length > 1 ? 'several' : 'one' }, ...rows);
+  if (runs.length === 1 || rows.length <= openMax) return section('Thresholds', 'thresholds', list);
+  return section('Thresholds', 'thresholds', h('details', {}, h('summary', {}, counted(runs)), list));
+}
+
+/** How often each judgement was made, and in how many runs. */
+function counted(runs: RunData[]): string {
+  const all = runs.flatMap((run) => run.thresholds);
+  const parts = (Object.keys(judgements) as ThresholdData['judgement'][])
+    .map((judgement) => ({ judgement, count: all.filter((threshold) => threshold.judgement === judgement).length }))
+    .filter(({ count }) => count > 0)
+    .map(({ judgement, count }) => `${count} ${judgement}`);
+  return `${parts.join(', ')}, in ${runs.filter((run) => run.thresholds.length > 0).length} runs`;
 }
 
 export function claims(run: RunData): HTMLElement {

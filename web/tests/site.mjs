@@ -111,6 +111,11 @@ const checks = {
       rmSync(temporary, { recursive: true, force: true });
     }
   },
+  async 'a block that is kept in a file has its name above it'({ page, url }) {
+    await page.goto(`${url}/docs/from-k6.html`, { waitUntil: 'networkidle' });
+    const names = await page.locator('.vp-doc .file-name').allInnerTexts();
+    demand(names.join() === 'checkout.js,page.js', `the names of files are ${names}`);
+  },
   async 'the groups of the README are in the side bar'({ page, url }) {
     await page.goto(url, { waitUntil: 'networkidle' });
     const shown = await page.locator('.VPSidebar h2').allInnerTexts();

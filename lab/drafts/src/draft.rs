@@ -4,6 +4,21 @@ use serde_json::Value;
 
 use crate::toml_text;
 
+/// Headers by which requests tell who the user is.
+const CREDENTIALS: [&str; 4] = ["authorization", "cookie", "x-api-key", "proxy-authorization"];
+
+/// The names of the headers of requests that hold credentials as they are, and not a variable.
+pub(crate) fn credential_headers(requests: &[Request]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (name, value) in requests.iter().flat_map(|request| &request.headers) {
+        let lower = name.to_ascii_lowercase();
+        if CREDENTIALS.contains(&lower.as_str()) && !value.contains("${") && !names.contains(&lower) {
+            names.push(lower);
+        }
+    }
+    names
+}
+
 /// A plan to begin with.
 #[derive(Debug, Default)]
 pub struct Draft {

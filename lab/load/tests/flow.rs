@@ -312,6 +312,20 @@ tags = { kind = "read" }
     assert_eq!((whole.by_tag[0].value.as_str(), whole.by_tag[0].figures.failures), ("read", 1));
 }
 
+/// Whoever runs what a run has left wants to see it.
+#[test]
+fn a_result_that_is_taken_for_a_plan_is_called_by_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let said = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        fs::write(&path, text).unwrap();
+        read_plan(&path).expect_err("it is no plan").to_string()
+    };
+    assert!(said("a.prony.json", "{}").ends_with("a.prony.json is a result, and no plan; `prony report` shows it, `prony compare` holds it against another one"));
+    assert!(said("a.jtl", "timeStamp,elapsed\n1,2\n").contains("`prony report` counts them"));
+    assert!(said("a.toml", "timeStamp,elapsed\n").contains("a.toml:1:"), "a plan has its mistakes named");
+}
+
 #[test]
 fn a_unique_feeder_with_too_few_rows_is_refused_before_the_run() {
     let directory = tempfile::tempdir().unwrap();

@@ -240,6 +240,28 @@ fn errors_dominate() {
     check(FindingKind::ErrorsDominate, "5.7 %", &run(60), &run(50));
 }
 
+/// Whoever has a limit at the target needs another advice than whoever has a wrong check.
+#[test]
+fn what_to_try_about_errors_goes_by_what_most_of_them_are() {
+    let advice = |outcome: Outcome| {
+        let run = Run { failures: vec![outcome; 60], ..Run::default() };
+        let findings = run.findings();
+        findings
+            .iter()
+            .find(|finding| finding.kind == FindingKind::ErrorsDominate)
+            .map(|found| found.try_next.clone())
+    };
+    let advised = |outcome, part: &str| {
+        let text = advice(outcome).expect("errors dominate");
+        assert!(text.contains(part), "{text}");
+    };
+    advised(Outcome::Status(429), "raise it for the test");
+    advised(Outcome::Status(401), "a key or token that is valid");
+    advised(Outcome::Status(404), "whether the path");
+    advised(Outcome::FailedCheck, "which check fails");
+    advised(Outcome::Status(503), "the target's log for the first failures");
+}
+
 #[test]
 fn ramp_in_verdict() {
     check(FindingKind::RampInVerdict, "10.0 s", &Run { holds: false, ..Run::default() }, &Run::default());

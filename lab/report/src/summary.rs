@@ -74,7 +74,12 @@ fn push_heading(text: &mut StyledText, result: &ResultFile, name: &str) {
         several => format!("\n  {}\n  ", several.join("\n  ")),
     };
     text.push_as(Tone::Name, name);
-    let _ = writeln!(text, ": {}, {loads}seed {}", plan.targets.join(", "), plan.seed);
+    // Of scripts that workers run, the targets are not known here.
+    let mut targets = plan.targets.join(", ");
+    if !targets.is_empty() {
+        targets.push_str(", ");
+    }
+    let _ = writeln!(text, ": {targets}{loads}seed {}", plan.seed);
     if let Some(notice) = describe::state_notice(result.state) {
         text.push_as(Tone::Doubtful, notice);
         text.push("\n");

@@ -216,6 +216,24 @@ fn a_day_is_drawn_from_few_points_and_keeps_its_extremes() {
     assert!(page.len() < 400_000, "{}", page.len());
 }
 
+/// A folder often holds runs beside the search that came after them.
+#[test]
+fn beside_other_results_a_search_says_its_interval() {
+    let documents = [named("shop", closed()), named_search(), named_comparison()];
+    let answer = "shop: the limit is between 310/s and 340/s";
+    let plain = html(&documents, PageForm::Plain("it is a test"));
+    assert!(plain.contains(answer), "{plain}");
+    let Some(data) = data(&documents) else { return };
+    let texts: Vec<_> =
+        data["conclusions"].as_array().unwrap().iter().map(|one| one["text"].as_str().unwrap()).collect();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts[0].starts_with(answer), "{texts:?}");
+    for alone in [vec![named_search()], vec![named("shop", closed()), named("open", open())]] {
+        let data = self::data(&alone).unwrap();
+        assert!(data.get("conclusions").is_none(), "{data}");
+    }
+}
+
 #[test]
 fn searches_and_comparisons_have_their_answers() {
     check(

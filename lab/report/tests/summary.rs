@@ -132,6 +132,14 @@ fn what_a_script_waits_is_not_said_for_it() {
 }
 
 #[test]
+fn targets_that_are_not_known_leave_no_gap_in_the_heading() {
+    let mut result = closed();
+    result.plan.targets.clear();
+    let text = summary(&result, TextLooks::PLAIN);
+    assert_eq!(text.lines().next(), Some("shop: closed loop, up to 100 users, no think time, seed 1"));
+}
+
+#[test]
 fn what_was_spoken_is_said_where_it_is_not_what_plans_get_unasked() {
     let check = |protocol, spoken: &[Spoken], expected: &Expect| {
         let mut result = closed();

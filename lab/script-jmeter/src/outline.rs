@@ -34,6 +34,7 @@ fn children(group: &Group, controller: usize, depth: usize, text: &mut String) {
                     SamplerKind::WebSocket(_) => "WebSocket",
                     SamplerKind::Action { .. } => "action",
                     SamplerKind::Debug { .. } => "debug",
+                    SamplerKind::Dummy(_) => "dummy",
                     SamplerKind::Script(_) => "script",
                 };
                 let counts = [

@@ -207,7 +207,7 @@ pages! {
     left_out []
     from_jmeter "docs/from-jmeter.md"
     given []
-    left_out []
+    left_out [("perfReport", VENDOR)]
     find "docs/find.md"
     given [("plan.toml", TARGET)]
     left_out [("--hold 2s --repeats 2", SHAPE), ("190/s: 183.5/s", SHAPE)]

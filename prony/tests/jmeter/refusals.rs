@@ -45,6 +45,28 @@ fn elements_that_are_not_run_are_all_named() {
     );
 }
 
+/// What companies' plans have of jmeter-plugins.org, and what stands in its place.
+#[test]
+fn elements_of_plug_ins_that_are_not_run_are_refused_with_what_to_write() {
+    let below = get("a", "/ok", "")
+        + &element("BackendListener", "Influx", "", "")
+        + &element("kg.apc.jmeter.perfmon.PerfMonCollector", "PerfMon", "", "")
+        + &element("kg.apc.jmeter.vizualizers.CorrectedResultCollector", "drawn", "", "");
+    let arrivals = element("com.blazemeter.jmeter.threads.arrivals.ArrivalsThreadGroup", "Arrivals", "", "");
+    let trial = Trial::new();
+    trial.write("plan.jmx", &plan(&(group("Group", "1", "1", &below) + &arrivals)));
+    let ended = trial.run(&["--check"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.error);
+    for part in [
+        "Backend Listener (Test Plan / Group / Influx): it is not run: disable it; --out influxdb:URL",
+        "jp@gc - PerfMon Metrics Collector (Test Plan / Group / PerfMon): it is not run: disable it; --observe host:local",
+        "bzm - Arrivals Thread Group (Test Plan / Arrivals): it is not run: write its rates as an Open Model Thread Group",
+    ] {
+        assert!(ended.error.contains(part), "{part} in {}", ended.error);
+    }
+    assert_eq!(ended.error.lines().count(), 4, "{}", ended.error);
+}
+
 #[test]
 fn flags_of_jmeter_that_are_not_there_are_refused_with_what_to_type() {
     let trial = Trial::once(&get("a", "/ok", ""));

@@ -2,8 +2,8 @@
 
 use super::Trial;
 use super::plans::{
-    csv, defaults, element, flag, get, group, group_with, number, plan, plan_with, post, script, text, timer,
-    transaction,
+    csv, defaults, element, flag, get, group, group_with, json_extractor, number, plan, plan_with, post,
+    script, text, timer, transaction,
 };
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -290,6 +290,67 @@ fn a_schedule_ends_after_the_sample_that_is_under_way() {
     trial.demand(&[]);
     let count = trial.labels().len();
     assert!((2..=3).contains(&count), "{count} samples in a second with 300 ms before each");
+}
+
+/// A Throughput Shaping Timer that stands beside the groups counts for all of them, and ends the test, whatever its groups would go on to do.
+#[test]
+fn starts_are_shaped_by_a_schedule_and_the_test_ends_with_it() {
+    let trial = Trial::new();
+    let row = |cells: [&str; 3]| {
+        let cells: String = cells.map(|cell| text(cell, cell)).concat();
+        format!("<collectionProp name=\"row\">\n{cells}</collectionProp>\n")
+    };
+    let rows = row(["0", "0", "0.5"]) + &row(["10", "${__P(rate)}", "1"]);
+    let profile = format!("<collectionProp name=\"load_profile\">\n{rows}</collectionProp>\n");
+    let shaping = element("kg.apc.jmeter.timers.VariableThroughputTimer", "Shaping", &profile, "");
+    let groups =
+        group("One", "3", "-1", &get("a", "/ok", "")) + &group("Two", "3", "-1", &get("b", "/ok", ""));
+    plan_of(&trial, &(shaping + &groups));
+    trial.demand(&["-Jrate=30"]);
+    // On a busy machine some of the last ones would come too late.
+    let labels = trial.labels();
+    assert!((10..=20).contains(&labels.len()), "{labels:?}");
+    assert!(labels.iter().any(|label| label == "a") && labels.iter().any(|label| label == "b"), "{labels:?}");
+}
+
+#[test]
+fn a_dummy_sampler_makes_the_sample_that_is_written_in_it() {
+    let trial = Trial::new();
+    let props = |waits: bool, time: &str, success: &str| {
+        flag("WAITING", waits)
+            + &text("SUCCESFULL", success)
+            + &text("RESPONSE_CODE", "${code}")
+            + &text("RESPONSE_MESSAGE", "made")
+            + &text("RESPONSE_DATA", "{\"id\": \"x${__threadNum}\"}")
+            + &text("RESPONSE_TIME", time)
+            + &text("LATENCY", "30")
+            + &text("CONNECT", "5")
+            + &text("URL", "http://shop.test/a")
+    };
+    let dummy = |name: &str, props: &str, below: &str| {
+        element("kg.apc.jmeter.samplers.DummySampler", name, props, below)
+    };
+    let below = dummy("waits", &props(true, "200", "true"), &json_extractor("id", "$.id", "1", "none"))
+        + &dummy("says so", &props(false, "90000", "false"), "")
+        + &get("after ${id}", "/ok", "");
+    let groups = trial.defaults() + &group("Group", "1", "1", &below);
+    trial.write("plan.jmx", &plan_with("code=299", "", &groups));
+    trial.demand(&[]);
+    let columns =
+        ["label", "responseCode", "responseMessage", "success", "bytes", "Latency", "Connect", "URL"];
+    assert_eq!(
+        trial.rows(&columns)[..2],
+        [
+            "waits | 299 | made | true | 12 | 30 | 5 | http://shop.test/a",
+            "says so | 299 | made | false | 12 | 30 | 5 | http://shop.test/a",
+        ]
+    );
+    assert_eq!(trial.labels(), ["waits", "says so", "after x1"]);
+    let times: Vec<u64> = trial.rows(&["elapsed"]).iter().map(|time| time.parse().unwrap()).collect();
+    assert_eq!(times[..2], [200, 90_000]);
+    let starts: Vec<u64> = trial.rows(&["timeStamp"]).iter().map(|time| time.parse().unwrap()).collect();
+    let waited = starts[2] - starts[0];
+    assert!((200..20_000).contains(&waited), "{waited} ms between the first sample and the last");
 }
 
 #[test]

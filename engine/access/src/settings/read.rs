@@ -1,13 +1,17 @@
 //! Reading the values of `auth` and `roles`, and what must hold between the two.
 
-use prony_source::config::{Faults, FileEntry, Origin};
+use prony_source::config::{Faults, FileEntry, Origin, suggestion};
 
 use super::{
     auth::AuthReader,
     condition::Conditions,
-    fields, roles,
+    roles,
     types::{AccessSettings, ConfigInputs, Openness, ROLE_VARIABLE},
 };
+
+/// What to do about a variable that is like none of those that are given.
+const NOTHING_GIVES_IT: &str =
+    "; give it a claim of tokens in `claims` of [[auth.jwt]], or a value in `session` of [[auth.api_key]]";
 
 impl AccessSettings {
     /// Reads the values of `auth` and `roles`. Whether sources and their tables exist is not known here.
@@ -68,7 +72,10 @@ fn check_variables(conditions: &Conditions, given: &[String], faults: &mut Fault
 
 fn check_variable(name: &str, origin: &Origin, given: &[String], faults: &mut Faults) {
     let known = || given.iter().map(String::as_str).chain([ROLE_VARIABLE]);
-    if known().all(|known| known != name) {
-        fields::unknown("session variable", name, known(), origin.clone(), faults);
+    if known().any(|known| known == name) {
+        return;
     }
+    let likely = suggestion(name, known());
+    let help = if likely.is_empty() { NOTHING_GIVES_IT } else { &likely };
+    faults.push(origin.clone(), format!("session variable `{name}` is unknown{help}"));
 }

@@ -77,7 +77,7 @@ fn mistakes_in_a_file_of_keys_have_their_place_there() {
     expect_test::expect![[r#"
         keys.toml:6:1: an API key is named `ci` already
         keys.toml:6:1: an API key has the prefix `07070707` already
-        prony.toml:6:24: session variable `shop` is unknown
+        prony.toml:6:24: session variable `shop` is unknown; give it a claim of tokens in `claims` of [[auth.jwt]], or a value in `session` of [[auth.api_key]]
         keys.toml:14:10: `prefix` has 8 letters and digits
         keys.toml:15:8: `hash` is what `prony key new` writes: sha256:…
         keys.toml:16:8: role `robt` is unknown; did you mean `robot`?
@@ -89,6 +89,6 @@ fn mistakes_in_a_file_of_keys_have_their_place_there() {
     let (_, faults) = Beside::new().read(&format!("[auth]\nkeys_file = \"keys.toml\"\n{ROLES}"));
     expect_test::expect![[r#"
         prony.toml:2:13: `keys.toml` cannot be read: entity not found
-        prony.toml:6:24: session variable `shop` is unknown"#]]
+        prony.toml:6:24: session variable `shop` is unknown; give it a claim of tokens in `claims` of [[auth.jwt]], or a value in `session` of [[auth.api_key]]"#]]
     .assert_eq(&faults);
 }

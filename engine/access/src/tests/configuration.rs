@@ -400,7 +400,9 @@ fn variables_that_nothing_gives_are_mistakes() {
     let roles = "[roles.a.sources.s.tables.t.delete]\nrows = { a = { eq = \"$user.ip\" } }\n";
     check(
         &format!("[auth]\nanonymous = \"a\"\n{roles}"),
-        &expect!["prony.toml:4:21: session variable `user.ip` is unknown"],
+        &expect![
+            "prony.toml:4:21: session variable `user.ip` is unknown; give it a claim of tokens in `claims` of [[auth.jwt]], or a value in `session` of [[auth.api_key]]"
+        ],
     );
     // A webhook may give any.
     check(&format!("[auth.webhook]\naddress = \"https://x/\"\nforward = \"cookie\"\n{roles}"), &expect![""]);

@@ -14,7 +14,7 @@ use self::{
 };
 use crate::{
     DraftError,
-    draft::{Body, Draft, Request, Step, escaped, set_header},
+    draft::{Body, Draft, Request, Step, credential_headers, escaped, set_header},
     names::Names,
 };
 
@@ -46,6 +46,13 @@ pub fn from_curl(arguments: &[String]) -> Result<Draft, DraftError> {
     }
     if draft.requests.len() > 1 {
         draft.steps = (0..draft.requests.len()).map(|request| Step { request, think_time_ms: 0 }).collect();
+    }
+    let credentials = credential_headers(&draft.requests);
+    if !credentials.is_empty() {
+        draft.notes.push(format!(
+            "Credentials are in it ({}): put a variable in their place before you give this file to others.",
+            credentials.join(", ")
+        ));
     }
     draft.name = draft.targets.first().map(|(name, _)| name.clone()).unwrap_or_default();
     Ok(draft)

@@ -231,3 +231,18 @@ fn files_are_read_and_words_may_be_parted() {
     let refused = from_curl(&words).unwrap_err().to_string();
     assert!(refused.contains("is no text in UTF-8"), "{refused}");
 }
+
+/// Whoever copies a command from a browser or a colleague has their key in it.
+#[test]
+fn credentials_of_a_command_are_named() {
+    let noted = |command: &str| {
+        let notes = from_curl(&[command.to_owned()]).unwrap().notes;
+        notes.into_iter().filter(|note| note.contains("Credentials")).collect::<Vec<_>>()
+    };
+    let put = "put a variable in their place before you give this file to others.";
+    assert_eq!(
+        noted("curl -H 'X-Api-Key: k' -u ada:x h"),
+        [format!("Credentials are in it (x-api-key, authorization): {put}")]
+    );
+    assert!(noted("curl -H 'Accept: */*' h").is_empty());
+}

@@ -16,7 +16,7 @@ use self::{
 };
 use crate::{
     DraftError,
-    draft::{Draft, Request, Step},
+    draft::{Draft, Request, Step, credential_headers},
     names::Names,
 };
 
@@ -24,9 +24,6 @@ use crate::{
 const SHORTEST_PAUSE_MS: i64 = 100;
 /// Longer ones are no think time.
 const LONGEST_PAUSE_MS: i64 = 60_000;
-/// Headers by which a recording tells who the user was.
-const SECRETS: [&str; 4] = ["authorization", "cookie", "x-api-key", "proxy-authorization"];
-
 /// Drafts a plan: one user's iteration is the recording, in its order and with its pauses.
 pub fn from_har(path: &Path, options: &HarOptions) -> Result<Draft, DraftError> {
     let what = path.display().to_string();
@@ -127,13 +124,7 @@ fn common_headers(requests: &mut [Request]) -> Vec<(String, String)> {
 }
 
 fn secrets(requests: &[Request]) -> Option<String> {
-    let mut names: Vec<String> = Vec::new();
-    for (name, value) in requests.iter().flat_map(|request| &request.headers) {
-        let lower = name.to_ascii_lowercase();
-        if SECRETS.contains(&lower.as_str()) && !value.contains("${") && !names.contains(&lower) {
-            names.push(lower);
-        }
-    }
+    let names = credential_headers(requests);
     (!names.is_empty()).then(|| {
         format!(
             "Recorded credentials are in it ({}): they end, and who reads this file has them.",

@@ -32,6 +32,8 @@ pub enum PlanError {
     Unreadable { path: PathBuf, cause: io::Error },
     #[error("{0}")]
     Mistakes(Mistakes),
+    #[error("{path} {what}")]
+    NoPlan { path: PathBuf, what: &'static str },
 }
 
 /// All mistakes in a plan, in the order of their places. Shown one a line as `file:line:column: message`.
@@ -66,9 +68,26 @@ pub fn read_plan(path: &Path) -> Result<Plan, PlanError> {
         fs::read_to_string(path).map_err(|cause| PlanError::Unreadable { path: path.to_owned(), cause })?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let directory = path.parent().unwrap_or(Path::new(""));
-    parse_plan(&text, &stem, directory).map_err(|list| {
-        PlanError::Mistakes(Mistakes { file: path.display().to_string(), list: located(&text, list) })
+    parse_plan(&text, &stem, directory).map_err(|list| match of_another_kind(path) {
+        Some(what) => PlanError::NoPlan { path: path.to_owned(), what },
+        None => {
+            PlanError::Mistakes(Mistakes { file: path.display().to_string(), list: located(&text, list) })
+        }
     })
+}
+
+/// What a file is whose name is none of a plan, and what to do with it.
+fn of_another_kind(path: &Path) -> Option<&'static str> {
+    const KINDS: [(&str, &str); 3] = [
+        (
+            ".prony.json",
+            "is a result, and no plan; `prony report` shows it, `prony compare` holds it against another one",
+        ),
+        (".jtl", "has samples of JMeter, and is no plan; `prony report` counts them"),
+        (".csv", "is a table, and no plan; where it has samples of JMeter, `prony report` counts them"),
+    ];
+    let name = path.file_name()?.to_str()?;
+    KINDS.iter().find(|(end, _)| name.ends_with(end)).map(|(_, what)| *what)
 }
 
 /// The files that a plan's text names, as it names them: tables that feed it, certificates and keys. Nothing of a text that is no

@@ -81,16 +81,24 @@ pub struct Figures {
 impl Figures {
     /// What most requests failed by that did; the status too, where responses had another one than is expected. Empty where none failed.
     pub fn worst_failure(&self) -> String {
-        let failures = self.outcomes.iter().filter(|(kind, _)| **kind != OutcomeKind::Success);
-        let worst = failures.max_by_key(|(_, count)| **count).map(|(kind, _)| *kind);
-        let status = self.statuses.iter().max_by_key(|(_, count)| **count);
-        match (worst, status) {
-            (Some(OutcomeKind::Status), Some((status, _))) => {
+        match (self.worst_kind(), self.worst_status()) {
+            (Some(OutcomeKind::Status), Some(status)) => {
                 format!("{} {status}", OutcomeKind::Status.label())
             }
             (Some(kind), _) => kind.label().to_owned(),
             (None, _) => String::new(),
         }
+    }
+
+    /// How most requests failed that did.
+    pub fn worst_kind(&self) -> Option<OutcomeKind> {
+        let failures = self.outcomes.iter().filter(|(kind, _)| **kind != OutcomeKind::Success);
+        failures.max_by_key(|(_, count)| **count).map(|(kind, _)| *kind)
+    }
+
+    /// The most frequent of the unexpected statuses.
+    pub fn worst_status(&self) -> Option<u16> {
+        self.statuses.iter().max_by_key(|(_, count)| **count).map(|(status, _)| *status)
     }
 
     pub fn of(cell: &TallyCell, length: Nanos) -> Self {

@@ -7,7 +7,7 @@ mod workers;
 use crate::load::windows::WindowKind;
 use crate::measurement::clock::ClockEventKind;
 use crate::measurement::counts::Computing;
-use crate::measurement::figures::share;
+use crate::measurement::figures::{Figures, share};
 use crate::measurement::histogram::SAMPLES_BEYOND_MIN;
 use crate::measurement::record::OutcomeKind;
 use crate::plan::Plan;
@@ -148,13 +148,33 @@ fn errors_dominate(result: &ResultFile) -> Option<Finding> {
         let percent = all.error_share() * 100.0;
         let seen = format!("{percent:.1} % of {} requests failed, most of them: {worst}", all.requests);
         let cause = "failures are often faster than answers, so rate and latency are not those of the work";
-        let remedy = "see the target's log for the first failures; lower the load";
+        let remedy = remedy_of(all);
         let span = spans::seconds(result, |row| {
             let failed = row.failures + row.timeouts;
             share(failed, failed + row.successes) > ERROR_SHARE_MAX
         });
         Finding::new(FindingKind::ErrorsDominate, seen, cause, remedy).during(span)
     })
+}
+
+/// What to try about failures goes by what most of them are.
+fn remedy_of(all: &Figures) -> &'static str {
+    match (all.worst_kind(), all.worst_status()) {
+        (Some(OutcomeKind::Status), Some(429)) => {
+            "a limit of the target, or of a proxy before it, refuses so many requests of one client: raise it for the test, or give users \
+             keys or tokens of their own"
+        }
+        (Some(OutcomeKind::Status), Some(401 | 403)) => {
+            "the target wants to know who asks: give the requests a key or token that is valid, and may ask this"
+        }
+        (Some(OutcomeKind::Status), Some(404)) => {
+            "look whether the path and the target are those that are meant; see the target's log"
+        }
+        (Some(OutcomeKind::FailedCheck), _) => {
+            "the responses came, and were not as the plan wants them: see one of them, and which check fails"
+        }
+        _ => "see the target's log for the first failures; lower the load",
+    }
 }
 
 fn ramp_in_verdict(result: &ResultFile) -> Option<Finding> {

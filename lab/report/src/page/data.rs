@@ -16,6 +16,9 @@ pub(crate) struct PageData {
     pub study: Option<StudyData>,
     /// Of a search or comparison as a whole; absent on pages of runs, each of which has its own.
     pub verdict: Option<VerdictData>,
+    /// Of each search and comparison of a page of several results; absent on other pages.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conclusions: Vec<VerdictData>,
     pub runs: Vec<RunData>,
     /// All runs side by side; absent for one, and where an experiment has its own tables.
     pub side_by_side: Option<TableData>,

@@ -21,6 +21,16 @@ pub(super) fn verdict(document: &Document) -> Option<VerdictData> {
     Some(VerdictData { conclusion, text, exit_code })
 }
 
+/// What a search or a comparison comes to, with its name, beside other results.
+pub(super) fn conclusion(document: &Document) -> Option<VerdictData> {
+    let (conclusion, text) = match document {
+        Document::Run(_) => return None,
+        Document::Search(file) => (file.kept_verdict().conclusion, search::answer(file)),
+        Document::Comparison(file) => (file.kept_verdict().conclusion, comparison::sentence(file)),
+    };
+    Some(VerdictData { conclusion, text: format!("{}: {text}", document.title()), exit_code: None })
+}
+
 pub(super) fn search_data(document: &Document) -> Option<SearchData> {
     let Document::Search(file) = document else { return None };
     let steps = file.steps_by_load();

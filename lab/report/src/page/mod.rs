@@ -52,7 +52,9 @@ pub fn html(documents: &[NamedDocument], form: PageForm<'_>) -> String {
 /// The page of an experiment: what it found, and the runs of which that was made.
 pub fn study_html(study: StudyData, documents: &[NamedDocument], form: PageForm<'_>) -> String {
     let title = study.title.clone();
-    let data = PageData { title, study: Some(study), side_by_side: None, ..page_data(documents) };
+    let conclusions = Vec::new();
+    let data =
+        PageData { title, study: Some(study), side_by_side: None, conclusions, ..page_data(documents) };
     shown(&data, form)
 }
 
@@ -97,6 +99,11 @@ fn page_data(documents: &[NamedDocument]) -> PageData {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         study: None,
         verdict: only.and_then(many::verdict),
+        conclusions: if only.is_some() {
+            Vec::new()
+        } else {
+            documents.iter().filter_map(|named| many::conclusion(&named.document)).collect()
+        },
         runs: runs.iter().map(|run| run::run_data(run, points, intervals)).collect(),
         side_by_side,
         search: only.and_then(many::search_data),

@@ -47,7 +47,7 @@ pub(super) fn tables(data: &PageData) -> String {
         }
         study.tables.iter().for_each(|shown| table(&mut text, shown));
     }
-    if let Some(shown) = &data.verdict {
+    for shown in data.verdict.iter().chain(&data.conclusions) {
         verdict(&mut text, shown);
     }
     if let Some(search) = &data.search {

@@ -62,7 +62,7 @@ impl Compiler<'_> {
             "OpenModelThreadGroup" => {
                 GroupLoad::Open { schedule: self.prop(element, "OpenModelThreadGroup.schedule") }
             }
-            "UltimateThreadGroup" => self.ultimate(element)?,
+            "UltimateThreadGroup" => GroupLoad::Ultimate(self.rows(element, "ultimatethreadgroupdata")?),
             "SteppingThreadGroup" => self.stepping(element),
             "ConcurrencyThreadGroup" => self.concurrency(element),
             _ => self.threads(element),
@@ -87,8 +87,13 @@ impl Compiler<'_> {
         }
     }
 
-    fn ultimate(&mut self, element: &Element) -> Option<GroupLoad> {
-        let rows = element.props.list("ultimatethreadgroupdata").iter().filter_map(|row| match row {
+    /// The rows of a schedule as plug-ins save them, with so many cells each; none where a row has another number.
+    pub(super) fn rows<const CELLS: usize>(
+        &mut self,
+        element: &Element,
+        property: &str,
+    ) -> Option<Vec<[Text; CELLS]>> {
+        let rows = element.props.list(property).iter().filter_map(|row| match row {
             Value::List(cells) => Some(cells),
             _ => None,
         });
@@ -101,17 +106,16 @@ impl Compiler<'_> {
                     _ => Text::default(),
                 })
                 .collect();
-            let Ok(row) = <[Text; 5]>::try_from(texts) else {
-                self.fault(
-                    element,
-                    "a row of its schedule has not five numbers; open it in JMeter and save it again"
-                        .to_owned(),
+            let Ok(row) = <[Text; CELLS]>::try_from(texts) else {
+                let message = format!(
+                    "a row of its schedule has not {CELLS} numbers; open it in JMeter and save it again"
                 );
+                self.fault(element, message);
                 return None;
             };
             read.push(row);
         }
-        Some(GroupLoad::Ultimate(read))
+        Some(read)
     }
 
     fn stepping(&mut self, element: &Element) -> GroupLoad {

@@ -1,9 +1,9 @@
-//! Samplers: HTTP requests with the defaults in force, headers and managers; actions, debug and scripts.
+//! Samplers: HTTP requests with the defaults in force, headers and managers; actions, debug, dummies and scripts.
 
 use super::{Compiler, GroupParts, Scoped, websocket};
 use crate::plan::{
-    Action, Argument, AssertionKind, Embedded, FileArgument, HttpSampler, Redirects, Sampler, SamplerKind,
-    Source,
+    Action, Argument, AssertionKind, DummySampler, Embedded, FileArgument, HttpSampler, Redirects, Sampler,
+    SamplerKind, Source,
 };
 use crate::text::Text;
 use crate::tree::{Element, Props};
@@ -26,6 +26,7 @@ impl Compiler<'_> {
                 variables: element.props.flag("displayJMeterVariables").unwrap_or(true),
                 properties: element.props.is("displayJMeterProperties"),
             }),
+            "kg.apc.jmeter.samplers.DummySampler" => Some(SamplerKind::Dummy(Box::new(self.dummy(element)))),
             tag if tag.starts_with(websocket::PACKAGE) => self.websocket(parts, element),
             _ => self.script(element).map(SamplerKind::Script),
         };
@@ -33,6 +34,21 @@ impl Compiler<'_> {
         let sampler = kind.map(|kind| with_scope(parts, name, kind));
         parts.levels.pop();
         sampler
+    }
+
+    fn dummy(&mut self, element: &Element) -> DummySampler {
+        DummySampler {
+            waits: element.props.is("WAITING"),
+            is_success: self.prop(element, "SUCCESFULL"),
+            code: self.prop(element, "RESPONSE_CODE"),
+            message: self.prop(element, "RESPONSE_MESSAGE"),
+            request: self.prop(element, "REQUEST_DATA"),
+            response: self.prop(element, "RESPONSE_DATA"),
+            time_ms: self.prop(element, "RESPONSE_TIME"),
+            latency_ms: self.prop(element, "LATENCY"),
+            connect_ms: self.prop(element, "CONNECT"),
+            url: self.prop(element, "URL"),
+        }
     }
 
     fn action(&mut self, element: &Element) -> Option<SamplerKind> {

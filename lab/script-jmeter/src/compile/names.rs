@@ -48,6 +48,7 @@ const ELEMENTS: &[(&str, &str, Role)] = &[
     ("HTTPSamplerProxy", "HTTP Request", Role::Sampler),
     ("TestAction", "Flow Control Action", Role::Sampler),
     ("DebugSampler", "Debug Sampler", Role::Sampler),
+    ("kg.apc.jmeter.samplers.DummySampler", "jp@gc - Dummy Sampler", Role::Sampler),
     ("JSR223Sampler", "JSR223 Sampler", Role::Sampler),
     ("eu.luminis.jmeter.wssampler.OpenWebSocketSampler", "WebSocket Open Connection", Role::Sampler),
     (
@@ -87,6 +88,7 @@ const ELEMENTS: &[(&str, &str, Role)] = &[
     ("PoissonRandomTimer", "Poisson Random Timer", Role::Scoped),
     ("ConstantThroughputTimer", "Constant Throughput Timer", Role::Scoped),
     ("PreciseThroughputTimer", "Precise Throughput Timer", Role::Scoped),
+    ("kg.apc.jmeter.timers.VariableThroughputTimer", "jp@gc - Throughput Shaping Timer", Role::Scoped),
     ("SyncTimer", "Synchronizing Timer", Role::Scoped),
     ("JSR223Timer", "JSR223 Timer", Role::Scoped),
     ("RegexExtractor", "Regular Expression Extractor", Role::Scoped),
@@ -178,7 +180,32 @@ const REFUSED: &[(&str, &str, &str)] = &[
     (
         "BackendListener",
         "Backend Listener",
-        "disable it and write the samples with --out json=FILE, or -l FILE.jtl",
+        "disable it; --out influxdb:URL, graphite:HOST:PORT, prometheus:URL and others send what is counted to dashboards while it goes",
+    ),
+    (
+        "kg.apc.jmeter.perfmon",
+        "jp@gc - PerfMon Metrics Collector",
+        "disable it; --observe host:local, name:PROGRAM or prom:URL watch machines and processes beside the load",
+    ),
+    (
+        "kg.apc.jmeter.reporters.AutoStop",
+        "jp@gc - AutoStop Listener",
+        "disable it; set the action after an error in the Thread Group, or look for the limit with `prony find`",
+    ),
+    (
+        "kg.apc.jmeter.reporters",
+        "jp@gc listener that writes samples elsewhere",
+        "disable it and write the samples with -l FILE.jtl or --out csv:FILE",
+    ),
+    (
+        "com.blazemeter.jmeter.threads.arrivals",
+        "bzm - Arrivals Thread Group",
+        "write its rates as an Open Model Thread Group, such as rate(10/s) random_arrivals(5 min) rate(10/s)",
+    ),
+    (
+        "com.blazemeter.jmeter.RandomCSVDataSetConfig",
+        "bzm - Random CSV Data Set Config",
+        "use a CSV Data Set Config, which gives the rows in their order",
     ),
     ("MailerModel", "Mailer Visualizer", "disable it and act on the exit code"),
     ("ResultSaver", "Save Responses to a file", "disable it; responses are not kept"),

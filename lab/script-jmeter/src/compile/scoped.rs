@@ -289,6 +289,9 @@ impl Compiler<'_> {
                 period_s: self.prop(element, "throughputPeriod"),
                 site: self.site_of(element),
             },
+            "kg.apc.jmeter.timers.VariableThroughputTimer" => {
+                Timer::Shaping { stages: self.rows(element, "load_profile")?, site: self.site_of(element) }
+            }
             "SyncTimer" => Timer::Synchronizing {
                 size: self.prop(element, "groupSize"),
                 timeout_ms: self.prop(element, "timeoutInMs"),

@@ -2,13 +2,17 @@
 //!
 //! A sampler has all that is in force for it in the order in which it is applied, so that running it looks nothing up.
 
+mod dummy;
 mod on_error;
 mod sample_scope;
+mod timer;
 pub(crate) mod websocket;
 pub(crate) mod xpath;
 
+pub(crate) use dummy::DummySampler;
 pub(crate) use on_error::OnError;
 pub(crate) use sample_scope::SampleScope;
+pub(crate) use timer::{ThroughputMode, Timer};
 
 use crate::text::Text;
 use fancy_regex::Regex;
@@ -186,6 +190,7 @@ pub(crate) enum SamplerKind {
     WebSocket(Box<websocket::WebSocketSampler>),
     Action { action: Action, duration_ms: Text },
     Debug { variables: bool, properties: bool },
+    Dummy(Box<DummySampler>),
     Script(Script),
 }
 
@@ -371,68 +376,6 @@ pub(crate) struct Script {
 pub(crate) enum PreProcessor {
     Script(Script),
     UserParameters(UserParameters),
-}
-
-#[derive(Debug)]
-pub(crate) enum Timer {
-    Constant {
-        delay_ms: Text,
-    },
-    /// `delay_ms` and up to `range_ms` more.
-    Uniform {
-        delay_ms: Text,
-        range_ms: Text,
-    },
-    Gaussian {
-        delay_ms: Text,
-        deviation_ms: Text,
-    },
-    Poisson {
-        delay_ms: Text,
-        lambda_ms: Text,
-    },
-    Throughput {
-        per_minute: Text,
-        mode: ThroughputMode,
-        site: u32,
-    },
-    Precise {
-        count: Text,
-        period_s: Text,
-        site: u32,
-    },
-    Synchronizing {
-        size: Text,
-        timeout_ms: Text,
-        site: u32,
-    },
-    Script(Script),
-}
-
-impl Timer {
-    /// Its place, where users count together at it.
-    pub(crate) const fn site(&self) -> Option<u32> {
-        match self {
-            Self::Throughput { site, .. } | Self::Precise { site, .. } | Self::Synchronizing { site, .. } => {
-                Some(*site)
-            }
-            _ => None,
-        }
-    }
-}
-
-/// Who shares the throughput of a `ConstantThroughputTimer`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ThroughputMode {
-    ThisThread,
-    /// Divided by the users that are active; of all groups or of this one.
-    AllActive {
-        in_group: bool,
-    },
-    /// One rhythm for all.
-    Shared {
-        in_group: bool,
-    },
 }
 
 #[derive(Debug)]

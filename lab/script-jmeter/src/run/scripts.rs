@@ -4,6 +4,7 @@ use crate::js::{Changes, Facts};
 use crate::plan::{OnError, Script};
 use crate::run::context::Context;
 use crate::run::result::SampleResult;
+use compact_str::CompactString;
 use std::sync::Arc;
 
 impl Context<'_> {
@@ -47,6 +48,31 @@ impl Context<'_> {
         }
         (value, changes)
     }
+}
+
+/// The sample that a JSR223 Sampler's script is.
+pub(crate) fn sample(script: &Script, label: CompactString, context: &mut Context<'_>) -> SampleResult {
+    let start = context.shared.clock.now();
+    let (value, changes) = context.run_script(script, None);
+    let mut sample = SampleResult {
+        label,
+        code: "200".into(),
+        message: "OK".into(),
+        is_success: true,
+        body: value.as_deref().unwrap_or_default().into(),
+        start,
+        end: context.shared.clock.now(),
+        data_type: "text",
+        ..SampleResult::default()
+    };
+    apply(changes, &mut sample);
+    if let Err(message) = value {
+        sample.code = "500".into();
+        sample.message = exception(&message).into();
+        sample.is_success = false;
+    }
+    sample.bytes = sample.body.len() as u64;
+    sample
 }
 
 /// What JMeter says of a script that has thrown.

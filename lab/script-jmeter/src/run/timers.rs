@@ -3,7 +3,9 @@
 use crate::plan::{ThroughputMode, Timer};
 use crate::run::context::Context;
 use crate::run::locks::lock;
+use crate::run::shaping::{ShapingSchedule, ShapingStage};
 use crate::run::turns::Turns;
+use crate::text::Text;
 use prony_model::Nanos;
 use prony_model::program::RunShare;
 use rand::RngExt as _;
@@ -13,9 +15,13 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::f64::consts::TAU;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A longer delay is taken for a mistake of units.
 const DELAY_MAX_MS: f64 = 86_400_000.0;
+
+/// What floating numbers may add to a whole number of starts.
+const ROUNDING: f64 = 1e-6;
 
 /// By the place of a timer and whose rhythm it is.
 #[derive(Debug, Default)]
@@ -23,6 +29,8 @@ pub(crate) struct Rhythms {
     next: Mutex<FxHashMap<(u32, u64), Beat>>,
     batches: Mutex<FxHashMap<u32, Batch>>,
     meetings: Mutex<FxHashMap<u32, Meeting>>,
+    shapes: Mutex<FxHashMap<u32, Shape>>,
+    schedule_end: ScheduleEnd,
     turns: RhythmTurns,
     seed: u64,
 }
@@ -46,6 +54,27 @@ struct Beat {
 struct Batch {
     period: u64,
     moments: Vec<Nanos>,
+}
+
+/// A Throughput Shaping Timer's schedule since it was first come to.
+#[derive(Debug)]
+struct Shape {
+    begin: Nanos,
+    schedule: ShapingSchedule,
+    /// The number of the next start, of all machines' starts; what was late in an earlier second is left out.
+    next: f64,
+    /// Of this machine's users.
+    gone: u64,
+}
+
+/// The moment at which the first of the schedules ends, and with it the test.
+#[derive(Debug)]
+struct ScheduleEnd(AtomicU64);
+
+impl Default for ScheduleEnd {
+    fn default() -> Self {
+        Self(AtomicU64::new(Nanos::MAX.0))
+    }
 }
 
 /// Users that wait for each other.
@@ -123,6 +152,10 @@ impl Rhythms {
                 let (count, period_s) = (number(count.value(context)), number(period_s.value(context)));
                 return self.precise(count, period_s, *site, context.shared.clock.now());
             }
+            Timer::Shaping { stages, site } => {
+                let now = context.shared.clock.now();
+                return self.shaped(*site, now, || schedule_of(stages, context));
+            }
             Timer::Script(script) => number(context.run_script(script, None).0.unwrap_or_default()),
             Timer::Synchronizing { .. } => 0.0,
         };
@@ -194,6 +227,30 @@ impl Rhythms {
         batch.moments.pop().map_or(Nanos::ZERO, |due| due.since(now))
     }
 
+    /// Until the next start of a schedule is due, or until it is over where it has none left. Within a second of the schedule late
+    /// starts are made up for, as the plug-in does; those of earlier seconds are not.
+    fn shaped(&self, site: u32, now: Nanos, schedule: impl FnOnce() -> ShapingSchedule) -> Nanos {
+        let turns = self.turns.get(site, rhythm_of(None));
+        let mut all = lock(&self.shapes);
+        let shape = all.entry(site).or_insert_with(|| {
+            let schedule = schedule();
+            let end = now.plus(Nanos::from_secs_f64(schedule.seconds()));
+            self.schedule_end.0.fetch_min(end.0, Ordering::Relaxed);
+            Shape { begin: now, schedule, next: turns.position(0) as f64, gone: 0 }
+        });
+        let second = now.since(shape.begin).as_secs_f64().floor();
+        let start = shape.next.max((shape.schedule.starts_before(second) - ROUNDING).ceil());
+        shape.next = start + (turns.position(shape.gone + 1) - turns.position(shape.gone)) as f64;
+        shape.gone += 1;
+        let due = shape.schedule.moment_of(start).unwrap_or_else(|| shape.schedule.seconds());
+        shape.begin.plus(Nanos::from_secs_f64(due)).since(now)
+    }
+
+    /// When the test ends because a schedule of starts is over; [`Nanos::MAX`] where there is none.
+    pub(crate) fn schedule_end(&self) -> Nanos {
+        Nanos(self.schedule_end.0.load(Ordering::Relaxed))
+    }
+
     /// How many of so many that meet are this machine's.
     pub(crate) fn meeting_here(&self, site: u32, users: u64) -> u64 {
         self.turns.get(site, rhythm_of(None)).count(users).max(1)
@@ -226,6 +283,14 @@ impl Rhythms {
             meeting.round += 1;
         }
     }
+}
+
+fn schedule_of(stages: &[[Text; 3]], context: &mut Context<'_>) -> ShapingSchedule {
+    ShapingSchedule::new(stages.iter().map(|[from, to, seconds]| ShapingStage {
+        from_per_s: number(from.value(context)),
+        to_per_s: number(to.value(context)),
+        seconds: number(seconds.value(context)),
+    }))
 }
 
 fn times(interval: Nanos, count: u64) -> Nanos {
@@ -338,6 +403,44 @@ mod tests {
         let in_first = whole.iter().filter(|moment| **moment < Nanos::from_secs(2)).count();
         assert_eq!(in_first, 5, "so many in each period");
         assert_eq!([draw(2), draw(3)], [whole.clone(), whole]);
+    }
+
+    /// Two starts a second for 2 s, then 4 a second for 1 s.
+    fn steps() -> ShapingSchedule {
+        let stage = |rate, seconds| ShapingStage { from_per_s: rate, to_per_s: rate, seconds };
+        ShapingSchedule::new([stage(2.0, 2.0), stage(4.0, 1.0)])
+    }
+
+    #[test]
+    fn a_schedule_of_starts_is_that_of_one_machine() {
+        for parts in [1, 2, 3] {
+            let mut moments = Vec::new();
+            for (rhythms, own) in machines(parts) {
+                moments.extend((0..own).map(|_| rhythms.shaped(SITE, Nanos::ZERO, steps)));
+                assert_eq!(rhythms.schedule_end(), Nanos::from_secs(3));
+            }
+            moments.sort_unstable();
+            let expected = [0, 500, 1_000, 1_500, 2_000, 2_250, 2_500].map(Nanos::from_millis);
+            assert_eq!(moments, expected, "{parts} machines");
+        }
+    }
+
+    #[test]
+    fn late_starts_of_a_schedule_are_made_up_for_within_their_second() {
+        let rhythms = Rhythms::default();
+        let wait = |milliseconds| {
+            let now = Nanos::from_millis(10_000 + milliseconds);
+            rhythms.shaped(SITE, now, steps).0 / 1_000_000
+        };
+        assert_eq!(rhythms.schedule_end(), Nanos::MAX);
+        assert_eq!([wait(0), wait(900), wait(950)], [0, 0, 50]);
+        assert_eq!(
+            [wait(2_800), wait(2_800), wait(2_800)],
+            [0; 3],
+            "those of the second before are left out"
+        );
+        assert_eq!([wait(2_800), wait(2_800)], [0, 200], "until the schedule is over");
+        assert_eq!(rhythms.schedule_end(), Nanos::from_secs(13));
     }
 
     #[test]

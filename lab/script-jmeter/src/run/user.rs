@@ -12,7 +12,7 @@ use crate::run::sink::ThreadSink;
 use crate::run::timers::Crowd;
 use crate::run::web::Web;
 use crate::run::websocket::{UserSocket, WebSocketSample};
-use crate::run::{data, debug, scripts};
+use crate::run::{data, debug, dummy, scripts};
 use crate::text;
 use compact_str::CompactString;
 use prony_model::Nanos;
@@ -69,6 +69,8 @@ pub(super) enum Doing {
     },
     /// Nothing but time passes.
     Pause,
+    /// The time passes that a Dummy Sampler's sample has.
+    Dummy(usize, Box<SampleResult>),
     Exchange(Box<Exchange>),
     WebSocket(Box<WebSocketSample>),
 }
@@ -255,8 +257,12 @@ impl Runner<'_, '_> {
         (wait > Nanos::ZERO).then_some(wait)
     }
 
-    /// True where the test or the group's time is over.
+    /// True where the test or the group's time is over. The end of a schedule of starts ends the test.
     fn is_over(&self, user: &User) -> bool {
+        let schedule_end = self.workload.rhythms.schedule_end();
+        if schedule_end < Nanos::MAX && self.now() >= schedule_end {
+            self.workload.is_ending.store(true, Ordering::Relaxed);
+        }
         self.workload.is_ending.load(Ordering::Relaxed)
             || self.end_of(user).is_some_and(|end| self.now() >= end)
     }
@@ -328,6 +334,10 @@ impl Runner<'_, '_> {
             Doing::Gate => self.begin(user),
             Doing::Nothing | Doing::Pause => self.advance(user),
             Doing::Delay(sampler) => self.sample_and_advance(user, sampler),
+            Doing::Dummy(sampler, sample) => {
+                let flow = self.finish(user, sampler, *sample, Vec::new(), SampleOrigin::Here);
+                self.follow(user, flow)
+            }
             Doing::Meeting { sampler, site, round, until, delay } => {
                 let is_late = self.now() >= until || self.is_over(user);
                 if !is_late && !self.workload.rhythms.is_met(site, round) {
@@ -517,30 +527,14 @@ impl Runner<'_, '_> {
             SamplerKind::Debug { variables, properties } => {
                 debug::sample(label, *variables, *properties, context.shared.clock.now(), &context)
             }
-            SamplerKind::Script(script) => {
-                let now = context.shared.clock.now();
-                let own = SampleResult {
-                    label,
-                    code: "200".into(),
-                    message: "OK".into(),
-                    is_success: true,
-                    ..SampleResult::default()
-                };
-                let (value, changes) = context.run_script(script, None);
-                let mut sample = SampleResult {
-                    body: value.as_deref().unwrap_or_default().into(),
-                    start: now,
-                    end: context.shared.clock.now(),
-                    data_type: "text",
-                    ..own
-                };
-                scripts::apply(changes, &mut sample);
-                if let Err(message) = value {
-                    sample.code = "500".into();
-                    sample.message = scripts::exception(&message).into();
-                    sample.is_success = false;
+            SamplerKind::Script(script) => scripts::sample(script, label, &mut context),
+            SamplerKind::Dummy(sampler) => {
+                let sample = dummy::sample(label, sampler, &mut context);
+                let time = sample.elapsed();
+                if sampler.waits && time > Nanos::ZERO {
+                    user.doing = Doing::Dummy(index, Box::new(sample));
+                    return Err(Step::Wait(Some(time)));
                 }
-                sample.bytes = sample.body.len() as u64;
                 sample
             }
         };

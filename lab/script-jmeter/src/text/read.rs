@@ -174,6 +174,9 @@ fn known(name: &str) -> Result<&'static Function, TextFault> {
             "write it in JavaScript: ${__javaScript(…)}, or as a JSR223 element in JavaScript"
         }
         "__jexl" | "__jexl2" => "write ${__jexl3(…)} with a plain comparison",
+        "__tstFeedback" => {
+            "write the most threads that the rate may need; those that wait at the Throughput Shaping Timer cost little"
+        }
         "__XPath" => "take the values from a CSV file: ${__CSVRead(…)}",
         _ => "",
     };
@@ -237,6 +240,12 @@ mod tests {
             "${__groovy(1)}",
             &expect![
                 "the function `__groovy` is not run; write it in JavaScript: ${__javaScript(…)}, or as a JSR223 element in JavaScript"
+            ],
+        );
+        check(
+            "${__tstFeedback(timer,1,20,5)}",
+            &expect![
+                "the function `__tstFeedback` is not run; write the most threads that the rate may need; those that wait at the Throughput Shaping Timer cost little"
             ],
         );
         check(

@@ -23,6 +23,8 @@ const LOCK_TIMEOUT: &str =
     "another transaction held a lock for longer than lock_timeout_ms; nothing was changed, try again";
 const OUT_OF_RANGE: &str =
     "a number is beyond the range of its type: one that is stored, summed up or compared with";
+const BAD_STORED_VALUE: &str =
+    "a value that is stored, or that a view computes, is none of the type that its column is served as";
 const BAD_PATTERN: &str = "a pattern of `like` must not end with a single `\\`, which escapes what follows";
 
 /// Why a source could not be opened.
@@ -106,6 +108,8 @@ pub(super) enum FailureKind {
     BadValue,
     /// A number in a write that is beyond the range of its column.
     BadNumber,
+    /// A stored value that cannot be read as what its column is served as: no text was given that could be meant.
+    BadStoredValue,
     /// A pattern of LIKE that ends with its escape.
     BadPattern,
     /// A number beyond the range of its type: a stored one, a sum, or one that is compared with.
@@ -219,6 +223,7 @@ impl Failure {
             FailureKind::BadValue | FailureKind::BadNumber => {
                 return (ErrorCode::BadUserInput, bad_value_message(values));
             }
+            FailureKind::BadStoredValue => (ErrorCode::ValueOutOfRange, BAD_STORED_VALUE),
             FailureKind::BadPattern => (ErrorCode::BadUserInput, BAD_PATTERN),
             FailureKind::Constraint(constraint) => {
                 return (ErrorCode::ConstraintViolation, self.constraint_message(constraint));
@@ -326,7 +331,6 @@ fn kind_of(error: &DbError) -> FailureKind {
         "23502" => FailureKind::Constraint(Constraint::NotNull),
         "23514" | "44000" => FailureKind::Constraint(Constraint::Check),
         "23P01" => FailureKind::Constraint(Constraint::Exclusion),
-        "P0001" => FailureKind::Raised,
         "57014" => FailureKind::Cancelled,
         "55P03" => FailureKind::LockTimeout,
         // Feature not supported (cached plan must not change result type), no such prepared statement.
@@ -351,7 +355,16 @@ fn kind_of(error: &DbError) -> FailureKind {
             "53" => FailureKind::Exhausted,
             "54" => FailureKind::TooComplex,
             "08" => FailureKind::ConnectionLost,
+            class if is_of_functions(class) => FailureKind::Raised,
             _ => FailureKind::Failed,
         },
     }
+}
+
+/// Whether SQLSTATEs of a class are those of functions: of PL/pgSQL, such as `raise` and `assert`, or chosen by who wrote the function. The
+/// standard leaves classes from `5` to `9` and from `I` on to others, and PostgreSQL has some of them; `45` is the other databases' own.
+fn is_of_functions(class: &str) -> bool {
+    const OF_POSTGRESQL: [&str; 7] = ["53", "54", "55", "57", "58", "72", "XX"];
+    let is_free = class.starts_with(|first: char| matches!(first, '5'..='9' | 'I'..='Z'));
+    class == "45" || (is_free && !OF_POSTGRESQL.contains(&class))
 }

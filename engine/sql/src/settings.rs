@@ -1,7 +1,7 @@
 //! What a user can set for a relational source, already checked for form; where it was written is the
 //! server's business.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
@@ -213,6 +213,37 @@ impl ColumnTypeOverride {
             Self::Uuid => ColumnKind::Uuid,
             Self::Json => ColumnKind::Json,
         }
+    }
+
+    /// Whether PostgreSQL makes such values of those of a kind. SQLite has values of any type in any column.
+    pub(crate) fn fits(self, kind: &ColumnKind) -> bool {
+        use ColumnKind as Kind;
+        let is_number =
+            matches!(kind, Kind::Int | Kind::BigInt | Kind::Float | Kind::Numeric | Kind::Decimal);
+        let is_text = *kind == Kind::Text;
+        match self {
+            Self::String => true,
+            Self::BigInt | Self::Decimal => is_number || is_text,
+            Self::Float => is_number,
+            Self::Int | Self::Boolean => is_number || is_text || *kind == Kind::Boolean,
+            Self::Uuid => is_text || *kind == Kind::Uuid,
+            Self::Json => is_number || is_text || matches!(kind, Kind::Boolean | Kind::Json),
+        }
+    }
+}
+
+impl fmt::Display for ColumnTypeOverride {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Int => "Int",
+            Self::BigInt => "BigInt",
+            Self::Float => "Float",
+            Self::Decimal => "Decimal",
+            Self::Boolean => "Boolean",
+            Self::String => "String",
+            Self::Uuid => "UUID",
+            Self::Json => "JSON",
+        })
     }
 }
 

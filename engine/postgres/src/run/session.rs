@@ -287,7 +287,7 @@ impl Core {
         mut answer: impl FnMut() -> A,
     ) -> Result<A, GraphqlError> {
         let mut executions = 0;
-        let failure = loop {
+        let mut failure = loop {
             executions += 1;
             let mode = if begin.is_some() { PlanMode::Generic } else { statement.next_mode() };
             let pace = statement.pace();
@@ -311,6 +311,9 @@ impl Core {
                 Err(failure) => break failure,
             }
         };
+        if failure.kind == FailureKind::BadValue && !statement.takes_text {
+            failure.kind = FailureKind::BadStoredValue;
+        }
         Err(told(&failure, Some(statement.as_ref()), self.statement_timeout_ms))
     }
 

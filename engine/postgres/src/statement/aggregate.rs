@@ -59,6 +59,10 @@ fn aggregate_value(function: AggregateFunction, column: &Column, operand: &str) 
         AggregateFunction::Sum | AggregateFunction::Avg if &*column.database_type == "oid" => {
             total(function, &column.kind, &format!("{operand}::int8"))
         }
+        // What the settings call a number need be none for PostgreSQL.
+        AggregateFunction::Sum | AggregateFunction::Avg if !json_sql::is_number(&column.database_type) => {
+            "'null'".to_owned()
+        }
         AggregateFunction::Sum | AggregateFunction::Avg => total(function, &column.kind, operand),
         AggregateFunction::Max | AggregateFunction::Min => {
             let is_max = function == AggregateFunction::Max;
@@ -95,7 +99,10 @@ fn extreme(is_max: bool, column: &Column, operand: &str) -> String {
         _ if !kind.is_ordered() => "'null'".to_owned(),
         ColumnKind::Boolean => {
             let name = if is_max { "bool_or" } else { "bool_and" };
-            json_sql::value(kind, true, &format!("{name}({operand})"))
+            json_sql::value(kind, true, &format!("{name}({})", json_sql::truth(column, operand)))
+        }
+        ColumnKind::Int if &*column.database_type == "boolean" => {
+            json_sql::value(kind, true, &format!("{name}({operand}::int4)"))
         }
         // These have no max and min of their own in all versions; their text form orders them alike.
         ColumnKind::Uuid => of_text(name, operand),
@@ -107,7 +114,7 @@ fn extreme(is_max: bool, column: &Column, operand: &str) -> String {
             "coalesce('\"'||translate(encode(decode({name}(encode({operand},'hex') COLLATE \"C\"),'hex'),\
              'base64'),E'\\n','')||'\"','null')"
         ),
-        _ => json_sql::value(kind, true, &format!("{name}({operand})")),
+        _ => json_sql::value(&json_sql::written_as(column), true, &format!("{name}({operand})")),
     }
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use tokio_postgres::types::Type;
 
+use crate::statement::json_sql::is_number;
 use prony_sql::{
     builder::{Dialect, Parameter},
     catalog::ColumnKind,
@@ -88,6 +89,19 @@ fn cast(column: &Column) -> Option<Cow<'_, str>> {
     (!is_native).then_some(name)
 }
 
+/// Casts what travels to the column's type; `list` is `[]` for a list of it.
+fn push_cast(text: &mut String, column: &Column, list: &str) {
+    let Some(name) = cast(column) else { return };
+    // A truth becomes a number as an `integer` alone.
+    let is_number_of_truths = Wire::of(&column.kind) == Wire::Boolean && is_number(&name);
+    let steps = [is_number_of_truths.then_some("integer"), Some(&*name)];
+    for step in steps.into_iter().flatten() {
+        text.push_str("::");
+        text.push_str(step);
+        text.push_str(list);
+    }
+}
+
 /// The type of a column, as what text is cast to in order to be compared with it.
 pub(crate) fn cast_name(column: &Column) -> Cow<'_, str> {
     without_modifier(&column.database_type)
@@ -116,10 +130,7 @@ impl Dialect for Postgres {
     fn placeholder(&self, text: &mut String, number: usize, column: &Column) {
         text.push('$');
         text.push_str(&number.to_string());
-        if let Some(name) = cast(column) {
-            text.push_str("::");
-            text.push_str(&name);
-        }
+        push_cast(text, column, "");
     }
 
     /// Operators and functions of enumerated types do not take domains of them, and those whose labels are no GraphQL names are served as
@@ -147,11 +158,7 @@ impl Dialect for Postgres {
         text.push_str(&self.operator(sign, column));
         text.push_str(items);
         text.push_str(&number.to_string());
-        if let Some(name) = cast(column) {
-            text.push_str("::");
-            text.push_str(&name);
-            text.push_str("[]");
-        }
+        push_cast(text, column, "[]");
         text.push(')');
     }
 

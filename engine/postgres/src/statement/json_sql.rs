@@ -111,10 +111,36 @@ fn array(element: &ColumnKind, operand: &str) -> String {
 
 /// The JSON text of a column of a row under an alias.
 pub(crate) fn column(column: &Column, operand: &str) -> String {
-    if column.kind == ColumnKind::Json {
+    let operand = match (&column.kind, &*column.database_type) {
         // As for booleans.
-        let operand = format!("{operand}::{}", column.database_type);
-        return value(&column.kind, column.nullable, &operand);
+        (ColumnKind::Json, database_type @ ("json" | "jsonb")) => format!("{operand}::{database_type}"),
+        (ColumnKind::Json, database_type) if is_number(database_type) => format!("to_json({operand})"),
+        // The settings say that it is JSON, and only the database knows whether that is so.
+        (ColumnKind::Json, _) => format!("{operand}::text::json"),
+        (ColumnKind::Boolean, _) => truth(column, operand),
+        _ => operand.to_owned(),
+    };
+    value(&written_as(column), column.nullable, &operand)
+}
+
+/// A column that is served as `Boolean`, as one.
+pub(crate) fn truth(column: &Column, operand: &str) -> String {
+    match &*column.database_type {
+        "boolean" => operand.to_owned(),
+        number if is_number(number) => format!("({operand} <> 0)"),
+        _ => format!("{operand}::bool"),
     }
-    value(&column.kind, column.nullable, operand)
+}
+
+/// The kind in whose form values are written: a text that is served as a `Decimal` may be anything.
+pub(crate) fn written_as(column: &Column) -> ColumnKind {
+    if column.kind == ColumnKind::Decimal && !is_number(&column.database_type) {
+        return ColumnKind::Text;
+    }
+    column.kind.clone()
+}
+
+/// Whether PostgreSQL calculates with such values.
+pub(crate) fn is_number(database_type: &str) -> bool {
+    matches!(database_type, "smallint" | "integer" | "bigint" | "real" | "double precision" | "numeric")
 }

@@ -43,6 +43,8 @@ pub(crate) struct Statement {
     text_columns: Vec<Box<str>>,
     /// The same where it refuses a number for being too large.
     number_columns: Vec<Box<str>>,
+    /// A value travels as text, which the database may refuse.
+    pub(crate) takes_text: bool,
     /// Of values that travel as text, those that a database may refuse are all known of the session, and there are some.
     pub(crate) is_text_of_session: bool,
     choice: Mutex<PlanChoice>,
@@ -87,6 +89,7 @@ impl Statement {
         }
         let text_columns = columns_of(model, &parameters, |column| Wire::of(&column.kind) == Wire::Text);
         let number_columns = columns_of(model, &parameters, has_bounds);
+        let takes_text = takes_text(model, &parameters);
         let is_text_of_session = is_text_of_session(model, &parameters);
         let text = StatementText::new(sql, types);
         let choice = Mutex::new(PlanChoice::new());
@@ -97,6 +100,7 @@ impl Statement {
             compared,
             text_columns,
             number_columns,
+            takes_text,
             is_text_of_session,
             choice,
             was_quick,
@@ -165,6 +169,13 @@ impl Statement {
         let compared: usize = self.compared.iter().map(ComparedTable::weight_bytes).sum();
         self.text.sql.len() + self.parameters.len() * 96 + compared + size_of::<Self>()
     }
+}
+
+fn takes_text(model: &Model, parameters: &[Parameter]) -> bool {
+    parameters.iter().any(|parameter| {
+        let Parameter::Column { table, column, .. } = parameter else { return false };
+        Wire::of(&model.table(*table).column(*column).kind) == Wire::Text
+    })
 }
 
 fn is_text_of_session(model: &Model, parameters: &[Parameter]) -> bool {

@@ -6,6 +6,7 @@ mod explain;
 mod follow;
 mod models;
 mod mutations;
+mod other_types;
 mod outage;
 mod pooler;
 mod pools;

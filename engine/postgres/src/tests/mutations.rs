@@ -218,6 +218,33 @@ fn an_exception_of_a_trigger_is_a_constraint() {
     });
 }
 
+/// Those who write triggers choose codes of their own, and PL/pgSQL has some for what a function demands.
+#[test]
+fn a_code_that_a_trigger_has_chosen_is_a_constraint() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create table t (id int primary key, code text);
+         create function refuse() returns trigger language plpgsql as
+             $$ begin if new.code <> '' then raise 'a secret' using errcode = new.code; end if; return new; end $$;
+         create trigger refuse before insert on t for each row execute function refuse();",
+    );
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.session();
+        for (code, expected) in [
+            ("P0004", "CONSTRAINT_VIOLATION"),
+            ("45000", "CONSTRAINT_VIOLATION"),
+            ("UE001", "CONSTRAINT_VIOLATION"),
+            ("58030", "SOURCE_FAILED"),
+            ("XX000", "SOURCE_FAILED"),
+        ] {
+            let text = format!("mutation {{ createT(id: 1, code: \"{code}\") {{ id }} }}");
+            let response = served.ask(&session, &text, none()).await;
+            assert!(response.contains(expected) && !response.contains("secret"), "{code}: {response}");
+        }
+    });
+}
+
 /// Tables whose rows are refused as by a database that has run out of something: as they are written, or as they are committed.
 const EXHAUSTED: &str = "
     create table fine (id int primary key);

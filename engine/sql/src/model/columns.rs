@@ -19,6 +19,7 @@ pub(super) fn table(served: &mut ServedTable<'_>, faults: &mut Faults, notes: &m
     let source = served.source;
     if let Some((key, settings)) = served.overrides {
         check_column_names(source, key, settings, faults);
+        check_column_types(source, key, settings, faults);
     }
     let fields = fields(served, faults, notes);
     let mut columns = Vec::with_capacity(source.columns.len());
@@ -27,7 +28,7 @@ pub(super) fn table(served: &mut ServedTable<'_>, faults: &mut Faults, notes: &m
         .zip(&source.columns)
         .map(|(field, column)| {
             let field = field?;
-            columns.push(served_column(field, column, column_settings(served, column)));
+            columns.push(served_column(field, column, is_strict(source), column_settings(served, column)));
             Some(ColumnId((columns.len() - 1) as u16))
         })
         .collect();
@@ -51,6 +52,11 @@ pub(super) fn table(served: &mut ServedTable<'_>, faults: &mut Faults, notes: &m
     }
 }
 
+/// Whether the database compares values of one type alone: PostgreSQL, whose tables have schemas.
+fn is_strict(source: &CatalogTable) -> bool {
+    source.schema.is_some()
+}
+
 /// All that the user has not switched off.
 fn writes(served: &ServedTable<'_>, faults: &mut Faults) -> TableWrites {
     let Some((key, settings)) = served.overrides else {
@@ -70,14 +76,15 @@ fn writes(served: &ServedTable<'_>, faults: &mut Faults) -> TableWrites {
     }
 }
 
-fn served_column(field: Box<str>, column: &CatalogColumn, settings: Option<&ColumnSettings>) -> Column {
+/// `is_strict` says that the database compares values of one type alone, as PostgreSQL does.
+fn served_column(
+    field: Box<str>,
+    column: &CatalogColumn,
+    is_strict: bool,
+    settings: Option<&ColumnSettings>,
+) -> Column {
     let kind = match settings.and_then(|s| s.r#type) {
-        // They are strings as they are, with what the database can do with them.
-        Some(ColumnTypeOverride::String)
-            if matches!(column.kind, ColumnKind::OrderedText | ColumnKind::UnorderedText) =>
-        {
-            column.kind.clone()
-        }
+        Some(ColumnTypeOverride::String) => string_kind(column, is_strict),
         Some(given) => given.kind(),
         None => column.kind.clone(),
     };
@@ -92,6 +99,19 @@ fn served_column(field: Box<str>, column: &CatalogColumn, settings: Option<&Colu
         nullable: column.nullable,
         has_default: column.has_default,
         writable: column.writable,
+    }
+}
+
+/// Of a column that is served as a `String`: what the database can do with its values stays as it is.
+fn string_kind(column: &CatalogColumn, is_strict: bool) -> ColumnKind {
+    match &column.kind {
+        ColumnKind::OrderedText | ColumnKind::UnorderedText => column.kind.clone(),
+        ColumnKind::Json if is_strict && &*column.database_type == "json" => ColumnKind::UnorderedText,
+        ColumnKind::Json | ColumnKind::Uuid | ColumnKind::Boolean | ColumnKind::Bytes if is_strict => {
+            ColumnKind::OrderedText
+        }
+        ColumnKind::Enum(_) => ColumnKind::OtherText,
+        _ => ColumnKind::Text,
     }
 }
 
@@ -165,6 +185,20 @@ fn check_column_names(source: &CatalogTable, key: &str, settings: &TableSettings
     }
     for (index, name) in settings.primary_key.iter().enumerate() {
         check(&["tables", key, "primary_key", &index.to_string()], name);
+    }
+}
+
+/// No column may be given a type of which the database cannot make its values.
+fn check_column_types(source: &CatalogTable, key: &str, settings: &TableSettings, faults: &mut Faults) {
+    for column in source.columns.iter().filter(|_| is_strict(source)) {
+        let given = settings.columns.get(&*column.name).and_then(|settings| settings.r#type);
+        let Some(given) = given.filter(|given| !given.fits(&column.kind)) else { continue };
+        let table = described(source);
+        let (name, database_type) = (&*column.name, &column.database_type);
+        let message = format!(
+            "column `{name}` of {table} has the type `{database_type}`, which is never served as {given}"
+        );
+        faults.add(&["tables", key, "columns", name, "type"], message);
     }
 }
 

@@ -2,11 +2,11 @@
 
 use expect_test::{Expect, expect, expect_file};
 use prony_postgres::discover::discover;
-use prony_sql::catalog::Catalog;
+use prony_sql::{catalog::Catalog, model::Model};
 use prony_testkit::TestDatabase;
 use tokio_postgres::NoTls;
 
-use crate::support::{model, outline, schema, sdl};
+use crate::support::{lines, model, outline, schema, sdl, settings};
 
 fn catalog(database: &TestDatabase, schemas: &[&str]) -> Catalog {
     catalog_after(database, schemas, "")
@@ -295,4 +295,31 @@ fn types_of_other_schemas_are_ready_for_a_cast() {
         timestamp without time zone
         "bit""#]]
     .assert_eq(&types.join("\n"));
+}
+
+/// Such columns were served, and each request for them failed.
+#[test]
+fn a_type_of_which_a_column_has_no_values_is_a_fault() {
+    let database = TestDatabase::create();
+    database.execute(
+        "CREATE TABLE things (id int PRIMARY KEY, code uuid, at timestamp, name text, pair point, made boolean, docs jsonb);",
+    );
+    let settings = settings(
+        "[tables.things.columns]
+         code.type = 'Int'
+         at.type = 'Float'
+         name.type = 'Float'
+         pair.type = 'JSON'
+         made.type = 'Int'
+         docs.type = 'UUID'",
+    );
+    let faults = Model::build(&catalog(&database, &[]), &settings).unwrap_err();
+    expect![[r#"
+        tables.things.columns.code.type: column `code` of table `public.things` has the type `uuid`, which is never served as Int
+        tables.things.columns.at.type: column `at` of table `public.things` has the type `timestamp without time zone`, which is never served as Float
+        tables.things.columns.name.type: column `name` of table `public.things` has the type `text`, which is never served as Float
+        tables.things.columns.pair.type: column `pair` of table `public.things` has the type `point`, which is never served as JSON
+        tables.things.columns.docs.type: column `docs` of table `public.things` has the type `jsonb`, which is never served as UUID
+    "#]]
+    .assert_eq(&lines(&faults));
 }

@@ -10,7 +10,10 @@ use crate::{
     error::Stop,
     file::raw::{SqliteError, Statement, Stored},
     rows::value::boolean_words,
-    statement::{dialect::is_untyped_text, program::StatementText},
+    statement::{
+        dialect::{holds_numbers_as_texts, is_untyped_text},
+        program::StatementText,
+    },
 };
 use prony_sql::{
     builder::{
@@ -121,7 +124,8 @@ fn list_text(column: &Column, value: &Value, json: &Json) -> Result<String, Grap
     if is_untyped_text(column) {
         return Ok(Json::Array(items.iter().flat_map(untyped_forms).collect()).to_string());
     }
-    let numeric = matches!(column.kind, ColumnKind::Numeric | ColumnKind::Decimal);
+    let numeric =
+        matches!(column.kind, ColumnKind::Numeric | ColumnKind::Decimal) && !holds_numbers_as_texts(column);
     Ok(Json::Array(items.iter().map(|item| item_json(item, numeric)).collect()).to_string())
 }
 

@@ -27,7 +27,11 @@ impl Dialect for Sqlite {
     /// The list is one JSON text, so that the statement does not depend on its length. JSON has no blobs:
     /// they come as hexadecimal.
     fn membership(&self, text: &mut String, operand: &str, number: usize, column: &Column, negated: bool) {
-        let item = if column.kind == ColumnKind::Bytes { "unhex(value)" } else { "value" };
+        let item = match column.kind {
+            ColumnKind::Bytes => "unhex(value)",
+            _ if holds_numbers_as_texts(column) => "+value",
+            _ => "value",
+        };
         let negation = if negated { " NOT" } else { "" };
         text.push_str(operand);
         text.push_str(negation);
@@ -76,6 +80,19 @@ impl Dialect for Sqlite {
             (Direction::Descending, true) => " DESC NULLS FIRST",
         });
     }
+}
+
+/// Whether a column makes texts of the numbers that it is given, which the settings serve as numbers. A number that is compared with it
+/// becomes a text too, but not as a column of a function, which has an affinity of its own that the sign takes away
+/// (<https://sqlite.org/datatype3.html>, sections 3.1, 3.2 and 4.2).
+pub(crate) fn holds_numbers_as_texts(column: &Column) -> bool {
+    let declared = column.database_type.to_ascii_uppercase();
+    let is_text = ["CHAR", "CLOB", "TEXT"].iter().any(|word| declared.contains(word));
+    let is_number = matches!(
+        column.kind,
+        ColumnKind::Int | ColumnKind::BigInt | ColumnKind::Float | ColumnKind::Numeric | ColumnKind::Decimal
+    );
+    is_number && is_text && !declared.contains("INT")
 }
 
 /// Whether a column holds numbers and texts as they were given, all of which are served as texts: it has no declared type, as those of

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 
 use crate::tests::harness::{MEETUPS, MODELS, Made, same_answer, with_model};
-use prony_sql::settings::{RelationalSettings, TableSettings};
+use prony_sql::settings::{ColumnSettings, ColumnTypeOverride, RelationalSettings, TableSettings};
 
 fn check(query: &str, expected: &Expect) {
     check_with(query, "{}", expected);
@@ -356,6 +356,32 @@ fn rows_come_in_the_order_of_a_key_that_is_not_served() {
             "{}",
         );
         let expected = r#"{"data":{"items":[{"name":"y"},{"name":"x"},{"name":"x"}],"shelves":[{"items":[{"name":"y"},{"name":"x"}]},{"items":[{"name":"x"}]}],"sorted":[{"shelf_id":1},{"shelf_id":2},{"shelf_id":1}]}}"#;
+        assert_eq!(answer, expected, "{model:?}");
+    }
+}
+
+/// `in` missed what `eq` found: SQLite makes a text of a number that is compared with such a column, and did not of those in a list.
+#[test]
+fn texts_that_are_served_as_numbers_are_found_in_lists() {
+    let made = Made::new(
+        "CREATE TABLE prices (id INTEGER PRIMARY KEY, amount TEXT, pieces VARCHAR(9));
+         INSERT INTO prices VALUES (1, '2.50', '1'), (2, '0.10', '20'), (3, NULL, NULL);",
+    );
+    let typed = |given| ColumnSettings { r#type: Some(given), ..ColumnSettings::default() };
+    for model in MODELS {
+        let columns = [
+            ("amount".to_owned(), typed(ColumnTypeOverride::Decimal)),
+            ("pieces".to_owned(), typed(ColumnTypeOverride::Int)),
+        ];
+        let table = TableSettings { columns: columns.into(), ..TableSettings::default() };
+        let settings =
+            RelationalSettings { tables: [("prices".to_owned(), table)].into(), ..with_model(model) };
+        let answer = made.serve(&settings).answer(
+            r#"{ a: prices(where: {amount: {in: ["2.50"]}}) { id amount } b: prices(where: {amount: {not_in: ["2.50"]}}) { id }
+                 c: prices(where: {pieces: {in: [20]}}) { id pieces } d: prices(where: {pieces: {not_in: [20]}}) { id } }"#,
+            "{}",
+        );
+        let expected = r#"{"data":{"a":[{"id":1,"amount":"2.50"}],"b":[{"id":2}],"c":[{"id":2,"pieces":20}],"d":[{"id":1}]}}"#;
         assert_eq!(answer, expected, "{model:?}");
     }
 }

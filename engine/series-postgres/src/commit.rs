@@ -177,6 +177,7 @@ impl Committer {
         for step in steps {
             self.step(session, step, &mut growth, &mut done).await?;
         }
+        growth.add_parts().await?;
         done.version = growth.version;
         self.tell(session, &done).await?;
         let committed = session.batch_execute("commit").await.map_err(Fault::from);
@@ -227,6 +228,7 @@ impl Committer {
                 done.draft.set_table(*table, of);
             }
             Step::Rows(gathered) => {
+                growth.add_parts().await?;
                 for (table, series) in &gathered.series {
                     self.add_series(*table, series, growth, &mut done.draft).await?;
                 }
@@ -234,6 +236,7 @@ impl Committer {
             }
             Step::Delete { of, range } => self.delete(session, *of, *range, done).await?,
             Step::DropTable(table) => {
+                growth.add_parts().await?;
                 let table = self.table(&done.draft, *table)?;
                 growth.drop_type(&table).await?;
             }

@@ -5,9 +5,11 @@ use crate::columns::{column_name, column_type};
 use crate::mapping::{ColumnMap, TableMap};
 use prony_series_database::{Column, Fault, Session, kind_name, kind_of, plain, quoted};
 use prony_series_store::calendar::{DAY_MS, Date, date_of_days, days_of_date};
-use prony_series_store::{Kind, TimeMs};
+use prony_series_store::{Kind, TimeMs, same_name};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
+use tokio_postgres::Row;
 
 /// Of the tables; a later one cannot be read by this version.
 pub(crate) const FORMAT: i32 = 1;
@@ -106,10 +108,12 @@ fn schema_of(tenant: &str, digest: &str) -> String {
     }
 }
 
-/// Whether two names are the same in any case of letters, as attributes are compared.
-fn same_name(one: &str, other: &str) -> bool {
-    let lower = |name: &str| name.chars().flat_map(char::to_lowercase).collect::<String>();
-    one == other || lower(one) == lower(other)
+/// A column that a table has.
+#[derive(Debug)]
+struct KnownColumn {
+    /// Without quotes.
+    name: String,
+    map: ColumnMap,
 }
 
 /// Names that one transaction adds.
@@ -119,13 +123,25 @@ pub(crate) struct Growth<'s> {
     has_partitions: bool,
     now_ms: TimeMs,
     is_locked: bool,
+    /// Of the types to which it adds: the lock keeps others from adding more.
+    columns: BTreeMap<i32, Vec<KnownColumn>>,
+    /// Statements that make the parts of new tables, once these have their columns.
+    parts: String,
     /// Of what it has added, where it has.
     pub(crate) version: Option<i64>,
 }
 
 impl<'s> Growth<'s> {
     pub(crate) const fn new(session: &'s Session, has_partitions: bool, now_ms: TimeMs) -> Self {
-        Self { session, has_partitions, now_ms, is_locked: false, version: None }
+        Self {
+            session,
+            has_partitions,
+            now_ms,
+            is_locked: false,
+            columns: BTreeMap::new(),
+            parts: String::new(),
+            version: None,
+        }
     }
 
     /// Others wait from here on until the transaction ends.
@@ -182,16 +198,14 @@ impl<'s> Growth<'s> {
         let mut sql = format!("create schema if not exists {};\n", quoted(&schema));
         // Writing to a string cannot fail.
         if self.has_partitions {
-            let other = default_part_name(&schema, &table);
-            let _ = write!(
-                sql,
-                "create table {name} ({columns}) partition by range (time);\ncreate table {other} partition of {name} default;\n"
-            );
+            let _ = writeln!(sql, "create table {name} ({columns}) partition by range (time);");
+            let (parts, other) = (&mut self.parts, default_part_name(&schema, &table));
+            let _ = writeln!(parts, "create table {other} partition of {name} default;");
             for months in MONTHS_AROUND {
                 let month = month_of(self.now_ms) + months;
                 let part = part_name(&schema, &table, month);
                 let _ = write!(
-                    sql,
+                    parts,
                     "create table {part} partition of {name} for values from ({}) to ({});\n\
                      insert into prony_series.parts values ({id}, {month});\n",
                     literal(month),
@@ -205,6 +219,27 @@ impl<'s> Growth<'s> {
         Ok((id, schema, table))
     }
 
+    /// Makes the parts of new tables. A column is added much faster to a table that has none yet.
+    pub(crate) async fn add_parts(&mut self) -> Result<(), Fault> {
+        let sql = std::mem::take(&mut self.parts);
+        if sql.is_empty() {
+            return Ok(());
+        }
+        Ok(self.session.batch_execute(&sql).await?)
+    }
+
+    async fn known_columns(&self, type_id: i32) -> Result<Vec<KnownColumn>, Fault> {
+        let sql = "select name, declared, kind, column_name from prony_series.attributes \
+                   where type_id = $1 order by place";
+        let rows = self.session.query(sql, &[&type_id]).await?;
+        let known = |row: &Row| {
+            let name: String = row.get(3);
+            let column = Column { name: quoted(&name), kind: kind_of(row.get(2)) };
+            KnownColumn { name, map: ColumnMap { column, attribute: row.get(0), declared: row.get(1) } }
+        };
+        Ok(rows.iter().map(known).collect())
+    }
+
     /// An attribute's column, made where there is none. The kind is the one that it was first given.
     pub(crate) async fn column(
         &mut self,
@@ -212,31 +247,43 @@ impl<'s> Growth<'s> {
         (attribute, declared, kind): (&str, &str, Kind),
     ) -> Result<ColumnMap, Fault> {
         self.lock().await?;
-        let sql = "select name, declared, kind, column_name from prony_series.attributes \
-                   where type_id = $1 order by place";
-        let known = self.session.query(sql, &[&table.id]).await?;
-        let names: Vec<String> = known.iter().map(|row| row.get(0)).collect();
-        if let Some(place) = names.iter().position(|name| same_name(name, attribute)) {
-            let (row, name) = (&known[place], names[place].clone());
-            let column: String = row.get(3);
-            let (declared, kind) = (row.get(1), kind_of(row.get(2)));
-            let column = Column { name: quoted(&column), kind };
-            return Ok(ColumnMap { column, attribute: name, declared });
-        }
+        let mut known = match self.columns.remove(&table.id) {
+            Some(known) => known,
+            None => self.known_columns(table.id).await?,
+        };
+        let found = known.iter().find(|of| same_name(&of.map.attribute, attribute));
+        let map = if let Some(found) = found {
+            found.map.clone()
+        } else {
+            let added = self.add_column(table, (attribute, declared, kind), &known).await?;
+            let map = added.map.clone();
+            known.push(added);
+            map
+        };
+        self.columns.insert(table.id, known);
+        Ok(map)
+    }
+
+    async fn add_column(
+        &mut self,
+        table: &TableMap,
+        (attribute, declared, kind): (&str, &str, Kind),
+        known: &[KnownColumn],
+    ) -> Result<KnownColumn, Fault> {
         let (version, place): (i64, i32) =
             (self.version().await?, known.len().try_into().unwrap_or(i32::MAX));
-        let taken: Vec<&str> = known.iter().map(|row| row.get(3)).collect();
-        let column = column_name(attribute, known.len(), &taken);
+        let taken: Vec<&str> = known.iter().map(|of| &*of.name).collect();
+        let name = column_name(attribute, known.len(), &taken);
         let sql = "insert into prony_series.attributes values ($1, $2, $3, $4, $5, $6, $7)";
         let kind_text = kind_name(kind);
         self.session
-            .execute(sql, &[&table.id, &place, &attribute, &declared, &kind_text, &column, &version])
+            .execute(sql, &[&table.id, &place, &attribute, &declared, &kind_text, &name, &version])
             .await?;
-        let name = quoted(&column);
-        let sql = format!("alter table {} add column {name} {}", table.name, column_type(kind));
+        let column = Column { name: quoted(&name), kind };
+        let sql = format!("alter table {} add column {} {}", table.name, column.name, column_type(kind));
         self.session.batch_execute(&sql).await?;
-        let column = Column { name, kind };
-        Ok(ColumnMap { column, attribute: attribute.to_owned(), declared: declared.to_owned() })
+        let (attribute, declared) = (attribute.to_owned(), declared.to_owned());
+        Ok(KnownColumn { name, map: ColumnMap { column, attribute, declared } })
     }
 
     /// Numbers of entities with their service paths, made where there are none.

@@ -94,8 +94,17 @@ fn lower(name: &str) -> impl Iterator<Item = char> {
     name.chars().flat_map(char::to_lowercase)
 }
 
-fn same_name(one: &str, other: &str) -> bool {
-    one == other || lower(one).eq(lower(other))
+/// A name of an attribute in small letters, letter by letter: names that are the same so are one attribute.
+pub fn small_letters(name: &str) -> String {
+    lower(name).collect()
+}
+
+/// Whether two names are one attribute: they are the same in any case of letters.
+pub fn same_name(one: &str, other: &str) -> bool {
+    if one.is_ascii() && other.is_ascii() {
+        return one.eq_ignore_ascii_case(other);
+    }
+    lower(one).eq(lower(other))
 }
 
 /// The same for names that differ in the case of their letters (FNV-1a). A type has too few attributes for collisions to hurt.

@@ -47,7 +47,7 @@ mod write;
 mod write_queue;
 
 pub use backup::{Backup, backup};
-pub use catalog::{Attribute, Catalog, Series, Table};
+pub use catalog::{Attribute, Catalog, Series, Table, same_name, small_letters};
 pub use elsewhere::{WritesElsewhere, WrittenByOthers, ops};
 pub use engine::{
     Capabilities, Engine, EngineHealth, Figure, PagedRows, Read, RowSource, SeriesRows, Snapshot,

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use prony_graphql::selection::Value;
+use prony_series_store::small_letters;
 use prony_source::permissions::{
     Columns, InsertPermission, PermissionFault, Permissions, SelectPermission, TablePermissions,
 };
@@ -51,7 +52,7 @@ impl AttributeNames {
     fn of(columns: &Columns) -> Self {
         Self(match columns {
             Columns::All => None,
-            Columns::Only(names) => Some(names.iter().map(|name| name.to_lowercase()).collect()),
+            Columns::Only(names) => Some(names.iter().map(|name| small_letters(name)).collect()),
         })
     }
 
@@ -64,7 +65,7 @@ impl AttributeNames {
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.as_ref().is_none_or(|names| names.contains(&name.to_lowercase()))
+        self.0.as_ref().is_none_or(|names| names.contains(&small_letters(name)))
     }
 }
 
@@ -134,5 +135,18 @@ fn insert_rights(insert: &InsertPermission, faults: &mut Vec<String>) -> InsertR
     InsertRights {
         check: filter("`check` of `insert`", &insert.check, faults),
         attributes: AttributeNames::of(&insert.columns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sigma at the end of a word was the same letter as another one.
+    #[test]
+    fn letters_are_compared_as_those_of_attributes_are() {
+        let names = AttributeNames::of(&Columns::Only(["ΑΣ".to_owned()].into_iter().collect()));
+        assert!(names.has("ΑΣ") && names.has("ασ"));
+        assert!(!names.has("ας"));
     }
 }

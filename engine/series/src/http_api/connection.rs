@@ -130,9 +130,9 @@ impl SeriesConnection {
                     return Ok(long::rows(&self.shared, query));
                 };
                 let results = query.run(&read)?;
-                count_header(&query.parameters, &results, response);
+                count_header(&query.parameters, results.total, response);
                 response.content_type = Some(format.content_type());
-                long::finish(query.write_body(&mut response.body, results))?;
+                long::finish(query.write_body(&mut response.body, results.types))?;
             }
             Call::DeleteEntity(_) | Call::DeleteType(_) => return self.delete(&call, request, response),
         }

@@ -64,11 +64,12 @@ impl LastValues {
         for entity in entities {
             let (id, type_name) = named(entity)?;
             let parameters = Parameters {
-                type_name: Some(type_name.to_owned()),
+                ids: vec![id.to_owned()],
                 attributes: attributes.clone(),
                 ..self.parameters.clone()
             };
-            for mut result in result::run(&read, &self.scope, Asked::Entity(id), &parameters)? {
+            // A body names one type, which may have commas in its name.
+            for mut result in result::run(&read, &self.scope, Asked::Type(type_name), &parameters)?.types {
                 if !is_shaped {
                     add(&mut rows, result);
                     continue;

@@ -23,7 +23,7 @@ use crate::{
         entity::TypeResult,
         fault::Fault,
         parameters::Parameters,
-        result::{self, Scope},
+        result::{self, QueryResults, Scope},
         row_format::{self, Format},
         shape::{Output, Shape, Stopped, Writer},
     },
@@ -139,7 +139,7 @@ impl Drop for Parts {
 
 impl RowsQuery {
     /// The rows.
-    pub(super) fn run(&self, read: &Read) -> Result<Vec<TypeResult>, Fault> {
+    pub(super) fn run(&self, read: &Read) -> Result<QueryResults, Fault> {
         result::run(read, &self.scope, asked(&self.of), &self.parameters)
     }
 
@@ -158,9 +158,9 @@ impl RowsQuery {
     fn write(&self, shared: &ApiShared, out: &mut Parts) -> Result<(), Fault> {
         let results = self.run(&shared.series.store.read()?)?;
         if let Some(head) = out.head() {
-            count_header(&self.parameters, &results, head);
+            count_header(&self.parameters, results.total, head);
         }
-        Ok(finish(self.write_body(out, results).and_then(|()| out.hand_over()))?)
+        Ok(finish(self.write_body(out, results.types).and_then(|()| out.hand_over()))?)
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::path::Owner;
 use crate::{
-    query::{entity::TypeResult, parameters::Parameters, result::Asked},
+    query::{parameters::Parameters, result::Asked},
     series::Series,
 };
 
@@ -38,9 +38,9 @@ pub(super) fn asked(of: &Owner) -> Asked<'_> {
 }
 
 /// How many rows there are, where that is asked for.
-pub(super) fn count_header(parameters: &Parameters, results: &[TypeResult], response: &mut ApiResponse) {
+pub(super) fn count_header(parameters: &Parameters, total: u64, response: &mut ApiResponse) {
     if parameters.counts {
-        set_count(results.iter().map(|of| of.total).sum(), response);
+        set_count(total, response);
     }
 }
 

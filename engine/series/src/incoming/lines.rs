@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use prony_series_store::ATTRIBUTES_MAX;
+use prony_series_store::{ATTRIBUTES_MAX, same_name};
 
 use super::{TimedEntity, attribute, id_of, number};
 use crate::ngsi::{entity::Entity, json::Json, time_index::TimeSource};
@@ -137,9 +137,10 @@ impl Point<'_> {
                 Field::Text(text) => attribute(name, "Text", Json::Text(text)),
             })
             .collect();
-        let tags = self.tags.iter().filter(|(name, _)| {
-            name != "id" && !self.fields.iter().any(|(of, _)| of.eq_ignore_ascii_case(name))
-        });
+        let tags = self
+            .tags
+            .iter()
+            .filter(|(name, _)| name != "id" && !self.fields.iter().any(|(of, _)| same_name(of, name)));
         attributes.extend(tags.map(|(name, value)| attribute(name, "Text", Json::Text(value))));
         let entity = Entity {
             id: &self.id,
@@ -357,6 +358,12 @@ mod tests {
             plain - Some(-1000) value: Number=0.5
             same v=tag None v: Number=1.0
         "#]].assert_eq(&shown(body));
+    }
+
+    /// A tag took the place of the field's value.
+    #[test]
+    fn a_field_counts_and_not_a_tag_of_its_name_in_any_case_of_letters() {
+        assert_eq!(shown("m,id=x,GRÜN=tag,B=tag grün=1,b=2"), "m x None grün: Number=1.0 | b: Number=2.0\n");
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(super) fn aggregate(
     let entities = entities_of_page(aggregation, parameters);
     let mut count = 0;
     for entity in &mut result.entities {
-        if count == entities.end {
+        if count == entities.end && !parameters.counts {
             break;
         }
         let mut aggregated = if method.is_summary() {
@@ -54,8 +54,9 @@ pub(super) fn aggregate(
             .checked_sub(aggregated.index.len())
             .ok_or_else(|| Fault::too_many("periods", PERIODS_MAX as u64))?;
         count += u64::from(!aggregated.index.is_empty());
-        entity.aggregated = Some(aggregated).filter(|_| count > entities.start);
+        entity.aggregated = Some(aggregated).filter(|_| count > entities.start && count <= entities.end);
     }
+    result.total = (PERIODS_MAX - periods_left) as u64;
     if period.is_some() {
         choose_periods(&mut result.entities, parameters);
     }

@@ -26,7 +26,7 @@ pub(crate) struct TypeResult {
     pub(crate) time_attribute: Option<AttributeId>,
     /// By their ids; each has rows.
     pub(crate) entities: Vec<EntityResult>,
-    /// Rows without regard to limits, where they are to be counted.
+    /// Rows of all pages, or what was made of them, where they are to be counted.
     pub(crate) total: u64,
 }
 

@@ -92,6 +92,15 @@ pub(crate) enum Asked<'a> {
     All,
 }
 
+/// What a query has found.
+#[derive(Debug, Default)]
+pub(crate) struct QueryResults {
+    /// Those that have rows in the page.
+    pub(crate) types: Vec<TypeResult>,
+    /// Rows of all pages, where they are to be counted.
+    pub(crate) total: u64,
+}
+
 /// Types and the entities that are asked for of each: ids with their series.
 pub(crate) type Found = Vec<(TableId, Vec<(String, Vec<SeriesId>)>)>;
 
@@ -147,6 +156,10 @@ fn tables(catalog: &Catalog, scope: &Scope, asked: Asked<'_>, parameters: &Param
         // A path names one type, which may have commas in its name.
         (Asked::Type(name), _) => find(name).into_iter().collect(),
         (_, Some(names)) => {
+            // A type may be called as a list is written.
+            if let Some(table) = find(names) {
+                return vec![table];
+            }
             let mut tables: Vec<TableId> = Vec::new();
             for table in names.split(',').filter_map(|name| find(name.trim())) {
                 if !tables.contains(&table) {
@@ -165,7 +178,7 @@ pub(crate) fn run(
     scope: &Scope,
     asked: Asked<'_>,
     parameters: &Parameters,
-) -> Result<Vec<TypeResult>, Fault> {
+) -> Result<QueryResults, Fault> {
     let mut found = find(read, scope, asked, parameters);
     if let (Asked::Entity(id), [_, _, ..]) = (asked, &found[..]) {
         found = with_rows(read, found, TimeRange::ALL)?;
@@ -173,7 +186,7 @@ pub(crate) fn run(
             return Err(Fault::ambiguous(id, http::StatusCode::BAD_REQUEST));
         }
     }
-    let mut results = Vec::with_capacity(found.len());
+    let mut results = QueryResults::default();
     for (table, entities) in found {
         let mut result = read.with_catalog(|catalog| {
             let table = catalog.table(table);
@@ -194,8 +207,9 @@ pub(crate) fn run(
             continue;
         }
         fill(&mut result, read, table, entities, (scope, parameters))?;
+        results.total += result.total;
         if !result.entities.is_empty() {
-            results.push(result);
+            results.types.push(result);
         }
     }
     Ok(results)

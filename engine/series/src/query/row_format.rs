@@ -1,6 +1,8 @@
 //! Rows one after the other, for programs that take tables: a list of JSON, newline-delimited JSON (<https://github.com/ndjson/ndjson-spec>),
 //! CSV (RFC 4180) and Parquet, written part by part as QuantumLeap's shapes are.
 
+use std::collections::HashMap;
+
 use http::HeaderName;
 use prony_graphql::json::write_string;
 use prony_series_store::{Kind, Rows, TimeMs, Value};
@@ -12,7 +14,7 @@ use super::{
     fault::JSON,
     parameters::{Method, Parameters, RowObject},
     parquet_rows::ParquetRows,
-    row_columns::{self, Role, RowColumn},
+    row_columns::{self, ColumnKey, Role, RowColumn},
     shape::{Output, Stopped, full},
     value::{summary_kind, write_time, write_value},
 };
@@ -245,8 +247,9 @@ struct RowTable<'a> {
 
 impl<'a> RowTable<'a> {
     fn new(type_name: &'a str, own: &'a [RowColumn], columns: &[&RowColumn]) -> Self {
-        let place = |column: &&RowColumn| own.iter().position(|of| of.is_same(column));
-        Self { type_name, own, places: columns.iter().map(place).collect() }
+        let places: HashMap<ColumnKey<'_>, usize> =
+            own.iter().enumerate().map(|(place, of)| (of.key(), place)).collect();
+        Self { type_name, own, places: columns.iter().map(|of| places.get(&of.key()).copied()).collect() }
     }
 
     /// The type's own column, where it has one.

@@ -1,5 +1,7 @@
 //! Results as JSON, in the shapes of QuantumLeap's responses, written part by part.
 
+use std::collections::BTreeMap;
+
 use prony_graphql::json::write_string;
 use prony_series_store::{AttributeId, Kind, ReadError, Rows, Value};
 
@@ -188,19 +190,20 @@ impl Writer<'_> {
     }
 
     fn write_attributes(&self, out: &mut dyn Output, results: &mut [TypeResult]) -> Written {
-        let mut names: Vec<String> =
-            results.iter().flat_map(|of| of.attributes.iter().map(|of| of.name.clone())).collect();
-        names.sort_unstable();
-        names.dedup();
+        // By its name where each attribute is: the place of a type, and its own in it.
+        let mut places: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
+        for (of_type, result) in results.iter().enumerate() {
+            for (place, attribute) in result.attributes.iter().enumerate() {
+                places.entry(attribute.name.clone()).or_default().push((of_type, place));
+            }
+        }
         put(out, if self.only_values { "{\"values\":" } else { "{\"attrs\":" });
-        list(out, names, |out, name| {
+        list(out, places, |out, (name, places)| {
             text_member(out, "{\"attrName\":", &name);
             put(out, ",\"types\":");
-            let with_it = results.iter_mut().filter_map(|of| {
-                let place = of.attributes.iter().position(|attribute| attribute.name == name)?;
-                Some((of, place))
-            });
-            list(out, with_it, |out, (of, place)| self.write_one_type(out, of, place))?;
+            list(out, places, |out, (of_type, place)| {
+                self.write_one_type(out, &mut results[of_type], place)
+            })?;
             put(out, "}");
             Ok(())
         })?;

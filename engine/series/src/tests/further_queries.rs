@@ -45,6 +45,27 @@ fn check(harness: &Harness, targets: &[String], expected: &Expect) {
     expected.assert_eq(&table);
 }
 
+/// What was in no page was not counted, and of aggregates it was rows that were.
+#[test]
+pub(crate) fn all_are_counted_whichever_page_is_asked_for() {
+    let harness = filled();
+    for (rest, total) in [
+        ("", "7"),
+        ("&limit=1", "7"),
+        ("&offset=7", "7"),
+        ("&lastN=1&offset=9", "7"),
+        ("&aggrMethod=sum", "2"),
+        ("&aggrMethod=sum&limit=1", "2"),
+        ("&aggrMethod=p50&offset=2", "2"),
+        ("&aggrMethod=sum&aggrPeriod=hour&lastN=1", "4"),
+        ("&aggrMethod=sum&aggrPeriod=hour&fill=null&limit=2", "7"),
+    ] {
+        let responded = harness.request("GET", &format!("{OF_ALL}count?options=count{rest}"), &[], "");
+        let counted = ("x-total-count".to_owned(), total.to_owned());
+        assert!(responded.headers.contains(&counted), "{rest}: {responded:?}");
+    }
+}
+
 #[test]
 pub(crate) fn values_are_measured_by_period() {
     let harness = filled();

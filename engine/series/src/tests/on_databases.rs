@@ -13,11 +13,13 @@ macro_rules! the_same_tests {
                 queries::an_id_of_two_types_is_ambiguous,
                 queries::an_id_whose_other_type_has_no_rows_any_more_is_not_ambiguous,
                 queries::last_values_are_queried_by_a_body,
+                queries::a_type_that_a_body_names_has_commas,
                 queries::last_values_have_no_two_members_of_one_name,
                 queries::rows_of_two_service_paths_are_one_entity,
                 queries::a_long_result_is_written_in_parts,
                 queries::many_entities_are_listed_in_parts;
             values_are_aggregated:
+                further_queries::all_are_counted_whichever_page_is_asked_for,
                 further_queries::values_are_measured_by_period,
                 further_queries::gaps_are_filled,
                 further_queries::the_last_rows_of_each_entity_are_found,

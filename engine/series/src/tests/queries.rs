@@ -375,6 +375,27 @@ pub(crate) fn last_values_are_queried_by_a_body() {
     "#]].assert_eq(&table);
 }
 
+/// It was taken for a list of types.
+#[test]
+pub(crate) fn a_type_that_a_body_names_has_commas() {
+    let harness = Harness::new();
+    for type_name in ["a,b", "a"] {
+        let entity = format!(
+            r#"[{{"id":"e","type":"{type_name}","x":{{"type":"Text","value":"of {type_name}"}},
+                "observedAt":"2024-05-06T07:00:00Z"}}]"#
+        );
+        harness.notify(&entity, &[]);
+    }
+    let ask = |type_name: &str| {
+        let body = format!(r#"{{"entities":[{{"id":"e","type":"{type_name}"}}]}}"#);
+        harness.request("POST", "/v2/op/query", &[], &body).body
+    };
+    assert!(ask("a,b").contains(r#""type":"a,b","x":{"type":"Text","value":"of a,b"}"#), "{}", ask("a,b"));
+    assert_eq!(ask("b,a"), "[]");
+    let whole = harness.get("/v2/entities/e/attrs/x/value?type=a,b");
+    assert!(whole.ends_with(r#""values":["of a,b"]}"#), "{whole}");
+}
+
 #[test]
 pub(crate) fn last_values_have_no_two_members_of_one_name() {
     let harness = Harness::new();

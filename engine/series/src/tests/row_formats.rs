@@ -52,6 +52,18 @@ pub(crate) fn rows_are_lines_of_json() {
     assert!(preferred.starts_with("{\"id\""), "{preferred}");
 }
 
+/// A sigma at the end of a word was the same letter as another one, and one of the two attributes had no column.
+#[test]
+fn attributes_that_are_two_have_two_columns() {
+    let harness = Harness::new();
+    harness.notify(
+        r#"[{"id":"e","type":"T","ΑΣ":{"type":"Number","value":1},"ας":{"type":"Number","value":2}}]"#,
+        &[],
+    );
+    let csv = get(&harness, "/v2/types/T", "text/csv");
+    assert!(csv.starts_with("id,type,time,ΑΣ,ας\r\n") && csv.ends_with(",1.0,2.0\r\n"), "{csv}");
+}
+
 /// They came in the shape of QuantumLeap alone.
 #[test]
 fn last_values_are_rows_too() {

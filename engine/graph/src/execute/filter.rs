@@ -101,8 +101,8 @@ impl<'v> Bound<'v> {
     }
 }
 
-/// As in SQL, whether something is among values one of which is null is unknown where it is none of the others; and no list equals one with a
-/// null, or is greater or less. A variable that is not known is null.
+/// A null among the values of a list, as a variable is that the session does not have: nothing compares with it, and whether something is
+/// among such values is unknown where it is none of the others.
 fn tested<'v>(
     subject: &'v Subject,
     test: Test,
@@ -116,9 +116,10 @@ fn tested<'v>(
     if !json_value::has_null(operand, variables) {
         return Ok(tested);
     }
-    Ok(match (test, not) {
-        (Test::In, false) => Bound::Any(vec![tested, Bound::Unknown]),
-        (Test::In, true) => Bound::All(vec![tested, Bound::Unknown]),
+    let parts = vec![tested, Bound::Unknown];
+    Ok(match test {
+        Test::In if not => Bound::All(parts),
+        Test::In => Bound::Any(parts),
         _ => Bound::Unknown,
     })
 }

@@ -38,7 +38,7 @@ const SNAPSHOT_THREAD: &str = "graph-snapshot";
 const FREQUENT_BYTES: u64 = 4 << 20;
 /// For so long at most a snapshot is waited for: each is due when the log has twice the length of the one before, and has a small part of a
 /// processor that others need.
-const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(120);
+const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(600);
 const POLL: Duration = Duration::from_millis(20);
 /// Nodes that are read at a time, and what their JSON may have.
 const PAGE: usize = 50_000;

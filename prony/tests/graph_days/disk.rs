@@ -13,6 +13,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 /// Long enough to fill a small disk in few calls.
 const TEXT_BYTES: usize = 20_000;
@@ -20,6 +21,8 @@ const TEXT_BYTES: usize = 20_000;
 const SNAPSHOT_AT_LOG_BYTES: u64 = 100_000;
 /// That the small disk is left with.
 const ROOM_BYTES: u64 = 1_000_000;
+/// Writes that come together when there is room again.
+const AT_ONCE: u32 = 4;
 /// A disk is full long before.
 const NODES_MAX: u32 = 2_000;
 
@@ -88,8 +91,16 @@ fn full_and_again(client: &Client, take_room: impl Fn(), make_room: impl Fn()) {
         }
         check(client, nodes);
         make_room();
-        assert_eq!(create_first(client, nodes), 201, "the first write finds the room");
-        nodes += 1;
+        // Whoever comes first looks for the room alone, and the others have to wait for it.
+        let first = nodes..nodes + AT_ONCE;
+        thread::scope(|scope| {
+            for number in first.clone() {
+                scope.spawn(move || {
+                    assert_eq!(create_first(client, number), 201, "the first writes find the room");
+                });
+            }
+        });
+        nodes = first.end;
         for _ in 0..10 {
             assert_eq!(create(client, nodes), 201, "there is room again");
             nodes += 1;

@@ -176,7 +176,8 @@ impl Aes {
         let failed = || CryptoFault::operation("could not decrypt ciphertext");
         let (sealed, tag) = text.split_at(text.len().checked_sub(tag_bytes).ok_or_else(failed)?);
         let mut plain = sealed.to_vec();
-        gcm_key(key)?.seal_in_place_separate_tag(nonce, Aad::empty(), &mut plain).map_err(|_| failed())?;
+        let key_stream = gcm_key(key)?.seal_in_place_separate_tag(nonce, Aad::empty(), &mut plain);
+        let _tag_of_ciphertext = key_stream.map_err(|_| failed())?;
         let again = self.encrypt(key, &plain)?;
         verify_slices_are_equal(&again[sealed.len()..], tag).map_err(|_| failed())?;
         Ok(plain)

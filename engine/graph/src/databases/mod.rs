@@ -89,6 +89,10 @@ impl Database {
         Arc::clone(&self.dropped)
     }
 
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::Acquire)
+    }
+
     fn with(self, reads: Reads, time_limit: Option<Duration>) -> Self {
         Self { reads, time_limit, ..self }
     }

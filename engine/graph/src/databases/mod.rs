@@ -10,7 +10,10 @@ use std::{
     collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -64,6 +67,8 @@ pub struct Database {
     scrubbed: Mutex<(Option<Scrubbed>, Option<Instant>)>,
     /// Of each core that has waited for its log.
     inboxes: Mutex<Vec<Arc<Inbox>>>,
+    /// Set once it is dropped: requests that take long may still hold it.
+    dropped: Arc<AtomicBool>,
 }
 
 impl Database {
@@ -75,7 +80,17 @@ impl Database {
             time_limit: None,
             scrubbed: Mutex::default(),
             inboxes: Mutex::default(),
+            dropped: Arc::default(),
         }
+    }
+
+    /// Set once it is dropped: what is written then is nowhere.
+    pub(crate) fn dropped(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.dropped)
+    }
+
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::Acquire)
     }
 
     fn with(self, reads: Reads, time_limit: Option<Duration>) -> Self {
@@ -332,6 +347,7 @@ impl Databases {
         let dropped = self.directory.join(format!("{DROPPED}{name}"));
         fs::rename(self.directory.join(name), &dropped).map_err(failed(&dropped))?;
         self.all.store(Arc::new(all));
+        database.dropped.store(true, Ordering::Release);
         sync(&self.directory).map_err(failed(&self.directory))?;
         // Requests that are being answered may still hold it, and end with it. A database that gets the name has its directory to itself.
         database.store.stop_snapshots();

@@ -194,7 +194,7 @@ impl<'c> RoleWrite<'c> {
     }
 
     fn set_one(&self, owner: &Owner<'_>, name: &str, body: &[u8], response: &mut ApiResponse) -> Begun {
-        let Some(value @ JsonProperty::Value(_)) = property::value(body) else {
+        let Some(value @ (JsonProperty::Value(_) | JsonProperty::Nested)) = property::value(body) else {
             return Err(invalid_json().into());
         };
         self.check_property(name)?;

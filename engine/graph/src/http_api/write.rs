@@ -289,8 +289,11 @@ fn set_property(
     body: &[u8],
     response: &mut ApiResponse,
 ) -> Begun {
-    let Some(JsonProperty::Value(value)) = property::value(body) else {
-        return Err(invalid_json().into());
+    let value = match property::value(body) {
+        Some(JsonProperty::Value(value)) => value,
+        // It is of another type than any property.
+        Some(JsonProperty::Nested) => return Err(CallError::NotModified.into()),
+        Some(JsonProperty::Null) | None => return Err(invalid_json().into()),
     };
     change(database, response, |write| {
         let at = find_owner(write, owner)?;

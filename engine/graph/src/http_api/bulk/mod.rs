@@ -6,7 +6,14 @@ mod line;
 mod lines;
 mod report;
 
-use std::{collections::VecDeque, sync::Arc, task::Poll};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Poll,
+};
 
 use bytes::Bytes;
 use futures_util::{future::LocalBoxFuture, stream};
@@ -52,9 +59,11 @@ pub(super) fn responder(
     let accepts = request.headers.value(&header::ACCEPT).and_then(|value| std::str::from_utf8(value).ok());
     let wants_progress = accepts.is_some_and(|accepts| accepts.contains(LINES_OF_JSON));
     let (store, path) = (Arc::clone(&database.store), request.path.to_owned());
+    let dropped = database.dropped();
     Box::new(move |body| -> LocalBoxFuture<'static, AsyncResponse> {
         let bulk = Bulk {
             store,
+            dropped,
             role,
             side,
             path,
@@ -98,6 +107,8 @@ fn line_of(mut report: Vec<u8>) -> Bytes {
 
 struct Bulk {
     store: Arc<Store>,
+    /// Whether the database was dropped meanwhile.
+    dropped: Arc<AtomicBool>,
     /// Of who may not do everything.
     role: Option<RoleAccess>,
     side: Side,
@@ -180,6 +191,10 @@ impl Bulk {
 
     /// As many as are written at a time; true where there may be more.
     async fn write_some(&mut self, lines: &mut LineBuffer) -> Result<bool, Stopped> {
+        if self.dropped.load(Ordering::Acquire) {
+            let message = "the database was dropped, with what was created in it".to_owned();
+            return Err(Stopped { status: StatusCode::NOT_FOUND, message });
+        }
         let mut attempt = RefusedWrite::default();
         let (written, read) = loop {
             while self.store.lacks_room() && !attempt.is_final() {

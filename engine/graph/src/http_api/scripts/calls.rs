@@ -125,6 +125,10 @@ impl GraphCalls for ScriptCalls<'_> {
         if let Some(failed) = &self.failed {
             return Err(failed.clone());
         }
+        if self.request.database.is_dropped() {
+            let why = "the database was dropped, with what was created in it";
+            return Err(error(StatusCode::NOT_FOUND, why));
+        }
         let mut connection = self.connection();
         let path = format!("/db/{}/{}", self.request.segment, call.path);
         let headers = HeaderMap::new();

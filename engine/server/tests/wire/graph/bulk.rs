@@ -1,8 +1,11 @@
 //! Bulk creation: lines of JSON in, a report out.
 
+use std::{thread, time::Duration};
+
 use expect_test::{Expect, expect};
 
-use super::Graph;
+use super::{Graph, shown};
+use crate::support::Wire;
 
 /// Lines to `/nodes` or `/relationships`, and the report.
 fn check(graph: &mut Graph, what: &str, lines: &str, expected: &Expect) {
@@ -113,6 +116,26 @@ fn what_was_reported_is_there_after_a_restart() {
         GET /node/User/20100
           404
     "#]]);
+}
+
+/// What came behind its deletion was reported as created, and was nowhere.
+#[test]
+fn a_body_for_a_database_that_is_dropped_meanwhile_is_stopped() {
+    let mut graph = Graph::start();
+    graph.ask("POST //dbs/other");
+    let [first, second] = ["a", "b"].map(|key| format!("{{\"type\": \"User\", \"key\": \"{key}\"}}\n"));
+    let length = first.len() + second.len();
+    let mut wire = Wire::to(graph.address());
+    wire.send(format!(
+        "POST /db/other/nodes HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{first}"
+    ));
+    while graph.ask("GET //db/other/nodes") == "200 []" {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(graph.ask("DELETE //dbs/other"), "204");
+    wire.send(second);
+    let response = shown(&wire.response());
+    assert!(response.starts_with("404 ") && response.contains("was dropped"), "{response}");
 }
 
 #[test]

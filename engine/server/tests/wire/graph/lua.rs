@@ -123,6 +123,25 @@ fn what_a_script_wrote_stays_also_where_it_fails() {
     assert_eq!(graph.ask("POST /lua AllNodesCount()"), "200 1002");
 }
 
+/// What it could not create had the id 0, as where a key exists, and it went on.
+#[test]
+fn a_script_on_a_database_that_is_dropped_meanwhile_fails() {
+    let mut graph = start("");
+    graph.ask("POST //dbs/other");
+    let mut wire = Wire::to(graph.address());
+    let script = "n = 0 while true do n = n + 1 NodeAdd('User', tostring(n)) end";
+    let length = script.len();
+    wire.send(format!(
+        "POST /db/other/lua HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{script}"
+    ));
+    while graph.ask("GET //db/other/nodes") == "200 []" {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(graph.ask("DELETE //dbs/other"), "204");
+    let told = wire.response();
+    assert!(told.starts_with("HTTP/1.1 400") && told.contains("was dropped"), "{told}");
+}
+
 #[test]
 fn a_script_on_a_graph_for_reading_only_reads() {
     let mut graph = start("");

@@ -53,6 +53,10 @@ fn properties_are_set_merged_and_removed() {
           304
         PUT /node/1027/property/name null
           400 "Invalid JSON"
+        PUT /node/1027/property/tags [1, "a"]
+          304
+        PUT /node/1027/property/tags {}
+          304
         PUT /node/1027/property/other 5
           304
         PUT /node/1027/property/name

@@ -428,7 +428,7 @@ mod tests {
     #[test]
     fn late_starts_of_a_schedule_are_made_up_for_within_their_second() {
         let rhythms = Rhythms::default();
-        let wait = |milliseconds| {
+        let wait = |milliseconds: u64| {
             let now = Nanos::from_millis(10_000 + milliseconds);
             rhythms.shaped(SITE, now, steps).0 / 1_000_000
         };

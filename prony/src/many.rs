@@ -7,6 +7,7 @@ use crate::run_names::{RunFlagsInstead, RunNames};
 use crate::terminal::{TerminalFlags, steps_display};
 use crate::{interrupt, run};
 use anyhow::{Context as _, bail};
+use prony_live::LiveSteps;
 use prony_load::Output;
 use prony_model::comparison::Side;
 use prony_model::search::{Interval, Vary};
@@ -64,7 +65,9 @@ impl Flags {
         let path = reserved.path().to_owned();
         let display = steps_display(name, self.quiet, self.terminal.color);
         let seeks_findings = display.is_screen();
-        let mut display = Display { vary, display };
+        let stop = interrupt::stop_flag()?;
+        let live = self.live.open(name, &path.display().to_string(), &stop)?;
+        let mut display = Display { vary, display, live: live.steps() };
         let given = self.observe.clone();
         let mut options = ManyOptions {
             observe: Some(Box::new(move |named| observe::open(&[named, &given].concat()))),
@@ -72,12 +75,11 @@ impl Flags {
             reserved: Some(reserved),
             seeks_findings,
             command_line: crate::command_line(),
-            stop: interrupt::stop_flag()?,
+            stop,
             watch: Box::new(move |event| display.show(event)),
             ..ManyOptions::default()
         };
         options.threads = self.threads.unwrap_or(options.threads);
-        let live = self.live.open(name, &path.display().to_string(), &options.stop)?;
         options.watcher = live.watcher();
         Ok((options, path, live))
     }
@@ -174,6 +176,7 @@ impl Given {
 struct Display {
     vary: Vary,
     display: ProgressDisplay,
+    live: Option<LiveSteps>,
 }
 
 impl Display {
@@ -181,7 +184,7 @@ impl Display {
         match event {
             Event::StepRunBegins { load, step, run, repeats, interval, left, steps_left } => {
                 let of = if run > repeats { String::new() } else { format!(" of {repeats}") };
-                self.display.begin(StepHead {
+                self.begin(StepHead {
                     step: self.vary.show(*load),
                     position: format!("step {step}, run {run}{of}"),
                     range: self.range(interval),
@@ -196,7 +199,7 @@ impl Display {
                 }
                 let (step, left) = (format!("{side:?}"), Some(*left));
                 let steps = Some(sides_done(*side, *pair, *pairs));
-                self.display.begin(StepHead { step, position, left, steps, ..StepHead::default() });
+                self.begin(StepHead { step, position, left, steps, ..StepHead::default() });
             }
             Event::CombinationBegins { label, number, count, left } => {
                 self.display.say(&format!("{number} of {count}: {label}; {left} left at least"));
@@ -204,7 +207,7 @@ impl Display {
                 let (step, left) = ((*label).to_owned(), Some(*left));
                 let steps = StepsDone { done: *number as u32 - 1, to_go: (count + 1 - number) as u32 };
                 let steps = Some(steps);
-                self.display.begin(StepHead { step, position, left, steps, ..StepHead::default() });
+                self.begin(StepHead { step, position, left, steps, ..StepHead::default() });
             }
             Event::CombinationKept { label, number, count } => {
                 self.display.say(&format!("{number} of {count}: {label}; measured before"));
@@ -221,6 +224,15 @@ impl Display {
             | Event::CombinationEnds { .. } => self.show_end(event),
             Event::Warning(warning) => self.display.warn(warning),
         }
+    }
+
+    /// A run begins: for the screen, and for the page where there is one.
+    fn begin(&mut self, head: StepHead) {
+        if let Some(live) = &self.live {
+            let parts = [&head.step, &head.position, &head.range].map(String::as_str);
+            live.say(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", "));
+        }
+        self.display.begin(head);
     }
 
     fn show_end(&self, event: &Event<'_>) {

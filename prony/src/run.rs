@@ -235,6 +235,13 @@ struct Work {
     shown: Option<WrkShown>,
 }
 
+/// What to type for the summary of a script or a plan of JMeter, which have no `--summary`.
+fn summary_afterwards(format: &str) -> String {
+    format!(
+        "--summary belongs to plans in TOML and URLs; type it when the run is over: prony report results --summary {format}"
+    )
+}
+
 fn file_work(path: &Path, arguments: &RunArguments) -> anyhow::Result<Work> {
     let flag = arguments.url_flags.first_given().or(arguments.script.as_ref().map(|_| "--script"));
     if let Some(flag) = flag {

@@ -16,7 +16,7 @@ import { createRoot } from 'react-dom/client';
 import { setTheme, startTheme } from '../shared/theme';
 import { describe, type Description } from './description';
 import { Identity } from './identity';
-import { Described, plugins } from './plugins';
+import { Described, mayStay, plugins } from './plugins';
 
 const socket = new URL('/graphql', window.location.href);
 socket.protocol = socket.protocol === 'https:' ? 'wss:' : 'ws:';
@@ -87,7 +87,7 @@ function Console({ first }: { first: Description }) {
           {...(first.refusal ? TOKEN : {})}
           shouldPersistHeaders={false}
           plugins={panels}
-          visiblePlugin={open && panels.includes(open) ? open : undefined}
+          visiblePlugin={open && mayStay(open, panels) ? open : undefined}
           onTogglePluginVisibility={setOpen}
         >
           <GraphiQL.Logo>

@@ -17,6 +17,11 @@ export function plugins(description: Description): GraphiQLPlugin[] {
   return description.explain ? all : withoutExplain;
 }
 
+/** Whether a panel that is open may stay so: one of GraphiQL's own, or one of ours that there still is. */
+export function mayStay(panel: GraphiQLPlugin, panels: GraphiQLPlugin[]): boolean {
+  return panels.includes(panel) || !all.includes(panel);
+}
+
 function DescribedServer() {
   const description = useContext(Described);
   return description && <ServerPanel description={description} />;

@@ -22,6 +22,7 @@ export interface PageData {
 export interface LiveData {
   elapsed_s: number;
   duration_s: number;
+  step?: string;
   end: string | null;
 }
 

@@ -36,8 +36,8 @@ export function liveRun(page: PageData, draw: (page: PageData) => void): HTMLEle
     document.title = live.end === null ? `running: ${page.title}` : page.title;
     if (live.end !== null) end(live.end);
     else if (page.runs.length === 0) show('Starting', 'waiting', 'Figures come with the first second.');
-    else if (live.elapsed_s >= live.duration_s) show('Ending', 'running', 'Waiting for the last responses.');
-    else show('Running', 'running');
+    else if (live.elapsed_s >= live.duration_s) show('Ending', 'running', [live.step, 'Waiting for the last responses.'].filter(Boolean).join('; '));
+    else show('Running', 'running', live.step);
     say(page, live);
   }
 

@@ -33,6 +33,24 @@ async function openPanel(page, title) {
   await page.locator(`${PANEL} h2`, { hasText: title }).waitFor();
 }
 
+/** From a panel of ours to one of GraphiQL's own and back, each with one press of its button. */
+async function switchesPanels(browser, url, view) {
+  const opened = await start(browser, url, view, '{ albums { Title } }');
+  const { page } = opened;
+  await openPanel(page, 'Explain');
+  for (const [title, shown] of [
+    ['Documentation Explorer', '.graphiql-doc-explorer'],
+    ['Explain', PANEL],
+    ['History', '.graphiql-history'],
+  ]) {
+    await page.getByRole('button', { name: `Show ${title}` }).click();
+    await page.locator(shown).waitFor();
+  }
+  await page.getByRole('button', { name: 'Hide History' }).click();
+  await page.locator('.graphiql-query-editor .CodeMirror').waitFor();
+  await close(opened);
+}
+
 async function explain(page) {
   await openPanel(page, 'Explain');
   await page.getByRole('button', { name: 'Explain the operation' }).focus();
@@ -235,6 +253,7 @@ await withServer(undefined, async (url) => {
   for (const view of views) {
     await attempt(`explain, ${view.name}`, () => explainsAQuery(browser, url, view));
     await attempt(`server, ${view.name}`, () => showsTheServer(browser, url, view));
+    await attempt(`panels, ${view.name}`, () => switchesPanels(browser, url, view));
   }
   await attempt('mutation', () => runsNoMutation(browser, url));
   await attempt('wrong', () => saysWhatIsWrong(browser, url));

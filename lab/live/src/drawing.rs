@@ -14,7 +14,8 @@ pub(crate) fn draw(shared: &Shared, standing: StandingResult) {
     result.findings.retain(|finding| !finding.kind.heals_with_time());
     result.judge();
     let document = NamedDocument { name: shared.label.clone(), document: Document::Run(Box::new(result)) };
-    let moment = LiveMoment { title: shared.title.clone(), elapsed, duration, end: None };
+    let moment =
+        LiveMoment { title: shared.title.clone(), elapsed, duration, step: shared.step(), end: None };
     let page = LivePage::new(std::slice::from_ref(&document), &moment);
     shared.drawn.send_replace(Drawn::of(page, false));
     shared.keep_result(document);

@@ -82,6 +82,11 @@ impl Live {
         Arc::new(Watcher { shared: Arc::clone(&self.shared), orders: self.orders.clone() })
     }
 
+    /// Says which of many runs the page shows.
+    pub fn steps(&self) -> LiveSteps {
+        LiveSteps(Arc::clone(&self.shared))
+    }
+
     /// The run is over, this is its result, and `said` says where that is. Waits until every page that is open has it, some
     /// seconds at most.
     pub fn finish(mut self, documents: &[NamedDocument], said: &str) {
@@ -92,12 +97,23 @@ impl Live {
         let Some(thread) = self.thread.take() else { return };
         let (elapsed, duration) = self.shared.moment();
         let title = self.shared.title.clone();
-        let moment = LiveMoment { title, elapsed, duration, end: Some(said.to_owned()) };
+        let moment = LiveMoment { title, elapsed, duration, step: String::new(), end: Some(said.to_owned()) };
         let page = LivePage::new(documents, &moment);
         if self.orders.blocking_send(Order::End(Box::new(page))).is_ok() {
             // A page that could not be shown is no reason to lose the result.
             let _ = thread.join();
         }
+    }
+}
+
+/// Where many runs follow each other, which one of them the page shows.
+#[derive(Debug, Clone)]
+pub struct LiveSteps(Arc<Shared>);
+
+impl LiveSteps {
+    /// The run of which the page is drawn from now on.
+    pub fn say(&self, step: String) {
+        self.0.begin_step(step);
     }
 }
 

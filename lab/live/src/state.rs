@@ -52,13 +52,20 @@ pub(crate) struct Shared {
     elapsed: AtomicU64,
     duration: AtomicU64,
     last: Mutex<Option<NamedDocument>>,
+    /// Which of many runs goes on.
+    step: Mutex<String>,
     pub(crate) drawn: watch::Sender<Drawn>,
 }
 
 impl Shared {
     pub(crate) fn new(title: String, label: String, token: String, host: String, stop: StopFlag) -> Self {
-        let moment =
-            LiveMoment { title: title.clone(), elapsed: Nanos::ZERO, duration: Nanos::ZERO, end: None };
+        let moment = LiveMoment {
+            title: title.clone(),
+            elapsed: Nanos::ZERO,
+            duration: Nanos::ZERO,
+            step: String::new(),
+            end: None,
+        };
         let (drawn, _) = watch::channel(Drawn::of(LivePage::new(&[], &moment), false));
         Self {
             title,
@@ -74,6 +81,7 @@ impl Shared {
             elapsed: AtomicU64::new(0),
             duration: AtomicU64::new(0),
             last: Mutex::new(None),
+            step: Mutex::default(),
             drawn,
         }
     }
@@ -113,6 +121,14 @@ impl Shared {
         (Nanos(self.elapsed.load(Ordering::Relaxed)), Nanos(self.duration.load(Ordering::Relaxed)))
     }
 
+    pub(crate) fn begin_step(&self, step: String) {
+        *self.step.lock().unwrap_or_else(PoisonError::into_inner) = step;
+    }
+
+    pub(crate) fn step(&self) -> String {
+        self.step.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub(crate) fn keep_result(&self, document: NamedDocument) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(document);
     }
@@ -143,6 +159,14 @@ mod tests {
         assert!(shared.is_due());
         shared.readers.store(0, Ordering::Relaxed);
         assert!(!shared.is_due());
+    }
+
+    #[test]
+    fn the_run_that_goes_on_has_its_step() {
+        let shared = shared();
+        assert_eq!(shared.step(), "");
+        shared.begin_step("A, run 1 of 10 of each".to_owned());
+        assert_eq!(shared.step(), "A, run 1 of 10 of each");
     }
 
     #[test]

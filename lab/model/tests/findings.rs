@@ -259,6 +259,8 @@ fn what_to_try_about_errors_goes_by_what_most_of_them_are() {
     advised(Outcome::Status(401), "a key or token that is valid");
     advised(Outcome::Status(404), "whether the path");
     advised(Outcome::FailedCheck, "which check fails");
+    advised(Outcome::Transport(TransportError::Connect), "the address is right");
+    advised(Outcome::Transport(TransportError::Tls), "curl -v");
     advised(Outcome::Status(503), "the target's log for the first failures");
 }
 

@@ -6,7 +6,7 @@ use super::outputs::Outputs;
 use super::place::{ResultFlags, ResultPlace};
 use super::warning::warn;
 use super::workers::{SAMPLES_STAY, THREADS_ARE_THE_WORKERS, Waiting, WorkersFlags};
-use super::{print, say, show};
+use super::{print, say, show, summary_afterwards};
 use crate::interrupt;
 use crate::terminal::{TerminalFlags, run_display};
 use anyhow::{anyhow, bail};
@@ -86,6 +86,9 @@ pub(crate) struct JmeterArguments {
     workers: WorkersFlags,
     #[command(flatten)]
     names: JmeterNames,
+    /// Known so that it can be refused.
+    #[arg(long, value_name = "FORMAT=FILE", hide = true)]
+    summary: Vec<String>,
 }
 
 impl JmeterArguments {
@@ -151,6 +154,9 @@ pub(crate) fn properties(given: &[String]) -> anyhow::Result<Vec<(String, String
 }
 
 pub(crate) fn execute(arguments: &JmeterArguments) -> anyhow::Result<ExitCode> {
+    if let Some(format) = arguments.summary.first() {
+        bail!(summary_afterwards(format));
+    }
     if let Some(instead) = arguments.names.instead(arguments.jtl.as_deref()) {
         bail!("{instead}");
     }

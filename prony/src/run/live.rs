@@ -2,7 +2,7 @@
 
 use super::place::{ResultPlace, farewell};
 use crate::terminal::tell;
-use prony_live::{Address, Live, looks_like_address};
+use prony_live::{Address, Live, LiveSteps, looks_like_address};
 use prony_load::{RunOptions, StopFlag};
 use prony_model::ResultFile;
 use prony_model::result::ResultWatcher;
@@ -38,6 +38,11 @@ impl LiveFlags {
 impl LivePages {
     pub(crate) fn watcher(&self) -> Option<Arc<dyn ResultWatcher>> {
         self.0.as_ref().map(Live::watcher)
+    }
+
+    /// Which of many runs it shows.
+    pub(crate) fn steps(&self) -> Option<LiveSteps> {
+        self.0.as_ref().map(Live::steps)
     }
 
     /// The options of a run that is shown.

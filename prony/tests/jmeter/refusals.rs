@@ -75,6 +75,9 @@ fn flags_of_jmeter_that_are_not_there_are_refused_with_what_to_type() {
     for part in ["prony report out.jtl --html dashboard.html", "write 2> jmeter.log"] {
         assert!(ended.error.contains(part), "{part} in {}", ended.error);
     }
+    let summary = trial.run(&["--summary", "junit=load.xml"]);
+    assert_eq!(summary.code, Some(2), "{}", summary.error);
+    assert!(summary.error.contains("prony report results --summary junit=load.xml"), "{}", summary.error);
     assert!(trial.server.seen().is_empty());
 }
 

@@ -292,9 +292,9 @@ fn a_schedule_ends_after_the_sample_that_is_under_way() {
     assert!((2..=3).contains(&count), "{count} samples in a second with 300 ms before each");
 }
 
-/// A Throughput Shaping Timer that stands beside the groups counts for all of them, and ends the test, whatever its groups would go on to do.
+/// A Throughput Shaping Timer that stands beside the groups counts for all of them, and ends their users, whatever these would go on to do.
 #[test]
-fn starts_are_shaped_by_a_schedule_and_the_test_ends_with_it() {
+fn starts_are_shaped_by_a_schedule_and_users_end_with_it() {
     let trial = Trial::new();
     let row = |cells: [&str; 3]| {
         let cells: String = cells.map(|cell| text(cell, cell)).concat();
@@ -311,6 +311,24 @@ fn starts_are_shaped_by_a_schedule_and_the_test_ends_with_it() {
     let labels = trial.labels();
     assert!((10..=20).contains(&labels.len()), "{labels:?}");
     assert!(labels.iter().any(|label| label == "a") && labels.iter().any(|label| label == "b"), "{labels:?}");
+}
+
+/// As the plug-in does, which stops the threads of the group that has come to its end.
+#[test]
+fn a_schedule_of_starts_ends_the_users_of_its_own_group_alone() {
+    let trial = Trial::new();
+    let cells: String = ["20", "20", "1"].map(|cell| text(cell, cell)).concat();
+    let row = format!("<collectionProp name=\"row\">\n{cells}</collectionProp>\n");
+    let profile = format!("<collectionProp name=\"load_profile\">\n{row}</collectionProp>\n");
+    let shaping = element("kg.apc.jmeter.timers.VariableThroughputTimer", "Shaping", &profile, "");
+    let groups = group("Shaped", "2", "-1", &(shaping + &get("a", "/ok", "")))
+        + &group("Other", "1", "4", &get("b", "/ok", &timer("500")));
+    plan_of(&trial, &groups);
+    trial.demand(&[]);
+    let labels = trial.labels();
+    let count = |label: &str| labels.iter().filter(|found| *found == label).count();
+    assert!((5..=20).contains(&count("a")), "{labels:?}");
+    assert_eq!(count("b"), 4, "2 s of the other group: {labels:?}");
 }
 
 #[test]

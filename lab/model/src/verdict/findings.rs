@@ -170,6 +170,13 @@ fn remedy_of(all: &Figures) -> &'static str {
         (Some(OutcomeKind::Status), Some(404)) => {
             "look whether the path and the target are those that are meant; see the target's log"
         }
+        (Some(OutcomeKind::Connect), _) => {
+            "see that the target runs and the address is right; where it refuses under load alone, its queue of connections or its \
+             descriptors are used up"
+        }
+        (Some(OutcomeKind::Tls), _) => {
+            "see the certificate and which versions of TLS the target speaks: `curl -v` of the same address says what is wrong"
+        }
         (Some(OutcomeKind::FailedCheck), _) => {
             "the responses came, and were not as the plan wants them: see one of them, and which check fails"
         }

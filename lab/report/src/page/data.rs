@@ -35,6 +35,9 @@ pub(crate) struct LiveData {
     pub elapsed_s: f64,
     /// How long requests are started for.
     pub duration_s: f64,
+    /// Which of many runs it is; absent where there is one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub step: String,
     /// The run is over: where its result is.
     pub end: Option<String>,
 }

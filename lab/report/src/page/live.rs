@@ -19,6 +19,8 @@ pub struct LiveMoment {
     pub elapsed: Nanos,
     /// How long requests are started for.
     pub duration: Nanos,
+    /// Which run of a search, a comparison or a sweep it is; empty where there is one alone.
+    pub step: String,
     /// The run is over: where its result is, in a sentence. Nothing follows.
     pub end: Option<String>,
 }
@@ -43,6 +45,7 @@ impl LivePage {
         data.live = Some(LiveData {
             elapsed_s: moment.elapsed.as_secs_f64(),
             duration_s: moment.duration.as_secs_f64(),
+            step: moment.step.clone(),
             end: moment.end.clone(),
         });
         Self(data)
@@ -75,6 +78,7 @@ mod tests {
             title: "</title><script>".to_owned(),
             elapsed: Nanos::from_secs(3),
             duration: Nanos::from_secs(60),
+            step: String::new(),
             end: end.map(str::to_owned),
         };
         LivePage::new(&[], &moment)
@@ -87,6 +91,20 @@ mod tests {
         assert_eq!(data["title"], "</title><script>");
         let data: serde_json::Value = serde_json::from_str(&page(Some("it is over")).json()).unwrap();
         assert_eq!(data["live"]["end"], "it is over");
+    }
+
+    #[test]
+    fn a_page_of_many_runs_says_which_one_it_shows() {
+        let step = "20 users, step 2, run 1 of 3".to_owned();
+        let moment = LiveMoment {
+            title: "find-shop".to_owned(),
+            elapsed: Nanos::ZERO,
+            duration: Nanos::ZERO,
+            step: step.clone(),
+            end: None,
+        };
+        let data: serde_json::Value = serde_json::from_str(&LivePage::new(&[], &moment).json()).unwrap();
+        assert_eq!(data["live"]["step"], step);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(crate) enum Timer {
         period_s: Text,
         site: u32,
     },
-    /// Rates in stages, each with starts a second at its begin, at its end, and its seconds; behind the last one the test ends.
+    /// Rates in stages, each with starts a second at its begin, at its end, and its seconds; behind the last one its users end.
     Shaping {
         stages: Vec<[Text; 3]>,
         site: u32,

@@ -15,7 +15,6 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::f64::consts::TAU;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A longer delay is taken for a mistake of units.
 const DELAY_MAX_MS: f64 = 86_400_000.0;
@@ -30,7 +29,6 @@ pub(crate) struct Rhythms {
     batches: Mutex<FxHashMap<u32, Batch>>,
     meetings: Mutex<FxHashMap<u32, Meeting>>,
     shapes: Mutex<FxHashMap<u32, Shape>>,
-    schedule_end: ScheduleEnd,
     turns: RhythmTurns,
     seed: u64,
 }
@@ -65,16 +63,6 @@ struct Shape {
     next: f64,
     /// Of this machine's users.
     gone: u64,
-}
-
-/// The moment at which the first of the schedules ends, and with it the test.
-#[derive(Debug)]
-struct ScheduleEnd(AtomicU64);
-
-impl Default for ScheduleEnd {
-    fn default() -> Self {
-        Self(AtomicU64::new(Nanos::MAX.0))
-    }
 }
 
 /// Users that wait for each other.
@@ -232,11 +220,11 @@ impl Rhythms {
     fn shaped(&self, site: u32, now: Nanos, schedule: impl FnOnce() -> ShapingSchedule) -> Nanos {
         let turns = self.turns.get(site, rhythm_of(None));
         let mut all = lock(&self.shapes);
-        let shape = all.entry(site).or_insert_with(|| {
-            let schedule = schedule();
-            let end = now.plus(Nanos::from_secs_f64(schedule.seconds()));
-            self.schedule_end.0.fetch_min(end.0, Ordering::Relaxed);
-            Shape { begin: now, schedule, next: turns.position(0) as f64, gone: 0 }
+        let shape = all.entry(site).or_insert_with(|| Shape {
+            begin: now,
+            schedule: schedule(),
+            next: turns.position(0) as f64,
+            gone: 0,
         });
         let second = now.since(shape.begin).as_secs_f64().floor();
         let start = shape.next.max((shape.schedule.starts_before(second) - ROUNDING).ceil());
@@ -246,9 +234,11 @@ impl Rhythms {
         shape.begin.plus(Nanos::from_secs_f64(due)).since(now)
     }
 
-    /// When the test ends because a schedule of starts is over; [`Nanos::MAX`] where there is none.
-    pub(crate) fn schedule_end(&self) -> Nanos {
-        Nanos(self.schedule_end.0.load(Ordering::Relaxed))
+    /// When the schedule of a Throughput Shaping Timer is over, once somebody has come to it.
+    pub(crate) fn schedule_end(&self, timer: &Timer) -> Option<Nanos> {
+        let Timer::Shaping { site, .. } = timer else { return None };
+        let all = lock(&self.shapes);
+        all.get(site).map(|shape| shape.begin.plus(Nanos::from_secs_f64(shape.schedule.seconds())))
     }
 
     /// How many of so many that meet are this machine's.
@@ -405,6 +395,11 @@ mod tests {
         assert_eq!([draw(2), draw(3)], [whole.clone(), whole]);
     }
 
+    /// Its own stages are not read.
+    fn shaping() -> Timer {
+        Timer::Shaping { stages: Vec::new(), site: SITE }
+    }
+
     /// Two starts a second for 2 s, then 4 a second for 1 s.
     fn steps() -> ShapingSchedule {
         let stage = |rate, seconds| ShapingStage { from_per_s: rate, to_per_s: rate, seconds };
@@ -417,7 +412,7 @@ mod tests {
             let mut moments = Vec::new();
             for (rhythms, own) in machines(parts) {
                 moments.extend((0..own).map(|_| rhythms.shaped(SITE, Nanos::ZERO, steps)));
-                assert_eq!(rhythms.schedule_end(), Nanos::from_secs(3));
+                assert_eq!(rhythms.schedule_end(&shaping()), Some(Nanos::from_secs(3)));
             }
             moments.sort_unstable();
             let expected = [0, 500, 1_000, 1_500, 2_000, 2_250, 2_500].map(Nanos::from_millis);
@@ -428,11 +423,11 @@ mod tests {
     #[test]
     fn late_starts_of_a_schedule_are_made_up_for_within_their_second() {
         let rhythms = Rhythms::default();
-        let wait = |milliseconds| {
+        let wait = |milliseconds: u64| {
             let now = Nanos::from_millis(10_000 + milliseconds);
             rhythms.shaped(SITE, now, steps).0 / 1_000_000
         };
-        assert_eq!(rhythms.schedule_end(), Nanos::MAX);
+        assert_eq!(rhythms.schedule_end(&shaping()), None);
         assert_eq!([wait(0), wait(900), wait(950)], [0, 0, 50]);
         assert_eq!(
             [wait(2_800), wait(2_800), wait(2_800)],
@@ -440,7 +435,7 @@ mod tests {
             "those of the second before are left out"
         );
         assert_eq!([wait(2_800), wait(2_800)], [0, 200], "until the schedule is over");
-        assert_eq!(rhythms.schedule_end(), Nanos::from_secs(13));
+        assert_eq!(rhythms.schedule_end(&shaping()), Some(Nanos::from_secs(13)));
     }
 
     #[test]

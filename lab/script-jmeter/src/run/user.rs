@@ -49,6 +49,8 @@ pub(crate) struct User {
     is_active: bool,
     /// When its present activity ends, where its group's users come and go.
     until: Option<Nanos>,
+    /// When the first schedule ends of the Throughput Shaping Timers that it has come to.
+    schedule_end: Option<Nanos>,
 }
 
 #[derive(Debug, Default)]
@@ -145,6 +147,7 @@ impl User {
             wake_at: None,
             is_active: false,
             until: None,
+            schedule_end: None,
         }
     }
 }
@@ -257,14 +260,11 @@ impl Runner<'_, '_> {
         (wait > Nanos::ZERO).then_some(wait)
     }
 
-    /// True where the test or the group's time is over. The end of a schedule of starts ends the test.
+    /// True where the test, the group's time or the schedule of the user's starts is over.
     fn is_over(&self, user: &User) -> bool {
-        let schedule_end = self.workload.rhythms.schedule_end();
-        if schedule_end < Nanos::MAX && self.now() >= schedule_end {
-            self.workload.is_ending.store(true, Ordering::Relaxed);
-        }
         self.workload.is_ending.load(Ordering::Relaxed)
             || self.end_of(user).is_some_and(|end| self.now() >= end)
+            || user.schedule_end.is_some_and(|end| self.now() >= end)
     }
 
     fn end_of(&self, user: &User) -> Option<Nanos> {
@@ -461,6 +461,8 @@ impl Runner<'_, '_> {
                 meeting = Some((*site, size, timeout));
             } else {
                 delay = delay.plus(self.workload.rhythms.delay(timer, crowd, &mut context));
+                let end = self.workload.rhythms.schedule_end(timer);
+                user.schedule_end = user.schedule_end.into_iter().chain(end).min();
             }
         }
         if let Some((site, size, timeout_ms)) = meeting
@@ -471,7 +473,8 @@ impl Runner<'_, '_> {
             user.doing = Doing::Meeting { sampler: index, site, round, until, delay };
             return Ok(Some(Step::Wait(Some(LOOK_AGAIN))));
         }
-        if delay > Nanos::ZERO {
+        // Who comes to a schedule that is over has nothing to wait for, and makes no sample.
+        if delay > Nanos::ZERO || self.is_over(user) {
             return Ok(Some(self.wait_or_sample(user, index, delay)?));
         }
         Ok(None)

@@ -379,6 +379,7 @@ mod tests {
             ("--upload-only", "--upload-only is not supported"),
             ("--profiling-enabled", "--profiling-enabled is not supported"),
             ("--type archive", "--type archive is not supported"),
+            ("--summary junit=load.xml", "prony report results --summary junit=load.xml"),
             ("--compatibility-mode old", "none of extended, base, experimental_enhanced"),
         ] {
             let refusal = refusal(&format!("prony run {flag} a.js")).unwrap_or_default();

@@ -282,6 +282,27 @@ fn errors_of_typescript_show_the_authors_places() {
 }
 
 #[test]
+fn the_stack_of_an_error_says_what_it_is_and_shows_the_authors_places() {
+    check(
+        &[(
+            "main.ts",
+            "class Refused extends Error { constructor(m: string) { super(m); this.name = 'Refused'; } }
+             interface Nothing { a: number }
+             function inner(x: number): void {
+                 throw new Refused('no ' + x);
+             }
+             const read = (error: unknown) => (error as Error).stack!.replace(/:\\d+\\)/g, ')');
+             export function setup(): unknown {
+                 try { inner(1); } catch (error) { return [read(error), String(error), { stack: 5 }.stack]; }
+             }",
+        )],
+        &expect![[
+            r#"["Refused: no 1\n\tat Refused (file://FOLDER/main.ts:1)\n\tat inner (file://FOLDER/main.ts:4)\n\tat setup (file://FOLDER/main.ts:8)\n","Refused: no 1",5]"#
+        ]],
+    );
+}
+
+#[test]
 fn papaparse_reads_and_writes() {
     check_one(
         "import papaparse from 'https://jslib.k6.io/papaparse/5.1.1/index.js';

@@ -248,6 +248,25 @@ fn common_js_throws_from_where_it_stands() {
 }
 
 #[test]
+fn an_interval_goes_on_that_is_shorter_than_its_callback() {
+    check_one(
+        "import { sleep } from 'k6';
+         export async function setup() {
+             const seen = [];
+             await new Promise((done) => {
+                 const timer = setInterval(() => {
+                     seen.push(seen.length);
+                     sleep(0.02);
+                     if (seen.length === 3) { clearInterval(timer); done(); }
+                 }, 5);
+             });
+             return seen;
+         }",
+        &expect!["[0,1,2]"],
+    );
+}
+
+#[test]
 fn import_cycles_work() {
     check(
         &[

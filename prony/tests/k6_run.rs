@@ -883,6 +883,23 @@ fn a_certificate_of_its_own_is_taken_where_the_environment_names_it() {
 }
 
 #[test]
+fn a_shared_array_is_made_once() {
+    let script = r#"
+        import { SharedArray } from "k6/data";
+        const rows = new SharedArray("rows", () => { console.log("making them"); return [1, Math.random()]; });
+        export const options = { vus: 2, iterations: rows.length, thresholds: { [`iterations{row:${rows[1]}}`]: [] } };
+        export function setup() { return rows[1]; }
+        export default function (row) { console.log(row === rows[1] ? "the same" : "another"); }
+        export function handleSummary(data) { return { stdout: Object.keys(data.metrics).join() + rows[1] + ".\n" }; }"#;
+    let ran = run(script, &[]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.error);
+    assert_eq!(ran.error.matches("making them").count(), 1, "{}", ran.error);
+    assert_eq!(ran.error.matches("the same").count(), 2, "{}", ran.error);
+    let row = ran.out.split("{row:").nth(1).and_then(|rest| rest.split('}').next()).unwrap();
+    assert!(ran.out.contains(&format!("{row}.\n")), "{}", ran.out);
+}
+
+#[test]
 fn dropped_iterations_belong_to_their_scenario() {
     let script = r#"
         import { sleep } from "k6";

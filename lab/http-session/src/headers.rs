@@ -1,6 +1,7 @@
 //! Header lists: of requests, one value a name, and of answers as received.
 
 use crate::set_cookie::{SetCookie, is_token};
+use std::borrow::Cow;
 
 /// The headers of a request; names in canonical form, each once, in the order in which they were set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -95,8 +96,7 @@ impl<'a> ResponseHead<'a> {
             if name.eq_ignore_ascii_case(b"transfer-encoding") {
                 continue;
             }
-            let (name, value) =
-                (canonical_name(&String::from_utf8_lossy(name)), String::from_utf8_lossy(value));
+            let (name, value) = (canonical_name(&String::from_utf8_lossy(name)), unfolded(value));
             match joined.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, known)) => {
                     known.push_str(", ");
@@ -111,16 +111,26 @@ impl<'a> ResponseHead<'a> {
     pub fn cookies(self) -> impl Iterator<Item = SetCookie> {
         self.lines()
             .filter(|(name, _)| name.eq_ignore_ascii_case(b"set-cookie"))
-            .filter_map(|(_, value)| SetCookie::parse(&String::from_utf8_lossy(value)))
+            .filter_map(|(_, value)| SetCookie::parse(&unfolded(value)))
     }
 }
 
-/// What stands before, between and behind line feeds.
+/// A value as text, with a space where it goes on in the next line.
+fn unfolded(value: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(value);
+    if !text.contains('\n') {
+        return text;
+    }
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" ").into()
+}
+
+/// What stands before, between and behind line feeds, but those behind which a value goes on (RFC 9112, 5.2).
 fn split_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(bytes);
     std::iter::from_fn(move || {
         let bytes = rest.take()?;
-        let Some(end) = memchr::memchr(b'\n', bytes) else { return Some(bytes) };
+        let is_end = |at: &usize| !matches!(bytes.get(at + 1), Some(b' ' | b'\t'));
+        let Some(end) = memchr::memchr_iter(b'\n', bytes).find(is_end) else { return Some(bytes) };
         rest = Some(&bytes[end + 1..]);
         Some(&bytes[..end])
     })
@@ -159,5 +169,8 @@ mod tests {
         let cookies: Vec<_> = head.cookies().map(|cookie| cookie.name).collect();
         assert_eq!((cookies.len(), head.first("SET-COOKIE")), (2, Some(&b"a=b"[..])));
         assert_eq!(ResponseHead::new(b"").status_text(), "");
+        let folded = ResponseHead::new(b"HTTP/1.1 200 OK\r\nX-A: a;\r\n\t b: c \r\nX-B: d\r\n\r\n").joined();
+        let folded: Vec<_> = folded.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        assert_eq!(folded, ["X-A: a; b: c", "X-B: d"]);
     }
 }

@@ -6,6 +6,7 @@ use super::host::Clock;
 use super::http::settings::{HttpOptions, HttpSettings};
 use super::measure::{BesideOthers, Measure, MeasureError, MeasureSettings, Unmeasured};
 use super::metrics::binding::AddRules;
+use super::modules::SharedArrays;
 use super::modules::execution::{RunEnd, RunState};
 use super::modules::log::Log;
 use super::modules::log_settings::LogSettings;
@@ -133,7 +134,7 @@ impl Session {
         given: GivenOptions,
         settings: &MeasureSettings,
     ) -> Result<Self, SessionError> {
-        // What it leaves behind is not what users find: it has run with the options not yet known.
+        // What it leaves behind is not what users find, but for shared arrays: it has run with the options not yet known.
         let first = Arc::new(file.script());
         let inspected = Machine::new(Arc::clone(&first), Clock::Real(Instant::now()))?.inspect();
         // Also where the script has caught what the call throws.
@@ -153,6 +154,7 @@ impl Session {
         let wire = Wire::new(&consolidated.options, &mut consolidated.warnings)?;
         let mut script = file.script();
         script.shared::<ToldLacks>().add(&first.shared::<ToldLacks>());
+        script.shared::<SharedArrays>().take_over(&first.shared::<SharedArrays>());
         let shared = (script.shared::<Log>(), script.shared::<RunState>());
         let registry = &first.recorder.registry;
         let (measure, recorder) = Measure::new(&consolidated.options, registry, shared, settings)?;

@@ -248,6 +248,25 @@ fn common_js_throws_from_where_it_stands() {
 }
 
 #[test]
+fn an_interval_goes_on_that_is_shorter_than_its_callback() {
+    check_one(
+        "import { sleep } from 'k6';
+         export async function setup() {
+             const seen = [];
+             await new Promise((done) => {
+                 const timer = setInterval(() => {
+                     seen.push(seen.length);
+                     sleep(0.02);
+                     if (seen.length === 3) { clearInterval(timer); done(); }
+                 }, 5);
+             });
+             return seen;
+         }",
+        &expect!["[0,1,2]"],
+    );
+}
+
+#[test]
 fn import_cycles_work() {
     check(
         &[
@@ -278,6 +297,27 @@ fn errors_of_typescript_show_the_authors_places() {
             Error: level 1 of é
             	at boom (file://FOLDER/lib/boom.ts:9:58)
             	at setup (file://FOLDER/main.ts:4:15)"#]],
+    );
+}
+
+#[test]
+fn the_stack_of_an_error_says_what_it_is_and_shows_the_authors_places() {
+    check(
+        &[(
+            "main.ts",
+            "class Refused extends Error { constructor(m: string) { super(m); this.name = 'Refused'; } }
+             interface Nothing { a: number }
+             function inner(x: number): void {
+                 throw new Refused('no ' + x);
+             }
+             const read = (error: unknown) => (error as Error).stack!.replace(/:\\d+\\)/g, ')');
+             export function setup(): unknown {
+                 try { inner(1); } catch (error) { return [read(error), String(error), { stack: 5 }.stack]; }
+             }",
+        )],
+        &expect![[
+            r#"["Refused: no 1\n\tat Refused (file://FOLDER/main.ts:1)\n\tat inner (file://FOLDER/main.ts:4)\n\tat setup (file://FOLDER/main.ts:8)\n","Refused: no 1",5]"#
+        ]],
     );
 }
 

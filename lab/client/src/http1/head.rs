@@ -98,6 +98,10 @@ impl Head {
     }
 
     fn read_header(&mut self, line: &[u8]) -> Result<(), ScanError> {
+        // The value of the line before goes on (RFC 9112, 5.2), which those that say where the answer ends do not.
+        if matches!(line[0], b' ' | b'\t') {
+            return Ok(());
+        }
         // Most names are skipped by their first letter.
         if !matches!(line[0] | 0x20, b'c' | b't') {
             return memchr::memchr(b':', line).map(drop).ok_or(ScanError::HeaderLine);

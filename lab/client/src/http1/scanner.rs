@@ -337,6 +337,12 @@ mod tests {
     }
 
     #[test]
+    fn values_may_go_on_in_the_next_line() {
+        let folded = "HTTP/1.1 200 OK\r\nX-Policy: a;\r\n b c\r\nContent-Length: 2\r\n\r\n{}";
+        check(folded, &expect!["200 keeps=true end=60 failure=false"]);
+    }
+
+    #[test]
     fn what_is_no_answer_is_refused() {
         check("SSH-2.0-OpenSSH\r\n", &expect!["not an HTTP/1 status line"]);
         check("HTTP/2 200\r\n\r\n", &expect!["not an HTTP/1 status line"]);

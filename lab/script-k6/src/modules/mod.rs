@@ -26,6 +26,7 @@ mod x509;
 
 use crate::vm::{Builtin, Native};
 pub(crate) use basics::call_tags;
+pub(crate) use data::shared::SharedArrays;
 
 pub(crate) const MODULES: &[Builtin] = &[
     basics::MODULE,

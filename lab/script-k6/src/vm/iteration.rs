@@ -157,7 +157,7 @@ impl Iteration {
 
     /// Calls what was registered for the first arrival; one that nobody wants is dropped.
     fn deliver(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
-        let (id, count, callback) = {
+        let (id, callback) = {
             let mut user = self.host.user();
             let Some((id, heard)) = user.waits.front() else { return Ok(()) };
             let (is_last, is_due) = (heard.is_last(), matches!(heard, Heard::Due));
@@ -165,16 +165,14 @@ impl Iteration {
                 if is_last { user.callbacks.remove(&id) } else { user.callbacks.get(&id).cloned() };
             if callback.is_none() || is_due {
                 user.waits.drop_front();
+            } else {
+                user.waits.hand_front();
             }
-            (id, user.waits.len(), callback)
+            (id, callback)
         };
         let Some(callback) = callback else { return Ok(()) };
         let result = callback.restore(ctx)?.call::<_, ()>((id,));
-        let mut user = self.host.user();
-        // A callback that did not take what came would be called for it for ever.
-        if user.waits.len() >= count && user.waits.front().is_some_and(|(front, _)| front == id) {
-            user.waits.drop_front();
-        }
+        self.host.user().waits.drop_handed();
         result
     }
 

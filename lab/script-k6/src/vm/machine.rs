@@ -15,6 +15,7 @@ use super::modules::Script;
 use crate::host::{Clock, Cut, Host, HostHandle, UserState};
 use crate::source::common_js::WHOLE;
 use crate::vm::context::globals::Globals;
+use crate::vm::context::stacks::ErrorStacks;
 use prony_metrics::SystemTag;
 use prony_model::program::StopFlag;
 use prony_model::units::Nanos;
@@ -38,6 +39,7 @@ pub struct Machine {
     _handlers: Box<Handlers>,
     loader: Box<Loader>,
     globals: Globals,
+    stacks: ErrorStacks,
     /// What QuickJS tells of its collections through.
     collections: Option<Persistent<Value<'static>>>,
     /// The context of natives and of the anchor; held for them.
@@ -140,13 +142,14 @@ impl Machine {
             install_handlers(raw_runtime, &handlers);
             (switch, handlers, Loader::install(script, base))
         };
-        let globals = Globals::default();
+        let (globals, stacks) = (Globals::default(), ErrorStacks::default());
         let made = switch.enter(|| {
             // SAFETY: the context is alive, and the loader as long as it.
             let (ctx, loader) = unsafe { (Ctx::from_raw(base), NonNull::from(&*loader)) };
             // SAFETY: as above; the host has the memory, and is alive while the runtime is.
             unsafe {
                 globals.make(&ctx, loader)?;
+                stacks.make(&ctx)?;
                 host.memory.watch_collections(&ctx).map(|value| Persistent::save(&ctx, value))
             }
         });
@@ -156,6 +159,7 @@ impl Machine {
             _handlers: handlers,
             loader,
             globals,
+            stacks,
             collections: Some(collections),
             _base_context: base_context,
             raw_runtime,
@@ -339,6 +343,7 @@ impl Machine {
     fn set_globals(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
         self.new_environment(ctx, &[])?;
         self.globals.set(ctx)?;
+        self.stacks.set(ctx)?;
         let globals = ctx.globals();
         // As in k6: bundles ask for it.
         globals.prop("global", Property::from(globals.clone()).writable().configurable())?;
@@ -427,6 +432,7 @@ impl Drop for Machine {
         // SAFETY: the runtime is alive.
         self.switch.enter(|| unsafe {
             self.globals.clear();
+            self.stacks.clear();
             self.loader.clear();
             self.collections = None;
             self.host.memory.unwatch();

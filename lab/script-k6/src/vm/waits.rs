@@ -72,6 +72,8 @@ pub(crate) enum Awaited {
 #[derive(Debug, Default)]
 pub struct Waits {
     inbox: VecDeque<(AskId, Heard)>,
+    /// What a callback is called for, until it takes it. While it waits for something else, more may come under the same number.
+    handed: Option<(AskId, Heard)>,
     /// In no order: a user has few.
     timers: Vec<(Nanos, AskId)>,
     pub(super) awaited: Awaited,
@@ -134,18 +136,25 @@ impl Waits {
 
     /// Takes the first that came under this number.
     pub fn take(&mut self, id: AskId) -> Option<Heard> {
+        if let Some((_, heard)) = self.handed.take_if(|(handed, _)| *handed == id) {
+            return Some(heard);
+        }
         let index = self.inbox.iter().position(|(heard, _)| *heard == id)?;
         self.inbox.remove(index).map(|(_, heard)| heard)
     }
 
     /// Takes the first that came under any of these numbers.
     pub fn take_any(&mut self, ids: &[AskId]) -> Option<(AskId, Heard)> {
+        if let Some(handed) = self.handed.take_if(|(handed, _)| ids.contains(handed)) {
+            return Some(handed);
+        }
         let index = self.inbox.iter().position(|(heard, _)| ids.contains(heard))?;
         self.inbox.remove(index)
     }
 
     /// Nothing that came under this number is of interest.
     pub fn forget(&mut self, id: AskId) {
+        drop(self.handed.take_if(|(handed, _)| *handed == id));
         self.inbox.retain(|(heard, _)| *heard != id);
     }
 
@@ -153,12 +162,18 @@ impl Waits {
         self.inbox.front().map(|(id, heard)| (*id, heard))
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.inbox.len()
-    }
-
     pub(super) fn drop_front(&mut self) {
         self.inbox.pop_front();
+    }
+
+    /// Keeps what came first for the callback that is called next.
+    pub(super) fn hand_front(&mut self) {
+        self.handed = self.inbox.pop_front();
+    }
+
+    /// A callback that did not take what it was called for would be called for it for ever.
+    pub(super) fn drop_handed(&mut self) {
+        self.handed = None;
     }
 
     pub(crate) fn push(&mut self, id: AskId, heard: Heard) {
@@ -179,9 +194,13 @@ impl Waits {
     pub(super) fn is_met(&self) -> bool {
         match &self.awaited {
             Awaited::Anything => !self.inbox.is_empty(),
-            Awaited::One(id) => self.inbox.iter().any(|(heard, _)| heard == id),
-            Awaited::Any(ids) => self.inbox.iter().any(|(heard, _)| ids.contains(heard)),
+            Awaited::One(id) => self.has(|heard| heard == id),
+            Awaited::Any(ids) => self.has(|heard| ids.contains(heard)),
         }
+    }
+
+    fn has(&self, is_meant: impl Fn(&AskId) -> bool) -> bool {
+        self.handed.iter().chain(&self.inbox).any(|(heard, _)| is_meant(heard))
     }
 
     /// A timer that was waited for needs no taking.
@@ -208,6 +227,7 @@ impl Waits {
     /// For the next iteration. Numbers go on, so that a late answer is not taken for another's.
     pub(crate) fn clear(&mut self) {
         self.inbox.clear();
+        self.handed = None;
         self.timers.clear();
         self.awaited = Awaited::Anything;
     }
@@ -288,6 +308,23 @@ mod tests {
         assert!(matches!(waits.take(call), Some(Heard::Answered(_))));
         assert!(matches!(waits.take_any(&[call, timer]), Some((_, Heard::Due))));
         assert!(waits.take(timer).is_none());
+    }
+
+    #[test]
+    fn what_comes_while_a_callback_waits_is_not_what_it_was_called_for() {
+        let mut waits = Waits::default();
+        let (socket, call) = (waits.new_id(), waits.new_id());
+        waits.push(socket, Heard::Socket(SocketHeard::Message(SocketMessage::Text("first".to_owned()))));
+        waits.hand_front();
+        assert!(matches!(waits.take(socket), Some(Heard::Socket(_))));
+        waits.await_one(call);
+        waits.push(socket, Heard::Socket(SocketHeard::Message(SocketMessage::Text("next".to_owned()))));
+        assert!(!waits.is_met());
+        waits.drop_handed();
+        assert_eq!(waits.front().map(|(id, _)| id), Some(socket));
+        waits.hand_front();
+        waits.drop_handed();
+        assert!(waits.take_any(&[socket, call]).is_none(), "nobody has taken it");
     }
 
     #[test]

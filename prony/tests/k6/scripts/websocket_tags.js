@@ -1,4 +1,5 @@
-// Sessions of WebSockets with tags and thresholds.
+// Sessions of WebSockets with tags and thresholds; their samples have the group that they were opened in.
+import { group } from "k6";
 import ws from "k6/ws";
 import { WebSocket } from "k6/websockets";
 
@@ -12,7 +13,9 @@ export default function () {
     socket.on("open", () => socket.send("one"));
     socket.on("message", () => socket.close());
   });
-  const socket = new WebSocket(`ws://${__ENV.SHOP}/ws`, null, { tags: { of: "events" } });
-  socket.onopen = () => socket.send("two");
-  socket.onmessage = () => socket.close();
+  group("opened", () => {
+    const socket = new WebSocket(`ws://${__ENV.SHOP}/ws`, null, { tags: { of: "events" } });
+    socket.onopen = () => socket.send("two");
+    socket.onmessage = () => socket.close();
+  });
 }

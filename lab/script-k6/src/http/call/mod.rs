@@ -181,11 +181,15 @@ fn own_name(page: &Page) -> Option<Rc<str>> {
 impl Wishes {
     fn usual(host: &Host) -> Self {
         let options = state::options(host);
-        let expected = host.user().data.get::<HttpUser>().callback.clone();
+        let (user, expected) = {
+            let mut user = host.user();
+            (user.tags, user.data.get::<HttpUser>().callback.clone())
+        };
         Self {
             throws: options.throws,
             response_type: if options.discards_bodies { ResponseType::None } else { ResponseType::Text },
             expected: expected.unwrap_or_else(|| Some(Expected::usual())),
+            user,
             tags: Rc::default(),
             name: None,
             warns_of_redirects: !options.has_max_redirects,

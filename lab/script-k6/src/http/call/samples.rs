@@ -27,7 +27,7 @@ pub(super) struct Sampled<'a> {
 }
 
 pub(super) fn record(host: &Host, sampled: &Sampled<'_>) {
-    let user = host.user().tags;
+    let user = sampled.wishes.user;
     let mut recorder = host.recorder();
     let is_answered = sampled.status != 0;
     let tls = sampled.peer.tls.as_ref().filter(|_| is_answered);

@@ -5,6 +5,7 @@ use crate::http::call::page::{HeadMemo, Page, Pages};
 use crate::http::settings::{Expected, HttpOptions, HttpSettings, ResponseType};
 use prony_http_session::exchange::{Exchange, SharedJar};
 use prony_http_session::headers::Headers;
+use prony_metrics::Tags;
 use prony_model::program::call::AskId;
 use prony_model::units::Nanos;
 use std::rc::Rc;
@@ -130,6 +131,8 @@ pub(crate) struct Wishes {
     pub throws: bool,
     pub response_type: ResponseType,
     pub expected: Option<Rc<Expected>>,
+    /// The user's when the call was made: what a script sets while it waits is not the call's.
+    pub user: Tags,
     /// Beside the user's.
     pub tags: Rc<[(String, String)]>,
     /// A tag `name` that stands for all requests of the call.

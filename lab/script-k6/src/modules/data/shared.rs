@@ -63,6 +63,16 @@ impl SharedArrays {
         self.changed.notify_all();
     }
 
+    /// Has what another script's init code has made, as k6 makes each array once, also where init code runs for the options.
+    pub(crate) fn take_over(&self, of_first: &Self) {
+        let of_first = of_first.by_name();
+        let made = of_first.iter().filter_map(|(name, entry)| match entry {
+            SharedEntry::Made(elements) => Some((name.clone(), SharedEntry::Made(Arc::clone(elements)))),
+            SharedEntry::Being(_) => None,
+        });
+        self.by_name().extend(made);
+    }
+
     fn by_name(&self) -> MutexGuard<'_, HashMap<Box<str>, SharedEntry>> {
         // A panic elsewhere leaves the map whole: entries are changed in one step.
         self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
@@ -91,6 +101,16 @@ mod tests {
         });
         assert_eq!(made.into_inner(), 1);
         assert!(all.iter().all(|elements| Arc::ptr_eq(elements, &all[0])));
+    }
+
+    #[test]
+    fn what_was_made_is_taken_over_and_what_is_being_made_is_not() {
+        let (first, next) = (SharedArrays::default(), SharedArrays::default());
+        assert_eq!((first.claim("whole"), first.claim("begun")), (Claim::Yours, Claim::Yours));
+        let elements = first.keep("whole", vec!["1".into()]);
+        next.take_over(&first);
+        assert_eq!(next.claim("whole"), Claim::Made(elements));
+        assert_eq!(next.claim("begun"), Claim::Yours);
     }
 
     #[test]

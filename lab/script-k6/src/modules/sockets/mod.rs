@@ -2,7 +2,6 @@
 
 use super::basics::{call_tags, require_user};
 use super::binding::{array_buffer, buffer_source, go_error, text_of, uint8_array};
-use super::samples;
 use crate::host::{Host, host_of};
 use crate::http::binding::handle::Handle;
 use crate::http::call::now_ms;
@@ -42,6 +41,9 @@ struct Sockets(HashMap<AskId, Socket>);
 struct Socket {
     url: Rc<Url>,
     opened: Nanos,
+    /// Those that its user had when it opened it.
+    of_user: Tags,
+    /// Beside those.
     tags: Vec<(String, String)>,
     /// When each ping that was not answered yet was sent.
     pings: HashMap<Vec<u8>, Nanos>,
@@ -98,14 +100,12 @@ fn open<'js>(
     let opened = host.now();
     let id = {
         let mut user = host.user();
-        let iteration = user.iteration;
+        let (iteration, of_user) = (user.iteration, user.tags);
         let id = user.waits.new_id();
         let sockets = user.data.get::<Sockets>();
         sockets.0.retain(|_, socket| socket.iteration == iteration);
-        sockets.0.insert(
-            id,
-            Socket { url: Rc::new(parsed), opened, tags, pings: HashMap::new(), ping_count: 0, iteration },
-        );
+        let (url, pings) = (Rc::new(parsed), HashMap::new());
+        sockets.0.insert(id, Socket { url, opened, of_user, tags, pings, ping_count: 0, iteration });
         id
     };
     let opening = SocketOpening { id, target, text, timeout: HANDSHAKE_TIMEOUT, outlives_iteration: false };
@@ -232,18 +232,17 @@ fn header_lines(head: &[u8]) -> impl Iterator<Item = (String, String)> {
     pairs.collect::<Vec<_>>().into_iter()
 }
 
-/// Records with the tags of a socket, on top of the user's.
+/// Records with the tags of a socket, whatever its user's are by now, as in k6.
 fn record(host: &Host, id: AskId, work: impl FnOnce(&mut Recorder, Tags, Nanos)) {
-    let Some((opened, pairs)) =
-        host.user().data.get::<Sockets>().0.get(&id).map(|socket| (socket.opened, socket.tags.clone()))
-    else {
-        return;
-    };
-    samples::record(host, |recorder, tags| {
-        let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let set = recorder.sets().derive(tags.set, &pairs);
-        work(recorder, Tags { set, ..tags }, opened);
+    let found = host.user().data.get::<Sockets>().0.get(&id).map(|socket| {
+        let Socket { opened, of_user, tags, .. } = socket;
+        (*opened, *of_user, tags.clone())
     });
+    let Some((opened, of_user, own)) = found else { return };
+    let own: Vec<_> = own.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let mut recorder = host.recorder();
+    let set = recorder.sets().derive(of_user.set, &own);
+    work(&mut recorder, Tags { set, ..of_user }, opened);
 }
 
 fn count(host: &Host, id: AskId, metric: MetricId) {

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "this is the boundary to QuickJS's C interface")]
 
 pub(super) mod globals;
+pub(super) mod stacks;
 
 use super::error::thrown;
 use super::fiber::Switch;
@@ -103,21 +104,25 @@ pub(super) fn define_accessor(
 
 /// True where the object itself has a property of this name that is no plain value.
 pub(super) fn has_accessor(object: &Object<'_>, name: &str) -> bool {
-    let ctx = object.ctx().as_raw().as_ptr();
+    accessor_of(object, name).is_some()
+}
+
+/// The getter and the setter of a property of the object itself, where it is no plain value.
+pub(super) fn accessor_of<'js>(object: &Object<'js>, name: &str) -> Option<[Value<'js>; 2]> {
+    let (ctx, raw) = (object.ctx(), object.ctx().as_raw().as_ptr());
     let mut found = std::mem::MaybeUninit::<qjs::JSPropertyDescriptor>::uninit();
-    // SAFETY: all are alive; the descriptor is written where the answer is 1, and its references are given back.
+    // SAFETY: all are alive; the descriptor is written where the answer is 1, and its references become values or are given back.
     unsafe {
-        let atom = qjs::JS_NewAtomLen(ctx, name.as_ptr().cast(), name.len() as _);
-        let has = qjs::JS_GetOwnProperty(ctx, found.as_mut_ptr(), object.as_raw(), atom);
-        qjs::JS_FreeAtom(ctx, atom);
+        let atom = qjs::JS_NewAtomLen(raw, name.as_ptr().cast(), name.len() as _);
+        let has = qjs::JS_GetOwnProperty(raw, found.as_mut_ptr(), object.as_raw(), atom);
+        qjs::JS_FreeAtom(raw, atom);
         if has != 1 {
-            return false;
+            return None;
         }
         let found = found.assume_init();
-        for value in [found.value, found.getter, found.setter] {
-            qjs::JS_FreeValue(ctx, value);
-        }
-        found.flags & qjs::JS_PROP_GETSET.cast_signed() != 0
+        qjs::JS_FreeValue(raw, found.value);
+        let accessor = [owned(ctx, found.getter), owned(ctx, found.setter)];
+        (found.flags & qjs::JS_PROP_GETSET.cast_signed() != 0).then_some(accessor)
     }
 }
 

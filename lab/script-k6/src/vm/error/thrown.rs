@@ -7,9 +7,13 @@ use crate::vm::raw::take_backtrace;
 use crate::vm::text;
 use rquickjs::function::Constructor;
 use rquickjs::{Ctx, Error, Object, Value};
+use std::fmt::Write as _;
 
 /// The name of the function beneath all frames.
 pub(crate) const ANCHOR: &str = "prony";
+
+/// The name beneath which errors have what QuickJS keeps of where they were made. It is no name that a script would use.
+pub(crate) const KEPT_STACK: &str = "prony:stack";
 
 /// The error of a call that failed. Whatever is pending in the context is taken.
 pub(crate) fn caught(host: &Host, ctx: &Ctx<'_>, error: &Error) -> ScriptError {
@@ -57,7 +61,7 @@ pub(crate) fn forget(host: &Host) {
 fn of_value(host: &Host, ctx: &Ctx<'_>, value: &Value<'_>) -> ScriptError {
     let backtrace = take_backtrace(ctx);
     let cut = host.cut_backtrace.take().map(|text| stack_of(host, &text)).unwrap_or_default();
-    let own = value.as_object().and_then(|object| object.get::<_, String>("stack").ok());
+    let own = value.as_object().and_then(kept_stack);
     let stack = own.or(backtrace).map(|text| stack_of(host, &text)).unwrap_or_default();
     // QuickJS asks where a loop begins anew, and names the place before it; the last call was within.
     let line = |stack: &[Frame]| stack.first().and_then(|frame| Some(frame.place.as_ref()?.line));
@@ -119,8 +123,29 @@ pub(crate) fn running_place(host: &Host, ctx: &Ctx<'_>) -> Option<String> {
 pub(crate) fn running_backtrace(ctx: &Ctx<'_>) -> Option<String> {
     let error = ctx.globals().get::<_, Constructor<'_>>("Error");
     let error = error.and_then(|error| error.construct::<_, Object<'_>>(()));
-    let stack = error.and_then(|error| error.get::<_, String>("stack"));
-    stack.inspect_err(|_| drop(ctx.catch())).ok()
+    let error = error.inspect_err(|_| drop(ctx.catch())).ok()?;
+    kept_stack(&error)
+}
+
+/// What QuickJS keeps of where an error was made; of what is no error, what a script has given it.
+fn kept_stack(error: &Object<'_>) -> Option<String> {
+    error.get::<_, String>(KEPT_STACK).or_else(|_| error.get("stack")).ok()
+}
+
+/// The `stack` of an error as k6 has it: what it says, and a line for each place. None of what is no error.
+pub(crate) fn written_stack(host: &Host, error: &Object<'_>) -> rquickjs::Result<Option<String>> {
+    let Ok(kept) = error.get::<_, String>(KEPT_STACK) else { return Ok(None) };
+    let part = |name: &str| text::text_of(error.ctx(), error.get(name)?);
+    let mut written = match (part("name")?, part("message")?) {
+        (name, message) if message.is_empty() => name,
+        (name, message) if name.is_empty() => message,
+        (name, message) => format!("{name}: {message}"),
+    };
+    written.push('\n');
+    for frame in stack_of(host, &kept) {
+        writeln!(written, "\tat {frame}").expect("texts take everything that is written");
+    }
+    Ok(Some(written))
 }
 
 fn is_built_in(host: &Host, place: &Place) -> bool {

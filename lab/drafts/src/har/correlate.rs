@@ -7,15 +7,12 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
 use super::log::RecordedResponse;
-use super::sources::{FoundValue, of_headers, of_html};
+use super::sources::{FoundValue, SHORTEST_NUMBER, is_telling, of_headers, of_html, regex_escaped};
 use crate::{
     draft::{Body, Capture, Request},
     names::Names,
 };
 
-/// Shorter texts come twice by chance.
-const SHORTEST_TEXT: usize = 6;
-const SHORTEST_NUMBER: usize = 3;
 /// Of one response; more are the rows of a list, and no request sends them all.
 const MOST_VALUES: usize = 20_000;
 
@@ -137,15 +134,6 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// A token or an id, and no word.
-pub(super) fn is_telling(text: &str) -> bool {
-    let is_of_them = |letter: char| letter.is_ascii_alphanumeric() || "-_.~+/=:".contains(letter);
-    text.chars().all(is_of_them)
-        && (text.len() >= 4 * SHORTEST_TEXT
-            || text.len() >= SHORTEST_TEXT && text.contains(|letter: char| letter.is_ascii_digit()))
-        || text.len() >= SHORTEST_NUMBER && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
 /// Offers each value of a request; what is given back takes its place.
 fn replace_in(request: &mut Request, replace: &mut impl FnMut(&str) -> Option<String>) {
     request.path = replace_in_path(&request.path, replace);
@@ -219,15 +207,4 @@ fn replace_in_json(value: &mut Value, replace: &mut impl FnMut(&str) -> Option<S
             }
         }
     }
-}
-
-pub(super) fn regex_escaped(text: &str) -> String {
-    let mut out = String::new();
-    for letter in text.chars() {
-        if !letter.is_ascii_alphanumeric() && !"_-".contains(letter) {
-            out.push('\\');
-        }
-        out.push(letter);
-    }
-    out
 }

@@ -1,8 +1,10 @@
 //! Where responses have values beside their JSON: headers, the address in `Location`, and fields of HTML.
 
-use super::correlate::{is_telling, regex_escaped};
 use super::log::Pair;
 
+/// Shorter texts come twice by chance.
+const SHORTEST_TEXT: usize = 6;
+pub(super) const SHORTEST_NUMBER: usize = 3;
 /// In the names of headers that clients send back.
 const WORDS: [&str; 9] = ["token", "csrf", "xsrf", "auth", "authorization", "session", "id", "key", "nonce"];
 
@@ -118,6 +120,26 @@ fn attribute<'a>(tag: &'a str, name: &str) -> Option<Attribute<'a>> {
     let quote = rest.chars().next().filter(|letter| ['"', '\''].contains(letter))?;
     let end = rest[1..].find(quote)? + 1;
     Some(Attribute { at, quoted: &rest[..=end], text: &rest[1..end] })
+}
+
+/// A token or an id, and no word.
+pub(super) fn is_telling(text: &str) -> bool {
+    let is_of_them = |letter: char| letter.is_ascii_alphanumeric() || "-_.~+/=:".contains(letter);
+    text.chars().all(is_of_them)
+        && (text.len() >= 4 * SHORTEST_TEXT
+            || text.len() >= SHORTEST_TEXT && text.contains(|letter: char| letter.is_ascii_digit()))
+        || text.len() >= SHORTEST_NUMBER && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+pub(super) fn regex_escaped(text: &str) -> String {
+    let mut out = String::new();
+    for letter in text.chars() {
+        if !letter.is_ascii_alphanumeric() && !"_-".contains(letter) {
+            out.push('\\');
+        }
+        out.push(letter);
+    }
+    out
 }
 
 #[cfg(test)]

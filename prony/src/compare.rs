@@ -43,7 +43,7 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     users: Option<u32>,
     /// Starts a second of an address, in place of users that wait for their answers.
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     rate: Option<f64>,
     #[command(flatten)]
     summaries: SummaryFlags,

@@ -104,6 +104,7 @@ fn measure(arguments: &CompareArguments) -> anyhow::Result<(ComparisonFile, Path
         bail!("two things are compared, and the arguments name {}", read.len());
     };
     refuse_load_of_addresses(arguments, [a, b])?;
+    arguments.flags.refuse_foreign_settings(&[a, b])?;
     let users = [a, b].map(|argument| argument.kind.users);
     let users = if users.contains(&UserState::OfWorker) { UserState::OfWorker } else { UserState::OfPlan };
     let (a, b) = (subject(arguments, a)?, subject(arguments, b)?);

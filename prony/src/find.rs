@@ -82,6 +82,7 @@ pub(crate) fn execute(arguments: &FindArguments) -> anyhow::Result<ExitCode> {
     let [argument] = read.as_slice() else {
         bail!("one thing is searched, and the arguments name {}", read.len());
     };
+    arguments.flags.refuse_foreign_settings(&[argument])?;
     let mut given = arguments.flags.open(argument, LoadModel::constant(1, Nanos::from_secs(1)))?;
     let settings = settings(arguments, &given.draft)?;
     given.draft.thresholds.clone_from(&settings.objectives);

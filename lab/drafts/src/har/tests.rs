@@ -176,14 +176,14 @@ fn forms_addresses_and_headers_give_values_too() {
             json!({
                 "request": { "headers": kind, "postData": {
                     "mimeType": "application/x-www-form-urlencoded", "text": "csrf=a1b2c3d4e5&plus=x%2By1234" } },
-                "response": { "status": 201, "headers": [{ "name": "location", "value": "/orders/o7654" }],
+                "response": { "status": 201, "headers": [{ "name": "location", "value": "/orders/o765432" }],
                     "content": { "text": "{\"plus\":\"x+y1234\"}" } }
             }),
         ),
         entry(
             20,
             "GET",
-            "http://h/orders/o7654?plus=x%2By1234",
+            "http://h/orders/o765432?plus=x%2By1234",
             json!({ "request": { "headers": [{ "name": "X-Session-Id", "value": "s9t8u7" }] } }),
         ),
     ];

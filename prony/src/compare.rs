@@ -39,7 +39,7 @@ pub(crate) struct CompareArguments {
     /// How long each run lasts, at the plan's highest load; by default as the plan says, or 10 s of an address.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     duration: Option<Nanos>,
-    /// Users of an address, without think time, 10 unless given; or those that serve the starts, with --rate.
+    /// Users of an address, without think time; or those that serve the starts, with --rate [default: 10].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     users: Option<u32>,
     /// Starts a second of an address, in place of users that wait for their answers.

@@ -39,11 +39,11 @@ pub(crate) struct CompareArguments {
     /// How long each run lasts, at the plan's highest load; by default as the plan says, or 10 s of an address.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     duration: Option<Nanos>,
-    /// Users of an address, without think time, 10 unless given; or those that serve the starts, with --rate.
+    /// Users of an address, without think time; or those that serve the starts, with --rate [default: 10].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     users: Option<u32>,
     /// Starts a second of an address, in place of users that wait for their answers.
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     rate: Option<f64>,
     #[command(flatten)]
     summaries: SummaryFlags,
@@ -104,6 +104,7 @@ fn measure(arguments: &CompareArguments) -> anyhow::Result<(ComparisonFile, Path
         bail!("two things are compared, and the arguments name {}", read.len());
     };
     refuse_load_of_addresses(arguments, [a, b])?;
+    arguments.flags.refuse_foreign_settings(&[a, b])?;
     let users = [a, b].map(|argument| argument.kind.users);
     let users = if users.contains(&UserState::OfWorker) { UserState::OfWorker } else { UserState::OfPlan };
     let (a, b) = (subject(arguments, a)?, subject(arguments, b)?);

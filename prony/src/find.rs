@@ -34,10 +34,10 @@ pub(crate) struct FindArguments {
     #[arg(long, value_enum)]
     vary: Option<VaryFlag>,
     /// The first load tried.
-    #[arg(long, value_name = "LOAD", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "LOAD", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     from: Option<u32>,
     /// No load above this one is tried.
-    #[arg(long, value_name = "LOAD", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "LOAD", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     max: Option<u32>,
     /// Runs of each load; more where they disagree.
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -82,6 +82,7 @@ pub(crate) fn execute(arguments: &FindArguments) -> anyhow::Result<ExitCode> {
     let [argument] = read.as_slice() else {
         bail!("one thing is searched, and the arguments name {}", read.len());
     };
+    arguments.flags.refuse_foreign_settings(&[argument])?;
     let mut given = arguments.flags.open(argument, LoadModel::constant(1, Nanos::from_secs(1)))?;
     let settings = settings(arguments, &given.draft)?;
     given.draft.thresholds.clone_from(&settings.objectives);

@@ -13,7 +13,9 @@ use prony_model::comparison::Side;
 use prony_model::search::{Interval, Vary};
 use prony_model::{LoadModel, Nanos, Plan, PlanDraft, ResultFile};
 use prony_report::{ProgressDisplay, StepHead, StepsDone, TextLooks, run_line, run_word, step_verdict};
-use prony_runs::{Argument, Event, ManyOptions, OpenSettings, ReservedPath, Subject, observe};
+use prony_runs::{
+    Argument, Event, Flags as Kinds, ManyOptions, OpenSettings, ReservedPath, Subject, observe,
+};
 use prony_workers::UserState;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -87,6 +89,22 @@ impl Flags {
     /// An error where flags of `prony run` are among them.
     pub(crate) fn refuse_those_of_run(&self, instead: &RunFlagsInstead) -> anyhow::Result<()> {
         self.run_names.refuse(instead)
+    }
+
+    /// An error where something is set that none of these takes.
+    pub(crate) fn refuse_foreign_settings(&self, arguments: &[&Argument]) -> anyhow::Result<()> {
+        let settings = [
+            ("-e", "variables of k6 scripts", Kinds::K6, &self.environment),
+            ("-J", "properties of JMeter plans", Kinds::Jmeter, &self.properties),
+        ];
+        for (flag, what, kind, given) in settings {
+            let is_taken = arguments.iter().any(|argument| argument.kind.flags == kind);
+            if let (Some(first), false, [argument, ..]) = (given.first(), is_taken, arguments) {
+                let Argument { text, kind, .. } = argument;
+                bail!("`{flag} {first}` sets {what}, and {text} is {}: leave it out", kind.name);
+            }
+        }
+        Ok(())
     }
 
     pub(crate) const fn has_workers(&self) -> bool {

@@ -92,6 +92,7 @@ pub(crate) fn execute(arguments: &SweepArguments) -> anyhow::Result<ExitCode> {
     if arguments.users.is_empty() && argument.kind.flags == Kinds::Wrk {
         bail!("{} says nothing of its load; write for example --users 50,100,200", argument.kind.name);
     }
+    arguments.flags.refuse_foreign_settings(&[&argument])?;
     let users = argument.kind.users;
     let settings = settings(arguments, argument)?;
     let (mut options, _, live) = arguments.flags.options("sweep", Vary::Users)?;

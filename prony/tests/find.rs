@@ -124,6 +124,15 @@ fn what_cannot_be_searched_is_exit_2() {
         (vec![gone.as_str(), "--slo", "p95<500ms", "--resolution", "5"], "`5` is no share"),
         (vec!["nothing.toml", "--slo", "p95<500ms"], "cannot read the plan nothing.toml"),
         (
+            vec![gone.as_str(), "--slo", "p95<500ms", "-e", "A=b"],
+            "`-e A=b` sets variables of k6 scripts, and http",
+        ),
+        (
+            vec![gone.as_str(), "--slo", "p95<500ms", "-J", "a=b"],
+            "`-J a=b` sets properties of JMeter plans, and",
+        ),
+        (vec![gone.as_str(), "--slo", "p95<500ms", "--from", "-1"], "-1 is not in 1..=4294967295"),
+        (
             vec![gone.as_str(), "--slo", "p95<500ms", "--users", "9"],
             "--users are those that serve the starts of a rate, and here users vary",
         ),

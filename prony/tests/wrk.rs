@@ -96,6 +96,14 @@ fn a_body_is_posted() {
 }
 
 #[test]
+fn a_body_may_begin_with_hyphens() {
+    let peer = ScriptedPeer::answering(OK);
+    let (out, error, code) = run(&[&peer.url(), "-n1", "--body", "--part"]);
+    demand_done((&out, &error, code));
+    assert!(received(&peer).ends_with("\r\n\r\n--part"), "{out}");
+}
+
+#[test]
 fn so_many_requests_are_sent_and_no_more() {
     for flags in [&["-c5", "-t2"][..], &["-c3", "-R200"], &["-c8", "-t3", "-d1h"]] {
         let peer = ScriptedPeer::answering(OK);
@@ -119,6 +127,8 @@ fn what_cannot_be_loaded_is_exit_2_and_said() {
     for (arguments, part) in [
         (&["http://a/", "-c", "1", "-t", "2"][..], "each thread needs at least one"),
         (&["http://a/", "-c", "many"], "`many` is not a number"),
+        (&["http://a/", "-c", "-1"], "`-1` is not a number"),
+        (&["http://a/", "-R", "-5"], "`-5` is not a rate"),
         (&["http://a/", "-d", "10 parsecs"], "is not a duration"),
         (&["http://a/", "-H", "nonsense"], "has no colon"),
         (&["http://a:port/"], "has a port that is not a number"),

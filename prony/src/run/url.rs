@@ -12,13 +12,13 @@ use std::path::PathBuf;
 #[command(next_help_heading = "For a URL")]
 pub(crate) struct UrlFlags {
     /// Connections to keep open, each with one request at a time [default: 10].
-    #[arg(short, long, value_name = "COUNT", value_parser = quantity::count)]
+    #[arg(short, long, value_name = "COUNT", value_parser = quantity::count, allow_negative_numbers = true)]
     pub connections: Option<u32>,
     /// How long to send requests [default: 10s].
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Nanos>,
     /// Send so many requests; with a duration at most for so long.
-    #[arg(short = 'n', long, value_name = "COUNT", value_parser = quantity::count)]
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = quantity::count, allow_negative_numbers = true)]
     pub requests: Option<u32>,
     /// Add a header to each request, as `Name: value`; repeatable.
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
@@ -30,7 +30,7 @@ pub(crate) struct UrlFlags {
     #[arg(short = 'T', long, value_name = "TIME", value_parser = timeout)]
     pub timeout: Option<Nanos>,
     /// Send at this rate, whether or not answers keep up; latencies count from when a request was due.
-    #[arg(short = 'R', long, value_name = "PER_SECOND", value_parser = quantity::rate)]
+    #[arg(short = 'R', long, value_name = "PER_SECOND", value_parser = quantity::rate, allow_negative_numbers = true)]
     pub rate: Option<f64>,
     /// With a rate: also print latencies from when requests were sent.
     #[arg(short = 'U', long = "u_latency")]
@@ -42,7 +42,7 @@ pub(crate) struct UrlFlags {
     #[arg(long, value_name = "METHOD")]
     pub method: Option<String>,
     /// Body of the request; `@FILE` reads it from a file.
-    #[arg(long, alias = "data", value_name = "TEXT")]
+    #[arg(long, alias = "data", value_name = "TEXT", allow_hyphen_values = true)]
     pub body: Option<String>,
     /// Speak HTTP/2: chosen by ALPN over TLS, from the first byte without.
     #[arg(long)]

@@ -7,6 +7,8 @@ pub struct ErrorsScan {
     place: ScanPlace,
     found: bool,
     is_closed: bool,
+    /// The last byte that is no white space.
+    last: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +28,13 @@ enum ScanPlace {
 const WORD: &[u8] = b"errors";
 
 impl ErrorsScan {
-    pub const START: Self =
-        Self { depth: 0, place: ScanPlace::Between { expects_key: false }, found: false, is_closed: false };
+    pub const START: Self = Self {
+        depth: 0,
+        place: ScanPlace::Between { expects_key: false },
+        found: false,
+        is_closed: false,
+        last: 0,
+    };
 
     /// True where the body was no GraphQL answer, or one with `errors` that are neither null nor empty.
     pub fn is_failure(&self) -> bool {
@@ -36,15 +43,17 @@ impl ErrorsScan {
 
     /// Takes a whole object in which no such word stands anywhere.
     pub fn pass_object(&mut self) {
-        self.is_closed = true;
+        (self.depth, self.last) = (1, b'}');
     }
 
-    /// One that is cut off is none.
+    /// As far as its ends tell: one that is cut off is none.
     fn is_object(&self) -> bool {
-        self.place != ScanPlace::Foreign && self.is_closed
+        self.place != ScanPlace::Foreign && (self.depth > 0 || self.is_closed) && self.last == b'}'
     }
 
     pub fn feed(&mut self, bytes: &[u8]) {
+        let last = bytes.iter().rfind(|byte| !byte.is_ascii_whitespace());
+        self.last = last.copied().unwrap_or(self.last);
         let mut at = 0;
         while at < bytes.len() && !self.found && self.place != ScanPlace::Foreign {
             if let ScanPlace::Text { matched: None, is_escaped: false } = self.place {
@@ -70,11 +79,11 @@ impl ErrorsScan {
     }
 
     fn between(&mut self, byte: u8, expects_key: bool) -> ScanPlace {
-        if self.is_closed && !byte.is_ascii_whitespace() {
-            return ScanPlace::Foreign;
+        if self.is_closed {
+            return ScanPlace::Between { expects_key: false };
         }
         match byte {
-            b'[' | b'"' if self.depth == 0 => ScanPlace::Foreign,
+            b'[' | b'"' | b'}' | b']' if self.depth == 0 => ScanPlace::Foreign,
             b'{' | b'[' => {
                 self.depth += 1;
                 ScanPlace::Between { expects_key: self.depth == 1 }
@@ -135,7 +144,7 @@ mod tests {
     use crate::http1::sink::Sink;
     use prony_model::program::Keep;
 
-    const BODIES: [(&str, bool); 18] = [
+    const BODIES: [(&str, bool); 19] = [
         (r#"{"data":{"a":1}}"#, false),
         (r#"{"errors":[{"message":"x"}]}"#, true),
         (r#" { "data" : null , "errors" : [ {} ] }"#, true),
@@ -151,9 +160,10 @@ mod tests {
         ("", true),
         (r#"{"errors":"text"}"#, true),
         ("{\"data\":{\"errors\":1}}\r\n ", false),
-        (r#"{"data":{"a":1}"#, true),
-        (r#"{"data":{"errors":1}"#, true),
-        (r#"{"data":{"errors":1}} {"data":1}"#, true),
+        (r#"{"data":{"a":1"#, true),
+        (r#"{"data":{"errors":"x"#, true),
+        (r#"{"data":{"errors":1}} x"#, true),
+        ("}", true),
     ];
 
     #[test]

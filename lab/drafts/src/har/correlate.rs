@@ -7,14 +7,12 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
 use super::log::RecordedResponse;
+use super::sources::{FoundValue, SHORTEST_NUMBER, is_telling, of_headers, of_html, regex_escaped};
 use crate::{
     draft::{Body, Capture, Request},
     names::Names,
 };
 
-/// Shorter texts come twice by chance.
-const SHORTEST_TEXT: usize = 6;
-const SHORTEST_NUMBER: usize = 3;
 /// Of one response; more are the rows of a list, and no request sends them all.
 const MOST_VALUES: usize = 20_000;
 
@@ -76,6 +74,11 @@ fn values(request: usize, response: &RecordedResponse) -> Vec<(String, Source)> 
         let rules = vec![("header", "Set-Cookie".to_owned()), ("matches", pattern)];
         found.push((value.trim().to_owned(), Source { request, name: name.trim().to_owned(), rules }));
     }
+    let place = |found: FoundValue| {
+        let FoundValue { name, value, rules } = found;
+        (value, Source { request, name, rules })
+    };
+    found.extend(of_headers(&response.headers).into_iter().map(place));
     let content = &response.content;
     let decoded = match (&content.text, content.encoding.as_deref()) {
         (Some(text), Some("base64")) => {
@@ -83,7 +86,11 @@ fn values(request: usize, response: &RecordedResponse) -> Vec<(String, Source)> 
         }
         (text, _) => text.clone(),
     };
-    let json: Option<Value> = decoded.and_then(|text| serde_json::from_str(&text).ok());
+    let Some(text) = decoded else { return found };
+    let json: Option<Value> = serde_json::from_str(&text).ok();
+    if json.is_none() && content.mime_type.contains("html") {
+        found.extend(of_html(&text).into_iter().take(MOST_VALUES).map(place));
+    }
     if let Some(json) = json {
         leaves(&json, &mut String::new(), &mut |pointer, value| {
             let key = pointer.rsplit('/').find(|part| part.parse::<usize>().is_err()).unwrap_or("value");
@@ -127,15 +134,6 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// A token or an id, and no word.
-fn is_telling(text: &str) -> bool {
-    let is_of_them = |letter: char| letter.is_ascii_alphanumeric() || "-_.~+/=:".contains(letter);
-    text.chars().all(is_of_them)
-        && (text.len() >= 4 * SHORTEST_TEXT
-            || text.len() >= SHORTEST_TEXT && text.contains(|letter: char| letter.is_ascii_digit()))
-        || text.len() >= SHORTEST_NUMBER && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
 /// Offers each value of a request; what is given back takes its place.
 fn replace_in(request: &mut Request, replace: &mut impl FnMut(&str) -> Option<String>) {
     request.path = replace_in_path(&request.path, replace);
@@ -174,7 +172,7 @@ fn is_form(headers: &[(String, String)]) -> bool {
 
 fn replace_in_path(path: &str, replace: &mut impl FnMut(&str) -> Option<String>) -> String {
     let (plain, query) = path.split_once('?').map_or((path, None), |(plain, query)| (plain, Some(query)));
-    let plain: Vec<String> = plain.split('/').map(|segment| replaced(segment, replace)).collect();
+    let plain: Vec<String> = plain.split('/').map(|segment| replaced(segment, '/', replace)).collect();
     let plain = plain.join("/");
     match query {
         Some(query) => format!("{plain}?{}", replace_in_pairs(query, replace)),
@@ -184,16 +182,18 @@ fn replace_in_path(path: &str, replace: &mut impl FnMut(&str) -> Option<String>)
 
 fn replace_in_pairs(pairs: &str, replace: &mut impl FnMut(&str) -> Option<String>) -> String {
     let pairs = pairs.split('&').map(|pair| match pair.split_once('=') {
-        Some((name, value)) => format!("{name}={}", replaced(value, replace)),
+        Some((name, value)) => format!("{name}={}", replaced(value, '+', replace)),
         None => pair.to_owned(),
     });
     pairs.collect::<Vec<_>>().join("&")
 }
 
-/// Of a percent-encoded value. Plans encode values in paths; in bodies only those that need none are replaced.
-fn replaced(encoded: &str, replace: &mut impl FnMut(&str) -> Option<String>) -> String {
+/// Of a percent-encoded value. Plans send letters of values as they are that mean something else in this place: a value with `reserved`
+/// stays as it was recorded.
+fn replaced(encoded: &str, reserved: char, replace: &mut impl FnMut(&str) -> Option<String>) -> String {
     let value = percent_encoding::percent_decode_str(encoded).decode_utf8_lossy();
-    let new = if is_telling(&value) { replace(&value) } else { None };
+    let is_safe = is_telling(&value) && !value.contains(reserved);
+    let new = if is_safe { replace(&value) } else { None };
     new.unwrap_or_else(|| encoded.to_owned())
 }
 
@@ -207,15 +207,4 @@ fn replace_in_json(value: &mut Value, replace: &mut impl FnMut(&str) -> Option<S
             }
         }
     }
-}
-
-fn regex_escaped(text: &str) -> String {
-    let mut out = String::new();
-    for letter in text.chars() {
-        if !letter.is_ascii_alphanumeric() && !"_-".contains(letter) {
-            out.push('\\');
-        }
-        out.push(letter);
-    }
-    out
 }

@@ -4,6 +4,7 @@ mod correlate;
 mod log;
 mod requests;
 mod select;
+mod sources;
 
 use std::{fs, path::Path};
 

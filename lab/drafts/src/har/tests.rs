@@ -158,6 +158,48 @@ fn other_hosts_and_assets_are_kept_on_demand() {
 }
 
 #[test]
+fn forms_addresses_and_headers_give_values_too() {
+    let form = "<form><input type=\"hidden\" name=\"csrf\" value=\"a1b2c3d4e5\"></form>";
+    let kind = json!([{ "name": "Content-Type", "value": "application/x-www-form-urlencoded" }]);
+    let entries = vec![
+        entry(
+            0,
+            "GET",
+            "http://h/login",
+            json!({ "response": {
+                "headers": [{ "name": "X-Session-Id", "value": "s9t8u7" }], "content": { "mimeType": "text/html", "text": form } } }),
+        ),
+        entry(
+            9,
+            "POST",
+            "http://h/orders",
+            json!({
+                "request": { "headers": kind, "postData": {
+                    "mimeType": "application/x-www-form-urlencoded", "text": "csrf=a1b2c3d4e5&plus=x%2By1234" } },
+                "response": { "status": 201, "headers": [{ "name": "location", "value": "/orders/o765432" }],
+                    "content": { "text": "{\"plus\":\"x+y1234\"}" } }
+            }),
+        ),
+        entry(
+            20,
+            "GET",
+            "http://h/orders/o765432?plus=x%2By1234",
+            json!({ "request": { "headers": [{ "name": "X-Session-Id", "value": "s9t8u7" }] } }),
+        ),
+    ];
+    let plan = made(&entries, &HarOptions::default()).unwrap();
+    for part in [
+        r#"csrf = { matches = '\sname=\"csrf\"[^>]*\svalue="([^"]+)' }"#,
+        r#"x_session_id = { header = "X-Session-Id" }"#,
+        r#"body = "csrf=${csrf}&plus=x%2By1234""#,
+        r#"orders = { header = "Location", matches = "^(?:https?://[^/]*)?/orders/([^/?#]+)" }"#,
+        r#"path = "/orders/${orders}?plus=x%2By1234""#,
+    ] {
+        assert!(plan.contains(part), "{part} in {plan}");
+    }
+}
+
+#[test]
 fn values_that_the_user_knew_stay() {
     let entries = vec![
         entry(

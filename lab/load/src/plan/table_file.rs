@@ -103,6 +103,8 @@ pub(super) fn read_json_lines(path: &Path) -> Result<Rows, String> {
         }
         let text =
             std::str::from_utf8(&line).map_err(|_| fault(FIELD_BESIDE_UTF8.replacen("is", "it is", 1)))?;
+        // As of CSV files, a byte order mark is none of the first line.
+        let text = text.strip_prefix('\u{feff}').filter(|_| number == 1).unwrap_or(text);
         if !text.trim().is_empty() {
             push_line(text, &mut table).map_err(fault)?;
         }
@@ -277,6 +279,13 @@ mod tests {
                 id | who | tags (48 bytes)
                 Json 1.50; Text é x; Json [1, {"a":2}]; 
                 Json true; Null ; Null ; "#]],
+            read_json_lines,
+        );
+        check(
+            b"\xef\xbb\xbf{\"id\":1}\n",
+            &expect![[r#"
+                id (5 bytes)
+                Json 1; "#]],
             read_json_lines,
         );
         check(

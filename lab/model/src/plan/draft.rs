@@ -406,11 +406,10 @@ fn check_scopes(plan: &Plan, faults: &mut Faults) {
         if is_of_all || (0..plan.requests().len()).any(|request| is_of(request) && is_sent(request)) {
             continue;
         }
-        let hint = match threshold.scope {
-            Scope::Tag(..) => {
-                "; a request has a scenario's tag where all scenarios that send it have it: give the tag to the request"
-            }
-            _ => "; name it in `steps` or `mix`, or give it a weight",
+        let hint = if matches!(threshold.scope, Scope::Tag(..)) {
+            "; a request has a scenario's tag where all scenarios that send it have it: give the tag to the request"
+        } else {
+            "; name it in `steps` or `mix`, or give it a weight"
         };
         let message = format!("threshold `{threshold}` is for requests that no scenario sends{hint}");
         faults.add(Place::Threshold(index), message);

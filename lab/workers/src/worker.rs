@@ -188,10 +188,25 @@ impl Worker {
             None => return,
         }
         match order {
-            Order::Assign(assignment) => self.take(part, *assignment),
+            Order::Assign(assignment) => self.at_length(|worker| worker.take(part, *assignment)),
+            order @ Order::Piece { .. } => self.at_length(|worker| worker.obey_in_job(part, order)),
             Order::Stay => self.leave_jobs(),
             Order::Release => self.release(),
             order => self.obey_in_job(part, order),
+        }
+    }
+
+    /// Of what may take long here, as a large plan does that is hashed and unpacked: the link says meanwhile that this worker is there, and
+    /// that nothing is heard of the coordinator is not its silence.
+    fn at_length(&mut self, work: impl FnOnce(&mut Self)) {
+        if let Some(Engagement { coordinator, .. }) = &self.engagement {
+            let beat: Said = Said { id: self.id.clone(), part: 0, what: Reply::Beat };
+            self.link.beat(vec![(coordinator_subject(coordinator), beat)]);
+        }
+        work(self);
+        self.link.end_beats();
+        if let Some(engagement) = &mut self.engagement {
+            engagement.heard = Instant::now();
         }
     }
 
@@ -415,6 +430,40 @@ pub(crate) mod tests {
             is_for_one_run: false,
             tell: Box::new(|_| {}),
         }
+    }
+
+    /// A coordinator took a worker for lost that unpacked a large plan.
+    #[test]
+    fn a_worker_says_that_it_is_there_while_something_takes_long() {
+        let (server, folder) = (NatsServer::start(), tempfile::tempdir().unwrap());
+        let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
+        let (sender, heard) = mpsc::channel();
+        let deliver = move |event| drop(sender.send(event));
+        let _coordinator = Link::open(&nats, vec![coordinator_subject("c")], deliver).unwrap();
+        let (inputs, _receiver) = mpsc::channel();
+        let mut worker = Worker {
+            settings: settings(&nats, "ä", folder.path()),
+            id: "x".to_owned(),
+            link: Link::open(&nats, vec![worker_subject("x")], |_| {}).unwrap(),
+            is_reached: true,
+            inputs,
+            joined: joined("ä", &BTreeMap::new(), 1),
+            base: Instant::now(),
+            engagement: Some(Engagement::with("c".to_owned())),
+            has_worked: false,
+            refused: BTreeSet::new(),
+        };
+        let begin = Instant::now();
+        worker.at_length(|_| {
+            let is_beat = |event: &LinkEvent| match event {
+                LinkEvent::Message(bytes) => {
+                    serde_json::from_slice::<Said>(bytes).unwrap().what == Reply::Beat
+                }
+                _ => false,
+            };
+            while !is_beat(&heard.recv_timeout(CONTACT_MAX).expect("it says so")) {}
+        });
+        assert!(worker.engagement.is_some_and(|engagement| engagement.heard > begin));
     }
 
     fn assigned(bundle: &Bundle, change: &PlanChange) -> Order {

@@ -10,8 +10,8 @@ use crate::figures::{fresh_id, joined};
 use crate::kind::Kinds;
 use crate::link::{Link, LinkEvent, NatsSettings, refusal};
 use crate::message::{
-    Assignment, BEAT, CONTACT_MAX, Joined, OFFERS, Order, PROTOCOL, Reply, Said, Told, coordinator_subject,
-    worker_subject,
+    Assignment, BEAT, CONTACT_MAX, Joined, OFFERS, Order, PROTOCOL, Reply, SILENCE, Said, Told,
+    coordinator_subject, worker_subject,
 };
 use job::{Job, Means, Progress};
 use outbox::Address;
@@ -291,7 +291,7 @@ impl Worker {
             }
             Order::Acknowledge { up_to } => job.acknowledge(up_to),
             Order::Stop => job.stop("the run was ended early"),
-            Order::Leave => self.leave_job(part),
+            Order::Leave => self.leave_job(part, true),
             Order::Offer { .. } | Order::Assign(_) | Order::Beat | Order::Stay | Order::Release => {}
         }
     }
@@ -303,20 +303,24 @@ impl Worker {
         let Some(engagement) = &mut self.engagement else { return };
         let coordinator = engagement.coordinator.clone();
         let at = engagement.jobs.iter().position(|job| job.part() == part);
-        let kept = at.and_then(|at| engagement.jobs.remove(at).leave());
+        let kept = at.and_then(|at| engagement.jobs.remove(at).leave(true));
         let ShareFailure { message, cause } = failure;
         self.reply(&coordinator, part, Reply::Failed { message: message.clone(), cause: *cause });
         let kept = kept.map(|path| format!("; what it measured is kept in {}", path.display()));
         self.tell(&format!("the share cannot be run: {message}{}", kept.unwrap_or_default()));
     }
 
-    fn leave_job(&mut self, part: u32) {
+    /// `is_over`: the coordinator has said so, or is there and has taken all that was measured.
+    fn leave_job(&mut self, part: u32, is_over: bool) {
         let Some(engagement) = &mut self.engagement else { return };
         let Some(at) = engagement.jobs.iter().position(|job| job.part() == part) else { return };
-        let left = engagement.jobs.remove(at).leave();
+        let left = engagement.jobs.remove(at).leave(is_over);
         let text = match left {
             None => "the run is over".to_owned(),
-            Some(path) => format!("the run is over; what was not handed over is kept in {}", path.display()),
+            Some(path) if is_over => {
+                format!("the run is over; what was not handed over is kept in {}", path.display())
+            }
+            Some(path) => format!("the coordinator is gone; what was measured is kept in {}", path.display()),
         };
         self.tell(&text);
     }
@@ -325,7 +329,7 @@ impl Worker {
         while let Some(part) =
             self.engagement.as_ref().and_then(|engagement| Some(engagement.jobs.first()?.part()))
         {
-            self.leave_job(part);
+            self.leave_job(part, true);
         }
     }
 
@@ -393,7 +397,7 @@ impl Worker {
         }
         let has_left = !given_up.is_empty();
         for part in given_up {
-            self.leave_job(part);
+            self.leave_job(part, silence <= SILENCE);
         }
         let has_jobs = self.engagement.as_ref().is_some_and(|engagement| !engagement.jobs.is_empty());
         if !has_jobs && (has_left || was_waiting && (is_leaving || silence > CONTACT_MAX)) {

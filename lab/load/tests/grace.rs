@@ -57,6 +57,17 @@ fn an_iteration_without_an_end_is_interrupted_after_the_grace() {
     }
 }
 
+/// Nobody knew of them: programs that count for themselves count what has ended.
+#[test]
+fn requests_that_a_program_would_have_counted_itself_are_unfinished() {
+    let mut walk = Walk::new(vec![Act::Forever]);
+    walk.unfinished = 2;
+    let grace = Grace { stop: Nanos::from_millis(30), ramp_down: None };
+    let result = run_with(&walk, LoadModel::constant(3, Nanos::from_millis(100)), grace);
+    let whole = result.window(WindowKind::Whole).unwrap();
+    assert_eq!((result.lab.unfinished, whole.all.requests), (6, 0));
+}
+
 #[test]
 fn a_user_that_a_ramp_takes_away_has_a_grace_of_its_own() {
     let stages = vec![

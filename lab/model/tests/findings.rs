@@ -574,6 +574,21 @@ fn workers_that_are_lost_void_the_run() {
     assert!(lost.findings()[0].voids_claim);
 }
 
+/// Who takes a share over stands in the result as a worker as well, and may be lost in turn.
+#[test]
+fn workers_that_are_lost_are_counted_without_the_shares_that_they_took_over() {
+    let lost = |worker: &mut WorkerFigures| {
+        (worker.lost_at_ns, worker.reason) = (Some(Nanos::from_secs(3)), "it was silent".to_owned());
+    };
+    let mut run = workers(lost);
+    let mut taker = run.workers[1].clone();
+    (taker.name, taker.takes_over) = ("a for größer".to_owned(), Some("größer".to_owned()));
+    taker.lost_at_ns = Some(Nanos::from_secs(20));
+    run.workers.push(taker);
+    let seen = "1 of 2 workers were lost, with 5 of 10 users, `größer` first, at 3.00 s: it was silent";
+    check(FindingKind::WorkerLost, seen, &run, &workers(|_| {}));
+}
+
 /// What its worker kept is not among the files that the result is made of, so that no worker is known to have been lost.
 #[test]
 fn a_share_that_nobody_handed_over_voids_the_run() {

@@ -397,7 +397,7 @@ fn plots_are_marked_with_what_happened_and_with_what_was_asked() {
         {"at_s":14.0,"to_s":17.0,"kind":"finding","text":"timeouts-censor: 4 requests timed out"}
         {"at_s":18.0,"kind":"finding","text":"clock: the wall clock was set"}
         {"at_s":20.0,"kind":"fault","text":"collector größe.log: the file was rotated"}
-        {"at_s":25.0,"kind":"worker","text":"2 workers are missing from here on"}"#]]
+        {"at_s":25.0,"to_s":26.0,"kind":"worker","text":"2 workers are missing"}"#]]
     .assert_eq(&marks.join("\n"));
     let spans: Vec<_> =
         run["findings"].as_array().unwrap().iter().map(|found| found["span_s"].clone()).collect();

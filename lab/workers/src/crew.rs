@@ -162,7 +162,7 @@ impl Coordinator {
 
     /// Takes what has come meanwhile, so that it is known who is still there.
     fn wake(&mut self) {
-        self.link.beat(Vec::new());
+        self.link.end_beats();
         self.members.clear();
         while self.next(Duration::ZERO).is_some() {}
     }

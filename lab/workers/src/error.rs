@@ -1,36 +1,8 @@
 //! Why a run on several machines cannot be made.
 
-use prony_load::RunError;
-use serde::{Deserialize, Serialize};
+use crate::message::FailureCause;
 use std::io;
 use std::path::PathBuf;
-
-/// What kept a worker from running its share.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FailureCause {
-    /// Its machine is too small for it.
-    Limit,
-    /// A script that cannot go on, such as one that throws in its init code.
-    Program,
-    /// What was asked for cannot be set up.
-    Settings,
-    /// The load could not be made for another reason.
-    Load,
-    #[default]
-    Other,
-}
-
-impl FailureCause {
-    pub(crate) const fn of(error: &RunError) -> Self {
-        match error {
-            RunError::Program(_) | RunError::Request(_) => Self::Program,
-            error if error.is_limit() => Self::Limit,
-            error if error.is_of_settings() => Self::Settings,
-            _ => Self::Load,
-        }
-    }
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum WorkersError {

@@ -5,9 +5,9 @@ use crate::coordinator::{
     Coordinator, CoordinatorSettings, Handing, NotBegun, elapsed_since, hangs_for, silent_for, unreached_for,
 };
 use crate::crew::Recruited;
-use crate::error::{FailureCause, WorkersError};
+use crate::error::WorkersError;
 use crate::kind::{Merge, RequestsAlone};
-use crate::message::{CONTACT_MAX, HAND_OVER_PATIENCE, Order, Reply, Said};
+use crate::message::{CONTACT_MAX, FailureCause, HAND_OVER_PATIENCE, Order, Reply, Said};
 use crate::respread::Respread;
 use crate::roster::{Member, Sign, Stage, Taken};
 use crate::terms::OnWorkerLost;

@@ -2,7 +2,7 @@
 //! server is reached comes out. It connects again by itself, as long as it is held.
 
 use crate::error::WorkersError;
-use crate::message::{BEAT, Told};
+use crate::message::BEAT;
 use crate::parts::{Cutter, Joiner};
 use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr, ServerError};
 use bytes::Bytes;
@@ -164,11 +164,19 @@ impl Link {
         }
     }
 
-    /// Says these again and again while there is nothing else to say, until it is told others or none.
-    pub(crate) fn beat(&self, beats: Vec<(String, Told)>) {
+    /// Says these again and again while there is nothing else to say, until it is told others or [`Self::end_beats`].
+    pub(crate) fn beat(&self, beats: Vec<(String, impl Serialize)>) {
+        let beats = beats.into_iter().map(|(subject, beat)| (subject, written(&beat)));
+        self.set_beats(beats.collect());
+    }
+
+    pub(crate) fn end_beats(&self) {
+        self.set_beats(Vec::new());
+    }
+
+    fn set_beats(&self, beats: Vec<Message>) {
         if let Some(outgoing) = &self.outgoing {
-            let beats = beats.into_iter().map(|(subject, told)| (subject, written(&told)));
-            let _ = outgoing.send(Outgoing::Beats(beats.collect()));
+            let _ = outgoing.send(Outgoing::Beats(beats));
         }
     }
 }

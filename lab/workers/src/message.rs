@@ -7,7 +7,6 @@
 //! Workers stay with their coordinator until they are released: for the runs that follow, and for what they take over of a
 //! worker that was lost. Each share that a worker is assigned has a number, which no other has of the same coordinator.
 
-use crate::error::FailureCause;
 use prony_model::Nanos;
 use prony_model::measurement::snapshot::IntervalSnapshot;
 use prony_model::plan::PlanChange;
@@ -156,6 +155,22 @@ pub(crate) enum Reply<R = Box<Report>> {
         report: R,
     },
     Beat,
+}
+
+/// What kept a worker from running its share.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureCause {
+    /// Its machine is too small for it.
+    Limit,
+    /// A script that cannot go on, such as one that throws in its init code.
+    Program,
+    /// What was asked for cannot be set up.
+    Settings,
+    /// The load could not be made for another reason.
+    Load,
+    #[default]
+    Other,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

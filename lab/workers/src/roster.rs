@@ -194,9 +194,14 @@ impl Member {
 
     /// Nothing more is waited for: it has ended, or is lost and does not speak, or speaks and reports nothing.
     pub(crate) fn is_done(&self, now: Instant, reached_since: Instant) -> bool {
-        let expected_since = self.reported.max(self.back).max(reached_since);
-        let hangs = now.saturating_duration_since(expected_since) > CONTACT_MAX;
-        self.stage == Stage::Ended || self.is_lost() && (hangs || self.silence(now, reached_since) > SILENCE)
+        let reports_nothing = self.unreported(now, reached_since) > CONTACT_MAX;
+        let is_silent = self.silence(now, reached_since) > SILENCE;
+        self.stage == Stage::Ended || self.is_lost() && (reports_nothing || is_silent)
+    }
+
+    /// For how long it has reported nothing, of the time in which it could: the server was reached, and it was not silent before.
+    fn unreported(&self, now: Instant, reached_since: Instant) -> Duration {
+        now.saturating_duration_since(self.reported.max(self.back).max(reached_since))
     }
 
     /// For how long nothing was heard, of the time in which the server was reached.
@@ -211,7 +216,8 @@ impl Member {
         }
         let silence = self.silence(now, reached_since);
         let hangs = self.stage == Stage::Running
-            && now.saturating_duration_since(self.reported.max(reached_since)) > CONTACT_MAX;
+            && silence <= SILENCE
+            && self.unreported(now, reached_since) > CONTACT_MAX;
         if (silence > CONTACT_MAX || hangs) && !self.is_lost() {
             return Some(if silence > CONTACT_MAX { Sign::Lost } else { Sign::Hangs });
         }
@@ -345,11 +351,27 @@ mod tests {
     #[test]
     fn a_worker_that_speaks_and_reports_nothing_hangs() {
         let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
         let mut member = member(begin);
         member.start(begin);
-        let later = begin + CONTACT_MAX + Duration::from_secs(1);
-        member.hear(later);
-        assert_eq!(member.watch(later, begin), Some(Sign::Hangs));
+        (1..=11).for_each(|second| member.hear(at(second)));
+        assert_eq!(member.watch(at(11), begin), Some(Sign::Hangs));
+    }
+
+    #[test]
+    fn a_worker_that_is_gone_or_comes_back_does_not_hang() {
+        let begin = Instant::now();
+        let at = |tenths| begin + Duration::from_millis(100 * tenths);
+        let mut member = member(begin);
+        member.start(begin);
+        assert!(matches!(member.take(0, second(0), at(10)), Taken::Second { .. }));
+        member.hear(at(19));
+        assert_eq!([60, 112].map(|tenths| member.watch(at(tenths), begin)), [Some(Sign::Silent), None]);
+        assert_eq!(member.watch(at(120), begin), Some(Sign::Lost), "it is gone");
+        // Beats may come before what it has measured meanwhile.
+        member.hear(at(115));
+        assert_eq!(member.watch(at(116), begin), Some(Sign::Back));
+        assert_eq!(member.watch(at(117), begin), None, "it has had no time to report");
     }
 
     #[test]

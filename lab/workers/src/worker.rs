@@ -10,8 +10,8 @@ use crate::figures::{fresh_id, joined};
 use crate::kind::Kinds;
 use crate::link::{Link, LinkEvent, NatsSettings, refusal};
 use crate::message::{
-    Assignment, BEAT, CONTACT_MAX, Joined, OFFERS, Order, PROTOCOL, Reply, Said, Told, coordinator_subject,
-    worker_subject,
+    Assignment, BEAT, CONTACT_MAX, Joined, OFFERS, Order, PROTOCOL, Reply, SILENCE, Said, Told,
+    coordinator_subject, worker_subject,
 };
 use job::{Job, Means, Progress};
 use outbox::Address;
@@ -188,10 +188,25 @@ impl Worker {
             None => return,
         }
         match order {
-            Order::Assign(assignment) => self.take(part, *assignment),
+            Order::Assign(assignment) => self.at_length(|worker| worker.take(part, *assignment)),
+            order @ Order::Piece { .. } => self.at_length(|worker| worker.obey_in_job(part, order)),
             Order::Stay => self.leave_jobs(),
             Order::Release => self.release(),
             order => self.obey_in_job(part, order),
+        }
+    }
+
+    /// Of what may take long here, as a large plan does that is hashed and unpacked: the link says meanwhile that this worker is there, and
+    /// that nothing is heard of the coordinator is not its silence.
+    fn at_length(&mut self, work: impl FnOnce(&mut Self)) {
+        if let Some(Engagement { coordinator, .. }) = &self.engagement {
+            let beat: Said = Said { id: self.id.clone(), part: 0, what: Reply::Beat };
+            self.link.beat(vec![(coordinator_subject(coordinator), beat)]);
+        }
+        work(self);
+        self.link.end_beats();
+        if let Some(engagement) = &mut self.engagement {
+            engagement.heard = Instant::now();
         }
     }
 
@@ -276,7 +291,7 @@ impl Worker {
             }
             Order::Acknowledge { up_to } => job.acknowledge(up_to),
             Order::Stop => job.stop("the run was ended early"),
-            Order::Leave => self.leave_job(part),
+            Order::Leave => self.leave_job(part, true),
             Order::Offer { .. } | Order::Assign(_) | Order::Beat | Order::Stay | Order::Release => {}
         }
     }
@@ -288,20 +303,24 @@ impl Worker {
         let Some(engagement) = &mut self.engagement else { return };
         let coordinator = engagement.coordinator.clone();
         let at = engagement.jobs.iter().position(|job| job.part() == part);
-        let kept = at.and_then(|at| engagement.jobs.remove(at).leave());
+        let kept = at.and_then(|at| engagement.jobs.remove(at).leave(true));
         let ShareFailure { message, cause } = failure;
         self.reply(&coordinator, part, Reply::Failed { message: message.clone(), cause: *cause });
         let kept = kept.map(|path| format!("; what it measured is kept in {}", path.display()));
         self.tell(&format!("the share cannot be run: {message}{}", kept.unwrap_or_default()));
     }
 
-    fn leave_job(&mut self, part: u32) {
+    /// `is_over`: the coordinator has said so, or is there and has taken all that was measured.
+    fn leave_job(&mut self, part: u32, is_over: bool) {
         let Some(engagement) = &mut self.engagement else { return };
         let Some(at) = engagement.jobs.iter().position(|job| job.part() == part) else { return };
-        let left = engagement.jobs.remove(at).leave();
+        let left = engagement.jobs.remove(at).leave(is_over);
         let text = match left {
             None => "the run is over".to_owned(),
-            Some(path) => format!("the run is over; what was not handed over is kept in {}", path.display()),
+            Some(path) if is_over => {
+                format!("the run is over; what was not handed over is kept in {}", path.display())
+            }
+            Some(path) => format!("the coordinator is gone; what was measured is kept in {}", path.display()),
         };
         self.tell(&text);
     }
@@ -310,7 +329,7 @@ impl Worker {
         while let Some(part) =
             self.engagement.as_ref().and_then(|engagement| Some(engagement.jobs.first()?.part()))
         {
-            self.leave_job(part);
+            self.leave_job(part, true);
         }
     }
 
@@ -378,7 +397,7 @@ impl Worker {
         }
         let has_left = !given_up.is_empty();
         for part in given_up {
-            self.leave_job(part);
+            self.leave_job(part, silence <= SILENCE);
         }
         let has_jobs = self.engagement.as_ref().is_some_and(|engagement| !engagement.jobs.is_empty());
         if !has_jobs && (has_left || was_waiting && (is_leaving || silence > CONTACT_MAX)) {
@@ -415,6 +434,40 @@ pub(crate) mod tests {
             is_for_one_run: false,
             tell: Box::new(|_| {}),
         }
+    }
+
+    /// A coordinator took a worker for lost that unpacked a large plan.
+    #[test]
+    fn a_worker_says_that_it_is_there_while_something_takes_long() {
+        let (server, folder) = (NatsServer::start(), tempfile::tempdir().unwrap());
+        let nats = NatsSettings { url: server.url(), ..NatsSettings::default() };
+        let (sender, heard) = mpsc::channel();
+        let deliver = move |event| drop(sender.send(event));
+        let _coordinator = Link::open(&nats, vec![coordinator_subject("c")], deliver).unwrap();
+        let (inputs, _receiver) = mpsc::channel();
+        let mut worker = Worker {
+            settings: settings(&nats, "ä", folder.path()),
+            id: "x".to_owned(),
+            link: Link::open(&nats, vec![worker_subject("x")], |_| {}).unwrap(),
+            is_reached: true,
+            inputs,
+            joined: joined("ä", &BTreeMap::new(), 1),
+            base: Instant::now(),
+            engagement: Some(Engagement::with("c".to_owned())),
+            has_worked: false,
+            refused: BTreeSet::new(),
+        };
+        let begin = Instant::now();
+        worker.at_length(|_| {
+            let is_beat = |event: &LinkEvent| match event {
+                LinkEvent::Message(bytes) => {
+                    serde_json::from_slice::<Said>(bytes).unwrap().what == Reply::Beat
+                }
+                _ => false,
+            };
+            while !is_beat(&heard.recv_timeout(CONTACT_MAX).expect("it says so")) {}
+        });
+        assert!(worker.engagement.is_some_and(|engagement| engagement.heard > begin));
     }
 
     fn assigned(bundle: &Bundle, change: &PlanChange) -> Order {

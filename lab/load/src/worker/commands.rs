@@ -23,6 +23,16 @@ impl Worker<'_> {
         }
     }
 
+    /// Counts what a program would have counted itself and cannot, because its user was interrupted.
+    pub(super) fn take_unfinished(&mut self) {
+        let count = mem::take(&mut self.outgoing.unfinished);
+        if count > 0 {
+            let now = self.client.now();
+            self.recorder.sent(count, now);
+            self.recorder.abandoned(count, now);
+        }
+    }
+
     /// Begins what the program has asked for along with its step.
     pub(super) fn begin_commands(&mut self, user: UserIndex, step: Step) -> Result<(), WorkerError> {
         if self.outgoing.asks.is_empty() {

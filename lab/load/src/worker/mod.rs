@@ -161,6 +161,7 @@ impl<'a> Worker<'a> {
                 Action::Wake { user } => self.notify(user, WaitEvent::Woken)?,
                 Action::Interrupt { user } => {
                     self.next_step(user, Event::Waited(WaitEvent::Interrupted))?;
+                    self.take_unfinished();
                 }
                 Action::Abandon { user } => self.abandon(user),
                 Action::Leave { user } => self.close_all(user),

@@ -73,6 +73,8 @@ pub(crate) struct Walk {
     /// The thread that cannot make its program.
     pub(crate) fails_on: Option<u32>,
     pub(crate) control: RunControl,
+    /// What each user says when it is interrupted.
+    pub(crate) unfinished: u32,
     heard: Mutex<Vec<String>>,
 }
 
@@ -84,6 +86,7 @@ impl Walk {
             hosts: Hosts::default(),
             fails_on: None,
             control: RunControl::Continue,
+            unfinished: 0,
             heard: Mutex::default(),
         }
     }
@@ -271,6 +274,7 @@ impl Walker<'_> {
             WaitEvent::Woken => {}
             WaitEvent::Interrupted => {
                 self.walk.note(user, "interrupted");
+                out.unfinished = self.walk.unfinished;
                 return Step::EndIteration;
             }
             WaitEvent::Answered { call, answer, times, bytes, peer } => {

@@ -161,6 +161,8 @@ pub struct Outgoing {
     pub asks: Vec<Ask>,
     /// What the program counts itself, of calls that are not counted: each is over.
     pub records: Vec<Record>,
+    /// Requests that it would have counted itself, and that have no end: its user was interrupted.
+    pub unfinished: u32,
 }
 
 /// One request within [`Outgoing::text`].
@@ -184,6 +186,7 @@ impl Outgoing {
         self.requests.clear();
         self.asks.clear();
         self.records.clear();
+        self.unfinished = 0;
     }
 
     /// Ends the request whose text was just appended.

@@ -7,7 +7,7 @@ use crate::describe;
 use prony_model::Nanos;
 use prony_model::measurement::clock::ClockEventKind;
 use prony_model::measurement::observation::{Observation, ObservedSeries, ObservedUnit, PAUSE};
-use prony_model::result::ResultFile;
+use prony_model::result::{ResultFile, SecondRow};
 use prony_model::verdict::finding::{Finding, TimeSpan};
 use prony_model::verdict::threshold::{Metric, Scope, Threshold};
 
@@ -34,7 +34,7 @@ pub(super) fn annotations(result: &ResultFile) -> Vec<AnnotationData> {
         };
         annotation(event.at_ns, "clock", text)
     }));
-    all.extend(lost_workers(result));
+    all.extend(lost_workers(&result.series).into_iter().take(OF_A_KIND_MAX));
     all.extend(result.findings.iter().filter_map(finding));
     all.sort_by(|left, right| left.at_s.total_cmp(&right.at_s));
     all
@@ -102,10 +102,25 @@ fn compactions(observer: &Observation) -> Vec<AnnotationData> {
     begun.collect()
 }
 
-fn lost_workers(result: &ResultFile) -> Option<AnnotationData> {
-    let row = result.series.iter().find(|row| row.workers_missing > 0)?;
-    let text = format!("{} workers are missing from here on", row.workers_missing);
-    Some(annotation(Nanos::from_secs(row.second), "worker", text))
+/// For as long as the same number of them is missing: others may have taken a share over, or more were lost later.
+fn lost_workers(series: &[SecondRow]) -> Vec<AnnotationData> {
+    let last = series.last().map(|row| row.second);
+    let spans = series.chunk_by(|left, right| left.workers_missing == right.workers_missing);
+    let missing = spans.filter_map(|rows| {
+        let (first, end) = (rows.first()?, rows.last()?);
+        let who = match first.workers_missing {
+            0 => return None,
+            1 => "1 worker is missing".to_owned(),
+            count => format!("{count} workers are missing"),
+        };
+        let at = Nanos::from_secs(first.second);
+        if Some(end.second) == last {
+            return Some(annotation(at, "worker", format!("{who} from here on")));
+        }
+        let to_s = Some(digits((end.second + 1) as f64, 7));
+        Some(AnnotationData { to_s, ..annotation(at, "worker", who) })
+    });
+    missing.collect()
 }
 
 /// Of thresholds on all requests that have a line in a plot.
@@ -141,5 +156,22 @@ mod tests {
         let observed = |name: &str| Observation { series: vec![series(name)], ..Observation::default() };
         assert_eq!(pauses(&observed("http_request_duration_seconds mean")).len(), 0);
         assert_eq!(pauses(&observed("pause")).len(), 5);
+    }
+
+    /// A share that others have taken over is not missing to the end.
+    #[test]
+    fn workers_are_missing_for_as_long_as_they_were() {
+        let row = |(second, workers_missing)| SecondRow { second, workers_missing, ..SecondRow::default() };
+        let series: Vec<_> = (0..).zip([0, 1, 1, 2, 0, 1, 1]).map(row).collect();
+        let marks = lost_workers(&series);
+        let marks: Vec<_> = marks.iter().map(|mark| (mark.at_s, mark.to_s, mark.text.as_str())).collect();
+        assert_eq!(
+            marks,
+            [
+                (1.0, Some(3.0), "1 worker is missing"),
+                (3.0, Some(4.0), "2 workers are missing"),
+                (5.0, None, "1 worker is missing from here on"),
+            ]
+        );
     }
 }

@@ -319,6 +319,7 @@ impl Runner<'_, '_> {
         match event {
             WaitEvent::Woken => self.woken(user),
             WaitEvent::Interrupted => {
+                self.out.unfinished = u32::from(matches!(user.doing, Doing::Exchange(_)));
                 self.cut_transactions(user);
                 self.retire(user);
                 Ok(Step::EndInterrupted)

@@ -288,11 +288,13 @@ impl Job {
         Progress::GoesOn
     }
 
-    /// Nothing more is expected; returns the file where something has not been handed over.
-    pub(super) fn leave(self) -> Option<PathBuf> {
+    /// Nothing more is expected; returns the file where something has not been handed over, or where the coordinator may be gone with
+    /// what it has taken: it has not said that the run is over.
+    pub(super) fn leave(self, is_over: bool) -> Option<PathBuf> {
         let Running { share, outbox, .. } = self.running?;
         drop(share);
-        if outbox.is_unused() || self.ended.is_some() && outbox.is_empty() {
+        let is_handed_over = self.ended.is_some() && outbox.is_empty();
+        if outbox.is_unused() || is_over && is_handed_over {
             outbox.forget();
             return None;
         }
@@ -345,8 +347,22 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (job, output) = (job(folder.path()), folder.path().join("kept"));
         assert_eq!(fs::read_dir(&output).unwrap().count(), 1);
-        assert_eq!(job.leave(), None);
+        assert_eq!(job.leave(false), None);
         assert_eq!(fs::read_dir(&output).unwrap().count(), 0);
+    }
+
+    /// Other shares went on when its own had ended, and then the coordinator died: what it had taken was gone.
+    #[test]
+    fn what_was_handed_over_is_kept_until_the_run_is_over() {
+        for is_over in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let (mut job, output) = (job(folder.path()), folder.path().join("kept"));
+            job.report(&to_raw_value("größe").unwrap(), None).unwrap();
+            job.acknowledge(1);
+            job.ended = Some(Instant::now());
+            assert_eq!(job.leave(is_over).is_none(), is_over);
+            assert_eq!(fs::read_dir(&output).unwrap().count(), usize::from(!is_over));
+        }
     }
 
     /// It would come many times when the server is back, from each of hundreds of workers.

@@ -1,8 +1,8 @@
 //! The load of a share, on a thread of its own: made by `prony-load` as any other, it begins when the coordinator says.
 
-use crate::error::{FailureCause, WorkersError};
+use crate::error::WorkersError;
 use crate::kind::{Counter, LoadKind, Unpacked};
-use crate::message::Report;
+use crate::message::{FailureCause, Report};
 use prony_load::{RunError, RunOptions, RunStart, SharedRows};
 use prony_model::measurement::snapshot::IntervalSnapshot;
 use prony_model::plan::PlanChange;
@@ -123,12 +123,21 @@ fn work(
     let ask = Rc::new(RefCell::new(opened.counter()));
     let options = options(settings, stop, agreed, &ask, tell);
     let failed = |error: RunError| {
-        let cause = FailureCause::of(&error);
+        let cause = cause_of(&error);
         ShareFailure { message: named(error.to_string()), cause }
     };
     let result = opened.run(options).map_err(failed)?;
     let counted = (ask.borrow_mut())();
     Ok(ShareEnd { result, counted })
+}
+
+const fn cause_of(error: &RunError) -> FailureCause {
+    match error {
+        RunError::Program(_) | RunError::Request(_) => FailureCause::Program,
+        error if error.is_limit() => FailureCause::Limit,
+        error if error.is_of_settings() => FailureCause::Settings,
+        _ => FailureCause::Load,
+    }
 }
 
 /// Files in a message by their places on the coordinator's machine, not by those beneath the folder where they are here.

@@ -18,8 +18,12 @@ pub(super) fn worker_lost(result: &ResultFile) -> Option<Finding> {
     let Some(first) = lost.iter().min_by_key(|worker| worker.lost_at_ns) else {
         return share_missing(result);
     };
-    let users: u32 = lost.iter().map(|worker| worker.users).sum();
-    let (count, of) = (lost.len(), result.workers.len());
+    // Shares that were taken over, and lost once more, are among the users of who had them first.
+    let is_first = |worker: &WorkerFigures| worker.takes_over.is_none();
+    let of = result.workers.iter().filter(|worker| is_first(worker)).count();
+    let first_lost: Vec<_> = lost.iter().filter(|worker| is_first(worker)).collect();
+    let users: u32 = first_lost.iter().map(|worker| worker.users).sum();
+    let count = first_lost.len();
     let (at, name, reason) = (first.lost_at_ns.unwrap_or_default(), &first.name, &first.reason);
     let seen = format!(
         "{count} of {of} workers were lost, with {users} of {} users, `{name}` first, at {at}: {reason}",

@@ -256,17 +256,18 @@ impl Pending {
             Ok(target) => target,
             Err(fault) => return self.fail(host, &fault, &local_failure(host)),
         };
+        let request = self.counted_as(host);
         let id = host.user().waits.new_id();
         let mut out = host.outgoing();
         let start = out.text.len();
-        let (is_head, request) = match &self.flow {
+        let is_head = match &self.flow {
             Flow::Plain(page) => {
                 out.text.extend_from_slice(&page.get_text);
-                (false, page.request)
+                false
             }
             Flow::Full(flow) => {
                 flow.exchange.current.write(&mut out.text, options.has_fresh_connections);
-                (flow.exchange.current.is_head(), flow.page.request)
+                flow.exchange.current.is_head()
             }
         };
         let text = start..out.text.len();
@@ -289,6 +290,18 @@ impl Pending {
         drop(out);
         host.user().data.get::<HttpUser>().keep(id, self);
         Outcome::Sent(id)
+    }
+
+    /// The index of the name under which the current request is counted: the tag `name` of the call, as in k6, or its page's.
+    fn counted_as(&self, host: &Host) -> usize {
+        let page = match &self.flow {
+            Flow::Plain(page) => page,
+            Flow::Full(flow) => &flow.page,
+        };
+        match self.wishes.tags.iter().find(|(tag, _)| tag == "name") {
+            None => page.request(host.tables()),
+            Some((_, name)) => host.thread().get::<HttpThread>().pages(host).index_of(host.tables(), name),
+        }
     }
 
     /// What came of the current request.

@@ -8,6 +8,7 @@ use prony_http_session::url::Url;
 use prony_model::plan::target::{Endpoint, Scheme, Target};
 use prony_model::program::table::{TARGETS_MAX, Tables};
 use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -24,12 +25,19 @@ pub(crate) struct Page {
     pub written: Rc<str>,
     /// Tags `name` and `url`.
     pub name: Rc<str>,
-    /// Index under which its requests are counted.
-    pub request: usize,
+    /// Index under which its requests are counted, found when the first of them is: a call may have a name of its own, and names of a
+    /// result are few.
+    request: OnceCell<usize>,
     /// Index of the target, or why there is none.
     pub target: Result<usize, RequestFault>,
     /// A request by GET without parameters and cookies.
     pub get_text: Box<[u8]>,
+}
+
+impl Page {
+    pub(crate) fn request(&self, tables: &Tables) -> usize {
+        *self.request.get_or_init(|| tables.name(&self.name))
+    }
 }
 
 /// The pages of a thread.
@@ -39,13 +47,15 @@ pub(crate) struct Pages {
     /// What each request has.
     pub headers: Rc<Headers>,
     known: FxHashMap<Rc<str>, Rc<Page>>,
+    /// Indices of the names that tags give.
+    named: FxHashMap<Box<str>, usize>,
 }
 
 impl Pages {
     pub(crate) fn new(options: Arc<HttpOptions>) -> Self {
         let mut headers = Headers::default();
         headers.set("User-Agent", &options.user_agent);
-        Self { options, headers: Rc::new(headers), known: FxHashMap::default() }
+        Self { options, headers: Rc::new(headers), known: FxHashMap::default(), named: FxHashMap::default() }
     }
 
     #[inline]
@@ -61,6 +71,18 @@ impl Pages {
             self.known.insert(Rc::clone(&page.written), Rc::clone(&page));
         }
         Ok(page)
+    }
+
+    /// The index under which requests of this name are counted.
+    pub(crate) fn index_of(&mut self, tables: &Tables, name: &str) -> usize {
+        if let Some(index) = self.named.get(name) {
+            return *index;
+        }
+        let index = tables.name(name);
+        if self.named.len() < PAGES_MAX {
+            self.named.insert(name.into(), index);
+        }
+        index
     }
 
     fn read(&self, tables: &Tables, text: &str) -> Result<Page, RequestFault> {
@@ -85,7 +107,7 @@ impl Pages {
             request.write(&mut text, self.options.has_fresh_connections);
         }
         Page {
-            request: tables.name(name),
+            request: OnceCell::new(),
             url,
             written: written.into(),
             name: name.into(),
@@ -157,6 +179,17 @@ mod tests {
         assert_eq!(pages.get(&tables, "http://a b/").unwrap_err().code, 1020);
         let page = pages.get(&tables, "/path").unwrap();
         assert_eq!(page.target.clone().unwrap_err().short, "unsupported protocol scheme \"\"");
+    }
+
+    #[test]
+    fn only_what_is_counted_under_its_url_has_it_as_a_name() {
+        let tables = Tables::default();
+        let mut pages = Pages::new(Arc::default());
+        let page = pages.get(&tables, "http://h/1").unwrap();
+        assert_eq!((pages.index_of(&tables, "named"), pages.index_of(&tables, "named")), (1, 1));
+        assert_eq!((page.request(&tables), page.request(&tables)), (2, 2));
+        let names: Vec<_> = tables.names.all().iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["(other)", "named", "http://h/1"]);
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub struct CatalogColumn {
     /// The type as the database writes it. PostgreSQL's is ready for a cast: domains are resolved, and there is
     /// no length and no precision, by which a cast would cut values silently (`integer`, `character varying`).
     pub database_type: Box<str>,
-    /// The collating sequence of its texts, ready to stand behind COLLATE. SQLite's columns have it where a foreign key compares them.
+    /// The collating sequence of its texts, ready to stand behind COLLATE. SQLite's columns have it where a foreign key compares them, and where it is NOCASE or RTRIM.
     pub collation: Option<Box<str>>,
     /// PostgreSQL's schema of the type's operators, quoted, where it would not find them by their names alone.
     pub operators: Option<Box<str>>,

@@ -211,9 +211,10 @@ fn was_there(outcome: Result<(), Refusal>) -> Result<bool, WriteFault> {
 
 /// Whether the session lacks a value that would be written, or has one that does not fit.
 pub(crate) fn lacks_value(properties: &Assignments, variables: &Variables) -> bool {
-    properties
-        .iter()
-        .any(|(_, kind, value)| value.is_of_session() && json_value::read(*kind, value, variables).is_none())
+    properties.iter().any(|(_, kind, value)| {
+        value.lacks_session(variables)
+            || (value.is_of_session() && json_value::read(*kind, value, variables).is_none())
+    })
 }
 
 /// The values of properties, without those that are null.

@@ -230,4 +230,15 @@ impl Value {
             ),
         }
     }
+
+    /// Whether a variable of the session that it is, or has in a list, is null or not known.
+    pub fn lacks_session(&self, variables: &Variables) -> bool {
+        match self {
+            Self::Slot(slot) => {
+                matches!(slot.root, SlotRoot::Session(_)) && variables.get(slot).is_none_or(Json::is_null)
+            }
+            Self::List(items) => items.iter().any(|item| item.lacks_session(variables)),
+            _ => false,
+        }
+    }
 }

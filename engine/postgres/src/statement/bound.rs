@@ -101,6 +101,10 @@ fn bind_column(
         let scalars = bind::parameters(column, value, &json)?;
         return Ok(bound_list(Wire::of(&column.kind), scalars));
     }
+    // An array with a null in its place would be compared with, as any other.
+    if value.lacks_session(variables) {
+        return Ok(Bound::Null);
+    }
     let scalar = bind::parameter(column, value, &json)?;
     Ok(bound_scalar(scalar, Wire::of(&column.kind)))
 }

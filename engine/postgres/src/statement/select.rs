@@ -31,6 +31,9 @@ use prony_sql::{
     settings::RelationalSettings,
 };
 
+/// Of columns that have none of their own, and of casts.
+const DEFAULT_COLLATION: &str = "pg_catalog.\"default\"";
+
 /// The statement of a whole list or aggregate.
 #[derive(Debug)]
 pub struct Read {
@@ -115,6 +118,9 @@ impl<'m> SelectWriter<'m> {
             row.push_str(&self.fragment(|builder| builder.column_value((id, table), column_id, value)));
             row.push_str("::");
             row.push_str(&column.database_type);
+            // What a cast gives is compared by the default one, and the rows of the table by their column's.
+            let is_other = |name: &&str| *name != DEFAULT_COLLATION;
+            row.push_str(&collate_clause(column.collation.as_deref().filter(is_other)));
             row.push_str(" AS ");
             push_identifier(&mut row, &column.name);
         }

@@ -316,6 +316,39 @@ fn constraints_tell_nothing_of_what_is_hidden() {
     });
 }
 
+/// They were compared with an array that has a null in the place of the variable, from which all others differ.
+#[test]
+fn arrays_with_variables_that_are_not_known_compare_with_nothing() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create table post (id int primary key, tags text[]);
+         insert into post values (1, '{a}'), (2, '{}'), (3, '{NULL}'), (4, null)",
+    );
+    on_a_core(async {
+        const NONE: &str = r#"{"data":{"posts":[]}}"#;
+        for (written, known, expected) in [
+            (json!({"tags": {"ne": ["$known"]}}), json!(null), NONE),
+            (json!({"tags": {"eq": ["$known"]}}), json!(null), NONE),
+            (json!({"not": {"tags": {"eq": ["a", "$known"]}}}), json!(null), NONE),
+            (json!({"tags": {"lte": ["$known"]}}), json!(null), NONE),
+            (json!({"tags": {"eq": ["$known"]}}), json!("a"), r#"{"data":{"posts":[{"id":1}]}}"#),
+            (json!({"tags": {"ne": ["$known"]}}), json!("a"), r#"{"data":{"posts":[{"id":2},{"id":3}]}}"#),
+        ] {
+            let mut served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+            let rows = SessionNames::default().condition(&written).unwrap();
+            let select = Some(SelectPermission::of_rows(rows));
+            let posts = TablePermissions { select, ..TablePermissions::default() };
+            let tables = [("post".to_owned(), posts.into())];
+            let granted = Permissions { tables: tables.into(), ..Permissions::default() };
+            let restrictions = Restrictions::new(&served.model, &granted).unwrap();
+            served.restricted = Some((restrictions, [known.clone()].into()));
+            let session = served.session();
+            let answer = served.ask(&session, "{ posts { id } }", none()).await;
+            assert_eq!(answer, expected, "{written} {known}");
+        }
+    });
+}
+
 /// It was told as a value of the request (`BAD_USER_INPUT`).
 #[test]
 fn what_is_known_of_a_session_and_fits_no_column_is_forbidden() {

@@ -100,11 +100,18 @@ pub(crate) fn written_session_variables(root: &Root) -> Vec<Slot> {
         Root::Write(MutationPlan::Update(update)) => &update.values,
         Root::Read(_) | Root::Write(MutationPlan::Delete(_)) => return Vec::new(),
     };
-    let slots = values.iter().filter_map(|(_, value)| match value {
-        Value::Slot(slot) if matches!(slot.root, SlotRoot::Session(_)) => Some(slot.clone()),
-        _ => None,
-    });
-    slots.collect()
+    let mut slots = Vec::new();
+    values.iter().for_each(|(_, value)| add_session_variables(&mut slots, value));
+    slots
+}
+
+/// Those of a value, or of the items of a list.
+fn add_session_variables(slots: &mut Vec<Slot>, value: &Value) {
+    match value {
+        Value::Slot(slot) if matches!(slot.root, SlotRoot::Session(_)) => slots.push(slot.clone()),
+        Value::List(items) => items.iter().for_each(|item| add_session_variables(slots, item)),
+        _ => {}
+    }
 }
 
 /// The table that a configuration calls so.

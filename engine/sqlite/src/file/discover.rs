@@ -36,6 +36,7 @@ pub fn discover(connection: &Connection) -> Result<Catalog, DiscoverError> {
     // A view that cannot be read has no columns.
     tables.retain(|table| !table.catalog.columns.is_empty());
     read_foreign_keys(connection, &mut tables, &mut notes)?;
+    tables.iter_mut().for_each(|table| read_other_collations(connection, &mut table.catalog));
     let tables = tables.into_iter().map(|table| table.catalog).collect();
     Ok(Catalog { tables, enums: Vec::new(), notes })
 }
@@ -268,16 +269,31 @@ fn read_foreign_keys(
 fn read_collations(connection: &Connection, table: &mut CatalogTable, columns: &[usize]) {
     for &column in columns {
         let column = &mut table.columns[column];
-        if column.collation.is_some() {
-            continue;
-        }
-        if let Ok((_, Some(name), ..)) = connection.column_metadata(Some("main"), &*table.name, &*column.name)
-        {
-            let mut quoted = String::new();
-            push_identifier(&mut quoted, &name.to_string_lossy());
-            column.collation = Some(quoted.into());
+        if column.collation.is_none() {
+            column.collation = collation(connection, &table.name, &column.name);
         }
     }
+}
+
+/// Of columns that no key compares, those by which SQLite itself compares texts otherwise than byte by byte: a row that is given in place of
+/// the table's must be compared as that (<https://sqlite.org/datatype3.html#collating_sequences>).
+fn read_other_collations(connection: &Connection, table: &mut CatalogTable) {
+    if table.kind != TableKind::Table {
+        return;
+    }
+    for column in table.columns.iter_mut().filter(|column| column.collation.is_none()) {
+        column.collation = collation(connection, &table.name, &column.name).filter(|name| {
+            [r#""NOCASE""#, r#""RTRIM""#].iter().any(|known| name.eq_ignore_ascii_case(known))
+        });
+    }
+}
+
+/// The collating sequence of a table's column, quoted.
+fn collation(connection: &Connection, table: &str, column: &str) -> Option<Box<str>> {
+    let (_, name, ..) = connection.column_metadata(Some("main"), table, column).ok()?;
+    let mut quoted = String::new();
+    push_identifier(&mut quoted, &name?.to_string_lossy());
+    Some(quoted.into())
 }
 
 fn resolve_foreign_key(

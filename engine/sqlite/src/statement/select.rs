@@ -4,7 +4,9 @@ use prony_graphql::selection::{SlotRoot, Value};
 
 use crate::statement::{dialect::Sqlite, program::StatementText};
 use prony_sql::{
-    builder::{Dialect as _, Parameter, SelectList, SqlBuilder, column_operand, push_identifier},
+    builder::{
+        Dialect as _, Parameter, SelectList, SqlBuilder, collate_clause, column_operand, push_identifier,
+    },
     catalog::{ColumnKind, TableKind},
     model::{Cardinality, Column, ColumnId, Model, Relation, Table, TableId},
     plan::{Filter, ListPlan, OrderKey, RowsPlan},
@@ -44,7 +46,7 @@ impl<'m> Select<'m> {
     }
 
     /// Takes the row that the variables give in place of the table's. Numbers come as text for their digits' sake, and a
-    /// parameter has no affinity that makes numbers of it, so that a cast has to.
+    /// parameter has no affinity that makes numbers of it, so that a cast has to; nor has it the column's collating sequence.
     pub(super) fn give_row(&mut self, id: TableId) {
         let table = self.model.table(id);
         let mut row = "(SELECT ".to_owned();
@@ -63,6 +65,8 @@ impl<'m> Select<'m> {
             } else {
                 row.push_str(&placeholder);
             }
+            let is_other = |name: &&str| !name.eq_ignore_ascii_case(r#""BINARY""#);
+            row.push_str(&collate_clause(column.collation.as_deref().filter(is_other)));
             row.push_str(" AS ");
             push_identifier(&mut row, &column.name);
         }

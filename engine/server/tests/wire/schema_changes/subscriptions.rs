@@ -96,6 +96,45 @@ fn events_go_on_where_what_they_ask_is_there_and_end_where_not() {
     }
 }
 
+/// A row that an event is about was compared byte by byte: by `ne` it was told to those who do not see it in a list.
+#[test]
+fn events_are_compared_by_the_collations_of_their_columns() {
+    let in_sqlite = Database::sqlite();
+    in_sqlite.execute(
+        "CREATE TABLE shelf (id INTEGER PRIMARY KEY, label TEXT COLLATE RTRIM, place TEXT COLLATE NOCASE);
+         INSERT INTO shelf VALUES (1, 'a', 'south')",
+    );
+    let in_postgres = Database::Postgres(TestDatabase::create());
+    in_postgres.execute(
+        "CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+         CREATE TABLE shelf (id INTEGER PRIMARY KEY, label CHAR(4), place TEXT COLLATE any_case);
+         INSERT INTO shelf VALUES (1, 'a', 'south')",
+    );
+    for database in [in_sqlite, in_postgres] {
+        let site = Site::of(database, CHECKED, "", |_| {});
+        let subscribe = |clause: &str| {
+            site.subscribe(&format!(
+                "subscription {{ onShelfChanged(where: {{{clause}}}) {{ shelf {{ place }} }} }}"
+            ))
+        };
+        let mut others = subscribe(r#"place: {not_in: ["NORTH"]}, not: {label: {eq: "b"}}"#);
+        let mut named = subscribe(r#"place: {eq: "NORTH"}, label: {in: ["b"]}"#);
+        site.until_metric("prony_subscriptions{} 2.0");
+        for (label, place) in [("a", "north"), ("b ", "south"), ("b  ", "North"), ("c", "South")] {
+            let change = format!(
+                r#"mutation {{ updateShelf(pk_columns: {{id: 1}}, label: "{label}", place: "{place}") {{ result }} }}"#
+            );
+            let changed = site.ask(&change);
+            assert!(changed.contains("true"), "{changed}");
+        }
+        let event = |place: &str| {
+            next(&format!(r#"{{"data":{{"onShelfChanged":{{"shelf":{{"place":"{place}"}}}}}}}}"#))
+        };
+        assert_eq!(others.next(), event("South"));
+        assert_eq!(named.next(), event("North"));
+    }
+}
+
 /// What triggers have written down is read by the tables of now.
 #[test]
 fn what_others_change_is_told_by_the_tables_of_now() {

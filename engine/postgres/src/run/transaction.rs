@@ -26,14 +26,16 @@ struct MutationAnswer {
     row: Option<Vec<u8>>,
     /// Of the row that the mutation's check is about, as far as no part of it is null.
     key: Option<Key>,
-    is_returned: bool,
-    captured: Option<CapturedChange>,
+    /// Rows that came back: several where a key that the settings name is no key, or where tables inherit.
+    returned: u64,
+    /// Of each of them.
+    captured: Vec<CapturedChange>,
     affected: u64,
 }
 
 impl Answer for MutationAnswer {
     fn row(&mut self, row: &Row) -> Result<(), Failure> {
-        self.is_returned = true;
+        self.returned += 1;
         if let Some(check) = &self.mutation.check {
             self.key = read_key(row, &check.key)?;
         }
@@ -43,7 +45,7 @@ impl Answer for MutationAnswer {
             self.row = Some(out);
         }
         if self.captures {
-            self.captured = Some(self.mutation.returning.read(self.mutation.table, row)?);
+            self.captured.push(self.mutation.returning.read(self.mutation.table, row)?);
         }
         Ok(())
     }
@@ -68,8 +70,8 @@ impl MutationAnswer {
 /// What one step gave.
 struct StepOutcome {
     data: Vec<u8>,
-    /// Where the step captures what it changes, and has changed a row.
-    captured: Option<CapturedChange>,
+    /// Where the step captures what it changes: a change for each row.
+    captured: Vec<CapturedChange>,
 }
 
 /// One mutation with its values.
@@ -254,9 +256,9 @@ async fn sees_collision(link: &Rc<Link>, step: &Step, earlier: &[Step], begin: O
 async fn finds_collision(link: &Rc<Link>, step: &Step) -> bool {
     let writer = step.mutation.restricted.as_ref();
     let Some(select) = writer.and_then(|writer| writer.collision.as_ref()) else { return false };
-    let answer = AnyRow { is_there: false };
+    let answer = ReturnedRows::default();
     let executed = link.execute(&select.text, &step.collision_values, answer, &Progress::default()).await;
-    executed.result.is_ok_and(|answer| answer.is_there)
+    executed.result.is_ok_and(|answer| answer.rows > 0)
 }
 
 /// As of a row that does not pass its check: without the database's own text, by which the two could be told apart.
@@ -270,8 +272,8 @@ async fn execute(link: &Rc<Link>, step: &Step, captures: bool) -> Result<StepOut
         captures,
         row: None,
         key: None,
-        is_returned: false,
-        captured: None,
+        returned: 0,
+        captured: Vec::new(),
         affected: 0,
     };
     let statement = if captures { &step.mutation.returning.statement } else { &step.mutation.statement };
@@ -283,36 +285,38 @@ async fn execute(link: &Rc<Link>, step: &Step, captures: bool) -> Result<StepOut
         }
         failure
     })?;
-    if let (true, Some(check)) = (answer.is_returned, &step.mutation.check) {
-        run_check(link, check, step.check_values.clone(), answer.key.as_ref()).await?;
+    if let (1.., Some(check)) = (answer.returned, &step.mutation.check) {
+        run_check(link, check, step.check_values.clone(), answer.key.as_ref(), answer.returned).await?;
     }
     Ok(answer.finish())
 }
 
+/// All rows that were written have the key: as many must pass.
 async fn run_check(
     link: &Rc<Link>,
     check: &RowCheck,
     mut values: Vec<Bound>,
     key: Option<&Key>,
+    written: u64,
 ) -> Result<(), Failure> {
     let key = key.ok_or_else(refused)?;
     for ((place, part), &(_, wire)) in values.iter_mut().zip(key.iter()).zip(&check.key) {
         *place = wire.bind(part);
     }
-    let answer = AnyRow { is_there: false };
     let Executed { result, .. } =
-        link.execute(&check.select.text, &values, answer, &Progress::default()).await;
-    if result?.is_there { Ok(()) } else { Err(refused()) }
+        link.execute(&check.select.text, &values, ReturnedRows::default(), &Progress::default()).await;
+    if result?.rows >= written { Ok(()) } else { Err(refused()) }
 }
 
-/// Whether a statement has returned a row.
-struct AnyRow {
-    is_there: bool,
+/// How many rows a statement has returned.
+#[derive(Default)]
+struct ReturnedRows {
+    rows: u64,
 }
 
-impl Answer for AnyRow {
+impl Answer for ReturnedRows {
     fn row(&mut self, _: &Row) -> Result<(), Failure> {
-        self.is_there = true;
+        self.rows += 1;
         Ok(())
     }
 }

@@ -225,6 +225,41 @@ fn what_may_not_be_written_is_taken_back() {
     assert_eq!(rows("select id from person order by 1"), ["1", "2", "3", "12"]);
 }
 
+/// A row that passes let others of its key through, as inherited tables have them.
+#[test]
+fn all_rows_that_are_written_must_pass() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create table animal (id int primary key, owner text, name text);
+         create table dog (primary key (id)) inherits (animal);
+         insert into animal values (1, 'ann', 'a'), (2, 'ann', 'b'); insert into dog values (1, 'bob', 'c'), (2, 'ann', 'd');",
+    );
+    on_a_core(async {
+        let mut served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let mut names = SessionNames::default();
+        let mut condition = |written: Json| names.condition(&written).unwrap();
+        let (everything, own) = (condition(json!({})), condition(json!({"owner": {"eq": "ann"}})));
+        let animals = TablePermissions {
+            select: Some(SelectPermission::of_rows(everything.clone())),
+            update: Some(UpdatePermission::of_rows(everything, own)),
+            ..TablePermissions::default()
+        };
+        let tables = [("animal".to_owned(), animals.into())];
+        let granted = Permissions { tables: tables.into(), ..Permissions::default() };
+        let restrictions = Restrictions::new(&served.model, &granted).unwrap();
+        let contribution = contribution_for(&served.model, &restrictions);
+        served.schema = Schema::merge(vec![(SourceId(0), contribution)]).unwrap();
+        served.restricted = Some((restrictions, [].into()));
+        let session = served.session();
+        for (id, expected) in [(1, "FORBIDDEN"), (2, "true")] {
+            let text =
+                format!("mutation {{ updateAnimal(pk_columns: {{id: {id}}}, name: \"x\") {{ result }} }}");
+            let answer = served.ask(&session, &text, none()).await;
+            assert!(answer.contains(expected), "{id}: {answer}");
+        }
+    });
+}
+
 /// Of a table whose rows are seen as far as they are for everybody, without their codes; a unique key that is checked at the end.
 const COUPONS: &str = "
     create table shop (id integer primary key);

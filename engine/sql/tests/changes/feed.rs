@@ -95,6 +95,27 @@ fn an_update_of_the_key_tells_both_keys() {
     );
 }
 
+/// One of them alone was told of.
+#[test]
+fn all_rows_of_a_key_that_inherited_tables_share_are_told_of() {
+    let made = Made::postgres(
+        "create table animal (id int primary key, name text);
+         create table dog (primary key (id)) inherits (animal);
+         insert into animal values (1, 'a'); insert into dog values (1, 'b'), (2, 'c');",
+    );
+    on_a_core(async {
+        let bed = Bed::over(&made.address()).await;
+        let mut reader = bed.listen(&["animal"]);
+        bed.ask("mutation { updateAnimal(pk_columns: {id: 1}, name: \"x\") { result } }").await;
+        bed.ask("mutation { deleteAnimal(pk_columns: {id: 1}) { result } }").await;
+        expect![[r#"
+            Update animal 1,"x"; Update animal 1,"x"
+            Delete animal 1,"x"; Delete animal 1,"x"
+        "#]]
+        .assert_eq(&bed.heard(&mut reader));
+    });
+}
+
 #[test]
 fn only_tables_that_are_wanted_are_told_of() {
     for made in Made::both(SHOP) {

@@ -1,4 +1,4 @@
-//! What a SQLite database says of itself: six statements, whatever the number of tables. Virtual tables and
+//! What a SQLite database says of itself: six statements, whatever the number of tables, and one or two for each view. Virtual tables and
 //! the tables that they keep their content in are left out.
 
 use std::collections::{HashMap, HashSet};
@@ -166,12 +166,33 @@ fn read_view_columns(
             }
             Ok(())
         });
-        if let Err(error) = read {
-            view.catalog.columns.clear();
-            notes.push(format!("view `{}` cannot be read and is left out: {error}", view.catalog.name));
+        match read {
+            Ok(()) => clear_types_of_none(connection, &mut view.catalog),
+            Err(error) => {
+                view.catalog.columns.clear();
+                notes.push(format!("view `{}` cannot be read and is left out: {error}", view.catalog.name));
+            }
         }
     }
     Ok(())
+}
+
+/// Of a view, SQLite says `BLOB` also of a table's column without a type, which holds what it is given. Only a query tells the two apart
+/// (<https://sqlite.org/c3ref/column_decltype.html>).
+fn clear_types_of_none(connection: &Connection, view: &mut CatalogTable) {
+    let is_blob = |column: &CatalogColumn| &*column.database_type == "BLOB";
+    if !view.columns.iter().any(is_blob) {
+        return;
+    }
+    let mut query = "SELECT * FROM main.".to_owned();
+    push_identifier(&mut query, &view.name);
+    let Ok(statement) = connection.prepare(&query) else { return };
+    for (column, found) in view.columns.iter_mut().zip(statement.columns()) {
+        if is_blob(column) && found.decl_type().is_none() {
+            column.database_type = Box::default();
+            column.kind = kind_of("");
+        }
+    }
 }
 
 /// One column of a unique index.

@@ -38,6 +38,15 @@ impl Dialect for Sqlite {
         write!(text, " IN (SELECT {item} FROM {JSON_EACH}(?{number}))").expect("writing to memory");
     }
 
+    /// The target's affinity decides, as it does where its rows are joined and where keys are bound: the sign takes away that of the own
+    /// column (<https://sqlite.org/datatype3.html#affinity_of_expressions>). Columns that are alike do without, so that an index of either
+    /// serves.
+    fn equality(&self, own: &Column, target: &Column) -> String {
+        let is_alike = Affinity::of(own) == Affinity::of(target);
+        let equality = if is_alike { " = " } else { " = +" };
+        equality.to_owned()
+    }
+
     /// Truths are stored as numbers and as words, and what has no type as numbers and as texts.
     fn has_forms(&self, column: &Column) -> bool {
         column.kind == ColumnKind::Boolean || is_untyped_text(column)
@@ -82,17 +91,44 @@ impl Dialect for Sqlite {
     }
 }
 
+/// What a column makes of values that are compared with it (<https://sqlite.org/datatype3.html>, section 3.1). Those that make numbers are
+/// one, as comparisons go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Affinity {
+    Text,
+    Number,
+    None,
+    /// `ANY` makes nothing of its values in a STRICT table, and numbers elsewhere.
+    Unknown,
+}
+
+impl Affinity {
+    fn of(column: &Column) -> Self {
+        let declared = column.database_type.to_ascii_uppercase();
+        let has = |words: &[&str]| words.iter().any(|word| declared.contains(word));
+        if declared == "ANY" {
+            Self::Unknown
+        } else if has(&["INT"]) {
+            Self::Number
+        } else if has(&["CHAR", "CLOB", "TEXT"]) {
+            Self::Text
+        } else if declared.is_empty() || has(&["BLOB"]) {
+            Self::None
+        } else {
+            Self::Number
+        }
+    }
+}
+
 /// Whether a column makes texts of the numbers that it is given, which the settings serve as numbers. A number that is compared with it
 /// becomes a text too, but not as a column of a function, which has an affinity of its own that the sign takes away
 /// (<https://sqlite.org/datatype3.html>, sections 3.1, 3.2 and 4.2).
 pub(crate) fn holds_numbers_as_texts(column: &Column) -> bool {
-    let declared = column.database_type.to_ascii_uppercase();
-    let is_text = ["CHAR", "CLOB", "TEXT"].iter().any(|word| declared.contains(word));
     let is_number = matches!(
         column.kind,
         ColumnKind::Int | ColumnKind::BigInt | ColumnKind::Float | ColumnKind::Numeric | ColumnKind::Decimal
     );
-    is_number && is_text && !declared.contains("INT")
+    is_number && Affinity::of(column) == Affinity::Text
 }
 
 /// Whether a column holds numbers and texts as they were given, all of which are served as texts: it has no declared type, as those of

@@ -360,6 +360,27 @@ fn rows_come_in_the_order_of_a_key_that_is_not_served() {
     }
 }
 
+/// A filter by a relation compared the numbers of the two columns, and found a row for `7` by `'007'`.
+#[test]
+fn a_relation_between_columns_of_different_types_leads_and_filters_alike() {
+    let made = Made::new(
+        "CREATE TABLE codes (code TEXT PRIMARY KEY NOT NULL, loose);
+         CREATE TABLE uses (id INTEGER PRIMARY KEY, code_id INTEGER REFERENCES codes (code), loose_id REFERENCES codes (code));
+         INSERT INTO codes VALUES ('007', 1), ('8', 2);
+         PRAGMA foreign_keys = OFF;
+         INSERT INTO uses VALUES (1, 7, 8), (2, 8, '8'), (3, NULL, NULL);",
+    );
+    let answer = same_answer(
+        &made,
+        "{ uses { id code { code } loose { code } } a: uses(where: {code: {}}) { id } b: uses(where: {loose: {}}) { id }
+           codes { code uses_on_code_id { id } uses_on_loose_id { id } }
+           c: codes(where: {uses_on_code_id: {}}) { code } d: codes(where: {uses_on_loose_id: {id: {eq: 1}}}) { code } }",
+        "{}",
+    );
+    let expected = r#"{"data":{"uses":[{"id":1,"code":null,"loose":{"code":"8"}},{"id":2,"code":{"code":"8"},"loose":{"code":"8"}},{"id":3,"code":null,"loose":null}],"a":[{"id":2}],"b":[{"id":1},{"id":2}],"codes":[{"code":"007","uses_on_code_id":[{"id":1}],"uses_on_loose_id":[]},{"code":"8","uses_on_code_id":[{"id":2}],"uses_on_loose_id":[{"id":2}]}],"c":[{"code":"007"},{"code":"8"}],"d":[]}}"#;
+    assert_eq!(answer, expected);
+}
+
 /// `in` missed what `eq` found: SQLite makes a text of a number that is compared with such a column, and did not of those in a list.
 #[test]
 fn texts_that_are_served_as_numbers_are_found_in_lists() {

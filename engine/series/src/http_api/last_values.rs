@@ -23,6 +23,8 @@ use crate::{
 
 /// Entities of one request.
 const ENTITIES_MAX: usize = 10_000;
+/// To look for an entity takes as long as so many blocks do.
+const BLOCKS_OF_AN_ENTITY: usize = 4;
 /// So many attributes take as long as a block does.
 const ATTRIBUTES_OF_A_BLOCK: usize = 20;
 /// Members of an entity that are no attributes.
@@ -96,7 +98,7 @@ impl LastValues {
             let of_entity = |&(_, type_name): &(&str, &str)| {
                 let named = asked.attributes.len();
                 let attributes = if named == 0 { columns(type_name) } else { named };
-                1 + attributes / ATTRIBUTES_OF_A_BLOCK
+                BLOCKS_OF_AN_ENTITY + attributes / ATTRIBUTES_OF_A_BLOCK
             };
             asked.entities.iter().map(of_entity).sum()
         })

@@ -293,7 +293,7 @@ impl Committer {
                 let series_of = |id| done.draft.series(mapping, id);
                 Insert::new(&of, rows, series_of, self.settings.on_duplicate)
             });
-            let insert = insert.ok_or_else(|| Fault::new("an entity or an attribute has no number"))?;
+            let insert = insert.ok_or_else(|| Fault::stale("an entity or an attribute has no number"))?;
             if self.settings.has_partitions {
                 done.months.extend(months(&of, &insert.times));
             }
@@ -340,7 +340,8 @@ impl Committer {
                 let table = self.table(draft, table)?;
                 note(&table);
                 let number = self.with_mapping(|mapping| draft.series(mapping, series));
-                let number = number.ok_or_else(|| Fault::new("an entity has no number"))?;
+                // The database does not have it: so it has no rows.
+                let Some(number) = number else { return Ok(()) };
                 let sql =
                     format!("delete from {} where series = $1 and time >= $2 and time <= $3", table.name);
                 let statement = session.statement(&sql).await?;
@@ -378,6 +379,9 @@ impl Committer {
                 };
                 table.columns.push(new);
             }
+            if table.id != old.id {
+                self.forget_series(id, draft);
+            }
             draft.set_table(id, table);
             series.sort_unstable();
             series.dedup();
@@ -387,6 +391,13 @@ impl Committer {
             self.add_series(id, &series, growth, draft).await?;
         }
         Ok(())
+    }
+
+    /// What the database called the entities of a type that was deleted is nothing in the type that has its name now.
+    fn forget_series(&self, table: TableId, draft: &mut Draft) {
+        self.writes.names(&mut |catalog| {
+            catalog.table(table).series.iter().for_each(|id| draft.forget_series(*id));
+        });
     }
 
     /// Those that are durable.

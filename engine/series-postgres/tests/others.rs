@@ -285,3 +285,37 @@ fn a_type_that_two_servers_make_anew_has_the_same_rows_for_both() {
     // So it is for a server that starts.
     await_rows(&open(&database, OnDuplicate::Append), "T", &[("a", 2), ("b", 3), ("c", 4)]);
 }
+
+/// It was refused with all writes of its group.
+#[test]
+fn a_deletion_of_what_is_gone_with_its_type_does_nothing() {
+    let database = TestDatabase::create();
+    let (one, other) = (open(&database, OnDuplicate::Append), open(&database, OnDuplicate::Append));
+    write(&one, ("", "T"), &["a"], 1, 1.0);
+    await_rows(&other, "T", &[("a", 1)]);
+    let ids = [&one, &other].map(|engine| {
+        let read = (engine as &dyn Engine).read().unwrap();
+        read.with_catalog(|catalog| {
+            let table = catalog.find_table("", "T").unwrap();
+            (table, catalog.find_series(table, "a", "/a").unwrap())
+        })
+    });
+    (&one as &dyn Engine)
+        .write_and_wait(|write| {
+            write.drop_table(ids[0].0);
+            Ok(())
+        })
+        .unwrap();
+    for (engine, (table, series)) in [&one, &other].into_iter().zip(ids) {
+        (engine as &dyn Engine)
+            .write_and_wait(|write| {
+                write.delete(series, TimeRange::ALL);
+                write.delete_all(table, TimeRange::ALL);
+                write.drop_table(table);
+                Ok(())
+            })
+            .unwrap();
+    }
+    await_rows(&other, "T", &[]);
+    await_rows(&open(&database, OnDuplicate::Append), "T", &[]);
+}

@@ -29,7 +29,7 @@ pub enum FaultKind {
     /// It cannot be asked now; later it may be.
     Gone,
     DiskFull,
-    /// There is no such table or column: somebody else has deleted the type.
+    /// There is no such table, column or entity: somebody else has deleted the type.
     Stale,
     /// A lock was not to be had in time.
     Locked,
@@ -38,6 +38,11 @@ pub enum FaultKind {
 impl Fault {
     pub fn new(why: &str) -> Self {
         Self { why: why.into(), kind: FaultKind::Refused }
+    }
+
+    /// What is known of names is to be looked up anew.
+    pub fn stale(why: &str) -> Self {
+        Self { why: why.into(), kind: FaultKind::Stale }
     }
 
     pub fn gone(why: &str) -> Self {

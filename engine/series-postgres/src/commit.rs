@@ -40,6 +40,8 @@ pub(crate) struct Committer {
 #[derive(Debug, Default)]
 struct Done {
     draft: Draft,
+    /// What is known of names is not to be relied upon: others have changed it.
+    is_looked_up: bool,
     /// Of the names that it has added, where it has.
     version: Option<i64>,
     /// Types and months of its rows.
@@ -150,7 +152,7 @@ impl Committer {
         is_looked_up: bool,
     ) -> Result<Done, Failed> {
         let changes = self.others.listen().then(Changes::default);
-        let mut done = Done { changes, ..Done::default() };
+        let mut done = Done { changes, is_looked_up, ..Done::default() };
         if self.cache.asks_database() {
             self.known.look(session).await?;
         }
@@ -209,7 +211,8 @@ impl Committer {
     ) -> Result<(), Failed> {
         match step {
             Step::Table { id, tenant, name } => {
-                let table = match self.known.table(tenant, name) {
+                let known = self.known.table(tenant, name).filter(|_| !done.is_looked_up);
+                let table = match known {
                     Some(known) => known,
                     None => growth.table(tenant, name).await?,
                 };
@@ -293,7 +296,7 @@ impl Committer {
                 let series_of = |id| done.draft.series(mapping, id);
                 Insert::new(&of, rows, series_of, self.settings.on_duplicate)
             });
-            let insert = insert.ok_or_else(|| Fault::new("an entity or an attribute has no number"))?;
+            let insert = insert.ok_or_else(|| Fault::stale("an entity or an attribute has no number"))?;
             if self.settings.has_partitions {
                 done.months.extend(months(&of, &insert.times));
             }
@@ -314,7 +317,7 @@ impl Committer {
         session: &Session,
         of: Deleted,
         range: TimeRange,
-        Done { draft, changes, .. }: &mut Done,
+        Done { draft, is_looked_up, changes, .. }: &mut Done,
     ) -> Result<(), Failed> {
         let mut note = |table: &TableMap| {
             if let Some(changes) = changes {
@@ -325,6 +328,9 @@ impl Committer {
         match of {
             Deleted::Table(table) => {
                 let table = self.table(draft, table)?;
+                if *is_looked_up && !is_there(session, &table).await? {
+                    return Ok(());
+                }
                 note(&table);
                 let sql = format!("delete from {} where time >= $1 and time <= $2", table.name);
                 let statement = session.statement(&sql).await?;
@@ -338,9 +344,13 @@ impl Committer {
                 // Rows that are deleted were written by earlier writes; of the same group where the entity is new.
                 let Some(table) = owner else { return Err(Fault::new("an entity has no table").into()) };
                 let table = self.table(draft, table)?;
+                if *is_looked_up && !is_there(session, &table).await? {
+                    return Ok(());
+                }
                 note(&table);
                 let number = self.with_mapping(|mapping| draft.series(mapping, series));
-                let number = number.ok_or_else(|| Fault::new("an entity has no number"))?;
+                // The database does not have it: so it has no rows.
+                let Some(number) = number else { return Ok(()) };
                 let sql =
                     format!("delete from {} where series = $1 and time >= $2 and time <= $3", table.name);
                 let statement = session.statement(&sql).await?;
@@ -378,6 +388,9 @@ impl Committer {
                 };
                 table.columns.push(new);
             }
+            if table.id != old.id {
+                self.forget_series(id, draft);
+            }
             draft.set_table(id, table);
             series.sort_unstable();
             series.dedup();
@@ -387,6 +400,13 @@ impl Committer {
             self.add_series(id, &series, growth, draft).await?;
         }
         Ok(())
+    }
+
+    /// What the database called the entities of a type that was deleted is nothing in the type that has its name now.
+    fn forget_series(&self, table: TableId, draft: &mut Draft) {
+        self.writes.names(&mut |catalog| {
+            catalog.table(table).series.iter().for_each(|id| draft.forget_series(*id));
+        });
     }
 
     /// Those that are durable.
@@ -400,6 +420,12 @@ impl Committer {
         });
         names
     }
+}
+
+/// Whether a type has not been deleted; nobody deletes it before the transaction ends, which has the lock.
+async fn is_there(session: &Session, table: &TableMap) -> Result<bool, Fault> {
+    let sql = "select 1 from prony_series.types where id = $1 and not is_dropped";
+    Ok(session.query_opt(sql, &[&table.id]).await?.is_some())
 }
 
 fn months(table: &TableMap, times: &[Moment]) -> HashSet<(i32, i32)> {

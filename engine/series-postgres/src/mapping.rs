@@ -5,6 +5,9 @@ use prony_series_store::{AttributeId, SeriesId, TableId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// An entity that the database does not have, as far as is known.
+const NONE: i32 = 0;
+
 /// An attribute's column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ColumnMap {
@@ -27,11 +30,22 @@ pub(crate) struct TableMap {
     pub(crate) columns: Vec<Option<ColumnMap>>,
 }
 
+/// An entity that is in the database.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FoundEntity {
+    pub(crate) table: TableId,
+    /// Of the type in the database.
+    pub(crate) type_id: i32,
+    pub(crate) id: SeriesId,
+    /// Of the entity in the database.
+    pub(crate) number: i32,
+}
+
 /// What is durable.
 #[derive(Debug, Default)]
 pub(crate) struct Mapping {
     tables: Vec<Option<Arc<TableMap>>>,
-    /// Entities of the database; 0 is none.
+    /// Entities of the database.
     series: Vec<i32>,
     /// The other way round.
     tables_by_id: HashMap<i32, TableId>,
@@ -57,7 +71,7 @@ impl Mapping {
     }
 
     pub(crate) fn series(&self, id: SeriesId) -> Option<i32> {
-        self.series.get(id.place()).copied().filter(|known| *known != 0)
+        self.series.get(id.place()).copied().filter(|known| *known != NONE)
     }
 
     /// The type that has this number in the database.
@@ -68,6 +82,18 @@ impl Mapping {
     /// The entity that has this number in the database.
     pub(crate) fn series_of(&self, id: i32) -> Option<SeriesId> {
         self.series_by_id.get(&id).copied()
+    }
+
+    /// Takes in entities that another server has added to types of the database, where they are not known.
+    pub(crate) fn take_found(&mut self, found: &[FoundEntity]) {
+        let mut draft = Draft::default();
+        for of in found {
+            let is_of_table = self.table(of.table).is_some_and(|table| table.id == of.type_id);
+            if is_of_table && self.series(of.id).is_none() {
+                draft.set_series(of.id, of.number);
+            }
+        }
+        self.take(draft);
     }
 
     /// Takes in what a transaction has added, which is committed.
@@ -81,10 +107,15 @@ impl Mapping {
         }
         for (id, series) in draft.series {
             if self.series.len() <= id.place() {
-                self.series.resize(id.place() + 1, 0);
+                self.series.resize(id.place() + 1, NONE);
             }
-            self.series_by_id.insert(series, id);
-            self.series[id.place()] = series;
+            let before = std::mem::replace(&mut self.series[id.place()], series);
+            if before != series {
+                self.series_by_id.remove(&before);
+            }
+            if series != NONE {
+                self.series_by_id.insert(series, id);
+            }
         }
     }
 }
@@ -95,7 +126,10 @@ impl Draft {
     }
 
     pub(crate) fn series(&self, mapping: &Mapping, id: SeriesId) -> Option<i32> {
-        self.series.get(&id).copied().or_else(|| mapping.series(id))
+        match self.series.get(&id) {
+            Some(known) => Some(*known).filter(|known| *known != NONE),
+            None => mapping.series(id),
+        }
     }
 
     pub(crate) fn set_table(&mut self, id: TableId, table: TableMap) {
@@ -104,6 +138,11 @@ impl Draft {
 
     pub(crate) fn set_series(&mut self, id: SeriesId, series: i32) {
         self.series.insert(id, series);
+    }
+
+    /// Its type was deleted, and with it what the database called the entity.
+    pub(crate) fn forget_series(&mut self, id: SeriesId) {
+        self.series.insert(id, NONE);
     }
 
     /// Whether it adds nothing.

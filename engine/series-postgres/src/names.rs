@@ -1,7 +1,7 @@
 //! Names that are in the database and not yet here: read by their versions, and added by writes like all others, so that there is one order
 //! of names in this process.
 
-use crate::mapping::{ColumnMap, Mapping, TableMap};
+use crate::mapping::{ColumnMap, FoundEntity, Mapping, TableMap};
 use crate::schema::qualified;
 use prony_series_database::{Column, Database, Fault, Session, kind_of, quoted, submit};
 use prony_series_store::{Kind, WritesElsewhere};
@@ -156,15 +156,20 @@ impl KnownNames {
             Ok(())
         })?;
         for some in new.entities.chunks(ENTITIES_AT_A_TIME) {
+            let mut entities = Vec::with_capacity(some.len());
             submit(writes, &mut |write| {
-                for (_, id, entity, path) in some {
-                    if let Some(of) = by_id.get(id).filter(|of| !of.is_dropped) {
+                entities.clear();
+                for (number, type_id, entity, path) in some {
+                    if let Some(of) = by_id.get(type_id).filter(|of| !of.is_dropped) {
                         let table = write.table(&of.tenant, &of.name)?;
-                        write.series(table, entity, path)?;
+                        let id = write.series(table, entity, path)?;
+                        entities.push(FoundEntity { table, type_id: *type_id, id, number: *number });
                     }
                 }
                 Ok(())
             })?;
+            // Those of a type that was made anew have names here, and nothing that the database calls them.
+            mapping.write().unwrap_or_else(PoisonError::into_inner).take_found(&entities);
         }
         Ok(())
     }

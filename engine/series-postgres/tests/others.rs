@@ -234,3 +234,88 @@ fn a_type_that_another_server_deletes_during_a_read_leaves_the_others() {
     let count = |series| read.series(series, TimeRange::ALL, &[]).count().unwrap();
     assert_eq!((count(gone), count(stays)), (0, 1));
 }
+
+/// Waits until the entities of a type are these, each with its last row.
+fn await_rows(engine: &dyn Engine, type_name: &str, expected: &[(&str, TimeMs)]) {
+    let began = Instant::now();
+    loop {
+        let read = engine.read().unwrap();
+        let series = read.with_catalog(|catalog| {
+            let Some(table) = catalog.find_table("", type_name) else { return Vec::new() };
+            let of = catalog.table(table).series.iter();
+            of.map(|id| (catalog.series(*id).entity.to_string(), *id)).collect::<Vec<_>>()
+        });
+        let last_of = |(entity, id)| {
+            let last = read.series(id, TimeRange::ALL, &[]).last_time().ok()??;
+            Some((entity, last))
+        };
+        let mut rows: Vec<(String, TimeMs)> = series.into_iter().filter_map(last_of).collect();
+        rows.sort();
+        let found: Vec<(&str, TimeMs)> = rows.iter().map(|(entity, time)| (&**entity, *time)).collect();
+        if found == expected {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{expected:?} are awaited, and there are {found:?}");
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
+/// Rows of entities that a server knew before another one deleted their type went where nobody else found them, and those of the other
+/// server were not seen.
+#[test]
+fn a_type_that_two_servers_make_anew_has_the_same_rows_for_both() {
+    let database = TestDatabase::create();
+    let (one, other) = (open(&database, OnDuplicate::Append), open(&database, OnDuplicate::Append));
+    write(&one, ("", "T"), &["a", "b", "c"], 1, 1.0);
+    await_rows(&other, "T", &[("a", 1), ("b", 1), ("c", 1)]);
+    (&other as &dyn Engine)
+        .write_and_wait(|write| {
+            let table = write.table("", "T")?;
+            write.drop_table(table);
+            Ok(())
+        })
+        .unwrap();
+    write(&other, ("", "T"), &["a"], 2, 2.0);
+    // It has not heard of that: the first write finds that the table is gone, the second is of an entity that it knew.
+    write(&one, ("", "T"), &["b"], 3, 3.0);
+    write(&one, ("", "T"), &["c"], 4, 4.0);
+    for engine in [&one, &other] {
+        await_rows(engine, "T", &[("a", 2), ("b", 3), ("c", 4)]);
+    }
+    // So it is for a server that starts.
+    await_rows(&open(&database, OnDuplicate::Append), "T", &[("a", 2), ("b", 3), ("c", 4)]);
+}
+
+/// It was refused with all writes of its group.
+#[test]
+fn a_deletion_of_what_is_gone_with_its_type_does_nothing() {
+    let database = TestDatabase::create();
+    let (one, other) = (open(&database, OnDuplicate::Append), open(&database, OnDuplicate::Append));
+    write(&one, ("", "T"), &["a"], 1, 1.0);
+    await_rows(&other, "T", &[("a", 1)]);
+    let ids = [&one, &other].map(|engine| {
+        let read = (engine as &dyn Engine).read().unwrap();
+        read.with_catalog(|catalog| {
+            let table = catalog.find_table("", "T").unwrap();
+            (table, catalog.find_series(table, "a", "/a").unwrap())
+        })
+    });
+    (&one as &dyn Engine)
+        .write_and_wait(|write| {
+            write.drop_table(ids[0].0);
+            Ok(())
+        })
+        .unwrap();
+    for (engine, (table, series)) in [&one, &other].into_iter().zip(ids) {
+        (engine as &dyn Engine)
+            .write_and_wait(|write| {
+                write.delete(series, TimeRange::ALL);
+                write.delete_all(table, TimeRange::ALL);
+                write.drop_table(table);
+                Ok(())
+            })
+            .unwrap();
+    }
+    await_rows(&other, "T", &[]);
+    await_rows(&open(&database, OnDuplicate::Append), "T", &[]);
+}

@@ -231,19 +231,28 @@ impl Write<'_> {
 
     /// Deletes the rows of an entity that earlier writes have made.
     pub fn delete(&mut self, series: SeriesId, range: TimeRange) {
-        let number = self.0.last_number;
-        Op::Delete { number, of: Deleted::Series(series), range }.put(&mut self.0.pending.frame);
+        self.put_deletion(self.0.catalog.series(series).table, Deleted::Series(series), range);
     }
 
     /// Deletes the rows of all entities of a type that earlier writes have made.
     pub fn delete_all(&mut self, table: TableId, range: TimeRange) {
-        let number = self.0.last_number;
-        Op::Delete { number, of: Deleted::Table(table), range }.put(&mut self.0.pending.frame);
+        self.put_deletion(table, Deleted::Table(table), range);
+    }
+
+    /// What is to be deleted was found before the write: the type may have gone meanwhile, with all that it had.
+    fn put_deletion(&mut self, table: TableId, of: Deleted, range: TimeRange) {
+        if !self.0.catalog.table(table).is_dropped {
+            let number = self.0.last_number;
+            Op::Delete { number, of, range }.put(&mut self.0.pending.frame);
+        }
     }
 
     /// Deletes a type with its attributes, entities and rows.
     pub fn drop_table(&mut self, table: TableId) {
         let SeriesWriter { pending, catalog, last_number, .. } = &mut *self.0;
+        if catalog.table(table).is_dropped {
+            return;
+        }
         catalog.drop_table(table);
         Op::DropTable { number: *last_number, table }.put(&mut pending.frame);
     }

@@ -126,13 +126,12 @@ impl BoundList {
             from_ms: time(plan.from.as_ref(), "from")?.unwrap_or(TimeMs::MIN),
             to_ms: time(plan.to.as_ref(), "to")?.unwrap_or(TimeMs::MAX),
         };
-        let count = |count| dialect::limit(count, variables, settings).map(i64::cast_unsigned);
         let offset = dialect::offset(plan.offset.as_ref(), variables)?.cast_unsigned();
-        let limit = count(plan.limit.as_ref())?;
+        let limit = dialect::limit(plan.limit.as_ref(), variables, settings)?.cast_unsigned();
         let page = match &plan.last {
             None => Page::First { offset, limit },
             Some(last) => {
-                let last = count(Some(last))?;
+                let last = dialect::limit_of("last", Some(last), variables, settings)?.cast_unsigned();
                 let is_limited = plan.limit.as_ref().is_some_and(|limit| limit.value != Value::Null);
                 Page::Last { offset, limit: if is_limited { last.min(limit) } else { last } }
             }

@@ -96,14 +96,16 @@ impl SeriesConnection {
             Call::Notify | Call::Lines | Call::Samples => return self.receive(&call, request, response),
             Call::LastValues => {
                 let asked = LastValues::read(self.scope(request), request)?;
-                if series.store.waits() {
-                    let work = move |shared: &ApiShared, body: &[u8], response: &mut ApiResponse| {
-                        asked.respond(&shared.series, body, response)
-                    };
-                    return Ok(long::receive(&self.shared, self.limits.max_body_bytes, work));
+                if request.body.is_none() && has_short_body(request) && !series.store.waits() {
+                    return Ok(Progress::NeedsBody);
                 }
-                let Some(body) = request.body else { return Ok(Progress::NeedsBody) };
-                asked.respond(series, body, response)?;
+                let is_done = match request.body {
+                    Some(body) => asked.respond_at_once(series, body, LONG_COST, response)?,
+                    None => false,
+                };
+                if !is_done {
+                    return Ok(long::last_values(&self.shared, self.limits.max_body_bytes, asked));
+                }
             }
             Call::Entities => {
                 let parameters = Parameters::read(request.query, None)?;
@@ -224,7 +226,7 @@ impl SeriesConnection {
     ) -> Result<Progress, Fault> {
         let deletion = Deletion::read(self.role.as_ref(), call, request)?;
         let series = &self.shared.series;
-        if series.store.waits() {
+        if series.read_at_once(LONG_COST, |read| deletion.cost(read))?.is_none() {
             let work = move |shared: &ApiShared, _: &[u8], response: &mut ApiResponse| {
                 if deletion.write_and_wait(&shared.series)? {
                     response.set_empty(StatusCode::NO_CONTENT);

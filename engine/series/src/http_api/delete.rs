@@ -67,6 +67,14 @@ impl Deletion {
         Ok(Self { scope, parameters, of })
     }
 
+    /// About how many entities are looked at.
+    pub(super) fn cost(&self, read: &Read) -> usize {
+        match &self.of {
+            Named::Type(name) => result::entity_count(read, &self.scope, Asked::Type(name), &self.parameters),
+            Named::Entity(_) | Named::Whole(_) => 1,
+        }
+    }
+
     /// Deletes it; what is to be waited for, and none where there was nothing.
     pub(super) fn write(&self, series: &Series) -> Result<Option<Ticket>, NotWritten> {
         let Some(found) = self.find(series)? else { return Ok(None) };

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use prony_graphql::json::write_string;
-use prony_series_store::{Kind, Page, Value};
+use prony_series_store::{Kind, Page, Read, Value};
 use prony_source::http_api::{ApiRequest, ApiResponse};
 
 use super::long;
@@ -15,6 +15,7 @@ use crate::{
         parameters::Parameters,
         result::{self, Asked, Scope},
         row_format::{self, Format},
+        shape::{Output, full},
         value::{write_time, write_value},
     },
     series::Series,
@@ -22,6 +23,10 @@ use crate::{
 
 /// Entities of one request.
 const ENTITIES_MAX: usize = 10_000;
+/// To look for an entity takes as long as so many blocks do.
+const BLOCKS_OF_AN_ENTITY: usize = 4;
+/// So many attributes take as long as a block does.
+const ATTRIBUTES_OF_A_BLOCK: usize = 20;
 /// Members of an entity that are no attributes.
 const MEMBERS: [&str; 3] = ["id", "type", "dateModified"];
 
@@ -46,44 +51,107 @@ impl LastValues {
         Ok(Self { scope, parameters, format })
     }
 
-    /// `[{"id": …, "type": …, attribute: {"type": …, "value": …}, "dateModified": {…}}]`, or a row of each entity in another format.
-    pub(super) fn respond(
+    pub(super) const fn content_type(&self) -> &'static str {
+        self.format.content_type()
+    }
+
+    /// Responds where that costs no more than this; else nothing is done, and it is false.
+    pub(super) fn respond_at_once(
         &self,
         series: &Series,
         body: &[u8],
+        cost_max: usize,
         response: &mut ApiResponse,
+    ) -> Result<bool, Fault> {
+        let arena = Arena::new();
+        let asked = AskedEntities::read(body, &arena)?;
+        let Some(read) = series.read_at_once(cost_max, |read| self.cost(read, &asked))? else {
+            return Ok(false);
+        };
+        (response.status, response.content_type) = (StatusCode::OK, Some(self.content_type()));
+        self.write(&read, &asked, &mut response.body)?;
+        Ok(true)
+    }
+
+    /// Responds part by part.
+    pub(super) fn respond_in_parts(
+        &self,
+        series: &Series,
+        body: &[u8],
+        out: &mut dyn Output,
     ) -> Result<(), Fault> {
         let arena = Arena::new();
-        let json =
-            Json::read(body, &arena).map_err(|_| Fault::bad_request("Request body is not valid JSON"))?;
-        let (entities, attributes) = asked_for(&json)?;
-        let read = series.store.read()?;
-        (response.status, response.content_type) = (StatusCode::OK, Some(self.format.content_type()));
+        let asked = AskedEntities::read(body, &arena)?;
+        self.write(&series.store.read()?, &asked, out)?;
+        // Whoever has asked may have gone.
+        let _ = out.hand_over();
+        Ok(())
+    }
+
+    /// About how many blocks are looked at.
+    fn cost(&self, read: &Read, asked: &AskedEntities<'_>) -> usize {
+        read.with_catalog(|catalog| {
+            let columns = |type_name: &str| {
+                let table = catalog.find_table(&self.scope.tenant, type_name);
+                table.map_or(0, |table| catalog.table(table).attributes.len())
+            };
+            let of_entity = |&(_, type_name): &(&str, &str)| {
+                let named = asked.attributes.len();
+                let attributes = if named == 0 { columns(type_name) } else { named };
+                BLOCKS_OF_AN_ENTITY + attributes / ATTRIBUTES_OF_A_BLOCK
+            };
+            asked.entities.iter().map(of_entity).sum()
+        })
+    }
+
+    /// `[{"id": …, "type": …, attribute: {"type": …, "value": …}, "dateModified": {…}}]`, or a row of each entity in another format.
+    fn write(&self, read: &Read, asked: &AskedEntities<'_>, out: &mut dyn Output) -> Result<(), Fault> {
         let (is_shaped, mut is_first) = (self.format == Format::Shapes, true);
         let mut rows: Vec<TypeResult> = Vec::new();
-        for entity in entities {
-            let (id, type_name) = named(entity)?;
+        for &(id, type_name) in &asked.entities {
             let parameters = Parameters {
                 ids: vec![id.to_owned()],
-                attributes: attributes.clone(),
+                attributes: asked.attributes.clone(),
                 ..self.parameters.clone()
             };
             // A body names one type, which may have commas in its name.
-            for mut result in result::run(&read, &self.scope, Asked::Type(type_name), &parameters)?.types {
+            for mut result in result::run(read, &self.scope, Asked::Type(type_name), &parameters)?.types {
                 if !is_shaped {
                     add(&mut rows, result);
                     continue;
                 }
-                response.body.push(if std::mem::replace(&mut is_first, false) { b'[' } else { b',' });
-                write_entity(&mut result, id, parameters.shown.metadata, &mut response.body)?;
+                out.part().push(if std::mem::replace(&mut is_first, false) { b'[' } else { b',' });
+                write_entity(&mut result, id, parameters.shown.metadata, out.part())?;
+                if full(out).is_err() {
+                    // Nobody reads it any more.
+                    return Ok(());
+                }
             }
         }
         if is_shaped {
-            response.body.extend_from_slice(if is_first { b"[]" } else { b"]" });
+            out.part().extend_from_slice(if is_first { b"[]" } else { b"]" });
             return Ok(());
         }
-        let written = row_format::write(self.format, &self.parameters, &mut response.body, &mut rows);
+        let written = row_format::write(self.format, &self.parameters, out, &mut rows);
         Ok(long::finish(written)?)
+    }
+}
+
+/// What a body asks for.
+struct AskedEntities<'j> {
+    /// Ids and types.
+    entities: Vec<(&'j str, &'j str)>,
+    /// All of them where there are none.
+    attributes: Vec<String>,
+}
+
+impl<'j> AskedEntities<'j> {
+    fn read(body: &'j [u8], arena: &'j Arena) -> Result<Self, Fault> {
+        let json =
+            Json::read(body, arena).map_err(|_| Fault::bad_request("Request body is not valid JSON"))?;
+        let (entities, attributes) = asked_for(&json)?;
+        let entities = entities.iter().map(named).collect::<Result<_, _>>()?;
+        Ok(Self { entities, attributes })
     }
 }
 

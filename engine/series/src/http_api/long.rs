@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     entities,
+    last_values::LastValues,
     path::Owner,
     shared::{ApiShared, asked, count_header, set_count},
 };
@@ -196,24 +197,48 @@ pub(super) fn streamed<F: ResponseFault>(
     write: impl FnOnce(&ApiShared, &mut Parts) -> Result<(), F> + Send + 'static,
 ) -> Progress {
     let shared = Arc::clone(shared);
-    Progress::Asynchronous(Box::new(move |_| {
+    Progress::Asynchronous(Box::new(move |_| Box::pin(stream_parts(shared, content_type, write))))
+}
+
+/// What is written by a thread of its own, part by part.
+async fn stream_parts<F: ResponseFault>(
+    shared: Arc<ApiShared>,
+    content_type: &'static str,
+    write: impl FnOnce(&ApiShared, &mut Parts) -> Result<(), F> + Send + 'static,
+) -> AsyncResponse {
+    let (head_sender, head) = oneshot::channel();
+    let (sender, receiver) = mpsc::channel(PARTS_AHEAD);
+    let permit = Arc::clone(&shared.long_queries).acquire_owned().await;
+    tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        let head = Some((ApiResponse::default(), head_sender));
+        let mut out = Parts { part: Vec::new(), head, content_type, sender, is_whole: false };
+        match write(&shared, &mut out) {
+            Ok(()) => out.is_whole = true,
+            Err(fault) => out.refuse(&fault),
+        }
+    });
+    let response = head.await.unwrap_or_else(|_| refused(&F::of_panic()));
+    let parts = stream::unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
+    AsyncResponse { response, rest: Some(Box::pin(parts)), closes_connection: false }
+}
+
+/// Reads the body of a query for last values, and responds by a thread of its own.
+pub(super) fn last_values(shared: &Arc<ApiShared>, max_body_bytes: usize, asked: LastValues) -> Progress {
+    let shared = Arc::clone(shared);
+    Progress::Asynchronous(Box::new(move |mut body| {
         Box::pin(async move {
-            let (head_sender, head) = oneshot::channel();
-            let (sender, receiver) = mpsc::channel(PARTS_AHEAD);
-            let permit = Arc::clone(&shared.long_queries).acquire_owned().await;
-            tokio::task::spawn_blocking(move || {
-                let _permit = permit;
-                let head = Some((ApiResponse::default(), head_sender));
-                let mut out = Parts { part: Vec::new(), head, content_type, sender, is_whole: false };
-                match write(&shared, &mut out) {
-                    Ok(()) => out.is_whole = true,
-                    Err(fault) => out.refuse(&fault),
+            let whole = match read_whole(&mut *body, max_body_bytes).await {
+                Ok(whole) => whole,
+                Err(fault) => {
+                    return AsyncResponse { response: refused(&fault), rest: None, closes_connection: true };
                 }
-            });
-            let response = head.await.unwrap_or_else(|_| refused(&F::of_panic()));
-            let parts =
-                stream::unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
-            AsyncResponse { response, rest: Some(Box::pin(parts)), closes_connection: false }
+            };
+            let content_type = asked.content_type();
+            let write = move |shared: &ApiShared, out: &mut Parts| {
+                asked.respond_in_parts(&shared.series, &whole, out)
+            };
+            stream_parts(shared, content_type, write).await
         })
     }))
 }

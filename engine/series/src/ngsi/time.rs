@@ -11,13 +11,36 @@ const MONTHS: [&str; 12] =
 
 /// Reads a time: ISO 8601 in its usual forms (`2024-05-06T07:08:09.123Z`, `20240506T070809`, `2024-05-06`, `2024-05`), also with a space
 /// for the `T`, with slashes, in quotes, with a month's name (`6 May 2024 07:08`), or with the month first (`05/06/2024`, and the day where the
-/// first number is no month); the year may have two digits, and the time `am` or `pm`. What says no zone is UTC; what is below a millisecond
-/// is cut.
+/// first number is no month); the year may have two digits, and the time `am` or `pm`. The time may stand before the date or in it, as in
+/// `Mon May  6 07:08:09 2024`. What says no zone is UTC; what is below a millisecond is cut.
 pub(crate) fn parse(text: &str) -> Option<TimeMs> {
     if let Some(time) = parse_usual(text.as_bytes()) {
         return Some(time);
     }
     let text = text.trim().trim_matches(['"', '\'']).trim();
+    parse_date_first(text).or_else(|| parse_date_first(&with_clock_last(text)?))
+}
+
+/// The same with the time at its end, where there is one elsewhere.
+fn with_clock_last(text: &str) -> Option<String> {
+    /// No time is written in more.
+    const BYTES_MAX: usize = 100;
+    const BEHIND_CLOCKS: [&str; 7] = ["UTC", "GMT", "Z", "am", "pm", "a.m.", "p.m."];
+    if text.len() > BYTES_MAX {
+        return None;
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is_clock = |word: &&str| word.contains(':') && word.starts_with(|char: char| char.is_ascii_digit());
+    let is_behind = |word: &&&str| {
+        word.starts_with(['+', '-']) || BEHIND_CLOCKS.iter().any(|known| word.eq_ignore_ascii_case(known))
+    };
+    let begin = words.iter().position(is_clock)?;
+    let end = begin + 1 + words[begin + 1..].iter().take_while(is_behind).count();
+    let in_order = [&words[..begin], &words[end..], &words[begin..end]].concat();
+    (end < words.len()).then(|| in_order.join(" "))
+}
+
+fn parse_date_first(text: &str) -> Option<TimeMs> {
     let (day, rest) = date(text)?;
     let rest = rest.trim_start_matches(['T', 't', ' ', ',']);
     let (in_day, offset) = if rest.is_empty() { (0, 0) } else { clock(rest)? };
@@ -136,12 +159,14 @@ fn year_first(text: &str) -> Option<(Date, &str)> {
     let (year, rest) = number(text, 4)?;
     let year = i64::from(year);
     if let Some(rest) = rest.strip_prefix(['-', '/']) {
+        // More digits are no part of a time: 2024-127 is a day of a year, and not read.
+        let is_whole = |rest: &str| !rest.starts_with(|char: char| char.is_ascii_digit());
         let (month, rest) = number(rest, 2).or_else(|| number(rest, 1))?;
         let Some(rest) = rest.strip_prefix(['-', '/']) else {
-            return Some((checked((year, month, 1))?, rest));
+            return is_whole(rest).then_some((checked((year, month, 1))?, rest));
         };
         let (day, rest) = number(rest, 2).or_else(|| number(rest, 1))?;
-        return Some((checked((year, month, day))?, rest));
+        return is_whole(rest).then_some((checked((year, month, day))?, rest));
     }
     if rest.is_empty() {
         return Some(((year, 1, 1), rest));
@@ -162,6 +187,7 @@ fn date_with_name(text: &str) -> Option<(Date, &str)> {
         rest = rest.trim_start_matches([' ', ',', '.']);
         let end = rest.find([' ', ',', '.']).unwrap_or(rest.len());
         let (word, behind) = rest.split_at(end);
+        let word = without_ordinal(word);
         let start = word.get(..3).map(str::to_ascii_lowercase);
         if let Some(place) = MONTHS.iter().position(|name| start.as_deref() == Some(*name)) {
             month = Some(place as u32 + 1);
@@ -179,7 +205,13 @@ fn date_with_name(text: &str) -> Option<(Date, &str)> {
     Some((checked((year?, month?, day?))?, rest))
 }
 
-/// `05/06/2024`, `5-6-24`, `31.12.2024`, `2024.05.06`, `6-May-2024`, `05/2024`: the month first, unless the first number is a year or no month.
+/// A number without `st`, `nd`, `rd` or `th`; other words as they are.
+fn without_ordinal(word: &str) -> &str {
+    let number = ["st", "nd", "rd", "th"].iter().find_map(|end| word.strip_suffix(end));
+    number.filter(|number| number.bytes().all(|byte| byte.is_ascii_digit())).unwrap_or(word)
+}
+
+/// `05/06/2024`, `5-6-24`, `31.12.2024`, `2024.05.06`, `6-May-2024`, `2024-May-06`, `05/2024`: the month first, unless the first number is a year or no month.
 fn date_with_separators(text: &str) -> Option<(Date, &str)> {
     let (first, rest) = digits_of(text)?;
     let separator = rest.chars().next().filter(|separator| ['-', '/', '.'].contains(separator))?;
@@ -189,7 +221,8 @@ fn date_with_separators(text: &str) -> Option<(Date, &str)> {
     if let Some(month) = MONTHS.iter().position(|known| name.as_deref() == Some(*known)) {
         let (_, rest) = rest.split_once(separator)?;
         let (last, rest) = digits_of(rest)?;
-        return Some((checked((year_of(last)?, month as u32 + 1, day_of(first)?))?, rest));
+        let (year, day) = if first.len() == 4 { (first, last) } else { (last, first) };
+        return Some((checked((year_of(year)?, month as u32 + 1, day_of(day)?))?, rest));
     }
     let (second, rest) = digits_of(rest)?;
     let Some(rest) = rest.strip_prefix(separator) else {
@@ -296,7 +329,8 @@ fn zone(text: &str) -> Option<i64> {
         ("-", rest) => (-1, rest),
         _ => (1, text),
     };
-    let (hours, rest) = number(rest, 2)?;
+    let (hours, rest) =
+        number(rest, 2).or_else(|| number(rest, 1).filter(|(_, behind)| behind.starts_with(':')))?;
     let rest = rest.strip_prefix(':').unwrap_or(rest);
     let (minutes, rest) = if rest.is_empty() { (0, rest) } else { number(rest, 2)? };
     (rest.is_empty() && hours < 24 && minutes < 60)
@@ -400,6 +434,19 @@ mod tests {
             ("May 6 2024 7:08:09.5 p.m.", Some("2024-05-06T19:08:09.500+00:00")),
             ("6 May 2024 7:08 PM +02:00", Some("2024-05-06T17:08:00.000+00:00")),
             ("12/25/24 11:59:59 PM", Some("2024-12-25T23:59:59.000+00:00")),
+            ("Mon May  6 07:08:09 2024", Some("2024-05-06T07:08:09.000+00:00")),
+            ("Mon May 6 07:08:09 UTC 2024", Some("2024-05-06T07:08:09.000+00:00")),
+            ("07:08:09.5 2024-05-06", Some("2024-05-06T07:08:09.500+00:00")),
+            ("7:08 PM +02:00 05/06/2024", Some("2024-05-06T17:08:00.000+00:00")),
+            ("6th May 2024", Some("2024-05-06T00:00:00.000+00:00")),
+            ("August 1st, 2024 07:08", Some("2024-08-01T07:08:00.000+00:00")),
+            ("2024-May-06", Some("2024-05-06T00:00:00.000+00:00")),
+            ("2024-05-06T07:08:09+2:00", Some("2024-05-06T05:08:09.000+00:00")),
+            ("2024-127", None),
+            ("2024-05-061", None),
+            ("07:08:09", None),
+            ("07:08:09 nonsense", None),
+            ("2024-05-06T07:08:09 CET", None),
             ("2024-05-06 13:00 PM", None),
             ("30/02/2024", None),
             ("31/31/2024", None),

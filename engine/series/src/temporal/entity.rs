@@ -1,8 +1,8 @@
 //! Temporal entities that are sent (ETSI GS CIM 009, clause 5.2.20): attributes with lists of instances become rows, one for each moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use prony_series_store::TimeMs;
+use prony_series_store::{TimeMs, small_letters};
 
 use super::problem::{Problem, ProblemKind};
 use crate::{
@@ -39,6 +39,8 @@ pub(crate) fn rows<'a>(json: &Json<'a>, now_ms: TimeMs) -> Result<Vec<TimedEntit
         .ok_or_else(|| Problem::bad_data("`type` is to be the type of the entity; it can have one"))?;
     // Instances of one attribute at the same moment are in different rows.
     let mut rows: BTreeMap<(TimeMs, usize), (TimeSource<'a>, Vec<AttributeValue<'a>>)> = BTreeMap::new();
+    // Of each attribute how many instances a moment has, by its name in small letters.
+    let mut counts: HashMap<String, BTreeMap<TimeMs, usize>> = HashMap::new();
     for (name, value) in members {
         if NO_ATTRIBUTES.contains(name) {
             continue;
@@ -47,7 +49,7 @@ pub(crate) fn rows<'a>(json: &Json<'a>, now_ms: TimeMs) -> Result<Vec<TimedEntit
             Json::List(instances) => instances,
             one => std::slice::from_ref(one),
         };
-        let mut before: BTreeMap<TimeMs, usize> = BTreeMap::new();
+        let before = counts.entry(small_letters(name)).or_default();
         for (place, instance) in instances.iter().enumerate() {
             let fault = |what: &str| Problem::bad_data(format!("{name}[{place}] {what}"));
             let RowTime { ms: time, source } =

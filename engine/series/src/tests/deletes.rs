@@ -134,3 +134,18 @@ pub(crate) fn a_type_is_dropped_with_its_attributes() {
     harness.notify(r#"[{"id":"x","type":"A","n":{"type":"Text","value":"t"}}]"#, &[]);
     assert!(harness.get("/v2/entities/x/attrs/n/value?type=A").ends_with("[\"t\"]}"));
 }
+
+/// All other requests waited for them.
+#[test]
+fn rows_of_many_entities_are_deleted_by_a_thread_of_its_own() {
+    let harness = Harness::new();
+    let entity = |number: usize| format!(r#"{{"id":"e{number}","type":"T","n":{{"value":{number}}}}}"#);
+    let entities: Vec<String> = (0..600).map(entity).collect();
+    harness.notify(&format!("[{}]", entities.join(",")), &[]);
+    let one = harness.request("DELETE", "/v2/types/T?id=e7", &[], "");
+    assert_eq!((one.status.as_u16(), one.is_long), (204, false));
+    let all = harness.request("DELETE", "/v2/types/T", &[], "");
+    assert_eq!((all.status.as_u16(), all.is_long), (204, true));
+    let none = harness.request("DELETE", "/v2/types/T", &[], "");
+    assert_eq!((none.status.as_u16(), &*none.body), (200, "[]"));
+}

@@ -17,6 +17,7 @@ macro_rules! the_same_tests {
                 queries::last_values_have_no_two_members_of_one_name,
                 queries::rows_of_two_service_paths_are_one_entity,
                 queries::a_long_result_is_written_in_parts,
+                queries::last_values_of_many_entities_are_written_in_parts,
                 queries::many_entities_are_listed_in_parts;
             values_are_aggregated:
                 further_queries::all_are_counted_whichever_page_is_asked_for,

@@ -464,6 +464,25 @@ pub(crate) fn a_long_result_is_written_in_parts() {
     );
 }
 
+/// All other requests waited for them.
+#[test]
+pub(crate) fn last_values_of_many_entities_are_written_in_parts() {
+    let harness = Harness::new();
+    harness.notify(r#"[{"id":"e","type":"T","x":{"type":"Text","value":"y"}}]"#, &[]);
+    let ask = |count: usize| {
+        let entities = vec![r#"{"id":"e","type":"T"}"#; count].join(",");
+        harness.request("POST", "/v2/op/query", &[], &format!(r#"{{"entities":[{entities}]}}"#))
+    };
+    let (one, many) = (ask(1), ask(600));
+    assert!(many.is_long && many.status.is_success(), "{}", many.body);
+    let entity = &one.body[1..one.body.len() - 1];
+    assert!(entity.starts_with(r#"{"id":"e","type":"T","x":"#), "{entity}");
+    assert_eq!(many.body, format!("[{}]", vec![entity; 600].join(",")));
+    let faulty = format!(r#"{{"entities":[{}{{"id":"e"}}]}}"#, r#"{"id":"e","type":"T"},"#.repeat(600));
+    let refused = harness.request("POST", "/v2/op/query", &[], &faulty);
+    assert_eq!((refused.status.as_u16(), &*refused.body), (400, "\"Entity type is required\""));
+}
+
 #[test]
 pub(crate) fn many_entities_are_listed_in_parts() {
     let harness = Harness::new();

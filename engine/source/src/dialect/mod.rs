@@ -19,5 +19,5 @@ pub use self::{
     like::{LikePattern, PatternTooLong},
     numbers::{NotFinite, write_float, write_integer},
     outputs::{AggregateFunction, ResultKind, ResultOutput, result_object, row_refused, taken_back},
-    values::{RowCount, abbreviated, json, limit, offset},
+    values::{RowCount, abbreviated, json, limit, limit_of, offset},
 };

@@ -49,15 +49,28 @@ pub fn limit(
     variables: &Variables,
     settings: &CommonSettings,
 ) -> Result<i64, GraphqlError> {
+    limit_of("limit", count, variables, settings)
+}
+
+/// The same by an argument of another name.
+///
+/// # Errors
+/// As of [`limit`].
+pub fn limit_of(
+    name: &str,
+    count: Option<&RowCount>,
+    variables: &Variables,
+    settings: &CommonSettings,
+) -> Result<i64, GraphqlError> {
     let Some(count) = count else { return Ok(i64::from(settings.default_limit)) };
     let highest = count.highest.map_or(settings.max_limit, |highest| highest.min(settings.max_limit));
-    let Some(limit) = row_count(count, "limit", variables)? else {
+    let Some(limit) = row_count(count, name, variables)? else {
         return Ok(i64::from(settings.default_limit.min(highest)));
     };
     if limit > i64::from(highest) {
         let whose = if highest == settings.max_limit { "max_limit" } else { "of your role" };
         let message = format!(
-            "`limit` is {limit}, above the highest of {highest} ({whose}): page with `offset` or a filter on the key"
+            "`{name}` is {limit}, above the highest of {highest} ({whose}): page with `offset` or a filter on the key"
         );
         return Err(GraphqlError::new(ErrorCode::LimitExceeded, message).at(count.position));
     }

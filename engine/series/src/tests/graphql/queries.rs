@@ -101,6 +101,7 @@ pub(crate) fn lists_are_ranges_and_pages_of_them() {
         r#"rows(from: "yesterday") { time }"#,
         "rows(limit: 10001) { time }",
         "rows(limit: -1) { time }",
+        "rows(last: -1) { time }",
         "temperature_aggregate { from count sum avg min max __typename } built_aggregate { from count min max }",
         "temperature_aggregate(period: MINUTE) { from avg } pressure_aggregate(period: HOUR) { from count sum avg min max }",
         "temperature_aggregate(period: MINUTE, last: 2) { from } a: temperature_aggregate(period: MINUTE, limit: 1, offset: 1) { from } b: temperature_aggregate(period: MINUTE, last: 2, offset: 1) { from }",
@@ -123,6 +124,8 @@ pub(crate) fn lists_are_ranges_and_pages_of_them() {
           {"data":{"room":null},"errors":[{"message":"`limit` is 10001, above the highest of 10000 (max_limit): page with `offset` or a filter on the key","locations":[{"line":1,"column":24}],"path":["room"],"extensions":{"code":"LIMIT_EXCEEDED"}}]}
         { room(id: "Room:1") { rows(limit: -1) { time } } }
           {"data":{"room":null},"errors":[{"message":"`limit` is -1, it must be a whole number from 0","locations":[{"line":1,"column":24}],"path":["room"],"extensions":{"code":"BAD_USER_INPUT"}}]}
+        { room(id: "Room:1") { rows(last: -1) { time } } }
+          {"data":{"room":null},"errors":[{"message":"`last` is -1, it must be a whole number from 0","locations":[{"line":1,"column":24}],"path":["room"],"extensions":{"code":"BAD_USER_INPUT"}}]}
         { room(id: "Room:1") { temperature_aggregate { from count sum avg min max __typename } built_aggregate { from count min max } } }
           {"data":{"room":{"temperature_aggregate":[{"from":"2024-05-06T07:00:00.000+00:00","count":4,"sum":295.0,"avg":73.75,"min":20.5,"max":230.5,"__typename":"SeriesSummary"}],"built_aggregate":[{"from":"2024-05-06T07:00:00.000+00:00","count":4,"min":"1999-01-02T03:04:05.000+00:00","max":"1999-01-02T03:04:05.000+00:00"}]}}}
         { room(id: "Room:1") { temperature_aggregate(period: MINUTE) { from avg } pressure_aggregate(period: HOUR) { from count sum avg min max } } }

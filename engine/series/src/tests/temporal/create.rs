@@ -55,6 +55,16 @@ pub(crate) fn instances_of_one_moment_are_in_different_rows_and_none_is_lost() {
     );
 }
 
+/// Of two names of one attribute the instance of the first was lost.
+#[test]
+fn instances_under_names_that_are_one_attribute_are_not_lost() {
+    let harness = Harness::new();
+    let body = r#"{"id":"x","type":"T","n":{"value":1,"observedAt":"2024-01-01T00:00:00Z"},"N":{"value":2,"observedAt":"2024-01-01T00:00:00Z"}}"#;
+    assert_eq!(create(&harness, body).status.as_u16(), 201);
+    let values = harness.get("/v2/entities/x/attrs/n/value");
+    assert!(values.ends_with(r#""values":[1.0,2.0]}"#), "{values}");
+}
+
 #[test]
 pub(crate) fn faulty_entities_are_refused_whole() {
     let harness = Harness::new();

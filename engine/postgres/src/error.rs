@@ -15,6 +15,7 @@ use crate::discover::DiscoverError;
 
 const OUTCOME_UNKNOWN: &str = "the connection to the database broke while the change was being committed: whether it was made is unknown; \
                                look before you repeat it";
+const TOO_COMPLEX: &str = "the field asks for more than one statement can hold; ask for less";
 const BEYOND_GRANT: &str = "nothing was changed: the field needs more than the database is set to grant, such as temporary files \
                             (temp_file_limit); ask for less";
 const EXHAUSTED: &str =
@@ -213,10 +214,7 @@ impl Failure {
                 (ErrorCode::Timeout, "the statement was cancelled at the database")
             }
             FailureKind::OutOfRange => (ErrorCode::ValueOutOfRange, OUT_OF_RANGE),
-            FailureKind::TooComplex => (
-                ErrorCode::LimitExceeded,
-                "the field asks for more than one statement can hold; ask for less",
-            ),
+            FailureKind::TooComplex => (ErrorCode::LimitExceeded, TOO_COMPLEX),
             FailureKind::BeyondGrant => (ErrorCode::LimitExceeded, BEYOND_GRANT),
             FailureKind::DiskFull => (ErrorCode::SourceUnavailable, DISK_FULL),
             FailureKind::Exhausted => (ErrorCode::Overloaded, EXHAUSTED),

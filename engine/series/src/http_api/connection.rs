@@ -17,7 +17,7 @@ use super::{
     last_values::LastValues,
     long,
     path::{self, Call},
-    shared::{ApiShared, asked, count_header, set_count},
+    shared::{ApiShared, asked, count_header, finish, set_count},
     temporal::{self, TemporalCall},
 };
 use crate::{
@@ -119,7 +119,7 @@ impl SeriesConnection {
                     set_count(all.len() as u64, response);
                 }
                 response.content_type = Some(format.content_type());
-                long::finish(entities::write(format, &mut response.body, &all, &parameters))?;
+                finish(entities::write(format, &mut response.body, &all, &parameters))?;
             }
             Call::Rows { shape, of, attribute, only_values } => {
                 let parameters = Parameters::read(request.query, attribute.as_deref())?;
@@ -134,7 +134,7 @@ impl SeriesConnection {
                 let results = query.run(&read)?;
                 count_header(&query.parameters, results.total, response);
                 response.content_type = Some(format.content_type());
-                long::finish(query.write_body(&mut response.body, results.types))?;
+                finish(query.write_body(&mut response.body, results.types))?;
             }
             Call::DeleteEntity(_) | Call::DeleteType(_) => return self.delete(&call, request, response),
         }

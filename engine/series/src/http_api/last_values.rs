@@ -5,7 +5,7 @@ use prony_graphql::json::write_string;
 use prony_series_store::{Kind, Page, Read, Value};
 use prony_source::http_api::{ApiRequest, ApiResponse};
 
-use super::long;
+use super::shared::finish;
 use crate::{
     hidden,
     ngsi::json::{Arena, Json},
@@ -133,7 +133,7 @@ impl LastValues {
             return Ok(());
         }
         let written = row_format::write(self.format, &self.parameters, out, &mut rows);
-        Ok(long::finish(written)?)
+        Ok(finish(written)?)
     }
 }
 

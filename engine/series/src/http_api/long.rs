@@ -17,7 +17,7 @@ use super::{
     entities,
     last_values::LastValues,
     path::Owner,
-    shared::{ApiShared, asked, count_header, set_count},
+    shared::{ApiShared, asked, count_header, finish, set_count},
 };
 use crate::{
     query::{
@@ -71,14 +71,6 @@ impl ResponseFault for Problem {
 
     fn of_panic() -> Self {
         Self::new(ProblemKind::InternalError, "the server's log says why")
-    }
-}
-
-/// Whether a body was written to its end.
-pub(super) fn finish(written: Result<(), Stopped>) -> Result<(), ReadError> {
-    match written {
-        Ok(()) | Err(Stopped::Gone) => Ok(()),
-        Err(Stopped::Unreadable(error)) => Err(error),
     }
 }
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use http::header;
+use prony_series_store::ReadError;
 use prony_source::http_api::ApiResponse;
 use tokio::sync::Semaphore;
 
 use super::path::Owner;
 use crate::{
-    query::{parameters::Parameters, result::Asked},
+    query::{parameters::Parameters, result::Asked, shape::Stopped},
     series::Series,
 };
 
@@ -26,6 +27,14 @@ impl ApiShared {
     pub(super) fn new(series: Arc<Series>) -> Self {
         let at_a_time = series.reads_at_a_time(LONG_QUERIES);
         Self { series, long_queries: Arc::new(Semaphore::new(at_a_time)) }
+    }
+}
+
+/// Whether a body was written to its end.
+pub(super) fn finish(written: Result<(), Stopped>) -> Result<(), ReadError> {
+    match written {
+        Ok(()) | Err(Stopped::Gone) => Ok(()),
+        Err(Stopped::Unreadable(error)) => Err(error),
     }
 }
 

@@ -11,10 +11,10 @@ use prony_source::http_api::{ApiRequest, ApiResponse, Progress, accept::preferre
 
 use super::{
     incoming::{RowsWriter, submit, submit_and_wait},
-    long::{finish, streamed},
+    long::streamed,
     notify::{self, RowWriting},
     path,
-    shared::ApiShared,
+    shared::{ApiShared, finish},
 };
 use crate::{
     access::role::RoleAccess,

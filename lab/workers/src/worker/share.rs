@@ -191,10 +191,10 @@ mod tests {
         let folder = Path::new("/tmp/prony-x");
         for (message, named) in [
             (
-                "Error: a\n\tat f (file:///tmp/prony-x/home/b/s.js:1:9)",
-                "Error: a\n\tat f (file:///home/b/s.js:1:9)",
+                "Error: a\n\tat f (file:///tmp/prony-x/srv/b/s.js:1:9)",
+                "Error: a\n\tat f (file:///srv/b/s.js:1:9)",
             ),
-            ("cannot read /tmp/prony-x/home/ä.csv", "cannot read /home/ä.csv"),
+            ("cannot read /tmp/prony-x/srv/ä.csv", "cannot read /srv/ä.csv"),
             ("nothing of it", "nothing of it"),
         ] {
             assert_eq!(as_named(message, folder), named);

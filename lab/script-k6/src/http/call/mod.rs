@@ -2,6 +2,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod facts;
+mod failures;
 pub(crate) mod page;
 pub(crate) mod params;
 mod samples;
@@ -12,6 +13,7 @@ use crate::host::Host;
 use crate::http::binding::arguments::{Refusal, body_of, misuse, random_letters};
 use crate::http::binding::handle::Handle;
 use crate::http::call::facts::{CallFacts, RequestFacts, protocol};
+use crate::http::call::failures::{failure_of, local_failure};
 use crate::http::call::page::{Page, target_of};
 use crate::http::call::params::Params;
 use crate::http::call::samples::{Sampled, record};
@@ -29,7 +31,7 @@ use prony_http_session::headers::{Headers, ResponseHead};
 use prony_http_session::request::Request;
 use prony_http_session::url::Url;
 use prony_model::program::Keep;
-use prony_model::program::call::{Ask, AskId, Call, CallBytes, CallFault, CallFaultKind, CallTimes, Peer};
+use prony_model::program::call::{Ask, AskId, Call, CallFaultKind, Peer};
 use prony_model::units::Nanos;
 use rquickjs::Value;
 use std::rc::Rc;
@@ -573,19 +575,6 @@ fn unpacked(answered: &Answered) -> Result<Option<Vec<u8>>, RequestFault> {
     let encoding = ResponseHead::new(&answered.head).first("content-encoding").unwrap_or_default();
     decompress(&String::from_utf8_lossy(encoding), &answered.body)
         .map_err(|error| RequestFault::decompression(error.to_string()))
-}
-
-/// An answer that cannot be read, as a failure.
-fn failure_of(answered: &Answered) -> Failed {
-    let fault = CallFault { kind: CallFaultKind::Protocol, message: String::new() };
-    Failed { fault, times: answered.times, peer: answered.peer, bytes: answered.bytes }
-}
-
-/// A request that was never sent.
-fn local_failure(host: &Host) -> Failed {
-    let fault = CallFault { kind: CallFaultKind::Protocol, message: String::new() };
-    let times = CallTimes { ended: host.now(), ..CallTimes::default() };
-    Failed { fault, times, peer: Peer::default(), bytes: CallBytes::default() }
 }
 
 /// Option `httpDebug`: logs a request or an answer as it went over the wire, without its body unless that is wanted.

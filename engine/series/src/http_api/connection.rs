@@ -104,7 +104,7 @@ impl SeriesConnection {
                     None => false,
                 };
                 if !is_done {
-                    return Ok(long::last_values(&self.shared, self.limits.max_body_bytes, asked));
+                    return Ok(asked.respond_long(&self.shared, self.limits.max_body_bytes));
                 }
             }
             Call::Entities => {

@@ -1,11 +1,16 @@
 //! `POST /v2/op/query`: the last values of entities that are named.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use prony_graphql::json::write_string;
 use prony_series_store::{Kind, Page, Read, Value};
-use prony_source::http_api::{ApiRequest, ApiResponse};
+use prony_source::http_api::{ApiRequest, ApiResponse, Progress};
 
-use super::shared::finish;
+use super::{
+    long,
+    shared::{ApiShared, finish},
+};
 use crate::{
     hidden,
     ngsi::json::{Arena, Json},
@@ -73,13 +78,14 @@ impl LastValues {
         Ok(true)
     }
 
-    /// Responds part by part.
-    pub(super) fn respond_in_parts(
-        &self,
-        series: &Series,
-        body: &[u8],
-        out: &mut dyn Output,
-    ) -> Result<(), Fault> {
+    /// Reads the body, and responds by a thread of its own.
+    pub(super) fn respond_long(self, shared: &Arc<ApiShared>, max_body_bytes: usize) -> Progress {
+        long::receive_and_stream(shared, max_body_bytes, self.content_type(), move |shared, body, out| {
+            self.respond_in_parts(&shared.series, body, out)
+        })
+    }
+
+    fn respond_in_parts(&self, series: &Series, body: &[u8], out: &mut dyn Output) -> Result<(), Fault> {
         let arena = Arena::new();
         let asked = AskedEntities::read(body, &arena)?;
         self.write(&series.store.read()?, &asked, out)?;

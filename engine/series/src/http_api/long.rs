@@ -15,7 +15,6 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     entities,
-    last_values::LastValues,
     path::Owner,
     shared::{ApiShared, asked, count_header, finish, set_count},
 };
@@ -215,21 +214,24 @@ async fn stream_parts<F: ResponseFault>(
     AsyncResponse { response, rest: Some(Box::pin(parts)), closes_connection: false }
 }
 
-/// Reads the body of a query for last values, and responds by a thread of its own.
-pub(super) fn last_values(shared: &Arc<ApiShared>, max_body_bytes: usize, asked: LastValues) -> Progress {
+/// Reads a body, and responds by a thread of its own with what `write` writes, part by part.
+pub(super) fn receive_and_stream<F: ResponseFault>(
+    shared: &Arc<ApiShared>,
+    max_body_bytes: usize,
+    content_type: &'static str,
+    write: impl FnOnce(&ApiShared, &[u8], &mut Parts) -> Result<(), F> + Send + 'static,
+) -> Progress {
     let shared = Arc::clone(shared);
     Progress::Asynchronous(Box::new(move |mut body| {
         Box::pin(async move {
             let whole = match read_whole(&mut *body, max_body_bytes).await {
                 Ok(whole) => whole,
                 Err(fault) => {
-                    return AsyncResponse { response: refused(&fault), rest: None, closes_connection: true };
+                    let response = refused(&F::from(fault));
+                    return AsyncResponse { response, rest: None, closes_connection: true };
                 }
             };
-            let content_type = asked.content_type();
-            let write = move |shared: &ApiShared, out: &mut Parts| {
-                asked.respond_in_parts(&shared.series, &whole, out)
-            };
+            let write = move |shared: &ApiShared, out: &mut Parts| write(shared, &whole, out);
             stream_parts(shared, content_type, write).await
         })
     }))

@@ -5,7 +5,7 @@ use prony_source::permissions::{
     Columns, DeletePermission, InsertPermission, Permissions, SelectPermission, SessionNames,
     TablePermissions, UpdatePermission,
 };
-use prony_sql::settings::{RelationalSettings, ResolverModel};
+use prony_sql::settings::{RelationalSettings, ResolverModel, TableSettings};
 use serde_json::{Value as Json, json};
 
 use crate::tests::harness::{MEETUPS, MODELS, Made, Served, with_model};
@@ -376,5 +376,34 @@ fn an_update_is_told_of_the_row_in_its_way_that_can_be_seen() {
             "{}",
         );
         assert!(answer.contains(expected), "{change}: {answer}");
+    }
+}
+
+/// A row that passes let others through that have its key, as the settings name it.
+#[test]
+fn all_rows_that_are_written_must_pass() {
+    let made = Made::new(
+        "CREATE TABLE notes (number INTEGER, owner TEXT, text TEXT);
+         INSERT INTO notes VALUES (1, 'ann', 'a'), (1, 'bob', 'b'), (2, 'ann', 'c'), (2, 'ann', 'd');",
+    );
+    let table = TableSettings { primary_key: vec!["number".to_owned()], ..TableSettings::default() };
+    let settings = RelationalSettings {
+        tables: [("notes".to_owned(), table)].into(),
+        ..with_model(ResolverModel::Subquery)
+    };
+    let own = SessionNames::default().condition(&json!({"owner": {"eq": "ann"}})).unwrap();
+    let notes = TablePermissions {
+        select: Some(SelectPermission::of_rows(names_nothing())),
+        update: Some(UpdatePermission::of_rows(names_nothing(), own)),
+        ..TablePermissions::default()
+    };
+    let mut permissions = Permissions::default();
+    permissions.tables.insert("notes".to_owned(), notes.into());
+    let served = made.serve(&settings).restricted(&permissions, &[]);
+    for (number, expected) in [(1, "FORBIDDEN"), (2, "true")] {
+        let text =
+            format!("mutation {{ updateNote(pk_columns: {{number: {number}}}, text: \"x\") {{ result }} }}");
+        let answer = served.answer(&text, "{}");
+        assert!(answer.contains(expected), "{number}: {answer}");
     }
 }

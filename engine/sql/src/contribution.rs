@@ -37,7 +37,7 @@ use crate::contribution::{
 };
 use crate::{
     catalog::TableKind,
-    model::{Cardinality, Column, ColumnId, Model, Table},
+    model::{Cardinality, Column, ColumnId, Model, Relation, Table},
     restrict::{ColumnUse, Restrictions, Verb},
 };
 
@@ -100,6 +100,12 @@ impl Granted<'_> {
         self.restrictions.is_none_or(|restrictions| {
             restrictions.of(self.model.id_at(table)).allows(column_use, ColumnId(column as u16))
         })
+    }
+
+    /// Whether all columns can be read by which rows of two tables belong together.
+    fn reads_pairs(self, (own, target): (usize, usize), relation: &Relation) -> bool {
+        let reads = |table: usize, id: ColumnId| self.allows(ColumnUse::Read, table, usize::from(id.0));
+        relation.pairs.iter().all(|&(column, theirs)| reads(own, column) && reads(target, theirs))
     }
 
     fn mentions(self, table: usize, column: usize) -> bool {
@@ -213,7 +219,8 @@ impl Writer<'_> {
             }
             let name = self.pool.name(&relation.field);
             let target = &self.tables[target_index];
-            let text = of_relation(table, relation, &self.granted.model.tables[target_index]);
+            let are_seen = self.granted.reads_pairs((index, target_index), relation);
+            let text = of_relation(table, relation, &self.granted.model.tables[target_index], are_seen);
             let field = match relation.cardinality {
                 Cardinality::One => field_with_arguments(&name, Vec::new(), named(&target.row)),
                 Cardinality::Many => list_field(&name, target),

@@ -7,7 +7,10 @@ use std::{
 
 use aws_lc_rs::{digest, hmac, rsa::PublicKey as RsaPublicKey, signature::ParsedPublicKey};
 
-use super::algorithm::{Algorithm, KeyFamily};
+use super::{
+    algorithm::{Algorithm, KeyFamily},
+    ed25519,
+};
 
 /// A key with the algorithms that it is for.
 pub(crate) struct VerificationKey {
@@ -43,6 +46,8 @@ pub(crate) enum KeyFault {
     Certificate,
     #[error("the RSA key has {0} bits; at least 2048 are needed")]
     RsaBits(usize),
+    #[error("the Ed25519 key is a point of small order, under which anybody can sign")]
+    SmallOrder,
     #[error("the secret has {bytes} bytes; {algorithm} needs at least {least}")]
     ShortSecret { algorithm: &'static str, bytes: usize, least: usize },
     #[error("the secret is a public key, which everybody knows; give it as `key_file`")]
@@ -104,6 +109,10 @@ impl VerificationKey {
             && let Ok(rsa) = RsaPublicKey::from_der(key)
         {
             enough_bits(rsa.modulus_len() * 8)?;
+        }
+        let is_of = |family| algorithms.iter().any(|algorithm| algorithm.family() == family);
+        if is_of(KeyFamily::Ed25519) && ed25519::is_of_small_order(key) {
+            return Err(KeyFault::SmallOrder);
         }
         let verifiers = algorithms.iter().filter_map(|algorithm| {
             let parsed = ParsedPublicKey::new(algorithm.verification()?, key).ok()?;

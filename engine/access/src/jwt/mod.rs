@@ -4,6 +4,7 @@
 mod algorithm;
 mod claims;
 mod compact;
+mod ed25519;
 mod header;
 mod jwk;
 mod key;

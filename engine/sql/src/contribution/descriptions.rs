@@ -56,12 +56,15 @@ pub(super) fn of_column(table: &Table, id: ColumnId, column: &Column) -> String 
     text
 }
 
-/// By which columns rows belong together.
-pub(super) fn of_relation(table: &Table, relation: &Relation, target: &Table) -> String {
-    let rows = match relation.cardinality {
-        Cardinality::One => "The row",
-        Cardinality::Many => "The rows",
+/// By which columns rows belong together, for those who see them.
+pub(super) fn of_relation(table: &Table, relation: &Relation, target: &Table, are_seen: bool) -> String {
+    let (rows, belong) = match relation.cardinality {
+        Cardinality::One => ("The row", "belongs"),
+        Cardinality::Many => ("The rows", "belong"),
     };
+    if !are_seen {
+        return format!("{rows} of `{}` that {belong} to this one.", target.qualified_name());
+    }
     let mut text = format!("{rows} of `{}` whose ", target.qualified_name());
     for (index, (own, other)) in relation.pairs.iter().enumerate() {
         let joint = if index == 0 { "" } else { " and " };

@@ -73,6 +73,37 @@ fn serve(made: &Made) -> Served {
     made.serve(&RelationalSettings::default()).restricted(&permissions(), &[json!("ada")])
 }
 
+/// Descriptions of relations named columns that a role does not see.
+#[test]
+fn relations_are_described_by_columns_that_are_seen() {
+    let made = Made::new(
+        "CREATE TABLE shelf (id INTEGER PRIMARY KEY, label TEXT);
+         CREATE TABLE book (id INTEGER PRIMARY KEY, shelf_id INTEGER REFERENCES shelf, title TEXT);",
+    );
+    let described = |shelf: &[&str], book: &[&str]| {
+        let reads = |columns: &[&str]| {
+            let rows = SessionNames::default().condition(&json!({})).unwrap();
+            let mut select = SelectPermission::of_rows(rows);
+            select.columns = only(columns);
+            TablePermissions { select: Some(select), ..TablePermissions::default() }
+        };
+        let tables = [("shelf", shelf), ("book", book)];
+        let tables = tables.map(|(name, columns)| (name.to_owned(), reads(columns).into())).into();
+        let granted = Permissions { tables, ..Permissions::default() };
+        made.serve(&RelationalSettings::default()).restricted(&granted, &[]).sdl()
+    };
+    let of_all = described(&["id", "label"], &["shelf_id", "title"]);
+    assert!(of_all.contains("The row of `shelf` whose `id` is this row's `shelf_id`."), "{of_all}");
+    for (shelf, book) in
+        [(&["label"][..], &["title"][..]), (&["label"], &["shelf_id"]), (&["id"], &["title"])]
+    {
+        let of_some = described(shelf, book);
+        assert!(of_some.contains("The row of `shelf` that belongs to this one."), "{of_some}");
+        assert!(of_some.contains("The rows of `book` that belong to this one."), "{of_some}");
+        assert!(!of_some.contains("this row's"), "{of_some}");
+    }
+}
+
 #[test]
 fn a_schema_of_a_role_has_what_it_may_ask_for() {
     let made = Made::new(SHOP);

@@ -87,41 +87,6 @@ fn what_is_hidden_is_absent_in_all_models() {
     });
 }
 
-/// An array with a null in it is another one than all that there are, and so let everything pass.
-#[test]
-fn a_list_with_a_variable_that_the_session_lacks_compares_with_no_array() {
-    let database = TestDatabase::create();
-    database.execute(
-        "create table note (id int primary key, tags text[]);
-         insert into note values (1, '{a}'), (2, '{b}'), (3, null), (4, '{a,NULL}')",
-    );
-    on_a_core(async {
-        for (condition, seen_by_a) in [
-            (json!({"tags": {"ne": ["$tag"]}}), r#"[{"id":2},{"id":4}]"#),
-            (json!({"not": {"tags": {"eq": ["$tag"]}}}), r#"[{"id":2},{"id":4}]"#),
-            (json!({"tags": {"lt": ["$tag", "c"]}}), r#"[{"id":1}]"#),
-        ] {
-            for (tag, seen) in [(json!("a"), seen_by_a), (json!(null), "[]")] {
-                let mut served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-                let rows = SessionNames::default().condition(&condition).unwrap();
-                let notes = TablePermissions {
-                    select: Some(SelectPermission::of_rows(rows)),
-                    ..TablePermissions::default()
-                };
-                let tables = [("note".to_owned(), notes.into())].into();
-                let permissions = Permissions { tables, ..Permissions::default() };
-                let restrictions = Restrictions::new(&served.model, &permissions).unwrap();
-                let contribution = contribution_for(&served.model, &restrictions);
-                served.schema = Schema::merge(vec![(SourceId(0), contribution)]).unwrap();
-                served.restricted = Some((restrictions, [tag.clone()].into()));
-                let session = served.session();
-                let answer = served.ask(&session, "{ notes(sort: {id: asc}) { id } }", none()).await;
-                assert_eq!(answer, format!(r#"{{"data":{{"notes":{seen}}}}}"#), "{condition} {tag}");
-            }
-        }
-    });
-}
-
 #[test]
 fn what_may_not_be_written_is_taken_back() {
     const ADA: &str = "00000000-0000-0000-0000-000000000001";

@@ -49,17 +49,12 @@ pub fn list<'v>(column: &Column, value: &'v Json) -> Result<Vec<Scalar<'v>>, Gra
     }
 }
 
-/// As [`scalar`], for a parameter that has this value. A list with a variable in it that the session does not have is null, as such a variable
-/// alone is: databases find no array equal to one with a null, which would let those pass who have no such variable.
+/// As [`scalar`], for a parameter that has this value.
 ///
 /// # Errors
 /// `Forbidden` where the value is of the session: whoever asks may not see the column that it is compared with.
 pub fn parameter<'v>(column: &Column, value: &Value, json: &'v Json) -> Result<Scalar<'v>, GraphqlError> {
-    let given = scalar(column, json).map_err(|error| misfit(error, value))?;
-    Ok(match given {
-        Scalar::Array(items) if value.is_of_session() && items.contains(&Scalar::Null) => Scalar::Null,
-        given => given,
-    })
+    scalar(column, json).map_err(|error| misfit(error, value))
 }
 
 /// As [`list`], for a parameter that has this value.

@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn a_worker_that_is_gone_or_comes_back_does_not_hang() {
         let begin = Instant::now();
-        let at = |tenths| begin + Duration::from_millis(100 * tenths);
+        let at = |tenths: u64| begin + Duration::from_millis(100 * tenths);
         let mut member = member(begin);
         member.start(begin);
         assert!(matches!(member.take(0, second(0), at(10)), Taken::Second { .. }));

@@ -71,7 +71,7 @@ fn a_comparison_in_markdown() {
 
         |  | A | B | B against A | interval |  |
         | :-- | --: | --: | --: | --: | --: |
-        | throughput | 301.8/s | 302.2/s | 1.001 | 0.980 to 1.023 | no difference shown |
+        | throughput | 301.8/s | 302.2/s | 1.001 | 0.979 to 1.023 | no difference shown |
         | errors | 0.00 % | 0.00 % | +0.00 % | +0.00 % to +0.00 % | no difference shown |
         | mean | 2.65 ms | 2.78 ms | 1.048 | 1.035 to 1.062 | WORSE |
         | p50 | 2.51 ms | 2.63 ms | 1.048 | 1.035 to 1.062 | WORSE |

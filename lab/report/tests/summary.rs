@@ -136,7 +136,7 @@ fn targets_that_are_not_known_leave_no_gap_in_the_heading() {
     let mut result = closed();
     result.plan.targets.clear();
     let text = summary(&result, TextLooks::PLAIN);
-    assert_eq!(text.lines().next(), Some("shop: closed loop, up to 100 users, no think time, seed 1"));
+    assert_eq!(text.lines().next(), Some("shop: closed loop, up to 100 users, think time 2.00 s, seed 1"));
 }
 
 #[test]

@@ -26,16 +26,15 @@ struct MutationAnswer {
     row: Option<Vec<u8>>,
     /// Of the row that the mutation's check is about, as far as no part of it is null.
     key: Option<Key>,
-    /// Rows that came back: several where a key that the settings name is no key, or where tables inherit.
-    returned: u64,
-    /// Of each of them.
+    is_returned: bool,
+    /// Of each row that came back: several where a key that the settings name is no key, or where tables inherit.
     captured: Vec<CapturedChange>,
     affected: u64,
 }
 
 impl Answer for MutationAnswer {
     fn row(&mut self, row: &Row) -> Result<(), Failure> {
-        self.returned += 1;
+        self.is_returned = true;
         if let Some(check) = &self.mutation.check {
             self.key = read_key(row, &check.key)?;
         }
@@ -256,9 +255,9 @@ async fn sees_collision(link: &Rc<Link>, step: &Step, earlier: &[Step], begin: O
 async fn finds_collision(link: &Rc<Link>, step: &Step) -> bool {
     let writer = step.mutation.restricted.as_ref();
     let Some(select) = writer.and_then(|writer| writer.collision.as_ref()) else { return false };
-    let answer = ReturnedRows::default();
+    let answer = AnyRow { is_there: false };
     let executed = link.execute(&select.text, &step.collision_values, answer, &Progress::default()).await;
-    executed.result.is_ok_and(|answer| answer.rows > 0)
+    executed.result.is_ok_and(|answer| answer.is_there)
 }
 
 /// As of a row that does not pass its check: without the database's own text, by which the two could be told apart.
@@ -272,7 +271,7 @@ async fn execute(link: &Rc<Link>, step: &Step, captures: bool) -> Result<StepOut
         captures,
         row: None,
         key: None,
-        returned: 0,
+        is_returned: false,
         captured: Vec::new(),
         affected: 0,
     };
@@ -285,38 +284,37 @@ async fn execute(link: &Rc<Link>, step: &Step, captures: bool) -> Result<StepOut
         }
         failure
     })?;
-    if let (1.., Some(check)) = (answer.returned, &step.mutation.check) {
-        run_check(link, check, step.check_values.clone(), answer.key.as_ref(), answer.returned).await?;
+    if let (true, Some(check)) = (answer.is_returned, &step.mutation.check) {
+        run_check(link, check, step.check_values.clone(), answer.key.as_ref()).await?;
     }
     Ok(answer.finish())
 }
 
-/// All rows that were written have the key: as many must pass.
+/// All rows that were written have the key.
 async fn run_check(
     link: &Rc<Link>,
     check: &RowCheck,
     mut values: Vec<Bound>,
     key: Option<&Key>,
-    written: u64,
 ) -> Result<(), Failure> {
     let key = key.ok_or_else(refused)?;
     for ((place, part), &(_, wire)) in values.iter_mut().zip(key.iter()).zip(&check.key) {
         *place = wire.bind(part);
     }
+    let answer = AnyRow { is_there: false };
     let Executed { result, .. } =
-        link.execute(&check.select.text, &values, ReturnedRows::default(), &Progress::default()).await;
-    if result?.rows >= written { Ok(()) } else { Err(refused()) }
+        link.execute(&check.select.text, &values, answer, &Progress::default()).await;
+    if result?.is_there { Ok(()) } else { Err(refused()) }
 }
 
-/// How many rows a statement has returned.
-#[derive(Default)]
-struct ReturnedRows {
-    rows: u64,
+/// Whether a statement has returned a row.
+struct AnyRow {
+    is_there: bool,
 }
 
-impl Answer for ReturnedRows {
+impl Answer for AnyRow {
     fn row(&mut self, _: &Row) -> Result<(), Failure> {
-        self.rows += 1;
+        self.is_there = true;
         Ok(())
     }
 }

@@ -197,7 +197,8 @@ fn all_rows_that_are_written_must_pass() {
     database.execute(
         "create table animal (id int primary key, owner text, name text);
          create table dog (primary key (id)) inherits (animal);
-         insert into animal values (1, 'ann', 'a'), (2, 'ann', 'b'); insert into dog values (1, 'bob', 'c'), (2, 'ann', 'd');",
+         insert into animal values (1, 'ann', 'a'), (2, 'ann', 'b');
+         insert into dog values (1, 'bob', 'c'), (2, 'ann', 'd'), (3, 'ann', 'e');",
     );
     on_a_core(async {
         let mut served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
@@ -206,6 +207,7 @@ fn all_rows_that_are_written_must_pass() {
         let (everything, own) = (condition(json!({})), condition(json!({"owner": {"eq": "ann"}})));
         let animals = TablePermissions {
             select: Some(SelectPermission::of_rows(everything.clone())),
+            insert: Some(InsertPermission::checked(own.clone())),
             update: Some(UpdatePermission::of_rows(everything, own)),
             ..TablePermissions::default()
         };
@@ -216,11 +218,14 @@ fn all_rows_that_are_written_must_pass() {
         served.schema = Schema::merge(vec![(SourceId(0), contribution)]).unwrap();
         served.restricted = Some((restrictions, [].into()));
         let session = served.session();
-        for (id, expected) in [(1, "FORBIDDEN"), (2, "true")] {
-            let text =
-                format!("mutation {{ updateAnimal(pk_columns: {{id: {id}}}, name: \"x\") {{ result }} }}");
-            let answer = served.ask(&session, &text, none()).await;
-            assert!(answer.contains(expected), "{id}: {answer}");
+        for (change, expected) in [
+            (r#"updateAnimal(pk_columns: {id: 1}, name: "x") { result }"#, "FORBIDDEN"),
+            (r#"updateAnimal(pk_columns: {id: 2}, name: "x") { result }"#, "true"),
+            (r#"createAnimal(id: 3, owner: "bob") { id }"#, "FORBIDDEN"),
+            (r#"createAnimal(id: 3, owner: "ann") { id }"#, r#""id":3"#),
+        ] {
+            let answer = served.ask(&session, &format!("mutation {{ {change} }}"), none()).await;
+            assert!(answer.contains(expected), "{change}: {answer}");
         }
     });
 }

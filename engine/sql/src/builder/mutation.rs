@@ -107,8 +107,9 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         self.key_condition(model, (plan.table, &alias), &plan.key, &plan.filter);
     }
 
-    /// A SELECT that has a row where the row with the key passes the filter. `key_part` writes the placeholder of a part of
-    /// the key, whose parameters come first, as [`Parameter::Parent`]. Without a primary key no row passes.
+    /// A SELECT that has a row where there are rows with the key and all of them pass the filter: a key that the settings name, and one of
+    /// tables of PostgreSQL that others inherit from, may be that of several, and which of them was written is not known. `key_part` writes
+    /// the placeholder of a part of the key, whose parameters come first, as [`Parameter::Parent`]. Without a primary key no row passes.
     pub fn row_check(
         &mut self,
         model: &Model,
@@ -117,20 +118,24 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         key_part: impl Fn(&mut String, usize, &Column),
     ) {
         let table = model.table(id);
-        self.push("SELECT 1 FROM ");
+        self.push("SELECT count(*) FROM ");
         let alias = self.aliased_table(table);
         self.push(" WHERE ");
         for (index, column) in table.primary_key.iter().map(|&id| table.column(id)).enumerate() {
+            self.push(if index == 0 { "" } else { " AND " });
             let number = self.parameter(Parameter::Parent(index));
             let operator = self.dialect().operator("=", column);
             self.compared_column(&alias, column);
             self.push(&operator);
             key_part(&mut self.text, number, column);
-            self.push(" AND ");
         }
-        let unknown_row = Filter::nothing();
-        let filter = if table.primary_key.is_empty() { &unknown_row } else { filter };
+        if table.primary_key.is_empty() {
+            let never = self.dialect().constant(false);
+            self.push(never);
+        }
+        self.push(" HAVING count(*) > 0 AND count(*) = count(CASE WHEN ");
         self.condition(model, id, &alias, filter);
+        self.push(" THEN 1 END)");
     }
 
     /// A SELECT that has a row where one that can be seen has a key, all of whose columns can be read, that the written row

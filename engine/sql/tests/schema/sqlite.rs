@@ -72,15 +72,17 @@ fn every_declared_type_has_a_kind() {
     );
 }
 
-/// SQLite says `BLOB` of both, and texts were served as base64.
+/// SQLite says `BLOB` of all, and texts were served as base64.
 #[test]
 fn a_column_of_a_view_without_a_type_is_no_blob() {
     check(
-        "CREATE TABLE notes (id INTEGER PRIMARY KEY, loose, picture BLOB);
-         CREATE VIEW seen AS SELECT id, loose, picture FROM notes;",
+        "CREATE TABLE notes (id INTEGER PRIMARY KEY, loose, picture BLOB, title TEXT);
+         CREATE VIEW seen AS SELECT id, loose, picture, CAST(title AS BLOB) AS raw FROM notes;
+         CREATE VIEW zone AS SELECT title AS value FROM notes UNION SELECT id FROM notes;",
         &expect![[r#"
-            Note notes (id:Int! loose:OtherText picture:Bytes) key [id]
-            Seen seens (id:Int loose:OtherText picture:Bytes) key []
+            Note notes (id:Int! loose:OtherText picture:Bytes title:Text) key [id]
+            Seen seens (id:Int loose:OtherText picture:Bytes raw:Bytes) key []
+            Zone zones (value:OtherText) key []
             note: column `loose` of table `notes` has no declared type and is served as text
         "#]],
     );

@@ -177,8 +177,9 @@ fn read_view_columns(
     Ok(())
 }
 
-/// Of a view, SQLite says `BLOB` also of a table's column without a type, which holds what it is given. Only a query tells the two apart
-/// (<https://sqlite.org/c3ref/column_decltype.html>).
+/// Of a view, SQLite says `BLOB` also of a table's column without a type, which holds what it is given, and of a UNION of texts and numbers.
+/// Only a query tells them apart from a column that is a blob, and from a cast, which comes from no column
+/// (<https://sqlite.org/c3ref/column_decltype.html>, <https://sqlite.org/c3ref/column_database_name.html>).
 fn clear_types_of_none(connection: &Connection, view: &mut CatalogTable) {
     let is_blob = |column: &CatalogColumn| &*column.database_type == "BLOB";
     if !view.columns.iter().any(is_blob) {
@@ -187,8 +188,10 @@ fn clear_types_of_none(connection: &Connection, view: &mut CatalogTable) {
     let mut query = "SELECT * FROM main.".to_owned();
     push_identifier(&mut query, &view.name);
     let Ok(statement) = connection.prepare(&query) else { return };
-    for (column, found) in view.columns.iter_mut().zip(statement.columns()) {
-        if is_blob(column) && found.decl_type().is_none() {
+    let found = statement.columns().zip(statement.columns_with_metadata());
+    for (column, (found, origin)) in view.columns.iter_mut().zip(found) {
+        let holds_blobs = found.decl_type().is_some_and(|declared| kind_of(declared) == ColumnKind::Bytes);
+        if is_blob(column) && origin.origin_name().is_some() && !holds_blobs {
             column.database_type = Box::default();
             column.kind = kind_of("");
         }

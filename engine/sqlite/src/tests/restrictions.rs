@@ -394,16 +394,20 @@ fn all_rows_that_are_written_must_pass() {
     let own = SessionNames::default().condition(&json!({"owner": {"eq": "ann"}})).unwrap();
     let notes = TablePermissions {
         select: Some(SelectPermission::of_rows(names_nothing())),
+        insert: Some(InsertPermission::checked(own.clone())),
         update: Some(UpdatePermission::of_rows(names_nothing(), own)),
         ..TablePermissions::default()
     };
     let mut permissions = Permissions::default();
     permissions.tables.insert("notes".to_owned(), notes.into());
     let served = made.serve(&settings).restricted(&permissions, &[]);
-    for (number, expected) in [(1, "FORBIDDEN"), (2, "true")] {
-        let text =
-            format!("mutation {{ updateNote(pk_columns: {{number: {number}}}, text: \"x\") {{ result }} }}");
-        let answer = served.answer(&text, "{}");
-        assert!(answer.contains(expected), "{number}: {answer}");
+    for (change, expected) in [
+        (r#"updateNote(pk_columns: {number: 1}, text: "x") { result }"#, "FORBIDDEN"),
+        (r#"updateNote(pk_columns: {number: 2}, text: "x") { result }"#, "true"),
+        (r#"createNote(number: 2, owner: "bob") { number }"#, "FORBIDDEN"),
+        (r#"createNote(number: 2, owner: "ann") { number }"#, r#""number":2"#),
+    ] {
+        let answer = served.answer(&format!("mutation {{ {change} }}"), "{}");
+        assert!(answer.contains(expected), "{change}: {answer}");
     }
 }

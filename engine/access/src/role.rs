@@ -22,6 +22,8 @@ pub struct Role {
     /// The most that an operation may be nested, and may be estimated to cost, beside the limits that hold for all.
     pub max_depth: Option<usize>,
     pub max_complexity: Option<u64>,
+    /// Whether it is answered persisted documents alone, and no texts of its own.
+    pub only_persisted_documents: bool,
     /// By the sources' names. A source that is not named cannot be seen.
     pub permissions: BTreeMap<String, Permissions>,
     /// Policies that hold for it, by their names; of a role that is `unrestricted` all do.
@@ -54,6 +56,7 @@ impl Role {
         self.unrestricted == other.unrestricted
             && self.max_depth == other.max_depth
             && self.max_complexity == other.max_complexity
+            && self.only_persisted_documents == other.only_persisted_documents
             && self.permissions == other.permissions
             && self.policies == other.policies
             && are_called_as(&self.interceptors, &other.interceptors)

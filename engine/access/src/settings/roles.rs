@@ -49,6 +49,7 @@ struct WrittenRole {
     policies: BTreeSet<String>,
     max_depth: Option<u64>,
     max_complexity: Option<u64>,
+    only_persisted_documents: bool,
     sources: BTreeMap<String, WrittenSource>,
 }
 
@@ -140,6 +141,7 @@ fn finished(role: &WrittenRole, state: State) -> Role {
         unrestricted: effective.unrestricted,
         max_depth: role.max_depth.map(|depth| depth as usize),
         max_complexity: role.max_complexity,
+        only_persisted_documents: role.only_persisted_documents,
         permissions,
         policies: Arc::new(effective.policies),
         interceptors,
@@ -165,6 +167,7 @@ impl RoleReader<'_> {
         let policies = fields.texts("policies", faults).into_iter().map(|(name, _)| name).collect();
         let max_depth = fields.number("max_depth", (1, 1_000_000_000), faults);
         let max_complexity = fields.number("max_complexity", (1, u64::MAX >> 1), faults);
+        let only_persisted_documents = fields.boolean("only_persisted_documents", false, faults);
         let sources = fields.take("sources");
         if let (true, Some(sources)) = (unrestricted, &sources) {
             let message = format!("`{name}` is unrestricted: what else it may do with sources says nothing");
@@ -178,7 +181,17 @@ impl RoleReader<'_> {
         let sources = sources.collect();
         fields.end(faults);
         let (name, origin) = (name.to_owned(), entry.key_origin());
-        WrittenRole { name, origin, inherits, unrestricted, policies, max_depth, max_complexity, sources }
+        WrittenRole {
+            name,
+            origin,
+            inherits,
+            unrestricted,
+            policies,
+            max_depth,
+            max_complexity,
+            only_persisted_documents,
+            sources,
+        }
     }
 
     fn source(&mut self, entry: FileEntry<'_, '_>, faults: &mut Faults) -> WrittenSource {

@@ -8,6 +8,7 @@ use std::{
     sync::Arc,
 };
 
+use prony_access::Role;
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     request::RequestParameters,
@@ -165,13 +166,23 @@ impl Documents {
         self.texts.iter().map(|(text, id)| (&**id, &**text))
     }
 
-    /// Whether other texts than the trusted ones are answered.
-    pub(super) fn takes_texts(&self) -> bool {
-        !self.only
+    /// Whether there is something that a role can be answered which is answered these alone.
+    pub(super) fn has_trusted(&self) -> bool {
+        !self.texts.is_empty()
     }
 
-    /// Fills in the text of a request that names it, and refuses what may not be asked.
-    pub(crate) fn resolve(&self, parameters: &mut RequestParameters) -> Result<(), GraphqlError> {
+    /// Whether a role is answered other texts than the trusted ones; whoever has none is.
+    pub(super) fn takes_texts(&self, role: Option<&Role>) -> bool {
+        !self.only && !role.is_some_and(|role| role.only_persisted_documents)
+    }
+
+    /// Fills in the text of a request that names it, and refuses what a role may not ask.
+    pub(crate) fn resolve(
+        &self,
+        parameters: &mut RequestParameters,
+        role: Option<&Role>,
+    ) -> Result<(), GraphqlError> {
+        let takes_texts = self.takes_texts(role);
         if let Some(id) = parameters.document_id.take() {
             let text = self.by_id.get(&*id).ok_or_else(|| unknown(&id))?;
             if !parameters.query.is_empty() && parameters.query.trim_end() != &**text {
@@ -183,10 +194,14 @@ impl Documents {
             parameters.query = text.to_string();
         } else if let Some(named) = parameters.extensions.get("persistedQuery") {
             let named = named.clone();
-            self.resolve_automatic(parameters, &named)?;
+            self.resolve_automatic(parameters, &named, takes_texts)?;
         }
-        if self.only && !self.texts.contains_key(parameters.query.trim_end()) {
-            let message = "this server answers persisted documents only; ask its operator to add this one";
+        if !takes_texts && !self.texts.contains_key(parameters.query.trim_end()) {
+            let message = if self.only {
+                "this server answers persisted documents only; ask its operator to add this one"
+            } else {
+                "your role is answered persisted documents only; ask the server's operator to add this one"
+            };
             return Err(GraphqlError::new(ErrorCode::DocumentNotFound, message));
         }
         Ok(())
@@ -196,6 +211,7 @@ impl Documents {
         &self,
         parameters: &mut RequestParameters,
         named: &Json,
+        takes_texts: bool,
     ) -> Result<(), GraphqlError> {
         let checksum = named.get("sha256Hash").and_then(Json::as_str).and_then(unhex);
         let (Some(checksum), Some(1)) = (checksum, named.get("version").and_then(Json::as_u64)) else {
@@ -204,24 +220,24 @@ impl Documents {
             return Err(GraphqlError::new(ErrorCode::BadUserInput, message));
         };
         if parameters.query.is_empty() {
-            parameters.query = self.registered(&checksum)?.to_string();
+            parameters.query = self.registered(&checksum, takes_texts)?.to_string();
             return Ok(());
         }
         if *Sha256::digest(parameters.query.as_bytes()) != checksum {
             return Err(GraphqlError::new(ErrorCode::BadUserInput, "provided sha does not match query"));
         }
-        if let Some(automatic) = &self.automatic {
+        if let Some(automatic) = self.automatic.as_ref().filter(|_| takes_texts) {
             automatic.insert(checksum, Arc::from(&*parameters.query));
         }
         Ok(())
     }
 
     /// The messages are what Apollo's clients look for: they then send the text.
-    fn registered(&self, checksum: &[u8; 32]) -> Result<Arc<str>, GraphqlError> {
+    fn registered(&self, checksum: &[u8; 32], takes_texts: bool) -> Result<Arc<str>, GraphqlError> {
         if let Some(text) = self.by_id.get(&*hex(checksum)) {
             return Ok(Arc::clone(text));
         }
-        let Some(automatic) = &self.automatic else {
+        let Some(automatic) = self.automatic.as_ref().filter(|_| takes_texts) else {
             return Err(GraphqlError::new(ErrorCode::DocumentsNotSupported, "PersistedQueryNotSupported"));
         };
         automatic

@@ -183,7 +183,7 @@ impl Engine {
         };
         for rule in settings.operations.iter().filter(|rule| rule.scopes.is_empty()) {
             if let OperationMatch::Named(name) = &rule.matches
-                && self.documents.takes_texts()
+                && self.documents.takes_texts(None)
             {
                 tracing::warn!(
                     rule = name.as_str(),
@@ -202,6 +202,13 @@ impl Engine {
             faults.map(|(role, found)| described(&self.sources, role, &found)).collect();
         let names: Vec<&str> = self.sources.iter().map(|source| &*source.name).collect();
         faults.extend(interceptor_faults(settings, &names, &served.sources));
+        let mute = settings.roles.iter().filter(|role| role.only_persisted_documents);
+        faults.extend(mute.filter(|_| !self.documents.has_trusted()).map(|role| {
+            format!(
+                "[roles.{}] `only_persisted_documents` needs `persisted_documents` in [graphql]: a directory or file of what is answered",
+                role.name
+            )
+        }));
         faults
     }
 

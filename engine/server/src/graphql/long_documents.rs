@@ -14,6 +14,7 @@ use super::{
     execution::ExecutionContext,
     plan::Plan,
     planning::{find_operation, plan_for},
+    roles::Asker,
     served::Served,
 };
 use crate::offload::offload;
@@ -49,10 +50,15 @@ pub(super) enum Lookup<S> {
 }
 
 /// Whether a document is to be parsed beside the core where it is not known.
-fn is_long(core: &impl ExecutionContext, parameters: &RequestParameters) -> bool {
+fn is_long(
+    core: &impl ExecutionContext,
+    context: &RequestContext,
+    parameters: &RequestParameters,
+) -> bool {
     let engine = core.engine();
     let bytes = LONG_BYTES..=engine.limits().max_document_bytes;
-    bytes.contains(&parameters.query.len()) && engine.documents.takes_texts()
+    bytes.contains(&parameters.query.len())
+        && engine.documents.takes_texts(context.asker.as_ref().map(Asker::role))
 }
 
 pub(super) fn look_up<C: ExecutionContext>(
@@ -64,7 +70,7 @@ pub(super) fn look_up<C: ExecutionContext>(
         Ok(parameters) => parameters,
         Err(fault) => return Lookup::Known(Err(fault)),
     };
-    if !is_long(core, &parameters) {
+    if !is_long(core, context, &parameters) {
         return Lookup::Known(Ok(GivenRequest { parameters, document: None }));
     }
     let served = core.served(context);

@@ -208,7 +208,8 @@ fn plan<C: ExecutionContext>(
         Some(KnownDocument { served, operation, plan }) => (served, Some(operation), plan),
         None => (core.served(&context), None, None),
     };
-    core.engine().documents.resolve(&mut parameters).map_err(|error| refused(vec![error]))?;
+    let role = context.asker.as_ref().map(Asker::role);
+    core.engine().documents.resolve(&mut parameters, role).map_err(|error| refused(vec![error]))?;
     clock.ended(Stage::Parse);
 
     let RequestParameters { query, operation_name, variables, extensions, sent_variables, .. } = parameters;
@@ -230,7 +231,6 @@ fn plan<C: ExecutionContext>(
     };
     let cost = plan.complexity.with(&variables);
     seen.cost = Some(cost);
-    let role = context.asker.as_ref().map(Asker::role);
     check_size(&plan, cost, limits, role).map_err(|error| refused(vec![error]))?;
     let mut variables = context.add_session(variables);
     if plan.whole.is_some() {

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod call_rules;
+mod documents;
 mod explain;
 mod functions;
 mod graph_calls;

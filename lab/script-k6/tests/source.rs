@@ -321,6 +321,20 @@ fn the_stack_of_an_error_says_what_it_is_and_shows_the_authors_places() {
     );
 }
 
+/// Libraries look at their callers so.
+#[test]
+fn a_stack_that_a_script_prepares_itself_is_what_it_has_made() {
+    check_one(
+        "export function setup() {
+             Error.prepareStackTrace = (error, places) => [Array.isArray(places)];
+             const prepared = new Error('no').stack;
+             Error.prepareStackTrace = undefined;
+             return [prepared, typeof new Error('no').stack, Object.create(Error.prototype).stack === undefined];
+         }",
+        &expect![[r#"[[true],"string",true]"#]],
+    );
+}
+
 #[test]
 fn papaparse_reads_and_writes() {
     check_one(

@@ -3,9 +3,11 @@
 use super::Trial;
 use super::plans::{
     csv, defaults, element, flag, get, group, group_with, json_extractor, number, plan, plan_with, post,
-    script, text, timer, transaction,
+    request, script, text, timer, transaction,
 };
+use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 fn plan_of(trial: &Trial, below: &str) {
@@ -248,6 +250,30 @@ fn a_search_says_that_its_plan_has_ended_the_test() {
             assert!(ended.error.contains(part), "{action}: {part} in {}", ended.error);
         }
     }
+}
+
+/// The figures of the run have them when their samples are over, and these have no end.
+#[test]
+fn requests_and_websockets_that_are_under_way_when_the_test_is_stopped_are_unfinished() {
+    let trial = Trial::new();
+    // It takes connections, and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port().to_string();
+    let target = text("HTTPSampler.domain", "127.0.0.1") + &text("HTTPSampler.port", &port);
+    let asks = request("asks", "GET", "/", "", &target, "");
+    let address = text("server", "127.0.0.1") + &text("port", &port) + &text("path", "/");
+    let opens = element("eu.luminis.jmeter.wssampler.OpenWebSocketSampler", "opens", &address, "");
+    let stop = number("ActionProcessor.action", 2) + &number("ActionProcessor.target", 2);
+    let stops = get("first", "/ok", &timer("500")) + &element("TestAction", "Stop", &stop, "");
+    let groups = group("Asks", "2", "1", &asks)
+        + &group("Opens", "1", "1", &opens)
+        + &group("Stops", "1", "1", &stops);
+    plan_of(&trial, &groups);
+    let ended = trial.run(&[]);
+    assert_eq!(trial.labels(), ["first"], "{}", ended.error);
+    let result = fs::read_dir(trial.path("results")).unwrap().next().unwrap().unwrap().path();
+    let result: serde_json::Value = serde_json::from_str(&fs::read_to_string(result).unwrap()).unwrap();
+    assert_eq!(result["lab"]["unfinished"], 3);
 }
 
 #[test]

@@ -131,10 +131,11 @@ pub(super) fn is_telling(text: &str) -> bool {
         || text.len() >= SHORTEST_NUMBER && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// Escapes that an expression does not know are faults in it, those of letters beyond ASCII too; `\<` and `\>` are ends of words.
 pub(super) fn regex_escaped(text: &str) -> String {
     let mut out = String::new();
     for letter in text.chars() {
-        if !letter.is_ascii_alphanumeric() && !"_-".contains(letter) {
+        if letter.is_ascii_punctuation() && !"_-<>".contains(letter) {
             out.push('\\');
         }
         out.push(letter);
@@ -176,6 +177,11 @@ mod tests {
             ]
         );
         assert_eq!(shown(&of_location("/")), [""; 0]);
+    }
+
+    #[test]
+    fn names_are_escaped_as_expressions_know_it() {
+        assert_eq!(regex_escaped("größe.<a b>-_[0]"), r"größe\.<a b>-_\[0\]");
     }
 
     #[test]

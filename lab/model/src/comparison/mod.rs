@@ -62,18 +62,23 @@ impl<'a> Pair<'a> {
 
     /// Of the windows that count.
     pub fn of_results(a: &'a ResultFile, b: &'a ResultFile) -> Self {
-        Self { ends_share: ends_share(a) + ends_share(b), ..Self::new(&a.headline().all, &b.headline().all) }
+        let share = |result: &ResultFile| {
+            let headline = result.headline();
+            if result.plan.is_open() { ends_share(&headline.all, headline.window.length()) } else { 0.0 }
+        };
+        Self { ends_share: share(a) + share(b), ..Self::new(&a.headline().all, &b.headline().all) }
     }
 }
 
-/// Of an open load, the share of a window's requests that are under way at its end where responses keep up: how long one takes
-/// over the window's length. They are successes that no second of the window counts, and more of them say nothing of the throughput.
-fn ends_share(result: &ResultFile) -> f64 {
-    let (length, figures) = (result.headline().window.length(), &result.headline().all);
-    if !result.plan.is_open() || length == Nanos::ZERO {
+/// Of an open load, the share of a window's requests that are under way at its end: how long one takes from when it is sent, over the
+/// window's length. They are successes that no second of the window counts, and more of them say nothing of the throughput. Starts that
+/// wait to be sent are not among them: they wait because the target carries fewer.
+fn ends_share(figures: &Figures, length: Nanos) -> f64 {
+    if length == Nanos::ZERO {
         return 0.0;
     }
-    figures.response_time.mean_ns.unwrap_or_default().as_secs_f64() / length.as_secs_f64()
+    let times = figures.service_time.as_ref().unwrap_or(&figures.response_time);
+    times.mean_ns.unwrap_or_default().as_secs_f64() / length.as_secs_f64()
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -159,10 +159,19 @@ fn what_is_under_way_at_the_end_of_an_open_load_is_no_throughput() {
     };
     assert_eq!(throughput(0.0), Difference::Worse, "users would ask as fast as they are answered");
     assert_eq!(throughput(0.051 / 10.0), Difference::NotShown);
-    // Of a target that carries a twentieth less, starts wait for a fortieth of the window in the mean.
-    let b = run(95.0, 1.0);
-    let pairs = [Pair { ends_share: 0.025, ..Pair::new(&a, &b) }; 3];
-    assert_eq!(Comparison::of(&pairs, &[]).figure(Metric::Rate).unwrap().difference, Difference::Worse);
+}
+
+/// Of two targets that carry less than is asked for, starts wait for a part of the window, and the one that carries less is worse.
+#[test]
+fn starts_that_wait_to_be_sent_are_no_end_of_a_window() {
+    let overloaded = |rate, wait| {
+        let service_time = Some(run(rate, 1.0).response_time);
+        Figures { service_time, ..run(rate, wait) }
+    };
+    let (a, b) = (overloaded(90.0, 500.0), overloaded(85.0, 750.0));
+    let length = Nanos::from_secs(30);
+    let pair = Pair { ends_share: ends_share(&a, length) + ends_share(&b, length), ..Pair::new(&a, &b) };
+    assert_eq!(Comparison::of(&[pair; 3], &[]).figure(Metric::Rate).unwrap().difference, Difference::Worse);
 }
 
 fn judge(condition: &str, interval: (f64, f64), scale: Scale) -> Failure {

@@ -77,6 +77,13 @@ pub(super) enum Doing {
     WebSocket(Box<WebSocketSample>),
 }
 
+impl Doing {
+    /// True of what the figures of the run have only when it is over.
+    const fn is_counted_at_its_end(&self) -> bool {
+        matches!(self, Self::Exchange(_) | Self::WebSocket(_))
+    }
+}
+
 /// How a user goes on behind a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
@@ -319,7 +326,7 @@ impl Runner<'_, '_> {
         match event {
             WaitEvent::Woken => self.woken(user),
             WaitEvent::Interrupted => {
-                self.out.unfinished = u32::from(matches!(user.doing, Doing::Exchange(_)));
+                self.out.unfinished = u32::from(user.doing.is_counted_at_its_end());
                 self.cut_transactions(user);
                 self.retire(user);
                 Ok(Step::EndInterrupted)

@@ -39,7 +39,10 @@ impl ErrorStacks {
 }
 
 /// Undefined for what is no error.
-fn stack_of<'js>(ctx: Ctx<'js>, this: This<Value<'js>>) -> rquickjs::Result<Option<String>> {
-    let Some(error) = this.0.as_object() else { return Ok(None) };
-    thrown::written_stack(&host_of(&ctx), error)
+#[expect(clippy::needless_pass_by_value, reason = "functions of JavaScript own their arguments")]
+fn stack_of<'js>(ctx: Ctx<'js>, this: This<Value<'js>>) -> rquickjs::Result<Value<'js>> {
+    match this.0.as_object() {
+        Some(error) => thrown::written_stack(&host_of(&ctx), error),
+        None => Ok(Value::new_undefined(ctx)),
+    }
 }

@@ -6,7 +6,7 @@ use crate::vm::memory::Shortage;
 use crate::vm::raw::take_backtrace;
 use crate::vm::text;
 use rquickjs::function::Constructor;
-use rquickjs::{Ctx, Error, Object, Value};
+use rquickjs::{Ctx, Error, IntoJs as _, Object, Value};
 use std::fmt::Write as _;
 
 /// The name of the function beneath all frames.
@@ -132,9 +132,14 @@ fn kept_stack(error: &Object<'_>) -> Option<String> {
     error.get::<_, String>(KEPT_STACK).or_else(|_| error.get("stack")).ok()
 }
 
-/// The `stack` of an error as k6 has it: what it says, and a line for each place. None of what is no error.
-pub(crate) fn written_stack(host: &Host, error: &Object<'_>) -> rquickjs::Result<Option<String>> {
-    let Ok(kept) = error.get::<_, String>(KEPT_STACK) else { return Ok(None) };
+/// The `stack` of an error as k6 has it: what it says, and a line for each place. What a script's `Error.prepareStackTrace` has made stays as
+/// it is; undefined of what is no error.
+pub(crate) fn written_stack<'js>(host: &Host, error: &Object<'js>) -> rquickjs::Result<Value<'js>> {
+    let kept: Value<'js> = error.get(KEPT_STACK)?;
+    if !kept.is_string() {
+        return Ok(kept);
+    }
+    let kept = text::text_of(error.ctx(), kept)?;
     let part = |name: &str| text::text_of(error.ctx(), error.get(name)?);
     let mut written = match (part("name")?, part("message")?) {
         (name, message) if message.is_empty() => name,
@@ -145,7 +150,7 @@ pub(crate) fn written_stack(host: &Host, error: &Object<'_>) -> rquickjs::Result
     for frame in stack_of(host, &kept) {
         writeln!(written, "\tat {frame}").expect("texts take everything that is written");
     }
-    Ok(Some(written))
+    written.into_js(error.ctx())
 }
 
 fn is_built_in(host: &Host, place: &Place) -> bool {

@@ -50,11 +50,7 @@ pub(super) enum Lookup<S> {
 }
 
 /// Whether a document is to be parsed beside the core where it is not known.
-fn is_long(
-    core: &impl ExecutionContext,
-    context: &RequestContext,
-    parameters: &RequestParameters,
-) -> bool {
+fn is_long(core: &impl ExecutionContext, context: &RequestContext, parameters: &RequestParameters) -> bool {
     let engine = core.engine();
     let bytes = LONG_BYTES..=engine.limits().max_document_bytes;
     bytes.contains(&parameters.query.len())

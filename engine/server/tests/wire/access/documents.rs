@@ -31,7 +31,8 @@ fn a_role_may_be_answered_persisted_documents_alone() {
     let access = access(&ACCESS.replacen("[roles.visitor.sources", visitor, 1));
     let server = Server::with(|settings| {
         settings.access = access;
-        settings.documents = DocumentSettings { path: documents.path().into(), ..DocumentSettings::default() };
+        settings.documents =
+            DocumentSettings { path: documents.path().into(), ..DocumentSettings::default() };
     });
     let customer = bearer(&token("customer", 2));
     let automatic = json!({"persistedQuery": {"version": 1, "sha256Hash": OWN_SHA256}});
@@ -44,7 +45,8 @@ fn a_role_may_be_answered_persisted_documents_alone() {
         // One that is parsed beside the core.
         json!({"query": format!("{OWN} # {}", "x".repeat(4096))}),
     ];
-    let told = |headers: &str| requests.each_ref().map(|request| ask(&server, headers, request) + "\n").concat();
+    let told =
+        |headers: &str| requests.each_ref().map(|request| ask(&server, headers, request) + "\n").concat();
     expect![[r#"
     "#]]
     .assert_eq(&told(""));

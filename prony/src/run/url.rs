@@ -352,7 +352,12 @@ mod tests {
                 "error: invalid value 'application/json' for '--timeout <TIME>': `application/json` is not a duration; write for example `500ms`, `30s`, `1m30s` or `2h`; the type of a body is given by -H 'Content-Type: TYPE'"
             ],
         );
-        check("http://a/ -R -5", &expect!["error: unexpected argument '-5' found"]);
+        check(
+            "http://a/ -R -5",
+            &expect![
+                "error: invalid value '-5' for '--rate <PER_SECOND>': `-5` is not a rate; write requests a second, for example `500` or `2k`"
+            ],
+        );
         check(
             "http://a/ -H nonsense",
             &expect!["header `nonsense` has no colon; write for example `-H 'Accept: text/html'`"],

@@ -511,7 +511,7 @@ fn what_takers_kept_of_a_share_is_counted_once() {
     let last_second = |path: &PathBuf| {
         let text = text(path);
         let (_, last) = text.rsplit_once("\"second\":").unwrap();
-        last.split_once(|end: char| !end.is_ascii_digit()).unwrap().0.parse().unwrap()
+        last.split_once(|end: char| !end.is_ascii_digit()).unwrap().0.parse::<u64>().unwrap()
     };
     let ended = kept(&output).into_iter().filter(|path| text(path).contains("\"ended_ns\""));
     let end = ended.map(|path| last_second(&path)).min().unwrap();

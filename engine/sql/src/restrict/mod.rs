@@ -101,7 +101,9 @@ pub(crate) fn written_session_variables(root: &Root) -> Vec<Slot> {
         Root::Read(_) | Root::Write(MutationPlan::Delete(_)) => return Vec::new(),
     };
     let mut slots = Vec::new();
-    values.iter().for_each(|(_, value)| add_session_variables(&mut slots, value));
+    for (_, value) in values {
+        add_session_variables(&mut slots, value);
+    }
     slots
 }
 

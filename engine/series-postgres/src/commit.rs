@@ -152,7 +152,7 @@ impl Committer {
         is_looked_up: bool,
     ) -> Result<Done, Failed> {
         let changes = self.others.listen().then(Changes::default);
-        let mut done = Done { changes, is_looked_up, ..Done::default() };
+        let mut done = Done { is_looked_up, changes, ..Done::default() };
         if self.cache.asks_database() {
             self.known.look(session).await?;
         }

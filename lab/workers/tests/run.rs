@@ -509,9 +509,9 @@ fn what_takers_kept_of_a_share_is_counted_once() {
     assert_eq!(successes(&result), counted(&result));
     // They notice one after the other that the coordinator is gone.
     let last_second = |path: &PathBuf| {
-        let text = text(path);
-        let (_, last) = text.rsplit_once("\"second\":").unwrap();
-        last.split_once(|end: char| !end.is_ascii_digit()).unwrap().0.parse::<u64>().unwrap()
+        let content = text(path);
+        let (_, number) = content.rsplit_once("\"second\":").unwrap();
+        number.split_once(|end: char| !end.is_ascii_digit()).unwrap().0.parse::<u64>().unwrap()
     };
     let ended = kept(&output).into_iter().filter(|path| text(path).contains("\"ended_ns\""));
     let end = ended.map(|path| last_second(&path)).min().unwrap();

@@ -36,7 +36,9 @@ pub fn discover(connection: &Connection) -> Result<Catalog, DiscoverError> {
     // A view that cannot be read has no columns.
     tables.retain(|table| !table.catalog.columns.is_empty());
     read_foreign_keys(connection, &mut tables, &mut notes)?;
-    tables.iter_mut().for_each(|table| read_other_collations(connection, &mut table.catalog));
+    for table in &mut tables {
+        read_other_collations(connection, &mut table.catalog);
+    }
     let tables = tables.into_iter().map(|table| table.catalog).collect();
     Ok(Catalog { tables, enums: Vec::new(), notes })
 }

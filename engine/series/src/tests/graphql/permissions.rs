@@ -94,7 +94,7 @@ pub(crate) fn what_is_hidden_is_not_there() {
             { rooms(limit: 4) { id } }
               {"data":null,"errors":[{"message":"`limit` is 4, above the highest of 3 (of your role): page with `offset` or a filter on the key","locations":[{"line":1,"column":3}],"path":["rooms"],"extensions":{"code":"LIMIT_EXCEEDED"}}]}
             { rooms { rows(last: 4) { time } } }
-              {"data":null,"errors":[{"message":"`limit` is 4, above the highest of 3 (of your role): page with `offset` or a filter on the key","locations":[{"line":1,"column":11}],"path":["rooms"],"extensions":{"code":"LIMIT_EXCEEDED"}}]}
+              {"data":null,"errors":[{"message":"`last` is 4, above the highest of 3 (of your role): page with `offset` or a filter on the key","locations":[{"line":1,"column":11}],"path":["rooms"],"extensions":{"code":"LIMIT_EXCEEDED"}}]}
             { factory_rooms { id n { value } } }
               {"data":{"factory_rooms":[{"id":"Hall","n":[{"value":1.0}]}]}}
             { rooms { pressure { value } temperature_aggregate { max } } secrets { id } factory_secrets { id } seriesTypes { name } factory_rooms { n_aggregate { max } } }

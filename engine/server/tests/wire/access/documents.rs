@@ -48,14 +48,26 @@ fn a_role_may_be_answered_persisted_documents_alone() {
     let told =
         |headers: &str| requests.each_ref().map(|request| ask(&server, headers, request) + "\n").concat();
     expect![[r#"
+        {"data":{"albums":[{"Title":"For Those About To Rock We Salute You"},{"Title":"Balls to the Wall"}]}}
+        {"data":{"albums":[{"Title":"For Those About To Rock We Salute You"},{"Title":"Balls to the Wall"}]}}
+        {"errors":[{"message":"your role is answered persisted documents only; ask the server's operator to add this one","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}]}
+        {"errors":[{"message":"your role is answered persisted documents only; ask the server's operator to add this one","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}]}
+        {"errors":[{"message":"PersistedQueryNotSupported","extensions":{"code":"PERSISTED_QUERY_NOT_SUPPORTED"}}]}
+        {"errors":[{"message":"your role is answered persisted documents only; ask the server's operator to add this one","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}]}
     "#]]
     .assert_eq(&told(""));
     // It is not inherited, and what one role has registered is no document of the other.
     expect![[r#"
+        {"data":{"albums":[{"Title":"For Those About To Rock We Salute You"},{"Title":"Balls to the Wall"}]}}
+        {"data":{"albums":[{"Title":"For Those About To Rock We Salute You"},{"Title":"Balls to the Wall"}]}}
+        {"data":{"albums":[{"AlbumId":1},{"AlbumId":2}]}}
+        {"data":{"albums":[{"AlbumId":1},{"AlbumId":2}]}}
+        {"data":{"albums":[{"AlbumId":1},{"AlbumId":2}]}}
+        {"data":{"albums":[{"AlbumId":1},{"AlbumId":2}]}}
     "#]]
     .assert_eq(&told(&customer));
-    expect![[r#""#]].assert_eq(&ask(&server, "", &requests[4]));
+    expect![[r#"{"errors":[{"message":"PersistedQueryNotSupported","extensions":{"code":"PERSISTED_QUERY_NOT_SUPPORTED"}}]}"#]].assert_eq(&ask(&server, "", &requests[4]));
     let mut socket = Socket::ready(&server);
     socket.send(&subscribe("1", OWN));
-    expect![[r#""#]].assert_eq(&socket.next());
+    expect![[r#"{"id":"1","type":"error","payload":[{"message":"your role is answered persisted documents only; ask the server's operator to add this one","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}]}"#]].assert_eq(&socket.next());
 }

@@ -65,11 +65,11 @@ impl Flags {
     ) -> anyhow::Result<(ManyOptions, PathBuf, LivePages)> {
         let reserved = ReservedPath::new(&self.output, name);
         let path = reserved.path().to_owned();
-        let display = steps_display(name, self.quiet, self.terminal.color);
-        let seeks_findings = display.is_screen();
+        let progress = steps_display(name, self.quiet, self.terminal.color);
+        let seeks_findings = progress.is_screen();
         let stop = interrupt::stop_flag()?;
         let live = self.live.open(name, &path.display().to_string(), &stop)?;
-        let mut display = Display { vary, display, live: live.steps() };
+        let mut display = Display { vary, progress, live: live.steps() };
         let given = self.observe.clone();
         let mut options = ManyOptions {
             observe: Some(Box::new(move |named| observe::open(&[named, &given].concat()))),
@@ -193,7 +193,7 @@ impl Given {
 /// A line for each run that has ended; while one goes on, the screen where there is one.
 struct Display {
     vary: Vary,
-    display: ProgressDisplay,
+    progress: ProgressDisplay,
     live: Option<LiveSteps>,
 }
 
@@ -213,14 +213,14 @@ impl Display {
             Event::SideRunBegins { side, pair, pairs, left } => {
                 let position = format!("run {pair} of {pairs} of each");
                 if *side == Side::A && pair % 2 == 1 {
-                    self.display.say(&position);
+                    self.progress.say(&position);
                 }
                 let (step, left) = (format!("{side:?}"), Some(*left));
                 let steps = Some(sides_done(*side, *pair, *pairs));
                 self.begin(StepHead { step, position, left, steps, ..StepHead::default() });
             }
             Event::CombinationBegins { label, number, count, left } => {
-                self.display.say(&format!("{number} of {count}: {label}; {left} left at least"));
+                self.progress.say(&format!("{number} of {count}: {label}; {left} left at least"));
                 let position = format!("{number} of {count}");
                 let (step, left) = ((*label).to_owned(), Some(*left));
                 let steps = StepsDone { done: *number as u32 - 1, to_go: (count + 1 - number) as u32 };
@@ -228,19 +228,19 @@ impl Display {
                 self.begin(StepHead { step, position, left, steps, ..StepHead::default() });
             }
             Event::CombinationKept { label, number, count } => {
-                self.display.say(&format!("{number} of {count}: {label}; measured before"));
+                self.progress.say(&format!("{number} of {count}: {label}; measured before"));
             }
             Event::Second(progress) => {
                 if let Some(warning) = &progress.warning {
-                    self.display.warn(warning);
+                    self.progress.warn(warning);
                 }
-                self.display.show(progress);
+                self.progress.show(progress);
             }
             Event::StepRunEnds { .. }
             | Event::StepEnds { .. }
             | Event::SideRunEnds { .. }
             | Event::CombinationEnds { .. } => self.show_end(event),
-            Event::Warning(warning) => self.display.warn(warning),
+            Event::Warning(warning) => self.progress.warn(warning),
         }
     }
 
@@ -250,19 +250,19 @@ impl Display {
             let parts = [&head.step, &head.position, &head.range].map(String::as_str);
             live.say(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", "));
         }
-        self.display.begin(head);
+        self.progress.begin(head);
     }
 
     fn show_end(&self, event: &Event<'_>) {
         match event {
             Event::StepRunEnds { load, run } => {
                 let outcome = if run.reason.is_empty() { "passed" } else { &run.reason };
-                self.display.say(&run_line(&self.vary.show(*load), &run.result, outcome));
+                self.progress.say(&run_line(&self.vary.show(*load), &run.result, outcome));
             }
             Event::StepEnds { load, verdict, note } => {
                 let note = note.map_or(String::new(), |note| format!(": {note}"));
                 let step = format!("{}: {}", self.vary.show(*load), step_verdict(*verdict));
-                self.display.say_step(&format!("{step}{note}"), step);
+                self.progress.say_step(&format!("{step}{note}"), step);
             }
             Event::SideRunEnds { side, result } => self.show_run(&format!("{side:?}"), result),
             Event::CombinationEnds { label, result } => self.show_run(label, result),
@@ -271,7 +271,7 @@ impl Display {
     }
 
     fn show_run(&self, what: &str, result: &ResultFile) {
-        self.display.say_step(&run_line(what, result, ""), run_word(what, result));
+        self.progress.say_step(&run_line(what, result, ""), run_word(what, result));
     }
 
     /// What is still searched.

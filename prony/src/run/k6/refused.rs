@@ -17,7 +17,7 @@ const SUMMARY: &str = "summary";
 pub(super) fn refused_flags() -> impl Iterator<Item = Arg> {
     let hidden = |long: &'static str| Arg::new(long).long(long).hide(true).action(ArgAction::Append);
     let switches = REFUSED.iter().map(move |(long, _)| {
-        let arg = hidden(*long).value_name("BOOL");
+        let arg = hidden(long).value_name("BOOL");
         arg.num_args(0..=1).require_equals(true).default_missing_value("true")
     });
     switches.chain([hidden(SUMMARY).value_name("FORMAT=FILE")])

@@ -14,7 +14,10 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use tokio_postgres::{Client, Error, Row};
@@ -71,8 +74,6 @@ pub(crate) struct ChangeTable {
     unread: Vec<Line>,
     /// Transactions that notified, of which nothing has been read yet.
     notified: HashSet<u64>,
-    /// Changes that were read.
-    pub(crate) changes: u64,
 }
 
 #[derive(Debug)]
@@ -104,7 +105,6 @@ impl ChangeTable {
             is_lost: false,
             unread: Vec::new(),
             notified: HashSet::new(),
-            changes: 0,
         }
     }
 
@@ -129,15 +129,15 @@ impl ChangeTable {
     }
 
     /// Publishes all that has been committed since the last call; the first one only says from where on. What could not be
-    /// published before an error is published by the next call.
-    pub(crate) async fn read(&mut self, client: &Client) -> Result<(), Error> {
+    /// published before an error is published by the next call. What is published is counted before anybody hears of it.
+    pub(crate) async fn read(&mut self, client: &Client, published: &AtomicU64) -> Result<(), Error> {
         self.find(client).await?;
         while !self.unread.is_empty() {
             let count = self.unread.len().min(CHANGES_AT_ONCE);
             let rows = self.rows(client, &self.unread[..count]).await?;
             let lines: Vec<Line> = self.unread.drain(..count).collect();
+            published.fetch_add(count as u64, Relaxed);
             self.publish(&lines, rows);
-            self.changes += count as u64;
         }
         if std::mem::take(&mut self.is_lost) {
             tracing::warn!(

@@ -202,8 +202,7 @@ impl Worker {
             self.feed.set_captured_by_triggers(&tables);
             self.table.hear_of(tables);
         }
-        self.table.read(client).await?;
-        self.state.changes.store(self.table.changes, Relaxed);
+        self.table.read(client, &self.state.changes).await?;
         if !self.state.is_connected() {
             let (database, tables) = (&self.target.description, self.table.tables());
             tracing::info!(%database, tables, "hears of changes made by others");

@@ -529,7 +529,7 @@ fn flags_that_are_no_options_have_k6s_variables() {
     assert_eq!(ran(&[("K6_NO_SUMMARY", "true")], &[]).0, "");
     let (_, error) = ran(&[("K6_WEB_DASHBOARD", "true")], &[]);
     assert!(error.contains("warning: K6_WEB_DASHBOARD has no effect: --live serves"), "{error}");
-    let (_, error) = ran(&[("HTTPS_PROXY", "http://proxy.test:3128")], &[]);
+    let (_, error) = ran(&[("HTTPS_PROXY", "http://between.test:3128")], &[]);
     assert!(error.contains("warning: HTTPS_PROXY has no effect"), "{error}");
 }
 

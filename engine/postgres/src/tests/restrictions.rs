@@ -61,6 +61,18 @@ impl Served {
         self.restricted = Some((restrictions, [json!(user)].into()));
         self
     }
+
+    /// For a session with one variable, which sees the rows of a table that fulfil a condition.
+    fn seeing(mut self, table: &str, condition: &Json, variable: &Json) -> Self {
+        let rows = SessionNames::default().condition(condition).unwrap();
+        let select = Some(SelectPermission::of_rows(rows));
+        let seen = TablePermissions { select, ..TablePermissions::default() };
+        let tables = [(table.to_owned(), seen.into())].into();
+        let permissions = Permissions { tables, ..Permissions::default() };
+        let restrictions = Restrictions::new(&self.model, &permissions).unwrap();
+        self.restricted = Some((restrictions, [variable.clone()].into()));
+        self
+    }
 }
 
 #[test]
@@ -339,14 +351,8 @@ fn arrays_with_variables_that_are_not_known_compare_with_nothing() {
             (json!({"tags": {"eq": ["$known"]}}), json!("a"), r#"{"data":{"posts":[{"id":1}]}}"#),
             (json!({"tags": {"ne": ["$known"]}}), json!("a"), r#"{"data":{"posts":[{"id":2},{"id":3}]}}"#),
         ] {
-            let mut served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-            let rows = SessionNames::default().condition(&written).unwrap();
-            let select = Some(SelectPermission::of_rows(rows));
-            let posts = TablePermissions { select, ..TablePermissions::default() };
-            let tables = [("post".to_owned(), posts.into())];
-            let granted = Permissions { tables: tables.into(), ..Permissions::default() };
-            let restrictions = Restrictions::new(&served.model, &granted).unwrap();
-            served.restricted = Some((restrictions, [known.clone()].into()));
+            let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+            let served = served.seeing("post", &written, &known);
             let session = served.session();
             let answer = served.ask(&session, "{ posts { id } }", none()).await;
             assert_eq!(answer, expected, "{written} {known}");
@@ -367,14 +373,8 @@ fn what_is_known_of_a_session_and_fits_no_column_is_forbidden() {
             (json!({"customer_id": {"ne": "$known"}}), "nobody", "", "FORBIDDEN"),
             (json!({"day": {"eq": "$known"}}), "2024-01-02", OTHER, "BAD_USER_INPUT"),
         ] {
-            let mut served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-            let rows = SessionNames::default().condition(&written).unwrap();
-            let select = Some(SelectPermission::of_rows(rows));
-            let purchases = TablePermissions { select, ..TablePermissions::default() };
-            let tables = [("purchase".to_owned(), purchases.into())];
-            let granted = Permissions { tables: tables.into(), ..Permissions::default() };
-            let restrictions = Restrictions::new(&served.model, &granted).unwrap();
-            served.restricted = Some((restrictions, [json!(known)].into()));
+            let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+            let served = served.seeing("purchase", &written, &json!(known));
             let session = served.session();
             let answer =
                 served.ask(&session, &format!("{{ purchases{arguments} {{ total }} }}"), none()).await;

@@ -35,6 +35,10 @@ fn a_right_file_counts_at_once_and_a_wrong_one_never() {
     file.write_mistake("wrong");
     file.write_mistake(&ACCESS.replace("tables.Album", "tables.Albun").replace("limit = 2", "limit = 7"));
     assert_eq!(body(&server, &customer, query), one);
+    // Without such documents this role would be answered nothing.
+    let mute = "[roles.visitor]\nonly_persisted_documents = true\n[roles.visitor.sources";
+    file.write_mistake(&ACCESS.replacen("[roles.visitor.sources", mute, 1).replace("limit = 2", "limit = 7"));
+    assert_eq!(body(&server, &customer, query), one);
     file.write(ACCESS);
     until(two);
 }
